@@ -1,0 +1,1 @@
+//! Plans, runs and analyses measurements of broadcasts.

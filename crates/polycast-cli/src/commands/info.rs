@@ -1,0 +1,14 @@
+//! `polycast info`.
+
+use std::process::ExitCode;
+
+use super::Outcome;
+
+/// Arguments of `polycast info`.
+#[derive(clap::Args)]
+pub struct Args {}
+
+/// Runs the verb.
+pub fn run(_args: Args) -> Outcome {
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,14 @@
+//! `polycast lab`.
+
+use std::process::ExitCode;
+
+use super::Outcome;
+
+/// Arguments of `polycast lab`.
+#[derive(clap::Args)]
+pub struct Args {}
+
+/// Runs the verb.
+pub fn run(_args: Args) -> Outcome {
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,13 @@
+//! One file per verb: its arguments and what it does with them.
+
+pub mod bench;
+pub mod explain;
+pub mod info;
+pub mod lab;
+pub mod run;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+/// What a verb ends with. An error is printed after `polycast: ` and ends the process with status 1.
+pub type Outcome = Result<ExitCode, Box<dyn Error>>;

@@ -1,0 +1,55 @@
+//! The `polycast` tool.
+
+mod bench;
+mod commands;
+mod install;
+mod mpi;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// Makes MPI broadcasts run at the speed of the wire, in any unmodified MPI program.
+#[derive(Parser)]
+#[command(name = "polycast", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start an MPI program with polycast under it
+    Run(commands::run::Args),
+    /// Say what is installed: version, doors and the MPIs they match, tables
+    Info(commands::info::Args),
+    /// Say which algorithm a call would get, and by which rule
+    Explain(commands::explain::Args),
+    /// Measure broadcasts as a program calls them
+    Bench(commands::bench::Args),
+    /// A cluster in a box: emulated hosts, switches and links on this machine
+    Lab(commands::lab::Args),
+    /// Print a shell completion script
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(args) => commands::run::run(args),
+        Command::Info(args) => commands::info::run(args),
+        Command::Explain(args) => commands::explain::run(args),
+        Command::Bench(args) => commands::bench::run(args),
+        Command::Lab(args) => commands::lab::run(args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "polycast", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("polycast: {error}");
+        ExitCode::FAILURE
+    })
+}

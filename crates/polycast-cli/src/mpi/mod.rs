@@ -1,0 +1,1 @@
+//! Which MPI a launcher belongs to, and how programs are started with it.

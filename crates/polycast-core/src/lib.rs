@@ -1,0 +1,18 @@
+//! The pure core of polycast: no clock, no I/O, no globals, no unsafe code.
+//!
+//! Modules from the ground up; each may use those to its left only (the `tidy` test checks it):
+//!
+//! ```text
+//! units ◀─ tree ◀─ schedule ◀─ algorithm ◀─ select ◀─ executor
+//! ```
+//!
+//! A collective call takes this way through them: [`select`] picks an [`algorithm`] by a table, the algorithm
+//! lays a [`schedule`] over a [`tree`] for this rank, and the [`executor`] runs the schedule over a transport.
+#![forbid(unsafe_code)]
+
+pub mod algorithm;
+pub mod executor;
+pub mod schedule;
+pub mod select;
+pub mod tree;
+pub mod units;

@@ -1,0 +1,1 @@
+//! Chooses an algorithm for a call from a table of rules.

@@ -1,0 +1,1 @@
+//! Trees: who sends to whom, in which order.

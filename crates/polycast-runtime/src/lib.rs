@@ -1,0 +1,1 @@
+//! libpolycast.so
