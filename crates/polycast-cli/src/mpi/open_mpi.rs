@@ -1,0 +1,73 @@
+//! The command lines of Open MPI: ORTE up to 4, PRRTE from 5.
+
+use std::process::Command;
+
+use super::launch::{Launch, option};
+
+/// Options of mpiexec of Open MPI up to 4.
+pub(super) fn orte(command: &mut Command, launch: &Launch, oversubscribed: bool) {
+    if let Some(agent) = &launch.agent {
+        option(command, ["--mca", "plm_rsh_agent"]);
+        command.arg(agent);
+    }
+    if let Some(interface) = &launch.interface {
+        option(command, ["--mca", "oob_tcp_if_include", interface]);
+    }
+    transports(command, launch, oversubscribed);
+    if !launch.hosts.is_empty() {
+        option(command, ["--host", &launch.host_list()]);
+    }
+    // Without hosts, slots are counted in cores, hardware threads left out: a number of ranks that the user asked
+    // for must not be refused for that.
+    if oversubscribed || launch.hosts.is_empty() {
+        option(command, ["--oversubscribe"]);
+    }
+    placement(command, launch, oversubscribed);
+}
+
+/// Options of mpiexec of Open MPI from 5.
+pub(super) fn prrte(command: &mut Command, launch: &Launch, oversubscribed: bool) {
+    if let Some(agent) = &launch.agent {
+        option(command, ["--prtemca", "plm_ssh_agent"]);
+        command.arg(agent);
+    }
+    if launch.interface.is_some() {
+        // From 5 on a UCX that finds a network is chosen before the TCP that was asked for.
+        option(command, ["--mca", "pml", "ob1"]);
+    }
+    transports(command, launch, oversubscribed);
+    if !launch.hosts.is_empty() {
+        option(command, ["--host", &launch.host_list()]);
+    }
+    let by = match launch.uniform_ranks_per_host() {
+        Some(ranks) => format!("ppr:{ranks}:node"),
+        None => "slot".to_owned(),
+    };
+    let modifier = if oversubscribed || launch.hosts.is_empty() { ":oversubscribe" } else { "" };
+    option(command, ["--map-by", &format!("{by}{modifier}")]);
+    placement(command, launch, oversubscribed);
+}
+
+/// What ranks use to talk, and how they wait.
+fn transports(command: &mut Command, launch: &Launch, oversubscribed: bool) {
+    if let Some(interface) = &launch.interface {
+        option(command, ["--mca", "btl", "tcp,self"]);
+        option(command, ["--mca", "btl_tcp_if_include", interface]);
+    }
+    // Open MPI sees this by itself only where all ranks are on one host; emulated hosts look like many.
+    if oversubscribed {
+        option(command, ["--mca", "mpi_yield_when_idle", "1"]);
+    }
+}
+
+/// Which cores, how many ranks, with which variables.
+fn placement(command: &mut Command, launch: &Launch, oversubscribed: bool) {
+    // Each emulated host takes the machine for its own and would bind its first rank to the first core.
+    if launch.agent.is_some() || oversubscribed {
+        option(command, ["--bind-to", "none"]);
+    }
+    option(command, ["-n", &launch.ranks.to_string()]);
+    for (name, value) in &launch.env {
+        option(command, ["-x", &format!("{name}={value}")]);
+    }
+}
