@@ -1,0 +1,54 @@
+#include "block.h"
+
+int64_t block_slot_ns(const struct block *block, int variant) {
+    return block->window_ns[variant] + block->handling_ns;
+}
+
+static struct timing repeat(struct bench *bench, const struct block *block, int64_t cycle, int variant,
+                            int64_t deadline_ns, int bytes) {
+    const struct plan *plan = bench->plan;
+    const int root = plan_root(plan, cycle, bench->ranks);
+    const int64_t repetition = cycle * plan->variant_count + variant;
+    const int64_t arrival_ns = plan_arrival_ns(plan, block->delay_ns, cycle, bench->rank, root, bench->ranks);
+
+    payload_prepare(&bench->payload, repetition, (size_t)bytes, bench->rank == root);
+    const int64_t own_deadline_ns = clock_to_local_ns(&bench->clock, deadline_ns + arrival_ns);
+    sleep_until_ns(own_deadline_ns, bench->spin_ns);
+
+    const int64_t start_ns = local_now_ns();
+    MPI_Bcast(bench->payload.buffer, bytes, MPI_BYTE, root, bench->communicators[variant]);
+    const int64_t end_ns = local_now_ns();
+
+    sleep_until_ns(clock_to_local_ns(&bench->clock, deadline_ns + block->window_ns[variant]), 0);
+    if (bench->rank == plan->corrupt_rank && bytes > 0)
+        bench->payload.buffer[bytes / 2] ^= 1;
+    return (struct timing){
+        .start_ns = start_ns,
+        .end_ns = end_ns,
+        .late_ns = start_ns - own_deadline_ns,
+        .wrong = !payload_is_right(&bench->payload, repetition, (size_t)bytes),
+    };
+}
+
+void block_run(struct bench *bench, const struct block *block, int bytes, struct timing *timings) {
+    int64_t deadline_ns = block->start_ns;
+    for (int64_t i = 0; i < block->cycles; i++) {
+        for (int variant = 0; variant < bench->plan->variant_count; variant++) {
+            *timings++ = repeat(bench, block, block->first_cycle + i, variant, deadline_ns, bytes);
+            deadline_ns += block_slot_ns(block, variant);
+        }
+    }
+    /* The results are collected only when the last rank is surely through. */
+    sleep_until_ns(clock_to_local_ns(&bench->clock, deadline_ns), 0);
+}
+
+void block_convert(const struct bench *bench, const struct block *block, struct timing *timings) {
+    int64_t deadline_ns = block->start_ns;
+    for (int64_t i = 0; i < block->cycles; i++) {
+        for (int variant = 0; variant < bench->plan->variant_count; variant++, timings++) {
+            timings->start_ns = clock_to_common_ns(&bench->clock, timings->start_ns) - deadline_ns;
+            timings->end_ns = clock_to_common_ns(&bench->clock, timings->end_ns) - deadline_ns;
+            deadline_ns += block_slot_ns(block, variant);
+        }
+    }
+}

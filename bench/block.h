@@ -1,0 +1,67 @@
+/* A block of repetitions at deadlines that all ranks know before it begins.
+ *
+ *        slot of variant A         slot of variant B         A …
+ *     |------------------------|-----------------------|------
+ *     deadline    window end     deadline
+ *     | MPI_Bcast … asleep     |
+ *                  | check, fill, asleep
+ *
+ * Invariants, which make the times believable:
+ *  1. Nothing is communicated between the repetitions of a block: no barrier lends its pattern to the result.
+ *  2. Inside the window of a repetition a rank is in MPI_Bcast or asleep: nobody takes a core, or a link,
+ * from those who still work. Checking and filling wait for the end of the window.
+ *  3. A repetition that a rank entered too late is dropped and counted, never corrected. */
+#ifndef POLYCAST_BENCH_BLOCK_H
+#define POLYCAST_BENCH_BLOCK_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#include "common_clock.h"
+#include "payload.h"
+#include "plan.h"
+
+enum { MAX_REPETITIONS = 256 };
+
+/* What every rank needs to know in order to be on time; rank 0 decides it. */
+struct block {
+    int64_t start_ns; /* first deadline, on the common clock */
+    int64_t delay_ns; /* D of the arrival pattern */
+    int64_t handling_ns;
+    int64_t first_cycle; /* counts within a size */
+    int64_t cycles;      /* each is one repetition of every variant; 0: this size is done */
+    int64_t window_ns[MAX_VARIANTS];
+};
+
+/* One rank's part in one repetition, relative to the deadline. */
+struct timing {
+    int64_t start_ns;
+    int64_t end_ns;
+    int64_t late_ns; /* behind the own deadline, arrival pattern included */
+    int64_t wrong;   /* 1 when the data was not what the root sent */
+};
+
+/* What stays the same over all blocks. */
+struct bench {
+    const struct plan *plan;
+    MPI_Comm control;
+    MPI_Comm communicators[MAX_VARIANTS];
+    struct common_clock clock;
+    struct payload payload;
+    bool oversubscribed; /* somewhere, ranks share a core */
+    int64_t spin_ns;     /* before a deadline; 0 when oversubscribed */
+    int rank;
+    int ranks;
+};
+
+/* From one deadline of `variant` to that of its successor. */
+int64_t block_slot_ns(const struct block *block, int variant);
+
+/* Runs the block. `timings` has room for cycles × variants; in the order of the repetitions. Local, apart
+ * from the broadcasts themselves. */
+void block_run(struct bench *bench, const struct block *block, int bytes, struct timing *timings);
+
+/* Brings this rank's times onto the common clock, once the clocks were compared after the block. */
+void block_convert(const struct bench *bench, const struct block *block, struct timing *timings);
+
+#endif

@@ -1,0 +1,89 @@
+#include "pace.h"
+
+#include <string.h>
+
+enum { US = 1000, MS = 1000 * US };
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+struct pace pace_new(const struct plan *plan, bool oversubscribed) {
+    return (struct pace){.plan = plan,
+                         .oversubscribed = oversubscribed,
+                         .lead_ns = oversubscribed ? 20 * MS : 2 * MS,
+                         .margin = 1.5};
+}
+
+void pace_fix_delay(struct pace *pace) {
+    pace->delay_ns = pace->plan->delay_ns;
+    if (pace->plan->arrival == ARRIVAL_NONE)
+        pace->delay_ns = 0;
+    else if (pace->delay_ns == DELAY_LIKE_STOCK)
+        pace->delay_ns = 1 * MS;
+    else
+        return;
+    for (int variant = 0; variant < pace->plan->variant_count; variant++) {
+        if (pace->delay_ns > 0 && strcmp(pace->plan->variants[variant], "stock") == 0)
+            pace->delay_ns = pace->estimate_ns[variant];
+    }
+}
+
+int64_t pace_tolerance_ns(const struct pace *pace, int variant) {
+    int64_t estimate_ns = pace->estimate_ns[variant];
+    return pace->oversubscribed ? larger(500 * US, estimate_ns / 20) : larger(50 * US, estimate_ns / 100);
+}
+
+static int64_t window_ns(const struct pace *pace, int variant) {
+    /* Waking up takes time beside the broadcast; the more ranks share a core, the more. */
+    int64_t wake_up_ns = pace->oversubscribed ? 1 * MS : 100 * US;
+    return pace->delay_ns + (int64_t)(pace->margin * (double)pace->estimate_ns[variant]) + wake_up_ns;
+}
+
+/* Like the window: the estimate of the slowest rank, with a margin. */
+static int64_t handling_ns(const struct pace *pace) {
+    return pace->handling_ns + pace->handling_ns / 2 + (pace->oversubscribed ? 500 * US : 50 * US);
+}
+
+int64_t pace_cycle_ns(const struct pace *pace) {
+    int64_t cycle_ns = 0;
+    for (int variant = 0; variant < pace->plan->variant_count; variant++)
+        cycle_ns += window_ns(pace, variant) + handling_ns(pace);
+    return cycle_ns;
+}
+
+struct block pace_block(const struct pace *pace, int64_t first_cycle, int64_t most_cycles,
+                        int64_t length_ns) {
+    int64_t cycles = smaller(most_cycles, length_ns / pace_cycle_ns(pace));
+    struct block block = {
+        .start_ns = local_now_ns() + pace->lead_ns + handling_ns(pace),
+        .delay_ns = pace->delay_ns,
+        .handling_ns = handling_ns(pace),
+        .first_cycle = first_cycle,
+        .cycles = larger(1, smaller(cycles, MAX_REPETITIONS / pace->plan->variant_count)),
+    };
+    for (int variant = 0; variant < pace->plan->variant_count; variant++)
+        block.window_ns[variant] = window_ns(pace, variant);
+    return block;
+}
+
+void pace_learn(struct pace *pace, const int64_t *completion_ns, int64_t repetitions, int64_t late,
+                bool first_late) {
+    for (int variant = 0; variant < pace->plan->variant_count; variant++) {
+        int64_t broadcast_ns = completion_ns[variant] - pace->delay_ns;
+        if (completion_ns[variant] > 0)
+            pace->estimate_ns[variant] = larger(broadcast_ns, 1 * US);
+    }
+    /* Late repetitions mean that their predecessors outran the window. */
+    if (late * 5 > repetitions)
+        pace->margin = pace->margin < 8 ? pace->margin * 1.5 : 8;
+    else if (late == 0 && pace->margin > 1.3)
+        pace->margin *= 0.95;
+    /* A late first one means that the word about the block had not come round in time. */
+    if (first_late)
+        pace->lead_ns = smaller(pace->lead_ns * 2, 500 * MS);
+}

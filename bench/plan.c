@@ -1,0 +1,121 @@
+#include "plan.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool read_whole(const char *text, int64_t low, int64_t high, int64_t *number) {
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    *number = value;
+    return errno == 0 && end != text && *end == '\0' && value >= low && value <= high;
+}
+
+static bool read_arrival(const char *text, enum arrival *arrival) {
+    static const char *const names[] = {"none", "root-first", "root-last", "one-late", "random"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *arrival = (enum arrival)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes in one `key=value`. Returns NULL or what was expected. */
+static const char *read_setting(struct plan *plan, const char *key, const char *value, int ranks) {
+    int64_t number = 0;
+    if (strcmp(key, "size") == 0) {
+        if (plan->size_count == MAX_SIZES || !read_whole(value, 0, INT_MAX, &number))
+            return "at most 256 sizes of 0 to 2147483647 bytes";
+        plan->sizes[plan->size_count++] = (int)number;
+    } else if (strcmp(key, "variant") == 0) {
+        if (plan->variant_count == MAX_VARIANTS || *value == '\0')
+            return "at most 32 variants: stock, polycast or an algorithm";
+        plan->variants[plan->variant_count++] = value;
+    } else if (strcmp(key, "time-ms") == 0) {
+        if (!read_whole(value, 1, INT_MAX, &number))
+            return "milliseconds of at least 1";
+        plan->seconds_per_variant = (double)number / 1e3;
+    } else if (strcmp(key, "root") == 0) {
+        plan->root_rotates = strcmp(value, "rotate") == 0;
+        if (!plan->root_rotates && !read_whole(value, 0, ranks - 1, &number))
+            return "rotate or a rank of this job";
+        plan->root = (int)number;
+    } else if (strcmp(key, "arrival") == 0) {
+        if (!read_arrival(value, &plan->arrival))
+            return "none, root-first, root-last, one-late or random";
+    } else if (strcmp(key, "delay-ns") == 0) {
+        if (!read_whole(value, 0, INT64_MAX / 4, &plan->delay_ns))
+            return "nanoseconds";
+    } else if (strcmp(key, "clock") == 0) {
+        plan->pingpong_clock = strcmp(value, "pingpong") == 0;
+        if (!plan->pingpong_clock && strcmp(value, "auto") != 0)
+            return "auto or pingpong";
+    } else if (strcmp(key, "corrupt") == 0) {
+        if (!read_whole(value, 0, ranks - 1, &number))
+            return "a rank of this job";
+        plan->corrupt_rank = (int)number;
+    } else {
+        return "size, variant, time-ms, root, arrival, delay-ns, clock or corrupt";
+    }
+    return NULL;
+}
+
+bool plan_read(struct plan *plan, int argc, char **argv, int ranks, char *error, int error_size) {
+    *plan = (struct plan){.seconds_per_variant = 1,
+                          .delay_ns = DELAY_LIKE_STOCK,
+                          .corrupt_rank = NO_RANK,
+                          .arrival = ARRIVAL_NONE};
+    for (int i = 1; i < argc; i++) {
+        const char *equals = strchr(argv[i], '=');
+        char key[16] = "";
+        if (equals && equals - argv[i] < (int)sizeof key)
+            memcpy(key, argv[i], (size_t)(equals - argv[i]));
+        const char *expected = read_setting(plan, key, equals ? equals + 1 : "", ranks);
+        if (expected) {
+            snprintf(error, (size_t)error_size, "%s: expected %s", argv[i], expected);
+            return false;
+        }
+    }
+    if (plan->size_count == 0 || plan->variant_count == 0) {
+        snprintf(
+            error, (size_t)error_size,
+            "expected at least one size=BYTES and one variant=NAME; `polycast bench` starts this program");
+        return false;
+    }
+    return true;
+}
+
+/* A well-mixed 64-bit function of its input (the finaliser of SplitMix64): the same draws on every rank. */
+static uint64_t mixed(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+int64_t plan_arrival_ns(const struct plan *plan, int64_t delay_ns, int64_t cycle, int rank, int root,
+                        int ranks) {
+    switch (plan->arrival) {
+    case ARRIVAL_NONE:
+        return 0;
+    case ARRIVAL_ROOT_FIRST:
+        return rank == root ? 0 : delay_ns;
+    case ARRIVAL_ROOT_LAST:
+        return rank == root ? delay_ns : 0;
+    case ARRIVAL_ONE_LATE:
+        return ranks > 1 && rank == (root + 1 + cycle % (ranks - 1)) % ranks ? delay_ns : 0;
+    case ARRIVAL_RANDOM:
+        /* By cycle, not by repetition: all variants of a cycle meet the same arrivals. */
+        return delay_ns > 0 ? (int64_t)(mixed((uint64_t)cycle << 32 ^ (uint64_t)rank) % (uint64_t)delay_ns)
+                            : 0;
+    }
+    return 0;
+}
+
+int plan_root(const struct plan *plan, int64_t cycle, int ranks) {
+    return plan->root_rotates ? (int)(cycle % ranks) : plan->root;
+}

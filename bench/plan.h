@@ -1,0 +1,47 @@
+/* What a measuring job does: read from the command line, the same on every rank. */
+#ifndef POLYCAST_BENCH_PLAN_H
+#define POLYCAST_BENCH_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MAX_SIZES = 256, MAX_VARIANTS = 32 };
+
+/* When ranks call, against the common start of a repetition. D is the plan's delay. */
+enum arrival {
+    ARRIVAL_NONE,       /* everybody at 0 */
+    ARRIVAL_ROOT_FIRST, /* root at 0, the others at D */
+    ARRIVAL_ROOT_LAST,  /* root at D, the others at 0 */
+    ARRIVAL_ONE_LATE,   /* one receiver at D, another one each time */
+    ARRIVAL_RANDOM,     /* everybody anywhere in [0, D) */
+};
+
+/* The delay is as long as stock takes, known after the warm-up. */
+#define DELAY_LIKE_STOCK (-1)
+#define NO_RANK (-1)
+
+struct plan {
+    int size_count;
+    int sizes[MAX_SIZES]; /* bytes; int because this is what MPI_Bcast counts with */
+    int variant_count;
+    const char *variants[MAX_VARIANTS];
+    double seconds_per_variant; /* for each size, warm-up included */
+    bool root_rotates;
+    int root;
+    enum arrival arrival;
+    int64_t delay_ns;
+    bool pingpong_clock; /* measure every clock, also those known to be the same */
+    int corrupt_rank;    /* damages its data before the check, to prove that the check sees it; or NO_RANK */
+};
+
+/* Reads `argv`. Returns false with a sentence in `error`. */
+bool plan_read(struct plan *plan, int argc, char **argv, int ranks, char *error, int error_size);
+
+/* How long after the common start `rank` calls in repetition `cycle`. */
+int64_t plan_arrival_ns(const struct plan *plan, int64_t delay_ns, int64_t cycle, int rank, int root,
+                        int ranks);
+
+/* Who is the root in repetition `cycle`. */
+int plan_root(const struct plan *plan, int64_t cycle, int ranks);
+
+#endif

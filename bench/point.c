@@ -1,0 +1,208 @@
+#include "point.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pace.h"
+#include "statistics.h"
+
+enum { BLOCK_NS = 500 * 1000 * 1000, WARM_UP_CYCLES = 3 };
+
+/* The interval that is narrow enough, as a fraction of the median. */
+static const double NARROW_ENOUGH = 0.02;
+
+/* Timings travel as plain numbers. */
+enum { NUMBERS_PER_TIMING = 4 };
+_Static_assert(sizeof(struct timing) == NUMBERS_PER_TIMING * sizeof(int64_t), "a timing is so many numbers");
+
+/* One size while it is measured. */
+struct point {
+    struct bench *bench;
+    int bytes;
+    struct pace pace;
+    struct timing *own;                       /* this rank's part in the block */
+    struct timing *all;                       /* rank 0: everybody's, rank after rank */
+    struct samples completions[MAX_VARIANTS]; /* rank 0: of all blocks that count */
+    int64_t budget_ns;
+    int64_t began_ns;
+    int64_t next_cycle;
+    int blocks; /* that count */
+};
+
+/* The first repetition of each variant, ordered by barriers because nobody knows yet how long it takes. It
+ * opens connections and touches memory; its times are estimates, not results. */
+static void first_cycle(struct point *point) {
+    struct bench *bench = point->bench;
+    const int root = plan_root(bench->plan, 0, bench->ranks);
+    int64_t handling_ns = 0;
+    for (int variant = 0; variant < bench->plan->variant_count; variant++) {
+        int64_t prepare_ns = local_now_ns();
+        payload_prepare(&bench->payload, variant, (size_t)point->bytes, bench->rank == root);
+        prepare_ns = local_now_ns() - prepare_ns;
+        MPI_Barrier(bench->control);
+        int64_t broadcast_ns = local_now_ns();
+        MPI_Bcast(bench->payload.buffer, point->bytes, MPI_BYTE, root, bench->communicators[variant]);
+        broadcast_ns = local_now_ns() - broadcast_ns;
+        int64_t check_ns = local_now_ns();
+        (void)payload_is_right(&bench->payload, variant, (size_t)point->bytes);
+        check_ns = local_now_ns() - check_ns;
+        int64_t own_ns[2] = {broadcast_ns, prepare_ns + check_ns}, slowest_ns[2] = {0};
+        MPI_Allreduce(own_ns, slowest_ns, 2, MPI_INT64_T, MPI_MAX, bench->control);
+        point->pace.estimate_ns[variant] = slowest_ns[0];
+        handling_ns = slowest_ns[1] > handling_ns ? slowest_ns[1] : handling_ns;
+    }
+    point->pace.handling_ns = handling_ns;
+    point->next_cycle = 1;
+}
+
+/* Judges the `index`-th repetition of the block from all ranks' timings. Writes it down when it counts.
+ * Returns its completion, or 0 when a rank was late. */
+static int64_t judge(struct point *point, const struct block *block, int64_t index, bool counts) {
+    const struct bench *bench = point->bench;
+    const int variants = bench->plan->variant_count;
+    const int variant = (int)(index % variants);
+    const int64_t cycle = block->first_cycle + index / variants;
+    const int64_t repetitions = block->cycles * variants;
+    int64_t first_start_ns = INT64_MAX, last_end_ns = INT64_MIN, latest_ns = 0, wrong = 0;
+    for (int rank = 0; rank < bench->ranks; rank++) {
+        const struct timing *timing = &point->all[rank * repetitions + index];
+        first_start_ns = timing->start_ns < first_start_ns ? timing->start_ns : first_start_ns;
+        last_end_ns = timing->end_ns > last_end_ns ? timing->end_ns : last_end_ns;
+        latest_ns = timing->late_ns > latest_ns ? timing->late_ns : latest_ns;
+        wrong += timing->wrong;
+    }
+    const bool late = latest_ns > pace_tolerance_ns(&point->pace, variant);
+    if (counts) {
+        printf("repetition %lld %d %d %s %lld", (long long)cycle, variant,
+               plan_root(bench->plan, cycle, bench->ranks), late ? "late" : "ok", (long long)wrong);
+        for (int rank = 0; rank < bench->ranks; rank++) {
+            const struct timing *timing = &point->all[rank * repetitions + index];
+            printf(" %lld %lld", (long long)timing->start_ns, (long long)timing->end_ns);
+        }
+        putchar('\n');
+    }
+    return late ? 0 : last_end_ns - first_start_ns;
+}
+
+/* Rank 0 takes in the results of a block. */
+static void take_in(struct point *point, const struct block *block, bool counts) {
+    const int variants = point->bench->plan->variant_count;
+    struct samples block_completions[MAX_VARIANTS] = {0};
+    int64_t usual_ns[MAX_VARIANTS] = {0}, late = 0;
+    bool first_late = false;
+    for (int64_t index = 0; index < block->cycles * variants; index++) {
+        const int variant = (int)(index % variants);
+        const int64_t completion_ns = judge(point, block, index, counts);
+        if (completion_ns == 0) {
+            late++;
+            first_late |= index == 0;
+            continue;
+        }
+        bool kept = samples_add(&block_completions[variant], completion_ns);
+        if (counts)
+            kept = kept && samples_add(&point->completions[variant], completion_ns);
+        if (!kept)
+            MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    for (int variant = 0; variant < variants; variant++) {
+        if (block_completions[variant].count > 0)
+            usual_ns[variant] = samples_quantile(&block_completions[variant], 0.9);
+        samples_clear(&block_completions[variant]);
+    }
+    printf("block %lld %lld\n", (long long)block->cycles * variants,
+           (long long)point->bench->clock.worst_error_ns);
+    fflush(stdout);
+    pace_learn(&point->pace, usual_ns, block->cycles * variants, late, first_late);
+}
+
+/* Everybody runs the block that rank 0 decided on. Returns false when it was none. */
+static bool run_block(struct point *point, struct block block, bool counts) {
+    struct bench *bench = point->bench;
+    MPI_Bcast(&block, sizeof block, MPI_BYTE, 0, bench->control);
+    if (block.cycles == 0)
+        return false;
+    block_run(bench, &block, point->bytes, point->own);
+    clock_synchronise(&bench->clock);
+    block_convert(bench, &block, point->own);
+    const int numbers = (int)(block.cycles * bench->plan->variant_count * NUMBERS_PER_TIMING);
+    MPI_Gather(point->own, numbers, MPI_INT64_T, point->all, numbers, MPI_INT64_T, 0, bench->control);
+    point->next_cycle = block.first_cycle + block.cycles;
+    if (bench->rank == 0)
+        take_in(point, &block, counts);
+    return true;
+}
+
+/* Rank 0: what comes next, a block without cycles at the end. */
+static struct block next_block(struct point *point) {
+    bool enough = true, nothing = false;
+    for (int variant = 0; variant < point->bench->plan->variant_count; variant++) {
+        enough = enough && samples_are_enough(&point->completions[variant], NARROW_ENOUGH);
+        nothing = nothing || point->completions[variant].count == 0;
+    }
+    /* A limit that leaves no result at all is stretched, once. */
+    const int64_t limit_ns = nothing ? 2 * point->budget_ns : point->budget_ns;
+    const int64_t used_ns = local_now_ns() - point->began_ns;
+    const bool out_of_time = used_ns + pace_cycle_ns(&point->pace) > limit_ns;
+    if (enough || (point->blocks > 0 && out_of_time))
+        return (struct block){.cycles = 0};
+    point->blocks++;
+    const int64_t left_ns = limit_ns - used_ns;
+    return pace_block(&point->pace, point->next_cycle, MAX_REPETITIONS,
+                      left_ns < BLOCK_NS ? left_ns : BLOCK_NS);
+}
+
+/* Rank 0: a block that does not count; without cycles when the time would not allow another one. */
+static struct block warm_up_block(struct point *point) {
+    const struct bench *bench = point->bench;
+    const int64_t used_ns = local_now_ns() - point->began_ns;
+    if (used_ns + 2 * pace_cycle_ns(&point->pace) > point->budget_ns)
+        return (struct block){.cycles = 0};
+    /* Every root opens connections of its own. */
+    const int cycles =
+        bench->plan->root_rotates && bench->ranks > WARM_UP_CYCLES ? bench->ranks : WARM_UP_CYCLES;
+    return pace_block(&point->pace, point->next_cycle, cycles, point->budget_ns / 4);
+}
+
+static void measure(struct point *point) {
+    const bool decides = point->bench->rank == 0;
+    const struct block none = {.cycles = 0};
+    first_cycle(point);
+    pace_fix_delay(&point->pace);
+    run_block(point, decides ? warm_up_block(point) : none, false);
+    pace_fix_delay(&point->pace);
+    while (run_block(point, decides ? next_block(point) : none, true))
+        ;
+}
+
+void point_measure(struct bench *bench, int bytes) {
+    const struct plan *plan = bench->plan;
+    struct point point = {
+        .bench = bench,
+        .bytes = bytes,
+        .pace = pace_new(plan, bench->oversubscribed),
+        .own = malloc(MAX_REPETITIONS * sizeof(struct timing)),
+        .all =
+            bench->rank == 0 ? malloc((size_t)bench->ranks * MAX_REPETITIONS * sizeof(struct timing)) : NULL,
+        .budget_ns = (int64_t)(plan->seconds_per_variant * 1e9) * plan->variant_count,
+        .began_ns = local_now_ns(),
+    };
+    if (!point.own || (bench->rank == 0 && !point.all))
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    if (bench->rank == 0) {
+        printf("point %d\n", bytes);
+        fflush(stdout);
+    }
+    measure(&point);
+    if (bench->rank == 0) {
+        printf("point-end %d %lld", bytes, (long long)point.pace.delay_ns);
+        for (int variant = 0; variant < plan->variant_count; variant++)
+            printf(" %lld", (long long)pace_tolerance_ns(&point.pace, variant));
+        putchar('\n');
+        fflush(stdout);
+    }
+    for (int variant = 0; variant < plan->variant_count; variant++)
+        samples_clear(&point.completions[variant]);
+    free(point.own);
+    free(point.all);
+}

@@ -1,0 +1,104 @@
+/* Measures MPI_Bcast as a program calls it. `polycast bench` starts this under an mpiexec and reads what it
+ * writes.
+ *
+ * An ordinary MPI program: it knows nothing of polycast but the one optional function that sets what serves
+ * the broadcasts of a communicator. On stdout, rank 0 writes lines, flushed after every block, so that an
+ * interrupted job leaves what it had measured. Times in ns, relative to the common start of their repetition:
+ *
+ *     polycast-bench 1                                  the format's version
+ *     mpi LIBRARY VERSION
+ *     rank R host NAME kernel K cores C                 one per rank; K: first rank under the same kernel
+ *     clock shared|two-level|pingpong KERNELS ERROR OBSERVED   OBSERVED: of ranks whose clocks are one in
+ * truth oversubscribed 0|1 point BYTES repetition CYCLE VARIANT ROOT ok|late WRONG START END START END …
+ * WRONG: ranks with wrong data block REPETITIONS CLOCK-ERROR point-end BYTES DELAY TOLERANCE… one tolerance
+ * per variant error SENTENCE end
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "block.h"
+#include "place.h"
+#include "point.h"
+#include "variant.h"
+
+static void write_library_version(void) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(version, &length);
+    version[strcspn(version, "\r\n")] = '\0';
+    printf("mpi %s\n", version);
+}
+
+static void write_clock(const struct common_clock *clock, bool pingpong) {
+    int64_t observed_ns = clock_observed_error_ns(clock);
+    if (clock->rank != 0)
+        return;
+    const char *method = pingpong ? "pingpong" : clock->clocks == 1 ? "shared" : "two-level";
+    printf("clock %s %d %lld %lld\n", method, clock->clocks, (long long)clock->worst_error_ns,
+           (long long)observed_ns);
+}
+
+static bool open_bench(struct bench *bench, const struct plan *plan, char *error, int error_size) {
+    bench->plan = plan;
+    /* What is only about measuring stays on stock. */
+    if (!variant_open("stock", &bench->control, error, error_size))
+        return false;
+    for (int i = 0; i < plan->variant_count; i++) {
+        if (!variant_open(plan->variants[i], &bench->communicators[i], error, error_size))
+            return false;
+    }
+    int largest = 0;
+    for (int i = 0; i < plan->size_count; i++)
+        largest = plan->sizes[i] > largest ? plan->sizes[i] : largest;
+    int room = payload_open(&bench->payload, (size_t)largest), room_everywhere = 0;
+    MPI_Allreduce(&room, &room_everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (!room_everywhere)
+        snprintf(error, (size_t)error_size, "no memory for two buffers of %d bytes on every rank", largest);
+    return room_everywhere;
+}
+
+static void close_bench(struct bench *bench) {
+    payload_close(&bench->payload);
+    clock_close(&bench->clock);
+    for (int i = 0; i < bench->plan->variant_count; i++)
+        MPI_Comm_free(&bench->communicators[i]);
+    MPI_Comm_free(&bench->control);
+}
+
+static void measure(struct bench *bench) {
+    const struct plan *plan = bench->plan;
+    clock_open(&bench->clock, bench->control, plan->pingpong_clock);
+    bench->oversubscribed = place_write(bench->control, bench->clock.kernel);
+    bench->spin_ns = bench->oversubscribed ? 0 : 50 * 1000;
+    write_clock(&bench->clock, plan->pingpong_clock);
+    if (bench->rank == 0)
+        printf("oversubscribed %d\n", bench->oversubscribed);
+    for (int i = 0; i < plan->size_count; i++)
+        point_measure(bench, plan->sizes[i]);
+}
+
+int main(int argc, char **argv) {
+    struct bench bench = {0};
+    struct plan plan;
+    char error[512] = "";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &bench.ranks);
+    if (bench.rank == 0) {
+        printf("polycast-bench 1\n");
+        write_library_version();
+    }
+    bool able = plan_read(&plan, argc, argv, bench.ranks, error, sizeof error) &&
+                open_bench(&bench, &plan, error, sizeof error);
+    if (able) {
+        measure(&bench);
+        close_bench(&bench);
+    }
+    if (bench.rank == 0) {
+        printf("%s%s\n", able ? "end" : "error ", error);
+        fflush(stdout);
+    }
+    MPI_Finalize();
+    return able ? 0 : 1;
+}

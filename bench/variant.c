@@ -1,0 +1,45 @@
+#define _GNU_SOURCE
+#include "variant.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef int (*configure_function)(const char *name, const char *value);
+
+/* The program does not link polycast: like every program, it meets it when it was preloaded. */
+static configure_function find_configure(void) {
+    configure_function configure;
+    *(void **)&configure = dlsym(RTLD_DEFAULT, "polycast_configure");
+    return configure;
+}
+
+/* 0 when `variant` can be had by this rank, 1 when polycast is not there, 2 when it refuses. */
+static int configure_variant(const char *variant) {
+    configure_function configure = find_configure();
+    if (!configure)
+        return strcmp(variant, "stock") == 0 ? 0 : 1;
+    return configure("POLYCAST_BCAST", strcmp(variant, "polycast") == 0 ? "" : variant) == 0 ? 0 : 2;
+}
+
+bool variant_open(const char *variant, MPI_Comm *communicator, char *error, int error_size) {
+    int problem = configure_variant(variant), worst = 0;
+    MPI_Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (worst == 1)
+        snprintf(
+            error, (size_t)error_size,
+            "variant %s needs libpolycast-mpi.so preloaded into every rank, and it is not; only stock can be "
+            "measured without it",
+            variant);
+    else if (worst == 2)
+        snprintf(error, (size_t)error_size, "variant %s: polycast refuses it as a value of POLYCAST_BCAST",
+                 variant);
+    if (worst != 0)
+        return false;
+    MPI_Comm_dup(MPI_COMM_WORLD, communicator);
+    /* Settings are fixed at a communicator's first broadcast: make it now, before the next variant changes
+     * them. */
+    char byte = 0;
+    MPI_Bcast(&byte, 1, MPI_BYTE, 0, *communicator);
+    return true;
+}
