@@ -1,0 +1,154 @@
+use std::iter;
+
+use super::{Choice, Collective, Property, Range, Rule, Shape};
+use crate::units::Bytes;
+
+/// What serves the broadcasts of one communicator, by their bytes.
+///
+/// The rules that this communicator's shape satisfies are laid out once as disjoint intervals over all sizes:
+///
+/// ```text
+/// first_bytes:  0          8192             65536                        2^64
+///               ├── stock ──┼── binomial ────┼── chain:segment=2KiB ── … ──┤
+/// ```
+///
+/// Invariants: `first_bytes[0]` is 0, `first_bytes` rises strictly, both lists have the same length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BroadcastChoices {
+    first_bytes: Box<[u64]>,
+    choices: Box<[Choice]>,
+}
+
+impl BroadcastChoices {
+    /// One choice for every size.
+    pub fn always(choice: Choice) -> Self {
+        BroadcastChoices { first_bytes: [0].into(), choices: [choice].into() }
+    }
+
+    /// What serves a broadcast of `bytes`. Does not allocate.
+    pub fn choose(&self, bytes: Bytes) -> &Choice {
+        let after = self.first_bytes.partition_point(|first| *first <= bytes.0);
+        &self.choices[after - 1]
+    }
+
+    /// The intervals in rising order: their first size and what serves it and all sizes up to the next.
+    pub fn intervals(&self) -> impl Iterator<Item = (Bytes, &Choice)> {
+        self.first_bytes.iter().copied().map(Bytes).zip(&self.choices)
+    }
+
+    pub(super) fn from_rules(rules: &[Rule], shape: Shape) -> Self {
+        let relevant: Vec<(Range, Choice)> = rules
+            .iter()
+            .filter(|rule| rule.collective == Collective::Broadcast)
+            .filter_map(|rule| Some((sizes(rule, shape)?, rule.choice)))
+            .collect();
+        let mut starts: Vec<u64> = relevant
+            .iter()
+            .flat_map(|(range, _)| [Some(range.first()), range.last().checked_add(1)])
+            .flatten()
+            .chain(iter::once(0))
+            .collect();
+        starts.sort_unstable();
+        starts.dedup();
+        // Between two neighbours of `starts` no rule begins or ends, so the first size decides for all.
+        let mut intervals: Vec<(u64, Choice)> = starts
+            .into_iter()
+            .map(|first| {
+                let rule = relevant.iter().find(|(range, _)| range.contains(first));
+                (first, rule.map_or(Choice::Stock, |(_, choice)| *choice))
+            })
+            .collect();
+        intervals.dedup_by_key(|(_, choice)| *choice);
+        let (first_bytes, choices): (Vec<u64>, Vec<Choice>) = intervals.into_iter().unzip();
+        BroadcastChoices { first_bytes: first_bytes.into(), choices: choices.into() }
+    }
+}
+
+/// The sizes for which `rule` matches on communicators of `shape`; `None` if the shape rules it out.
+fn sizes(rule: &Rule, shape: Shape) -> Option<Range> {
+    let mut sizes = Range::all();
+    for condition in &rule.conditions {
+        match condition.property {
+            Property::Bytes => sizes = condition.range,
+            property if condition.range.contains(property.of(shape, Bytes(0))) => {}
+            _ => return None,
+        }
+    }
+    Some(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::select::Table;
+
+    /// The definition that the intervals must agree with.
+    fn first_match(table: &Table, shape: Shape, bytes: Bytes) -> Choice {
+        let rule = table.rules().iter().find(|rule| rule.matches(Collective::Broadcast, shape, bytes));
+        rule.map_or(Choice::Stock, |rule| rule.choice)
+    }
+
+    fn range() -> impl Strategy<Value = String> {
+        // Few different numbers, so that rules meet, overlap and hide each other.
+        let number = || prop_oneof![0u64..20, Just(u64::MAX - 1), Just(u64::MAX)];
+        prop_oneof![
+            number().prop_map(|n| n.to_string()),
+            number().prop_map(|n| format!("{n}..")),
+            number().prop_map(|n| format!("..{}", n.max(1))),
+            (number(), number()).prop_filter("empty", |(a, b)| a < b).prop_map(|(a, b)| format!("{a}..{b}")),
+        ]
+    }
+
+    fn rule() -> impl Strategy<Value = String> {
+        let keys = ["ranks", "nodes", "ranks_per_node", "bytes"].map(|key| {
+            prop::option::weighted(0.4, range()).prop_map(move |range| {
+                range.map_or_else(String::new, |range| format!("{key} = \"{range}\"\n"))
+            })
+        });
+        let choice = prop_oneof![Just("stock"), Just("binomial"), Just("chain"), Just("chain:segment=2KiB")];
+        (keys, choice).prop_map(|(keys, choice)| {
+            format!("[[rule]]\ncollective = \"bcast\"\n{}use = \"{choice}\"\n", keys.concat())
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_decide_as_the_first_matching_rule_does(
+            rules in prop::collection::vec(rule(), 0..12),
+            (nodes, more) in (1u32..8, 0u32..12),
+            sizes in prop::collection::vec(prop_oneof![0u64..24, any::<u64>(), Just(u64::MAX)], 1..30),
+        ) {
+            let table = Table::parse(&format!("version = 1\n{}", rules.concat()), "t").unwrap();
+            let shape = Shape::new(nodes + more, nodes, None).unwrap();
+            let choices = table.broadcast_rules(shape);
+            for bytes in sizes.into_iter().map(Bytes) {
+                prop_assert_eq!(*choices.choose(bytes), first_match(&table, shape, bytes));
+                let explanation = table.explain(Collective::Broadcast, shape, bytes);
+                prop_assert_eq!(*choices.choose(bytes), explanation.choice);
+            }
+        }
+    }
+
+    #[test]
+    fn a_forced_choice_serves_every_size() {
+        let chain: Choice = "chain:segment=8KiB".parse().unwrap();
+        let choices = BroadcastChoices::always(chain);
+        for bytes in [0, 1, 8192, u64::MAX] {
+            assert_eq!(*choices.choose(Bytes(bytes)), chain);
+        }
+    }
+
+    #[test]
+    fn neighbours_with_the_same_choice_are_one_interval() {
+        let rule = |bytes: &str, choice: &str| {
+            format!("[[rule]]\ncollective = \"bcast\"\nbytes = \"{bytes}\"\nuse = \"{choice}\"\n")
+        };
+        let text = ["version = 1\n".to_owned(), rule("4..8", "chain"), rule("8..16", "chain")].concat();
+        let choices = Table::parse(&text, "t").unwrap().broadcast_rules(Shape::new(2, 2, None).unwrap());
+        let intervals: Vec<(u64, String)> =
+            choices.intervals().map(|(first, choice)| (first.0, choice.to_string())).collect();
+        assert_eq!(intervals, [(0, "stock".into()), (4, "chain".into()), (16, "stock".into())]);
+    }
+}

@@ -1,0 +1,65 @@
+use std::fmt;
+use std::str::FromStr;
+
+use crate::algorithm::broadcast::{Algorithm, ParseAlgorithmError};
+
+/// What serves a broadcast. Written `stock`, or as the algorithm is: `chain:segment=8KiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Choice {
+    /// The MPI below.
+    Stock,
+    /// One of polycast's algorithms.
+    Algorithm(Algorithm),
+}
+
+/// A choice that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseChoiceError {
+    /// Neither `stock` nor the name of an algorithm.
+    #[error("{0}, stock")]
+    UnknownName(ParseAlgorithmError),
+    /// The algorithm exists, but not with these parameters.
+    #[error(transparent)]
+    Parameters(ParseAlgorithmError),
+}
+
+impl FromStr for Choice {
+    type Err = ParseChoiceError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.trim() == "stock" {
+            return Ok(Choice::Stock);
+        }
+        text.parse().map(Choice::Algorithm).map_err(|error| match error {
+            ParseAlgorithmError::UnknownName { .. } => ParseChoiceError::UnknownName(error),
+            _ => ParseChoiceError::Parameters(error),
+        })
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Choice::Stock => f.pad("stock"),
+            Choice::Algorithm(algorithm) => algorithm.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        for text in ["stock", "chain:segment=8KiB", "k-nomial:k=4"] {
+            assert_eq!(text.parse::<Choice>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_all_names() {
+        let error = "stok".parse::<Choice>().unwrap_err().to_string();
+        assert!(error.contains("\"stok\"") && error.ends_with("scatter-doubling, stock"), "{error}");
+    }
+}

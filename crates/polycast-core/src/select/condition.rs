@@ -1,0 +1,199 @@
+//! What a rule may ask about a call.
+
+use std::fmt;
+
+use super::Shape;
+use crate::units::Bytes;
+
+/// A number of a call that every rank knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Property {
+    /// Ranks in the communicator.
+    Ranks,
+    /// Nodes that hold them.
+    Nodes,
+    /// Ranks on the node that holds most.
+    RanksPerNode,
+    /// Bytes of the call in all.
+    Bytes,
+}
+
+impl Property {
+    /// The key in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Property::Ranks => "ranks",
+            Property::Nodes => "nodes",
+            Property::RanksPerNode => "ranks_per_node",
+            Property::Bytes => "bytes",
+        }
+    }
+
+    /// Its value for a call of `bytes` on a communicator of `shape`.
+    pub fn of(self, shape: Shape, bytes: Bytes) -> u64 {
+        match self {
+            Property::Ranks => shape.ranks.into(),
+            Property::Nodes => shape.nodes.into(),
+            Property::RanksPerNode => shape.ranks_per_node.into(),
+            Property::Bytes => bytes.0,
+        }
+    }
+
+    /// A value as people write it: `8KiB`, `16`.
+    pub fn write(self, value: u64) -> String {
+        match self {
+            Property::Bytes => Bytes(value).to_string(),
+            _ => value.to_string(),
+        }
+    }
+
+    fn read(self, text: &str) -> Option<u64> {
+        match self {
+            Property::Bytes => text.parse::<Bytes>().ok().map(|bytes| bytes.0),
+            _ => text.trim().parse().ok(),
+        }
+    }
+
+    /// What its ranges look like, for errors.
+    fn example(self) -> &'static str {
+        match self {
+            Property::Bytes => {
+                r#"a size such as "4KiB", or a range such as "64KiB..1MiB" (without 1MiB), "4KiB.." or "..4KiB""#
+            }
+            _ => r#"a number such as 16, or a range such as "2..64" (without 64), "8.." or "..8""#,
+        }
+    }
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Values from `first` to `last`, both inclusive, so that the largest value has its place; never empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Range {
+    first: u64,
+    last: u64,
+}
+
+impl Range {
+    /// Every value.
+    pub fn all() -> Range {
+        Range { first: 0, last: u64::MAX }
+    }
+
+    /// One value.
+    pub fn exactly(value: u64) -> Range {
+        Range { first: value, last: value }
+    }
+
+    /// The smallest value in it.
+    pub fn first(self) -> u64 {
+        self.first
+    }
+
+    /// The largest value in it.
+    pub fn last(self) -> u64 {
+        self.last
+    }
+
+    /// Whether `value` is in it.
+    pub fn contains(self, value: u64) -> bool {
+        (self.first..=self.last).contains(&value)
+    }
+}
+
+/// A property and the values of it that a rule is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Condition {
+    /// What is looked at.
+    pub property: Property,
+    /// What it may be.
+    pub range: Range,
+}
+
+impl Condition {
+    /// Reads `"64KiB..1MiB"` (from, inclusive, to, exclusive), `"4KiB.."`, `"..4KiB"` or `"4KiB"`. The error says
+    /// what was expected and found.
+    pub(super) fn parse(property: Property, text: &str) -> Result<Condition, String> {
+        let unreadable = || format!("expected {}, found {text:?}", property.example());
+        let value = |text: &str| property.read(text).ok_or_else(unreadable);
+        let range = match text.split_once("..") {
+            None => Range::exactly(value(text)?),
+            Some((from, to)) => {
+                let first = if from.trim().is_empty() { 0 } else { value(from)? };
+                let last = match to.trim() {
+                    "" => u64::MAX,
+                    to => value(to)?.checked_sub(1).filter(|last| *last >= first).ok_or_else(|| {
+                        format!(
+                            "expected a range that holds something; {text:?} is empty, for its end is outside"
+                        )
+                    })?,
+                };
+                Range { first, last }
+            }
+        };
+        Ok(Condition { property, range })
+    }
+
+    /// Whether a call of `bytes` on a communicator of `shape` satisfies it.
+    pub fn holds(&self, shape: Shape, bytes: Bytes) -> bool {
+        self.range.contains(self.property.of(shape, bytes))
+    }
+}
+
+impl fmt::Display for Condition {
+    /// As tables write it: `bytes 64KiB..1MiB`, `ranks 16`, `nodes 2..`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Condition { property, range: Range { first, last } } = *self;
+        let end = |last: u64| last.checked_add(1).map_or_else(String::new, |end| property.write(end));
+        match (first, last) {
+            _ if first == last => write!(f, "{property} {}", property.write(first)),
+            (0, last) if last < u64::MAX => write!(f, "{property} ..{}", end(last)),
+            _ => write!(f, "{property} {}..{}", property.write(first), end(last)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(text: &str) -> Result<(u64, u64), String> {
+        Condition::parse(Property::Bytes, text).map(|c| (c.range.first, c.range.last))
+    }
+
+    #[test]
+    fn ranges_take_their_start_and_leave_their_end() {
+        assert_eq!(bytes("64KiB..1MiB"), Ok((65536, (1 << 20) - 1)));
+        assert_eq!(bytes("4KiB.."), Ok((4096, u64::MAX)));
+        assert_eq!(bytes("..4KiB"), Ok((0, 4095)));
+        assert_eq!(bytes(" 1 .. 2 "), Ok((1, 1)));
+        assert_eq!(bytes(".."), Ok((0, u64::MAX)));
+        assert_eq!(bytes("0"), Ok((0, 0)));
+        assert_eq!(bytes("18446744073709551615"), Ok((u64::MAX, u64::MAX)));
+    }
+
+    #[test]
+    fn empty_and_unreadable_ranges_are_refused() {
+        for text in ["4KiB..4KiB", "8KiB..4KiB", "..0"] {
+            assert!(bytes(text).unwrap_err().contains("is empty"), "{text}");
+        }
+        for text in ["", "x", "1...2", "1-2", "4KiB..8Kib..", "-1"] {
+            assert!(bytes(text).unwrap_err().contains("\"64KiB..1MiB\""), "{text}");
+        }
+        let error = Condition::parse(Property::Ranks, "4KiB").unwrap_err();
+        assert!(error.contains("\"2..64\"") && error.contains("found \"4KiB\""), "{error}");
+    }
+
+    #[test]
+    fn what_is_printed_is_what_tables_say() {
+        for text in ["64KiB..1MiB", "4KiB..", "..4KiB", "100", "0..", "0"] {
+            let condition = Condition::parse(Property::Bytes, text).unwrap();
+            assert_eq!(condition.to_string(), format!("bytes {text}"));
+        }
+        assert_eq!(Condition::parse(Property::Nodes, "1024..").unwrap().to_string(), "nodes 1024..");
+    }
+}

@@ -1,0 +1,152 @@
+//! The one decoder of table files: text in, a [`Table`] or an error with its place out.
+
+use std::fmt;
+use std::ops;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
+use toml::Spanned;
+
+use super::{Choice, Collective, Condition, Property, Rule, Table};
+
+/// The version of the format that this polycast reads.
+const VERSION: i64 = 1;
+
+/// Rules that a table may have.
+pub const MAX_RULES: usize = 1024;
+
+/// Bytes that a table's text may have.
+pub const MAX_TEXT_BYTES: usize = 1 << 20;
+
+/// Why a text is not a table. Written `FILE:LINE:COLUMN: problem`, both counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{origin}:{line}:{column}: {problem}")]
+pub struct TableError {
+    /// Where the text came from.
+    pub origin: String,
+    /// The line of the problem.
+    pub line: usize,
+    /// The column of the problem, in characters.
+    pub column: usize,
+    /// What was expected and what was found.
+    pub problem: String,
+}
+
+impl TableError {
+    fn at(offset: usize, text: &str, origin: &str, problem: String) -> TableError {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        TableError {
+            origin: origin.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            problem,
+        }
+    }
+}
+
+/// A table as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenTable {
+    version: Spanned<i64>,
+    #[serde(default)]
+    rule: Vec<Spanned<WrittenRule>>,
+}
+
+/// A rule as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRule {
+    collective: Spanned<String>,
+    ranks: Option<Spanned<WrittenRange>>,
+    nodes: Option<Spanned<WrittenRange>>,
+    ranks_per_node: Option<Spanned<WrittenRange>>,
+    bytes: Option<Spanned<WrittenRange>>,
+    #[serde(rename = "use")]
+    choice: Spanned<String>,
+    because: Option<String>,
+}
+
+/// A range: text, or a bare number for one exact value.
+struct WrittenRange(String);
+
+impl<'de> Deserialize<'de> for WrittenRange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrNumber;
+        impl Visitor<'_> for TextOrNumber {
+            type Value = WrittenRange;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, or text with a range such as \"2..64\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<WrittenRange, E> {
+                Ok(WrittenRange(text.to_owned()))
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<WrittenRange, E> {
+                Ok(WrittenRange(number.to_string()))
+            }
+        }
+        deserializer.deserialize_any(TextOrNumber)
+    }
+}
+
+/// A problem and the place of the text it is about.
+type Located = (ops::Range<usize>, String);
+
+/// Reads a table, refusing whatever it does not understand.
+pub(super) fn table(text: &str, origin: &str) -> Result<Table, TableError> {
+    let error = |(span, problem): Located| TableError::at(span.start, text, origin, problem);
+    if text.len() > MAX_TEXT_BYTES {
+        let problem = format!("expected at most {MAX_TEXT_BYTES} bytes of text, found {}", text.len());
+        return Err(error((0..0, problem)));
+    }
+    let written: WrittenTable = toml::from_str(text)
+        .map_err(|toml| error((toml.span().unwrap_or_default(), toml.message().replace('\n', ", "))))?;
+    if *written.version.get_ref() != VERSION {
+        let problem = format!(
+            "expected version = {VERSION}, which this polycast reads, found version = {}",
+            written.version.get_ref()
+        );
+        return Err(error((written.version.span(), problem)));
+    }
+    if let Some(first_too_many) = written.rule.get(MAX_RULES) {
+        let problem = format!("expected at most {MAX_RULES} rules, found {}", written.rule.len());
+        return Err(error((first_too_many.span(), problem)));
+    }
+    let rules = written.rule.into_iter().map(|rule| self::rule(rule, text).map_err(error));
+    Ok(Table { origin: origin.to_owned(), rules: rules.collect::<Result<_, _>>()? })
+}
+
+fn rule(written: Spanned<WrittenRule>, text: &str) -> Result<Rule, Located> {
+    let start = written.span().start;
+    let written = written.into_inner();
+    let conditions = [
+        (Property::Ranks, written.ranks),
+        (Property::Nodes, written.nodes),
+        (Property::RanksPerNode, written.ranks_per_node),
+        (Property::Bytes, written.bytes),
+    ];
+    let conditions = conditions.into_iter().filter_map(|(property, range)| Some((property, range?)));
+    let conditions = conditions.map(|(property, range)| {
+        Condition::parse(property, &range.get_ref().0)
+            .map_err(|problem| (range.span(), format!("{property}: {problem}")))
+    });
+    Ok(Rule {
+        line: TableError::at(start, text, "", String::new()).line,
+        collective: read::<Collective>("collective", &written.collective)?,
+        conditions: conditions.collect::<Result<_, _>>()?,
+        choice: read::<Choice>("use", &written.choice)?,
+        because: written.because,
+    })
+}
+
+fn read<T>(key: &str, written: &Spanned<String>) -> Result<T, Located>
+where
+    T: std::str::FromStr<Err: fmt::Display>,
+{
+    let parsed = written.get_ref().parse();
+    parsed.map_err(|error| (written.span(), format!("{key}: {error}")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+/// How the ranks of a communicator are spread over nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Ranks in all, at least 1.
+    pub ranks: u32,
+    /// Nodes that hold at least one of them.
+    pub nodes: u32,
+    /// Ranks on the node that holds most.
+    pub ranks_per_node: u32,
+}
+
+/// Numbers that no communicator can have together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ShapeError {
+    /// Fewer ranks than nodes, or none.
+    #[error("{ranks} ranks on {nodes} nodes: expected at least one node, and one rank or more on each")]
+    EmptyNode {
+        /// Ranks asked for.
+        ranks: u32,
+        /// Nodes asked for.
+        nodes: u32,
+    },
+    /// The fullest node cannot hold that many.
+    #[error(
+        "{ranks} ranks on {nodes} nodes: expected {smallest} to {largest} ranks on the fullest node, \
+         found {found}"
+    )]
+    RanksPerNode {
+        /// Ranks asked for.
+        ranks: u32,
+        /// Nodes asked for.
+        nodes: u32,
+        /// Ranks on the fullest node if they are spread evenly.
+        smallest: u32,
+        /// Ranks on the fullest node if every other node has one.
+        largest: u32,
+        /// What was asked for.
+        found: u32,
+    },
+}
+
+impl Shape {
+    /// A shape whose fullest node has `ranks_per_node` ranks; `None` spreads them evenly.
+    pub fn new(ranks: u32, nodes: u32, ranks_per_node: Option<u32>) -> Result<Shape, ShapeError> {
+        if nodes == 0 || ranks < nodes {
+            return Err(ShapeError::EmptyNode { ranks, nodes });
+        }
+        let (smallest, largest) = (ranks.div_ceil(nodes), ranks - (nodes - 1));
+        let found = ranks_per_node.unwrap_or(smallest);
+        if !(smallest..=largest).contains(&found) {
+            return Err(ShapeError::RanksPerNode { ranks, nodes, smallest, largest, found });
+        }
+        Ok(Shape { ranks, nodes, ranks_per_node: found })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_spread_evenly_unless_said_otherwise() {
+        assert_eq!(Shape::new(17, 16, None), Ok(Shape { ranks: 17, nodes: 16, ranks_per_node: 2 }));
+        assert_eq!(Shape::new(17, 2, Some(16)).unwrap().ranks_per_node, 16);
+        assert_eq!(Shape::new(1, 1, None).unwrap().ranks_per_node, 1);
+    }
+
+    #[test]
+    fn impossible_shapes_are_refused() {
+        for (ranks, nodes, per_node, expected) in [
+            (0, 0, None, "at least one node"),
+            (0, 1, None, "one rank or more"),
+            (4, 5, None, "4 ranks on 5 nodes"),
+            (8, 4, Some(1), "expected 2 to 5"),
+            (8, 4, Some(6), "found 6"),
+        ] {
+            let error = Shape::new(ranks, nodes, per_node).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

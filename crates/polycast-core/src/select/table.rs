@@ -1,0 +1,104 @@
+use super::parse::{self, TableError};
+use super::{BroadcastChoices, Choice, Collective, Condition, Explanation, Shape};
+use crate::units::Bytes;
+
+/// The text of the table that polycast comes with.
+pub const SHIPPED_TEXT: &str = include_str!("../../../../tuning/default.toml");
+
+/// Rules in their order; the first that matches a call decides, and a call that none matches goes to stock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    pub(super) origin: String,
+    pub(super) rules: Vec<Rule>,
+}
+
+/// What to use for which calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The line of the table's text at which it starts, from 1.
+    pub line: usize,
+    /// The operation it is for.
+    pub collective: Collective,
+    /// What must all hold. A property that is not named may be anything.
+    pub conditions: Vec<Condition>,
+    /// What then serves the call.
+    pub choice: Choice,
+    /// The measurement or reason behind the rule.
+    pub because: Option<String>,
+}
+
+impl Rule {
+    /// Whether a call of `bytes` on a communicator of `shape` is one that the rule is for.
+    pub fn matches(&self, collective: Collective, shape: Shape, bytes: Bytes) -> bool {
+        self.collective == collective && self.conditions.iter().all(|condition| condition.holds(shape, bytes))
+    }
+}
+
+impl Table {
+    /// Reads a table. `origin` says where the text comes from, for errors and explanations; usually a file name.
+    pub fn parse(text: &str, origin: &str) -> Result<Table, TableError> {
+        parse::table(text, origin)
+    }
+
+    /// The table that polycast comes with.
+    pub fn shipped() -> Table {
+        Table::parse(SHIPPED_TEXT, "shipped tuning/default.toml").expect("a test parses the shipped table")
+    }
+
+    /// Where the text came from.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// The rules in their order.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// What serves the broadcasts of one communicator, prepared so that each call is decided in nanoseconds.
+    pub fn broadcast_rules(&self, shape: Shape) -> BroadcastChoices {
+        BroadcastChoices::from_rules(&self.rules, shape)
+    }
+
+    /// How the decision about one call comes about.
+    pub fn explain(&self, collective: Collective, shape: Shape, bytes: Bytes) -> Explanation {
+        Explanation::of(self, collective, shape, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shipped(nodes: u32, bytes: &str) -> Choice {
+        let shape = Shape::new(nodes.max(16), nodes, None).unwrap();
+        *Table::shipped().broadcast_rules(shape).choose(bytes.parse().unwrap())
+    }
+
+    #[test]
+    fn the_shipped_table_parses_and_gives_every_rule_a_reason() {
+        let table = Table::shipped();
+        assert!(!table.rules().is_empty());
+        for rule in table.rules() {
+            assert!(rule.because.is_some(), "line {}", rule.line);
+        }
+    }
+
+    #[test]
+    fn the_shipped_table_leaves_small_calls_and_single_nodes_to_stock() {
+        for bytes in ["0", "1", "4KiB"] {
+            assert_eq!(shipped(16, bytes), Choice::Stock, "{bytes}");
+        }
+        for bytes in ["1", "1MiB", "16GiB"] {
+            assert_eq!(shipped(1, bytes), Choice::Stock, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn the_shipped_table_pipelines_large_calls_between_nodes() {
+        for bytes in ["1MiB", "4MiB", "1GiB"] {
+            let Choice::Algorithm(algorithm) = shipped(16, bytes) else { panic!("{bytes} goes to stock") };
+            assert!(algorithm.segment.is_some(), "{bytes}: {algorithm}");
+        }
+    }
+}
