@@ -1,1 +1,23 @@
-//! libpolycast.so
+//! libpolycast.so: what the doors call (`include/polycast.h`).
+//!
+//! ```text
+//! interface   the C functions; checks pointers, stops panics
+//!     communicator   one communicator: its rules, its counters, its broadcasts
+//!         attach     what the ranks of a communicator tell each other at its first broadcast
+//!         transport  point-to-point messages through the door
+//!             idle   what a rank does while it waits, on the process's sockets
+//!     settings    environment and overrides
+//!     counters    what was served how, for the report
+//! ```
+//!
+//! Nothing here aborts, and nothing prints unless it was asked for, except one warning line about bad settings.
+
+mod attach;
+mod communicator;
+mod counters;
+mod door;
+mod idle;
+mod interface;
+mod settings;
+mod sockets;
+mod transport;

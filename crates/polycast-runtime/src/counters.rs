@@ -1,0 +1,104 @@
+//! What was served how, for `POLYCAST_REPORT=1`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
+
+use polycast_core::select::Choice;
+
+/// Broadcasts that were treated alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    pub calls: u64,
+    pub bytes: u64,
+}
+
+impl Count {
+    pub fn add(&mut self, bytes: u64) {
+        self.calls += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    fn merge(&mut self, other: Count) {
+        self.calls += other.calls;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// One communicator's broadcasts; stock stands apart because it must be counted in a nanosecond.
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub stock: Count,
+    by_algorithm: Vec<(Choice, Count)>,
+}
+
+impl Counters {
+    pub fn served(&mut self, choice: Choice, bytes: u64) {
+        match self.by_algorithm.iter_mut().find(|(known, _)| *known == choice) {
+            Some((_, count)) => count.add(bytes),
+            None => self.by_algorithm.push((choice, Count { calls: 1, bytes })),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Totals {
+    attached: u64,
+    released: u64,
+    by_name: BTreeMap<String, Count>,
+}
+
+static TOTALS: Mutex<Option<Totals>> = Mutex::new(None);
+
+fn with_totals<R>(change: impl FnOnce(&mut Totals) -> R) -> R {
+    change(TOTALS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
+}
+
+pub fn attached() {
+    with_totals(|totals| totals.attached += 1);
+}
+
+/// A communicator goes; what it did is kept.
+pub fn released(counters: &Counters) {
+    with_totals(|totals| {
+        totals.released += 1;
+        let served = counters.by_algorithm.iter().map(|(choice, count)| (choice.to_string(), *count));
+        let stock = (counters.stock != Count::default()).then(|| ("stock".to_owned(), counters.stock));
+        for (name, count) in served.chain(stock) {
+            totals.by_name.entry(name).or_default().merge(count);
+        }
+    });
+}
+
+/// The report, a line per algorithm, as tests and people read it.
+pub fn report() -> String {
+    with_totals(|totals| {
+        let mut text = String::new();
+        for (name, Count { calls, bytes }) in &totals.by_name {
+            let _ = writeln!(text, "polycast: report: bcast {name} calls={calls} bytes={bytes}");
+        }
+        let Totals { attached, released, .. } = totals;
+        let _ =
+            writeln!(text, "polycast: report: attached communicators={attached} released={released}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_has_a_line_per_algorithm() {
+        let mut counters = Counters::default();
+        counters.stock.add(10);
+        counters.served("chain".parse().unwrap(), 100);
+        counters.served("chain".parse().unwrap(), 11);
+        attached();
+        released(&counters);
+        let report = report();
+        assert!(report.contains("bcast chain calls=2 bytes=111\n"), "{report}");
+        assert!(report.contains("bcast stock calls=1 bytes=10\n"), "{report}");
+        assert!(report.contains("attached communicators=1 released=1\n"), "{report}");
+    }
+}

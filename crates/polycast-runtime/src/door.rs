@@ -1,0 +1,137 @@
+//! The table of functions that a door gives us, made safe to call.
+
+use std::ffi::{c_int, c_void};
+
+/// An MPI error code, never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MpiError(pub c_int);
+
+/// `polycast_door` of polycast.h, field by field.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DoorTable {
+    pub interface_version: u32,
+    pub capabilities: u32,
+    pub allgather: unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void, usize) -> c_int,
+    pub broadcast: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int) -> c_int,
+    pub open_private: unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int,
+    pub isend: unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int, c_int, u32) -> c_int,
+    pub irecv: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int, c_int, u32) -> c_int,
+    pub poll: unsafe extern "C" fn(*mut c_void, *mut u32, *mut usize, *mut u32) -> c_int,
+    pub abandon: unsafe extern "C" fn(*mut c_void),
+}
+
+/// `POLYCAST_INTERFACE_VERSION`.
+pub const INTERFACE_VERSION: u32 = 1;
+/// `POLYCAST_CAN_PACK`.
+pub const CAN_PACK: u32 = 1;
+/// `POLYCAST_MESSAGE_MOST_BYTES`.
+pub const MESSAGE_MOST_BYTES: u64 = 1 << 30;
+/// `POLYCAST_TAG_MOST`.
+pub const TAG_MOST: c_int = 32767;
+
+/// One communicator's door.
+pub struct Door {
+    table: DoorTable,
+    communicator: *mut c_void,
+}
+
+fn checked(code: c_int) -> Result<(), MpiError> {
+    if code == 0 { Ok(()) } else { Err(MpiError(code)) }
+}
+
+impl Door {
+    /// # Safety
+    /// The functions of `table` must be those that polycast.h describes and accept `communicator` until the door
+    /// detaches it.
+    pub unsafe fn new(table: DoorTable, communicator: *mut c_void) -> Self {
+        Door { table, communicator }
+    }
+
+    pub fn capabilities(&self) -> u32 {
+        self.table.capabilities
+    }
+
+    /// The stock MPI_Allgather on the program's communicator: `N` bytes of each of the `size` ranks.
+    pub fn allgather<const N: usize>(&self, mine: &[u8; N], size: usize) -> Result<Vec<[u8; N]>, MpiError> {
+        let mut all = vec![[0; N]; size];
+        // SAFETY: `mine` has N bytes and `all` N per rank, as the door expects.
+        checked(unsafe {
+            (self.table.allgather)(self.communicator, mine.as_ptr().cast(), all.as_mut_ptr().cast(), N)
+        })?;
+        Ok(all)
+    }
+
+    /// The stock MPI_Bcast on the program's communicator.
+    pub fn broadcast(&self, buffer: &mut [u8], root: u32) -> Result<(), MpiError> {
+        // SAFETY: the buffer is as long as we say.
+        checked(unsafe {
+            (self.table.broadcast)(
+                self.communicator,
+                buffer.as_mut_ptr().cast(),
+                buffer.len(),
+                root as c_int,
+            )
+        })
+    }
+
+    /// Collective; the same answer on all ranks.
+    pub fn open_private(&self) -> Result<bool, MpiError> {
+        let mut opened = 0;
+        // SAFETY: `opened` is a valid place for the answer.
+        checked(unsafe { (self.table.open_private)(self.communicator, &mut opened) })?;
+        Ok(opened != 0)
+    }
+
+    /// # Safety
+    /// `data` must be readable for `bytes` until poll reports `slot`, or abandon.
+    pub unsafe fn isend(
+        &self,
+        data: *const u8,
+        bytes: usize,
+        peer: u32,
+        tag: c_int,
+        slot: u32,
+    ) -> Result<(), MpiError> {
+        // SAFETY: passed on to the caller.
+        checked(unsafe {
+            (self.table.isend)(self.communicator, data.cast(), bytes, peer as c_int, tag, slot)
+        })
+    }
+
+    /// # Safety
+    /// `data` must be writable for `bytes` and used by nobody else until poll reports `slot`, or abandon.
+    pub unsafe fn irecv(
+        &self,
+        data: *mut u8,
+        bytes: usize,
+        peer: u32,
+        tag: c_int,
+        slot: u32,
+    ) -> Result<(), MpiError> {
+        // SAFETY: passed on to the caller.
+        checked(unsafe {
+            (self.table.irecv)(self.communicator, data.cast(), bytes, peer as c_int, tag, slot)
+        })
+    }
+
+    /// Fills the beginning of `slots` and `received`, which must have room for all slots in use, and says how much.
+    pub fn poll(&self, slots: &mut [u32], received: &mut [usize]) -> Result<usize, MpiError> {
+        let mut completed = 0u32;
+        // SAFETY: the caller of this function gives room for all slots in use.
+        checked(unsafe {
+            (self.table.poll)(
+                self.communicator,
+                slots.as_mut_ptr(),
+                received.as_mut_ptr(),
+                &mut completed,
+            )
+        })?;
+        Ok(completed as usize)
+    }
+
+    pub fn abandon(&self) {
+        // SAFETY: always allowed.
+        unsafe { (self.table.abandon)(self.communicator) }
+    }
+}

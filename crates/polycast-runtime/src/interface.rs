@@ -1,0 +1,135 @@
+//! The C functions of `include/polycast.h`. Each stops panics: the worst that a bug here does to a job is an MPI error.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::communicator::Communicator;
+use crate::door::{Door, DoorTable, INTERFACE_VERSION};
+use crate::transport::Failure;
+use crate::{counters, settings};
+
+const ERROR_INTERNAL: c_int = -1;
+const ERROR_SIZE: c_int = -2;
+
+fn guarded<R>(otherwise: R, work: impl FnOnce() -> R) -> R {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
+}
+
+/// The library's version.
+#[unsafe(no_mangle)]
+pub extern "C" fn polycast_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// 0 if the environment switches everything off.
+#[unsafe(no_mangle)]
+pub extern "C" fn polycast_is_enabled() -> c_int {
+    guarded(0, || settings::is_enabled().into())
+}
+
+/// Overrides an environment variable for communicators attached from now on.
+///
+/// # Safety
+/// `name` must be a C string, `value` one or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_configure(name: *const c_char, value: *const c_char) -> c_int {
+    // SAFETY: the caller's promise.
+    let text = |pointer: *const c_char| {
+        (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy())
+    };
+    guarded(-1, || {
+        let is_known = text(name).is_some_and(|name| settings::configure(&name, text(value).as_deref()));
+        if is_known { 0 } else { -1 }
+    })
+}
+
+/// Makes the state of a communicator; collective over it.
+///
+/// # Safety
+/// As polycast.h says: a valid table of functions that accept `communicator`, and a place for the answer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_attach(
+    door: *const DoorTable,
+    communicator: *mut c_void,
+    rank: c_int,
+    size: c_int,
+    attached: *mut *mut Communicator,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { *attached = std::ptr::null_mut() };
+    // SAFETY: every version of the table begins with its version, and only a matching one is read whole.
+    let table = unsafe {
+        if door.cast::<u32>().read() != INTERFACE_VERSION {
+            return ERROR_INTERNAL;
+        }
+        door.read()
+    };
+    // SAFETY: the caller's promise.
+    let door = unsafe { Door::new(table, communicator) };
+    guarded(ERROR_INTERNAL, || match Communicator::attach(door, rank as u32, size as u32) {
+        Ok(state) => {
+            let state = state.map_or(std::ptr::null_mut(), |state| Box::into_raw(Box::new(state)));
+            // SAFETY: the caller's promise.
+            unsafe { *attached = state };
+            0
+        }
+        Err(error) => error.0,
+    })
+}
+
+/// Frees what [`polycast_attach`] made; NULL is allowed.
+///
+/// # Safety
+/// The pointer comes from [`polycast_attach`] and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_detach(communicator: *mut Communicator) {
+    if !communicator.is_null() {
+        // SAFETY: the caller's promise.
+        guarded((), || drop(unsafe { Box::from_raw(communicator) }));
+    }
+}
+
+/// Whether a broadcast of this many bytes is served here.
+///
+/// # Safety
+/// The pointer comes from [`polycast_attach`]; no other call for this communicator runs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_choose_broadcast(communicator: *mut Communicator, bytes: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    let communicator = unsafe { &mut *communicator };
+    guarded(0, || communicator.serves(bytes as u64).into())
+}
+
+/// Broadcasts.
+///
+/// # Safety
+/// As for [`polycast_choose_broadcast`]; `buffer` is valid for `bytes`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_broadcast(
+    communicator: *mut Communicator,
+    buffer: *mut c_void,
+    bytes: usize,
+    root: c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let communicator = unsafe { &mut *communicator };
+    guarded(ERROR_INTERNAL, || {
+        // SAFETY: the caller's promise.
+        match unsafe { communicator.broadcast(buffer.cast(), bytes as u64, root) } {
+            Ok(()) => 0,
+            Err(Failure::Mpi(error)) => error.0,
+            Err(Failure::Size) => ERROR_SIZE,
+            Err(Failure::Internal) => ERROR_INTERNAL,
+        }
+    })
+}
+
+/// Prints the report if it was asked for.
+#[unsafe(no_mangle)]
+pub extern "C" fn polycast_finalize(world_rank: c_int) {
+    guarded((), || {
+        if world_rank == 0 && settings::is_report_wanted() {
+            eprint!("{}", counters::report());
+        }
+    });
+}

@@ -1,0 +1,137 @@
+//! Sleeping until one of this process's network connections has something for MPI.
+//!
+//! MPI has no call that waits without spinning, but its messages come through sockets, and those are in the process's
+//! table of descriptors. Whatever is wrong with what we see there (sockets of the program, of another MPI transport,
+//! none at all) costs a wake-up too many or a short sleep, never a message: a sleep is bounded, and after each one MPI
+//! is asked again.
+
+use std::os::fd::{BorrowedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SocketType, sockopt};
+
+/// Connections are made at the first message between two ranks, so the list is read again after this time.
+const LIST_AGE_MOST: Duration = Duration::from_millis(50);
+
+/// A socket that is ready again and again although MPI has nothing new is not MPI's, or MPI does not read it now. After so
+/// many such wake-ups in a row, sleeps are by time only.
+const WAKES_FOR_NOTHING_MOST: u32 = 64;
+
+/// Sockets that are watched; more would make the sleep itself expensive.
+const SOCKETS_MOST: usize = 1024;
+
+/// Why a sleep ended.
+pub enum Wake {
+    /// A socket has something.
+    Ready,
+    /// The time is up.
+    TimeIsUp,
+    /// There was nothing to sleep on; no time has passed.
+    NoSockets,
+}
+
+/// The process's stream sockets.
+#[derive(Default)]
+pub struct Sockets {
+    descriptors: Vec<RawFd>,
+    listed: Option<Instant>,
+    wakes_for_nothing: u32,
+}
+
+impl Sockets {
+    /// MPI found something: the last wake-ups were not for nothing.
+    pub fn progress(&mut self) {
+        self.wakes_for_nothing = 0;
+    }
+
+    /// Sleeps until a socket can be read, or (with `has_sends`) one whose buffer is full can be written, or for
+    /// `longest`.
+    pub fn wait(&mut self, longest: Duration, has_sends: bool, now: Instant) -> Wake {
+        if self.listed.is_none_or(|listed| now.duration_since(listed) > LIST_AGE_MOST) {
+            self.descriptors = stream_sockets();
+            self.listed = Some(now);
+        }
+        if self.descriptors.is_empty() || self.wakes_for_nothing >= WAKES_FOR_NOTHING_MOST {
+            return Wake::NoSockets;
+        }
+        let full = if has_sends { self.with_full_buffers() } else { Vec::new() };
+        let mut watched = self.as_poll_list(|descriptor| {
+            if full.contains(&descriptor) { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
+        });
+        match poll_for(&mut watched, longest) {
+            0 => Wake::TimeIsUp,
+            _ => {
+                if watched.iter().any(|fd| fd.revents().contains(PollFlags::NVAL)) {
+                    self.listed = None;
+                }
+                self.wakes_for_nothing += 1;
+                Wake::Ready
+            }
+        }
+    }
+
+    /// A socket with room in its buffer is always writable and would always wake us; only one without is worth
+    /// watching.
+    fn with_full_buffers(&self) -> Vec<RawFd> {
+        let mut watched = self.as_poll_list(|_| PollFlags::OUT);
+        poll_for(&mut watched, Duration::ZERO);
+        let is_full = |fd: &PollFd<'_>| !fd.revents().contains(PollFlags::OUT);
+        self.descriptors.iter().zip(&watched).filter(|(_, fd)| is_full(fd)).map(|(fd, _)| *fd).collect()
+    }
+
+    fn as_poll_list(&self, events: impl Fn(RawFd) -> PollFlags) -> Vec<PollFd<'static>> {
+        let entry = |&descriptor: &RawFd| {
+            // SAFETY: only asked about, never read or closed; if somebody closes it meanwhile, poll says so.
+            PollFd::from_borrowed_fd(unsafe { BorrowedFd::borrow_raw(descriptor) }, events(descriptor))
+        };
+        self.descriptors.iter().map(entry).collect()
+    }
+}
+
+/// How many are ready; 0 after `longest`, or after a signal.
+fn poll_for(watched: &mut [PollFd<'_>], longest: Duration) -> usize {
+    let timeout = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
+    poll(watched, Some(&timeout)).unwrap_or(0)
+}
+
+fn stream_sockets() -> Vec<RawFd> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let descriptors = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    descriptors.filter(|&descriptor| is_stream_socket(descriptor)).take(SOCKETS_MOST).collect()
+}
+
+fn is_stream_socket(descriptor: RawFd) -> bool {
+    // SAFETY: only asked about; if it is closed meanwhile, the answer is an error.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    let is_network = sockopt::socket_domain(descriptor)
+        .is_ok_and(|domain| domain == AddressFamily::INET || domain == AddressFamily::INET6);
+    is_network && sockopt::socket_type(descriptor).is_ok_and(|kind| kind == SocketType::STREAM)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn data_on_a_connection_ends_the_sleep() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (_receiver, _) = listener.accept().unwrap();
+        let mut sockets = Sockets::default();
+        let nap = Duration::from_millis(1);
+        assert!(matches!(sockets.wait(nap, true, Instant::now()), Wake::TimeIsUp));
+        sender.write_all(b"x").unwrap();
+        let long = Duration::from_secs(60);
+        assert!(matches!(sockets.wait(long, true, Instant::now()), Wake::Ready));
+
+        // Nobody reads it: after a while we stop believing that it is for us.
+        while let Wake::Ready = sockets.wait(long, false, Instant::now()) {}
+        assert!(matches!(sockets.wait(long, false, Instant::now()), Wake::NoSockets));
+        sockets.progress();
+        assert!(matches!(sockets.wait(long, false, Instant::now()), Wake::Ready));
+    }
+}

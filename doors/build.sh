@@ -1,0 +1,47 @@
+#!/bin/sh
+# Builds one door and one measuring program for each mpicc that is named.
+#   doors/build.sh LIBRARY_DIR MPICC…
+# LIBRARY_DIR holds libpolycast.so already, and gets libpolycast-mpi.so, doors/ and bench/.
+#
+# Doors are linked without libmpi: they are resolved in the one that the program has loaded, which need not be the one
+# they were built with (Debian's MPICH and MPICH's own have different names for the same interface).
+set -eu
+library=$1
+shift
+sources=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$sources")
+flags="-std=c17 -O2 -g -fPIC -fvisibility=hidden -Wall -Wextra -Werror -I$root/include"
+objects=$(mktemp -d)
+trap 'rm -rf "$objects"' EXIT
+mkdir -p "$library/doors" "$library/bench"
+
+# Written beside and renamed: a running program may have the old object mapped.
+cc $flags -shared -o "$library/.new" "$sources/pmpi/preload.c" -ldl -pthread
+mv "$library/.new" "$library/libpolycast-mpi.so"
+
+built=0
+for mpicc in "$@"; do
+    if ! command -v "$mpicc" >/dev/null; then
+        echo "doors: $mpicc is not installed, no door for it" >&2
+        continue
+    fi
+    family=$("$mpicc" -E -P -x c "$sources/pmpi/family.h" | tail -n 1)
+    if [ "$family" = unknown ] || [ -z "$family" ]; then
+        echo "doors: $mpicc belongs to no MPI that polycast knows (Open MPI, MPICH and its kin, the MPI standard ABI)" >&2
+        continue
+    fi
+    for source in door communicator point_to_point datatype; do
+        "$mpicc" $flags -c -o "$objects/$source.o" "$sources/pmpi/$source.c"
+    done
+    cc -shared -o "$library/doors/.new" "$objects"/*.o -L"$library" -lpolycast -Wl,-rpath,'$ORIGIN/..'
+    mv "$library/doors/.new" "$library/doors/polycast-door-$family.so"
+    rm "$objects"/*.o
+    "$mpicc" -std=c17 -O2 -g -Wall -Wextra -o "$library/bench/.new" "$root"/bench/*.c -ldl -lm
+    mv "$library/bench/.new" "$library/bench/polycast-bench-$family"
+    built=$((built + 1))
+    echo "doors: $family, built with $mpicc"
+done
+if [ "$built" -eq 0 ]; then
+    echo "doors: none built. Name the compiler wrappers of your MPIs: make doors MPICC=\"mpicc.openmpi mpicc.mpich\"" >&2
+    exit 1
+fi

@@ -1,0 +1,140 @@
+/*
+ * The door's state of a communicator: an attribute, made at its first broadcast, freed with it.
+ *
+ *   MPI_Comm_dup, _split …   the attribute is not copied: the new communicator gets its own at its first
+ * broadcast MPI_Comm_free            the delete callback frees the state and the private communicator
+ *   MPI_Finalize             MPI deletes the attributes of MPI_COMM_SELF first of all: our signal to print
+ * the report
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "door.h"
+
+static int state_keyval = MPI_KEYVAL_INVALID;
+static int finalize_keyval = MPI_KEYVAL_INVALID;
+
+/* Hangs on communicators that are left to the stock MPI for ever, so that they are looked at only once. */
+static struct communicator stock_for_ever;
+
+static int is_finalizing;
+
+static pthread_mutex_t alive_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct communicator *alive;
+
+static void add_to_alive(struct communicator *state) {
+    pthread_mutex_lock(&alive_lock);
+    state->next = alive;
+    if (alive) {
+        alive->previous = state;
+    }
+    alive = state;
+    pthread_mutex_unlock(&alive_lock);
+}
+
+static void remove_from_alive(struct communicator *state) {
+    pthread_mutex_lock(&alive_lock);
+    if (state->previous) {
+        state->previous->next = state->next;
+    } else {
+        alive = state->next;
+    }
+    if (state->next) {
+        state->next->previous = state->previous;
+    }
+    pthread_mutex_unlock(&alive_lock);
+}
+
+static int free_state(MPI_Comm comm, int keyval, void *attribute, void *extra) {
+    struct communicator *state = attribute;
+    (void)comm, (void)keyval, (void)extra;
+    if (state == &stock_for_ever) {
+        return MPI_SUCCESS;
+    }
+    remove_from_alive(state);
+    polycast_detach(state->runtime);
+    /* While MPI finalizes, it frees what is left itself. */
+    if (state->private_comm != MPI_COMM_NULL && !is_finalizing) {
+        door_close_private(state);
+    }
+    free(state->requests);
+    free(state->statuses);
+    free(state->indices);
+    free(state);
+    return MPI_SUCCESS;
+}
+
+/* What is still alive is counted as it is; MPI frees the communicators themselves. */
+static int at_finalize(MPI_Comm comm, int keyval, void *attribute, void *extra) {
+    int world_rank = 0;
+    (void)comm, (void)keyval, (void)attribute, (void)extra;
+    is_finalizing = 1;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    pthread_mutex_lock(&alive_lock);
+    for (struct communicator *state = alive; state; state = state->next) {
+        polycast_detach(state->runtime);
+        state->runtime = NULL;
+    }
+    pthread_mutex_unlock(&alive_lock);
+    polycast_finalize(world_rank);
+    return MPI_SUCCESS;
+}
+
+static void create_keyvals(void) {
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &finalize_keyval, NULL);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, finalize_keyval, NULL);
+    door_functions.capabilities = door_can_pack() ? POLYCAST_CAN_PACK : 0;
+    int keyval;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_state, &keyval, NULL);
+    __atomic_store_n(&state_keyval, keyval, __ATOMIC_RELEASE);
+}
+
+int door_known_communicator(MPI_Comm comm, struct communicator **state) {
+    int keyval = __atomic_load_n(&state_keyval, __ATOMIC_ACQUIRE);
+    int is_known = 0;
+    if (keyval == MPI_KEYVAL_INVALID || PMPI_Comm_get_attr(comm, keyval, state, &is_known) != MPI_SUCCESS ||
+        !is_known) {
+        return 0;
+    }
+    if (*state == &stock_for_ever) {
+        *state = NULL;
+    }
+    return 1;
+}
+
+/* NULL if the communicator is not one that we serve, or on lack of memory. */
+static struct communicator *new_state(MPI_Comm comm) {
+    int is_inter, size;
+    if (PMPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || is_inter ||
+        PMPI_Comm_size(comm, &size) != MPI_SUCCESS || size < 2) {
+        return NULL;
+    }
+    struct communicator *state = calloc(1, sizeof *state);
+    if (state) {
+        state->user = comm;
+        state->private_comm = MPI_COMM_NULL;
+        state->size = size;
+        PMPI_Comm_rank(comm, &state->rank);
+    }
+    return state;
+}
+
+struct communicator *door_communicator(MPI_Comm comm) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, create_keyvals);
+    struct communicator *state = new_state(comm);
+    if (state) {
+        int error = polycast_attach(&door_functions, state, state->rank, state->size, &state->runtime);
+        if (error || !state->runtime) {
+            free(state);
+            state = NULL;
+        }
+    }
+    if (PMPI_Comm_set_attr(comm, state_keyval, state ? state : &stock_for_ever) != MPI_SUCCESS) {
+        return NULL;
+    }
+    if (state) {
+        add_to_alive(state);
+    }
+    return state;
+}

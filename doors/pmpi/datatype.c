@@ -1,0 +1,228 @@
+/*
+ * Datatypes: which are one stretch of bytes, and how the others become one.
+ *
+ * Sizes alone do not tell: a struct of two ints with displacements {4, 0} has no holes, but its second
+ * element in memory comes first on the wire. So the layers that cannot reorder are taken off, and what is
+ * left is asked: an element of distinct bytes is packed, and compared.
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "door.h"
+
+/* Elements larger than this are not asked but packed in every call: asking costs twice their size. */
+#define ASK_MOST_BYTES (1 << 20)
+
+/* One MPI_Pack handles at most this much: its position is an int. */
+#define PACK_MOST_BYTES (1 << 30)
+
+/* Bytes in which every reordering shows. */
+static void fill_with_distinct_bytes(unsigned char *bytes, size_t length) {
+    uint64_t state = 0x9e3779b97f4a7c15u;
+    for (size_t i = 0; i < length; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        bytes[i] = (unsigned char)(state >> 56);
+    }
+}
+
+/* Packs one element whose data lies without holes in [true_lower, true_lower + size) and says whether its
+ * bytes come out as they lie. */
+static int keeps_order(MPI_Datatype type, MPI_Aint true_lower, int size) {
+    unsigned char *element = malloc((size_t)size);
+    unsigned char *packed = malloc((size_t)size);
+    int position = 0, is_kept = 0;
+    if (element && packed) {
+        fill_with_distinct_bytes(element, (size_t)size);
+        is_kept =
+            PMPI_Pack(element - true_lower, 1, type, packed, size, &position, MPI_COMM_SELF) == MPI_SUCCESS &&
+            position == size && memcmp(element, packed, (size_t)size) == 0;
+    }
+    free(element);
+    free(packed);
+    return is_kept;
+}
+
+static int is_named(MPI_Datatype type) {
+    int integers, addresses, types, combiner;
+    return PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+           combiner == MPI_COMBINER_NAMED;
+}
+
+/* The type that `type` repeats without changing its order, or MPI_DATATYPE_NULL. The caller frees it if it is
+ * not predefined (MPI hands out a new reference). */
+static MPI_Datatype repeated_type(MPI_Datatype type) {
+    int integers, addresses, types, combiner;
+    if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
+        (combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS &&
+         combiner != MPI_COMBINER_RESIZED) ||
+        integers > 1 || addresses > 2 || types != 1) {
+        return MPI_DATATYPE_NULL;
+    }
+    int integer[1];
+    MPI_Aint address[2];
+    MPI_Datatype inner;
+    int error = PMPI_Type_get_contents(type, integers, addresses, types, integer, address, &inner);
+    return error ? MPI_DATATYPE_NULL : inner;
+}
+
+/* Whether a row of such elements has its bytes in order if one element has: no holes, and no overlap or
+ * reversal through an unusual extent. */
+static int tiles_in_order(MPI_Datatype type, MPI_Aint *true_lower, MPI_Count *size) {
+    MPI_Count lower, extent, true_lower_count, true_extent;
+    PMPI_Type_size_x(type, size);
+    PMPI_Type_get_extent_x(type, &lower, &extent);
+    PMPI_Type_get_true_extent_x(type, &true_lower_count, &true_extent);
+    *true_lower = (MPI_Aint)true_lower_count;
+    return *size == true_extent && *size == extent;
+}
+
+/* Whether one element without holes also has its bytes in order. */
+static int is_in_order(MPI_Datatype type, MPI_Aint true_lower, MPI_Count size) {
+    if (is_named(type)) {
+        return 1;
+    }
+    MPI_Datatype inner = repeated_type(type);
+    if (inner == MPI_DATATYPE_NULL) {
+        return size <= ASK_MOST_BYTES && keeps_order(type, true_lower, (int)size);
+    }
+    MPI_Aint inner_true_lower;
+    MPI_Count inner_size;
+    int result = tiles_in_order(inner, &inner_true_lower, &inner_size)
+                     ? is_in_order(inner, inner_true_lower, inner_size)
+                     : size <= ASK_MOST_BYTES && keeps_order(type, true_lower, (int)size);
+    if (!is_named(inner)) {
+        PMPI_Type_free(&inner);
+    }
+    return result;
+}
+
+/* The answer for a derived type is kept on it: 1 is "in order", 2 "not". */
+static int order_keyval = MPI_KEYVAL_INVALID;
+
+static void create_keyval(void) {
+    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &order_keyval, NULL);
+}
+
+static int is_known_in_order(MPI_Datatype type, MPI_Aint true_lower, MPI_Count size) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, create_keyval);
+    void *answer;
+    int is_known = 0;
+    if (PMPI_Type_get_attr(type, order_keyval, &answer, &is_known) != MPI_SUCCESS || !is_known) {
+        answer = (void *)(intptr_t)(is_in_order(type, true_lower, size) ? 1 : 2);
+        PMPI_Type_set_attr(type, order_keyval, answer);
+    }
+    return (intptr_t)answer == 1;
+}
+
+int door_look_at_type(MPI_Datatype type, MPI_Count count, struct element *element) {
+    MPI_Aint lower;
+    MPI_Count true_lower, true_extent;
+    int error = PMPI_Type_size_x(type, &element->size);
+    if (!error) {
+        error = PMPI_Type_get_extent(type, &lower, &element->extent);
+    }
+    if (!error) {
+        error = PMPI_Type_get_true_extent_x(type, &true_lower, &true_extent);
+    }
+    if (error) {
+        return error;
+    }
+    element->true_lower = (MPI_Aint)true_lower;
+    element->is_named = is_named(type);
+    int has_no_holes =
+        element->size == true_extent && (count == 1 || element->size == (MPI_Count)element->extent);
+    element->is_contiguous =
+        has_no_holes && (element->is_named || is_known_in_order(type, element->true_lower, element->size));
+    return MPI_SUCCESS;
+}
+
+int door_can_pack(void) {
+    /* Two ints with one between them left out. */
+    int source[3] = {0x01020304, -1, 0x05060708}, expected[2] = {0x01020304, 0x05060708}, packed[2] = {0, 0};
+    int size = 0, position = 0;
+    MPI_Datatype type;
+    if (PMPI_Type_vector(2, 1, 2, MPI_INT, &type) != MPI_SUCCESS) {
+        return 0;
+    }
+    PMPI_Type_commit(&type);
+    int is_plain =
+        PMPI_Pack_size(1, type, MPI_COMM_SELF, &size) == MPI_SUCCESS &&
+        PMPI_Pack(source, 1, type, packed, sizeof packed, &position, MPI_COMM_SELF) == MPI_SUCCESS &&
+        position == (int)sizeof expected && memcmp(packed, expected, sizeof expected) == 0;
+    PMPI_Type_free(&type);
+    return is_plain;
+}
+
+/* An element that is too large for MPI_Pack: a message to ourselves turns it into bytes (or back), whatever
+ * its size. The other side is a row of blocks and a rest, because counts are ints. */
+static int bytes_type(MPI_Count size, MPI_Datatype *type) {
+    MPI_Datatype block;
+    PMPI_Type_contiguous(PACK_MOST_BYTES, MPI_BYTE, &block);
+    int lengths[2] = {(int)(size / PACK_MOST_BYTES), (int)(size % PACK_MOST_BYTES)};
+    MPI_Aint offsets[2] = {0, (MPI_Aint)(size - size % PACK_MOST_BYTES)};
+    MPI_Datatype types[2] = {block, MPI_BYTE};
+    int error = PMPI_Type_create_struct(2, lengths, offsets, types, type);
+    PMPI_Type_free(&block);
+    return error ? error : PMPI_Type_commit(type);
+}
+
+static int copy_huge_element(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type,
+                             MPI_Comm private_comm) {
+    int me;
+    PMPI_Comm_rank(private_comm, &me);
+    return PMPI_Sendrecv(from, 1, from_type, me, 0, to, 1, to_type, me, 0, private_comm, MPI_STATUS_IGNORE);
+}
+
+/* How many elements one MPI_Pack may take; 0 if even one is too large. */
+static MPI_Count elements_at_once(const struct element *element) {
+    return PACK_MOST_BYTES / element->size;
+}
+
+static int at_most(MPI_Count wanted, MPI_Count limit) {
+    return (int)(wanted < limit ? wanted : limit);
+}
+
+int door_pack(const void *buffer, MPI_Count count, MPI_Datatype type, const struct element *element,
+              void *packed, MPI_Comm private_comm) {
+    const char *from = buffer;
+    char *to = packed;
+    MPI_Count step = elements_at_once(element);
+    MPI_Datatype bytes = MPI_DATATYPE_NULL;
+    int error = step ? MPI_SUCCESS : bytes_type(element->size, &bytes);
+    while (!error && count > 0) {
+        int now = step ? at_most(count, step) : 1, position = 0;
+        error = step ? PMPI_Pack(from, now, type, to, (int)(now * element->size), &position, private_comm)
+                     : copy_huge_element(from, type, to, bytes, private_comm);
+        from += now * element->extent;
+        to += now * element->size;
+        count -= now;
+    }
+    if (bytes != MPI_DATATYPE_NULL) {
+        PMPI_Type_free(&bytes);
+    }
+    return error;
+}
+
+int door_unpack(const void *packed, void *buffer, MPI_Count count, MPI_Datatype type,
+                const struct element *element, MPI_Comm private_comm) {
+    const char *from = packed;
+    char *to = buffer;
+    MPI_Count step = elements_at_once(element);
+    MPI_Datatype bytes = MPI_DATATYPE_NULL;
+    int error = step ? MPI_SUCCESS : bytes_type(element->size, &bytes);
+    while (!error && count > 0) {
+        int now = step ? at_most(count, step) : 1, position = 0;
+        error = step ? PMPI_Unpack(from, (int)(now * element->size), &position, to, now, type, private_comm)
+                     : copy_huge_element(from, bytes, to, type, private_comm);
+        from += now * element->size;
+        to += now * element->extent;
+        count -= now;
+    }
+    if (bytes != MPI_DATATYPE_NULL) {
+        PMPI_Type_free(&bytes);
+    }
+    return error;
+}

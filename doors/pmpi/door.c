@@ -1,0 +1,154 @@
+/*
+ * A door for MPI_Bcast: compiled with the mpicc of one MPI family, opened by libpolycast-mpi.so.
+ *
+ * It takes a call, hands it back to the stock MPI if anything about it is unusual or the runtime says so, and
+ * otherwise turns buffer, count and datatype into bytes for the runtime. What every rank of the communicator
+ * decides here must be decided from what all ranks know (bytes, root, communicator), or for errors of one
+ * rank's own arguments, which the stock MPI then reports in its own words.
+ *
+ * All MPI functions are called by their PMPI names and resolved in the libmpi that is already loaded.
+ */
+#include <stdlib.h>
+
+#include "door.h"
+#include "preload.h"
+
+static struct stock stock_functions;
+
+/* One broadcast as the program asked for it. */
+struct call {
+    void *buffer;
+    MPI_Count count;
+    MPI_Datatype type;
+    int root;
+    MPI_Comm comm;
+};
+
+/* Arguments that the stock MPI would refuse (or that mean something special to it) are for the stock MPI. */
+static int arguments_are_ordinary(const struct call *call) {
+    return call->comm != MPI_COMM_NULL && call->count > 0 && call->type != MPI_DATATYPE_NULL &&
+           call->root >= 0;
+}
+
+/* Bytes of the whole call, the same on all ranks; 0 for what is not served. */
+static size_t total_bytes(const struct call *call) {
+    MPI_Count size;
+    if (PMPI_Type_size_x(call->type, &size) != MPI_SUCCESS || size <= 0) {
+        return 0;
+    }
+    MPI_Count bytes;
+    return __builtin_mul_overflow(size, call->count, &bytes) ? 0 : (size_t)bytes;
+}
+
+/* The communicator's state if the runtime serves this call, NULL if it is left to stock. */
+static inline struct communicator *served_by(const struct call *call, size_t *bytes) {
+    struct communicator *state;
+    if (!arguments_are_ordinary(call)) {
+        return NULL;
+    }
+    int is_known = door_known_communicator(call->comm, &state);
+    if (is_known && !state) {
+        return NULL;
+    }
+    *bytes = total_bytes(call);
+    if (*bytes == 0) {
+        return NULL;
+    }
+    if (!is_known) {
+        state = door_communicator(call->comm);
+    }
+    if (!state || call->root >= state->size || !polycast_choose_broadcast(state->runtime, *bytes)) {
+        return NULL;
+    }
+    return state;
+}
+
+/* A datatype that was not committed: MPI only tells by refusing it, so an empty message to nobody asks. The
+ * private communicator returns errors. */
+static int is_committed(MPI_Datatype type, MPI_Comm private_comm) {
+    return PMPI_Send(NULL, 0, type, MPI_PROC_NULL, 0, private_comm) == MPI_SUCCESS;
+}
+
+/* Reports like the stock MPI: through the error handler of the program's communicator. */
+static int report_error(MPI_Comm comm, int error) {
+    if (error == POLYCAST_ERROR_SIZE) {
+        error = MPI_ERR_TRUNCATE;
+    } else if (error < 0) {
+        error = MPI_ERR_INTERN;
+    }
+    PMPI_Comm_call_errhandler(comm, error);
+    return error;
+}
+
+static int broadcast_packed(const struct call *call, struct communicator *state,
+                            const struct element *element, size_t bytes) {
+    void *packed = malloc(bytes);
+    if (!packed) {
+        return MPI_ERR_NO_MEM;
+    }
+    int is_root = state->rank == call->root;
+    int error = MPI_SUCCESS;
+    if (is_root) {
+        error = door_pack(call->buffer, call->count, call->type, element, packed, state->private_comm);
+    }
+    if (!error) {
+        error = polycast_broadcast(state->runtime, packed, bytes, call->root);
+    }
+    if (!error && !is_root) {
+        error = door_unpack(packed, call->buffer, call->count, call->type, element, state->private_comm);
+    }
+    free(packed);
+    return error;
+}
+
+/* Returns 0 if the call is for stock after all, because of an error that only this rank's arguments have. */
+static int serve(const struct call *call, struct communicator *state, size_t bytes, int *result) {
+    struct element element;
+    int error = door_look_at_type(call->type, call->count, &element);
+    if (!error && element.is_named && !call->buffer) {
+        return 0;
+    }
+    if (!error && !element.is_named && !is_committed(call->type, state->private_comm)) {
+        return 0;
+    }
+    if (!error && element.is_contiguous) {
+        error =
+            polycast_broadcast(state->runtime, (char *)call->buffer + element.true_lower, bytes, call->root);
+    } else if (!error) {
+        error = broadcast_packed(call, state, &element, bytes);
+    }
+    *result = error ? report_error(call->comm, error) : MPI_SUCCESS;
+    return 1;
+}
+
+static int door_bcast(void *buffer, int count, handle type, int root, handle comm) {
+    struct call call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
+    size_t bytes;
+    struct communicator *state = served_by(&call, &bytes);
+    int result;
+    if (state && serve(&call, state, bytes, &result)) {
+        return result;
+    }
+    return stock_functions.bcast(buffer, count, type, root, comm);
+}
+
+static int door_bcast_c(void *buffer, int64_t count, handle type, int root, handle comm) {
+    struct call call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
+    size_t bytes;
+    struct communicator *state = served_by(&call, &bytes);
+    int result;
+    if (state && serve(&call, state, bytes, &result)) {
+        return result;
+    }
+    return stock_functions.bcast_c(buffer, count, type, root, comm);
+}
+
+__attribute__((visibility("default"))) open_function polycast_door_open;
+
+void polycast_door_open(const struct stock *stock, struct served *served) {
+    if (!polycast_is_enabled()) {
+        return;
+    }
+    stock_functions = *stock;
+    *served = (struct served){door_bcast, door_bcast_c, polycast_configure};
+}

@@ -1,0 +1,55 @@
+/* The door's own pieces: communicators, datatypes, point-to-point. Included by its files only. */
+#ifndef POLYCAST_DOOR_H
+#define POLYCAST_DOOR_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "polycast.h"
+
+/* What the door keeps for a communicator; hangs on it as an attribute. */
+struct communicator {
+    polycast_communicator *runtime; /* NULL: left to the stock MPI for ever */
+    MPI_Comm user;
+    MPI_Comm private_comm; /* MPI_COMM_NULL until the first broadcast that is served */
+    int rank;
+    int size;
+
+    /* Outstanding messages by slot; MPI_REQUEST_NULL where there is none. */
+    MPI_Request *requests;
+    MPI_Status *statuses;
+    int *indices;
+    uint32_t slots_in_use; /* no request at or above */
+    uint32_t slots_capacity;
+
+    struct communicator *previous, *next; /* all that are alive, for the report at finalize */
+};
+
+/* communicator.c: the attribute and what belongs to it. Returns NULL if `comm` is left to stock. Collective
+ * the first time it sees a communicator; every argument must have been checked. */
+struct communicator *door_communicator(MPI_Comm comm);
+/* The state, without attaching: 1 and *state (NULL: stock for ever), or 0 if the communicator is new. */
+int door_known_communicator(MPI_Comm comm, struct communicator **state);
+
+/* point_to_point.c: the functions that the runtime calls back. */
+extern polycast_door door_functions;
+void door_close_private(struct communicator *state);
+
+/* datatype.c */
+struct element {
+    MPI_Count size;      /* bytes of data */
+    MPI_Aint extent;     /* from one element to the next */
+    MPI_Aint true_lower; /* from the buffer's address to the first byte of data */
+    int is_contiguous;   /* any number of elements is one stretch of bytes, in type-map order */
+    int is_named;        /* predefined */
+};
+int door_look_at_type(MPI_Datatype type, MPI_Count count, struct element *element);
+/* Whether MPI_Pack gives plain bytes here, as all MPIs between equal machines do. */
+int door_can_pack(void);
+int door_pack(const void *buffer, MPI_Count count, MPI_Datatype type, const struct element *element,
+              void *packed, MPI_Comm private_comm);
+int door_unpack(const void *packed, void *buffer, MPI_Count count, MPI_Datatype type,
+                const struct element *element, MPI_Comm private_comm);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * What the runtime calls back: messages on the private communicator, and stock collectives while attaching.
+ *
+ * Requests live in an array indexed by the runtime's slots, because MPI_Testsome wants them side by side. The
+ * runtime keeps slots dense, so the array stays as short as the number of outstanding messages.
+ */
+#include <stdlib.h>
+
+#include "door.h"
+
+/* How many private communicators a process holds at the most. MPIs have a few thousand context identifiers,
+ * and a program that uses most of them must still get its own. */
+#define PRIVATE_COMMUNICATORS_MOST 256
+
+static int private_communicators;
+
+static int allgather(void *communicator, const void *mine, void *all, size_t bytes) {
+    const struct communicator *state = communicator;
+    return PMPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, state->user);
+}
+
+static int stock_broadcast(void *communicator, void *buffer, size_t bytes, int root) {
+    const struct communicator *state = communicator;
+    return PMPI_Bcast(buffer, (int)bytes, MPI_BYTE, root, state->user);
+}
+
+static int agree(MPI_Comm comm, int mine, int *all) {
+    return PMPI_Allreduce(&mine, all, 1, MPI_INT, MPI_MIN, comm);
+}
+
+/* MPI_Comm_create and not MPI_Comm_dup: a duplicate would call the copy callbacks of the program's
+ * attributes. */
+static int create_like(struct communicator *state) {
+    MPI_Group group;
+    int error = PMPI_Comm_group(state->user, &group);
+    if (!error) {
+        error = PMPI_Comm_create(state->user, group, &state->private_comm);
+        PMPI_Group_free(&group);
+    }
+    if (!error) {
+        error = PMPI_Comm_set_errhandler(state->private_comm, MPI_ERRORS_RETURN);
+    }
+    return error;
+}
+
+static int open_private(void *communicator, int *opened) {
+    struct communicator *state = communicator;
+    int is_below_limit =
+        __atomic_add_fetch(&private_communicators, 1, __ATOMIC_RELAXED) <= PRIVATE_COMMUNICATORS_MOST;
+    int error = agree(state->user, is_below_limit, opened);
+    if (!error && *opened) {
+        /* Running out of contexts must not end the job: the program's handler may be the fatal one. */
+        MPI_Errhandler of_program;
+        PMPI_Comm_get_errhandler(state->user, &of_program);
+        PMPI_Comm_set_errhandler(state->user, MPI_ERRORS_RETURN);
+        int is_created = create_like(state) == MPI_SUCCESS;
+        PMPI_Comm_set_errhandler(state->user, of_program);
+        PMPI_Errhandler_free(&of_program);
+        error = agree(state->user, is_created, opened);
+    }
+    if (error || !*opened) {
+        door_close_private(state);
+    }
+    return error;
+}
+
+void door_close_private(struct communicator *state) {
+    __atomic_sub_fetch(&private_communicators, 1, __ATOMIC_RELAXED);
+    if (state->private_comm != MPI_COMM_NULL) {
+        PMPI_Comm_free(&state->private_comm);
+    }
+}
+
+static int grow(struct communicator *state, uint32_t slot) {
+    uint32_t capacity = slot < 64 ? 64 : 2 * slot;
+    MPI_Request *requests = realloc(state->requests, capacity * sizeof *requests);
+    state->requests = requests ? requests : state->requests;
+    MPI_Status *statuses = realloc(state->statuses, capacity * sizeof *statuses);
+    state->statuses = statuses ? statuses : state->statuses;
+    int *indices = realloc(state->indices, capacity * sizeof *indices);
+    state->indices = indices ? indices : state->indices;
+    if (!requests || !statuses || !indices) {
+        return MPI_ERR_NO_MEM;
+    }
+    for (uint32_t i = state->slots_capacity; i < capacity; i++) {
+        requests[i] = MPI_REQUEST_NULL;
+    }
+    state->slots_capacity = capacity;
+    return MPI_SUCCESS;
+}
+
+static int make_room(struct communicator *state, uint32_t slot) {
+    if (slot >= state->slots_in_use) {
+        state->slots_in_use = slot + 1;
+    }
+    return slot < state->slots_capacity ? MPI_SUCCESS : grow(state, slot);
+}
+
+static int start_send(void *communicator, const void *buffer, size_t bytes, int peer, int tag,
+                      uint32_t slot) {
+    struct communicator *state = communicator;
+    int error = make_room(state, slot);
+    return error ? error
+                 : PMPI_Isend(buffer, (int)bytes, MPI_BYTE, peer, tag, state->private_comm,
+                              &state->requests[slot]);
+}
+
+static int start_receive(void *communicator, void *buffer, size_t bytes, int peer, int tag, uint32_t slot) {
+    struct communicator *state = communicator;
+    int error = make_room(state, slot);
+    return error ? error
+                 : PMPI_Irecv(buffer, (int)bytes, MPI_BYTE, peer, tag, state->private_comm,
+                              &state->requests[slot]);
+}
+
+/* The first real error among the completed, which MPI reports one by one. */
+static int first_error(const struct communicator *state, int completed) {
+    for (int i = 0; i < completed; i++) {
+        if (state->statuses[i].MPI_ERROR != MPI_SUCCESS && state->statuses[i].MPI_ERROR != MPI_ERR_PENDING) {
+            return state->statuses[i].MPI_ERROR;
+        }
+    }
+    return MPI_ERR_OTHER;
+}
+
+static int poll_requests(void *communicator, uint32_t *slots, size_t *received, uint32_t *completed) {
+    struct communicator *state = communicator;
+    int count = 0;
+    int error =
+        PMPI_Testsome((int)state->slots_in_use, state->requests, &count, state->indices, state->statuses);
+    if (error) {
+        return error == MPI_ERR_IN_STATUS ? first_error(state, count) : error;
+    }
+    *completed = count == MPI_UNDEFINED ? 0 : (uint32_t)count;
+    for (uint32_t i = 0; i < *completed; i++) {
+        int bytes;
+        PMPI_Get_count(&state->statuses[i], MPI_BYTE, &bytes);
+        slots[i] = (uint32_t)state->indices[i];
+        received[i] = bytes == MPI_UNDEFINED ? 0 : (size_t)bytes;
+    }
+    while (state->slots_in_use > 0 && state->requests[state->slots_in_use - 1] == MPI_REQUEST_NULL) {
+        state->slots_in_use--;
+    }
+    return MPI_SUCCESS;
+}
+
+static void abandon(void *communicator) {
+    struct communicator *state = communicator;
+    for (uint32_t slot = 0; slot < state->slots_in_use; slot++) {
+        if (state->requests[slot] != MPI_REQUEST_NULL) {
+            PMPI_Cancel(&state->requests[slot]);
+            PMPI_Request_free(&state->requests[slot]);
+        }
+    }
+    state->slots_in_use = 0;
+}
+
+polycast_door door_functions = {
+    .interface_version = POLYCAST_INTERFACE_VERSION,
+    .allgather = allgather,
+    .broadcast = stock_broadcast,
+    .open_private = open_private,
+    .isend = start_send,
+    .irecv = start_receive,
+    .poll = poll_requests,
+    .abandon = abandon,
+};

@@ -1,0 +1,38 @@
+/* What the preloaded object and the doors share. A door sees the same types with its MPI's handles in place.
+ */
+#ifndef POLYCAST_PRELOAD_H
+#define POLYCAST_PRELOAD_H
+
+#include <stdint.h>
+
+typedef uintptr_t handle; /* an MPI handle of any family */
+
+typedef int bcast_function(void *buffer, int count, handle type, int root, handle comm);
+typedef int bcast_c_function(void *buffer, int64_t count, handle type, int root, handle comm);
+typedef int configure_function(const char *name, const char *value);
+
+/* Every entry point into polycast's objects has these names; they are declared here as the preload object
+ * sees them. */
+#ifdef POLYCAST_PRELOAD
+bcast_function MPI_Bcast, PMPI_Bcast;
+bcast_c_function MPI_Bcast_c, PMPI_Bcast_c;
+configure_function polycast_configure;
+#endif
+
+/* The real MPI's functions. */
+struct stock {
+    bcast_function *bcast;
+    bcast_c_function *bcast_c;
+};
+
+/* Where calls are to go from now on; holds the stock functions until the door replaces them. */
+struct served {
+    bcast_function *bcast;
+    bcast_c_function *bcast_c;
+    configure_function *configure;
+};
+
+/* `polycast_door_open`, the one symbol that a door exports. */
+typedef void open_function(const struct stock *stock, struct served *served);
+
+#endif

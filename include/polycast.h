@@ -1,0 +1,113 @@
+/*
+ * polycast.h: the interface between polycast's runtime (libpolycast.so, Rust) and its doors (C, one per MPI
+ * family).
+ *
+ * A door knows MPI and nothing of algorithms; the runtime knows algorithms and nothing of MPI. Everything
+ * that crosses is bytes, ranks and slots. A door gives the runtime a table of functions (`polycast_door`)
+ * and, for each communicator, one pointer of its own, which comes back as the first argument of each of them.
+ *
+ *   program ── MPI_Bcast ──▶ door ── polycast_choose_broadcast ──▶ runtime     stock: the door calls the real
+ * MPI └── polycast_broadcast ─────────▶ runtime ── isend, irecv, poll ──▶ door ──▶ MPI
+ *
+ * Error codes: functions of the door return 0 or an error code of its MPI; functions of the runtime return 0,
+ * such a code handed back, or one of the negative POLYCAST_* values. Nothing here aborts or throws.
+ *
+ * Threads: calls for different communicators may run at the same time; calls for one communicator may not (as
+ * MPI itself demands of collectives).
+ */
+#ifndef POLYCAST_H
+#define POLYCAST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
+#define POLYCAST_INTERFACE_VERSION 1u
+
+/* The runtime failed inside; the call was not carried out. */
+#define POLYCAST_ERROR_INTERNAL (-1)
+/* A message of another size than the call implies: the ranks called with different sizes. */
+#define POLYCAST_ERROR_SIZE (-2)
+
+/* The largest tag that the runtime uses: what MPI guarantees (MPI_TAG_UB is at least this). */
+#define POLYCAST_TAG_MOST 32767
+
+/* The runtime never asks for one message larger than this (a count must fit an int). */
+#define POLYCAST_MESSAGE_MOST_BYTES ((size_t)1 << 30)
+
+/* Bits of polycast_door.capabilities. All ranks must have a bit for it to be used. */
+#define POLYCAST_CAN_PACK 1u /* MPI_Pack gives the elements' bytes in type-map order, and nothing else */
+
+/* What a door can do. `communicator` is what the door gave to polycast_attach. */
+typedef struct polycast_door {
+    uint32_t interface_version; /* POLYCAST_INTERFACE_VERSION */
+    uint32_t capabilities;      /* POLYCAST_CAN_* */
+
+    /* Stock collectives on the user's communicator, used while attaching only. `all` has room for size *
+     * bytes. */
+    int (*allgather)(void *communicator, const void *mine, void *all, size_t bytes);
+    int (*broadcast)(void *communicator, void *buffer, size_t bytes, int root);
+
+    /* Makes the private communicator for isend and irecv. Collective; all ranks get the same *opened: 0 or 1.
+     */
+    int (*open_private)(void *communicator, int *opened);
+
+    /* Starts a message on the private communicator. `slot` names it until poll reports it; slots are dense:
+     * the runtime uses the lowest free one. bytes <= POLYCAST_MESSAGE_MOST_BYTES. */
+    int (*isend)(void *communicator, const void *buffer, size_t bytes, int peer, int tag, uint32_t slot);
+    int (*irecv)(void *communicator, void *buffer, size_t bytes, int peer, int tag, uint32_t slot);
+
+    /* Lets MPI work and reports what has completed, without waiting: *completed entries of `slots`, and for
+     * receives the bytes that came in `received`. Both arrays have room for all slots in use. */
+    int (*poll)(void *communicator, uint32_t *slots, size_t *received, uint32_t *completed);
+
+    /* After an error: no buffer of an outstanding message is touched any more. */
+    void (*abandon)(void *communicator);
+} polycast_door;
+
+/* One communicator, as the runtime knows it. */
+typedef struct polycast_communicator polycast_communicator;
+
+/* The runtime's version, as in "0.1.0". */
+const char *polycast_version(void);
+
+/* 0 if POLYCAST=off (or 0, no, false) stands in the environment: the doors must not call anything else then.
+ */
+int polycast_is_enabled(void);
+
+/* Overrides the environment variable `name` in this process for communicators attached from now on; an empty
+ * value or NULL unsets it. Returns 0, or -1 if polycast knows no such setting. Known: POLYCAST_BCAST,
+ * POLYCAST_TABLE. */
+int polycast_configure(const char *name, const char *value);
+
+/* Makes the state of a communicator; collective over it. Ranks compare versions and settings (rank 0's
+ * count), and learn who shares a host with whom. *attached is NULL if this communicator is to be left to the
+ * stock MPI (another version of polycast on some rank, for example); that is the same on all ranks. */
+int polycast_attach(const polycast_door *door, void *communicator, int rank, int size,
+                    polycast_communicator **attached);
+
+/* Frees it. Local; the door frees the private communicator. */
+void polycast_detach(polycast_communicator *communicator);
+
+/* Whether a broadcast of this many bytes (> 0) is served by polycast_broadcast: 1, or is left to the stock
+ * MPI: 0. The same on all ranks. Counts the call. Collective the first time that it is 1 (opens the private
+ * communicator). */
+int polycast_choose_broadcast(polycast_communicator *communicator, size_t bytes);
+
+/* Broadcasts `bytes` bytes from `root`; on every rank after polycast_choose_broadcast gave 1 for the same
+ * bytes. */
+int polycast_broadcast(polycast_communicator *communicator, void *buffer, size_t bytes, int root);
+
+/* Called once when MPI_Finalize begins, with the rank in MPI_COMM_WORLD: prints the report if it was asked
+ * for. */
+void polycast_finalize(int world_rank);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
