@@ -1,0 +1,84 @@
+#include "check.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+int check_rank(void) {
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+int check_size(void) {
+    int size;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+
+void check_fail(const char *format, ...) {
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "FAIL rank %d: %s\n", check_rank(), message);
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    abort(); /* some launchers let MPI_Abort return */
+}
+
+/* The finaliser of SplitMix64: neighbours and neighbouring seeds share no bytes but by chance. */
+uint64_t check_word(uint64_t seed, uint64_t index) {
+    uint64_t z = seed * 0xD1B54A32D192ED03u + (index + 1) * 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+void check_fill(void *buffer, size_t bytes, uint64_t seed) {
+    unsigned char *at = buffer;
+    for (size_t done = 0; done < bytes; done += 8) {
+        uint64_t word = check_word(seed, done / 8);
+        memcpy(at + done, &word, bytes - done < 8 ? bytes - done : 8);
+    }
+}
+
+static void fail_at(const unsigned char *found, const unsigned char *expected, size_t offset,
+                    const char *what) {
+    size_t wrong = 0;
+    while (found[wrong] == expected[wrong])
+        wrong++;
+    check_fail("%s: byte %zu is 0x%02x, expected 0x%02x", what, offset + wrong, found[wrong],
+               expected[wrong]);
+}
+
+void check_pattern(const void *buffer, size_t bytes, uint64_t seed, const char *what) {
+    const unsigned char *at = buffer;
+    for (size_t done = 0; done < bytes; done += 8) {
+        uint64_t word = check_word(seed, done / 8);
+        if (memcmp(at + done, &word, bytes - done < 8 ? bytes - done : 8) != 0)
+            fail_at(at + done, (const unsigned char *)&word, done, what);
+    }
+}
+
+void check_unwritten(const void *buffer, size_t bytes, const char *what) {
+    const unsigned char *at = buffer;
+    for (size_t i = 0; i < bytes; i++)
+        CHECK(at[i] == CHECK_UNWRITTEN, "%s: byte %zu outside the message was overwritten with 0x%02x", what,
+              i, at[i]);
+}
+
+void *check_allocate(size_t bytes) {
+    void *memory = malloc(bytes ? bytes : 1);
+    CHECK(memory, "no memory for %zu bytes", bytes);
+    return memory;
+}
+
+void check_ok(const char *name) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (check_rank() == 0) {
+        printf("OK %s\n", name);
+        fflush(stdout);
+    }
+}
