@@ -1,0 +1,77 @@
+//! `polycast lab list`.
+
+use std::process::ExitCode;
+
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use polycast_lab::{Lab, Summary};
+use serde::Serialize;
+
+use crate::commands::Outcome;
+
+/// Arguments of `polycast lab list`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print a list of JSON objects with hosts, addresses, switches and rates
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    #[serde(flatten)]
+    summary: Summary,
+    alive: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args) -> Outcome {
+    let labs = Lab::all()?;
+    if args.json {
+        let entries: Vec<Entry> =
+            labs.into_iter().map(|summary| Entry { alive: summary.is_alive(), summary }).collect();
+        println!("{}", serde_json::to_string_pretty(&entries)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if labs.is_empty() {
+        eprintln!("no labs; make one with `polycast lab up`");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(["NAME", "HOSTS", "SWITCHES", "RATE", "BURST", "KEEPER", "STATE"]);
+    for lab in &labs {
+        table.add_row([
+            lab.name.clone(),
+            lab.plan.hosts.len().to_string(),
+            lab.plan.switches.len().to_string(),
+            rates(lab),
+            lab.plan.burst_bytes.to_string(),
+            lab.keeper_pid.to_string(),
+            state(lab).to_owned(),
+        ]);
+    }
+    println!("{table}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A lab in half a line: `16 hosts on 1 switch, 20mbit`.
+pub fn describe(lab: &Summary) -> String {
+    let count = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+    let hosts = count(lab.plan.hosts.len(), "host", "hosts");
+    let switches = count(lab.plan.switches.len(), "switch", "switches");
+    format!("{hosts} on {switches}, {}", rates(lab))
+}
+
+fn state(lab: &Summary) -> &'static str {
+    match (lab.is_alive(), lab.ready) {
+        (true, true) => "up",
+        (true, false) => "being made",
+        (false, _) => "dead: polycast lab down --all",
+    }
+}
+
+/// `20mbit`, or `20mbit-1gbit` if the links differ.
+fn rates(lab: &Summary) -> String {
+    let (slowest, fastest) = (lab.plan.slowest_rate(), lab.plan.fastest_rate());
+    if slowest == fastest { slowest.to_string() } else { format!("{slowest}-{fastest}") }
+}

@@ -1,0 +1,109 @@
+//! `polycast lab run`: an MPI program across the hosts of a lab.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitCode, ExitStatus};
+
+use polycast_lab::{Lab, Lifetime};
+
+use super::Shape;
+use crate::commands::Outcome;
+use crate::mpi::{Launch, Mpi};
+
+/// Arguments of `polycast lab run`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Number of ranks
+    #[arg(short = 'n', long = "ranks", value_name = "N")]
+    ranks: usize,
+    /// An existing lab; without it one is made for this run and removed afterwards
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["hosts", "topology", "rate", "burst", "loss"])]
+    lab: Option<String>,
+    #[command(flatten)]
+    shape: Shape,
+    /// openmpi, mpich, or the path of an mpiexec
+    #[arg(long, default_value = "openmpi", value_name = "MPI")]
+    mpi: String,
+    /// Consecutive ranks on each host
+    #[arg(long, default_value_t = 1, value_name = "K")]
+    ranks_per_host: usize,
+    /// A variable for the ranks; may be repeated
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_variable)]
+    variables: Vec<(String, String)>,
+    /// Further options for mpiexec, separated by spaces
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
+    mpiexec_args: Option<String>,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    program: Vec<OsString>,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args) -> Outcome {
+    let mpi = Mpi::resolve(&args.mpi)?;
+    let lab = lab_for(args)?;
+    let status = launch(args, &mpi, &lab)?.status()?;
+    Ok(exit_code(status))
+}
+
+/// The lab that is named, or one that lives as long as this process.
+fn lab_for(args: &Args) -> Result<Lab, Box<dyn std::error::Error>> {
+    if let Some(name) = &args.lab {
+        return Ok(Lab::open(name)?);
+    }
+    let mut spec = args.shape.spec();
+    if spec.hosts.is_none() && spec.topology.is_none() {
+        spec.hosts = Some(args.ranks.div_ceil(args.ranks_per_host.max(1)));
+    }
+    Ok(Lab::up(&spec.plan()?, None, Lifetime::Caller)?)
+}
+
+/// mpiexec on the first host, with ranks on the first hosts that are needed, in the order of the lab.
+fn launch(args: &Args, mpi: &Mpi, lab: &Lab) -> Result<Command, Box<dyn std::error::Error>> {
+    let hosts = place(lab, args.ranks, args.ranks_per_host)?;
+    let first = hosts[0].0.clone();
+    let launch = Launch {
+        ranks: args.ranks,
+        hosts,
+        agent: Some(lab.agent()),
+        interface: Some(lab.interface().to_owned()),
+        env: args.variables.clone(),
+        extra: args.mpiexec_args.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect(),
+    };
+    let mut command = lab.on_host(&first, &mpi.command(&launch, &args.program))?;
+    // In the lab of an ordinary user everybody is root, but can do no more than that user.
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    Ok(command)
+}
+
+/// Fills host after host.
+fn place(lab: &Lab, ranks: usize, ranks_per_host: usize) -> Result<Vec<(String, usize)>, String> {
+    if ranks == 0 || ranks_per_host == 0 {
+        return Err("expected at least one rank and one rank per host".into());
+    }
+    let available = lab.hosts().len();
+    let needed = ranks.div_ceil(ranks_per_host);
+    if needed > available {
+        return Err(format!(
+            "{ranks} ranks with {ranks_per_host} on each host need {needed} hosts, lab {} has {available}: \
+             choose fewer ranks or --ranks-per-host {}",
+            lab.name(),
+            ranks.div_ceil(available)
+        ));
+    }
+    let left_for = |index: usize| (ranks - index * ranks_per_host).min(ranks_per_host);
+    Ok(lab.hosts().iter().take(needed).enumerate().map(|(index, host)| (host.name.clone(), left_for(index))).collect())
+}
+
+fn parse_variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("expected NAME=VALUE".into()),
+    }
+}
+
+/// As a shell has it: 128 + signal for a program that a signal ended.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+}

@@ -1,0 +1,28 @@
+//! What the tool runs under hidden verbs. All of these change the process that calls them, which must have one thread.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::{Lab, LabError, enter, keeper};
+
+/// `lab keeper`: keeps a lab alive. Order and answer go through standard input and output.
+pub fn keeper() -> ExitCode {
+    keeper::run()
+}
+
+/// `lab exec NAME HOST -- program…`: runs a program on a host; the result is its exit status.
+pub fn exec(lab: &str, host: &str, program: &[OsString]) -> Result<ExitCode, LabError> {
+    enter::run_on(Lab::open(lab)?.summary(), host, program)
+}
+
+/// `lab agent DIRECTORY [ssh options] HOST command…`: in place of ssh. Returns only if it fails, with ssh's status 255.
+pub fn agent(directory: &Path, arguments: &[OsString]) -> ExitCode {
+    match enter::agent(directory, arguments) {
+        Ok(never) => match never {},
+        Err(error) => {
+            eprintln!("polycast: {error}");
+            ExitCode::from(255)
+        }
+    }
+}

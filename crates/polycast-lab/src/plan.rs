@@ -1,0 +1,179 @@
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::LabError;
+use crate::quantity::{DEFAULT_BUCKET_BYTES, Rate};
+use crate::topology::Topology;
+
+/// The most hosts of a lab: a kernel bridge has 1023 ports.
+pub const MAX_HOSTS: usize = 1_000;
+
+/// A host and the link that joins it to its switch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name, inside the lab and for the lab's commands.
+    pub name: String,
+    /// The address of its interface `e0`.
+    pub address: Ipv4Addr,
+    /// Its switch, an index into [`Plan::switches`].
+    pub switch: usize,
+    /// Rate of its link, in each direction.
+    pub rate_bits_per_second: Rate,
+}
+
+/// A switch and the link to the switch above it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Switch {
+    /// Its name in the topology file.
+    pub name: String,
+    /// The link upward; the root switch has none.
+    pub uplink: Option<Uplink>,
+}
+
+/// A link between two switches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Uplink {
+    /// The switch above, an index into [`Plan::switches`].
+    pub switch: usize,
+    /// Rate of the link, in each direction.
+    pub rate_bits_per_second: Rate,
+}
+
+/// Everything that is needed to make a lab: a tree of switches with hosts on it.
+///
+/// ```text
+///                 sw0                 switch: a bridge
+///                /   \                link: a veth pair with a token bucket at both ends
+///             sw1     sw2
+///            / | \     | \
+///          h0 h1 h2   h3  h4          host: a network namespace with the interface e0
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The switches; exactly one of them is without uplink.
+    pub switches: Vec<Switch>,
+    /// The hosts, in the order of their addresses.
+    pub hosts: Vec<Host>,
+    /// Bucket of every link, in bytes.
+    pub burst_bytes: u32,
+    /// Packets that each host loses on arrival, in packets per million.
+    pub loss_per_million: u32,
+}
+
+impl Plan {
+    /// `hosts` hosts h0, h1, … on one switch.
+    pub fn one_switch(hosts: usize, rate: Rate) -> Result<Plan, LabError> {
+        if !(1..=MAX_HOSTS).contains(&hosts) {
+            return Err(too_many_or_none(hosts));
+        }
+        Ok(Plan {
+            switches: vec![Switch { name: "s0".into(), uplink: None }],
+            hosts: (0..hosts)
+                .map(|index| Host {
+                    name: format!("h{index}"),
+                    address: address_of(index),
+                    switch: 0,
+                    rate_bits_per_second: rate,
+                })
+                .collect(),
+            burst_bytes: DEFAULT_BUCKET_BYTES,
+            loss_per_million: 0,
+        })
+    }
+
+    /// The tree of a topology file. Links whose rate the file does not give have `default_rate`.
+    pub fn from_topology(topology: &Topology, default_rate: Rate) -> Result<Plan, LabError> {
+        if !(1..=MAX_HOSTS).contains(&topology.nodes.len()) {
+            return Err(too_many_or_none(topology.nodes.len()));
+        }
+        // LinkSpeed stands at a switch and is meant for the links from it downward.
+        let below = |switch: usize| topology.switches[switch].link_speed.unwrap_or(default_rate);
+        let switches = topology.switches.iter().map(|switch| Switch {
+            name: switch.name.clone(),
+            uplink: switch.parent.map(|above| Uplink { switch: above, rate_bits_per_second: below(above) }),
+        });
+        let hosts = topology.nodes.iter().enumerate().map(|(index, node)| Host {
+            name: node.name.clone(),
+            address: address_of(index),
+            switch: node.switch,
+            rate_bits_per_second: below(node.switch),
+        });
+        Ok(Plan {
+            switches: switches.collect(),
+            hosts: hosts.collect(),
+            burst_bytes: DEFAULT_BUCKET_BYTES,
+            loss_per_million: 0,
+        })
+    }
+
+    /// The host of this name.
+    pub fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.name == name)
+    }
+
+    /// The slowest link of the lab: what a broadcast to all hosts cannot beat.
+    pub fn slowest_rate(&self) -> Rate {
+        self.rates().min().unwrap_or(Rate::MAX)
+    }
+
+    /// The fastest link of the lab.
+    pub fn fastest_rate(&self) -> Rate {
+        self.rates().max().unwrap_or(Rate::MIN)
+    }
+
+    fn rates(&self) -> impl Iterator<Item = Rate> {
+        let hosts = self.hosts.iter().map(|host| host.rate_bits_per_second);
+        hosts.chain(self.switches.iter().filter_map(|switch| switch.uplink.map(|up| up.rate_bits_per_second)))
+    }
+}
+
+fn too_many_or_none(found: usize) -> LabError {
+    LabError::Value { key: "hosts", expected: format!("1 to {MAX_HOSTS} hosts"), found: found.to_string() }
+}
+
+/// 10.77.0.1, 10.77.0.2, …; the last byte stays clear of network and broadcast addresses.
+fn address_of(index: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, (index / 250) as u8, (index % 250 + 1) as u8)
+}
+
+/// Prefix length of the lab's one network.
+pub(crate) const PREFIX_BITS: u8 = 16;
+
+/// The root switch has an address too: multicast queries must come from one to count among other switches.
+pub(crate) const QUERIER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 255, 254);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(text: &str) -> Rate {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn hosts_have_names_and_addresses_of_their_own() {
+        let plan = Plan::one_switch(MAX_HOSTS, rate("20mbit")).unwrap();
+        let mut addresses: Vec<_> = plan.hosts.iter().map(|host| host.address).collect();
+        addresses.dedup();
+        assert_eq!(addresses.len(), MAX_HOSTS);
+        assert!(!addresses.contains(&QUERIER_ADDRESS));
+        assert_eq!(plan.host("h251").unwrap().address, Ipv4Addr::new(10, 77, 1, 2));
+    }
+
+    #[test]
+    fn limits_of_the_number_of_hosts() {
+        for (hosts, good) in [(0, false), (1, true), (MAX_HOSTS, true), (MAX_HOSTS + 1, false)] {
+            assert_eq!(Plan::one_switch(hosts, rate("1gbit")).is_ok(), good, "{hosts}");
+        }
+    }
+
+    #[test]
+    fn link_speed_counts_for_the_links_below_a_switch() {
+        let text = "SwitchName=leaf Nodes=a,b\nSwitchName=top Switches=leaf LinkSpeed=100\n";
+        let plan = Plan::from_topology(&Topology::parse(text, "t").unwrap(), rate("20mbit")).unwrap();
+        assert_eq!(plan.host("a").unwrap().rate_bits_per_second, rate("20mbit"));
+        assert_eq!(plan.switches[0].uplink.unwrap().rate_bits_per_second, rate("100mbit"));
+        assert_eq!(plan.slowest_rate(), rate("20mbit"));
+    }
+}

@@ -1,0 +1,211 @@
+//! What is known of labs outside of them: one file per lab.
+//!
+//! A state file belongs to a keeper that is alive if a process with its pid exists *and* was started when the file says:
+//! pids are used again.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::at;
+use crate::{LabError, Plan};
+
+/// How long a lab lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lifetime {
+    /// As long as the [`crate::Lab`] that made it, and not longer than its process, however that ends.
+    Caller,
+    /// Until [`crate::Lab::down`].
+    UntilDown,
+}
+
+/// A lab as its state file has it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Its name.
+    pub name: String,
+    /// The process that keeps it alive.
+    pub keeper_pid: i32,
+    /// When that process started, in clock ticks after boot: tells it from a later one with the same pid.
+    pub keeper_start_ticks: u64,
+    /// Whether it can be used; false while it is being made.
+    pub ready: bool,
+    /// How long it is meant to live.
+    pub lifetime: Lifetime,
+    /// Its directory. Hosts file and network namespaces are seen there from inside the lab only.
+    pub directory: PathBuf,
+    /// Hosts, switches, links.
+    pub plan: Plan,
+}
+
+/// The longest name of a lab.
+pub(crate) const MAX_NAME: usize = 64;
+
+/// Names become file names, so they are plain.
+pub(crate) fn check_name(name: &str) -> Result<(), LabError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if (1..=MAX_NAME).contains(&name.len()) && name.chars().all(plain) {
+        return Ok(());
+    }
+    let expected = format!("a name of 1 to {MAX_NAME} letters, digits, - and _");
+    Err(LabError::Value { key: "name", expected, found: name.into() })
+}
+
+/// Where state files are: `/run/polycast/labs` for root, else under `XDG_RUNTIME_DIR` or `/tmp/polycast-UID`.
+pub(crate) fn base_directory() -> Result<PathBuf, LabError> {
+    let uid = nix::unistd::geteuid();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
+    let base = match runtime {
+        _ if uid.is_root() => "/run/polycast/labs".into(),
+        Some(path) => path.join("polycast/labs"),
+        None => PathBuf::from(format!("/tmp/polycast-{uid}/labs")),
+    };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&base).map_err(at("create", &base))?;
+    // In /tmp anybody could have made it before us.
+    let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&base).map_err(at("look at", &base))?);
+    if owner != uid.as_raw() {
+        let source = std::io::Error::new(
+            ErrorKind::PermissionDenied,
+            format!("it belongs to user {owner}, not to {uid}"),
+        );
+        return Err(LabError::Io { action: "use", path: base, source });
+    }
+    Ok(base)
+}
+
+impl Summary {
+    fn file_in(base: &Path, name: &str) -> PathBuf {
+        base.join(format!("{name}.json"))
+    }
+
+    /// Writes a state file that did not exist.
+    pub(crate) fn create(&self, base: &Path) -> Result<(), LabError> {
+        let draft = self.write_draft(base)?;
+        let file = Summary::file_in(base, &self.name);
+        // link() fails if the file is there, and what it makes is complete: two callers cannot both have the name.
+        let linked = fs::hard_link(&draft, &file);
+        let _ = fs::remove_file(&draft);
+        linked.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => LabError::NameTaken { name: self.name.clone() },
+            _ => at("create", &file)(error),
+        })
+    }
+
+    /// Replaces the state file.
+    pub(crate) fn replace(&self, base: &Path) -> Result<(), LabError> {
+        let file = Summary::file_in(base, &self.name);
+        fs::rename(self.write_draft(base)?, &file).map_err(at("write", &file))
+    }
+
+    fn write_draft(&self, base: &Path) -> Result<PathBuf, LabError> {
+        let draft = base.join(format!(".{}.{}", self.name, self.keeper_pid));
+        let text = serde_json::to_vec_pretty(self).map_err(|e| at("write", &draft)(e.into()))?;
+        let mut options = fs::OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft);
+        file.and_then(|mut file| file.write_all(&text)).map_err(at("write", &draft))?;
+        Ok(draft)
+    }
+
+    /// Reads the state file of `name`, if there is one.
+    pub(crate) fn read(base: &Path, name: &str) -> Result<Option<Summary>, LabError> {
+        let file = Summary::file_in(base, name);
+        match fs::read(&file) {
+            Ok(text) => {
+                serde_json::from_slice(&text).map(Some).map_err(|e| at("understand", &file)(e.into()))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(at("read", &file)(error)),
+        }
+    }
+
+    /// The names that have a state file, in order.
+    pub(crate) fn names(base: &Path) -> Result<Vec<String>, LabError> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(base).map_err(at("read", base))? {
+            let name = entry.map_err(at("read", base))?.file_name().to_string_lossy().into_owned();
+            names.extend(
+                name.strip_suffix(".json").filter(|name| check_name(name).is_ok()).map(str::to_owned),
+            );
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Whether the keeper is there.
+    pub fn is_alive(&self) -> bool {
+        start_ticks(self.keeper_pid) == Some(self.keeper_start_ticks)
+    }
+}
+
+/// Removes what a lab leaves in the file system. What is not there is no error.
+pub(crate) fn forget(base: &Path, name: &str) -> Result<(), LabError> {
+    let directory = base.join(name);
+    let file = Summary::file_in(base, name);
+    for (path, result) in [(&directory, fs::remove_dir(&directory)), (&file, fs::remove_file(&file))] {
+        match result {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(at("remove", path)(error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// When a process started, in clock ticks after boot; `None` if there is none or it only waits to be buried.
+pub(crate) fn start_ticks(pid: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is a name that may hold spaces and parentheses; fields are counted after its end.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let state = *fields.first()?;
+    if state == "Z" || state == "X" { None } else { fields.get(19)?.parse().ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(name: &str, pid: i32, ticks: u64) -> Summary {
+        Summary {
+            name: name.into(),
+            keeper_pid: pid,
+            keeper_start_ticks: ticks,
+            ready: true,
+            lifetime: Lifetime::UntilDown,
+            directory: "/nowhere".into(),
+            plan: Plan::one_switch(2, "20mbit".parse().unwrap()).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_name_is_given_once() {
+        let base = tempfile::tempdir().unwrap();
+        summary("a", 1, 1).create(base.path()).unwrap();
+        assert!(matches!(summary("a", 2, 2).create(base.path()), Err(LabError::NameTaken { .. })));
+        assert_eq!(Summary::names(base.path()).unwrap(), ["a"]);
+        assert_eq!(Summary::read(base.path(), "a").unwrap().unwrap().keeper_pid, 1);
+        forget(base.path(), "a").unwrap();
+        forget(base.path(), "a").unwrap();
+        assert!(Summary::read(base.path(), "a").unwrap().is_none());
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_pid_that_is_used_again_is_not_the_keeper() {
+        let me = std::process::id() as i32;
+        let ticks = start_ticks(me).unwrap();
+        assert!(summary("a", me, ticks).is_alive());
+        assert!(!summary("a", me, ticks + 1).is_alive());
+        assert!(!summary("a", i32::MAX, ticks).is_alive());
+    }
+
+    #[test]
+    fn names_cannot_leave_the_directory() {
+        for name in ["", "../x", "a/b", ".", "a.json", &"x".repeat(MAX_NAME + 1)] {
+            assert!(check_name(name).is_err(), "{name:?}");
+        }
+        assert!(check_name(&"x".repeat(MAX_NAME)).is_ok());
+    }
+}

@@ -1,0 +1,166 @@
+//! Running `ip`, `tc` and `nft` on a batch, with errors that name the line and the remedy.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::LabError;
+use crate::error::at;
+
+/// A program of the system that labs are made with.
+#[derive(Clone, Debug)]
+pub(crate) struct Tool {
+    name: &'static str,
+    path: PathBuf,
+    batch_arguments: &'static [&'static str],
+}
+
+/// The programs a lab needs.
+pub(crate) struct Tools {
+    pub ip: Tool,
+    pub tc: Tool,
+    /// Only labs with loss need it.
+    pub nft: Option<Tool>,
+}
+
+/// Where Debian keeps administrators' programs; a user's PATH lacks them.
+const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
+
+impl Tools {
+    /// Finds the programs, or says which package has the first one that is missing.
+    pub fn find(with_loss: bool) -> Result<Tools, LabError> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let directories: Vec<PathBuf> =
+            env::split_paths(&path).chain(SYSTEM_DIRECTORIES.map(PathBuf::from)).collect();
+        Tools::find_in(&directories, with_loss)
+    }
+
+    fn find_in(directories: &[PathBuf], with_loss: bool) -> Result<Tools, LabError> {
+        let find = |name, package, batch_arguments| {
+            let path =
+                directories.iter().map(|directory| directory.join(name)).find(|path| is_executable(path));
+            path.map(|path| Tool { name, path, batch_arguments })
+                .ok_or(LabError::ToolMissing { tool: name, package })
+        };
+        Ok(Tools {
+            ip: find("ip", "iproute2", &["-batch", "-"])?,
+            tc: find("tc", "iproute2", &["-batch", "-"])?,
+            nft: if with_loss { Some(find("nft", "nftables", &["-f", "-"])?) } else { None },
+        })
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
+}
+
+impl Tool {
+    /// Runs a batch in the network namespace of this process.
+    pub fn run(&self, batch: &str) -> Result<(), LabError> {
+        let mut child = Command::new(&self.path)
+            .args(self.batch_arguments)
+            // Messages are searched for what they mean.
+            .env("LC_ALL", "C")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(at("start", &self.path))?;
+        // A tool that stops at an error closes its input early; its message says more than our failure to write.
+        let _ = child.stdin.take().map(|mut stdin| stdin.write_all(batch.as_bytes()));
+        let output = child.wait_with_output().map_err(at("wait for", &self.path))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(self.explain(batch, &said))
+    }
+
+    fn explain(&self, batch: &str, said: &str) -> LabError {
+        // iproute2 ends with "Command failed -:LINE".
+        let line_number =
+            said.lines().rev().find_map(|line| line.strip_prefix("Command failed -:")?.parse::<usize>().ok());
+        let command =
+            line_number.and_then(|n| batch.lines().nth(n - 1)).unwrap_or(batch.lines().next().unwrap_or(""));
+        let message: Vec<&str> = said.lines().filter(|line| !line.starts_with("Command failed")).collect();
+        LabError::ToolFailed {
+            tool: self.name,
+            command: command.into(),
+            message: message.join("; "),
+            hint: missing_feature(command, said),
+        }
+    }
+}
+
+/// Kernel features by the words that need them.
+const FEATURES: [(&str, &str, &str); 4] = [
+    (" type bridge", "bridge", "CONFIG_BRIDGE"),
+    (" type veth", "veth", "CONFIG_VETH"),
+    (" tbf ", "sch_tbf", "CONFIG_NET_SCH_TBF"),
+    ("numgen", "nft_numgen", "CONFIG_NFT_NUMGEN"),
+];
+
+fn missing_feature(command: &str, said: &str) -> String {
+    let unknown = [
+        "Unknown device type",
+        "qdisc kind is unknown",
+        "Operation not supported",
+        "No such file or directory",
+    ];
+    if said.contains("Operation not permitted") {
+        return "; this process may not change networks in its own namespaces: is it confined by a container or seccomp?".into();
+    }
+    let feature = FEATURES.iter().find(|(words, ..)| command.contains(words));
+    match feature {
+        Some((_, module, option)) if unknown.iter().any(|text| said.contains(text)) => {
+            format!("; the kernel lacks {module} ({option}): load it as root with `modprobe {module}`")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The program that is executed again for keeper, entered commands and probes: this one, or `POLYCAST_TOOL`.
+pub(crate) fn own_tool() -> Result<PathBuf, LabError> {
+    match env::var_os("POLYCAST_TOOL").filter(|path| path.as_os_str() != OsStr::new("")) {
+        Some(path) => Ok(path.into()),
+        None => env::current_exe().map_err(at("find the program file of", "this process")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failing(script: &str) -> Tool {
+        let batch_arguments: &'static [&'static str] =
+            Box::leak(Box::new(["-c", Box::leak(script.to_owned().into_boxed_str())]));
+        Tool { name: "ip", path: "/bin/sh".into(), batch_arguments }
+    }
+
+    #[test]
+    fn a_missing_tool_names_its_package() {
+        let error = Tools::find_in(&[], false).err().unwrap().to_string();
+        assert!(error.contains("ip was not found") && error.contains("apt-get install iproute2"), "{error}");
+    }
+
+    #[test]
+    fn an_error_names_the_line_and_the_missing_feature() {
+        let tool = failing(
+            "cat >/dev/null; echo 'Error: Unknown device type.' >&2; echo 'Command failed -:2' >&2; exit 1",
+        );
+        let error = tool.run("link set lo up\nlink add name sw0 type bridge x 1\n").unwrap_err().to_string();
+        assert!(
+            error.contains("link add name sw0 type bridge") && error.contains("modprobe bridge"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_tool_that_reads_nothing_is_still_explained() {
+        let tool = failing("echo 'RTNETLINK answers: Operation not permitted' >&2; exit 2");
+        let error = tool.run(&"link set lo up\n".repeat(100_000)).unwrap_err().to_string();
+        assert!(error.contains("not permitted") && error.contains("container"), "{error}");
+    }
+}

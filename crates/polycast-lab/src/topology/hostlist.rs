@@ -1,0 +1,124 @@
+//! Slurm's hostlists: `dev[0-2,7],login` stands for `dev0 dev1 dev2 dev7 login`.
+//!
+//! Brackets may come several times in a name (`rack[0-1]node[00-15]`) and keep leading zeros.
+
+/// Expands a hostlist into at most `limit` names, in the order in which they are written.
+pub(super) fn expand(list: &str, limit: usize) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    for word in split_outside_brackets(list)? {
+        names.extend(expand_word(word, limit.saturating_sub(names.len()))?);
+    }
+    Ok(names)
+}
+
+/// Splits at commas, but not at those between brackets.
+fn split_outside_brackets(list: &str) -> Result<Vec<&str>, String> {
+    let (mut words, mut start, mut inside) = (Vec::new(), 0, false);
+    for (at, c) in list.char_indices() {
+        match c {
+            '[' if !inside => inside = true,
+            ']' if inside => inside = false,
+            '[' | ']' => return Err(format!("brackets do not match in {list:?}")),
+            ',' if !inside => {
+                words.push(&list[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&list[start..]);
+    match inside {
+        true => Err(format!("brackets do not match in {list:?}")),
+        false if words.iter().any(|word| word.is_empty()) => {
+            Err(format!("expected a name on both sides of a comma, found {list:?}"))
+        }
+        false => Ok(words),
+    }
+}
+
+fn expand_word(word: &str, limit: usize) -> Result<Vec<String>, String> {
+    let too_many = || format!("{word:?} stands for more names than are allowed");
+    let Some((prefix, rest)) = word.split_once('[') else {
+        return if limit == 0 { Err(too_many()) } else { Ok(vec![word.to_owned()]) };
+    };
+    let (ranges, suffix) =
+        rest.split_once(']').ok_or_else(|| format!("brackets do not match in {word:?}"))?;
+    let endings = expand_word(suffix, limit)?;
+    let mut names = Vec::new();
+    for number in numbers(ranges, limit)? {
+        if names.len() + endings.len() > limit {
+            return Err(too_many());
+        }
+        names.extend(endings.iter().map(|ending| format!("{prefix}{number}{ending}")));
+    }
+    Ok(names)
+}
+
+/// The numbers of `0-5,7,010-012`, as written.
+fn numbers(ranges: &str, limit: usize) -> Result<Vec<String>, String> {
+    let mut numbers = Vec::new();
+    for range in ranges.split(',') {
+        let error = || format!("expected a number or a range such as 0-5 in brackets, found {range:?}");
+        let (first_text, last_text) = range.split_once('-').unwrap_or((range, range));
+        let digits = |text: &str| (1..=18).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_digit());
+        if !digits(first_text) || !digits(last_text) {
+            return Err(error());
+        }
+        let first: u64 = first_text.parse().map_err(|_| error())?;
+        let last: u64 = last_text.parse().map_err(|_| error())?;
+        if first > last {
+            return Err(format!("{error}: it runs backwards", error = error()));
+        }
+        if last - first >= limit.saturating_sub(numbers.len()) as u64 {
+            return Err(format!("{range:?} stands for more names than are allowed"));
+        }
+        let width = first_text.len();
+        numbers.extend((first..=last).map(|number| format!("{number:0width$}")));
+    }
+    Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_the_slurm_manual() {
+        for (list, names) in [
+            ("dev0", "dev0"),
+            ("dev[0-3]", "dev0 dev1 dev2 dev3"),
+            ("dev[6-8,20]", "dev6 dev7 dev8 dev20"),
+            ("a,b[08-11],c", "a b08 b09 b10 b11 c"),
+            ("rack[0-1]node[1-2]x", "rack0node1x rack0node2x rack1node1x rack1node2x"),
+            ("n[0-1,3]", "n0 n1 n3"),
+            ("n[000-001]", "n000 n001"),
+        ] {
+            assert_eq!(expand(list, 100).unwrap().join(" "), names, "{list}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_refused() {
+        for list in [
+            "", "a,", ",a", "a[", "a]", "a[[0]]", "a[]", "a[1-]", "a[3-1]", "a[x]", "a[1-2-3]", "a[1,]",
+            "a[-1]",
+        ] {
+            assert!(expand(list, 100).is_err(), "{list}");
+        }
+    }
+
+    #[test]
+    fn a_list_cannot_ask_for_more_than_the_limit() {
+        for (list, good) in [
+            ("a[1-9],b", true),
+            ("a[1-10],b", false),
+            ("a[1-10]", true),
+            ("a[1-2]b[1-5]", true),
+            ("a[1-2]b[1-6]", false),
+        ] {
+            assert_eq!(expand(list, 10).is_ok(), good, "{list}");
+        }
+        assert!(expand("a[0-999999999999999999]", 10).is_err());
+        assert!(expand("a[0-9]b[0-9]c[0-9]d[0-9]e[0-9]f[0-9]g[0-9]", 1_000).is_err());
+    }
+}
