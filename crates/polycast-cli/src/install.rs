@@ -1,1 +1,147 @@
 //! Where the parts of an installation are.
+//!
+//! ```text
+//! PREFIX/bin/polycast                 the tool
+//! PREFIX/lib/polycast/                the library directory
+//!     libpolycast-mpi.so              what programs preload, whichever MPI they use
+//!     libpolycast.so                  the library
+//!     doors/polycast-door-ABI.so      one for each MPI that programs may use
+//! ```
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::mpi::Abi;
+
+/// Names the library directory if it is not where it is installed.
+const LIBRARY_DIRECTORY_VARIABLE: &str = "POLYCAST_LIBDIR";
+
+/// The object that programs preload.
+const PRELOAD: &str = "libpolycast-mpi.so";
+
+/// An installation that was found.
+#[derive(Clone, Debug)]
+pub struct Installation {
+    library_directory: PathBuf,
+}
+
+/// Why something of the installation is not to be had.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// The library is in none of the places.
+    #[error(
+        "no {PRELOAD} in {}; build it with `make build`, or set {LIBRARY_DIRECTORY_VARIABLE} to the directory that \
+         holds it",
+        .places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(" or ")
+    )]
+    MissingLibrary {
+        /// The directories looked at.
+        places: Vec<PathBuf>,
+    },
+    /// The library has no door for this MPI.
+    #[error(
+        "no door for programs linked with {}: expected {}; build it with the mpicc of that MPI, for example: \
+         make doors MPICC={}",
+        .abi.sonames().join(" or "),
+        .expected.display(),
+        .abi.example_mpicc()
+    )]
+    MissingDoor {
+        /// What programs are linked with.
+        abi: Abi,
+        /// Where its door would be.
+        expected: PathBuf,
+    },
+    /// The tool does not know where it is itself.
+    #[error("cannot find out where this program is: {0}")]
+    UnknownPlace(#[from] io::Error),
+}
+
+impl Installation {
+    /// The installation that this program belongs to, or that the environment names.
+    pub fn find() -> Result<Installation, InstallError> {
+        let named = env::var_os(LIBRARY_DIRECTORY_VARIABLE).filter(|value| !value.is_empty());
+        Self::find_in(places(named, &env::current_exe()?.canonicalize()?))
+    }
+
+    fn find_in(places: Vec<PathBuf>) -> Result<Installation, InstallError> {
+        let found = places.iter().find(|place| place.join(PRELOAD).is_file());
+        match found.map(|place| place.canonicalize()).transpose()? {
+            Some(library_directory) => Ok(Installation { library_directory }),
+            None => Err(InstallError::MissingLibrary { places }),
+        }
+    }
+
+    /// The directory that holds the library, its doors and its measuring programs.
+    pub fn library_directory(&self) -> &Path {
+        &self.library_directory
+    }
+
+    /// The object that programs preload.
+    pub fn preload(&self) -> PathBuf {
+        self.library_directory.join(PRELOAD)
+    }
+
+    /// The door for programs of this binary interface, if it was built.
+    pub fn door(&self, abi: Abi) -> Option<PathBuf> {
+        Some(self.door_path(abi)).filter(|door| door.is_file())
+    }
+
+    /// The same; a door that is missing is an error that says how to build it.
+    pub fn require_door(&self, abi: Abi) -> Result<PathBuf, InstallError> {
+        self.door(abi).ok_or_else(|| InstallError::MissingDoor { abi, expected: self.door_path(abi) })
+    }
+
+    fn door_path(&self, abi: Abi) -> PathBuf {
+        self.library_directory.join("doors").join(format!("polycast-door-{}.so", abi.name()))
+    }
+}
+
+/// Where to look: the directory that the user named and no other, else beside the tool as installed, else as built.
+fn places(named: Option<OsString>, tool: &Path) -> Vec<PathBuf> {
+    if let Some(named) = named {
+        return vec![named.into()];
+    }
+    let above = |levels| tool.ancestors().nth(levels).unwrap_or(Path::new("/"));
+    vec![above(2).join("lib/polycast"), above(3).join("build/lib/polycast")]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn installed_and_built_tools_find_their_library() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        for (tool, library) in [
+            ("usr/bin/polycast", "usr/lib/polycast"),
+            ("source/target/release/polycast", "source/build/lib/polycast"),
+        ] {
+            let library = root.join(library);
+            fs::create_dir_all(library.join("doors")).unwrap();
+            fs::write(library.join(PRELOAD), "").unwrap();
+            fs::write(library.join("doors/polycast-door-mpich.so"), "").unwrap();
+            let found = Installation::find_in(places(None, &root.join(tool))).unwrap();
+            assert_eq!(found.library_directory(), library);
+            assert!(found.door(Abi::Mpich).is_some() && found.door(Abi::OpenMpi).is_none());
+            let error = found.require_door(Abi::OpenMpi).unwrap_err().to_string();
+            assert!(
+                error.contains("linked with libmpi.so.40")
+                    && error.contains("make doors MPICC=mpicc.openmpi"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_named_directory_is_the_only_place() {
+        let error = Installation::find_in(places(Some("/nowhere".into()), Path::new("/usr/bin/polycast")));
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with("no libpolycast-mpi.so in /nowhere; build it"), "{error}");
+    }
+}

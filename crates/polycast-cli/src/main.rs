@@ -4,6 +4,7 @@ mod bench;
 mod commands;
 mod install;
 mod mpi;
+mod settings;
 
 use std::process::ExitCode;
 
@@ -11,11 +12,21 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 /// Makes MPI broadcasts run at the speed of the wire, in any unmodified MPI program.
 #[derive(Parser)]
-#[command(name = "polycast", version, arg_required_else_help = true)]
+#[command(name = "polycast", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  polycast info                                      what is installed here
+  polycast run -n 8 -- ./a.out                       start a program with polycast under it
+  polycast run -n 8 --off -- ./a.out                 the same without, for comparison
+  polycast explain --ranks 16 --nodes 16 --bytes 1MiB
+  source <(polycast completions bash)
+
+`polycast VERB --help` has more for each verb.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -29,7 +40,7 @@ enum Command {
     Bench(commands::bench::Args),
     /// A cluster in a box: emulated hosts, switches and links on this machine
     Lab(commands::lab::Args),
-    /// Print a shell completion script
+    /// Print a shell completion script: source <(polycast completions bash)
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -44,8 +55,9 @@ fn main() -> ExitCode {
         Command::Bench(args) => commands::bench::run(args),
         Command::Lab(args) => commands::lab::run(args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "polycast", &mut std::io::stdout());
-            Ok(ExitCode::SUCCESS)
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "polycast", &mut script);
+            commands::print(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS).map_err(Into::into)
         }
     };
     result.unwrap_or_else(|error| {

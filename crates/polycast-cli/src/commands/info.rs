@@ -1,14 +1,162 @@
 //! `polycast info`.
 
+use std::fmt::Write;
 use std::process::ExitCode;
 
-use super::Outcome;
+use polycast_core::select::Table;
+use serde::Serialize;
+
+use super::{Outcome, print};
+use crate::install::Installation;
+use crate::mpi::{Abi, Mpi};
+use crate::settings::Settings;
 
 /// Arguments of `polycast info`.
 #[derive(clap::Args)]
-pub struct Args {}
+#[command(after_help = "\
+Examples:
+  polycast info
+  polycast info --json | jq '.launchers[] | select(.has_door) | .path'")]
+pub struct Args {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Everything that is said, as `--json` says it.
+#[derive(Serialize)]
+struct Info {
+    version: &'static str,
+    /// Why there is no library, if there is none.
+    problem: Option<String>,
+    library_directory: Option<String>,
+    preload: Option<String>,
+    doors: Vec<Door>,
+    launchers: Vec<Launcher>,
+    tables: Vec<TableInfo>,
+    /// What the environment sets, one line each.
+    environment: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Door {
+    name: &'static str,
+    /// `None` if it was not built.
+    path: Option<String>,
+    serves: &'static [&'static str],
+}
+
+#[derive(Serialize)]
+struct Launcher {
+    path: String,
+    mpi: String,
+    version: String,
+    family: &'static str,
+    has_door: bool,
+    /// What builds the door.
+    #[serde(skip)]
+    mpicc: &'static str,
+}
+
+#[derive(Serialize)]
+struct TableInfo {
+    origin: String,
+    rules: usize,
+    in_use: bool,
+}
 
 /// Runs the verb.
-pub fn run(_args: Args) -> Outcome {
+pub fn run(args: Args) -> Outcome {
+    let info = Info::collect();
+    let text = if args.json { serde_json::to_string_pretty(&info)? + "\n" } else { info.text()? };
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Info {
+    fn collect() -> Info {
+        let installation = Installation::find();
+        let (installation, problem) = match installation {
+            Ok(installation) => (Some(installation), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let door = |abi| installation.as_ref().and_then(|found| found.door(abi));
+        let doors = Abi::ALL.map(|abi| Door {
+            name: abi.name(),
+            path: door(abi).map(|path| path.display().to_string()),
+            serves: abi.sonames(),
+        });
+        let launchers = Mpi::installed().into_iter().flatten().map(|mpi| Launcher {
+            path: mpi.path().display().to_string(),
+            mpi: mpi.title(),
+            version: mpi.version().to_string(),
+            family: mpi.family().name(),
+            has_door: door(mpi.family().into()).is_some(),
+            mpicc: Abi::from(mpi.family()).example_mpicc(),
+        });
+        let settings = Settings::from_environment();
+        Info {
+            version: env!("CARGO_PKG_VERSION"),
+            problem,
+            library_directory: installation.as_ref().map(|i| i.library_directory().display().to_string()),
+            preload: installation.as_ref().map(|i| i.preload().display().to_string()),
+            doors: doors.into(),
+            launchers: launchers.collect(),
+            tables: tables(&settings),
+            environment: settings.notes,
+        }
+    }
+
+    fn text(&self) -> Result<String, std::fmt::Error> {
+        let mut out = String::new();
+        writeln!(out, "polycast {}", self.version)?;
+        match (&self.library_directory, &self.problem) {
+            (Some(directory), _) => writeln!(out, "library     {directory}")?,
+            (None, problem) => writeln!(out, "library     {}", problem.as_deref().unwrap_or("none"))?,
+        }
+        out.push_str("\ndoors\n");
+        for door in &self.doors {
+            let state = door.path.as_deref().unwrap_or("not built");
+            writeln!(out, "  {:<9} {state}   for {}", door.name, door.serves.join(", "))?;
+        }
+        out.push_str("\nmpiexec on PATH\n");
+        for launcher in &self.launchers {
+            let door = match launcher.has_door {
+                true => format!("door {}", launcher.family),
+                false => format!("no door, `make doors MPICC={}` builds it", launcher.mpicc),
+            };
+            writeln!(out, "  {:<16} {}   {door}", launcher.mpi, launcher.path)?;
+        }
+        if self.launchers.is_empty() {
+            out.push_str(
+                "  none; Debian: apt-get install openmpi-bin libopenmpi-dev, or mpich libmpich-dev\n",
+            );
+        }
+        out.push_str("\ntables\n");
+        for table in &self.tables {
+            let rules = if table.rules == 1 { "rule" } else { "rules" };
+            let used = if table.in_use { ", in use" } else { "" };
+            writeln!(out, "  {}   {} {rules}{used}", table.origin, table.rules)?;
+        }
+        if !self.environment.is_empty() {
+            out.push_str("\nenvironment\n");
+        }
+        for note in &self.environment {
+            writeln!(out, "  {note}")?;
+        }
+        Ok(out)
+    }
+}
+
+/// The shipped table, and the one of the environment if there is one.
+fn tables(settings: &Settings) -> Vec<TableInfo> {
+    let decides = !settings.is_off && settings.forced.is_none();
+    let info = |table: &Table, in_use| TableInfo {
+        origin: table.origin().to_owned(),
+        rules: table.rules().len(),
+        in_use: in_use && decides,
+    };
+    let shipped = info(&Table::shipped(), settings.table.is_none());
+    let named = settings.table.as_ref().map(|table| info(table, true));
+    std::iter::once(shipped).chain(named).collect()
 }

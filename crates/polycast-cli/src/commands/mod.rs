@@ -7,7 +7,13 @@ pub mod lab;
 pub mod run;
 
 use std::error::Error;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// What a verb ends with. An error is printed after `polycast: ` and ends the process with status 1.
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
+
+/// Writes all of `text` to standard output; a reader that has gone is an error like any other, not a panic.
+pub fn print(text: &str) -> io::Result<()> {
+    io::stdout().lock().write_all(text.as_bytes())
+}

@@ -1,14 +1,204 @@
 //! `polycast run`.
 
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::Outcome;
+use polycast_core::select::Choice;
+
+use super::{Outcome, print};
+use crate::install::Installation;
+use crate::mpi::{self, Launch, Mpi};
+use crate::settings::{self, read_table};
 
 /// Arguments of `polycast run`.
 #[derive(clap::Args)]
-pub struct Args {}
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Ranks to start; by default as many as the hosts take
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(required_unless_present_any = ["hosts", "print_env"])]
+    ranks: Option<u32>,
 
-/// Runs the verb.
-pub fn run(_args: Args) -> Outcome {
+    /// The MPI: openmpi, mpich or the path of an mpiexec; by default the one that the program is linked with
+    #[arg(long, value_name = "MPI")]
+    mpi: Option<String>,
+
+    /// Hosts to start on, with the ranks that each takes: a,b:2
+    #[arg(long, value_name = "HOSTS")]
+    hosts: Option<String>,
+
+    /// Further arguments for mpiexec, split as a shell does
+    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
+    mpiexec_args: Option<String>,
+
+    /// Choose algorithms by this table
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+
+    /// Use this algorithm for every broadcast: stock, chain:segment=8KiB, …
+    #[arg(long, value_name = "SPEC")]
+    algorithm: Option<String>,
+
+    /// Print counters to standard error when the program ends
+    #[arg(long)]
+    report: bool,
+
+    /// Start the program in the same way but without polycast, for comparison
+    #[arg(long, conflicts_with_all = ["table", "algorithm", "report", "print_env"])]
+    off: bool,
+
+    /// Print the environment that ranks need and start nothing
+    #[arg(long)]
+    print_env: bool,
+
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM", required_unless_present = "print_env")]
+    program: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  polycast run -n 8 -- ./a.out input
+  polycast run --hosts node1:4,node2:4 --report -- ./a.out
+  polycast run -n 8 --mpi mpich --algorithm chain:segment=8KiB -- ./a.out
+  polycast run -n 8 --mpiexec-args '--bind-to core --report-bindings' -- ./a.out
+
+With another launcher, give the environment to the ranks only, never to the launcher:
+  srun -n 64 env $(polycast run --print-env) ./a.out
+  srun -n 64 --export=ALL,LD_PRELOAD=… ./a.out      (where no value has a comma)";
+
+/// Runs the verb. The launcher takes this process over, so its exit status and signals are those of the verb.
+pub fn run(args: Args) -> Outcome {
+    if args.print_env {
+        return print_environment(&args);
+    }
+    let ranks = args.ranks.map(|ranks| ranks as usize);
+    let hosts = args.hosts.as_deref().map(|hosts| mpi::parse_hosts(hosts, ranks)).transpose()?;
+    let hosts = hosts.unwrap_or_default();
+    let linked = match find_program(&args.program[0])? {
+        Some(program) => mpi::linked_mpi(&program)?,
+        // It may well exist on the hosts and only there.
+        None if !hosts.is_empty() => None,
+        None => return Err(not_found(&args.program[0]).into()),
+    };
+    let mpi = Mpi::for_program(args.mpi.as_deref(), linked)?;
+    let env = if args.off {
+        vec![(settings::SWITCH.to_owned(), "off".to_owned())]
+    } else {
+        let installation = Installation::find()?;
+        installation.require_door(linked.unwrap_or(mpi.family().into()))?;
+        environment_of_ranks(&args, &installation)?
+    };
+    let launch = Launch {
+        ranks: ranks.unwrap_or_else(|| hosts.iter().map(|(_, ranks)| ranks).sum()),
+        hosts,
+        env,
+        extra: mpiexec_args(args.mpiexec_args.as_deref().unwrap_or_default())?,
+        ..Launch::default()
+    };
+    let error = mpi.command(&launch, &args.program).exec();
+    Err(format!("{}: could not be started: {error}", mpi.path().display()).into())
+}
+
+fn print_environment(args: &Args) -> Outcome {
+    let environment = environment_of_ranks(args, &Installation::find()?)?;
+    let words: Vec<String> =
+        environment.iter().map(|(name, value)| format!("{name}={}", shell_words::quote(value))).collect();
+    print(&format!("{}\n", words.join(" ")))?;
+    // Scripts read standard output; this is for a person who does not yet know what to do with it.
+    if std::io::stdout().is_terminal() {
+        eprintln!("with Slurm: srun … env $(polycast run --print-env) PROGRAM");
+        eprintln!(
+            "        or: srun … --export=ALL,{} PROGRAM   (where no value has a comma)",
+            words.join(",")
+        );
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The variables that put polycast under the ranks. What the user set for the library goes along, because launchers do
+/// not carry the environment to other hosts; options win over it.
+fn environment_of_ranks(
+    args: &Args,
+    installation: &Installation,
+) -> Result<Vec<(String, String)>, Box<dyn std::error::Error>> {
+    let own = [settings::SWITCH, settings::BROADCAST, settings::TABLE, settings::REPORT];
+    let mut environment: Vec<(String, String)> =
+        own.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?))).collect();
+    let mut set = |name: &str, value: String| {
+        environment.retain(|(known, _)| known != name);
+        environment.push((name.to_owned(), value));
+    };
+    if let Some(file) = &args.table {
+        read_table(file)?;
+        set(settings::TABLE, utf8(&file.canonicalize()?)?);
+    }
+    if let Some(text) = &args.algorithm {
+        let choice: Choice = text.parse().map_err(|error| format!("--algorithm: {error}"))?;
+        set(settings::BROADCAST, choice.to_string());
+    }
+    if args.report {
+        set(settings::REPORT, "1".to_owned());
+    }
+    let others = env::var("LD_PRELOAD").unwrap_or_default();
+    set("LD_PRELOAD", preload_after(&others, &utf8(&installation.preload())?));
+    Ok(environment)
+}
+
+/// `ours` after what the user preloads already: a profiler that comes first sees the program's calls, not ours.
+fn preload_after(others: &str, ours: &str) -> String {
+    let others = others.split([':', ' ']).filter(|object| !object.is_empty() && *object != ours);
+    others.chain([ours]).collect::<Vec<_>>().join(":")
+}
+
+fn utf8(path: &Path) -> Result<String, String> {
+    let text = path.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", path.display()))?;
+    Ok(text.to_owned())
+}
+
+fn mpiexec_args(text: &str) -> Result<Vec<String>, String> {
+    shell_words::split(text).map_err(|error| format!("--mpiexec-args {text:?}: {error}"))
+}
+
+/// The program's file, found as launchers find it.
+fn find_program(name: &OsStr) -> std::io::Result<Option<PathBuf>> {
+    match mpi::find_on_path(name) {
+        Some(path) => path.canonicalize().map(Some),
+        None => Ok(None),
+    }
+}
+
+fn not_found(name: &OsStr) -> String {
+    let here = Path::new(".").join(name);
+    let shown = Path::new(name).display();
+    let hint = match here.metadata() {
+        Ok(file) if file.is_dir() => format!("{shown} is a directory"),
+        Ok(_) if mpi::find_on_path(here.as_os_str()).is_some() => format!("did you mean {}?", here.display()),
+        Ok(_) => format!("{shown} is not executable (chmod +x)"),
+        Err(_) => "neither that file nor a command of that name exists".to_owned(),
+    };
+    format!("program {shown} not found: {hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profiler_stays_first_and_nothing_is_loaded_twice() {
+        assert_eq!(preload_after("", "/p.so"), "/p.so");
+        assert_eq!(preload_after("/profiler.so", "/p.so"), "/profiler.so:/p.so");
+        assert_eq!(preload_after("/a.so /p.so:/b.so", "/p.so"), "/a.so:/b.so:/p.so");
+    }
+
+    #[test]
+    fn mpiexec_arguments_are_split_as_a_shell_does() {
+        let words = mpiexec_args("--bind-to core -x 'A=b c'").unwrap();
+        assert_eq!(words, ["--bind-to", "core", "-x", "A=b c"]);
+        assert!(mpiexec_args("'open").unwrap_err().contains("'open"));
+    }
 }

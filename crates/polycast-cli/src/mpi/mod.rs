@@ -6,9 +6,11 @@
 //!    reads its --version (version)                         (open_mpi, hydra; what both need: launch)
 //! ```
 
+mod hosts;
 mod hydra;
 mod launch;
 mod open_mpi;
+mod program;
 mod resolve;
 mod version;
 
@@ -17,8 +19,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub use hosts::parse_hosts;
 pub use launch::Launch;
-pub use resolve::{ResolveError, find_on_path};
+pub use program::{Abi, linked_mpi};
+pub use resolve::find_on_path;
 pub use version::Version;
 
 use launch::Surroundings;

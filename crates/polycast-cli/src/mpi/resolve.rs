@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::version::recognise;
-use super::{Family, Mpi};
+use super::{Abi, Family, Mpi};
 
 /// Why there is no MPI to start programs with.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +33,19 @@ pub enum ResolveError {
     NotFound {
         /// What was asked for.
         found: String,
+    },
+    /// The launcher starts programs of another MPI; each rank would be alone in a world of one.
+    #[error(
+        "the program is linked with {} ({}), which {title} cannot start together; use --mpi {} or leave --mpi out",
+        .linked.name(),
+        .linked.sonames().join(" or "),
+        .linked.name()
+    )]
+    OtherFamily {
+        /// What the program needs.
+        linked: Abi,
+        /// The launcher that was asked for.
+        title: String,
     },
     /// The launcher could not be started.
     #[error("{}: could not be started to ask for its version: {source}", .path.display())]
@@ -66,6 +79,27 @@ impl Mpi {
                     .ok_or_else(|| ResolveError::NotFound { found: name.to_owned() })?;
                 Self::ask(path)
             }
+        }
+    }
+
+    /// The MPI for a program: the one that the user `asked` for, else that which the program is `linked` with, else
+    /// the first mpiexec on PATH.
+    pub fn for_program(asked: Option<&str>, linked: Option<Abi>) -> Result<Mpi, ResolveError> {
+        let needed = linked.and_then(|abi| Some((abi, abi.family()?)));
+        let mpi = match (asked, needed) {
+            (Some(name), _) => Self::resolve(name)?,
+            (None, Some((_, family))) => Self::of_family(family)?,
+            // MPICH was the first to have libraries for it.
+            (None, None) if linked == Some(Abi::Standard) => {
+                Self::of_family(Family::Mpich).or_else(|_| Self::default_on_path())?
+            }
+            (None, None) => Self::default_on_path()?,
+        };
+        match needed {
+            Some((linked, family)) if family != mpi.family() => {
+                Err(ResolveError::OtherFamily { linked, title: mpi.title() })
+            }
+            _ => Ok(mpi),
         }
     }
 

@@ -1,0 +1,174 @@
+//! Which MPI a program is linked with, found without running it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use object::Endianness;
+use object::elf::{DT_NEEDED, FileHeader64, PT_INTERP};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+
+use super::Family;
+
+/// The application binary interface that a program was linked for; there is one door for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Abi {
+    /// Open MPI's.
+    OpenMpi,
+    /// MPICH's, which Intel MPI shares.
+    Mpich,
+    /// The one that the MPI 5 standard defines.
+    Standard,
+}
+
+impl Abi {
+    /// All of them.
+    pub const ALL: [Abi; 3] = [Abi::OpenMpi, Abi::Mpich, Abi::Standard];
+
+    /// The name in file names of doors.
+    pub fn name(self) -> &'static str {
+        match self {
+            Abi::OpenMpi => "openmpi",
+            Abi::Mpich => "mpich",
+            Abi::Standard => "abi",
+        }
+    }
+
+    /// The shared object names by which programs ask for it.
+    pub fn sonames(self) -> &'static [&'static str] {
+        match self {
+            Abi::OpenMpi => &["libmpi.so.40"],
+            Abi::Mpich => &["libmpi.so.12", "libmpich.so.12"],
+            Abi::Standard => &["libmpi_abi.so.0", "libmpi_abi.so.1"],
+        }
+    }
+
+    /// A compiler wrapper that builds its door, as Debian and PyPI name them.
+    pub fn example_mpicc(self) -> &'static str {
+        match self {
+            Abi::OpenMpi => "mpicc.openmpi",
+            Abi::Mpich => "mpicc.mpich",
+            Abi::Standard => "mpicc_abi",
+        }
+    }
+
+    /// The family whose mpiexec such programs need; `None` if several have libraries for it.
+    pub fn family(self) -> Option<Family> {
+        match self {
+            Abi::OpenMpi => Some(Family::OpenMpi),
+            Abi::Mpich => Some(Family::Mpich),
+            Abi::Standard => None,
+        }
+    }
+
+    fn of_soname(soname: &str) -> Option<Abi> {
+        Abi::ALL.into_iter().find(|abi| abi.sonames().contains(&soname))
+    }
+}
+
+impl From<Family> for Abi {
+    fn from(family: Family) -> Abi {
+        match family {
+            Family::OpenMpi => Abi::OpenMpi,
+            Family::Mpich => Abi::Mpich,
+        }
+    }
+}
+
+/// The MPI that `program` is linked with, itself or through its libraries. `None` for what does not show it: scripts,
+/// interpreters, static programs.
+pub fn linked_mpi(program: &Path) -> io::Result<Option<Abi>> {
+    let data = fs::read(program)?;
+    let Ok(dynamic) = Dynamic::read(&data) else { return Ok(None) };
+    if let Some(abi) = dynamic.needed.iter().find_map(|soname| Abi::of_soname(soname)) {
+        return Ok(Some(abi));
+    }
+    let Some(loader) = dynamic.loader else { return Ok(None) };
+    Ok(names_in_listing(&list(&loader, program)?).find_map(Abi::of_soname))
+}
+
+/// What an ELF file says to the dynamic loader.
+#[derive(Default)]
+struct Dynamic {
+    /// The loader it asks for.
+    loader: Option<PathBuf>,
+    /// The libraries it asks for itself.
+    needed: Vec<String>,
+}
+
+impl Dynamic {
+    fn read(data: &[u8]) -> object::read::Result<Dynamic> {
+        let header = FileHeader64::<Endianness>::parse(data)?;
+        let endian = header.endian()?;
+        let mut dynamic = Dynamic::default();
+        for segment in header.program_headers(endian, data)? {
+            if segment.p_type(endian) == PT_INTERP {
+                let path = segment.data(endian, data).unwrap_or_default();
+                let path = String::from_utf8_lossy(path).trim_end_matches('\0').to_owned();
+                dynamic.loader = Some(path.into());
+            }
+        }
+        let sections = header.sections(endian, data)?;
+        if let Some((entries, strings)) = sections.dynamic(endian, data)? {
+            let strings = sections.strings(endian, data, strings)?;
+            for entry in entries.iter().filter(|entry| entry.tag32(endian) == Some(DT_NEEDED)) {
+                let soname = entry.string(endian, strings)?;
+                dynamic.needed.push(String::from_utf8_lossy(soname).into_owned());
+            }
+        }
+        Ok(dynamic)
+    }
+}
+
+/// What the loader would map for `program`. Only the loader itself knows: the search goes through run paths,
+/// `LD_LIBRARY_PATH` and its cache. It lists without running any code of the program or its libraries.
+fn list(loader: &Path, program: &Path) -> io::Result<String> {
+    let mut command = Command::new(loader);
+    command.arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null());
+    Ok(String::from_utf8_lossy(&command.output()?.stdout).into_owned())
+}
+
+/// The first words of lines such as `libmpi.so.40 => /usr/lib/libmpi.so.40 (0x00007f…)`.
+fn names_in_listing(listing: &str) -> impl Iterator<Item = &str> {
+    listing.lines().filter_map(|line| line.split_whitespace().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn abis_are_known_by_their_sonames() {
+        assert_eq!(Abi::of_soname("libmpi.so.40"), Some(Abi::OpenMpi));
+        assert_eq!(Abi::of_soname("libmpich.so.12"), Some(Abi::Mpich));
+        assert_eq!(Abi::of_soname("libmpi_abi.so.1"), Some(Abi::Standard));
+        assert_eq!(Abi::of_soname("libmpi.so.1"), None);
+    }
+
+    #[test]
+    fn the_listing_of_the_loader_is_understood() {
+        let listing = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibmpi.so.40 => /lib/libmpi.so.40 (0x00007f)\n";
+        assert_eq!(names_in_listing(listing).find_map(Abi::of_soname), Some(Abi::OpenMpi));
+    }
+
+    #[test]
+    fn a_dynamic_program_names_its_loader_and_libraries() {
+        let this = std::env::current_exe().unwrap();
+        let dynamic = Dynamic::read(&fs::read(&this).unwrap()).unwrap();
+        assert!(dynamic.loader.unwrap().is_absolute());
+        assert!(dynamic.needed.iter().any(|soname| soname == "libc.so.6"), "{:?}", dynamic.needed);
+        assert_eq!(linked_mpi(&this).unwrap(), None);
+    }
+
+    #[test]
+    fn scripts_and_damaged_files_show_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("program");
+        let this = fs::read(std::env::current_exe().unwrap()).unwrap();
+        for content in [&b"#!/usr/bin/env python3\n"[..], b"", b"\x7fELF", &this[..1000]] {
+            fs::write(&file, content).unwrap();
+            assert_eq!(linked_mpi(&file).unwrap(), None);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `polycast explain`.
+
+mod fake;
+
+use std::fs;
+
+use fake::{World, error, output};
+use serde_json::Value;
+
+const TABLE: &str = r#"version = 1
+
+[[rule]]
+collective = "bcast"
+nodes = 1
+use = "stock"
+
+[[rule]]
+collective = "bcast"
+ranks_per_node = 4
+bytes = "64KiB.."
+use = "chain:segment=8KiB"
+because = "16 hosts, 100 Mb/s"
+"#;
+
+fn world() -> World {
+    let world = World::with_doors(&[]);
+    fs::write(world.path().join("cluster.toml"), TABLE).unwrap();
+    world
+}
+
+fn explain(world: &World, arguments: &[&str], environment: &[(&str, &str)]) -> Value {
+    let mut command =
+        world.polycast(&[&["explain", "--json", "--table", "cluster.toml"], arguments].concat());
+    serde_json::from_str(&output(command.envs(environment.iter().copied()))).unwrap()
+}
+
+#[test]
+fn the_rule_that_decides_is_named_with_its_line_and_reason() {
+    let world = world();
+    let answer = explain(&world, &["--ranks", "16", "--nodes", "4", "--bytes", "1MiB"], &[]);
+    let decision = &answer["decision"];
+    assert_eq!(decision["choice"], "chain:segment=8KiB");
+    assert_eq!(decision["decided_by"], "cluster.toml");
+    assert_eq!(decision["line"], 8);
+    assert_eq!(decision["because"], "16 hosts, 100 Mb/s");
+    assert_eq!(decision["looked_at"][0]["verdict"], "is for nodes 1, not 4");
+    assert_eq!(answer["ranks_per_node"], 4);
+}
+
+#[test]
+fn without_a_matching_rule_it_is_stock() {
+    let answer = explain(&world(), &["--ranks", "16", "--bytes", "1MiB"], &[]);
+    assert_eq!(answer["decision"]["choice"], "stock");
+    assert_eq!(answer["decision"]["line"], Value::Null);
+    assert_eq!(answer["decision"]["looked_at"][1]["verdict"], "is for ranks_per_node 4, not 1");
+}
+
+#[test]
+fn without_a_size_every_size_is_shown() {
+    let answer = explain(&world(), &["--ranks", "16", "--nodes", "4"], &[]);
+    let sizes: Vec<_> =
+        answer["sizes"].as_array().unwrap().iter().map(|size| size["from_bytes"].as_u64()).collect();
+    assert_eq!(sizes, [Some(0), Some(65536)]);
+}
+
+#[test]
+fn the_environment_counts_and_is_named() {
+    let world = world();
+    let call = ["--ranks", "16", "--nodes", "4", "--bytes", "1MiB"];
+    let forced = explain(&world, &call, &[("POLYCAST_BCAST", "binomial")]);
+    assert_eq!(forced["decision"]["choice"], "binomial");
+    assert_eq!(forced["decision"]["decided_by"], "environment");
+    assert!(forced["notes"].to_string().contains("POLYCAST_BCAST=binomial: forced"), "{forced}");
+    let off = explain(&world, &call, &[("POLYCAST_BCAST", "binomial"), ("POLYCAST", "off")]);
+    assert_eq!(off["decision"]["choice"], "stock");
+
+    let mut command = world.polycast(&[&["explain"], &call[..]].concat());
+    let text = output(command.env("POLYCAST_TABLE", "cluster.toml"));
+    assert!(text.contains("chain:segment=8KiB\n  decided by cluster.toml, line 8\n"), "{text}");
+    assert!(text.contains("POLYCAST_TABLE=cluster.toml: in place of the shipped table"), "{text}");
+}
+
+#[test]
+fn the_shipped_table_answers_by_itself() {
+    let text =
+        output(&mut world().polycast(&["explain", "--ranks", "16", "--nodes", "16", "--bytes", "1MiB"]));
+    assert!(text.contains("decided by shipped tuning/default.toml, line "), "{text}");
+    assert!(text.contains("matches"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused() {
+    let world = world();
+    for (arguments, status, expected) in [
+        (&["--collective", "gather", "--ranks", "2"][..], 2, "unknown collective \"gather\", expected bcast"),
+        (&["--ranks", "2", "--bytes", "many"], 2, "expected a size such as"),
+        (&["--ranks", "2", "--nodes", "3"], 1, "2 ranks on 3 nodes"),
+        (&["--ranks", "8", "--nodes", "4", "--ranks-per-node", "1"], 1, "expected 2 to 5 ranks"),
+        (&["--ranks", "2", "--table", "none.toml"], 1, "table none.toml: No such file"),
+    ] {
+        let said = error(&mut world.polycast(&[&["explain"], arguments].concat()), status);
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+}

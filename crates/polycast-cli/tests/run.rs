@@ -1,0 +1,154 @@
+//! `polycast run`, with launchers that print what they were asked.
+
+mod fake;
+
+use std::fs;
+
+use fake::{MPICH_5, OPEN_MPI_4, World, error, output};
+
+/// Both families with their doors.
+fn world() -> World {
+    World::with_doors(&["openmpi", "mpich"])
+        .launcher("mpiexec.openmpi", OPEN_MPI_4)
+        .launcher("mpiexec.mpich", MPICH_5)
+}
+
+/// What the launcher was asked, as one line. Its exit status is the tool's.
+fn asked(world: &World, arguments: &[&str]) -> String {
+    let assert = world.polycast(arguments).assert().code(7);
+    let lines = String::from_utf8(assert.get_output().stdout.clone()).unwrap();
+    lines.lines().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_launcher_is_the_one_that_the_program_is_linked_for() {
+    for (soname, between, launcher_option) in [
+        ("libmpi.so.40", None, "-x LD_PRELOAD="),
+        ("libmpi.so.12", None, "-genv LD_PRELOAD "),
+        ("libmpich.so.12", Some("libsolver.so"), "-genv LD_PRELOAD "),
+        ("libmpi.so.40", Some("libsolver.so"), "-x LD_PRELOAD="),
+    ] {
+        let world = world();
+        world.program(soname, between);
+        let line = asked(&world, &["run", "-n", "2", "--", "./program", "-n", "5"]);
+        let expected = format!("{launcher_option}{}", world.preload().display());
+        assert!(line.contains(&expected), "{soname}: {line}");
+        assert!(line.ends_with("./program -n 5"), "{line}");
+    }
+}
+
+#[test]
+fn a_launcher_of_another_family_is_refused() {
+    let world = world();
+    world.program("libmpi.so.40", None);
+    let said = error(&mut world.polycast(&["run", "-n", "2", "--mpi", "mpich", "--", "./program"]), 1);
+    assert!(said.contains("linked with openmpi (libmpi.so.40)") && said.contains("--mpi openmpi"), "{said}");
+}
+
+#[test]
+fn scripts_get_the_mpiexec_on_path() {
+    let world = World::with_doors(&["mpich"]).launcher("mpiexec", MPICH_5);
+    world.executable("script", "#!/bin/sh\n");
+    let line = asked(&world, &["run", "-n", "2", "--", "./script"]);
+    assert!(line.contains("-genv LD_PRELOAD"), "{line}");
+}
+
+#[test]
+fn options_become_variables_of_the_ranks() {
+    let world = world();
+    world.executable("script", "#!/bin/sh\n");
+    let table = world.path().join("cluster.toml");
+    fs::write(&table, "version = 1\n").unwrap();
+    let line = asked(
+        &world,
+        &[
+            "run",
+            "--hosts=a,b:2",
+            "--mpi=openmpi",
+            "--table=cluster.toml",
+            "--algorithm=chain:segment=8192",
+            "--report",
+            "--mpiexec-args=--tag-output --output-filename 'a b'",
+            "--",
+            "./script",
+        ],
+    );
+    for expected in [
+        "--host a:1,b:2",
+        "-n 3",
+        "-x POLYCAST_BCAST=chain:segment=8KiB",
+        "-x POLYCAST_REPORT=1",
+        &format!("-x POLYCAST_TABLE={}", table.canonicalize().unwrap().display()),
+        "--tag-output --output-filename a b ./script",
+    ] {
+        assert!(line.contains(expected), "{expected}: {line}");
+    }
+}
+
+#[test]
+fn what_the_user_set_goes_along_and_options_win() {
+    let world = world();
+    let mut command = world.polycast(&["run", "--print-env", "--algorithm", "binomial"]);
+    command.env("POLYCAST_BCAST", "flat").env("POLYCAST_REPORT", "1").env("LD_PRELOAD", "");
+    let preload = world.preload();
+    let expected = format!("POLYCAST_REPORT=1 POLYCAST_BCAST=binomial LD_PRELOAD={}\n", preload.display());
+    assert_eq!(output(&mut command), expected);
+}
+
+#[test]
+fn off_starts_the_program_without_polycast() {
+    let world = World::with_doors(&[]).launcher("mpiexec.openmpi", OPEN_MPI_4);
+    world.program("libmpi.so.40", None);
+    let line = asked(&world, &["run", "-n", "2", "--off", "--", "./program"]);
+    assert!(line.contains("-x POLYCAST=off") && !line.contains("LD_PRELOAD"), "{line}");
+}
+
+#[test]
+fn what_is_wrong_is_said_before_anything_starts() {
+    let world = world();
+    world.executable("script", "#!/bin/sh\n");
+    fs::write(world.path().join("plain"), "").unwrap();
+    fs::write(world.path().join("bad.toml"), "version = 1\n[[rule]]\nuse = \"stock\"\n").unwrap();
+    for (arguments, expected) in [
+        (&["--algorithm", "chian", "--", "./script"][..], "--algorithm: unknown algorithm \"chian\""),
+        (&["--table", "bad.toml", "--", "./script"], "table bad.toml:2:1: missing field `collective`"),
+        (&["--table", "none.toml", "--", "./script"], "table none.toml: No such file"),
+        (&["--mpiexec-args", "'a", "--", "./script"], "--mpiexec-args"),
+        (&["--mpi", "/nowhere/mpiexec", "--", "./script"], "expected openmpi, mpich or the path"),
+        (&["--hosts", "a:2", "--", "./script"], "4 ranks are to run, but the hosts take 2"),
+        (&["--", "script"], "did you mean ./script?"),
+        (&["--", "plain"], "not executable"),
+        (&["--", "absent"], "program absent not found"),
+    ] {
+        let said = error(&mut world.polycast(&[&["run", "-n", "4"], arguments].concat()), 1);
+        assert!(said.starts_with("polycast: ") && said.contains(expected), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_named_with_its_remedy() {
+    let without_launcher = World::with_doors(&["openmpi"]);
+    without_launcher.program("libmpi.so.40", None);
+    let said = error(&mut without_launcher.polycast(&["run", "-n", "2", "--", "./program"]), 1);
+    assert!(
+        said.contains("no mpiexec of openmpi on PATH") && said.contains("apt-get install openmpi-bin"),
+        "{said}"
+    );
+
+    let without_door = World::with_doors(&["mpich"]).launcher("mpiexec", OPEN_MPI_4);
+    without_door.program("libmpi.so.40", None);
+    let said = error(&mut without_door.polycast(&["run", "-n", "2", "--", "./program"]), 1);
+    assert!(said.contains("make doors MPICC=mpicc.openmpi"), "{said}");
+
+    let mut without_library = without_door.polycast(&["run", "-n", "2", "--", "./program"]);
+    let said = error(without_library.env("POLYCAST_LIBDIR", "/nowhere"), 1);
+    assert!(said.contains("no libpolycast-mpi.so in /nowhere") && said.contains("make build"), "{said}");
+}
+
+#[test]
+fn ranks_and_a_program_are_needed() {
+    let said = error(&mut world().polycast(&["run", "--", "./program"]), 2);
+    assert!(said.contains("--ranks <N>"), "{said}");
+    let said = error(&mut world().polycast(&["run", "-n", "2"]), 2);
+    assert!(said.contains("<PROGRAM>"), "{said}");
+}
