@@ -28,23 +28,25 @@ static void fill_with_distinct_bytes(unsigned char *bytes, size_t length) {
 }
 
 /* Packs one element whose data lies without holes in [true_lower, true_lower + size) and says whether its
- * bytes come out as they lie. */
+ * bytes come out as they lie. Works on a copy of the type, since an inner type need not be committed. */
 static int keeps_order(MPI_Datatype type, MPI_Aint true_lower, int size) {
     unsigned char *element = malloc((size_t)size);
     unsigned char *packed = malloc((size_t)size);
+    MPI_Datatype copy;
     int position = 0, is_kept = 0;
-    if (element && packed) {
+    if (element && packed && PMPI_Type_dup(type, &copy) == MPI_SUCCESS) {
         fill_with_distinct_bytes(element, (size_t)size);
-        is_kept =
-            PMPI_Pack(element - true_lower, 1, type, packed, size, &position, MPI_COMM_SELF) == MPI_SUCCESS &&
-            position == size && memcmp(element, packed, (size_t)size) == 0;
+        PMPI_Type_commit(&copy);
+        PMPI_Pack(element - true_lower, 1, copy, packed, size, &position, MPI_COMM_SELF);
+        PMPI_Type_free(&copy);
+        is_kept = position == size && memcmp(element, packed, (size_t)size) == 0;
     }
     free(element);
     free(packed);
     return is_kept;
 }
 
-static int is_named(MPI_Datatype type) {
+int door_is_named_type(MPI_Datatype type) {
     int integers, addresses, types, combiner;
     return PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
            combiner == MPI_COMBINER_NAMED;
@@ -80,7 +82,7 @@ static int tiles_in_order(MPI_Datatype type, MPI_Aint *true_lower, MPI_Count *si
 
 /* Whether one element without holes also has its bytes in order. */
 static int is_in_order(MPI_Datatype type, MPI_Aint true_lower, MPI_Count size) {
-    if (is_named(type)) {
+    if (door_is_named_type(type)) {
         return 1;
     }
     MPI_Datatype inner = repeated_type(type);
@@ -92,7 +94,7 @@ static int is_in_order(MPI_Datatype type, MPI_Aint true_lower, MPI_Count size) {
     int result = tiles_in_order(inner, &inner_true_lower, &inner_size)
                      ? is_in_order(inner, inner_true_lower, inner_size)
                      : size <= ASK_MOST_BYTES && keeps_order(type, true_lower, (int)size);
-    if (!is_named(inner)) {
+    if (!door_is_named_type(inner)) {
         PMPI_Type_free(&inner);
     }
     return result;
@@ -131,11 +133,10 @@ int door_look_at_type(MPI_Datatype type, MPI_Count count, struct element *elemen
         return error;
     }
     element->true_lower = (MPI_Aint)true_lower;
-    element->is_named = is_named(type);
     int has_no_holes =
         element->size == true_extent && (count == 1 || element->size == (MPI_Count)element->extent);
-    element->is_contiguous =
-        has_no_holes && (element->is_named || is_known_in_order(type, element->true_lower, element->size));
+    element->is_contiguous = has_no_holes && (door_is_named_type(type) ||
+                                              is_known_in_order(type, element->true_lower, element->size));
     return MPI_SUCCESS;
 }
 
@@ -169,16 +170,17 @@ static int bytes_type(MPI_Count size, MPI_Datatype *type) {
     return error ? error : PMPI_Type_commit(type);
 }
 
-static int copy_huge_element(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type,
+static int copy_by_message(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type,
                              MPI_Comm private_comm) {
     int me;
     PMPI_Comm_rank(private_comm, &me);
     return PMPI_Sendrecv(from, 1, from_type, me, 0, to, 1, to_type, me, 0, private_comm, MPI_STATUS_IGNORE);
 }
 
-/* How many elements one MPI_Pack may take; 0 if even one is too large. */
-static MPI_Count elements_at_once(const struct element *element) {
-    return PACK_MOST_BYTES / element->size;
+/* How many elements one MPI_Pack may take; 0 if it takes none: one is too large, or the addresses are in the type
+ * (MPICH's MPI_Pack refuses MPI_BOTTOM). */
+static MPI_Count elements_at_once(const void *buffer, const struct element *element) {
+    return buffer == MPI_BOTTOM ? 0 : PACK_MOST_BYTES / element->size;
 }
 
 static int at_most(MPI_Count wanted, MPI_Count limit) {
@@ -189,13 +191,13 @@ int door_pack(const void *buffer, MPI_Count count, MPI_Datatype type, const stru
               void *packed, MPI_Comm private_comm) {
     const char *from = buffer;
     char *to = packed;
-    MPI_Count step = elements_at_once(element);
+    MPI_Count step = elements_at_once(buffer, element);
     MPI_Datatype bytes = MPI_DATATYPE_NULL;
     int error = step ? MPI_SUCCESS : bytes_type(element->size, &bytes);
     while (!error && count > 0) {
         int now = step ? at_most(count, step) : 1, position = 0;
         error = step ? PMPI_Pack(from, now, type, to, (int)(now * element->size), &position, private_comm)
-                     : copy_huge_element(from, type, to, bytes, private_comm);
+                     : copy_by_message(from, type, to, bytes, private_comm);
         from += now * element->extent;
         to += now * element->size;
         count -= now;
@@ -210,13 +212,13 @@ int door_unpack(const void *packed, void *buffer, MPI_Count count, MPI_Datatype 
                 const struct element *element, MPI_Comm private_comm) {
     const char *from = packed;
     char *to = buffer;
-    MPI_Count step = elements_at_once(element);
+    MPI_Count step = elements_at_once(buffer, element);
     MPI_Datatype bytes = MPI_DATATYPE_NULL;
     int error = step ? MPI_SUCCESS : bytes_type(element->size, &bytes);
     while (!error && count > 0) {
         int now = step ? at_most(count, step) : 1, position = 0;
         error = step ? PMPI_Unpack(from, (int)(now * element->size), &position, to, now, type, private_comm)
-                     : copy_huge_element(from, bytes, to, type, private_comm);
+                     : copy_by_message(from, bytes, to, type, private_comm);
         from += now * element->size;
         to += now * element->extent;
         count -= now;

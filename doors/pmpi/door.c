@@ -63,10 +63,13 @@ static inline struct communicator *served_by(const struct call *call, size_t *by
     return state;
 }
 
-/* A datatype that was not committed: MPI only tells by refusing it, so an empty message to nobody asks. The
- * private communicator returns errors. */
+/* A datatype that was not committed: MPI only tells by refusing it, so it is asked to send and to pack nothing. (Open
+ * MPI looks when it sends, MPICH when it packs.) The private communicator returns errors. */
 static int is_committed(MPI_Datatype type, MPI_Comm private_comm) {
-    return PMPI_Send(NULL, 0, type, MPI_PROC_NULL, 0, private_comm) == MPI_SUCCESS;
+    char nothing[1];
+    int position = 0;
+    return PMPI_Send(nothing, 0, type, MPI_PROC_NULL, 0, private_comm) == MPI_SUCCESS &&
+           PMPI_Pack(nothing, 0, type, nothing, 0, &position, private_comm) == MPI_SUCCESS;
 }
 
 /* Reports like the stock MPI: through the error handler of the program's communicator. */
@@ -101,16 +104,18 @@ static int broadcast_packed(const struct call *call, struct communicator *state,
     return error;
 }
 
+/* What only the stock MPI can say in its own words: a missing buffer, a datatype that was not committed. */
+static int has_local_error(const struct call *call, const struct communicator *state) {
+    return door_is_named_type(call->type) ? !call->buffer : !is_committed(call->type, state->private_comm);
+}
+
 /* Returns 0 if the call is for stock after all, because of an error that only this rank's arguments have. */
 static int serve(const struct call *call, struct communicator *state, size_t bytes, int *result) {
+    if (has_local_error(call, state)) {
+        return 0;
+    }
     struct element element;
     int error = door_look_at_type(call->type, call->count, &element);
-    if (!error && element.is_named && !call->buffer) {
-        return 0;
-    }
-    if (!error && !element.is_named && !is_committed(call->type, state->private_comm)) {
-        return 0;
-    }
     if (!error && element.is_contiguous) {
         error =
             polycast_broadcast(state->runtime, (char *)call->buffer + element.true_lower, bytes, call->root);

@@ -42,8 +42,8 @@ struct element {
     MPI_Aint extent;     /* from one element to the next */
     MPI_Aint true_lower; /* from the buffer's address to the first byte of data */
     int is_contiguous;   /* any number of elements is one stretch of bytes, in type-map order */
-    int is_named;        /* predefined */
 };
+int door_is_named_type(MPI_Datatype type); /* predefined */
 int door_look_at_type(MPI_Datatype type, MPI_Count count, struct element *element);
 /* Whether MPI_Pack gives plain bytes here, as all MPIs between equal machines do. */
 int door_can_pack(void);
