@@ -54,6 +54,18 @@ fn scripts_get_the_mpiexec_on_path() {
 }
 
 #[test]
+fn everything_after_the_program_is_its_own() {
+    let world = world();
+    world.executable("script", "#!/bin/sh\n");
+    for start in [&["--", "./script"][..], &["./script"]] {
+        let arguments =
+            [&["run", "-n", "2", "--mpi", "mpich"], start, &["--off", "-n", "9", "--", "x"]].concat();
+        let line = asked(&world, &arguments);
+        assert!(line.ends_with("./script --off -n 9 -- x") && line.contains("LD_PRELOAD"), "{line}");
+    }
+}
+
+#[test]
 fn options_become_variables_of_the_ranks() {
     let world = world();
     world.executable("script", "#!/bin/sh\n");

@@ -1,0 +1,204 @@
+//! One run of a program under mpiexec, with a time limit.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use super::mpi::Mpi;
+use super::report::Report;
+
+/// Ranks that wait by spinning starve those of other jobs: one job at a time.
+static ONE_JOB: Mutex<()> = Mutex::new(());
+
+/// How long a launcher may take to end its ranks when asked to.
+const TERMINATION_LIMIT: Duration = Duration::from_secs(10);
+
+/// A job to be run.
+pub struct Job {
+    mpi: Mpi,
+    ranks: usize,
+    program: Vec<OsString>,
+    preload: Vec<PathBuf>,
+    variables: Vec<(String, String)>,
+    limit: Duration,
+}
+
+/// What a successful job said.
+pub struct Output {
+    /// The launcher's command line, for messages.
+    pub command: String,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Job {
+    /// A program of `tests/mpi` on the bare MPI library.
+    pub fn stock(mpi: Mpi, ranks: usize, program: &str) -> Job {
+        Job::of(mpi, ranks, vec![mpi.built(program).into()])
+    }
+
+    /// Any command on the bare MPI library.
+    pub fn of(mpi: Mpi, ranks: usize, program: Vec<OsString>) -> Job {
+        Job { mpi, ranks, program, preload: vec![], variables: vec![], limit: Duration::from_secs(60) }
+    }
+
+    pub fn arguments(mut self, arguments: &[&str]) -> Job {
+        self.program.extend(arguments.iter().map(OsString::from));
+        self
+    }
+
+    pub fn variable(mut self, name: &str, value: &str) -> Job {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds a shared object behind those that are preloaded already.
+    pub fn preload(mut self, object: PathBuf) -> Job {
+        self.preload.push(object);
+        self
+    }
+
+    /// Behind polycast, which reports.
+    pub fn polycast(self) -> Job {
+        let object = self.mpi.preload();
+        self.preload(object).variable("POLYCAST_REPORT", "1")
+    }
+
+    /// Behind polycast, every broadcast by the same algorithm.
+    pub fn forced(self, algorithm: &str) -> Job {
+        self.polycast().variable("POLYCAST_BCAST", algorithm)
+    }
+
+    pub fn limit(mut self, limit: Duration) -> Job {
+        self.limit = limit;
+        self
+    }
+
+    fn command(&self) -> Command {
+        let mut command = self.mpi.mpiexec(self.ranks);
+        // A variable in the caller's shell must not change what a test proves.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("POLYCAST") {
+                command.env_remove(name);
+            }
+        }
+        for (name, value) in &self.variables {
+            command.args(self.mpi.set_variable(name, value));
+        }
+        if !self.preload.is_empty() {
+            let objects: Vec<_> = self.preload.iter().map(|object| object.to_string_lossy()).collect();
+            command.args(self.mpi.set_variable("LD_PRELOAD", &objects.join(":")));
+        }
+        command.args(&self.program);
+        command
+    }
+
+    /// Runs it. Fails, with everything it said, when it does not end well or not in time.
+    pub fn run(self) -> Output {
+        let _one_job = ONE_JOB.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut command = self.command();
+        let described = format!("{command:?}");
+        let (mut stdout, mut stderr) = (temporary_file(), temporary_file());
+        command.stdin(std::process::Stdio::null());
+        command.stdout(stdout.try_clone().expect("a second handle of a file"));
+        command.stderr(stderr.try_clone().expect("a second handle of a file"));
+        let mut child =
+            command.process_group(0).spawn().unwrap_or_else(|error| panic!("cannot start {described}: {error}"));
+        let status = wait(&mut child, self.limit);
+        if status.is_none() {
+            terminate(&mut child);
+        }
+        let output = Output { command: described, stdout: content(&mut stdout), stderr: content(&mut stderr) };
+        match status {
+            Some(status) if status.success() => output,
+            Some(status) => output.fail(&ended(status)),
+            None => output.fail(&format!("not finished after {:?}, ended by the test", self.limit)),
+        }
+    }
+}
+
+impl Output {
+    /// Fails with everything that is known about the run.
+    pub fn fail(&self, problem: &str) -> ! {
+        panic!("{problem}\n$ {}\n--- stdout\n{}--- stderr\n{}", self.command, self.stdout, self.stderr)
+    }
+
+    /// Fails unless rank 0 said that every rank has the right bytes.
+    pub fn expect_ok(self, program: &str) -> Output {
+        let line = format!("OK {program}");
+        if !self.stdout.lines().any(|found| found == line) {
+            self.fail(&format!("expected the line `{line}`"));
+        }
+        self
+    }
+
+    /// The lines with this first word, in order.
+    pub fn lines_of(&self, word: &str) -> Vec<&str> {
+        self.stdout.lines().filter(|line| line.split_whitespace().next() == Some(word)).collect()
+    }
+
+    /// The number behind `name=` in the line with this first word.
+    pub fn number(&self, word: &str, name: &str) -> f64 {
+        let key = format!("{name}=");
+        self.lines_of(word)
+            .iter()
+            .flat_map(|line| line.split_whitespace())
+            .find_map(|field| field.strip_prefix(&key)?.parse().ok())
+            .unwrap_or_else(|| self.fail(&format!("expected a line `{word} … {name}=NUMBER`")))
+    }
+
+    /// What polycast counted.
+    pub fn report(&self) -> Report {
+        Report::parse(&self.stderr).unwrap_or_else(|problem| self.fail(&problem))
+    }
+}
+
+fn temporary_file() -> File {
+    tempfile::tempfile().expect("a temporary file")
+}
+
+fn content(file: &mut File) -> String {
+    let mut bytes = Vec::new();
+    file.rewind().and_then(|()| file.read_to_end(&mut bytes)).expect("a readable temporary file");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn ended(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with status {code}"),
+        (_, Some(signal)) => format!("ended by signal {signal}"),
+        _ => "ended".into(),
+    }
+}
+
+fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("the child is ours to wait for") {
+            return Some(status);
+        }
+        if start.elapsed() > limit {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The launcher ends its ranks, which live in process groups of their own; only then is its own group killed.
+fn terminate(child: &mut Child) {
+    let group = Pid::from_raw(child.id().cast_signed());
+    // Errors mean that the group has gone by itself.
+    let _ = killpg(group, Signal::SIGTERM);
+    if wait(child, TERMINATION_LIMIT).is_none() {
+        let _ = killpg(group, Signal::SIGKILL);
+        let _ = child.wait();
+    }
+}

@@ -1,0 +1,26 @@
+//! What the end-to-end tests share: the MPI libraries, jobs with a time limit, and the report of a run.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+pub mod job;
+pub mod mpi;
+pub mod report;
+
+use std::path::{Path, PathBuf};
+
+/// The folder of the checkout.
+pub fn checkout() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/polycast-cli lies in the checkout")
+}
+
+/// The folder with `libpolycast-mpi.so` and the doors: `POLYCAST_LIBDIR`, else where `make build` puts it.
+pub fn library_directory() -> PathBuf {
+    let directory = std::env::var_os("POLYCAST_LIBDIR")
+        .map_or_else(|| checkout().join("build/lib/polycast"), PathBuf::from);
+    require(&directory.join("libpolycast-mpi.so"));
+    directory
+}
+
+/// Fails unless the file is there: a test that proves nothing must not pass.
+pub fn require(built: &Path) {
+    assert!(built.exists(), "{} does not exist; run `make build` first", built.display());
+}

@@ -1,0 +1,76 @@
+//! The MPI libraries under test, and the test programs built for each.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use super::{checkout, library_directory, require};
+
+/// An MPI library with its compilers and its launcher, by Debian's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mpi {
+    OpenMpi,
+    Mpich,
+}
+
+impl Mpi {
+    /// The family's name: of the door, and behind the dot of `mpicc.openmpi`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mpi::OpenMpi => "openmpi",
+            Mpi::Mpich => "mpich",
+        }
+    }
+
+    /// The launcher, with what it needs to start more ranks than cores, as root, in a container.
+    pub fn mpiexec(self, ranks: usize) -> Command {
+        let mut command = Command::new(format!("mpiexec.{}", self.name()));
+        command.args(["-n", &ranks.to_string()]);
+        if self == Mpi::OpenMpi {
+            command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            command.arg("--oversubscribe");
+            command.args(["--mca", "mpi_yield_when_idle", "1"]);
+            command.args(["--mca", "btl_base_warn_component_unused", "0"]);
+        }
+        command
+    }
+
+    /// The launcher's arguments that set a variable for the ranks and for nobody else.
+    pub fn set_variable(self, name: &str, value: &str) -> Vec<String> {
+        match self {
+            Mpi::OpenMpi => vec!["-x".into(), format!("{name}={value}")],
+            Mpi::Mpich => vec!["-genv".into(), name.into(), value.into()],
+        }
+    }
+
+    /// A file of `tests/mpi`, built for this MPI: a program, or one of the shared objects.
+    pub fn built(self, file: &str) -> PathBuf {
+        static BUILT: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+        BUILT[self as usize].get_or_init(|| self.build()).join(file)
+    }
+
+    /// Makes what is older than its source, and returns the folder.
+    fn build(self) -> PathBuf {
+        let folder = checkout().join("build/tests").join(self.name());
+        let made = Command::new("make")
+            .args(["--silent", "-C"])
+            .arg(checkout().join("tests/mpi"))
+            .arg(format!("MPI={}", self.name()))
+            .output()
+            .expect("make must be installed");
+        assert!(
+            made.status.success(),
+            "cannot build the test programs for {0}; are mpicc.{0} and mpifort.{0} installed?\n{1}",
+            self.name(),
+            String::from_utf8_lossy(&made.stderr)
+        );
+        folder
+    }
+
+    /// The object that users preload. Fails when it, or this MPI's door, is not built.
+    pub fn preload(self) -> PathBuf {
+        let directory = library_directory();
+        require(&directory.join(format!("doors/polycast-door-{}.so", self.name())));
+        directory.join("libpolycast-mpi.so")
+    }
+}

@@ -1,0 +1,240 @@
+//! `MPI_Bcast` behind polycast keeps MPI's promises: each program of `tests/mpi` runs on the bare library, which shows
+//! that the program is right, and behind polycast with several algorithms, which must have served it.
+
+mod common;
+
+use std::process::Command;
+use std::time::Duration;
+
+use common::checkout;
+use common::job::{Job, Output};
+use common::mpi::Mpi;
+
+/// Every shape, whole and in segments that divide nothing, with and without waiting for children.
+const ALGORITHMS: [&str; 13] = [
+    "flat",
+    "flat:segment=5000,ready",
+    "chain",
+    "chain:segment=1KiB",
+    "binary:segment=8KiB,ready",
+    "k-ary:k=3",
+    "binomial",
+    "binomial:segment=4KiB",
+    "k-nomial:k=4,ready",
+    "split-binary:segment=777",
+    "split-binary:ready",
+    "scatter-ring",
+    "scatter-doubling",
+];
+
+/// Where the subject is not the algorithm: a pipeline with many messages, and a tree with one.
+const FEW_ALGORITHMS: [&str; 2] = ["chain:segment=1KiB", "binomial"];
+
+/// One test per MPI library for each function, so that a failure has both names.
+macro_rules! under_each_mpi {
+    ($($program:ident),* $(,)?) => {
+        $(mod $program {
+            #[test]
+            fn openmpi() {
+                super::$program(super::Mpi::OpenMpi);
+            }
+            #[test]
+            fn mpich() {
+                super::$program(super::Mpi::Mpich);
+            }
+        })*
+    };
+}
+
+under_each_mpi!(
+    bcast_roots,
+    bcast_datatypes,
+    bcast_large,
+    bcast_communicators,
+    bcast_threads,
+    bcast_errors,
+    bcast_mixed,
+    bcast_mpifh,
+    bcast_usempi,
+    bcast_f08,
+    bcast_mpi4py,
+    bcast_dlopen,
+    bcast_idle,
+    profiler,
+    switched_off,
+    unusable_settings,
+);
+
+/// Fails unless the forced algorithm carried broadcasts: else the run proves nothing about it.
+fn expect_served(output: &Output, algorithm: &str) {
+    let report = output.report();
+    if report.served_by(algorithm) == 0 {
+        output.fail(&format!("{algorithm} served no broadcast: {report:?}"));
+    }
+}
+
+/// The program on the bare library, then behind polycast with each algorithm, then with the table's choice.
+fn conforms(program: &str, algorithms: &[&str], job: impl Fn() -> Job) {
+    job().run().expect_ok(program);
+    for algorithm in algorithms {
+        expect_served(&job().forced(algorithm).run().expect_ok(program), algorithm);
+    }
+    job().polycast().run().expect_ok(program).report();
+}
+
+fn bcast_roots(mpi: Mpi) {
+    conforms("bcast_roots", &ALGORITHMS, || Job::stock(mpi, 5, "bcast_roots"));
+    // The powers of two have their own way through recursive doubling, and 2 ranks are the smallest tree.
+    for (ranks, algorithm) in [(4, "scatter-doubling"), (2, "split-binary:segment=777"), (2, "scatter-ring")] {
+        let output = Job::stock(mpi, ranks, "bcast_roots").forced(algorithm).run().expect_ok("bcast_roots");
+        expect_served(&output, algorithm);
+    }
+}
+
+fn bcast_datatypes(mpi: Mpi) {
+    conforms("bcast_datatypes", &ALGORITHMS, || Job::stock(mpi, 4, "bcast_datatypes"));
+}
+
+/// Two ranks, for the memory. A message above 2 GiB goes whole (more than an `int` can count) and in segments.
+fn bcast_large(mpi: Mpi) {
+    conforms("bcast_large", &["binomial", "chain:segment=1MiB"], || {
+        Job::stock(mpi, 2, "bcast_large").limit(Duration::from_secs(120))
+    });
+}
+
+/// The thousands run where making a communicator is cheap: MPICH needs 30 ms when ranks outnumber cores.
+fn bcast_communicators(mpi: Mpi) {
+    let (ranks, few) = (4, "50");
+    conforms("bcast_communicators", &FEW_ALGORITHMS, || {
+        Job::stock(mpi, ranks, "bcast_communicators").arguments(&[few])
+    });
+    let many = Job::stock(mpi, 2, "bcast_communicators").forced("binomial").run().expect_ok("bcast_communicators");
+    let report = many.report();
+    // MPI_COMM_WORLD stays attached until the report is made.
+    if report.attached < 1000 || report.attached - report.released > 1 {
+        many.fail("expected a thousand communicators attached, and all but MPI_COMM_WORLD released");
+    }
+}
+
+/// MPICH's waiting threads spin and hold its one lock: it gets fewer ranks and broadcasts.
+fn bcast_threads(mpi: Mpi) {
+    let (ranks, broadcasts) = if mpi == Mpi::OpenMpi { (3, "200") } else { (2, "60") };
+    let job = || Job::stock(mpi, ranks, "bcast_threads").arguments(&[broadcasts]).limit(Duration::from_secs(120));
+    let stock = job().run();
+    if let Some(reason) = stock.lines_of("SKIP").first() {
+        eprintln!("{}: {reason}", mpi.name());
+        return;
+    }
+    conforms("bcast_threads", &FEW_ALGORITHMS, job);
+}
+
+/// A caller sees the same error classes, its handler is called as often, and truncation is noticed.
+fn bcast_errors(mpi: Mpi) {
+    let same = |job: &dyn Fn() -> Job, algorithms: &[&str]| {
+        let stock = job().run().expect_ok("bcast_errors");
+        for algorithm in algorithms {
+            let output = job().forced(algorithm).run().expect_ok("bcast_errors");
+            assert_eq!(output.lines_of("ERR"), stock.lines_of("ERR"), "{algorithm} under {}", mpi.name());
+            expect_served(&output, algorithm);
+        }
+    };
+    same(&|| Job::stock(mpi, 3, "bcast_errors"), &FEW_ALGORITHMS);
+    same(&|| Job::stock(mpi, 2, "bcast_errors").arguments(&["--truncation"]), &["binomial"]);
+}
+
+fn bcast_mixed(mpi: Mpi) {
+    let algorithms = ["chain:segment=1KiB", "binomial", "k-nomial:k=4,ready", "scatter-ring"];
+    conforms("bcast_mixed", &algorithms, || Job::stock(mpi, 4, "bcast_mixed"));
+}
+
+fn bcast_mpifh(mpi: Mpi) {
+    conforms("bcast_mpifh", &FEW_ALGORITHMS, || Job::stock(mpi, 4, "bcast_mpifh"));
+}
+
+fn bcast_usempi(mpi: Mpi) {
+    conforms("bcast_usempi", &FEW_ALGORITHMS, || Job::stock(mpi, 4, "bcast_usempi"));
+}
+
+fn bcast_f08(mpi: Mpi) {
+    conforms("bcast_f08", &FEW_ALGORITHMS, || Job::stock(mpi, 4, "bcast_f08"));
+}
+
+/// Skipped, saying so, where mpi4py cannot be had: it comes from the network.
+fn bcast_mpi4py(mpi: Mpi) {
+    let folder = checkout().join("tests/mpi");
+    let prepared = Command::new(folder.join("prepare-mpi4py.sh")).output().expect("the script is in the checkout");
+    if !prepared.status.success() {
+        let reason = String::from_utf8_lossy(&prepared.stderr);
+        eprintln!("skipped: tests/mpi/prepare-mpi4py.sh cannot get mpi4py:\n{reason}");
+        return;
+    }
+    let environment = checkout().join("build/venv-mpi4py");
+    conforms("bcast_mpi4py", &FEW_ALGORITHMS, || {
+        let program = vec![environment.join("bin/python").into(), folder.join("bcast_mpi4py.py").into()];
+        let job = Job::of(mpi, 3, program).variable("MPI4PY_MPIABI", mpi.name());
+        match mpi {
+            Mpi::OpenMpi => job,
+            Mpi::Mpich => job.variable("LD_LIBRARY_PATH", &environment.join("mpich-abi").to_string_lossy()),
+        }
+    });
+}
+
+fn bcast_dlopen(mpi: Mpi) {
+    conforms("bcast_dlopen", &FEW_ALGORITHMS, || Job::stock(mpi, 4, "bcast_dlopen"));
+}
+
+/// A rank that waits for a late root leaves its core to others, whether or not there is a core for every rank.
+fn bcast_idle(mpi: Mpi) {
+    const LIMIT_PERCENT: f64 = 10.0;
+    for (ranks, bytes, algorithm) in
+        [("2", "4096", "binomial"), ("4", "1000000", "chain:segment=8KiB"), ("16", "4096", "binomial")]
+    {
+        let job = Job::stock(mpi, ranks.parse().expect("a number of ranks"), "bcast_idle");
+        let output = job.arguments(&[bytes, "1", "2"]).forced(algorithm).run().expect_ok("bcast_idle");
+        let percent = output.number("IDLE", "max_percent");
+        if percent >= LIMIT_PERCENT {
+            output.fail(&format!("a waiting rank used {percent} % of a core, expected below {LIMIT_PERCENT} %"));
+        }
+        expect_served(&output, algorithm);
+    }
+}
+
+/// A profiler before polycast sees every call, and polycast still serves them.
+fn profiler(mpi: Mpi) {
+    let job = || Job::stock(mpi, 4, "bcast_mpifh");
+    let in_c = || Job::stock(mpi, 4, "bcast_roots").preload(mpi.built("profiler.so"));
+    let alone = in_c().run().expect_ok("bcast_roots").number("PROFILER", "calls");
+    let output = in_c().forced("binomial").run().expect_ok("bcast_roots");
+    if output.number("PROFILER", "calls") != alone {
+        output.fail(&format!("the profiler alone counts {alone} calls"));
+    }
+    expect_served(&output, "binomial");
+    // Fortran calls PMPI_Bcast under Open MPI, where the C profiler sees nothing and polycast must.
+    let fortran = job().preload(mpi.built("profiler.so")).forced("binomial").run().expect_ok("bcast_mpifh");
+    expect_served(&fortran, "binomial");
+}
+
+/// `POLYCAST=off` leaves everything to the MPI library.
+fn switched_off(mpi: Mpi) {
+    let output = Job::stock(mpi, 4, "bcast_roots").forced("binomial").variable("POLYCAST", "off").run();
+    let output = output.expect_ok("bcast_roots");
+    if output.stderr.contains("polycast: report: bcast binomial") {
+        output.fail("polycast was switched off and served broadcasts");
+    }
+}
+
+/// Settings that cannot be used never stop a job: it is said once, not by every rank.
+fn unusable_settings(mpi: Mpi) {
+    let table = tempfile::NamedTempFile::with_suffix(".toml").expect("a temporary file");
+    std::fs::write(table.path(), "[[rule]]\ncolour = \"red\"\n").expect("a writable temporary file");
+    let path = table.path().to_string_lossy().into_owned();
+    for (variable, value) in [("POLYCAST_BCAST", "chian:segment=1KiB"), ("POLYCAST_TABLE", &path)] {
+        let output = Job::stock(mpi, 3, "bcast_roots").polycast().variable(variable, value).run();
+        let output = output.expect_ok("bcast_roots");
+        let named = value.split(':').next().unwrap_or(value);
+        let warnings = output.stderr.lines().filter(|line| line.contains(named)).count();
+        if warnings != 1 {
+            output.fail(&format!("expected one line that names {named}, found {warnings}"));
+        }
+    }
+}
