@@ -14,13 +14,21 @@
 //! Steps are computed when they are needed, so a schedule of a 4 GiB message in 1 KiB segments costs no memory.
 //! Lanes are the reason why a slow child delays neither its siblings nor what this rank receives.
 //!
-//! # Invariants (proved by [`check`] for any communicator)
+//! # Invariants (proved by [`check()`] for any communicator)
 //! 1. At most one lane per (peer, direction, channel): messages between two ranks never overtake each other there.
 //! 2. [`After`] names receive lanes only; what it names is complete when the named steps have completed.
 //! 3. Every rank receives every byte exactly once; the root receives none.
 //! 4. Nothing is sent before it was received (or was the root's).
 //! 5. Step `i` of a send lane matches step `i` of the peer's receive lane: same channel, same bytes.
 //! 6. No deadlock even if every send waits for its receive, one send and one step per receive lane at a time.
+//! 7. Receives wait for nothing: they may all be posted as soon as the rank has arrived.
+
+mod byte_set;
+mod check;
+mod draw;
+
+pub use check::{Place, Summary, Violation, check};
+pub use draw::draw;
 
 use std::ops::Range;
 
@@ -29,8 +37,8 @@ use crate::units::Rank;
 /// Index into [`Schedule::lanes`].
 pub type LaneIndex = usize;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 /// Which way a lane's messages go, seen from the rank whose schedule it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// From this rank to the peer.
     Send,

@@ -1,0 +1,89 @@
+//! Proof 1: lanes fit together.
+
+use super::{Place, Violation};
+use crate::schedule::{CHANNELS, Channel, Direction, Lane, LaneIndex, Schedule};
+use crate::units::Rank;
+
+/// For every rank and lane, the index of the lane at the other end.
+pub(super) type Matching = Vec<Vec<LaneIndex>>;
+
+pub(super) fn check<S: Schedule>(schedules: &[S]) -> Result<Matching, Violation> {
+    let tables = (0..)
+        .map(Rank)
+        .zip(schedules)
+        .map(|(rank, schedule)| streams(schedule, rank, schedules.len()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut matching = Vec::with_capacity(schedules.len());
+    for (rank, schedule) in (0..).map(Rank).zip(schedules) {
+        let mut partners = Vec::with_capacity(schedule.lanes().len());
+        for (index, lane) in schedule.lanes().iter().enumerate() {
+            let at = Place { rank, lane: index, step: 0 };
+            let opposite = match lane.direction {
+                Direction::Send => Direction::Receive,
+                Direction::Receive => Direction::Send,
+            };
+            let partner = find(&tables[lane.peer.index()], (rank, opposite, lane.channel));
+            let partner = partner.ok_or(Violation::Unmatched { at, peer: lane.peer })?;
+            if lane.direction == Direction::Send {
+                same_steps(schedule, at, lane, &schedules[lane.peer.index()], partner)?;
+            }
+            partners.push(partner);
+        }
+        matching.push(partners);
+    }
+    Ok(matching)
+}
+
+/// What identifies a lane.
+type Stream = (Rank, Direction, Channel);
+
+/// The lanes of one rank, sorted by what identifies them.
+fn streams<S: Schedule>(
+    schedule: &S,
+    rank: Rank,
+    ranks: usize,
+) -> Result<Vec<(Stream, LaneIndex)>, Violation> {
+    let mut streams = Vec::with_capacity(schedule.lanes().len());
+    for (index, lane) in schedule.lanes().iter().enumerate() {
+        let at = Place { rank, lane: index, step: 0 };
+        if lane.peer == rank || lane.peer.index() >= ranks {
+            return Err(Violation::NoSuchPeer { at, peer: lane.peer });
+        }
+        if lane.channel >= CHANNELS {
+            return Err(Violation::NoSuchChannel { at, channel: lane.channel });
+        }
+        streams.push(((lane.peer, lane.direction, lane.channel), index));
+    }
+    streams.sort_unstable();
+    let twins = streams.windows(2).find(|pair| pair[0].0 == pair[1].0);
+    twins.map_or(Ok(()), |twins| {
+        let at = Place { rank, lane: twins[1].1, step: 0 };
+        Err(Violation::SameStream { at, other: twins[0].1 })
+    })?;
+    Ok(streams)
+}
+
+fn find(streams: &[(Stream, LaneIndex)], stream: Stream) -> Option<LaneIndex> {
+    let place = streams.binary_search_by_key(&stream, |(stream, _)| *stream).ok()?;
+    Some(streams[place].1)
+}
+
+fn same_steps<S: Schedule>(
+    sender: &S,
+    at: Place,
+    lane: &Lane,
+    receiver: &S,
+    receiver_lane: LaneIndex,
+) -> Result<(), Violation> {
+    let received = receiver.lanes()[receiver_lane].steps;
+    if received != lane.steps {
+        return Err(Violation::StepCount { at, sent: lane.steps, received });
+    }
+    for step in 0..lane.steps {
+        let (sent, received) = (sender.step(at.lane, step).bytes, receiver.step(receiver_lane, step).bytes);
+        if sent != received {
+            return Err(Violation::OtherBytes { at: Place { step, ..at }, sent, received });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! A checker that cannot fail proves nothing: broken schedules of each kind.
+
+use std::ops::Range;
+
+use super::*;
+use crate::schedule::{After, Lane, Step};
+
+/// A schedule that is written down step by step.
+#[derive(Clone, Default)]
+struct Listed {
+    lanes: Vec<Lane>,
+    steps: Vec<Vec<Step>>,
+}
+
+impl Listed {
+    fn lane(mut self, direction: Direction, peer: u32, steps: &[(Range<u64>, After)]) -> Self {
+        let lane =
+            Lane { peer: Rank(peer), direction, channel: 0, steps: steps.len() as u64, opens_after: None };
+        self.lanes.push(lane);
+        let steps = steps.iter().cloned().map(|(bytes, after)| Step { bytes, after });
+        self.steps.push(steps.collect());
+        self
+    }
+
+    fn on_channel(mut self, channel: Channel) -> Self {
+        self.lanes.last_mut().unwrap().channel = channel;
+        self
+    }
+
+    fn opens_after(mut self, lane: LaneIndex) -> Self {
+        self.lanes.last_mut().unwrap().opens_after = Some(lane);
+        self
+    }
+
+    fn drop_step(&mut self, lane: LaneIndex, step: usize) {
+        self.steps[lane].remove(step);
+        self.lanes[lane].steps -= 1;
+    }
+}
+
+impl Schedule for Listed {
+    fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    fn step(&self, lane: LaneIndex, index: u64) -> Step {
+        self.steps[lane][index as usize].clone()
+    }
+}
+
+use Direction::{Receive, Send};
+
+const START: After = After::Start;
+
+fn steps(lane: LaneIndex, count: u64) -> After {
+    After::Steps { lane, count }
+}
+
+/// A chain 0 → 1 → 2 of ten bytes in two segments.
+fn chain() -> [Listed; 3] {
+    let whole = [(0..5, START), (5..10, START)];
+    [
+        Listed::default().lane(Send, 1, &whole),
+        Listed::default().lane(Receive, 0, &whole).lane(
+            Send,
+            2,
+            &[(0..5, steps(0, 1)), (5..10, steps(0, 2))],
+        ),
+        Listed::default().lane(Receive, 1, &whole),
+    ]
+}
+
+fn check_ten(schedules: &[Listed]) -> Result<Summary, Violation> {
+    check(schedules, Bytes(10), Rank(0))
+}
+
+fn place(rank: u32, lane: LaneIndex, step: u64) -> Place {
+    Place { rank: Rank(rank), lane, step }
+}
+
+#[test]
+fn a_correct_chain_is_summed_up() {
+    let expected = Summary {
+        messages: 4,
+        signals: 0,
+        bytes: Bytes(20),
+        most_messages_sent: 2,
+        most_bytes_sent: Bytes(10),
+    };
+    assert_eq!(check_ten(&chain()), Ok(expected));
+}
+
+#[test]
+fn nothing_to_send_is_correct_and_a_lonely_rank_too() {
+    let silent = [Listed::default(), Listed::default()];
+    assert_eq!(check(&silent, Bytes(0), Rank(1)), Ok(Summary::default()));
+    assert_eq!(check(&silent[..1], Bytes(10), Rank(0)), Ok(Summary::default()));
+    assert_eq!(check(&silent, Bytes(1), Rank(1)), Err(Violation::Missing { rank: Rank(0), byte: 0 }));
+}
+
+#[test]
+fn a_step_dropped_at_one_end() {
+    let mut schedules = chain();
+    schedules[1].drop_step(1, 0);
+    let expected = Violation::StepCount { at: place(1, 1, 0), sent: 1, received: 2 };
+    assert_eq!(check_ten(&schedules), Err(expected));
+}
+
+#[test]
+fn a_step_dropped_at_both_ends() {
+    let mut schedules = chain();
+    schedules[1].drop_step(1, 1);
+    schedules[2].drop_step(0, 1);
+    assert_eq!(check_ten(&schedules), Err(Violation::Missing { rank: Rank(2), byte: 5 }));
+}
+
+#[test]
+fn steps_in_another_order_at_one_end() {
+    let mut schedules = chain();
+    schedules[2].steps[0].swap(0, 1);
+    let expected = Violation::OtherBytes { at: place(1, 1, 0), sent: 0..5, received: 5..10 };
+    assert_eq!(check_ten(&schedules), Err(expected));
+}
+
+#[test]
+fn a_range_that_is_off_by_one() {
+    let mut schedules = chain();
+    schedules[2].steps[0][1].bytes = 5..9;
+    let expected = Violation::OtherBytes { at: place(1, 1, 1), sent: 5..10, received: 5..9 };
+    assert_eq!(check_ten(&schedules), Err(expected));
+}
+
+#[test]
+fn a_byte_that_comes_twice() {
+    let mut schedules = chain();
+    schedules[1].steps[1][1].bytes = 4..10;
+    schedules[2].steps[0][1].bytes = 4..10;
+    let expected = Violation::Twice { at: place(2, 0, 1), found: 4..10 };
+    assert_eq!(check_ten(&schedules), Err(expected));
+}
+
+#[test]
+fn a_root_that_receives() {
+    let mut schedules = chain();
+    schedules[2] = schedules[2].clone().lane(Send, 0, &[(0..5, steps(0, 1))]);
+    schedules[0] = schedules[0].clone().lane(Receive, 2, &[(0..5, START)]);
+    let expected = Violation::Twice { at: place(0, 1, 0), found: 0..5 };
+    assert_eq!(check_ten(&schedules), Err(expected));
+}
+
+#[test]
+fn bytes_beyond_the_message() {
+    let schedules = chain();
+    let expected = Violation::OutOfBounds { at: place(0, 0, 1), found: 5..10, bytes: 9 };
+    assert_eq!(check(&schedules, Bytes(9), Rank(0)), Err(expected));
+}
+
+#[test]
+fn a_send_that_waits_for_too_little() {
+    for after in [START, steps(0, 1)] {
+        let mut schedules = chain();
+        schedules[1].steps[1][1].after = after;
+        let expected = Violation::NotYetReceived { at: place(1, 1, 1), found: 5..10 };
+        assert_eq!(check_ten(&schedules), Err(expected));
+    }
+}
+
+#[test]
+fn what_an_earlier_step_waited_for_is_known() {
+    let mut schedules = chain();
+    schedules[1].steps[1][0].after = After::LanesBelow(1);
+    schedules[1].steps[1][1].after = START;
+    assert!(check_ten(&schedules).is_ok());
+}
+
+#[test]
+fn waiting_for_what_does_not_exist() {
+    for (after, found) in [(steps(0, 3), 0), (steps(1, 1), 1), (steps(7, 1), 7), (After::LanesBelow(3), 3)] {
+        let mut schedules = chain();
+        schedules[1].steps[1][0].after = after;
+        assert_eq!(check_ten(&schedules), Err(Violation::WaitsForNothing { at: place(1, 1, 0), found }));
+    }
+}
+
+#[test]
+fn a_receive_that_waits() {
+    let mut schedules = chain();
+    schedules[2].steps[0][1].after = steps(0, 1);
+    assert_eq!(check_ten(&schedules), Err(Violation::WaitingReceive { at: place(2, 0, 1) }));
+}
+
+/// 1 and 2 have what they send only from each other.
+#[test]
+fn two_ranks_that_wait_for_each_other() {
+    let member = |peer| {
+        Listed::default().lane(Receive, peer, &[(0..10, START)]).lane(Send, peer, &[(0..10, steps(0, 1))])
+    };
+    let expected = Violation::Deadlock { at: place(1, 1, 0), waits_for: 0 };
+    assert_eq!(check_ten(&[Listed::default(), member(2), member(1)]), Err(expected));
+}
+
+/// The child announces itself only after it has data, the parent sends only after the announcement.
+#[test]
+fn a_signal_that_waits_for_what_it_opens() {
+    let signal = |after| [(0..0, after)];
+    let root = Listed::default()
+        .lane(Receive, 1, &signal(START))
+        .on_channel(1)
+        .lane(Send, 1, &[(0..10, START)])
+        .opens_after(0);
+    let child = |after| {
+        Listed::default().lane(Receive, 0, &[(0..10, START)]).lane(Send, 0, &signal(after)).on_channel(1)
+    };
+    let summary = check_ten(&[root.clone(), child(START)]).unwrap();
+    assert_eq!((summary.messages, summary.signals), (1, 1));
+    let expected = Violation::Deadlock { at: place(0, 1, 0), waits_for: 0 };
+    assert_eq!(check_ten(&[root, child(steps(0, 1))]), Err(expected));
+}
+
+#[test]
+fn lanes_that_do_not_fit_together() {
+    let mut schedules = chain();
+    schedules[2] = Listed::default();
+    assert_eq!(check_ten(&schedules), Err(Violation::Unmatched { at: place(1, 1, 0), peer: Rank(2) }));
+
+    let mut schedules = chain();
+    schedules[2].lanes[0].channel = 1;
+    assert_eq!(check_ten(&schedules), Err(Violation::Unmatched { at: place(1, 1, 0), peer: Rank(2) }));
+    schedules[2].lanes[0].channel = 8;
+    assert_eq!(check_ten(&schedules), Err(Violation::NoSuchChannel { at: place(2, 0, 0), channel: 8 }));
+
+    let mut schedules = chain();
+    schedules[1] = schedules[1].clone().lane(Send, 2, &[]);
+    assert_eq!(check_ten(&schedules), Err(Violation::SameStream { at: place(1, 2, 0), other: 1 }));
+
+    for peer in [1, 3] {
+        let mut schedules = chain();
+        schedules[1].lanes[1].peer = Rank(peer);
+        assert_eq!(
+            check_ten(&schedules),
+            Err(Violation::NoSuchPeer { at: place(1, 1, 0), peer: Rank(peer) })
+        );
+    }
+}
