@@ -14,12 +14,16 @@ static configure_function find_configure(void) {
     return configure;
 }
 
-/* 0 when `variant` can be had by this rank, 1 when polycast is not there, 2 when it refuses. */
+/* 0 when `variant` can be had by this rank, 1 when polycast is not there, 2 when it does not serve this
+ * program. */
 static int configure_variant(const char *variant) {
     configure_function configure = find_configure();
+    /* Where polycast does not serve, everything is stock. */
+    const bool is_stock = strcmp(variant, "stock") == 0;
     if (!configure)
-        return strcmp(variant, "stock") == 0 ? 0 : 1;
-    return configure("POLYCAST_BCAST", strcmp(variant, "polycast") == 0 ? "" : variant) == 0 ? 0 : 2;
+        return is_stock ? 0 : 1;
+    return configure("POLYCAST_BCAST", strcmp(variant, "polycast") == 0 ? "" : variant) == 0 || is_stock ? 0
+                                                                                                         : 2;
 }
 
 bool variant_open(const char *variant, MPI_Comm *communicator, char *error, int error_size) {
@@ -32,7 +36,9 @@ bool variant_open(const char *variant, MPI_Comm *communicator, char *error, int 
             "measured without it",
             variant);
     else if (worst == 2)
-        snprintf(error, (size_t)error_size, "variant %s: polycast refuses it as a value of POLYCAST_BCAST",
+        snprintf(error, (size_t)error_size,
+                 "variant %s: polycast is preloaded, but does not serve this program; its own warning, if "
+                 "there is one, says why",
                  variant);
     if (worst != 0)
         return false;

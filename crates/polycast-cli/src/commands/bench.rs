@@ -1,14 +1,254 @@
 //! `polycast bench`.
 
+use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use polycast_core::units::Bytes;
+use polycast_lab::{LabSpec, Rate};
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::Outcome;
+use crate::bench::arrival::{Arrival, Root, parse_duration};
+use crate::bench::fidelity::Fidelity;
+use crate::bench::plan::{ClockMethod, Plan};
+use crate::bench::report::Report;
+use crate::bench::session::Session;
+use crate::bench::site::{Site, Wishes};
+use crate::bench::variant::Variant;
+use crate::bench::view::Format;
+use crate::bench::{sizes, variant};
+use crate::install::Installation;
+use crate::mpi::{Abi, Mpi};
+
+const EXAMPLES: &str = "\
+Examples:
+  polycast bench --lab hosts=16,rate=20mbit --sizes 1KiB..4MiB:4 --variants stock,polycast
+  polycast bench -n 4 --sizes 64KiB --variants stock,polycast,chain:segment=8KiB --json results.json
+  polycast bench --hosts a,b,c,d --root rotate --arrival one-late:2ms --time 10s --launches 3
+
+Exit status: 0 if all data was right; 1 if not, or if the measurement failed; 130 if it was interrupted.";
 
 /// Arguments of `polycast bench`.
 #[derive(clap::Args)]
-pub struct Args {}
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The operation
+    #[arg(long, value_parser = ["bcast"], default_value = "bcast")]
+    collective: String,
+    /// Message sizes and ranges: 1KiB,1000003 or 1KiB..4MiB (doubling) or 1KiB..4MiB:4 (times 4)
+    #[arg(long, value_name = "SIZES", default_value = "1KiB..4MiB:4", value_parser = parse_sizes)]
+    sizes: Sizes,
+    /// What to compare: stock, polycast (its choice by table), or algorithms. An item that is `ready` or `name=value`
+    /// belongs to the algorithm before it
+    #[arg(long, value_name = "LIST", default_value = "stock,polycast", value_parser = parse_variants)]
+    variants: Variants,
+    /// Time limit for a size, for each variant, over all launches; less is used where the results are clear
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse_duration)]
+    time: Duration,
+    /// Start the job so many times and put the results together
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    launches: u32,
+    /// When ranks call: none, root-first, root-last, one-late or random, with an optional delay as in root-last:2ms
+    #[arg(long, value_name = "PATTERN", default_value = "none")]
+    arrival: Arrival,
+    /// Who sends: a rank, or rotate
+    #[arg(long, value_name = "RANK", default_value = "0")]
+    root: Root,
+    /// How the clocks of the ranks are brought together
+    #[arg(long, value_enum, default_value_t = ClockMethod::Auto)]
+    clock: ClockMethod,
+
+    /// Measure in an emulated cluster that is made and removed again: hosts=16,rate=20mbit or topology=FILE, and
+    /// burst=, loss=, name=
+    #[arg(long, value_name = "LAB", conflicts_with_all = ["hosts", "rate"])]
+    lab: Option<LabSpec>,
+    /// Hosts to run on, each with an optional number of ranks: a,b:2
+    #[arg(long, value_name = "HOSTS")]
+    hosts: Option<String>,
+    /// Ranks in all [default: all that the hosts take; as many as cores without hosts]
+    #[arg(short = 'n', long = "ranks", value_name = "N")]
+    ranks: Option<usize>,
+    /// Ranks on each host
+    #[arg(long, value_name = "K")]
+    ranks_per_host: Option<usize>,
+    /// openmpi, mpich, or the path of an mpiexec [default: the mpiexec on PATH]
+    #[arg(long, value_name = "MPI")]
+    mpi: Option<String>,
+    /// Further options for mpiexec, as one word
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
+    mpiexec_args: Option<String>,
+    /// Rate of the slowest link, to compare with the wire; known in a lab
+    #[arg(long, value_name = "RATE")]
+    rate: Option<Rate>,
+
+    /// How results are shown
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Write JSON lines: the environment, then one object per size and variant; - for standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write all samples of all ranks [default: beside the JSON file, with .samples added]
+    #[arg(long, value_name = "FILE")]
+    raw: Option<PathBuf>,
+    /// A rank that damages its data before it is checked, to test the check
+    #[arg(long, value_name = "RANK", hide = true)]
+    corrupt: Option<u32>,
+}
+
+// clap takes a Vec for an option that may be repeated; these are single values.
+type Sizes = Arc<[Bytes]>;
+type Variants = Arc<[Variant]>;
+
+fn parse_sizes(text: &str) -> Result<Sizes, sizes::SizesError> {
+    sizes::parse(text).map(Into::into)
+}
+
+fn parse_variants(text: &str) -> Result<Variants, variant::VariantsError> {
+    variant::parse(text).map(Into::into)
+}
 
 /// Runs the verb.
-pub fn run(_args: Args) -> Outcome {
-    Ok(ExitCode::SUCCESS)
+pub fn run(args: Args) -> Outcome {
+    let plan = plan(&args);
+    let mpi = match &args.mpi {
+        Some(name) => Mpi::resolve(name)?,
+        None => Mpi::default_on_path()?,
+    };
+    let installation = Installation::find()?;
+    let program = measuring_program(&installation, &mpi)?;
+    let variables = variables(&installation, &mpi, &plan)?;
+    let mut report =
+        Report::new(args.format.view(), args.json.as_deref(), raw_file(&args).as_deref(), steps(&plan))?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let site = Site::open(wishes(&args)?)?;
+    check_ranks(&plan, site.ranks())?;
+    let session = Session {
+        plan: &plan,
+        site: &site,
+        mpi: &mpi,
+        program,
+        preloaded: variables.iter().any(|(name, _)| name == PRELOAD),
+        variables,
+        rate_bits_per_second: rate(&args, &site),
+        fidelity: site.lab().map(|lab| Fidelity::of_lab(lab.name(), lab.plan())).unwrap_or_default(),
+        interrupted: Arc::clone(&interrupted),
+    };
+    session.run(&mut report)?;
+    Ok(match (interrupted.load(Ordering::Relaxed), report.wrong) {
+        (_, true) => {
+            eprintln!(
+                "polycast: a rank had wrong data after a broadcast; the table and `verified` say where"
+            );
+            ExitCode::FAILURE
+        }
+        (true, false) => ExitCode::from(130),
+        (false, false) => ExitCode::SUCCESS,
+    })
+}
+
+const PRELOAD: &str = "LD_PRELOAD";
+
+fn plan(args: &Args) -> Plan {
+    Plan {
+        sizes: args.sizes.to_vec(),
+        variants: args.variants.to_vec(),
+        time: args.time,
+        launches: args.launches,
+        arrival: args.arrival,
+        root: args.root,
+        clock: args.clock,
+        corrupt: args.corrupt,
+    }
+}
+
+fn steps(plan: &Plan) -> usize {
+    plan.sizes.len() * plan.launches as usize
+}
+
+fn wishes(args: &Args) -> Result<Wishes, Box<dyn Error>> {
+    let options = args.mpiexec_args.as_deref().map(shell_words::split).transpose();
+    Ok(Wishes {
+        lab: args.lab.clone(),
+        hosts: args.hosts.clone(),
+        ranks: args.ranks,
+        ranks_per_host: args.ranks_per_host,
+        mpiexec_args: options.map_err(|error| format!("--mpiexec-args: {error}"))?.unwrap_or_default(),
+    })
+}
+
+fn check_ranks(plan: &Plan, ranks: usize) -> Result<(), String> {
+    let named = match plan.root {
+        Root::Rank(root) => Some(("--root", root)),
+        Root::Rotate => None,
+    };
+    match named
+        .into_iter()
+        .chain(plan.corrupt.map(|rank| ("--corrupt", rank)))
+        .find(|(_, rank)| *rank as usize >= ranks)
+    {
+        Some((option, rank)) => {
+            Err(format!("{option} {rank}: expected a rank below {ranks}, the number of ranks"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The slowest link that the data has to pass; none if all ranks are on one host.
+fn rate(args: &Args, site: &Site) -> Option<u64> {
+    let of_lab = site.lab().filter(|_| site.hosts().len() > 1).map(|lab| lab.plan().slowest_rate());
+    args.rate.or(of_lab).map(Rate::bits_per_second)
+}
+
+fn measuring_program(installation: &Installation, mpi: &Mpi) -> Result<PathBuf, String> {
+    let name = format!("polycast-bench-{}", mpi.family());
+    let program = installation.library_directory().join("bench").join(name);
+    if program.is_file() {
+        return Ok(program);
+    }
+    let mpicc = Abi::from(mpi.family()).example_mpicc();
+    Err(format!(
+        "no measuring program for {}: expected {}; build it with `make doors MPICC={mpicc}`",
+        mpi.title(),
+        program.display()
+    ))
+}
+
+/// What the ranks need: polycast, where something else than stock is measured or it is there anyway, so that stock
+/// is measured as a program under polycast meets it.
+fn variables(
+    installation: &Installation,
+    mpi: &Mpi,
+    plan: &Plan,
+) -> Result<Vec<(String, String)>, Box<dyn Error>> {
+    let abi = Abi::from(mpi.family());
+    if plan.needs_polycast() {
+        installation.require_door(abi)?;
+    }
+    let mut variables = Vec::new();
+    if installation.door(abi).is_some() {
+        variables.push((PRELOAD.to_owned(), text(&installation.preload())?));
+    }
+    Ok(variables)
+}
+
+fn text(path: &Path) -> Result<String, String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| format!("{}: expected a path in UTF-8", path.display()))
+}
+
+/// All samples are kept wherever results are kept.
+fn raw_file(args: &Args) -> Option<PathBuf> {
+    let beside = || {
+        let json = args.json.as_ref().filter(|json| json.as_os_str() != "-")?;
+        let mut name = json.clone().into_os_string();
+        name.push(".samples");
+        Some(name.into())
+    };
+    args.raw.clone().or_else(beside)
 }

@@ -1,0 +1,141 @@
+//! Statistics without assumptions about the distribution: times have tails, steps and several humps.
+
+/// An interval with its middle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The sample median.
+    pub median: f64,
+    /// The 95 % interval of the median; `None` below [`FEWEST_FOR_INTERVAL`] samples.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// Fewer samples cannot bound a median with 95 % confidence: all of them lie on one side of it with a probability of
+/// 2·(1/2)ⁿ.
+pub const FEWEST_FOR_INTERVAL: usize = 6;
+
+/// Sorts samples that are all finite.
+pub fn sorted(mut samples: Vec<f64>) -> Vec<f64> {
+    samples.sort_unstable_by(f64::total_cmp);
+    samples
+}
+
+/// The smallest sample that at least the fraction `q` of them does not exceed (the inverse of the empirical
+/// distribution function); for the median of an even number of samples the mean of the two in the middle.
+/// `None` without samples.
+pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
+    let n = sorted.len();
+    if n == 0 {
+        return None;
+    }
+    if q == 0.5 && n.is_multiple_of(2) {
+        return Some(f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]));
+    }
+    let position = (q * n as f64).ceil() as usize;
+    Some(sorted[position.clamp(1, n) - 1])
+}
+
+/// The median and its 95 % interval by order statistics. `None` without samples.
+pub fn median(sorted: &[f64]) -> Option<Estimate> {
+    let median = quantile(sorted, 0.5)?;
+    let interval = interval_positions(sorted.len()).map(|(low, high)| (sorted[low - 1], sorted[high - 1]));
+    Some(Estimate { median, interval })
+}
+
+/// The positions (from 1) of the order statistics that enclose the median with at least 95 % confidence.
+///
+/// The number of samples below the true median is binomial with p = 1/2, whatever the distribution is. So the l-th
+/// smallest sample exceeds the median with the probability P(X < l), and the largest l for which that is at most
+/// 2.5 % gives the interval (l, n + 1 - l).
+pub fn interval_positions(n: usize) -> Option<(usize, usize)> {
+    let mut ln_probability = -(n as f64) * std::f64::consts::LN_2; // of X = 0; in logarithms, 2⁻ⁿ would underflow
+    let mut below = ln_probability.exp();
+    let mut low = 0;
+    while below <= 0.025 && low < n {
+        ln_probability += ((n - low) as f64 / (low + 1) as f64).ln();
+        low += 1;
+        below += ln_probability.exp();
+    }
+    (low > 0).then_some((low, n + 1 - low))
+}
+
+/// How many times faster `other` is than `reference`, from repetitions that were made next to each other:
+/// the median of the ratios of the pairs, with its interval by order statistics.
+///
+/// Paired, because what slows the machine down for a while slows both of a pair down; by order statistics and not by
+/// resampling, because the interval is then exact for any distribution and the same at every evaluation.
+pub fn speedup(pairs: impl Iterator<Item = (f64, f64)>) -> Option<Estimate> {
+    let ratios = pairs.filter(|(_, other)| *other > 0.0).map(|(reference, other)| reference / other);
+    median(&sorted(ratios.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interval_positions_are_those_of_the_tables() {
+        // Tables of distribution-free intervals, for example in Conover, Practical Nonparametric Statistics.
+        for (n, expected) in [
+            (0, None),
+            (5, None),
+            (6, Some((1, 6))),
+            (8, Some((1, 8))),
+            (9, Some((2, 8))),
+            (10, Some((2, 9))),
+            (15, Some((4, 12))),
+            (20, Some((6, 15))),
+            (25, Some((8, 18))),
+            (50, Some((18, 33))),
+            (100, Some((40, 61))),
+        ] {
+            assert_eq!(interval_positions(n), expected, "{n}");
+        }
+        assert!(interval_positions(FEWEST_FOR_INTERVAL).is_some());
+        assert!(interval_positions(FEWEST_FOR_INTERVAL - 1).is_none());
+    }
+
+    #[test]
+    fn many_samples_approach_the_normal_distribution() {
+        let (low, high) = interval_positions(1_000_000).unwrap();
+        assert_eq!(low + high, 1_000_001);
+        assert!((500_000.0 - low as f64 - 980.0).abs() < 2.0, "{low}");
+    }
+
+    #[test]
+    fn the_interval_covers_the_median_as_often_as_it_says() {
+        // Skewed samples; a multiplicative generator is random enough to count coverage.
+        let mut state = 12345u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        let true_median = 2f64.ln();
+        let covered = (0..4000)
+            .filter(|_| {
+                let samples = sorted((0..30).map(|_| -uniform().ln()).collect());
+                let (low, high) = median(&samples).unwrap().interval.unwrap();
+                low <= true_median && true_median <= high
+            })
+            .count();
+        // 30 samples: positions 10 and 21 cover with 95.7 %; ± 3.5 standard deviations.
+        assert!((3780..=3875).contains(&covered), "{covered} of 4000");
+    }
+
+    #[test]
+    fn quantiles() {
+        let samples = sorted(vec![4.0, 1.0, 3.0, 2.0]);
+        assert_eq!(quantile(&samples, 0.5), Some(2.5));
+        assert_eq!(quantile(&samples, 0.9), Some(4.0));
+        assert_eq!(quantile(&samples, 0.25), Some(1.0));
+        assert_eq!(quantile(&samples, 0.0), Some(1.0));
+        assert_eq!(quantile(&[], 0.5), None);
+        assert_eq!(median(&[7.0]), Some(Estimate { median: 7.0, interval: None }));
+    }
+
+    #[test]
+    fn a_common_slowdown_does_not_touch_the_speedup() {
+        let pairs = (1..=20).map(|i| (f64::from(i) * 3.0, f64::from(i)));
+        assert_eq!(speedup(pairs), Some(Estimate { median: 3.0, interval: Some((3.0, 3.0)) }));
+        assert_eq!(speedup(std::iter::empty()), None);
+    }
+}

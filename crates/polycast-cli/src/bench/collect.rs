@@ -1,0 +1,192 @@
+//! Puts the lines of all launches together: the surroundings first, then size after size.
+
+use super::point::Measured;
+use super::record::{Clock, FORMAT_VERSION, Place, Record, Repetition};
+
+/// What the measuring program says about the job before it measures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Header {
+    /// The library's name and version.
+    pub mpi_version: String,
+    /// By rank.
+    pub places: Vec<Place>,
+    /// The common clock.
+    pub clock: Option<Clock>,
+    /// More ranks than cores under one kernel.
+    pub oversubscribed: bool,
+}
+
+/// Something that can be reported now.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The header is complete.
+    Ready,
+    /// A block of this many repetitions of the present size is complete.
+    Block(u64),
+    /// This size (its position in the plan) is done in this launch.
+    SizeDone(usize),
+    /// A line that is not the measuring program's.
+    Foreign,
+}
+
+/// Why lines cannot be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// The measuring program gave up.
+    #[error("{0}")]
+    Refused(String),
+    /// It is of another version.
+    #[error(
+        "the measuring program writes format {0}, expected {FORMAT_VERSION}: build it again with `make doors`"
+    )]
+    Version(u32),
+    /// A size that was not asked for.
+    #[error("the measuring program measures {0} bytes, which was not asked for")]
+    Size(u64),
+}
+
+/// Everything that was measured so far.
+#[derive(Debug, Default)]
+pub struct Collector {
+    /// Of the last launch.
+    pub header: Header,
+    /// By size, in the order of the plan.
+    pub sizes: Vec<Measured>,
+    current: usize,
+    next: usize,
+    ended: bool,
+}
+
+impl Collector {
+    /// For these message sizes.
+    pub fn new(sizes: impl Iterator<Item = u64>) -> Collector {
+        let sizes = sizes.map(|bytes| Measured { bytes, ..Measured::default() }).collect();
+        Collector { sizes, ..Collector::default() }
+    }
+
+    /// A job is started; its lines follow.
+    pub fn begin_launch(&mut self) {
+        self.header = Header::default();
+        (self.current, self.next, self.ended) = (0, 0, false);
+    }
+
+    /// Whether the present job said that it is through.
+    pub fn launch_is_complete(&self) -> bool {
+        self.ended
+    }
+
+    /// Takes in a line; an event when there is something to report.
+    pub fn line(&mut self, line: &str) -> Result<Option<Event>, CollectError> {
+        match Record::parse(line) {
+            None => return Ok(Some(Event::Foreign)),
+            Some(Record::Version(FORMAT_VERSION)) => {}
+            Some(Record::Version(other)) => return Err(CollectError::Version(other)),
+            Some(Record::Error(sentence)) => return Err(CollectError::Refused(sentence)),
+            Some(Record::Mpi(version)) => self.header.mpi_version = version,
+            Some(Record::Rank(place)) => self.header.places.push(place),
+            Some(Record::Clock(clock)) => self.header.clock = Some(clock),
+            Some(Record::Oversubscribed(oversubscribed)) => {
+                self.header.oversubscribed = oversubscribed;
+                return Ok(Some(Event::Ready));
+            }
+            Some(Record::Point(bytes)) => self.begin_size(bytes)?,
+            Some(Record::Repetition(repetition)) => self.add(repetition),
+            Some(Record::Block(repetitions, clock_error_ns)) => {
+                if let Some(size) = self.sizes.get_mut(self.current) {
+                    size.clock_error_ns = size.clock_error_ns.max(clock_error_ns);
+                }
+                return Ok(Some(Event::Block(repetitions)));
+            }
+            Some(Record::PointEnd { delay_ns, tolerance_ns }) => {
+                if let Some(size) = self.sizes.get_mut(self.current) {
+                    (size.delay_ns, size.tolerance_ns) = (delay_ns, tolerance_ns);
+                }
+                return Ok(Some(Event::SizeDone(self.current)));
+            }
+            Some(Record::End) => self.ended = true,
+        }
+        Ok(None)
+    }
+
+    /// Sizes come in the order of the plan, in which one may stand twice.
+    fn begin_size(&mut self, bytes: u64) -> Result<(), CollectError> {
+        match self.sizes.get_mut(self.next) {
+            Some(size) if size.bytes == bytes => size.launches.push(Vec::new()),
+            _ => return Err(CollectError::Size(bytes)),
+        }
+        self.current = self.next;
+        self.next += 1;
+        Ok(())
+    }
+
+    /// Anything but a time for every rank is none of our repetitions.
+    fn add(&mut self, repetition: Repetition) {
+        let ranks = self.header.places.len();
+        let launch = self.sizes.get_mut(self.current).and_then(|size| size.launches.last_mut());
+        if let Some(launch) = launch.filter(|_| repetition.times_ns.len() == ranks && repetition.root < ranks)
+        {
+            launch.push(repetition);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JOB: &str = "polycast-bench 1
+mpi Some MPI 1.0
+rank 0 host h0 kernel 0 cores 2
+rank 1 host h1 kernel 0 cores 2
+clock shared 1 0 0
+oversubscribed 0
+point 8
+repetition 1 0 0 ok 0 0 10 0 20
+hello from the launcher
+block 1 5
+point-end 8 0 50000
+point 16
+repetition 1 0 0 late 0 0 10 0 20
+repetition 1 0 0 ok 0 0 10
+point-end 16 0 50000
+end
+";
+
+    fn feed(collector: &mut Collector, text: &str) -> Vec<Event> {
+        collector.begin_launch();
+        text.lines().filter_map(|line| collector.line(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_job_and_its_repetition() {
+        let mut collector = Collector::new([8, 16].into_iter());
+        let events = feed(&mut collector, JOB);
+        assert_eq!(
+            events,
+            [Event::Ready, Event::Foreign, Event::Block(1), Event::SizeDone(0), Event::SizeDone(1)]
+        );
+        assert!(collector.launch_is_complete());
+        feed(&mut collector, JOB);
+        assert_eq!(collector.header.places.len(), 2);
+        assert_eq!(collector.sizes[0].launches.len(), 2);
+        assert_eq!((collector.sizes[0].clock_error_ns, collector.sizes[0].tolerance_ns[0]), (5, 50_000));
+        assert_eq!(collector.sizes[1].launches[1].len(), 1);
+    }
+
+    #[test]
+    fn a_job_that_was_cut_off_keeps_what_it_had() {
+        let mut collector = Collector::new([8, 16].into_iter());
+        feed(&mut collector, &JOB[..JOB.find("hello").unwrap()]);
+        assert!(!collector.launch_is_complete());
+        assert_eq!(collector.sizes[0].launches[0].len(), 1);
+        assert!(collector.sizes[1].launches.is_empty());
+    }
+
+    #[test]
+    fn refusals_are_errors() {
+        let mut collector = Collector::new([8].into_iter());
+        assert_eq!(collector.line("error no door").unwrap_err().to_string(), "no door");
+        assert!(collector.line("polycast-bench 2").unwrap_err().to_string().contains("make doors"));
+        assert!(collector.line("point 9").is_err());
+    }
+}

@@ -1,0 +1,151 @@
+//! What stands in every report beside the figures: where, with what, how exactly.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde::Serialize;
+
+use super::record::{Clock, Place};
+
+/// The surroundings of a measurement; the first line of the JSON output, under the key `environment`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Environment {
+    /// Version of polycast.
+    pub polycast: &'static str,
+    /// The command line, to repeat it.
+    pub command: Vec<String>,
+    /// Seconds since 1970 at the beginning.
+    pub started_unix_s: u64,
+    /// The machine that the tool runs on.
+    pub machine: Machine,
+    /// `openmpi` or `mpich`.
+    pub mpi: String,
+    /// What the library says about itself.
+    pub mpi_version: String,
+    /// The mpiexec.
+    pub launcher: String,
+    /// Whether polycast was preloaded; if not, only stock could be measured.
+    pub preloaded: bool,
+    /// Ranks of the job.
+    pub ranks: usize,
+    /// Hosts of the job.
+    pub nodes: usize,
+    /// The hosts with their ranks.
+    pub hosts: Vec<Host>,
+    /// More ranks than cores under one kernel.
+    pub oversubscribed: bool,
+    /// The time limit for a size, per variant, over all launches.
+    pub time_limit_s: f64,
+    /// Jobs that are started.
+    pub launches: usize,
+    /// The common clock.
+    pub clock: Option<ClockReport>,
+    /// Which repetitions are dropped.
+    pub tolerance: &'static str,
+    /// The slowest link, where it is known.
+    pub rate_bits_per_second: Option<u64>,
+    /// The emulated cluster, where there is one.
+    pub lab: Option<serde_json::Value>,
+}
+
+/// A machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct Machine {
+    /// Its name.
+    pub host: String,
+    /// Its kernel.
+    pub kernel: String,
+    /// Its processor.
+    pub cpu: String,
+    /// Cores that the tool may use.
+    pub cores: usize,
+}
+
+/// A host of the job.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Ranks on it.
+    pub ranks: usize,
+    /// Its online cores, which it may share with other hosts of a lab.
+    pub cores: u32,
+}
+
+/// How the clocks of the ranks were brought together.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClockReport {
+    /// `shared`: all ranks read one clock. `two-level`: one rank per kernel was measured by ping-pongs. `pingpong`:
+    /// every rank was.
+    pub method: String,
+    /// Clocks that were measured.
+    pub clocks: u32,
+    /// Bound of the error at the beginning; points carry their own.
+    pub error_us: f64,
+    /// The error seen between ranks whose clocks are one in truth.
+    pub observed_error_us: f64,
+}
+
+impl From<&Clock> for ClockReport {
+    fn from(clock: &Clock) -> Self {
+        ClockReport {
+            method: clock.method.clone(),
+            clocks: clock.clocks,
+            error_us: clock.error_ns as f64 / 1e3,
+            observed_error_us: clock.observed_error_ns as f64 / 1e3,
+        }
+    }
+}
+
+/// The rule of the measuring program, in words.
+pub fn tolerance_rule(oversubscribed: bool) -> &'static str {
+    if oversubscribed {
+        "a repetition is dropped when a rank enters it late by more than max(500 us, 5 % of the estimate)"
+    } else {
+        "a repetition is dropped when a rank enters it late by more than max(50 us, 1 % of the estimate)"
+    }
+}
+
+impl Machine {
+    /// This machine. What cannot be read is empty.
+    pub fn here() -> Machine {
+        let uname = nix::sys::utsname::uname().ok();
+        let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = cpuinfo.lines().find(|line| line.starts_with("model name"));
+        Machine {
+            host: text(uname.as_ref().map(|uname| uname.nodename())),
+            kernel: text(uname.as_ref().map(|uname| uname.release())),
+            cpu: model.and_then(|line| line.split(": ").nth(1)).unwrap_or_default().to_owned(),
+            cores: std::thread::available_parallelism().map_or(1, |cores| cores.get()),
+        }
+    }
+}
+
+/// The hosts of a job in the order of their first ranks.
+pub fn hosts(places: &[Place]) -> Vec<Host> {
+    let mut hosts: Vec<Host> = Vec::new();
+    // Two kernels may give themselves one name: they are two hosts all the same.
+    let mut positions = BTreeMap::new();
+    for place in places {
+        let position = *positions.entry((&place.host, place.kernel)).or_insert_with(|| {
+            hosts.push(Host { name: place.host.clone(), ranks: 0, cores: place.cores });
+            hosts.len() - 1
+        });
+        hosts[position].ranks += 1;
+    }
+    hosts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_told_apart_by_name_and_kernel() {
+        let place = |host: &str, kernel| Place { host: host.into(), kernel, cores: 2 };
+        let found = hosts(&[place("h0", 0), place("h1", 0), place("h0", 0), place("h0", 3)]);
+        let ranks: Vec<_> = found.iter().map(|host| (host.name.as_str(), host.ranks)).collect();
+        assert_eq!(ranks, [("h0", 2), ("h1", 1), ("h0", 1)]);
+    }
+}

@@ -1,0 +1,92 @@
+//! What is to be measured, and how the measuring program is told.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use polycast_core::units::Bytes;
+
+use super::arrival::{Arrival, Pattern, Root};
+use super::variant::Variant;
+
+/// How the clocks of ranks are brought together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ClockMethod {
+    /// Ranks under one kernel share its clock; kernels are compared by ping-pongs
+    Auto,
+    /// Compare every rank by ping-pongs, to see how good they are where the truth is known
+    Pingpong,
+}
+
+/// What is to be measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Message sizes, one after the other.
+    pub sizes: Vec<Bytes>,
+    /// Alternated repetition by repetition.
+    pub variants: Vec<Variant>,
+    /// For each size and variant, over all launches.
+    pub time: Duration,
+    /// Jobs that are started.
+    pub launches: u32,
+    /// When ranks call.
+    pub arrival: Arrival,
+    /// Who sends.
+    pub root: Root,
+    /// The common clock.
+    pub clock: ClockMethod,
+    /// A rank that damages its data before it is checked: a test of the check.
+    pub corrupt: Option<u32>,
+}
+
+impl Plan {
+    /// Whether polycast has to be there.
+    pub fn needs_polycast(&self) -> bool {
+        self.variants.iter().any(|variant| *variant != Variant::Stock)
+    }
+
+    /// The measuring program with its arguments, for one launch.
+    pub fn program(&self, program: &Path) -> Vec<OsString> {
+        let milliseconds = (self.time / self.launches.max(1)).as_millis().max(1);
+        let mut words: Vec<OsString> = vec![program.into()];
+        let mut push = |key: &str, value: String| words.push(format!("{key}={value}").into());
+        self.sizes.iter().for_each(|size| push("size", size.0.to_string()));
+        self.variants.iter().for_each(|variant| push("variant", variant.to_string()));
+        push("time-ms", milliseconds.to_string());
+        push("root", self.root.to_string());
+        push("arrival", self.arrival.pattern.to_string());
+        if let Some(delay) = self.arrival.delay.filter(|_| self.arrival.pattern != Pattern::None) {
+            push("delay-ns", delay.as_nanos().to_string());
+        }
+        push("clock", if self.clock == ClockMethod::Auto { "auto" } else { "pingpong" }.to_owned());
+        if let Some(rank) = self.corrupt {
+            push("corrupt", rank.to_string());
+        }
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_is_shared_by_the_launches() {
+        let plan = Plan {
+            sizes: vec![Bytes(1024)],
+            variants: crate::bench::variant::parse("stock,chain:segment=8KiB,ready").unwrap(),
+            time: Duration::from_secs(3),
+            launches: 2,
+            arrival: "root-last:2ms".parse().unwrap(),
+            root: Root::Rotate,
+            clock: ClockMethod::Auto,
+            corrupt: None,
+        };
+        assert_eq!(
+            plan.program(Path::new("p")).join(&OsString::from(" ")),
+            "p size=1024 variant=stock variant=chain:segment=8KiB,ready time-ms=1500 root=rotate arrival=root-last \
+             delay-ns=2000000 clock=auto"
+        );
+        assert!(plan.needs_polycast());
+    }
+}

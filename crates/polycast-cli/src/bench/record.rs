@@ -1,0 +1,201 @@
+//! What the measuring program writes, line by line; the format is described in `bench/polycast_bench.c`.
+
+/// The version of the format that is read here.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// One repetition of one variant, with the times of all ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repetition {
+    /// Repetitions of different variants with the same cycle were made next to each other.
+    pub cycle: u64,
+    /// Position in the list of variants.
+    pub variant: usize,
+    /// Who sent.
+    pub root: usize,
+    /// A rank was not ready at its deadline: the times do not count.
+    pub late: bool,
+    /// Ranks whose data was not what the root sent.
+    pub wrong_ranks: u32,
+    /// By rank: when it called and when it returned, in ns since the common start.
+    pub times_ns: Vec<(i64, i64)>,
+}
+
+/// Where a rank ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its host's name.
+    pub host: String,
+    /// The first rank under the same kernel.
+    pub kernel: usize,
+    /// Online cores of the host.
+    pub cores: u32,
+}
+
+/// How the clocks of the ranks were brought together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// `shared`, `two-level` or `pingpong`.
+    pub method: String,
+    /// Clocks that were measured.
+    pub clocks: u32,
+    /// Bound of the error, in ns.
+    pub error_ns: u64,
+    /// The error seen between ranks that read one clock in truth, in ns.
+    pub observed_error_ns: u64,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// The first line.
+    Version(u32),
+    /// The library's name and version.
+    Mpi(String),
+    /// Where a rank runs; in the order of ranks.
+    Rank(Place),
+    /// The common clock, at the beginning.
+    Clock(Clock),
+    /// Whether ranks share cores.
+    Oversubscribed(bool),
+    /// A size begins.
+    Point(u64),
+    /// A measurement of this size.
+    Repetition(Repetition),
+    /// A block is complete: its repetitions, and the clock's error so far in ns.
+    Block(u64, u64),
+    /// A size is done.
+    PointEnd {
+        /// The delay of the arrival pattern, in ns.
+        delay_ns: u64,
+        /// How late a rank could be and still count, in ns, by variant.
+        tolerance_ns: Vec<u64>,
+    },
+    /// Why nothing can be measured.
+    Error(String),
+    /// The job is through.
+    End,
+}
+
+impl Record {
+    /// Reads a line; `None` if it is none of the measuring program's, or only a part of one.
+    pub fn parse(line: &str) -> Option<Record> {
+        let (keyword, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let mut words = rest.split_ascii_whitespace();
+        match keyword {
+            "polycast-bench" => Some(Record::Version(rest.parse().ok()?)),
+            "mpi" => Some(Record::Mpi(rest.to_owned())),
+            "rank" => parse_place(rest),
+            "clock" => Some(Record::Clock(Clock {
+                method: words.next()?.to_owned(),
+                clocks: words.next()?.parse().ok()?,
+                error_ns: words.next()?.parse().ok()?,
+                observed_error_ns: words.next()?.parse().ok()?,
+            })),
+            "oversubscribed" => Some(Record::Oversubscribed(rest == "1")),
+            "point" => Some(Record::Point(rest.parse().ok()?)),
+            "repetition" => parse_repetition(words),
+            "block" => Some(Record::Block(words.next()?.parse().ok()?, words.next()?.parse().ok()?)),
+            "point-end" => {
+                let _bytes: u64 = words.next()?.parse().ok()?;
+                let delay_ns = words.next()?.parse().ok()?;
+                let tolerance_ns = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
+                Some(Record::PointEnd { delay_ns, tolerance_ns })
+            }
+            "error" => Some(Record::Error(rest.to_owned())),
+            "end" if rest.is_empty() => Some(Record::End),
+            _ => None,
+        }
+    }
+}
+
+/// `R host NAME kernel K cores C`
+fn parse_place(rest: &str) -> Option<Record> {
+    let words: Vec<&str> = rest.split_ascii_whitespace().collect();
+    match words[..] {
+        [_, "host", host, "kernel", kernel, "cores", cores] => Some(Record::Rank(Place {
+            host: host.to_owned(),
+            kernel: kernel.parse().ok()?,
+            cores: cores.parse().ok()?,
+        })),
+        _ => None,
+    }
+}
+
+/// `CYCLE VARIANT ROOT ok|late WRONG START END START END …`
+fn parse_repetition<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Record> {
+    let cycle = words.next()?.parse().ok()?;
+    let variant = words.next()?.parse().ok()?;
+    let root = words.next()?.parse().ok()?;
+    let late = match words.next()? {
+        "ok" => false,
+        "late" => true,
+        _ => return None,
+    };
+    let wrong_ranks = words.next()?.parse().ok()?;
+    let mut times_ns = Vec::new();
+    while let Some(start) = words.next() {
+        times_ns.push((start.parse().ok()?, words.next()?.parse().ok()?));
+    }
+    Some(Record::Repetition(Repetition { cycle, variant, root, late, wrong_ranks, times_ns }))
+}
+
+impl Repetition {
+    /// From the first call to the last return.
+    pub fn completion_ns(&self) -> i64 {
+        self.last_end_ns() - self.times_ns.iter().map(|(start, _)| *start).min().unwrap_or(0)
+    }
+
+    /// From the last call to the last return.
+    pub fn since_last_arrival_ns(&self) -> i64 {
+        self.last_end_ns() - self.times_ns.iter().map(|(start, _)| *start).max().unwrap_or(0)
+    }
+
+    fn last_end_ns(&self) -> i64 {
+        self.times_ns.iter().map(|(_, end)| *end).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repetition_keeps_every_rank() {
+        let Some(Record::Repetition(repetition)) = Record::parse("repetition 4 1 2 ok 0 -5 100 10 250 0 90")
+        else {
+            panic!()
+        };
+        assert_eq!((repetition.cycle, repetition.variant, repetition.root), (4, 1, 2));
+        assert_eq!(repetition.times_ns, [(-5, 100), (10, 250), (0, 90)]);
+        assert_eq!((repetition.completion_ns(), repetition.since_last_arrival_ns()), (255, 240));
+    }
+
+    #[test]
+    fn what_others_print_and_what_was_cut_off_is_not_taken_for_results() {
+        for line in [
+            "",
+            "warning: something",
+            "repetition 4 1 2 ok 0 -5 100 10",
+            "repetition 4 1 2 o",
+            "rank 3 is tired",
+            "point 1KiB",
+            "end of the world",
+            "repetition 4 1 2 ok 0 5 99999999999999999999999",
+        ] {
+            assert_eq!(Record::parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_other_lines() {
+        assert_eq!(Record::parse("polycast-bench 1"), Some(Record::Version(1)));
+        assert_eq!(Record::parse("mpi Open MPI v4.1.4, x"), Some(Record::Mpi("Open MPI v4.1.4, x".into())));
+        assert_eq!(
+            Record::parse("point-end 1024 0 500000 7"),
+            Some(Record::PointEnd { delay_ns: 0, tolerance_ns: vec![500_000, 7] })
+        );
+        assert!(matches!(Record::parse("rank 0 host h0 kernel 0 cores 2"), Some(Record::Rank(_))));
+        assert!(matches!(Record::parse("clock two-level 3 100 0"), Some(Record::Clock(_))));
+        assert_eq!(Record::parse("end"), Some(Record::End));
+    }
+}

@@ -1,0 +1,117 @@
+//! Takes results to the places where they are wanted, as soon as they are complete.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+
+use super::environment::Environment;
+use super::point::Point;
+use super::view::View;
+
+/// The outputs of a measurement.
+pub struct Report {
+    view: Option<Box<dyn View>>,
+    json: Option<Box<dyn Write>>,
+    raw: Option<BufWriter<File>>,
+    progress: ProgressBar,
+    /// Whether a point had wrong data.
+    pub wrong: bool,
+}
+
+impl Report {
+    /// Shows results by `view`; writes JSON lines and all samples to files where they are given. `-` as the JSON file
+    /// is standard output, which then has nothing else. `steps`: sizes times launches.
+    pub fn new(
+        view: Box<dyn View>,
+        json: Option<&Path>,
+        raw: Option<&Path>,
+        steps: usize,
+    ) -> Result<Report, String> {
+        let to_stdout = json == Some(Path::new("-"));
+        let json: Option<Box<dyn Write>> = match json {
+            Some(_) if to_stdout => Some(Box::new(io::stdout())),
+            Some(path) => Some(Box::new(create(path)?)),
+            None => None,
+        };
+        let raw = raw.map(create).transpose()?.map(BufWriter::new);
+        // Hidden by itself where standard error is no terminal.
+        let progress = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{spinner} {wide_msg} [{bar:24}] {pos}/{len}  {elapsed}");
+        progress.set_style(style.map_err(|error| error.to_string())?.progress_chars("━╸ "));
+        Ok(Report { view: Some(view).filter(|_| !to_stdout), json, raw, progress, wrong: false })
+    }
+
+    /// Before the first size.
+    pub fn begin(&mut self, environment: &Environment) -> io::Result<()> {
+        if let Some(json) = &mut self.json {
+            writeln!(json, "{}", json!({ "environment": environment }))?;
+            json.flush()?;
+        }
+        self.show(|view, out| view.begin(environment, out))
+    }
+
+    /// A size is complete.
+    pub fn size(&mut self, points: &[Point]) -> io::Result<()> {
+        self.wrong |= points.iter().any(|point| !point.verified);
+        if let Some(json) = &mut self.json {
+            for point in points {
+                serde_json::to_writer(&mut *json, point)?;
+                writeln!(json)?;
+            }
+            json.flush()?;
+        }
+        self.show(|view, out| view.size(points, out))
+    }
+
+    /// Nothing more comes.
+    pub fn end(&mut self) -> io::Result<()> {
+        self.progress.finish_and_clear();
+        self.show(|view, out| view.end(out))?;
+        self.flush_raw()
+    }
+
+    /// A line of the measuring program, for the file of all samples.
+    pub fn raw(&mut self, line: &str) -> io::Result<()> {
+        match &mut self.raw {
+            Some(raw) => writeln!(raw, "{line}"),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings all samples to the file.
+    pub fn flush_raw(&mut self) -> io::Result<()> {
+        self.raw.as_mut().map_or(Ok(()), Write::flush)
+    }
+
+    /// A line that somebody else in the job wrote.
+    pub fn foreign(&self, line: &str) {
+        self.progress.suspend(|| eprintln!("{line}"));
+    }
+
+    /// What is going on now.
+    pub fn doing(&self, what: String) {
+        self.progress.set_message(what);
+        self.progress.tick();
+    }
+
+    /// One size of one launch is done.
+    pub fn step(&self) {
+        self.progress.inc(1);
+    }
+
+    fn show(&mut self, show: impl FnOnce(&mut dyn View, &mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let Some(view) = &mut self.view else { return Ok(()) };
+        self.progress.suspend(|| {
+            let mut out = io::stdout().lock();
+            show(view.as_mut(), &mut out)?;
+            out.flush()
+        })
+    }
+}
+
+fn create(path: &Path) -> Result<File, String> {
+    File::create(path).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}

@@ -1,0 +1,170 @@
+//! A whole measurement: launch after launch, every result reported as soon as it is complete.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use polycast_core::units::Bytes;
+
+use super::collect::{Collector, Event};
+use super::environment::{self, Environment, Machine};
+use super::fidelity::Fidelity;
+use super::job;
+use super::plan::Plan;
+use super::point::{self, Context, Point};
+use super::report::Report;
+use super::site::Site;
+use crate::mpi::Mpi;
+
+/// Everything that a measurement needs.
+pub struct Session<'a> {
+    /// What is measured.
+    pub plan: &'a Plan,
+    /// Where.
+    pub site: &'a Site,
+    /// With which MPI.
+    pub mpi: &'a Mpi,
+    /// The measuring program.
+    pub program: PathBuf,
+    /// Variables for the ranks, the preloaded library among them.
+    pub variables: Vec<(String, String)>,
+    /// Whether polycast is among them.
+    pub preloaded: bool,
+    /// The slowest link, in bits per second, where it is known.
+    pub rate_bits_per_second: Option<u64>,
+    /// What the lab can show.
+    pub fidelity: Fidelity,
+    /// Set when the user has had enough.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+impl Session<'_> {
+    /// Runs all launches. What was measured is reported even if one of them fails.
+    pub fn run(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
+        let mut collector = Collector::new(self.plan.sizes.iter().map(|size| size.0));
+        let mut reported = 0;
+        let mut outcome = Ok(());
+        for launch in 0..self.plan.launches {
+            if self.interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+            outcome = self.launch(launch, &mut collector, report, &mut reported);
+            if outcome.is_err() {
+                break;
+            }
+        }
+        self.report_up_to(collector.sizes.len(), &collector, report, &mut reported)?;
+        report.end()?;
+        outcome
+    }
+
+    fn launch(
+        &self,
+        launch: u32,
+        collector: &mut Collector,
+        report: &mut Report,
+        reported: &mut usize,
+    ) -> Result<(), Box<dyn Error>> {
+        collector.begin_launch();
+        let is_last = launch + 1 == self.plan.launches;
+        report.doing(format!("launch {} of {}: starting", launch + 1, self.plan.launches));
+        report.raw(&format!("launch {launch}"))?;
+        let command = self.site.command(self.mpi, &self.variables, &self.plan.program(&self.program))?;
+        let (mut repetitions, mut size) = (0, 0);
+        let status = job::run::<Box<dyn Error>>(command, &self.interrupted, |line| {
+            let event = collector.line(line)?;
+            match event {
+                Some(Event::Foreign) => report.foreign(line),
+                _ => report.raw(line)?,
+            }
+            match event {
+                Some(Event::Ready) if launch == 0 => report.begin(&self.environment(collector))?,
+                Some(Event::Block(more)) => {
+                    repetitions += more;
+                    let bytes = self.plan.sizes.get(size).copied().unwrap_or(Bytes(0));
+                    report.doing(format!("{bytes}: {repetitions} repetitions"));
+                    report.flush_raw()?;
+                }
+                Some(Event::SizeDone(position)) => {
+                    (repetitions, size) = (0, position + 1);
+                    report.step();
+                    if is_last {
+                        self.report_up_to(position + 1, collector, report, reported)?;
+                    }
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+        let was_ended = self.interrupted.load(Ordering::Relaxed);
+        if was_ended || (status.success() && collector.launch_is_complete()) {
+            return Ok(());
+        }
+        Err(format!(
+            "{} ended before the measurement was through ({status}); what it said stands above",
+            self.mpi.path().display()
+        )
+        .into())
+    }
+
+    /// Reports the sizes before `end` that are not reported yet and of which something was measured.
+    fn report_up_to(
+        &self,
+        end: usize,
+        collector: &Collector,
+        report: &mut Report,
+        reported: &mut usize,
+    ) -> Result<(), Box<dyn Error>> {
+        while *reported < end {
+            let measured = &collector.sizes[*reported];
+            *reported += 1;
+            if measured.launches.iter().any(|launch| !launch.is_empty()) {
+                report.size(&self.points(collector, measured))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn points(&self, collector: &Collector, measured: &point::Measured) -> Vec<Point> {
+        let variants: Vec<String> = self.plan.variants.iter().map(ToString::to_string).collect();
+        let context = Context {
+            variants: &variants,
+            ranks: collector.header.places.len(),
+            nodes: environment::hosts(&collector.header.places).len(),
+            root: &self.plan.root.to_string(),
+            arrival: &self.plan.arrival.pattern.to_string(),
+            rate_bits_per_second: self.rate_bits_per_second,
+        };
+        let mut points = point::summarise(&context, measured);
+        points.iter_mut().for_each(|point| self.fidelity.judge(point));
+        points
+    }
+
+    fn environment(&self, collector: &Collector) -> Environment {
+        let header = &collector.header;
+        let hosts = environment::hosts(&header.places);
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Environment {
+            polycast: env!("CARGO_PKG_VERSION"),
+            command: std::env::args().collect(),
+            started_unix_s: since_1970.as_secs(),
+            machine: Machine::here(),
+            mpi: self.mpi.family().name().to_owned(),
+            mpi_version: header.mpi_version.clone(),
+            launcher: self.mpi.to_string(),
+            preloaded: self.preloaded,
+            ranks: header.places.len(),
+            nodes: hosts.len(),
+            hosts,
+            oversubscribed: header.oversubscribed,
+            time_limit_s: self.plan.time.as_secs_f64(),
+            launches: self.plan.launches as usize,
+            clock: header.clock.as_ref().map(Into::into),
+            tolerance: environment::tolerance_rule(header.oversubscribed),
+            rate_bits_per_second: self.rate_bits_per_second,
+            lab: self.fidelity.description().cloned(),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Where jobs are started: on this machine, on hosts, or in a lab that lives as long as the measurement.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::process::Command;
+
+use polycast_lab::{Lab, LabSpec, Lifetime};
+
+use crate::mpi::{Launch, Mpi, parse_hosts};
+
+/// The user's wishes.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// An emulated cluster.
+    pub lab: Option<LabSpec>,
+    /// Hosts as for `polycast run`.
+    pub hosts: Option<String>,
+    /// Ranks in all.
+    pub ranks: Option<usize>,
+    /// Ranks on each host.
+    pub ranks_per_host: Option<usize>,
+    /// Further options for mpiexec.
+    pub mpiexec_args: Vec<String>,
+}
+
+/// A place where jobs can be started.
+pub struct Site {
+    lab: Option<Lab>,
+    launch: Launch,
+}
+
+impl Site {
+    /// Makes the lab if there is to be one. It is removed when the site is dropped.
+    pub fn open(wishes: Wishes) -> Result<Site, Box<dyn Error>> {
+        if wishes.ranks == Some(0) || wishes.ranks_per_host == Some(0) {
+            return Err("expected at least one rank and one rank per host".into());
+        }
+        let mut launch = Launch { extra: wishes.mpiexec_args.clone(), ..Launch::default() };
+        let lab = match &wishes.lab {
+            None => None,
+            Some(spec) => {
+                let lab = Lab::up(&spec.plan()?, spec.name.as_deref(), Lifetime::Caller)?;
+                launch.agent = Some(lab.agent());
+                launch.interface = Some(lab.interface().to_owned());
+                Some(lab)
+            }
+        };
+        launch.hosts = match (&lab, &wishes.hosts) {
+            (Some(lab), _) => {
+                let names: Vec<&str> = lab.hosts().iter().map(|host| host.name.as_str()).collect();
+                fill(&names, wishes.ranks, wishes.ranks_per_host.unwrap_or(1))?
+            }
+            (None, Some(hosts)) => match wishes.ranks_per_host {
+                None => parse_hosts(hosts, wishes.ranks)?,
+                Some(each) => fill(&hosts.split(',').map(str::trim).collect::<Vec<_>>(), wishes.ranks, each)?,
+            },
+            (None, None) => Vec::new(),
+        };
+        launch.ranks = match launch.hosts.is_empty() {
+            false => launch.hosts.iter().map(|(_, ranks)| ranks).sum(),
+            true => wishes.ranks.unwrap_or_else(cores),
+        };
+        Ok(Site { lab, launch })
+    }
+
+    /// Ranks of a job here.
+    pub fn ranks(&self) -> usize {
+        self.launch.ranks
+    }
+
+    /// The lab, if this is one.
+    pub fn lab(&self) -> Option<&Lab> {
+        self.lab.as_ref()
+    }
+
+    /// The hosts that a job uses; empty for this machine or a batch job's allocation.
+    pub fn hosts(&self) -> &[(String, usize)] {
+        &self.launch.hosts
+    }
+
+    /// The command that starts `program` here, with these variables for its ranks.
+    pub fn command(
+        &self,
+        mpi: &Mpi,
+        variables: &[(String, String)],
+        program: &[OsString],
+    ) -> Result<Command, Box<dyn Error>> {
+        let launch = Launch { env: variables.to_vec(), ..self.launch.clone() };
+        let command = mpi.command(&launch, program);
+        let (Some(lab), Some((first, _))) = (&self.lab, self.launch.hosts.first()) else {
+            return Ok(command);
+        };
+        let mut command = lab.on_host(first, &command)?;
+        // In the lab of an ordinary user everybody is root, but can do no more than that user.
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        Ok(command)
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))
+}
+
+/// Gives host after host its ranks, all hosts unless `ranks` is less.
+fn fill(hosts: &[&str], ranks: Option<usize>, each: usize) -> Result<Vec<(String, usize)>, String> {
+    let places = hosts.len() * each;
+    let mut left = ranks.unwrap_or(places);
+    if left > places {
+        return Err(format!(
+            "{left} ranks with {each} on each host need {} hosts, there are {}: choose fewer ranks or \
+             --ranks-per-host {}",
+            left.div_ceil(each),
+            hosts.len(),
+            left.div_ceil(hosts.len().max(1))
+        ));
+    }
+    let mut placed = Vec::new();
+    for host in hosts {
+        let here = left.min(each);
+        left -= here;
+        if here > 0 {
+            placed.push(((*host).to_owned(), here));
+        }
+    }
+    Ok(placed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_filled_in_their_order() {
+        let placed = |ranks, each| fill(&["a", "b", "c"], ranks, each);
+        assert_eq!(placed(None, 2).unwrap().len(), 3);
+        assert_eq!(placed(Some(3), 2).unwrap(), [("a".to_owned(), 2), ("b".to_owned(), 1)]);
+        let error = placed(Some(7), 2).unwrap_err();
+        assert!(
+            error.contains("need 4 hosts, there are 3") && error.contains("--ranks-per-host 3"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! What is compared: `stock`, `polycast`, or one algorithm.
+
+use std::fmt;
+
+use polycast_core::algorithm::broadcast::{Algorithm, ParseAlgorithmError};
+
+/// The most variants of one job.
+pub const MAX_VARIANTS: usize = 32;
+
+/// What serves a broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// The MPI's own broadcast.
+    Stock,
+    /// What polycast chooses by its table.
+    Polycast,
+    /// One algorithm of polycast.
+    Algorithm(Algorithm),
+}
+
+/// Why a list of variants could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VariantsError {
+    /// One of them is none.
+    #[error("variant {found:?}: expected stock, polycast or an algorithm: {source}")]
+    Unknown {
+        /// What stood there.
+        found: String,
+        /// Why it is no algorithm.
+        source: ParseAlgorithmError,
+    },
+    /// The same one twice.
+    #[error("variant {0} is listed twice")]
+    Twice(Variant),
+    /// Too many.
+    #[error("{0} variants: expected at most {MAX_VARIANTS}")]
+    TooMany(usize),
+}
+
+/// Reads a list of variants: `stock,polycast,chain:segment=8KiB,ready,binomial`.
+///
+/// The comma also separates the parameters of an algorithm. An item that has the form of a parameter, that is
+/// `ready` or `name=value`, belongs to the item before it: the example has four variants.
+pub fn parse(text: &str) -> Result<Vec<Variant>, VariantsError> {
+    let mut items: Vec<String> = Vec::new();
+    for item in text.split(',').map(str::trim) {
+        match items.last_mut() {
+            Some(before) if is_parameter(item) => {
+                before.push(if before.contains(':') { ',' } else { ':' });
+                before.push_str(item);
+            }
+            _ => items.push(item.to_owned()),
+        }
+    }
+    let mut variants = Vec::new();
+    for item in &items {
+        let variant = parse_one(item)?;
+        if variants.contains(&variant) {
+            return Err(VariantsError::Twice(variant));
+        }
+        variants.push(variant);
+    }
+    if variants.len() > MAX_VARIANTS {
+        return Err(VariantsError::TooMany(variants.len()));
+    }
+    Ok(variants)
+}
+
+fn is_parameter(item: &str) -> bool {
+    item == "ready" || item.split(':').next().is_some_and(|head| head.contains('='))
+}
+
+fn parse_one(item: &str) -> Result<Variant, VariantsError> {
+    match item {
+        "stock" => Ok(Variant::Stock),
+        "polycast" => Ok(Variant::Polycast),
+        _ => match item.parse() {
+            Ok(algorithm) => Ok(Variant::Algorithm(algorithm)),
+            Err(source) => Err(VariantsError::Unknown { found: item.to_owned(), source }),
+        },
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Variant::Stock => f.pad("stock"),
+            Variant::Polycast => f.pad("polycast"),
+            Variant::Algorithm(algorithm) => algorithm.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        parse(text).unwrap().iter().map(Variant::to_string).collect()
+    }
+
+    #[test]
+    fn parameters_stay_with_their_algorithm() {
+        assert_eq!(
+            names("stock,polycast,chain:segment=8KiB,ready,k-nomial:k=4,segment=1000,binomial"),
+            ["stock", "polycast", "chain:segment=8KiB,ready", "k-nomial:k=4,segment=1000", "binomial"]
+        );
+        assert_eq!(names("chain,ready"), ["chain:ready"]);
+    }
+
+    #[test]
+    fn errors_name_the_item() {
+        for (text, expected) in [
+            ("stock,bianry", "variant \"bianry\": expected stock, polycast or an algorithm"),
+            ("", "variant \"\""),
+            ("stock,ready", "variant \"stock:ready\""),
+            ("segment=8KiB", "variant \"segment=8KiB\""),
+            ("chain,stock,chain", "chain is listed twice"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_limit_of_variants() {
+        let list =
+            |count: u32| (1..=count).map(|i| format!("chain:segment={i}")).collect::<Vec<_>>().join(",");
+        assert_eq!(parse(&list(32)).unwrap().len(), 32);
+        assert_eq!(parse(&list(33)), Err(VariantsError::TooMany(33)));
+    }
+}

@@ -1,0 +1,68 @@
+//! All fields of a point, comma-separated; lists are left to JSON.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use super::View;
+use crate::bench::environment::Environment;
+use crate::bench::point::Point;
+
+/// One line per point.
+pub struct Csv;
+
+impl View for Csv {
+    fn begin(&mut self, _environment: &Environment, out: &mut dyn Write) -> io::Result<()> {
+        let names: Vec<String> = fields(&Point::default())?.into_iter().map(|(name, _)| name).collect();
+        writeln!(out, "{}", names.join(","))
+    }
+
+    fn size(&mut self, points: &[Point], out: &mut dyn Write) -> io::Result<()> {
+        for point in points {
+            let values: Vec<String> = fields(point)?.into_iter().map(|(_, value)| value).collect();
+            writeln!(out, "{}", values.join(","))?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Names and values as in JSON, so that the two cannot drift apart.
+fn fields(point: &Point) -> io::Result<Vec<(String, String)>> {
+    let Value::Object(map) = serde_json::to_value(point)? else { return Ok(Vec::new()) };
+    let single = map.into_iter().filter(|(_, value)| !value.is_array());
+    Ok(single.map(|(name, value)| (name, cell(&value))).collect())
+}
+
+/// RFC 4180: quotes around what has a comma or a quote.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if text.contains([',', '"', '\n']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_with_a_comma_stays_one_cell() {
+        assert_eq!(cell(&Value::from("chain:segment=8KiB,ready")), "\"chain:segment=8KiB,ready\"");
+        assert_eq!(cell(&Value::from("a\"b")), "\"a\"\"b\"");
+        assert_eq!((cell(&Value::Null), cell(&Value::from(1.5))), (String::new(), "1.5".into()));
+    }
+
+    #[test]
+    fn every_row_has_the_columns_of_the_header() {
+        let columns = fields(&Point::default()).unwrap().len();
+        assert!(super::super::shown(Csv).lines().all(|line| line.split(',').count() == columns));
+    }
+}

@@ -1,0 +1,91 @@
+//! Forms in which results are shown. Each is handed the figures of a size when they are complete.
+
+mod csv;
+mod imb;
+mod osu;
+mod table;
+
+use std::io::{self, Write};
+
+use super::environment::Environment;
+use super::point::Point;
+
+/// A form of output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Everything that counts, for people
+    Table,
+    /// As the OSU micro-benchmarks print it; averages over repetitions per rank, which hide the completion
+    Osu,
+    /// As the Intel MPI benchmarks print it; averages, too
+    Imb,
+    /// All fields of a point, comma-separated
+    Csv,
+}
+
+/// Shows results as they come.
+pub trait View {
+    /// Before the first size.
+    fn begin(&mut self, environment: &Environment, out: &mut dyn Write) -> io::Result<()>;
+    /// All variants of a size.
+    fn size(&mut self, points: &[Point], out: &mut dyn Write) -> io::Result<()>;
+    /// After the last size, also when the run was interrupted.
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()>;
+}
+
+impl Format {
+    /// The view of this form.
+    pub fn view(self) -> Box<dyn View> {
+        match self {
+            Format::Table => Box::new(table::Table::default()),
+            Format::Osu => Box::new(osu::Osu::default()),
+            Format::Imb => Box::new(imb::Imb::default()),
+            Format::Csv => Box::new(csv::Csv),
+        }
+    }
+}
+
+/// The mean, smallest and largest of the ranks' own mean times, in µs: all that the classic tables show.
+fn over_ranks(point: &Point) -> (f64, f64, f64) {
+    let means = &point.per_rank_mean_us;
+    let average = means.iter().sum::<f64>() / means.len().max(1) as f64;
+    let smallest = means.iter().copied().reduce(f64::min).unwrap_or(0.0);
+    let largest = means.iter().copied().reduce(f64::max).unwrap_or(0.0);
+    (average, smallest, largest)
+}
+
+/// Keeps the points of all sizes, for tables that know one variant only: one table per variant at the end.
+fn by_variant(points: &[Point]) -> Vec<(&str, Vec<&Point>)> {
+    let mut tables: Vec<(&str, Vec<&Point>)> = Vec::new();
+    for point in points {
+        match tables.iter_mut().find(|(variant, _)| *variant == point.variant) {
+            Some((_, rows)) => rows.push(point),
+            None => tables.push((&point.variant, vec![point])),
+        }
+    }
+    tables
+}
+
+#[cfg(test)]
+fn sample_points() -> Vec<Point> {
+    let point = |variant: &str, bytes, factor: f64| Point {
+        variant: variant.into(),
+        bytes,
+        samples: 12,
+        median_us: Some(400.0 * factor),
+        ci_low_us: Some(390.0 * factor),
+        ci_high_us: Some(410.0 * factor),
+        per_rank_mean_us: vec![10.0 * factor, 20.0 * factor, 30.0 * factor],
+        verified: true,
+        ..Point::default()
+    };
+    vec![point("stock", 1024, 1.0), point("polycast", 1024, 0.5), point("stock", 65536, 10.0)]
+}
+
+#[cfg(test)]
+fn shown(mut view: impl View) -> String {
+    let mut out = Vec::new();
+    view.size(&sample_points(), &mut out).unwrap();
+    view.end(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
