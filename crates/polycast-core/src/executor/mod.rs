@@ -8,11 +8,16 @@
 //! 1. Per lane, `completed <= started <= steps` and `started - completed <= window`.
 //! 2. At most `Limits::sends` sends are outstanding over all lanes.
 //! 3. A step starts only when what its [`After`] names has completed.
+//! 4. A lane stands in exactly one place: among the startable ones, in the list of those that wait for another
+//!    lane, or nowhere because its window is full or its steps are used up. So every event costs time in
+//!    proportion to the lanes that it sets free, not to all lanes.
 
 mod transport;
 
 pub use transport::{Transport, drive};
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use crate::schedule::{After, Channel, Direction, LaneIndex, Schedule};
@@ -62,31 +67,51 @@ pub struct Operation {
     pub bytes: Range<u64>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct LaneState {
     started: u64,
     /// Steps below this have completed.
     completed: u64,
     /// Bit `i`: step `completed + 1 + i` has completed already.
     completed_early: u64,
+    /// Set while the lane does not look for its next step because too many are outstanding.
+    is_window_full: bool,
+    /// The bytes of the next step, while the lane is startable.
+    next_bytes: Range<u64>,
+    /// Head of the list of lanes that wait for this one.
+    first_waiting: Option<LaneIndex>,
+    /// Link of the list that this lane is in.
+    next_waiting: Option<LaneIndex>,
 }
+
+/// What decides which startable lane goes first: receives before sends, then the step index, then the lane.
+type Turn = Reverse<(IsSend, u64, LaneIndex)>;
+type IsSend = bool;
 
 /// The state of one rank in one collective call.
 pub struct Executor<S> {
     schedule: S,
     limits: Limits,
     lanes: Vec<LaneState>,
+    startable: BinaryHeap<Turn>,
     sends_outstanding: u32,
     unfinished_lanes: usize,
 }
 
 impl<S: Schedule> Executor<S> {
     /// Starts at the beginning of `schedule`.
+    ///
+    /// # Panics
+    /// If `limits` are out of their ranges.
     pub fn new(schedule: S, limits: Limits) -> Self {
-        assert!((1..=Limits::MOST_PER_LANE).contains(&limits.per_lane) && limits.sends >= 1);
+        assert!((1..=Limits::MOST_PER_LANE).contains(&limits.per_lane) && limits.sends >= 1, "{limits:?}");
         let lanes = vec![LaneState::default(); schedule.lanes().len()];
         let unfinished_lanes = schedule.lanes().iter().filter(|lane| lane.steps > 0).count();
-        Executor { schedule, limits, lanes, sends_outstanding: 0, unfinished_lanes }
+        let startable = BinaryHeap::with_capacity(lanes.len());
+        let mut executor =
+            Executor { schedule, limits, lanes, startable, sends_outstanding: 0, unfinished_lanes };
+        (0..executor.lanes.len()).for_each(|lane| executor.consider(lane));
+        executor
     }
 
     /// All steps of all lanes have completed.
@@ -96,26 +121,16 @@ impl<S: Schedule> Executor<S> {
 
     /// The next message to start, if any can be started now.
     pub fn next_operation(&mut self) -> Option<Operation> {
-        let mut best: Option<(u64, LaneIndex, Range<u64>)> = None;
-        for lane in 0..self.lanes.len() {
-            let index = self.lanes[lane].started;
-            let is_send = self.schedule.lanes()[lane].direction == Direction::Send;
-            if is_send && best.as_ref().is_some_and(|(best_index, ..)| *best_index <= index) {
-                continue;
-            }
-            let Some(bytes) = self.startable(lane, index, is_send) else { continue };
-            if !is_send {
-                best = Some((index, lane, bytes));
-                break;
-            }
-            best = Some((index, lane, bytes));
+        let Reverse((is_send, index, lane)) = *self.startable.peek()?;
+        if is_send && self.sends_outstanding >= self.limits.sends {
+            return None;
         }
-        let (index, lane, bytes) = best?;
+        self.startable.pop();
+        self.sends_outstanding += u32::from(is_send);
         self.lanes[lane].started += 1;
+        let bytes = self.lanes[lane].next_bytes.clone();
+        self.consider(lane);
         let description = &self.schedule.lanes()[lane];
-        if description.direction == Direction::Send {
-            self.sends_outstanding += 1;
-        }
         Some(Operation {
             id: StepId { lane, index },
             direction: description.direction,
@@ -125,49 +140,75 @@ impl<S: Schedule> Executor<S> {
         })
     }
 
-    fn startable(&self, lane: LaneIndex, index: u64, is_send: bool) -> Option<Range<u64>> {
+    /// The transport is done with a step: its data has arrived, or its buffer may be used again.
+    pub fn complete(&mut self, id: StepId) {
+        let is_send = self.schedule.lanes()[id.lane].direction == Direction::Send;
+        self.sends_outstanding -= u32::from(is_send);
+        let state = &mut self.lanes[id.lane];
+        debug_assert!((state.completed..state.started).contains(&id.index), "{id:?} is not outstanding");
+        if id.index > state.completed {
+            state.completed_early |= 1 << (id.index - state.completed - 1);
+            return;
+        }
+        let run = 1 + state.completed_early.trailing_ones();
+        state.completed += u64::from(run);
+        // All 64 bits may go at once.
+        state.completed_early = state.completed_early.unbounded_shr(run);
+        let had_full_window = std::mem::take(&mut state.is_window_full);
+        let mut waiting = state.first_waiting.take();
+        if self.is_lane_complete(id.lane) {
+            self.unfinished_lanes -= 1;
+        }
+        if had_full_window {
+            self.consider(id.lane);
+        }
+        while let Some(lane) = waiting {
+            waiting = self.lanes[lane].next_waiting.take();
+            self.consider(lane);
+        }
+    }
+
+    /// Puts a lane where it belongs now (invariant 4), after what kept it from its next step has changed.
+    fn consider(&mut self, lane: LaneIndex) {
         let description = &self.schedule.lanes()[lane];
-        let state = &self.lanes[lane];
-        let window_full = state.started - state.completed >= u64::from(self.limits.per_lane);
-        let sends_full = is_send && self.sends_outstanding >= self.limits.sends;
-        if index >= description.steps || window_full || sends_full {
-            return None;
+        let state = &mut self.lanes[lane];
+        let index = state.started;
+        if index >= description.steps {
+            return;
         }
-        if index == 0 && description.opens_after.is_some_and(|opener| !self.is_lane_complete(opener)) {
-            return None;
+        if state.started - state.completed >= u64::from(self.limits.per_lane) {
+            state.is_window_full = true;
+            return;
         }
+        let is_send = description.direction == Direction::Send;
+        let opener = description.opens_after.filter(|opener| index == 0 && !self.is_lane_complete(*opener));
         let step = self.schedule.step(lane, index);
-        let is_free = match step.after {
-            After::Start => true,
-            After::Steps { lane, count } => self.lanes[lane].completed >= count,
-            After::LanesBelow(end) => (0..end).all(|lane| {
-                self.schedule.lanes()[lane].direction == Direction::Send || self.is_lane_complete(lane)
+        match opener.or_else(|| self.blocker(step.after)) {
+            None => {
+                self.lanes[lane].next_bytes = step.bytes;
+                self.startable.push(Reverse((is_send, index, lane)));
+            }
+            Some(blocker) => {
+                self.lanes[lane].next_waiting = self.lanes[blocker].first_waiting.replace(lane);
+            }
+        }
+    }
+
+    /// A lane whose progress has to be awaited.
+    fn blocker(&self, after: After) -> Option<LaneIndex> {
+        match after {
+            After::Start => None,
+            After::Steps { lane, count } => (self.lanes[lane].completed < count).then_some(lane),
+            After::LanesBelow(end) => (0..end).find(|lane| {
+                self.schedule.lanes()[*lane].direction == Direction::Receive && !self.is_lane_complete(*lane)
             }),
-        };
-        is_free.then_some(step.bytes)
+        }
     }
 
     fn is_lane_complete(&self, lane: LaneIndex) -> bool {
         self.lanes[lane].completed == self.schedule.lanes()[lane].steps
     }
-
-    /// The transport is done with a step: its data has arrived, or its buffer may be used again.
-    pub fn complete(&mut self, id: StepId) {
-        let state = &mut self.lanes[id.lane];
-        debug_assert!((state.completed..state.started).contains(&id.index), "{id:?} is not outstanding");
-        if id.index == state.completed {
-            let run = state.completed_early.trailing_ones();
-            state.completed += 1 + u64::from(run);
-            // Shifting in two moves, because all 64 bits may go.
-            state.completed_early = state.completed_early.unbounded_shr(run).unbounded_shr(1);
-        } else {
-            state.completed_early |= 1 << (id.index - state.completed - 1);
-        }
-        if self.schedule.lanes()[id.lane].direction == Direction::Send {
-            self.sends_outstanding -= 1;
-        }
-        if self.is_lane_complete(id.lane) {
-            self.unfinished_lanes -= 1;
-        }
-    }
 }
+
+#[cfg(test)]
+mod tests;

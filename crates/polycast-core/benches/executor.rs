@@ -1,0 +1,43 @@
+//! What a step costs in the executor: a rank in the middle of a chain, 1 MiB in segments of 2 KiB, over a transport
+//! that takes no time.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use polycast_core::algorithm::broadcast::{Algorithm, Call};
+use polycast_core::executor::{Executor, Limits};
+use polycast_core::units::{Bytes, Rank};
+
+const SEGMENTS: u64 = 512;
+
+fn run(algorithm: &Algorithm, call: Call, rank: Rank) -> u64 {
+    let mut executor = Executor::new(algorithm.schedule(call, rank), Limits::default());
+    let mut steps = 0;
+    while let Some(operation) = executor.next_operation() {
+        executor.complete(black_box(operation).id);
+        steps += 1;
+    }
+    assert!(executor.is_finished());
+    steps
+}
+
+fn chain(criterion: &mut Criterion) {
+    let algorithm: Algorithm = "chain:segment=2KiB".parse().expect("a valid algorithm");
+    let call = Call { ranks: 16, root: Rank(0), bytes: Bytes(SEGMENTS * 2048) };
+    let mut group = criterion.benchmark_group("executor");
+    group.throughput(Throughput::Elements(2 * SEGMENTS));
+    group.bench_function("chain 1MiB in 2KiB", |bencher| bencher.iter(|| run(&algorithm, call, Rank(7))));
+    group.finish();
+}
+
+fn wide_root(criterion: &mut Criterion) {
+    let algorithm: Algorithm = "flat".parse().expect("a valid algorithm");
+    let call = Call { ranks: 1024, root: Rank(0), bytes: Bytes(1024) };
+    let mut group = criterion.benchmark_group("executor");
+    group.throughput(Throughput::Elements(1023));
+    group.bench_function("flat root of 1024", |bencher| bencher.iter(|| run(&algorithm, call, Rank(0))));
+    group.finish();
+}
+
+criterion_group!(benches, chain, wide_root);
+criterion_main!(benches);
