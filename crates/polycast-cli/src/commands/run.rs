@@ -56,7 +56,7 @@ pub struct Args {
     print_env: bool,
 
     /// The program and its arguments
-    #[arg(last = true, value_name = "PROGRAM", required_unless_present = "print_env")]
+    #[arg(trailing_var_arg = true, value_name = "PROGRAM", required_unless_present = "print_env")]
     program: Vec<OsString>,
 }
 

@@ -1,6 +1,7 @@
 //! The one decoder of table files: text in, a [`Table`] or an error with its place out.
 
 use std::fmt;
+use std::iter;
 use std::ops;
 
 use serde::Deserialize;
@@ -32,16 +33,32 @@ pub struct TableError {
     pub problem: String,
 }
 
-impl TableError {
-    fn at(offset: usize, text: &str, origin: &str, problem: String) -> TableError {
-        let before = text.get(..offset).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        TableError {
-            origin: origin.to_owned(),
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-            problem,
-        }
+/// A problem and the place of the text it is about.
+type Located = (ops::Range<usize>, String);
+
+/// A text with the offsets at which its lines start, so that places are found without reading it again.
+struct Source<'a> {
+    text: &'a str,
+    origin: &'a str,
+    line_starts: Vec<usize>,
+}
+
+impl<'a> Source<'a> {
+    fn new(text: &'a str, origin: &'a str) -> Self {
+        let after_newlines = text.match_indices('\n').map(|(newline, _)| newline + 1);
+        Source { text, origin, line_starts: iter::once(0).chain(after_newlines).collect() }
+    }
+
+    /// The line of a byte, from 1.
+    fn line(&self, offset: usize) -> usize {
+        self.line_starts.partition_point(|start| *start <= offset)
+    }
+
+    fn error(&self, (span, problem): Located) -> TableError {
+        let line = self.line(span.start);
+        let before = self.text.get(self.line_starts[line - 1]..span.start).unwrap_or_default();
+        let column = before.chars().count() + 1;
+        TableError { origin: self.origin.to_owned(), line, column, problem }
     }
 }
 
@@ -90,16 +107,14 @@ impl<'de> Deserialize<'de> for WrittenRange {
     }
 }
 
-/// A problem and the place of the text it is about.
-type Located = (ops::Range<usize>, String);
-
 /// Reads a table, refusing whatever it does not understand.
 pub(super) fn table(text: &str, origin: &str) -> Result<Table, TableError> {
-    let error = |(span, problem): Located| TableError::at(span.start, text, origin, problem);
     if text.len() > MAX_TEXT_BYTES {
         let problem = format!("expected at most {MAX_TEXT_BYTES} bytes of text, found {}", text.len());
-        return Err(error((0..0, problem)));
+        return Err(Source::new("", origin).error((0..0, problem)));
     }
+    let source = Source::new(text, origin);
+    let error = |located| source.error(located);
     let written: WrittenTable = toml::from_str(text)
         .map_err(|toml| error((toml.span().unwrap_or_default(), toml.message().replace('\n', ", "))))?;
     if *written.version.get_ref() != VERSION {
@@ -113,12 +128,12 @@ pub(super) fn table(text: &str, origin: &str) -> Result<Table, TableError> {
         let problem = format!("expected at most {MAX_RULES} rules, found {}", written.rule.len());
         return Err(error((first_too_many.span(), problem)));
     }
-    let rules = written.rule.into_iter().map(|rule| self::rule(rule, text).map_err(error));
+    let rules = written.rule.into_iter().map(|rule| self::rule(rule, &source).map_err(error));
     Ok(Table { origin: origin.to_owned(), rules: rules.collect::<Result<_, _>>()? })
 }
 
-fn rule(written: Spanned<WrittenRule>, text: &str) -> Result<Rule, Located> {
-    let start = written.span().start;
+fn rule(written: Spanned<WrittenRule>, source: &Source) -> Result<Rule, Located> {
+    let line = source.line(written.span().start);
     let written = written.into_inner();
     let conditions = [
         (Property::Ranks, written.ranks),
@@ -132,7 +147,7 @@ fn rule(written: Spanned<WrittenRule>, text: &str) -> Result<Rule, Located> {
             .map_err(|problem| (range.span(), format!("{property}: {problem}")))
     });
     Ok(Rule {
-        line: TableError::at(start, text, "", String::new()).line,
+        line,
         collective: read::<Collective>("collective", &written.collective)?,
         conditions: conditions.collect::<Result<_, _>>()?,
         choice: read::<Choice>("use", &written.choice)?,

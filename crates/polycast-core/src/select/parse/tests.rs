@@ -72,6 +72,19 @@ fn problems_are_named_with_their_line_and_column() {
 }
 
 #[test]
+fn the_documented_example_and_algorithms_are_read() {
+    let document = include_str!("../../../../../docs/table.md");
+    let example = document.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert_eq!(Table::parse(example, "docs/table.md").unwrap().rules().len(), 2);
+    let algorithms =
+        document.split("### Algorithms").nth(1).and_then(|rest| rest.split("## Errors").next()).unwrap();
+    let rows = algorithms.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    for name in rows.take_while(|name| !name.starts_with("segment")) {
+        assert!(name.parse::<Choice>().is_ok(), "{name}");
+    }
+}
+
+#[test]
 fn rules_end_at_their_limit() {
     assert_eq!(Table::parse(&rules(MAX_RULES), "t").unwrap().rules().len(), MAX_RULES);
     let error = error_in(&rules(MAX_RULES + 1));
