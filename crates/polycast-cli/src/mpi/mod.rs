@@ -1,9 +1,10 @@
 //! Which MPI a launcher belongs to, and how programs are started with it.
 //!
 //! ```text
-//! Mpi::resolve("openmpi" | "mpich" | PATH)  ──▶  Mpi  ──  command(&Launch, program)  ──▶  a composed mpiexec
-//!    finds an mpiexec (resolve),                           options of the launcher at hand
-//!    reads its --version (version)                         (open_mpi, hydra; what both need: launch)
+//! "a,b:2" ──parse_hosts──▶ Launch ─────────────┐
+//! ./a.out ──linked_mpi──▶ Abi ──for_program──▶ Mpi ──command(launch, program)──▶ a composed mpiexec
+//!                                               ▲      options: open_mpi, hydra; what both share: launch
+//! "openmpi" | "mpich" | PATH ──resolve──────────┘      recognised by its --version: version
 //! ```
 
 mod hosts;

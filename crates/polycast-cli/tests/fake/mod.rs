@@ -2,7 +2,6 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command as System;
 
@@ -52,11 +51,13 @@ impl World {
         self
     }
 
-    /// Writes an executable file.
+    /// Writes an executable file. Another process writes it: a process that another test forks meanwhile would
+    /// inherit our open file, and the system does not execute a file that somebody may still write to.
     pub fn executable(&self, name: &str, content: &str) -> PathBuf {
-        let file = self.path().join(name);
-        fs::write(&file, content).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        let (source, file) = (self.path().join("source"), self.path().join(name));
+        fs::write(&source, content).unwrap();
+        let status = System::new("install").arg("-m755").args([&source, &file]).status().unwrap();
+        assert!(status.success(), "install {}", file.display());
         file
     }
 
