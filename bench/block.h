@@ -15,7 +15,6 @@
 #define POLYCAST_BENCH_BLOCK_H
 
 #include <mpi.h>
-#include <stdbool.h>
 
 #include "common_clock.h"
 #include "payload.h"
@@ -48,8 +47,8 @@ struct bench {
     MPI_Comm communicators[MAX_VARIANTS];
     struct common_clock clock;
     struct payload payload;
-    bool oversubscribed; /* somewhere, ranks share a core */
-    int64_t spin_ns;     /* before a deadline; 0 when oversubscribed */
+    int ranks_per_core; /* where it is worst, rounded up; above 1: oversubscribed */
+    int64_t spin_ns;    /* before a deadline; 0 when oversubscribed */
     int rank;
     int ranks;
 };

@@ -16,7 +16,7 @@ struct pace pace_new(const struct plan *plan, bool oversubscribed) {
     return (struct pace){.plan = plan,
                          .oversubscribed = oversubscribed,
                          .lead_ns = oversubscribed ? 20 * MS : 2 * MS,
-                         .margin = 1.5};
+                         .margin = 1.3};
 }
 
 void pace_fix_delay(struct pace *pace) {
@@ -72,7 +72,7 @@ struct block pace_block(const struct pace *pace, int64_t first_cycle, int64_t mo
 }
 
 void pace_learn(struct pace *pace, const int64_t *completion_ns, int64_t repetitions, int64_t late,
-                bool first_late) {
+                int64_t first_late_ns) {
     for (int variant = 0; variant < pace->plan->variant_count; variant++) {
         int64_t broadcast_ns = completion_ns[variant] - pace->delay_ns;
         if (completion_ns[variant] > 0)
@@ -81,9 +81,9 @@ void pace_learn(struct pace *pace, const int64_t *completion_ns, int64_t repetit
     /* Late repetitions mean that their predecessors outran the window. */
     if (late * 5 > repetitions)
         pace->margin = pace->margin < 8 ? pace->margin * 1.5 : 8;
-    else if (late == 0 && pace->margin > 1.3)
+    else if (late == 0 && pace->margin > 1.2)
         pace->margin *= 0.95;
-    /* A late first one means that the word about the block had not come round in time. */
-    if (first_late)
+    /* So late was no wake-up: the word about the block had not come round in time. */
+    if (first_late_ns > pace->lead_ns / 2)
         pace->lead_ns = smaller(pace->lead_ns * 2, 500 * MS);
 }

@@ -34,8 +34,8 @@ int64_t pace_cycle_ns(const struct pace *pace);
 struct block pace_block(const struct pace *pace, int64_t first_cycle, int64_t most_cycles, int64_t length_ns);
 
 /* Learns from a block: per variant what 90 % of the completions stayed below (0: not known), how many of its
- * repetitions were late, and whether the very first one was. */
+ * repetitions were late, and by how much somebody was behind the first deadline. */
 void pace_learn(struct pace *pace, const int64_t *completion_ns, int64_t repetitions, int64_t late,
-                bool first_late);
+                int64_t first_late_ns);
 
 #endif

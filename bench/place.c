@@ -11,7 +11,7 @@ struct place {
     int cores;
 };
 
-bool place_write(MPI_Comm control, const int *kernel) {
+int place_write(MPI_Comm control, const int *kernel) {
     int rank, ranks;
     MPI_Comm_rank(control, &rank);
     MPI_Comm_size(control, &ranks);
@@ -23,13 +23,15 @@ bool place_write(MPI_Comm control, const int *kernel) {
     if (!places || !ranks_under)
         MPI_Abort(control, 1);
     MPI_Allgather(&own, sizeof own, MPI_BYTE, places, sizeof own, MPI_BYTE, control);
-    bool oversubscribed = false;
+    int most_per_core = 1;
     for (int r = 0; r < ranks; r++) {
-        oversubscribed |= ++ranks_under[kernel[r]] > places[kernel[r]].cores;
+        const int cores = places[kernel[r]].cores > 0 ? places[kernel[r]].cores : 1;
+        const int per_core = (++ranks_under[kernel[r]] + cores - 1) / cores;
+        most_per_core = per_core > most_per_core ? per_core : most_per_core;
         if (rank == 0)
             printf("rank %d host %s kernel %d cores %d\n", r, places[r].host, kernel[r], places[r].cores);
     }
     free(ranks_under);
     free(places);
-    return oversubscribed;
+    return most_per_core;
 }

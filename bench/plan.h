@@ -25,7 +25,7 @@ struct plan {
     int sizes[MAX_SIZES]; /* bytes; int because this is what MPI_Bcast counts with */
     int variant_count;
     const char *variants[MAX_VARIANTS];
-    double seconds_per_variant; /* for each size, warm-up included */
+    double seconds_per_variant; /* for each size, after its first repetition */
     bool root_rotates;
     int root;
     enum arrival arrival;

@@ -1,8 +1,9 @@
+#define _GNU_SOURCE
 #include "point.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
 #include "pace.h"
 #include "statistics.h"
@@ -27,8 +28,17 @@ struct point {
     int64_t budget_ns;
     int64_t began_ns;
     int64_t next_cycle;
-    int blocks; /* that count */
+    int64_t first_late_ns; /* rank 0: how late somebody entered the block's first repetition */
+    int blocks;            /* that count */
 };
+
+/* The time that this rank had a core: unlike the time that passed, it does not depend on what the others did.
+ */
+static int64_t thread_cpu_ns(void) {
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
 
 /* The first repetition of each variant, ordered by barriers because nobody knows yet how long it takes. It
  * opens connections and touches memory; its times are estimates, not results. */
@@ -37,17 +47,17 @@ static void first_cycle(struct point *point) {
     const int root = plan_root(bench->plan, 0, bench->ranks);
     int64_t handling_ns = 0;
     for (int variant = 0; variant < bench->plan->variant_count; variant++) {
-        int64_t prepare_ns = local_now_ns();
+        int64_t work_ns = thread_cpu_ns();
         payload_prepare(&bench->payload, variant, (size_t)point->bytes, bench->rank == root);
-        prepare_ns = local_now_ns() - prepare_ns;
+        work_ns = thread_cpu_ns() - work_ns;
         MPI_Barrier(bench->control);
         int64_t broadcast_ns = local_now_ns();
         MPI_Bcast(bench->payload.buffer, point->bytes, MPI_BYTE, root, bench->communicators[variant]);
         broadcast_ns = local_now_ns() - broadcast_ns;
-        int64_t check_ns = local_now_ns();
+        work_ns -= thread_cpu_ns();
         (void)payload_is_right(&bench->payload, variant, (size_t)point->bytes);
-        check_ns = local_now_ns() - check_ns;
-        int64_t own_ns[2] = {broadcast_ns, prepare_ns + check_ns}, slowest_ns[2] = {0};
+        work_ns += thread_cpu_ns();
+        int64_t own_ns[2] = {broadcast_ns, work_ns * bench->ranks_per_core}, slowest_ns[2] = {0};
         MPI_Allreduce(own_ns, slowest_ns, 2, MPI_INT64_T, MPI_MAX, bench->control);
         point->pace.estimate_ns[variant] = slowest_ns[0];
         handling_ns = slowest_ns[1] > handling_ns ? slowest_ns[1] : handling_ns;
@@ -72,6 +82,8 @@ static int64_t judge(struct point *point, const struct block *block, int64_t ind
         latest_ns = timing->late_ns > latest_ns ? timing->late_ns : latest_ns;
         wrong += timing->wrong;
     }
+    if (index == 0)
+        point->first_late_ns = latest_ns;
     const bool late = latest_ns > pace_tolerance_ns(&point->pace, variant);
     if (counts) {
         printf("repetition %lld %d %d %s %lld", (long long)cycle, variant,
@@ -90,13 +102,11 @@ static void take_in(struct point *point, const struct block *block, bool counts)
     const int variants = point->bench->plan->variant_count;
     struct samples block_completions[MAX_VARIANTS] = {0};
     int64_t usual_ns[MAX_VARIANTS] = {0}, late = 0;
-    bool first_late = false;
     for (int64_t index = 0; index < block->cycles * variants; index++) {
         const int variant = (int)(index % variants);
         const int64_t completion_ns = judge(point, block, index, counts);
         if (completion_ns == 0) {
             late++;
-            first_late |= index == 0;
             continue;
         }
         bool kept = samples_add(&block_completions[variant], completion_ns);
@@ -113,7 +123,7 @@ static void take_in(struct point *point, const struct block *block, bool counts)
     printf("block %lld %lld\n", (long long)block->cycles * variants,
            (long long)point->bench->clock.worst_error_ns);
     fflush(stdout);
-    pace_learn(&point->pace, usual_ns, block->cycles * variants, late, first_late);
+    pace_learn(&point->pace, usual_ns, block->cycles * variants, late, point->first_late_ns);
 }
 
 /* Everybody runs the block that rank 0 decided on. Returns false when it was none. */
@@ -152,11 +162,11 @@ static struct block next_block(struct point *point) {
                       left_ns < BLOCK_NS ? left_ns : BLOCK_NS);
 }
 
-/* Rank 0: a block that does not count; without cycles when the time would not allow another one. */
+/* Rank 0: a block that does not count; without cycles where every cycle is needed for results. */
 static struct block warm_up_block(struct point *point) {
     const struct bench *bench = point->bench;
     const int64_t used_ns = local_now_ns() - point->began_ns;
-    if (used_ns + 2 * pace_cycle_ns(&point->pace) > point->budget_ns)
+    if (used_ns + 4 * pace_cycle_ns(&point->pace) > point->budget_ns)
         return (struct block){.cycles = 0};
     /* Every root opens connections of its own. */
     const int cycles =
@@ -168,6 +178,7 @@ static void measure(struct point *point) {
     const bool decides = point->bench->rank == 0;
     const struct block none = {.cycles = 0};
     first_cycle(point);
+    point->began_ns = local_now_ns();
     pace_fix_delay(&point->pace);
     run_block(point, decides ? warm_up_block(point) : none, false);
     pace_fix_delay(&point->pace);
@@ -180,12 +191,11 @@ void point_measure(struct bench *bench, int bytes) {
     struct point point = {
         .bench = bench,
         .bytes = bytes,
-        .pace = pace_new(plan, bench->oversubscribed),
+        .pace = pace_new(plan, bench->ranks_per_core > 1),
         .own = malloc(MAX_REPETITIONS * sizeof(struct timing)),
         .all =
             bench->rank == 0 ? malloc((size_t)bench->ranks * MAX_REPETITIONS * sizeof(struct timing)) : NULL,
         .budget_ns = (int64_t)(plan->seconds_per_variant * 1e9) * plan->variant_count,
-        .began_ns = local_now_ns(),
     };
     if (!point.own || (bench->rank == 0 && !point.all))
         MPI_Abort(MPI_COMM_WORLD, 1);

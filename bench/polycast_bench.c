@@ -69,11 +69,12 @@ static void close_bench(struct bench *bench) {
 static void measure(struct bench *bench) {
     const struct plan *plan = bench->plan;
     clock_open(&bench->clock, bench->control, plan->pingpong_clock);
-    bench->oversubscribed = place_write(bench->control, bench->clock.kernel);
-    bench->spin_ns = bench->oversubscribed ? 0 : 50 * 1000;
+    bench->ranks_per_core = place_write(bench->control, bench->clock.kernel);
+    const bool oversubscribed = bench->ranks_per_core > 1;
+    bench->spin_ns = oversubscribed ? 0 : 50 * 1000;
     write_clock(&bench->clock, plan->pingpong_clock);
     if (bench->rank == 0)
-        printf("oversubscribed %d\n", bench->oversubscribed);
+        printf("oversubscribed %d\n", oversubscribed);
     for (int i = 0; i < plan->size_count; i++)
         point_measure(bench, plan->sizes[i]);
 }
