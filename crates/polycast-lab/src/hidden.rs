@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::{Lab, LabError, enter, keeper};
+use crate::{Lab, LabError, enter, keeper, probe};
 
 /// `lab keeper`: keeps a lab alive. Order and answer go through standard input and output.
 pub fn keeper() -> ExitCode {
@@ -23,6 +23,18 @@ pub fn agent(directory: &Path, arguments: &[OsString]) -> ExitCode {
         Err(error) => {
             eprintln!("polycast: {error}");
             ExitCode::from(255)
+        }
+    }
+}
+
+/// `lab probe TASK`: one end of a measurement of [`crate::Calibration`], on the host where it is started.
+pub fn probe(task: &str) -> ExitCode {
+    let outcome = serde_json::from_str(task).map_err(std::io::Error::from).and_then(|task| probe::run(&task));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("probe: {error}");
+            ExitCode::FAILURE
         }
     }
 }

@@ -18,6 +18,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use nix::mount::{MntFlags, umount2};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{ForkResult, dup2_stderr, dup2_stdin, dup2_stdout, fork, pause, setsid};
 use serde::{Deserialize, Serialize};
@@ -92,8 +93,14 @@ fn keep(order: &Order) -> ExitCode {
     if release_caller(order.lifetime).is_ok() {
         wait_for_the_end(order.lifetime);
     }
-    let _ = forget(&order.base, &order.name);
+    leave_nothing(order);
     ExitCode::SUCCESS
+}
+
+/// Removes the traces of a lab that is about to end, or could not be made. Its directory cannot go while it is mounted.
+fn leave_nothing(order: &Order) {
+    let _ = umount2(&order.base.join(&order.name), MntFlags::MNT_DETACH);
+    let _ = forget(&order.base, &order.name);
 }
 
 fn reply(reply: &Reply) -> ExitCode {
@@ -128,8 +135,7 @@ fn claim_and_build(order: &Order) -> Result<Summary, LabError> {
     match built {
         Ok(()) => Ok(summary),
         Err(error) => {
-            let _ = nix::mount::umount2(&directory, nix::mount::MntFlags::MNT_DETACH);
-            let _ = forget(&order.base, &order.name);
+            leave_nothing(order);
             Err(error)
         }
     }

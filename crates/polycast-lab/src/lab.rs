@@ -78,8 +78,13 @@ impl Lab {
     pub fn down_named(name: &str) -> Result<(), LabError> {
         let base = base_directory()?;
         let _lock = lock(&base)?;
-        let summary = Summary::read(&base, name)?.ok_or_else(|| unknown(name))?;
-        remove(&base, &summary)
+        if !Summary::names(&base)?.iter().any(|known| known == name) {
+            return Err(unknown(name));
+        }
+        match Summary::read(&base, name)? {
+            Some(summary) => remove(&base, &summary),
+            None => forget(&base, name),
+        }
     }
 
     /// Removes this lab.
@@ -124,6 +129,13 @@ impl Lab {
         self.summary.host_index(host)?;
         let mut command = Command::new(&self.tool);
         command.args(["lab", "exec", &self.summary.name, host, "--"]).arg(program);
+        Ok(command)
+    }
+
+    /// The command that runs a verb of the tool on a host.
+    pub(crate) fn tool_on(&self, host: &str, verb: &[&str]) -> Result<Command, LabError> {
+        let mut command = self.command_on(host, &self.tool)?;
+        command.args(verb);
         Ok(command)
     }
 

@@ -27,6 +27,7 @@
 //! `lab probe`: see [`hidden`]. The `polycast` tool does so; a test names the tool with `POLYCAST_TOOL`.
 
 mod batch;
+mod calibrate;
 
 mod enter;
 mod error;
@@ -34,6 +35,7 @@ mod keeper;
 mod lab;
 mod namespace;
 mod plan;
+mod probe;
 
 mod quantity;
 mod spec;
@@ -43,6 +45,7 @@ mod tools;
 pub mod hidden;
 pub mod topology;
 
+pub use calibrate::{Calibration, CalibrationOptions, Load, Transfer, wire_time};
 pub use error::LabError;
 pub use lab::Lab;
 pub use plan::{Host, MAX_HOSTS, Plan, Switch, Uplink};

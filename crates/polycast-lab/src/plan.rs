@@ -122,6 +122,40 @@ impl Plan {
         self.rates().max().unwrap_or(Rate::MIN)
     }
 
+    /// The hosts switch by switch, as a walk around the tree meets them: a chain in this order crosses each link once in
+    /// each direction, wherever it starts and although it ends where it began.
+    pub fn tree_order(&self) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.hosts.len());
+        let mut to_visit: Vec<usize> =
+            (0..self.switches.len()).filter(|&switch| self.switches[switch].uplink.is_none()).collect();
+        while let Some(switch) = to_visit.pop() {
+            order.extend((0..self.hosts.len()).filter(|&host| self.hosts[host].switch == switch));
+            let is_below = |&other: &usize| self.switches[other].uplink.is_some_and(|up| up.switch == switch);
+            to_visit.extend((0..self.switches.len()).rev().filter(is_below));
+        }
+        order
+    }
+
+    /// The slowest link between two hosts.
+    pub fn path_rate(&self, from: usize, to: usize) -> Rate {
+        let (mut one, mut other) = (self.hosts[from].switch, self.hosts[to].switch);
+        let mut slowest = self.hosts[from].rate_bits_per_second.min(self.hosts[to].rate_bits_per_second);
+        while one != other {
+            // The deeper of the two goes up, until they meet.
+            let lower = if self.depth(one) >= self.depth(other) { &mut one } else { &mut other };
+            let Some(up) = self.switches[*lower].uplink else { break };
+            slowest = slowest.min(up.rate_bits_per_second);
+            *lower = up.switch;
+        }
+        slowest
+    }
+
+    /// Switches above a switch.
+    fn depth(&self, switch: usize) -> usize {
+        std::iter::successors(Some(switch), |&below| self.switches[below].uplink.map(|up| up.switch)).count()
+            - 1
+    }
+
     fn rates(&self) -> impl Iterator<Item = Rate> {
         let hosts = self.hosts.iter().map(|host| host.rate_bits_per_second);
         hosts.chain(self.switches.iter().filter_map(|switch| switch.uplink.map(|up| up.rate_bits_per_second)))
@@ -175,5 +209,22 @@ mod tests {
         assert_eq!(plan.host("a").unwrap().rate_bits_per_second, rate("20mbit"));
         assert_eq!(plan.switches[0].uplink.unwrap().rate_bits_per_second, rate("100mbit"));
         assert_eq!(plan.slowest_rate(), rate("20mbit"));
+    }
+
+    #[test]
+    fn paths_and_order_in_a_tree() {
+        let text = "SwitchName=top Switches=b,a LinkSpeed=100\nSwitchName=a Nodes=a[0-1] LinkSpeed=1000\n\
+                    SwitchName=b Nodes=b[0-1] Switches=c LinkSpeed=50\nSwitchName=c Nodes=c0 LinkSpeed=1000\n";
+        let plan = Plan::from_topology(&Topology::parse(text, "t").unwrap(), rate("20mbit")).unwrap();
+        let names: Vec<_> =
+            plan.tree_order().into_iter().map(|host| plan.hosts[host].name.as_str()).collect();
+        assert_eq!(names, ["a0", "a1", "b0", "b1", "c0"]);
+        let path = |a: &str, b: &str| {
+            let index = |name: &str| plan.hosts.iter().position(|host| host.name == name).unwrap();
+            plan.path_rate(index(a), index(b)).to_string()
+        };
+        assert_eq!(path("a0", "a1"), "1gbit");
+        assert_eq!(path("a0", "b0"), "50mbit");
+        assert_eq!(path("c0", "a0"), "50mbit");
     }
 }

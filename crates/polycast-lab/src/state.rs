@@ -122,7 +122,7 @@ impl Summary {
         }
     }
 
-    /// The names that have a state file, in order.
+    /// The names that have a state file or a directory, in order.
     pub(crate) fn names(base: &Path) -> Result<Vec<String>, LabError> {
         let mut names = Vec::new();
         for entry in fs::read_dir(base).map_err(at("read", base))? {

@@ -1,5 +1,6 @@
 //! `polycast lab`: emulated clusters on this machine.
 
+mod calibrate;
 mod list;
 mod run;
 
@@ -8,7 +9,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use polycast_lab::{Lab, LabError, LabSpec, Lifetime, Rate, hidden, parse_bucket_bytes, parse_loss_per_million};
+use polycast_lab::{
+    Lab, LabError, LabSpec, Lifetime, Rate, hidden, parse_bucket_bytes, parse_loss_per_million,
+};
 
 use super::Outcome;
 
@@ -40,6 +43,8 @@ enum Verb {
     Down(Down),
     /// Start an MPI program across the hosts of a lab
     Run(run::Args),
+    /// Measure for which sizes and loads a lab is to be believed
+    Calibrate(calibrate::Args),
     #[command(hide = true)]
     Keeper {
         /// Shown by `ps`
@@ -51,6 +56,8 @@ enum Verb {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+    #[command(hide = true)]
+    Probe { task: String },
 }
 
 /// What a lab is made of.
@@ -126,8 +133,10 @@ pub fn run(args: Args) -> Outcome {
         Verb::List(args) => list::run(&args),
         Verb::Down(args) => down(&args),
         Verb::Run(args) => run::run(&args),
+        Verb::Calibrate(args) => calibrate::run(&args),
         Verb::Keeper { name: _ } => Ok(hidden::keeper()),
         Verb::Agent { directory, words } => Ok(hidden::agent(&directory, &words)),
+        Verb::Probe { task } => Ok(hidden::probe(&task)),
     }
 }
 
@@ -138,7 +147,12 @@ fn up(args: &Up) -> Outcome {
         println!("{}", serde_json::to_string_pretty(lab.summary())?);
     } else {
         println!("{}", lab.name());
-        eprintln!("{}; run something on it: polycast lab exec {} {} -- hostname", list::describe(lab.summary()), lab.name(), plan.hosts[0].name);
+        eprintln!(
+            "{}; run something on it: polycast lab exec {} {} -- hostname",
+            list::describe(lab.summary()),
+            lab.name(),
+            plan.hosts[0].name
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

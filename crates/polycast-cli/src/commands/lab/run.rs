@@ -92,7 +92,13 @@ fn place(lab: &Lab, ranks: usize, ranks_per_host: usize) -> Result<Vec<(String, 
         ));
     }
     let left_for = |index: usize| (ranks - index * ranks_per_host).min(ranks_per_host);
-    Ok(lab.hosts().iter().take(needed).enumerate().map(|(index, host)| (host.name.clone(), left_for(index))).collect())
+    Ok(lab
+        .hosts()
+        .iter()
+        .take(needed)
+        .enumerate()
+        .map(|(index, host)| (host.name.clone(), left_for(index)))
+        .collect())
 }
 
 fn parse_variable(text: &str) -> Result<(String, String), String> {

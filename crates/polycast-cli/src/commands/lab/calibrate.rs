@@ -1,0 +1,119 @@
+//! `polycast lab calibrate`: for which sizes and loads a lab is to be believed.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use polycast_core::units::Bytes;
+use polycast_lab::{Calibration, CalibrationOptions, Lab, Lifetime};
+
+use super::Shape;
+use crate::commands::Outcome;
+
+/// Arguments of `polycast lab calibrate`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// An existing lab; without it one is made and removed
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["hosts", "topology", "rate", "burst", "loss"])]
+    lab: Option<String>,
+    #[command(flatten)]
+    shape: Shape,
+    /// Sizes of single transfers, separated by commas
+    #[arg(
+        long,
+        value_name = "SIZES",
+        value_delimiter = ',',
+        default_value = "1KiB,4KiB,16KiB,64KiB,256KiB,1MiB,4MiB"
+    )]
+    sizes: Vec<Bytes>,
+    /// Transfers of each size
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    repetitions: usize,
+    /// Seconds for which all links are loaded at once
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = parse_seconds)]
+    load_time: f64,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args) -> Outcome {
+    let lab = match &args.lab {
+        Some(name) => Lab::open(name)?,
+        None => Lab::up(&args.shape.spec().plan()?, None, Lifetime::Caller)?,
+    };
+    let mut sizes: Vec<u64> = args.sizes.iter().map(|size| size.0).filter(|size| *size > 0).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let load_time = Duration::from_secs_f64(args.load_time);
+    let calibration =
+        lab.calibrate(&CalibrationOptions { sizes, repetitions: args.repetitions, load_time })?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&calibration)?);
+    } else {
+        print!("{}", report(&calibration));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.1..=60.0).contains(seconds));
+    seconds.ok_or_else(|| "expected seconds from 0.1 to 60".to_owned())
+}
+
+fn report(calibration: &Calibration) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(["SIZE", "MEDIAN", "WIRE", "RATIO", ""]);
+    for transfer in &calibration.transfers {
+        table.add_row([
+            Bytes(transfer.bytes).to_string(),
+            format!("{:.0} µs", transfer.median_us),
+            format!("{:.0} µs", transfer.wire_us),
+            format!("{:.2}", transfer.ratio_to_wire),
+            if transfer.believable { String::new() } else { "not to be believed".to_owned() },
+        ]);
+    }
+    for column in table.column_iter_mut().take(4) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let load = &calibration.load;
+    format!(
+        "one way, from idle, {} hosts at {}, bucket of {} bytes:\n{table}\n\nall {} links at once: {:.0} of {:.0} Mb/s, {:.2}\n\n{}",
+        calibration.hosts,
+        calibration.rate_bits_per_second,
+        calibration.burst_bytes,
+        load.flows,
+        load.achieved_bits_per_second as f64 / 1e6,
+        load.expected_bits_per_second as f64 / 1e6,
+        load.ratio,
+        verdict(calibration)
+    )
+}
+
+fn verdict(calibration: &Calibration) -> String {
+    let believed: Vec<String> = calibration
+        .transfers
+        .iter()
+        .filter(|transfer| transfer.believable)
+        .map(|transfer| Bytes(transfer.bytes).to_string())
+        .collect();
+    let sizes = if believed.is_empty() {
+        "No size is to be believed: choose a lower --rate.".to_owned()
+    } else {
+        format!("Believe sizes of {}.", believed.join(", "))
+    };
+    let load = &calibration.load;
+    let each = load.achieved_bits_per_second as f64 / 1e6 / load.flows as f64;
+    let algorithms = if load.believable {
+        "Believe all algorithms: the machine carries all links at once, as pipelined chains and trees load them.".to_owned()
+    } else {
+        format!(
+            "Believe single flows and multicast only: of all links at once this machine carries {each:.0} Mb/s each, \
+             so pipelined chains and trees look slower than they are. Choose --rate {:.0}mbit or fewer hosts for those.",
+            each * 0.8
+        )
+    };
+    format!("{sizes}\n{algorithms}\n")
+}
