@@ -31,13 +31,13 @@ impl View for Imb {
             writeln!(out, "# #processes = {ranks}\n{RULE}")?;
             writeln!(
                 out,
-                "{:>13} {:>13} {:>12} {:>12} {:>12}",
+                "{:>13} {:>12} {:>12} {:>12} {:>12}",
                 "#bytes", "#repetitions", "t_min[usec]", "t_max[usec]", "t_avg[usec]"
             )?;
             for point in points {
                 let (average, smallest, largest) = over_ranks(point);
                 let Point { bytes, samples, .. } = point;
-                writeln!(out, "{bytes:>13} {samples:>13} {smallest:>12.2} {largest:>12.2} {average:>12.2}")?;
+                writeln!(out, "{bytes:>13} {samples:>12} {smallest:>12.2} {largest:>12.2} {average:>12.2}")?;
             }
         }
         Ok(())
@@ -50,6 +50,6 @@ mod tests {
     fn columns_are_those_of_imb() {
         let text = super::super::shown(super::Imb::default());
         assert!(text.contains("#bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"), "{text}");
-        assert!(text.contains("1024            12        10.00        30.00        20.00\n"), "{text}");
+        assert!(text.contains("1024           12        10.00        30.00        20.00\n"), "{text}");
     }
 }

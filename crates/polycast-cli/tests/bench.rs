@@ -1,0 +1,215 @@
+//! `polycast bench` end to end: a few ranks on this machine. What is checked is that figures are complete and
+//! consistent, never how large they are.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::library_directory;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+fn bench(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polycast"));
+    command.arg("bench").args(arguments).env("POLYCAST_LIBDIR", library_directory());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    bench(arguments).output().unwrap()
+}
+
+/// The environment and the points.
+fn read_json(file: &Path) -> (Value, Vec<Value>) {
+    let text = fs::read_to_string(file).unwrap();
+    let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut first = lines.next().expect("the environment comes first");
+    (first["environment"].take(), lines.collect())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Times that must be in this order whatever they are.
+fn assert_ordered(point: &Value, fields: &[&str]) {
+    let times: Vec<f64> = fields
+        .iter()
+        .map(|field| point[field].as_f64().unwrap_or_else(|| panic!("{field}: {point}")))
+        .collect();
+    assert!(times.is_sorted(), "{fields:?}: {times:?}");
+}
+
+fn assert_figures_under(mpi: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("results.json");
+    let output = run(&[
+        "--mpi",
+        mpi,
+        "-n",
+        "3",
+        "--sizes",
+        "1KiB,65537",
+        "--variants",
+        "stock,polycast,chain:segment=8KiB,ready",
+        "--time",
+        "400ms",
+        "--launches",
+        "2",
+        "--root",
+        "rotate",
+        "--rate",
+        "1gbit",
+        "--json",
+        json.to_str().unwrap(),
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (environment, points) = read_json(&json);
+    assert_eq!(environment["mpi"], mpi);
+    assert_eq!((&environment["ranks"], &environment["nodes"]), (&3.into(), &1.into()));
+    assert_eq!(environment["clock"]["method"], "shared");
+    assert_eq!(environment["clock"]["error_us"], 0.0);
+    let names: Vec<_> =
+        points.iter().map(|point| (&point["bytes"], point["variant"].as_str().unwrap())).collect();
+    let variants = ["stock", "polycast", "chain:segment=8KiB,ready"];
+    let expected: Vec<_> =
+        [1024, 65537].iter().flat_map(|bytes| variants.map(|name| (*bytes, name))).collect();
+    assert_eq!(names.len(), expected.len());
+    for ((bytes, name), expected) in names.into_iter().zip(expected) {
+        assert_eq!((bytes.as_u64().unwrap(), name), expected);
+    }
+    points.iter().for_each(assert_complete);
+    let samples = fs::read_to_string(folder.path().join("results.json.samples")).unwrap();
+    let kept = samples.lines().filter(|line| line.starts_with("repetition")).count() as u64;
+    let reported = |field: &str| points.iter().map(|point| point[field].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(kept, reported("samples") + reported("dropped"), "every repetition is in the file of samples");
+}
+
+fn assert_complete(point: &Value) {
+    assert_eq!(point["collective"], "bcast");
+    assert_eq!((&point["root"], &point["arrival"]), (&"rotate".into(), &"none".into()));
+    assert_eq!((&point["verified"], &point["wrong"]), (&true.into(), &0.into()), "{point}");
+    assert!(point["samples"].as_u64().unwrap() > 0, "{point}");
+    assert_ordered(point, &["min_us", "median_us", "p90_us", "p99_us", "max_us"]);
+    if !point["ci_low_us"].is_null() {
+        assert_ordered(point, &["min_us", "ci_low_us", "median_us", "ci_high_us", "max_us"]);
+    }
+    let ratio = point["median_us"].as_f64().unwrap() / point["wire_us"].as_f64().unwrap();
+    assert!((point["ratio_to_wire"].as_f64().unwrap() - ratio).abs() < 1e-9);
+    assert!(point["skew_ratio"].as_f64().unwrap() >= 1.0);
+    assert_eq!(point["per_rank_median_us"].as_array().unwrap().len(), 3);
+    assert_eq!(point["launch_median_us"].as_array().unwrap().len(), 2);
+    assert_eq!(point["reference"], "stock");
+    assert_eq!(point["speedup_vs_stock"].is_null(), point["variant"] == "stock", "{point}");
+}
+
+#[test]
+fn figures_are_complete_under_openmpi() {
+    assert_figures_under("openmpi");
+}
+
+#[test]
+fn figures_are_complete_under_mpich() {
+    assert_figures_under("mpich");
+}
+
+#[test]
+fn wrong_data_on_one_rank_is_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("results.json");
+    let arguments = ["--mpi", "openmpi", "-n", "3", "--sizes", "1", "--variants", "stock", "--time", "200ms"];
+    let output = run(&[&arguments[..], &["--corrupt", "2", "--json", json.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("wrong data"), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("WRONG DATA"), "{}", text(&output.stdout));
+    let (_, points) = read_json(&json);
+    assert_eq!(points[0]["verified"], false);
+    let measured = points[0]["samples"].as_u64().unwrap() + points[0]["dropped"].as_u64().unwrap();
+    assert_eq!(points[0]["wrong"].as_u64(), Some(measured));
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_before_anything_starts() {
+    for (arguments, expected) in [
+        (&["--variants", "stock,bianry"][..], "unknown algorithm \"bianry\", expected one of flat, chain"),
+        (&["--sizes", "1KiB..2"], "FROM <= TO"),
+        (&["--arrival", "late"], "root-first"),
+        (&["--time", "3"], "such as 3s"),
+        (&["--mpi", "openmpi", "-n", "3", "--root", "3"], "expected a rank below 3"),
+        (&["--mpi", "nompi"], "found no such program"),
+        (&["--lab", "hosts=2,color=red"], "color=red"),
+    ] {
+        let output = run(arguments);
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(text(&output.stderr).contains(expected), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+/// Half a round trip bounds the error of an offset. On one machine the truth is known: the clocks are one.
+#[test]
+fn the_clock_error_is_within_its_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("results.json");
+    let arguments = ["--mpi", "openmpi", "-n", "3", "--sizes", "8", "--variants", "stock", "--time", "200ms"];
+    let output = run(&[&arguments[..], &["--clock", "pingpong", "--json", json.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (environment, _) = read_json(&json);
+    assert_eq!(
+        (&environment["clock"]["method"], &environment["clock"]["clocks"]),
+        (&"pingpong".into(), &3.into())
+    );
+    assert_ordered(&environment["clock"], &["observed_error_us", "error_us"]);
+}
+
+#[test]
+fn the_delay_of_an_arrival_pattern_is_in_the_completion() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("results.json");
+    let arguments = ["--mpi", "openmpi", "-n", "3", "--sizes", "8", "--variants", "stock", "--time", "300ms"];
+    for pattern in ["root-first", "root-last", "one-late", "random"] {
+        let arrival = format!("{pattern}:20ms");
+        let output =
+            run(&[&arguments[..], &["--arrival", &arrival, "--json", json.to_str().unwrap()]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let (_, points) = read_json(&json);
+        assert_eq!((&points[0]["arrival"], &points[0]["delay_us"]), (&pattern.into(), &20_000.0.into()));
+        if pattern != "random" {
+            // The common start is when the early ranks call; a call may be late by the tolerance.
+            let least = 20_000.0 - points[0]["tolerance_us"].as_f64().unwrap();
+            assert!(points[0]["min_us"].as_f64().unwrap() >= least, "{pattern}: {}", points[0]);
+        }
+    }
+}
+
+/// The point that was complete and the one that was under way are both kept.
+#[test]
+fn an_interrupted_run_keeps_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("results.json");
+    let samples = folder.path().join("samples");
+    let arguments = ["--mpi", "openmpi", "-n", "2", "--sizes", "8", "--variants", "stock", "--time", "10m"];
+    // Delays make the interval too wide to stop early.
+    let files =
+        ["--arrival", "random:5ms", "--json", json.to_str().unwrap(), "--raw", samples.to_str().unwrap()];
+    let child = bench(&[&arguments[..], &files].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while !fs::read_to_string(&samples).is_ok_and(|text| text.contains("repetition")) {
+        assert!(began.elapsed() < Duration::from_secs(60), "no sample within a minute");
+        thread::sleep(Duration::from_millis(50));
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    let (_, points) = read_json(&json);
+    assert!(points[0]["samples"].as_u64().unwrap() > 0);
+    assert!(text(&output.stdout).contains("stock"));
+}
