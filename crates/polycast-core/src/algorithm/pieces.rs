@@ -18,6 +18,8 @@ pub(super) struct Pieces {
     /// Bytes of each of the first `larger_blocks`; equal to `smaller_block` if there are none of these.
     larger_block: u64,
     larger_blocks: u64,
+    pieces_per_smaller_block: u64,
+    pieces_per_larger_block: u64,
     /// The largest piece.
     segment: NonZeroU64,
     /// `None` was asked for: nothing needs to be cut.
@@ -30,12 +32,17 @@ impl Pieces {
     pub fn new(bytes: u64, blocks: u32, segment: Option<NonZeroU64>) -> Self {
         let smaller_block = bytes / u64::from(blocks);
         let larger_blocks = bytes % u64::from(blocks);
+        let larger_block = smaller_block + u64::from(larger_blocks > 0);
+        let whole = segment.is_none();
+        let segment = segment.unwrap_or(NonZeroU64::MAX);
         Pieces {
             smaller_block,
-            larger_block: smaller_block + u64::from(larger_blocks > 0),
+            larger_block,
             larger_blocks,
-            segment: segment.unwrap_or(NonZeroU64::MAX),
-            whole: segment.is_none(),
+            pieces_per_smaller_block: smaller_block.div_ceil(segment.get()),
+            pieces_per_larger_block: larger_block.div_ceil(segment.get()),
+            segment,
+            whole,
             blocks,
         }
     }
@@ -68,24 +75,16 @@ impl Pieces {
     fn before_block(&self, block: u32) -> u64 {
         let block = u64::from(block);
         let larger = block.min(self.larger_blocks);
-        larger * self.pieces_per_larger_block() + (block - larger) * self.pieces_per_smaller_block()
-    }
-
-    fn pieces_per_larger_block(&self) -> u64 {
-        self.larger_block.div_ceil(self.segment.get())
-    }
-
-    fn pieces_per_smaller_block(&self) -> u64 {
-        self.smaller_block.div_ceil(self.segment.get())
+        larger * self.pieces_per_larger_block + (block - larger) * self.pieces_per_smaller_block
     }
 
     fn piece(&self, piece: u64) -> Range<u64> {
-        let in_larger_blocks = self.larger_blocks * self.pieces_per_larger_block();
+        let in_larger_blocks = self.larger_blocks * self.pieces_per_larger_block;
         let (area_start, block_bytes, pieces_per_block, piece) = if piece < in_larger_blocks {
-            (0, self.larger_block, self.pieces_per_larger_block(), piece)
+            (0, self.larger_block, self.pieces_per_larger_block, piece)
         } else {
             let area_start = self.larger_blocks * self.larger_block;
-            (area_start, self.smaller_block, self.pieces_per_smaller_block(), piece - in_larger_blocks)
+            (area_start, self.smaller_block, self.pieces_per_smaller_block, piece - in_larger_blocks)
         };
         let block_start = area_start + piece / pieces_per_block * block_bytes;
         let start = piece % pieces_per_block * self.segment.get();

@@ -42,6 +42,7 @@ impl Run {
 pub(super) struct Plan {
     schedule: PieceSchedule,
     ready: bool,
+    phase: u8,
     /// Where each peer's signal arrives, for those to whom this rank sends.
     signals_from: BTreeMap<Rank, LaneIndex>,
     is_announced: bool,
@@ -52,7 +53,7 @@ impl Plan {
     /// they wait for that.
     pub fn new(pieces: Pieces, ready: bool) -> Self {
         let schedule = PieceSchedule { pieces, lanes: Vec::new(), runs: Vec::new(), sources: Vec::new() };
-        Plan { schedule, ready, signals_from: BTreeMap::new(), is_announced: false }
+        Plan { schedule, ready, phase: 0, signals_from: BTreeMap::new(), is_announced: false }
     }
 
     /// The pieces of the collective that is planned.
@@ -91,6 +92,11 @@ impl Plan {
         self.push(peer, Direction::Send, channel, pieces_per_message, runs, opens_after);
     }
 
+    /// Sends from here on start only while none of those so far can.
+    pub fn next_phase(&mut self) {
+        self.phase += 1;
+    }
+
     /// The finished schedule.
     pub fn finish(mut self) -> PieceSchedule {
         self.announce();
@@ -121,7 +127,8 @@ impl Plan {
     }
 
     fn push_signal(&mut self, peer: Rank, direction: Direction) {
-        self.schedule.lanes.push(Lane { peer, direction, channel: READY, steps: 1, opens_after: None });
+        let lane = Lane { peer, direction, channel: READY, steps: 1, phase: 0, opens_after: None };
+        self.schedule.lanes.push(lane);
         self.schedule.runs.push(Vec::new());
     }
 
@@ -148,7 +155,7 @@ impl Plan {
         if runs.is_empty() {
             return false;
         }
-        self.schedule.lanes.push(Lane { peer, direction, channel, steps, opens_after });
+        self.schedule.lanes.push(Lane { peer, direction, channel, steps, phase: self.phase, opens_after });
         self.schedule.runs.push(runs);
         true
     }
@@ -207,6 +214,7 @@ impl Schedule for PieceSchedule {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "a list of runs may have one")]
 mod tests {
     use super::*;
 

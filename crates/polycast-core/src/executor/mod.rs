@@ -1,8 +1,8 @@
 //! Runs one rank's schedule: says which messages to start next, and is told which have completed.
 //!
 //! The executor has no clock and does no I/O; [`drive`] joins it to a [`Transport`]. Receives are started early (they
-//! land in their final place, so nothing is gained by waiting); sends start in the order of their step index, then
-//! of their lane, so that all children of a rank get segment 0 before any gets segment 1.
+//! land in their final place, so nothing is gained by waiting); sends start in the order of their lane's phase, then
+//! of their step index, then of their lane, so that all children of a rank get segment 0 before any gets segment 1.
 //!
 //! # Invariants
 //! 1. Per lane, `completed <= started <= steps` and `started - completed <= window`.
@@ -84,16 +84,21 @@ struct LaneState {
     next_waiting: Option<LaneIndex>,
 }
 
-/// What decides which startable lane goes first: receives before sends, then the step index, then the lane.
-type Turn = Reverse<(IsSend, u64, LaneIndex)>;
-type IsSend = bool;
+/// Which startable lane goes first: the smallest in the order of the fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    is_send: bool,
+    phase: u8,
+    index: u64,
+    lane: LaneIndex,
+}
 
 /// The state of one rank in one collective call.
 pub struct Executor<S> {
     schedule: S,
     limits: Limits,
     lanes: Vec<LaneState>,
-    startable: BinaryHeap<Turn>,
+    startable: BinaryHeap<Reverse<Turn>>,
     sends_outstanding: u32,
     unfinished_lanes: usize,
 }
@@ -121,7 +126,7 @@ impl<S: Schedule> Executor<S> {
 
     /// The next message to start, if any can be started now.
     pub fn next_operation(&mut self) -> Option<Operation> {
-        let Reverse((is_send, index, lane)) = *self.startable.peek()?;
+        let Reverse(Turn { is_send, index, lane, .. }) = *self.startable.peek()?;
         if is_send && self.sends_outstanding >= self.limits.sends {
             return None;
         }
@@ -180,13 +185,13 @@ impl<S: Schedule> Executor<S> {
             state.is_window_full = true;
             return;
         }
-        let is_send = description.direction == Direction::Send;
+        let (is_send, phase) = (description.direction == Direction::Send, description.phase);
         let opener = description.opens_after.filter(|opener| index == 0 && !self.is_lane_complete(*opener));
         let step = self.schedule.step(lane, index);
         match opener.or_else(|| self.blocker(step.after)) {
             None => {
                 self.lanes[lane].next_bytes = step.bytes;
-                self.startable.push(Reverse((is_send, index, lane)));
+                self.startable.push(Reverse(Turn { is_send, phase, index, lane }));
             }
             Some(blocker) => {
                 self.lanes[lane].next_waiting = self.lanes[blocker].first_waiting.replace(lane);

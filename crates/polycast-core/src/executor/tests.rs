@@ -101,6 +101,7 @@ impl Gather {
             direction,
             channel: 0,
             steps,
+            phase: 0,
             opens_after: None,
         };
         Gather([lane(0, Direction::Receive, 2), lane(1, Direction::Receive, 2), lane(2, Direction::Send, 1)])
@@ -127,6 +128,16 @@ fn a_step_can_wait_for_several_lanes() {
     }
     complete(&mut executor, 1, 1);
     assert_eq!(start_all(&mut executor), [(2, 0)]);
+}
+
+#[test]
+fn a_later_phase_goes_only_while_the_earlier_one_cannot() {
+    let mut root = executor("scatter-ring:segment=1", 4, 0, 8, Limits { per_lane: 64, sends: 100 });
+    let children: Vec<_> = start_all(&mut root);
+    // Lanes 0 and 1 scatter to positions 2 and 1, lane 2 is the ring.
+    let ring = (0..6).map(|index| (2, index));
+    let scatter = [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (0, 3)];
+    assert_eq!(children, scatter.into_iter().chain(ring).collect::<Vec<_>>());
 }
 
 #[test]

@@ -16,7 +16,9 @@ mod progress;
 #[cfg(test)]
 mod tests;
 
-use super::{Channel, Direction, LaneIndex, Schedule};
+use matching::Matching;
+
+use super::{Channel, LaneIndex, Schedule};
 use crate::units::{Bytes, Rank};
 
 /// What a correct broadcast amounts to.
@@ -169,32 +171,10 @@ pub enum Violation {
 ///
 /// Takes time in proportion to the number of messages, and memory to that of lanes.
 pub fn check<S: Schedule>(schedules: &[S], bytes: Bytes, root: Rank) -> Result<Summary, Violation> {
-    let matching = matching::check(schedules)?;
-    for rank in (0..).map(Rank).take(schedules.len()) {
-        possession::check(&schedules[rank.index()], rank, bytes.0, rank == root)?;
+    let Matching { partners, summary } = matching::check(schedules)?;
+    for (rank, schedule) in (0..).map(Rank).zip(schedules) {
+        possession::check(schedule, rank, bytes.0, rank == root)?;
     }
-    progress::check(schedules, &matching)?;
-    Ok(summarise(schedules))
-}
-
-fn summarise<S: Schedule>(schedules: &[S]) -> Summary {
-    let mut summary = Summary::default();
-    for schedule in schedules {
-        let (mut messages_sent, mut bytes_sent) = (0, 0);
-        for (index, lane) in schedule.lanes().iter().enumerate() {
-            if lane.direction == Direction::Receive {
-                continue;
-            }
-            for step in 0..lane.steps {
-                let bytes = schedule.step(index, step).bytes;
-                bytes_sent += bytes.end - bytes.start;
-                *(if bytes.is_empty() { &mut summary.signals } else { &mut messages_sent }) += 1;
-            }
-        }
-        summary.messages += messages_sent;
-        summary.bytes.0 += bytes_sent;
-        summary.most_messages_sent = summary.most_messages_sent.max(messages_sent);
-        summary.most_bytes_sent = summary.most_bytes_sent.max(Bytes(bytes_sent));
-    }
-    summary
+    progress::check(schedules, &partners)?;
+    Ok(summary)
 }

@@ -63,6 +63,8 @@ pub struct Lane {
     pub channel: Channel,
     /// How many messages.
     pub steps: u64,
+    /// Of the sends that could start, those of the lowest phase go first.
+    pub phase: u8,
     /// A receive lane that must be complete before the first step of this one starts (a child's "I am ready").
     pub opens_after: Option<LaneIndex>,
 }
@@ -94,7 +96,7 @@ pub struct Step {
 
 /// One rank's part in one collective call.
 pub trait Schedule {
-    /// The lanes, in the order in which sends are started when several could be.
+    /// The lanes. Of the sends that could start, the lowest (phase, step index, lane index) goes first.
     fn lanes(&self) -> &[Lane];
 
     /// Step `index` (below the lane's `steps`) of lane `lane`.

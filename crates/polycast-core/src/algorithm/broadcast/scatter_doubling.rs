@@ -17,6 +17,8 @@
 //!
 //! Ranks beyond the core, fewer than it has, are fed by core position 1, 2, … as those get hold of the data (not by
 //! the root, which sends twice the data already). `2 log2 P` hops.
+//!
+//! The scatter goes before the rounds: as long as blocks are missing at their owners, the rounds cannot go far.
 
 use std::ops::Range;
 
@@ -84,6 +86,7 @@ fn plan_core(plan: &mut Plan, call: Call, position: u32, core: u32) {
         plan.receive(partner, EXCHANGE, pieces.per_message(), brought(pieces, position, round, core));
     }
     scatter::send(plan, call, position, core);
+    plan.next_phase();
     for round in 0..rounds {
         let partner = position ^ (1 << round);
         if receives_in(partner, round) {
@@ -99,6 +102,7 @@ fn plan_core(plan: &mut Plan, call: Call, position: u32, core: u32) {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "a list of runs may have one")]
 mod tests {
     use super::*;
 

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Nobody is sent what it has; the root sends the data twice, everybody else about once. `(P-1)` hops, so for large
-//! messages on few ranks.
+//! messages on few ranks. The scatter goes before the ring, which lives on what the scatter has brought.
 
 use std::ops::Range;
 
@@ -35,6 +35,7 @@ pub(super) fn plan(algorithm: &Algorithm, call: Call, rank: Rank) -> Plan {
         plan.receive(call.rank_at((position + 1) % ranks), EXCHANGE, 1, missing(position));
     }
     scatter::send(&mut plan, call, position, ranks);
+    plan.next_phase();
     let fed = if position == 0 { ranks - 1 } else { position - 1 };
     if fed > 0 {
         plan.send(call.rank_at(fed), EXCHANGE, 1, missing(fed));

@@ -1,11 +1,17 @@
 //! Proof 1: lanes fit together.
 
-use super::{Place, Violation};
+use super::{Place, Summary, Violation};
 use crate::schedule::{CHANNELS, Channel, Direction, Lane, LaneIndex, Schedule};
 use crate::units::Rank;
 
 /// For every rank and lane, the index of the lane at the other end.
-pub(super) type Matching = Vec<Vec<LaneIndex>>;
+pub(super) type Partners = Vec<Vec<LaneIndex>>;
+
+/// What fits together, and how much it is.
+pub(super) struct Matching {
+    pub partners: Partners,
+    pub summary: Summary,
+}
 
 pub(super) fn check<S: Schedule>(schedules: &[S]) -> Result<Matching, Violation> {
     let tables = (0..)
@@ -13,9 +19,11 @@ pub(super) fn check<S: Schedule>(schedules: &[S]) -> Result<Matching, Violation>
         .zip(schedules)
         .map(|(rank, schedule)| streams(schedule, rank, schedules.len()))
         .collect::<Result<Vec<_>, _>>()?;
-    let mut matching = Vec::with_capacity(schedules.len());
+    let mut partners = Vec::with_capacity(schedules.len());
+    let mut summary = Summary::default();
     for (rank, schedule) in (0..).map(Rank).zip(schedules) {
-        let mut partners = Vec::with_capacity(schedule.lanes().len());
+        let mut sent = Summary::default();
+        let mut of_rank = Vec::with_capacity(schedule.lanes().len());
         for (index, lane) in schedule.lanes().iter().enumerate() {
             let at = Place { rank, lane: index, step: 0 };
             let opposite = match lane.direction {
@@ -25,13 +33,18 @@ pub(super) fn check<S: Schedule>(schedules: &[S]) -> Result<Matching, Violation>
             let partner = find(&tables[lane.peer.index()], (rank, opposite, lane.channel));
             let partner = partner.ok_or(Violation::Unmatched { at, peer: lane.peer })?;
             if lane.direction == Direction::Send {
-                same_steps(schedule, at, lane, &schedules[lane.peer.index()], partner)?;
+                same_steps(schedule, at, lane, &schedules[lane.peer.index()], partner, &mut sent)?;
             }
-            partners.push(partner);
+            of_rank.push(partner);
         }
-        matching.push(partners);
+        partners.push(of_rank);
+        summary.messages += sent.messages;
+        summary.signals += sent.signals;
+        summary.bytes.0 += sent.bytes.0;
+        summary.most_messages_sent = summary.most_messages_sent.max(sent.messages);
+        summary.most_bytes_sent = summary.most_bytes_sent.max(sent.bytes);
     }
-    Ok(matching)
+    Ok(Matching { partners, summary })
 }
 
 /// What identifies a lane.
@@ -74,6 +87,7 @@ fn same_steps<S: Schedule>(
     lane: &Lane,
     receiver: &S,
     receiver_lane: LaneIndex,
+    sent_by_rank: &mut Summary,
 ) -> Result<(), Violation> {
     let received = receiver.lanes()[receiver_lane].steps;
     if received != lane.steps {
@@ -81,6 +95,8 @@ fn same_steps<S: Schedule>(
     }
     for step in 0..lane.steps {
         let (sent, received) = (sender.step(at.lane, step).bytes, receiver.step(receiver_lane, step).bytes);
+        sent_by_rank.bytes.0 += sent.end.saturating_sub(sent.start);
+        *(if sent.is_empty() { &mut sent_by_rank.signals } else { &mut sent_by_rank.messages }) += 1;
         if sent != received {
             return Err(Violation::OtherBytes { at: Place { step, ..at }, sent, received });
         }

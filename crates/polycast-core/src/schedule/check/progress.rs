@@ -1,6 +1,6 @@
 //! Proof 3: everything that begins ends.
 
-use super::matching::Matching;
+use super::matching::Partners;
 use super::{Place, Violation};
 use crate::schedule::{After, Direction, LaneIndex, Schedule};
 use crate::units::Rank;
@@ -14,7 +14,7 @@ struct Run<'a, S> {
     waiting: Vec<Vec<Vec<LaneIndex>>>,
 }
 
-pub(super) fn check<S: Schedule>(schedules: &[S], matching: &Matching) -> Result<(), Violation> {
+pub(super) fn check<S: Schedule>(schedules: &[S], partners: &Partners) -> Result<(), Violation> {
     let lanes = |schedule: &S| schedule.lanes().len();
     let mut run = Run {
         schedules,
@@ -29,7 +29,7 @@ pub(super) fn check<S: Schedule>(schedules: &[S], matching: &Matching) -> Result
         .collect();
     while let Some((rank, lane)) = may_go.pop() {
         let peer = schedules[rank.index()].lanes()[lane].peer;
-        run.advance(rank, lane, matching[rank.index()][lane], |woken| may_go.push((peer, woken)));
+        run.advance(rank, lane, partners[rank.index()][lane], |woken| may_go.push((peer, woken)));
     }
     run.first_stuck().map_or(Ok(()), Err)
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::*;
-use crate::schedule::{After, Lane, Step};
+use crate::schedule::{After, Direction, Lane, Step};
 
 /// A schedule that is written down step by step.
 #[derive(Clone, Default)]
@@ -14,8 +14,14 @@ struct Listed {
 
 impl Listed {
     fn lane(mut self, direction: Direction, peer: u32, steps: &[(Range<u64>, After)]) -> Self {
-        let lane =
-            Lane { peer: Rank(peer), direction, channel: 0, steps: steps.len() as u64, opens_after: None };
+        let lane = Lane {
+            peer: Rank(peer),
+            direction,
+            channel: 0,
+            steps: steps.len() as u64,
+            phase: 0,
+            opens_after: None,
+        };
         self.lanes.push(lane);
         let steps = steps.iter().cloned().map(|(bytes, after)| Step { bytes, after });
         self.steps.push(steps.collect());
