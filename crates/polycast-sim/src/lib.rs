@@ -1,1 +1,24 @@
-//! Virtual time.
+//! Broadcasts in virtual time: every rank runs the schedule and the executor that a job would run, over a network
+//! that exists only as numbers.
+//!
+//! ```
+//! use polycast_core::algorithm::broadcast::{Algorithm, Call};
+//! use polycast_core::units::{Bytes, Rank};
+//! use polycast_sim::{Network, Simulation};
+//!
+//! let call = Call { ranks: 16, root: Rank(0), bytes: Bytes(1 << 20) };
+//! let algorithm: Algorithm = "chain:segment=8KiB".parse()?;
+//! let outcome = Simulation::new(Network::ethernet(1e9), call, algorithm).run()?;
+//! assert!(outcome.completion_ns < 20_000_000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod agenda;
+mod engine;
+mod host;
+mod network;
+mod simulation;
+
+pub use network::Network;
+pub use simulation::{Outcome, Simulation, Stuck};

@@ -1,0 +1,200 @@
+//! The way of a message:
+//!
+//! ```text
+//!   eager        start ─▶ leave ──────────── latency ─▶ reach ─▶ arrive ─▶ taken
+//!   rendezvous   start ── latency ─▶ arrive as a question; when its receive is posted
+//!                       ── latency ─▶ leave ─ latency ─▶ reach ─▶ arrive ─▶ taken
+//! ```
+//!
+//! *leave* occupies the sender's port and completes the send, *reach* to *arrive* occupies the receiver's port,
+//! *taken* costs the receiver's processor its overhead and completes the receive.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use polycast_core::executor::{Limits, Operation, StepId};
+use polycast_core::schedule::{Channel, Direction, LaneIndex, Schedule};
+use polycast_core::units::Rank;
+
+use crate::agenda::Agenda;
+use crate::host::Host;
+use crate::network::Network;
+
+/// A message, or the question whether it may be sent.
+#[derive(Debug)]
+pub(crate) struct Message {
+    from: Rank,
+    to: Rank,
+    send: StepId,
+    pub receive: StepId,
+    bytes: Range<u64>,
+    is_question: bool,
+    /// What it carries, if data is carried, once it has left.
+    data: Vec<u8>,
+}
+
+impl Message {
+    fn length(&self) -> u64 {
+        self.bytes.end - self.bytes.start
+    }
+
+    /// What it takes in the receiver's memory while it waits for its receive.
+    pub fn buffered_bytes(&self) -> u64 {
+        if self.is_question { 0 } else { self.length() }
+    }
+}
+
+enum Event {
+    /// The rank calls the broadcast.
+    Start(Rank),
+    /// The message may leave through the sender's port.
+    Leave(Message),
+    /// The sender's buffer may be used again.
+    Sent(Rank, StepId),
+    /// The beginning of the message is at the receiver's port.
+    Reach(Message),
+    /// All of the message has come, or the question has.
+    Arrive(Message),
+    /// The receiver's processor has dealt with the message.
+    Taken(Rank, StepId),
+}
+
+/// Per rank and lane of it, the lane at the other end.
+fn partner_lanes<S: Schedule>(schedules: &[S]) -> Vec<Vec<LaneIndex>> {
+    let mut receive_lanes: HashMap<(Rank, Rank, Channel), LaneIndex> = HashMap::new();
+    for (rank, schedule) in (0..).map(Rank).zip(schedules) {
+        for (index, lane) in schedule.lanes().iter().enumerate() {
+            if lane.direction == Direction::Receive {
+                receive_lanes.insert((lane.peer, rank, lane.channel), index);
+            }
+        }
+    }
+    let of = |(rank, schedule): (Rank, &S)| {
+        let lanes = schedule.lanes().iter();
+        lanes.map(|lane| receive_lanes.get(&(rank, lane.peer, lane.channel)).copied().unwrap_or(0)).collect()
+    };
+    (0..).map(Rank).zip(schedules).map(of).collect()
+}
+
+pub(crate) struct Engine<S> {
+    network: Network,
+    pub hosts: Vec<Host<S>>,
+    partner_lanes: Vec<Vec<LaneIndex>>,
+    agenda: Agenda<Event>,
+    /// Messages that arrived, without questions.
+    pub messages: u64,
+}
+
+impl<S: Schedule> Engine<S> {
+    /// Rank `i` runs `schedules[i]` from `starts_ns[i]` on, with `data[i]` as its buffer if data is carried.
+    pub fn new(
+        network: Network,
+        schedules: Vec<S>,
+        limits: Limits,
+        starts_ns: &[u64],
+        data: Option<Vec<Vec<u8>>>,
+    ) -> Self {
+        let partner_lanes = partner_lanes(&schedules);
+        let mut data = data.map(Vec::into_iter);
+        let mut agenda = Agenda::new();
+        let mut hosts = Vec::with_capacity(schedules.len());
+        for ((rank, schedule), start_ns) in (0..).map(Rank).zip(schedules).zip(starts_ns) {
+            agenda.enter(*start_ns, Event::Start(rank));
+            let data = data.as_mut().and_then(Iterator::next);
+            hosts.push(Host::new(schedule, limits, *start_ns, data));
+        }
+        Engine { network, hosts, partner_lanes, agenda, messages: 0 }
+    }
+
+    /// Runs until nothing happens any more.
+    pub fn run(&mut self) {
+        while let Some((now_ns, event)) = self.agenda.next() {
+            match event {
+                Event::Start(rank) => self.start_operations(rank, now_ns),
+                Event::Leave(message) => self.leave(message, now_ns),
+                Event::Sent(rank, id) | Event::Taken(rank, id) => {
+                    self.hosts[rank.index()].executor.complete(id);
+                    self.start_operations(rank, now_ns);
+                }
+                Event::Reach(message) => self.reach(message, now_ns),
+                Event::Arrive(message) => {
+                    self.messages += u64::from(!message.is_question);
+                    if let Some(message) = self.hosts[message.to.index()].arrive(message) {
+                        self.matched(message, now_ns);
+                    }
+                }
+            }
+        }
+    }
+
+    fn start_operations(&mut self, rank: Rank, now_ns: u64) {
+        while let Some(operation) = self.hosts[rank.index()].executor.next_operation() {
+            match operation.direction {
+                Direction::Send => self.start_send(rank, operation, now_ns),
+                Direction::Receive => {
+                    if let Some(message) = self.hosts[rank.index()].post(operation.id) {
+                        self.matched(message, now_ns);
+                    }
+                }
+            }
+        }
+        let host = &mut self.hosts[rank.index()];
+        if host.executor.is_finished() && host.finished_ns.is_none() {
+            host.finished_ns = Some(now_ns);
+        }
+    }
+
+    fn start_send(&mut self, rank: Rank, operation: Operation, now_ns: u64) {
+        let receive =
+            StepId { lane: self.partner_lanes[rank.index()][operation.id.lane], index: operation.id.index };
+        let mut message = Message {
+            from: rank,
+            to: operation.peer,
+            send: operation.id,
+            receive,
+            bytes: operation.bytes,
+            is_question: false,
+            data: Vec::new(),
+        };
+        let started_ns = self.hosts[rank.index()].work(now_ns, self.network.send_overhead_ns);
+        if self.network.needs_rendezvous(message.length()) {
+            message.is_question = true;
+            self.agenda.enter(started_ns + self.network.latency_ns, Event::Arrive(message));
+        } else {
+            self.agenda.enter(started_ns, Event::Leave(message));
+        }
+    }
+
+    fn leave(&mut self, mut message: Message, now_ns: u64) {
+        let host = &mut self.hosts[message.from.index()];
+        if let Some(data) = &host.data {
+            message.data = data[message.bytes.start as usize..message.bytes.end as usize].to_vec();
+        }
+        let begin_ns = host.outgoing_free_ns.max(now_ns);
+        host.outgoing_free_ns = begin_ns + self.network.occupancy_ns(message.length());
+        self.agenda.enter(host.outgoing_free_ns, Event::Sent(message.from, message.send));
+        self.agenda.enter(begin_ns + self.network.latency_ns, Event::Reach(message));
+    }
+
+    fn reach(&mut self, message: Message, now_ns: u64) {
+        let host = &mut self.hosts[message.to.index()];
+        host.incoming_free_ns =
+            host.incoming_free_ns.max(now_ns) + self.network.occupancy_ns(message.length());
+        self.agenda.enter(host.incoming_free_ns, Event::Arrive(message));
+    }
+
+    /// A message and its receive have met.
+    fn matched(&mut self, mut message: Message, now_ns: u64) {
+        if message.is_question {
+            message.is_question = false;
+            self.agenda.enter(now_ns + self.network.latency_ns, Event::Leave(message));
+            return;
+        }
+        let host = &mut self.hosts[message.to.index()];
+        if let Some(data) = &mut host.data {
+            data[message.bytes.start as usize..message.bytes.end as usize].copy_from_slice(&message.data);
+        }
+        let taken_ns = host.work(now_ns, self.network.receive_overhead_ns);
+        self.agenda.enter(taken_ns, Event::Taken(message.to, message.receive));
+    }
+}

@@ -1,0 +1,68 @@
+use std::collections::HashMap;
+
+use polycast_core::executor::{Executor, Limits, StepId};
+use polycast_core::schedule::Schedule;
+
+use crate::engine::Message;
+
+/// A rank with its processor and its port.
+pub(crate) struct Host<S> {
+    pub executor: Executor<S>,
+    /// When the processor has done what it has begun.
+    pub processor_free_ns: u64,
+    pub outgoing_free_ns: u64,
+    pub incoming_free_ns: u64,
+    pub finished_ns: Option<u64>,
+    /// Per lane, how many receives have been posted; they are posted in order.
+    posted: Vec<u64>,
+    /// What came before its receive was posted.
+    unexpected: HashMap<StepId, Message>,
+    unexpected_bytes: u64,
+    pub peak_unexpected_bytes: u64,
+    /// The rank's buffer, if data is carried.
+    pub data: Option<Vec<u8>>,
+}
+
+impl<S: Schedule> Host<S> {
+    pub fn new(schedule: S, limits: Limits, start_ns: u64, data: Option<Vec<u8>>) -> Self {
+        Host {
+            posted: vec![0; schedule.lanes().len()],
+            executor: Executor::new(schedule, limits),
+            processor_free_ns: start_ns,
+            outgoing_free_ns: 0,
+            incoming_free_ns: 0,
+            finished_ns: None,
+            unexpected: HashMap::new(),
+            unexpected_bytes: 0,
+            peak_unexpected_bytes: 0,
+            data,
+        }
+    }
+
+    /// Posts the receive of the lane's next step; what had come for it is handed out.
+    pub fn post(&mut self, id: StepId) -> Option<Message> {
+        debug_assert_eq!(self.posted[id.lane], id.index);
+        self.posted[id.lane] += 1;
+        let message = self.unexpected.remove(&id)?;
+        self.unexpected_bytes -= message.buffered_bytes();
+        Some(message)
+    }
+
+    /// Takes in what has arrived; hands it back if its receive has been posted.
+    pub fn arrive(&mut self, message: Message) -> Option<Message> {
+        let id = message.receive;
+        if id.index < self.posted[id.lane] {
+            return Some(message);
+        }
+        self.unexpected_bytes += message.buffered_bytes();
+        self.peak_unexpected_bytes = self.peak_unexpected_bytes.max(self.unexpected_bytes);
+        self.unexpected.insert(id, message);
+        None
+    }
+
+    /// Occupies the processor; says when it is done.
+    pub fn work(&mut self, now_ns: u64, duration_ns: u64) -> u64 {
+        self.processor_free_ns = self.processor_free_ns.max(now_ns) + duration_ns;
+        self.processor_free_ns
+    }
+}

@@ -1,0 +1,104 @@
+use polycast_core::algorithm::broadcast::{Algorithm, Call};
+use polycast_core::executor::Limits;
+use polycast_core::units::Rank;
+
+use crate::engine::Engine;
+use crate::network::Network;
+
+/// A broadcast to be run in virtual time.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    network: Network,
+    call: Call,
+    algorithm: Algorithm,
+    limits: Limits,
+    starts_ns: Vec<u64>,
+    data: Option<Vec<u8>>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// From the first rank's start to the last rank's end.
+    pub completion_ns: u64,
+    /// When each rank was done, in virtual time.
+    pub per_rank_ns: Vec<u64>,
+    /// Messages over all ranks, signals included.
+    pub messages: u64,
+    /// The most memory that messages took, at the rank where it was most, because they came before their receive
+    /// was posted.
+    pub peak_unexpected_bytes: u64,
+    /// Every rank's buffer, if data was carried.
+    pub delivered: Option<Vec<Vec<u8>>>,
+}
+
+/// Nothing happens any more, but some ranks are not done: the schedules are not a correct broadcast.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// The ranks that are not done.
+    pub ranks: Vec<Rank>,
+}
+
+impl std::fmt::Display for Stuck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let first = self.ranks.first().copied().unwrap_or(Rank(0));
+        write!(f, "{} ranks never finish, the first is rank {first}", self.ranks.len())
+    }
+}
+
+impl std::error::Error for Stuck {}
+
+impl Simulation {
+    /// All ranks start at 0, with the executor's usual limits, and only sizes travel.
+    pub fn new(network: Network, call: Call, algorithm: Algorithm) -> Self {
+        let starts_ns = vec![0; call.ranks as usize];
+        Simulation { network, call, algorithm, limits: Limits::default(), starts_ns, data: None }
+    }
+
+    /// Other limits for every rank's executor.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// `rank` calls the broadcast at this time.
+    pub fn start(mut self, rank: Rank, at_ns: u64) -> Self {
+        self.starts_ns[rank.index()] = at_ns;
+        self
+    }
+
+    /// The root broadcasts `data` instead of just a number of bytes; its length replaces that of the call.
+    pub fn carry(mut self, data: Vec<u8>) -> Self {
+        self.call.bytes.0 = data.len() as u64;
+        self.data = Some(data);
+        self
+    }
+
+    /// Runs it. The same simulation always has the same outcome.
+    pub fn run(self) -> Result<Outcome, Stuck> {
+        let call = self.call;
+        let schedules = (0..call.ranks).map(|rank| self.algorithm.schedule(call, Rank(rank))).collect();
+        let data = self.data.map(|data| {
+            let mut buffers = vec![vec![0; data.len()]; call.ranks as usize];
+            buffers[call.root.index()] = data;
+            buffers
+        });
+        let mut engine = Engine::new(self.network, schedules, self.limits, &self.starts_ns, data);
+        engine.run();
+        let unfinished = (0..).map(Rank).zip(&engine.hosts).filter(|(_, host)| host.finished_ns.is_none());
+        let ranks: Vec<Rank> = unfinished.map(|(rank, _)| rank).collect();
+        if !ranks.is_empty() {
+            return Err(Stuck { ranks });
+        }
+        let per_rank_ns: Vec<u64> = engine.hosts.iter().filter_map(|host| host.finished_ns).collect();
+        let last_ns = per_rank_ns.iter().max().copied().unwrap_or(0);
+        let first_ns = self.starts_ns.iter().min().copied().unwrap_or(0);
+        Ok(Outcome {
+            completion_ns: last_ns - first_ns,
+            per_rank_ns,
+            messages: engine.messages,
+            peak_unexpected_bytes: engine.hosts.iter().map(|h| h.peak_unexpected_bytes).max().unwrap_or(0),
+            delivered: engine.hosts.into_iter().map(|host| host.data).collect(),
+        })
+    }
+}
