@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use polycast_core::units::Bytes;
-use polycast_lab::{LabSpec, Rate};
+use polycast_lab::{LabError, LabSpec, Rate};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::Outcome;
@@ -66,6 +66,9 @@ pub struct Args {
     /// burst=, loss=, name=
     #[arg(long, value_name = "LAB", conflicts_with_all = ["hosts", "rate"])]
     lab: Option<LabSpec>,
+    /// Leave out the measurement without MPI that says how far the lab is to be believed
+    #[arg(long, requires = "lab")]
+    no_calibration: bool,
     /// Hosts to run on, each with an optional number of ranks: a,b:2
     #[arg(long, value_name = "HOSTS")]
     hosts: Option<String>,
@@ -81,6 +84,10 @@ pub struct Args {
     /// Further options for mpiexec, as one word
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
     mpiexec_args: Option<String>,
+    /// The measuring program, where the installed one was built with another MPI of this family; see
+    /// docs/benchmarking.md
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
     /// Rate of the slowest link, to compare with the wire; known in a lab
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
@@ -119,7 +126,7 @@ pub fn run(args: Args) -> Outcome {
         None => Mpi::default_on_path()?,
     };
     let installation = Installation::find()?;
-    let program = measuring_program(&installation, &mpi)?;
+    let program = measuring_program(&args, &installation, &mpi)?;
     let variables = variables(&installation, &mpi, &plan)?;
     let mut report =
         Report::new(args.format.view(), args.json.as_deref(), raw_file(&args).as_deref(), steps(&plan))?;
@@ -137,7 +144,7 @@ pub fn run(args: Args) -> Outcome {
         preloaded: variables.iter().any(|(name, _)| name == PRELOAD),
         variables,
         rate_bits_per_second: rate(&args, &site),
-        fidelity: site.lab().map(|lab| Fidelity::of_lab(lab.name(), lab.plan())).unwrap_or_default(),
+        fidelity: fidelity(&args, &site, &report)?,
         interrupted: Arc::clone(&interrupted),
     };
     session.run(&mut report)?;
@@ -206,7 +213,17 @@ fn rate(args: &Args, site: &Site) -> Option<u64> {
     args.rate.or(of_lab).map(Rate::bits_per_second)
 }
 
-fn measuring_program(installation: &Installation, mpi: &Mpi) -> Result<PathBuf, String> {
+fn fidelity(args: &Args, site: &Site, report: &Report) -> Result<Fidelity, LabError> {
+    let Some(lab) = site.lab() else { return Ok(Fidelity::default()) };
+    report.doing("measuring what the lab can show".to_owned());
+    Fidelity::of_lab(lab, &args.sizes, !args.no_calibration)
+}
+
+fn measuring_program(args: &Args, installation: &Installation, mpi: &Mpi) -> Result<PathBuf, String> {
+    if let Some(program) = &args.program {
+        // Launchers look for a bare name on PATH, and hosts of a lab have other current directories.
+        return program.canonicalize().map_err(|error| format!("--program {}: {error}", program.display()));
+    }
     let name = format!("polycast-bench-{}", mpi.family());
     let program = installation.library_directory().join("bench").join(name);
     if program.is_file() {
@@ -232,10 +249,20 @@ fn variables(
         installation.require_door(abi)?;
     }
     let mut variables = Vec::new();
+    if let Some(libraries) = libraries_beside(mpi.path(), abi) {
+        variables.push(("LD_LIBRARY_PATH".to_owned(), text(&libraries)?));
+    }
     if installation.door(abi).is_some() {
         variables.push((PRELOAD.to_owned(), text(&installation.preload())?));
     }
     Ok(variables)
+}
+
+/// The folder of an MPI's libraries where it is installed on its own: ranks must load those of their mpiexec, also if
+/// another MPI with the same interface stands first on the loader's way.
+fn libraries_beside(mpiexec: &Path, abi: Abi) -> Option<PathBuf> {
+    let folder = mpiexec.parent()?.parent()?.join("lib");
+    abi.sonames().iter().any(|soname| folder.join(soname).exists()).then_some(folder)
 }
 
 fn text(path: &Path) -> Result<String, String> {
