@@ -112,10 +112,10 @@ pub(crate) fn host_rates(plan: &Plan, host: usize) -> String {
 /// An `nft` script inside of a host that loses arriving packets; `None` if nothing is to be lost.
 pub(crate) fn host_loss(plan: &Plan) -> Option<String> {
     (plan.loss_per_million > 0).then(|| {
+        let lost = plan.loss_per_million;
         format!(
-            "table inet polycast {{ chain loss {{ type filter hook input priority 0; \
-             iifname \"{HOST_INTERFACE}\" numgen random mod 1000000 < {} counter drop; }} }}\n",
-            plan.loss_per_million
+            "table inet polycast {{\n  chain loss {{\n    type filter hook input priority 0;\n    \
+             iifname \"{HOST_INTERFACE}\" numgen random mod 1000000 < {lost} counter drop;\n  }}\n}}\n"
         )
     })
 }

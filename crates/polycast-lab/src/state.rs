@@ -55,14 +55,20 @@ pub(crate) fn check_name(name: &str) -> Result<(), LabError> {
     Err(LabError::Value { key: "name", expected, found: name.into() })
 }
 
-/// Where state files are: `/run/polycast/labs` for root, else under `XDG_RUNTIME_DIR` or `/tmp/polycast-UID`.
+/// Names the directory of state files, where the usual one will not do. Labs are known to those who look there.
+const DIRECTORY_VARIABLE: &str = "POLYCAST_LAB_DIRECTORY";
+
+/// Where state files are: in the directory that the environment names, else in `/run/polycast/labs` for root, else under
+/// `XDG_RUNTIME_DIR` or `/tmp/polycast-UID`.
 pub(crate) fn base_directory() -> Result<PathBuf, LabError> {
     let uid = nix::unistd::geteuid();
+    let named = std::env::var_os(DIRECTORY_VARIABLE).filter(|path| !path.is_empty());
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
-    let base = match runtime {
-        _ if uid.is_root() => "/run/polycast/labs".into(),
-        Some(path) => path.join("polycast/labs"),
-        None => PathBuf::from(format!("/tmp/polycast-{uid}/labs")),
+    let base = match (named, runtime) {
+        (Some(named), _) => std::path::absolute(&named).map_err(at("use", &named))?,
+        (None, _) if uid.is_root() => "/run/polycast/labs".into(),
+        (None, Some(path)) => path.join("polycast/labs"),
+        (None, None) => PathBuf::from(format!("/tmp/polycast-{uid}/labs")),
     };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&base).map_err(at("create", &base))?;
     // In /tmp anybody could have made it before us.

@@ -200,3 +200,96 @@ fn nodes(lines: &[SwitchLine]) -> Located<Vec<TopologyNode>> {
         _ => Ok(nodes),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn problem(text: &str) -> (usize, String) {
+        parse(text).unwrap_err()
+    }
+
+    #[test]
+    fn the_example_of_the_slurm_manual() {
+        let text = "# fat tree\nSwitchName=s0 Nodes=dev[0-5]\n\nswitchname=s1 NODES=dev[6-8,20] linkspeed=10000 # fast\n\
+                    SwitchName=s2 Switches=s[0-1]\n";
+        let topology = parse(text).unwrap();
+        let parents: Vec<_> = topology.switches.iter().map(|switch| switch.parent).collect();
+        assert_eq!(parents, [Some(2), Some(2), None]);
+        assert_eq!(topology.nodes.len(), 10);
+        assert_eq!((topology.nodes[9].name.as_str(), topology.nodes[9].switch), ("dev20", 1));
+        assert_eq!(topology.switches[1].link_speed.unwrap().to_string(), "10gbit");
+        assert_eq!(topology.switches[0].link_speed, None);
+    }
+
+    #[test]
+    fn every_mistake_is_named_with_its_line() {
+        for (text, line, words) in [
+            ("", 0, "at least one line"),
+            ("# nothing\n", 0, "at least one line"),
+            ("Nodes=a", 1, "SwitchName"),
+            ("SwitchName=s", 1, "needs Nodes"),
+            ("SwitchName=s Nodes=", 1, "with a value"),
+            ("SwitchName=s Nodes=a Nodes=b", 1, "once"),
+            ("SwitchName=s Nodes=a\nSwitchName=t Color=red", 2, "\"Color\""),
+            ("SwitchName=s Nodes = a", 1, "without spaces"),
+            ("SwitchName=s Nodes=a LinkSpeed=fast", 1, "Mb/s"),
+            ("SwitchName=s Nodes=a LinkSpeed=0", 1, "Mb/s"),
+            ("SwitchName=s[0-1] Nodes=a", 1, "letters"),
+            ("SwitchName=s Nodes=a/b", 1, "letters"),
+            ("SwitchName=s Nodes=a[0-", 1, "brackets"),
+            ("SwitchName=s Nodes=a[0-99999999]", 1, "more names"),
+            ("SwitchName=s Nodes=a\nSwitchName=s Nodes=b", 2, "already in line 1"),
+            ("SwitchName=s Nodes=a\nSwitchName=t Nodes=b,a Switches=s", 2, "already, in line 1"),
+            ("SwitchName=s Switches=t", 1, "no line describes t"),
+            ("SwitchName=s Nodes=a\nSwitchName=t Switches=s\nSwitchName=u Switches=s,t", 3, "one parent"),
+            ("SwitchName=s Nodes=a\nSwitchName=t Nodes=b", 2, "nothing joins t with s"),
+            ("SwitchName=s Nodes=a Switches=s", 1, "cycle"),
+            ("SwitchName=r Nodes=b\nSwitchName=s Nodes=a Switches=t\nSwitchName=t Switches=s", 2, "cycle"),
+            ("BlockName=b Nodes=a", 1, "blocks"),
+        ] {
+            let (found_line, found) = problem(text);
+            assert!(found_line == line && found.contains(words), "{text:?}: {found_line}: {found}");
+        }
+    }
+
+    #[test]
+    fn names_have_a_limit() {
+        let (longest, longer) = ("n".repeat(MAX_NAME), "n".repeat(MAX_NAME + 1));
+        assert!(parse(&format!("SwitchName={longest} Nodes=x")).is_ok());
+        assert!(parse(&format!("SwitchName={longer} Nodes=x")).is_err());
+        assert!(parse(&format!("SwitchName=x Nodes={longer}")).is_err());
+    }
+
+    /// Any tree: each switch but the first hangs below an earlier one, each has some nodes.
+    fn any_topology() -> impl Strategy<Value = Topology> {
+        let switch = (any::<prop::sample::Index>(), prop::option::of(1..100_000u64), 1..4usize);
+        prop::collection::vec(switch, 1..12).prop_map(|wishes| {
+            let mut topology = Topology { switches: Vec::new(), nodes: Vec::new() };
+            for (index, (parent, speed, nodes)) in wishes.into_iter().enumerate() {
+                topology.switches.push(TopologySwitch {
+                    name: format!("s{index}"),
+                    parent: (index > 0).then(|| parent.index(index)),
+                    link_speed: speed.and_then(|mbit| Rate::from_bits_per_second(mbit * 1_000_000)),
+                });
+                let names = (0..nodes).map(|node| format!("n{index}-{node}"));
+                topology.nodes.extend(names.map(|name| TopologyNode { name, switch: index }));
+            }
+            topology
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(topology in any_topology()) {
+            prop_assert_eq!(parse(&topology.to_string()), Ok(topology));
+        }
+
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "(SwitchName=|Nodes=|Switches=|LinkSpeed=|[a-c\\[\\]0-3,# \n-]){0,40}") {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -93,27 +93,21 @@ fn report(calibration: &Calibration) -> String {
 }
 
 fn verdict(calibration: &Calibration) -> String {
-    let believed: Vec<String> = calibration
-        .transfers
-        .iter()
-        .filter(|transfer| transfer.believable)
-        .map(|transfer| Bytes(transfer.bytes).to_string())
-        .collect();
-    let sizes = if believed.is_empty() {
-        "No size is to be believed: choose a lower --rate.".to_owned()
-    } else {
-        format!("Believe sizes of {}.", believed.join(", "))
-    };
+    let believed = calibration.transfers.iter().filter(|transfer| transfer.believable);
+    let sizes: Vec<String> = believed.map(|transfer| Bytes(transfer.bytes).to_string()).collect();
+    if sizes.is_empty() {
+        return "Believe nothing: no single transfer takes the time of the wire. Choose a lower --rate or larger --sizes.\n".to_owned();
+    }
     let load = &calibration.load;
     let each = load.achieved_bits_per_second as f64 / 1e6 / load.flows as f64;
     let algorithms = if load.believable {
         "Believe all algorithms: the machine carries all links at once, as pipelined chains and trees load them.".to_owned()
     } else {
         format!(
-            "Believe single flows and multicast only: of all links at once this machine carries {each:.0} Mb/s each, \
-             so pipelined chains and trees look slower than they are. Choose --rate {:.0}mbit or fewer hosts for those.",
+            "Believe single flows and multicast only: of all links at once this machine carries {each:.0} Mb/s each, so \
+             that pipelined chains and trees look slower than they are. Choose --rate {:.0}mbit or fewer hosts for those.",
             each * 0.8
         )
     };
-    format!("{sizes}\n{algorithms}\n")
+    format!("Believe sizes of {}.\n{algorithms}\n", sizes.join(", "))
 }

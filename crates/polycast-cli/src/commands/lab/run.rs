@@ -1,14 +1,17 @@
 //! `polycast lab run`: an MPI program across the hosts of a lab.
 
+use std::env;
 use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode, ExitStatus};
 
 use polycast_lab::{Lab, Lifetime};
 
 use super::Shape;
 use crate::commands::Outcome;
+use crate::install::Installation;
 use crate::mpi::{Launch, Mpi};
+use crate::settings;
 
 /// Arguments of `polycast lab run`.
 #[derive(clap::Args)]
@@ -30,9 +33,13 @@ pub struct Args {
     /// A variable for the ranks; may be repeated
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_variable)]
     variables: Vec<(String, String)>,
-    /// Further options for mpiexec, separated by spaces
+    /// Further options for mpiexec, split as a shell does
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
     mpiexec_args: Option<String>,
+    /// Preload polycast under the program, with the POLYCAST_ variables of this environment; without this option the
+    /// MPI is as it came
+    #[arg(long)]
+    polycast: bool,
     /// The program and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     program: Vec<OsString>,
@@ -42,8 +49,13 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let mpi = Mpi::resolve(&args.mpi)?;
     let lab = lab_for(args)?;
-    let status = launch(args, &mpi, &lab)?.status()?;
-    Ok(exit_code(status))
+    let mut command = launch(args, &mpi, &lab)?;
+    if args.lab.is_some() {
+        // Nothing is to be removed afterwards: the command takes this process over, with the signals that it gets.
+        let error = command.exec();
+        return Err(format!("cannot start {}: {error}", command.get_program().display()).into());
+    }
+    Ok(exit_code(command.status()?))
 }
 
 /// The lab that is named, or one that lives as long as this process.
@@ -62,18 +74,32 @@ fn lab_for(args: &Args) -> Result<Lab, Box<dyn std::error::Error>> {
 fn launch(args: &Args, mpi: &Mpi, lab: &Lab) -> Result<Command, Box<dyn std::error::Error>> {
     let hosts = place(lab, args.ranks, args.ranks_per_host)?;
     let first = hosts[0].0.clone();
+    let mut env = if args.polycast { polycast_variables(mpi)? } else { Vec::new() };
+    env.extend(args.variables.iter().cloned());
     let launch = Launch {
         ranks: args.ranks,
         hosts,
         agent: Some(lab.agent()),
         interface: Some(lab.interface().to_owned()),
-        env: args.variables.clone(),
-        extra: args.mpiexec_args.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect(),
+        env,
+        extra: shell_words::split(args.mpiexec_args.as_deref().unwrap_or_default())?,
     };
     let mut command = lab.on_host(&first, &mpi.command(&launch, &args.program))?;
     // In the lab of an ordinary user everybody is root, but can do no more than that user.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     Ok(command)
+}
+
+/// What puts polycast under the ranks. Other hosts do not see this environment, so its settings are sent along.
+fn polycast_variables(mpi: &Mpi) -> Result<Vec<(String, String)>, Box<dyn std::error::Error>> {
+    let installation = Installation::find()?;
+    installation.require_door(mpi.family().into())?;
+    let settings = [settings::SWITCH, settings::BROADCAST, settings::TABLE, settings::REPORT];
+    let set = settings.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?)));
+    let preload = installation.preload();
+    let preload =
+        preload.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", preload.display()))?;
+    Ok(set.chain([("LD_PRELOAD".to_owned(), preload.to_owned())]).collect())
 }
 
 /// Fills host after host.
@@ -112,4 +138,22 @@ fn parse_variable(text: &str) -> Result<(String, String), String> {
 fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_have_a_name() {
+        assert_eq!(parse_variable("A=b=c"), Ok(("A".into(), "b=c".into())));
+        assert_eq!(parse_variable("A="), Ok(("A".into(), String::new())));
+        assert!(parse_variable("=b").is_err() && parse_variable("A").is_err());
+    }
+
+    #[test]
+    fn a_signal_is_told_as_a_shell_tells_it() {
+        assert_eq!(exit_code(ExitStatus::from_raw(7 << 8)), ExitCode::from(7));
+        assert_eq!(exit_code(ExitStatus::from_raw(9)), ExitCode::from(137));
+    }
 }

@@ -1,0 +1,257 @@
+//! Labs end to end: made, entered, measured, removed; as the user that runs the tests.
+//!
+//! Every test has a directory of its own for state files, so that no lab but its own is seen or removed.
+
+#[path = "lab/cluster.rs"]
+mod cluster;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cluster::Labs;
+
+#[test]
+fn hosts_have_names_and_reach_each_other() {
+    let labs = Labs::new();
+    if !labs.up(&["box", "--hosts", "3"]) {
+        return;
+    }
+    for (host, other) in [("h0", "h1"), ("h1", "h2"), ("h2", "h0")] {
+        let said = labs.exec("box", host, &format!("hostname; ls /sys/class/net; ping -c1 -W2 {other}"));
+        assert!(said.starts_with(&format!("{host}\ne0\nlo\n")) && said.contains("1 received"), "{said}");
+    }
+    let status = labs.command(&["exec", "box", "h0", "--", "sh", "-c", "exit 7"]).status().unwrap();
+    assert_eq!(status.code(), Some(7));
+    labs.fails(&["exec", "box", "h3", "--", "true"], "no host \"h3\"; its hosts are h0 … h2");
+    labs.fails(&["exec", "bix", "h0", "--", "true"], "no lab named \"bix\"; there are box");
+    labs.succeeds(&["down", "box"]);
+    labs.are_gone();
+}
+
+#[test]
+fn a_link_takes_the_time_of_its_rate() {
+    let labs = Labs::new();
+    if !labs.up(&["box", "--hosts", "3", "--rate", "20mbit"]) {
+        return;
+    }
+    let text =
+        labs.succeeds(&["calibrate", "--lab", "box", "--sizes", "64KiB", "--load-time", "0.2", "--json"]);
+    let calibration: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // Wide bounds: this is about a link that has no rate, or one that loses packets, not about the machine's load.
+    let ratio = calibration["transfers"][0]["ratio_to_wire"].as_f64().unwrap();
+    assert!((0.5..20.0).contains(&ratio), "{text}");
+    assert_eq!(calibration["load"]["flows"], 3);
+}
+
+#[test]
+fn two_labs_do_not_see_each_other() {
+    let labs = Labs::new();
+    if !labs.up(&["one", "--hosts", "2"]) {
+        return;
+    }
+    assert!(labs.up(&["two", "--hosts", "3"]));
+    labs.fails(&["up", "one"], "a lab named \"one\" exists already");
+    let names = |labs: &Labs| -> Vec<String> {
+        let list: serde_json::Value = serde_json::from_str(&labs.succeeds(&["list", "--json"])).unwrap();
+        let list = list.as_array().unwrap().iter();
+        list.map(|lab| format!("{} {}", lab["name"].as_str().unwrap(), lab["alive"])).collect()
+    };
+    assert_eq!(names(&labs), ["one true", "two true"]);
+    // 10.77.0.3 is a host of the second lab only.
+    assert!(labs.exec("two", "h0", "ping -c1 -W2 10.77.0.3").contains("1 received"));
+    assert!(labs.exec("one", "h0", "ping -c1 -W1 10.77.0.3 || true").contains(" 0 received"));
+    labs.succeeds(&["down", "one"]);
+    assert_eq!(names(&labs), ["two true"]);
+    assert!(labs.exec("two", "h2", "ping -c1 -W2 h0").contains("1 received"));
+    labs.succeeds(&["down", "--all"]);
+    labs.are_gone();
+}
+
+#[test]
+fn nothing_stays_when_the_maker_of_a_lab_is_killed() {
+    let labs = Labs::new();
+    if !labs.up(&["probe", "--hosts", "1"]) {
+        return;
+    }
+    labs.succeeds(&["down", "probe"]);
+    let mut maker = labs.command(&["calibrate", "--hosts", "2", "--load-time", "60"]);
+    let mut maker = maker.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let keeper = labs.wait_for_keeper("lab0");
+    maker.kill().unwrap();
+    maker.wait().unwrap();
+    labs.succeeds(&["down", "--all"]);
+    cluster::wait_until("the keeper is gone", || !cluster::is_alive(keeper));
+    labs.are_gone();
+}
+
+#[test]
+fn a_lab_whose_keeper_was_killed_can_be_removed_and_its_name_used_again() {
+    let labs = Labs::new();
+    if !labs.up(&["box", "--hosts", "2"]) {
+        return;
+    }
+    let mut sleeper = labs.command(&["exec", "box", "h1", "--", "sh", "-c", "echo ready; sleep 60"]);
+    let mut sleeper = sleeper.stdout(Stdio::piped()).spawn().unwrap();
+    assert_eq!(first_line(&mut sleeper), "ready\n");
+    let keeper = labs.wait_for_keeper("box");
+    cluster::kill(keeper);
+    // The sleeper was in the lab, so it ends with it.
+    assert!(!sleeper.wait().unwrap().success());
+    assert!(labs.succeeds(&["list"]).contains("dead"));
+    assert!(labs.up(&["box", "--hosts", "1"]), "a dead lab holds its name");
+    cluster::kill(labs.wait_for_keeper("box"));
+    labs.succeeds(&["down", "--all"]);
+    labs.are_gone();
+}
+
+#[test]
+fn a_signal_to_the_tool_reaches_the_program() {
+    let labs = Labs::new();
+    if !labs.up(&["box", "--hosts", "1"]) {
+        return;
+    }
+    let script = "trap 'echo caught; exit 3' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut command = labs.command(&["exec", "box", "h0", "--", "sh", "-c", script]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    assert_eq!(first_line(&mut child), "ready\n");
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    labs.succeeds(&["down", "box"]);
+}
+
+#[test]
+fn a_topology_file_becomes_a_tree_of_switches() {
+    let labs = Labs::new();
+    let file = labs.directory().join("t.conf");
+    let text = "SwitchName=leaf0 Nodes=a[0-1]\nSwitchName=leaf1 Nodes=b0 LinkSpeed=50\nSwitchName=top Switches=leaf[0-1]\n";
+    fs::write(&file, text).unwrap();
+    if !labs.up(&["tree", "--topology", file.to_str().unwrap(), "--rate", "30mbit"]) {
+        return;
+    }
+    let said = labs.exec("tree", "b0", "ping -c1 -W2 a1; tc qdisc show dev e0");
+    assert!(said.contains("1 received") && said.contains("rate 50Mbit"), "{said}");
+    assert!(labs.exec("tree", "a0", "tc qdisc show dev e0").contains("rate 30Mbit"));
+    fs::write(&file, "SwitchName=s Nodes=a\nSwitchName=s Nodes=b\n").unwrap();
+    labs.fails(
+        &["up", "--topology", file.to_str().unwrap()],
+        "t.conf:2: switch s is described already in line 1",
+    );
+    labs.succeeds(&["down", "--all"]);
+}
+
+#[test]
+fn loss_loses_packets() {
+    let labs = Labs::new();
+    if !labs.up(&["lossy", "--hosts", "2", "--loss", "50%"]) {
+        return;
+    }
+    let said = labs.exec("lossy", "h0", "ping -q -c40 -i0.01 -W1 h1 || true");
+    assert!(!said.contains(" 0% packet loss"), "{said}");
+    labs.succeeds(&["down", "--all"]);
+}
+
+#[test]
+fn mpiexec_starts_ranks_on_the_hosts() {
+    let labs = Labs::new();
+    if !labs.up(&["box", "--hosts", "3"]) {
+        return;
+    }
+    for mpi in ["openmpi", "mpich"] {
+        // mpiexec.openmpi starts any program; what counts here is where.
+        let run = ["run", "--lab", "box", "--mpi", mpi, "--ranks-per-host", "2", "--env", "SIGN=yes"];
+        let program = ["-n", "5", "--", "sh", "-c", "echo $(hostname) $SIGN"];
+        let mut command = labs.command(&[&run[..], &program[..]].concat());
+        let output = cluster::output_within(&mut command, Duration::from_secs(60));
+        let said = String::from_utf8_lossy(&output.stdout);
+        let mut lines: Vec<_> = said.lines().collect();
+        lines.sort_unstable();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(lines, ["h0 yes", "h0 yes", "h1 yes", "h1 yes", "h2 yes"], "{mpi}: {errors}");
+    }
+    labs.fails(&["run", "--lab", "box", "-n", "4", "--", "true"], "choose fewer ranks or --ranks-per-host 2");
+    labs.succeeds(&["down", "--all"]);
+}
+
+#[test]
+fn missing_tools_are_named_with_their_package() {
+    let labs = Labs::new();
+    // A mount namespace in which /usr/sbin is empty stands for a system without them.
+    let script = "mount -t tmpfs none /usr/sbin && PATH=/nowhere exec \"$0\" lab up";
+    let output = Command::new("unshare").args(["-rm", "sh", "-c", script, cluster::TOOL]).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if cluster::forbids_namespaces(&errors) {
+        return;
+    }
+    assert!(!output.status.success());
+    assert!(errors.contains("ip was not found") && errors.contains("apt-get install iproute2"), "{errors}");
+    drop(labs);
+}
+
+#[test]
+fn a_kernel_that_gives_no_namespaces_is_explained() {
+    let labs = Labs::new();
+    let script = "echo 0 > /proc/sys/user/max_net_namespaces && exec \"$0\" lab up";
+    let mut command = Command::new("unshare");
+    command.args(["-r", "sh", "-c", script, cluster::TOOL]).env("POLYCAST_LAB_DIRECTORY", labs.directory());
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if cluster::forbids_namespaces(&errors) {
+        return;
+    }
+    assert!(!output.status.success());
+    assert!(errors.contains("user.max_net_namespaces"), "{errors}");
+    labs.are_gone();
+}
+
+#[test]
+fn an_ordinary_user_needs_no_rights() {
+    let root = nix::unistd::geteuid().is_root();
+    if !root {
+        return println!("skipped: all tests run as an ordinary user already");
+    }
+    let labs = Labs::new();
+    let user = 65_534;
+    std::os::unix::fs::chown(labs.directory(), Some(user), Some(user)).unwrap();
+    let reaches = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", cluster::TOOL, "--version"])
+        .output()
+        .unwrap();
+    if !reaches.status.success() {
+        return println!("skipped: user {user} cannot execute {}", cluster::TOOL);
+    }
+    let as_user = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", cluster::TOOL, "lab"]).args(words);
+        command.env("POLYCAST_LAB_DIRECTORY", labs.directory()).output().unwrap()
+    };
+    let output = as_user(&["up", "mine", "--hosts", "2"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if cluster::forbids_namespaces(&errors) {
+        return;
+    }
+    assert!(output.status.success(), "{errors}");
+    let output = as_user(&["exec", "mine", "h0", "--", "sh", "-c", "ping -c1 -W2 h1; ls /sys/class/net"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("1 received") && said.ends_with("e0\nlo\n"), "{said}");
+    assert!(as_user(&["down", "mine"]).status.success());
+    labs.are_gone();
+}
+
+#[test]
+fn sixteen_hosts_come_and_go() {
+    let labs = Labs::new();
+    let began = Instant::now();
+    if labs.up(&["box", "--hosts", "16"]) {
+        labs.succeeds(&["down", "box"]);
+        println!("16 hosts up and down in {:?}", began.elapsed());
+        labs.are_gone();
+    }
+}
+
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    line
+}
