@@ -1,5 +1,6 @@
 #include "pace.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { US = 1000, MS = 1000 * US };
@@ -12,10 +13,14 @@ static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-struct pace pace_new(const struct plan *plan, bool oversubscribed) {
+static bool is_oversubscribed(const struct pace *pace) {
+    return pace->ranks_per_core > 1;
+}
+
+struct pace pace_new(const struct plan *plan, int ranks_per_core) {
     return (struct pace){.plan = plan,
-                         .oversubscribed = oversubscribed,
-                         .lead_ns = oversubscribed ? 20 * MS : 2 * MS,
+                         .ranks_per_core = ranks_per_core,
+                         .lead_ns = ranks_per_core > 1 ? 20 * MS : 2 * MS,
                          .margin = 1.3};
 }
 
@@ -35,18 +40,21 @@ void pace_fix_delay(struct pace *pace) {
 
 int64_t pace_tolerance_ns(const struct pace *pace, int variant) {
     int64_t estimate_ns = pace->estimate_ns[variant];
-    return pace->oversubscribed ? larger(500 * US, estimate_ns / 20) : larger(50 * US, estimate_ns / 100);
+    if (!is_oversubscribed(pace))
+        return larger(50 * US, estimate_ns / 100);
+    /* Ranks that share a core begin one after the other. */
+    return larger(larger(500 * US, 125 * US * pace->ranks_per_core), estimate_ns / 20);
 }
 
 static int64_t window_ns(const struct pace *pace, int variant) {
     /* Waking up takes time beside the broadcast; the more ranks share a core, the more. */
-    int64_t wake_up_ns = pace->oversubscribed ? 1 * MS : 100 * US;
+    int64_t wake_up_ns = is_oversubscribed(pace) ? 1 * MS : 100 * US;
     return pace->delay_ns + (int64_t)(pace->margin * (double)pace->estimate_ns[variant]) + wake_up_ns;
 }
 
 /* Like the window: the estimate of the slowest rank, with a margin. */
 static int64_t handling_ns(const struct pace *pace) {
-    return pace->handling_ns + pace->handling_ns / 2 + (pace->oversubscribed ? 500 * US : 50 * US);
+    return pace->handling_ns + pace->handling_ns / 2 + (is_oversubscribed(pace) ? 500 * US : 50 * US);
 }
 
 int64_t pace_cycle_ns(const struct pace *pace) {

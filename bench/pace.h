@@ -2,13 +2,11 @@
 #ifndef POLYCAST_BENCH_PACE_H
 #define POLYCAST_BENCH_PACE_H
 
-#include <stdbool.h>
-
 #include "block.h"
 
 struct pace {
     const struct plan *plan;
-    bool oversubscribed;
+    int ranks_per_core;
     int64_t estimate_ns[MAX_VARIANTS]; /* of a completion, by variant */
     int64_t delay_ns;                  /* D of the arrival pattern */
     int64_t handling_ns;               /* to check and to fill, slowest rank */
@@ -16,8 +14,8 @@ struct pace {
     double margin;                     /* window over estimate */
 };
 
-/* A pace for ranks that share cores, or not. */
-struct pace pace_new(const struct plan *plan, bool oversubscribed);
+/* A pace where so many ranks share a core. */
+struct pace pace_new(const struct plan *plan, int ranks_per_core);
 
 /* Sets D of the arrival pattern: as planned, or what stock takes by the present estimate. Not changed while
  * repetitions count, so that all of them met the same arrivals. */

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "point.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -166,7 +167,7 @@ static struct block next_block(struct point *point) {
 static struct block warm_up_block(struct point *point) {
     const struct bench *bench = point->bench;
     const int64_t used_ns = local_now_ns() - point->began_ns;
-    if (used_ns + 4 * pace_cycle_ns(&point->pace) > point->budget_ns)
+    if (used_ns + 8 * pace_cycle_ns(&point->pace) > point->budget_ns)
         return (struct block){.cycles = 0};
     /* Every root opens connections of its own. */
     const int cycles =
@@ -191,7 +192,7 @@ void point_measure(struct bench *bench, int bytes) {
     struct point point = {
         .bench = bench,
         .bytes = bytes,
-        .pace = pace_new(plan, bench->ranks_per_core > 1),
+        .pace = pace_new(plan, bench->ranks_per_core),
         .own = malloc(MAX_REPETITIONS * sizeof(struct timing)),
         .all =
             bench->rank == 0 ? malloc((size_t)bench->ranks * MAX_REPETITIONS * sizeof(struct timing)) : NULL,

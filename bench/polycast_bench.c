@@ -5,13 +5,18 @@
  * the broadcasts of a communicator. On stdout, rank 0 writes lines, flushed after every block, so that an
  * interrupted job leaves what it had measured. Times in ns, relative to the common start of their repetition:
  *
- *     polycast-bench 1                                  the format's version
+ *     polycast-bench 1                      the version of this format
  *     mpi LIBRARY VERSION
- *     rank R host NAME kernel K cores C                 one per rank; K: first rank under the same kernel
- *     clock shared|two-level|pingpong KERNELS ERROR OBSERVED   OBSERVED: of ranks whose clocks are one in
- * truth oversubscribed 0|1 point BYTES repetition CYCLE VARIANT ROOT ok|late WRONG START END START END …
- * WRONG: ranks with wrong data block REPETITIONS CLOCK-ERROR point-end BYTES DELAY TOLERANCE… one tolerance
- * per variant error SENTENCE end
+ *     rank R host NAME kernel K cores C     one per rank; K: the first rank under the same kernel
+ *     clock METHOD CLOCKS ERROR OBSERVED    METHOD: shared, two-level or pingpong; see common_clock.h
+ *     oversubscribed 0|1
+ *     point BYTES
+ *     repetition CYCLE VARIANT ROOT ok|late WRONG START END START END …
+ *                                           WRONG: ranks with wrong data; START END: by rank
+ *     block REPETITIONS CLOCK-ERROR
+ *     point-end BYTES DELAY TOLERANCE…      one tolerance per variant
+ *     error SENTENCE
+ *     end
  */
 #include <mpi.h>
 #include <stdio.h>

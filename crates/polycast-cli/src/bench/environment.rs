@@ -100,7 +100,8 @@ impl From<&Clock> for ClockReport {
 /// The rule of the measuring program, in words.
 pub fn tolerance_rule(oversubscribed: bool) -> &'static str {
     if oversubscribed {
-        "a repetition is dropped when a rank enters it late by more than max(500 us, 5 % of the estimate)"
+        "a repetition is dropped when a rank enters it late by more than max(500 us, 125 us for each rank on a core, 5 % \
+         of the estimate)"
     } else {
         "a repetition is dropped when a rank enters it late by more than max(50 us, 1 % of the estimate)"
     }
