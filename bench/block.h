@@ -9,7 +9,7 @@
  * Invariants, which make the times believable:
  *  1. Nothing is communicated between the repetitions of a block: no barrier lends its pattern to the result.
  *  2. Inside the window of a repetition a rank is in MPI_Bcast or asleep: nobody takes a core, or a link,
- * from those who still work. Checking and filling wait for the end of the window.
+ *     from those who still work. Checking and filling wait for the end of the window.
  *  3. A repetition that a rank entered too late is dropped and counted, never corrected. */
 #ifndef POLYCAST_BENCH_BLOCK_H
 #define POLYCAST_BENCH_BLOCK_H
