@@ -21,6 +21,10 @@ const YIELDS: u32 = 100;
 /// The same where ranks outnumber processors.
 const YIELDS_OVERSUBSCRIBED: u32 = 1;
 
+/// Polls between two sleeps: Open MPI's MPI_Testsome first looks and then lets messages in, so that what has come is
+/// reported by the poll after the one that received it.
+const POLLS_BETWEEN_SLEEPS: u32 = 2;
+
 /// The first and the longest sleep of a row. Sleeps double, so that waiting for seconds costs next to nothing.
 /// Messages between ranks of one host come through shared memory and wake nobody, so without sockets the longest sleep
 /// bounds what a message is late.
@@ -34,6 +38,7 @@ pub struct Idle {
     polls_before_sleep: u32,
     sockets: Sockets,
     next_sleep: Duration,
+    polls_since_sleep: u32,
 }
 
 impl Idle {
@@ -47,6 +52,7 @@ impl Idle {
             polls_before_sleep: spins + yields,
             sockets: Sockets::default(),
             next_sleep: FIRST_SLEEP,
+            polls_since_sleep: 0,
         }
     }
 
@@ -58,12 +64,14 @@ impl Idle {
 
     /// The `fruitless_polls`-th poll in a row found nothing.
     pub fn wait(&mut self, fruitless_polls: u32, has_sends: bool) {
+        self.polls_since_sleep += 1;
         if fruitless_polls <= self.polls_before_yield {
             std::hint::spin_loop();
         } else if fruitless_polls <= self.polls_before_sleep {
             std::thread::yield_now();
-        } else {
+        } else if self.polls_since_sleep >= POLLS_BETWEEN_SLEEPS {
             self.sleep(has_sends);
+            self.polls_since_sleep = 0;
         }
     }
 

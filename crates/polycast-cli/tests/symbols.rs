@@ -1,0 +1,58 @@
+//! What our objects export is a reviewed list (doors/symbols.txt), and the preloaded one needs nothing but libc.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn library(object: &str) -> PathBuf {
+    let path = root().join("build/lib/polycast").join(object);
+    assert!(path.exists(), "{} is missing: run `make build` first", path.display());
+    path
+}
+
+/// Object → names, from the list.
+fn reviewed() -> BTreeMap<String, BTreeSet<String>> {
+    let text = std::fs::read_to_string(root().join("doors/symbols.txt")).unwrap();
+    let mut objects = BTreeMap::<String, BTreeSet<String>>::new();
+    let mut current = String::new();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if line.ends_with(".so") {
+            current = line.to_owned();
+        } else {
+            objects.entry(current.clone()).or_default().insert(line.to_owned());
+        }
+    }
+    objects
+}
+
+fn output(program: &str, arguments: &[&str], object: &Path) -> String {
+    let output = Command::new(program).args(arguments).arg(object).output().unwrap();
+    assert!(output.status.success(), "{program} {}", object.display());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn objects_export_the_reviewed_names_and_no_others() {
+    for (object, names) in reviewed() {
+        let listing = output("nm", &["-D", "--defined-only", "--format=posix"], &library(&object));
+        let exported: BTreeSet<String> =
+            listing.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
+        assert_eq!(exported, names, "{object}: left what it exports, right doors/symbols.txt");
+    }
+}
+
+#[test]
+fn objects_need_no_mpi_library() {
+    for object in reviewed().keys() {
+        let dynamic = output("readelf", &["-d"], &library(object));
+        for needed in dynamic.lines().filter(|line| line.contains("(NEEDED)")) {
+            let allowed = ["libc.so.6", "libgcc_s.so.1", "ld-linux", "libpolycast.so"];
+            assert!(allowed.iter().any(|name| needed.contains(name)), "{object}: {needed}");
+            assert!(object != "libpolycast-mpi.so" || needed.contains("libc.so.6"), "{object}: {needed}");
+        }
+    }
+}
