@@ -76,7 +76,7 @@ static void measure(struct bench *bench) {
     clock_open(&bench->clock, bench->control, plan->pingpong_clock);
     bench->ranks_per_core = place_write(bench->control, bench->clock.kernel);
     const bool oversubscribed = bench->ranks_per_core > 1;
-    bench->spin_ns = oversubscribed ? 0 : 50 * 1000;
+    bench->spin_ns = oversubscribed ? 0 : 200 * 1000;
     write_clock(&bench->clock, plan->pingpong_clock);
     if (bench->rank == 0)
         printf("oversubscribed %d\n", oversubscribed);

@@ -23,6 +23,7 @@ use crate::bench::view::Format;
 use crate::bench::{sizes, variant};
 use crate::install::Installation;
 use crate::mpi::{Abi, Mpi};
+use crate::settings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -251,6 +252,12 @@ fn variables(
     let mut variables = Vec::new();
     if let Some(libraries) = libraries_beside(mpi.path(), abi) {
         variables.push(("LD_LIBRARY_PATH".to_owned(), text(&libraries)?));
+    }
+    // A launcher need not carry the environment to other hosts, and a setting counts only if all ranks have it.
+    for name in [settings::SWITCH, settings::TABLE, settings::REPORT] {
+        if let Ok(value) = std::env::var(name) {
+            variables.push((name.to_owned(), value));
+        }
     }
     if installation.door(abi).is_some() {
         variables.push((PRELOAD.to_owned(), text(&installation.preload())?));

@@ -1,7 +1,9 @@
 //! All fields of a point, comma-separated; lists are left to JSON.
 
+use std::fmt;
 use std::io::{self, Write};
 
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::View;
@@ -32,9 +34,33 @@ impl View for Csv {
 
 /// Names and values as in JSON, so that the two cannot drift apart.
 fn fields(point: &Point) -> io::Result<Vec<(String, String)>> {
-    let Value::Object(map) = serde_json::to_value(point)? else { return Ok(Vec::new()) };
-    let single = map.into_iter().filter(|(_, value)| !value.is_array());
+    let Members(members) = serde_json::from_str(&serde_json::to_string(point)?)?;
+    let single = members.into_iter().filter(|(_, value)| !value.is_array());
     Ok(single.map(|(name, value)| (name, cell(&value))).collect())
+}
+
+/// The members of a JSON object in the order in which they are written; `serde_json`'s own map sorts them.
+struct Members(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Members(Vec::new()))
+    }
+}
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Members;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Members, A::Error> {
+        while let Some(member) = map.next_entry()? {
+            self.0.push(member);
+        }
+        Ok(self)
+    }
 }
 
 /// RFC 4180: quotes around what has a comma or a quote.
@@ -63,6 +89,7 @@ mod tests {
     #[test]
     fn every_row_has_the_columns_of_the_header() {
         let columns = fields(&Point::default()).unwrap().len();
+        assert_eq!(fields(&Point::default()).unwrap()[1].0, "variant");
         assert!(super::super::shown(Csv).lines().all(|line| line.split(',').count() == columns));
     }
 }

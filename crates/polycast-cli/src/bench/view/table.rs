@@ -21,10 +21,12 @@ pub struct Table {
 impl View for Table {
     fn begin(&mut self, environment: &Environment, out: &mut dyn Write) -> io::Result<()> {
         self.has_wire = environment.rate_bits_per_second.is_some();
-        let Environment { mpi_version, ranks, nodes, machine, clock, .. } = environment;
-        let library = mpi_version.split(',').next().unwrap_or_default();
+        let Environment { launcher, ranks, nodes, machine, clock, .. } = environment;
+        // Without the path of the mpiexec.
+        let library = launcher.split(" (").next().unwrap_or_default();
+        let hosts = if *nodes == 1 { "host" } else { "hosts" };
         let shared = if environment.oversubscribed { ", oversubscribed" } else { "" };
-        writeln!(out, "{library} · {ranks} ranks on {nodes} hosts · {} cores{shared}", machine.cores)?;
+        writeln!(out, "{library} · {ranks} ranks on {nodes} {hosts} · {} cores{shared}", machine.cores)?;
         let error = clock.as_ref().map_or(0.0, |clock| clock.error_us);
         writeln!(
             out,
