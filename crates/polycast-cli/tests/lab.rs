@@ -179,14 +179,16 @@ fn missing_tools_are_named_with_their_package() {
     let labs = Labs::new();
     // A mount namespace in which /usr/sbin is empty stands for a system without them.
     let script = "mount -t tmpfs none /usr/sbin && PATH=/nowhere exec \"$0\" lab up";
-    let output = Command::new("unshare").args(["-rm", "sh", "-c", script, cluster::TOOL]).output().unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["-rm", "sh", "-c", script, cluster::TOOL]).env("POLYCAST_LAB_DIRECTORY", labs.directory());
+    let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     if cluster::forbids_namespaces(&errors) {
         return;
     }
     assert!(!output.status.success());
     assert!(errors.contains("ip was not found") && errors.contains("apt-get install iproute2"), "{errors}");
-    drop(labs);
+    labs.are_gone();
 }
 
 #[test]
