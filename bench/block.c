@@ -1,5 +1,10 @@
 #include "block.h"
 
+int block_variant(const struct block *block, int64_t index, int variants) {
+    const int64_t cycle = block->first_cycle + index / variants;
+    return (int)((cycle + index) % variants);
+}
+
 int64_t block_slot_ns(const struct block *block, int variant) {
     return block->window_ns[variant] + block->handling_ns;
 }
@@ -31,24 +36,25 @@ static struct timing repeat(struct bench *bench, const struct block *block, int6
 }
 
 void block_run(struct bench *bench, const struct block *block, int bytes, struct timing *timings) {
+    const int variants = bench->plan->variant_count;
     int64_t deadline_ns = block->start_ns;
-    for (int64_t i = 0; i < block->cycles; i++) {
-        for (int variant = 0; variant < bench->plan->variant_count; variant++) {
-            *timings++ = repeat(bench, block, block->first_cycle + i, variant, deadline_ns, bytes);
-            deadline_ns += block_slot_ns(block, variant);
-        }
+    for (int64_t index = 0; index < block->cycles * variants; index++) {
+        const int variant = block_variant(block, index, variants);
+        const int64_t cycle = block->first_cycle + index / variants;
+        timings[index] = repeat(bench, block, cycle, variant, deadline_ns, bytes);
+        deadline_ns += block_slot_ns(block, variant);
     }
     /* The results are collected only when the last rank is surely through. */
     sleep_until_ns(clock_to_local_ns(&bench->clock, deadline_ns), 0);
 }
 
 void block_convert(const struct bench *bench, const struct block *block, struct timing *timings) {
+    const int variants = bench->plan->variant_count;
     int64_t deadline_ns = block->start_ns;
-    for (int64_t i = 0; i < block->cycles; i++) {
-        for (int variant = 0; variant < bench->plan->variant_count; variant++, timings++) {
-            timings->start_ns = clock_to_common_ns(&bench->clock, timings->start_ns) - deadline_ns;
-            timings->end_ns = clock_to_common_ns(&bench->clock, timings->end_ns) - deadline_ns;
-            deadline_ns += block_slot_ns(block, variant);
-        }
+    for (int64_t index = 0; index < block->cycles * variants; index++) {
+        struct timing *timing = &timings[index];
+        timing->start_ns = clock_to_common_ns(&bench->clock, timing->start_ns) - deadline_ns;
+        timing->end_ns = clock_to_common_ns(&bench->clock, timing->end_ns) - deadline_ns;
+        deadline_ns += block_slot_ns(block, block_variant(block, index, variants));
     }
 }

@@ -53,6 +53,10 @@ struct bench {
     int ranks;
 };
 
+/* Which variant the `index`-th repetition of the block is. Every cycle begins with the next variant, A B C, B
+ * C A, C A B, so that none gains or loses by its place. */
+int block_variant(const struct block *block, int64_t index, int variants);
+
 /* From one deadline of `variant` to that of its successor. */
 int64_t block_slot_ns(const struct block *block, int variant);
 

@@ -72,7 +72,7 @@ static void first_cycle(struct point *point) {
 static int64_t judge(struct point *point, const struct block *block, int64_t index, bool counts) {
     const struct bench *bench = point->bench;
     const int variants = bench->plan->variant_count;
-    const int variant = (int)(index % variants);
+    const int variant = block_variant(block, index, variants);
     const int64_t cycle = block->first_cycle + index / variants;
     const int64_t repetitions = block->cycles * variants;
     int64_t first_start_ns = INT64_MAX, last_end_ns = INT64_MIN, latest_ns = 0, wrong = 0;
@@ -104,7 +104,7 @@ static void take_in(struct point *point, const struct block *block, bool counts)
     struct samples block_completions[MAX_VARIANTS] = {0};
     int64_t usual_ns[MAX_VARIANTS] = {0}, late = 0;
     for (int64_t index = 0; index < block->cycles * variants; index++) {
-        const int variant = (int)(index % variants);
+        const int variant = block_variant(block, index, variants);
         const int64_t completion_ns = judge(point, block, index, counts);
         if (completion_ns == 0) {
             late++;
@@ -151,8 +151,8 @@ static struct block next_block(struct point *point) {
         enough = enough && samples_are_enough(&point->completions[variant], NARROW_ENOUGH);
         nothing = nothing || point->completions[variant].count == 0;
     }
-    /* A limit that leaves no result at all is stretched, once. */
-    const int64_t limit_ns = nothing ? 2 * point->budget_ns : point->budget_ns;
+    /* A limit that leaves no result at all is stretched: on a busy machine every repetition may come late. */
+    const int64_t limit_ns = nothing ? 5 * point->budget_ns : point->budget_ns;
     const int64_t used_ns = local_now_ns() - point->began_ns;
     const bool out_of_time = used_ns + pace_cycle_ns(&point->pace) > limit_ns;
     if (enough || (point->blocks > 0 && out_of_time))

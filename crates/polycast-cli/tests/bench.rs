@@ -45,14 +45,14 @@ fn assert_ordered(point: &Value, fields: &[&str]) {
     assert!(times.is_sorted(), "{fields:?}: {times:?}");
 }
 
-fn assert_figures_under(mpi: &str) {
+fn assert_figures_under(mpi: &str, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("results.json");
     let output = run(&[
         "--mpi",
         mpi,
         "-n",
-        "3",
+        &ranks.to_string(),
         "--sizes",
         "1KiB,65537",
         "--variants",
@@ -71,7 +71,7 @@ fn assert_figures_under(mpi: &str) {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let (environment, points) = read_json(&json);
     assert_eq!(environment["mpi"], mpi);
-    assert_eq!((&environment["ranks"], &environment["nodes"]), (&3.into(), &1.into()));
+    assert_eq!((&environment["ranks"], &environment["nodes"]), (&ranks.into(), &1.into()));
     assert_eq!(environment["clock"]["method"], "shared");
     assert_eq!(environment["clock"]["error_us"], 0.0);
     let names: Vec<_> =
@@ -83,14 +83,14 @@ fn assert_figures_under(mpi: &str) {
     for ((bytes, name), expected) in names.into_iter().zip(expected) {
         assert_eq!((bytes.as_u64().unwrap(), name), expected);
     }
-    points.iter().for_each(assert_complete);
+    points.iter().for_each(|point| assert_complete(point, ranks));
     let samples = fs::read_to_string(folder.path().join("results.json.samples")).unwrap();
     let kept = samples.lines().filter(|line| line.starts_with("repetition")).count() as u64;
     let reported = |field: &str| points.iter().map(|point| point[field].as_u64().unwrap()).sum::<u64>();
     assert_eq!(kept, reported("samples") + reported("dropped"), "every repetition is in the file of samples");
 }
 
-fn assert_complete(point: &Value) {
+fn assert_complete(point: &Value, ranks: usize) {
     assert_eq!(point["collective"], "bcast");
     assert_eq!((&point["root"], &point["arrival"]), (&"rotate".into(), &"none".into()));
     assert_eq!((&point["verified"], &point["wrong"]), (&true.into(), &0.into()), "{point}");
@@ -102,7 +102,7 @@ fn assert_complete(point: &Value) {
     let ratio = point["median_us"].as_f64().unwrap() / point["wire_us"].as_f64().unwrap();
     assert!((point["ratio_to_wire"].as_f64().unwrap() - ratio).abs() < 1e-9);
     assert!(point["skew_ratio"].as_f64().unwrap() >= 1.0);
-    assert_eq!(point["per_rank_median_us"].as_array().unwrap().len(), 3);
+    assert_eq!(point["per_rank_median_us"].as_array().unwrap().len(), ranks);
     assert_eq!(point["launch_median_us"].as_array().unwrap().len(), 2);
     assert_eq!(point["reference"], "stock");
     assert_eq!(point["speedup_vs_stock"].is_null(), point["variant"] == "stock", "{point}");
@@ -110,12 +110,13 @@ fn assert_complete(point: &Value) {
 
 #[test]
 fn figures_are_complete_under_openmpi() {
-    assert_figures_under("openmpi");
+    assert_figures_under("openmpi", 3);
 }
 
+/// Two ranks: Debian's MPICH spins while it waits, and comes to nothing where ranks outnumber cores.
 #[test]
 fn figures_are_complete_under_mpich() {
-    assert_figures_under("mpich");
+    assert_figures_under("mpich", 2);
 }
 
 #[test]
