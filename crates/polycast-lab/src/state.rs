@@ -133,11 +133,11 @@ impl Summary {
         let mut names = Vec::new();
         for entry in fs::read_dir(base).map_err(at("read", base))? {
             let name = entry.map_err(at("read", base))?.file_name().to_string_lossy().into_owned();
-            names.extend(
-                name.strip_suffix(".json").filter(|name| check_name(name).is_ok()).map(str::to_owned),
-            );
+            let name = name.strip_suffix(".json").unwrap_or(&name);
+            names.extend(Some(name.to_owned()).filter(|name| check_name(name).is_ok()));
         }
         names.sort();
+        names.dedup();
         Ok(names)
     }
 
@@ -195,6 +195,15 @@ mod tests {
         forget(base.path(), "a").unwrap();
         forget(base.path(), "a").unwrap();
         assert!(Summary::read(base.path(), "a").unwrap().is_none());
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_directory_without_state_file_is_found_and_removed() {
+        let base = tempfile::tempdir().unwrap();
+        fs::create_dir(base.path().join("left")).unwrap();
+        assert_eq!(Summary::names(base.path()).unwrap(), ["left"]);
+        forget(base.path(), "left").unwrap();
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
     }
 
