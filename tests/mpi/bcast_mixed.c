@@ -51,6 +51,7 @@ static void probe_sees_nothing(void) {
         CHECK(!seen, "round %d: MPI_Iprobe sees a message that no user sent", round);
         broadcast(3000, round % check_size(), 300 + (uint64_t)round, "between probes");
     }
+    MPI_Barrier(MPI_COMM_WORLD); /* what follows sends messages that a late rank's last probe would see */
 }
 
 static void other_collectives(void) {

@@ -1,16 +1,10 @@
 //! One run of a program under mpiexec, with a time limit.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{Read, Seek};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use std::time::Duration;
 
 use super::mpi::Mpi;
 use super::report::Report;
@@ -18,8 +12,8 @@ use super::report::Report;
 /// Ranks that wait by spinning starve those of other jobs: one job at a time.
 static ONE_JOB: Mutex<()> = Mutex::new(());
 
-/// How long a launcher may take to end its ranks when asked to.
-const TERMINATION_LIMIT: Duration = Duration::from_secs(10);
+/// The status of `timeout` when it had to end the job.
+const OUT_OF_TIME: i32 = 124;
 
 /// A job to be run.
 pub struct Job {
@@ -82,8 +76,12 @@ impl Job {
         self
     }
 
+    /// `timeout` outlives a test that is interrupted, so that no job stays behind. It asks the launcher to end its
+    /// ranks, which live in process groups of their own, before it kills the launcher.
     fn command(&self) -> Command {
-        let mut command = self.mpi.mpiexec(self.ranks);
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=10", &self.limit.as_secs().to_string()]);
+        self.mpi.mpiexec(&mut command, self.ranks);
         // A variable in the caller's shell must not change what a test proves.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("POLYCAST") {
@@ -106,21 +104,18 @@ impl Job {
         let _one_job = ONE_JOB.lock().unwrap_or_else(PoisonError::into_inner);
         let mut command = self.command();
         let described = format!("{command:?}");
-        let (mut stdout, mut stderr) = (temporary_file(), temporary_file());
-        command.stdin(std::process::Stdio::null());
-        command.stdout(stdout.try_clone().expect("a second handle of a file"));
-        command.stderr(stderr.try_clone().expect("a second handle of a file"));
-        let mut child =
-            command.process_group(0).spawn().unwrap_or_else(|error| panic!("cannot start {described}: {error}"));
-        let status = wait(&mut child, self.limit);
-        if status.is_none() {
-            terminate(&mut child);
-        }
-        let output = Output { command: described, stdout: content(&mut stdout), stderr: content(&mut stderr) };
-        match status {
-            Some(status) if status.success() => output,
-            Some(status) => output.fail(&ended(status)),
-            None => output.fail(&format!("not finished after {:?}, ended by the test", self.limit)),
+        let done = command.output().unwrap_or_else(|error| panic!("cannot start {described}: {error}"));
+        let output = Output {
+            command: described,
+            stdout: String::from_utf8_lossy(&done.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
+        };
+        match done.status.code() {
+            Some(0) => output,
+            Some(OUT_OF_TIME) => {
+                output.fail(&format!("not finished after {:?}, ended by the test", self.limit))
+            }
+            _ => output.fail(&format!("{}", done.status)),
         }
     }
 }
@@ -158,47 +153,5 @@ impl Output {
     /// What polycast counted.
     pub fn report(&self) -> Report {
         Report::parse(&self.stderr).unwrap_or_else(|problem| self.fail(&problem))
-    }
-}
-
-fn temporary_file() -> File {
-    tempfile::tempfile().expect("a temporary file")
-}
-
-fn content(file: &mut File) -> String {
-    let mut bytes = Vec::new();
-    file.rewind().and_then(|()| file.read_to_end(&mut bytes)).expect("a readable temporary file");
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn ended(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("ended with status {code}"),
-        (_, Some(signal)) => format!("ended by signal {signal}"),
-        _ => "ended".into(),
-    }
-}
-
-fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().expect("the child is ours to wait for") {
-            return Some(status);
-        }
-        if start.elapsed() > limit {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// The launcher ends its ranks, which live in process groups of their own; only then is its own group killed.
-fn terminate(child: &mut Child) {
-    let group = Pid::from_raw(child.id().cast_signed());
-    // Errors mean that the group has gone by itself.
-    let _ = killpg(group, Signal::SIGTERM);
-    if wait(child, TERMINATION_LIMIT).is_none() {
-        let _ = killpg(group, Signal::SIGKILL);
-        let _ = child.wait();
     }
 }

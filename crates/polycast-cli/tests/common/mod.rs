@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 
 /// The folder of the checkout.
 pub fn checkout() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/polycast-cli lies in the checkout")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("crates/polycast-cli lies in the checkout")
 }
 
 /// The folder with `libpolycast-mpi.so` and the doors: `POLYCAST_LIBDIR`, else where `make build` puts it.

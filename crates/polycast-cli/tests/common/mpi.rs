@@ -22,17 +22,15 @@ impl Mpi {
         }
     }
 
-    /// The launcher, with what it needs to start more ranks than cores, as root, in a container.
-    pub fn mpiexec(self, ranks: usize) -> Command {
-        let mut command = Command::new(format!("mpiexec.{}", self.name()));
-        command.args(["-n", &ranks.to_string()]);
+    /// Adds the launcher, with what it needs to start more ranks than cores, as root, in a container.
+    pub fn mpiexec(self, command: &mut Command, ranks: usize) {
+        command.arg(format!("mpiexec.{}", self.name())).args(["-n", &ranks.to_string()]);
         if self == Mpi::OpenMpi {
             command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             command.arg("--oversubscribe");
             command.args(["--mca", "mpi_yield_when_idle", "1"]);
             command.args(["--mca", "btl_base_warn_component_unused", "0"]);
         }
-        command
     }
 
     /// The launcher's arguments that set a variable for the ranks and for nobody else.
