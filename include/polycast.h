@@ -80,9 +80,9 @@ const char *polycast_version(void);
 int polycast_is_enabled(void);
 
 /* Overrides the environment variable `name` in this process for communicators attached from now on; an empty
- * value or NULL unsets it. Returns 0, or -1 if polycast knows no such setting. Known: POLYCAST_BCAST,
- * POLYCAST_TABLE. */
-int polycast_configure(const char *name, const char *value);
+ * value or NULL unsets it. Programs reach it as polycast_configure in libpolycast-mpi.so. Returns 0, or -1 if
+ * polycast knows no such setting. Known: POLYCAST_BCAST, POLYCAST_TABLE. */
+int polycast_set(const char *name, const char *value);
 
 /* Makes the state of a communicator; collective over it. Ranks compare versions and settings (rank 0's
  * count), and learn who shares a host with whom. *attached is NULL if this communicator is to be left to the

@@ -171,14 +171,14 @@ static int bytes_type(MPI_Count size, MPI_Datatype *type) {
 }
 
 static int copy_by_message(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type,
-                             MPI_Comm private_comm) {
+                           MPI_Comm private_comm) {
     int me;
     PMPI_Comm_rank(private_comm, &me);
     return PMPI_Sendrecv(from, 1, from_type, me, 0, to, 1, to_type, me, 0, private_comm, MPI_STATUS_IGNORE);
 }
 
-/* How many elements one MPI_Pack may take; 0 if it takes none: one is too large, or the addresses are in the type
- * (MPICH's MPI_Pack refuses MPI_BOTTOM). */
+/* How many elements one MPI_Pack may take; 0 if it takes none: one is too large, or the addresses are in the
+ * type (MPICH's MPI_Pack refuses MPI_BOTTOM). */
 static MPI_Count elements_at_once(const void *buffer, const struct element *element) {
     return buffer == MPI_BOTTOM ? 0 : PACK_MOST_BYTES / element->size;
 }

@@ -63,8 +63,8 @@ static inline struct communicator *served_by(const struct call *call, size_t *by
     return state;
 }
 
-/* A datatype that was not committed: MPI only tells by refusing it, so it is asked to send and to pack nothing. (Open
- * MPI looks when it sends, MPICH when it packs.) The private communicator returns errors. */
+/* A datatype that was not committed: MPI only tells by refusing it, so it is asked to send and to pack
+ * nothing. (Open MPI looks when it sends, MPICH when it packs.) The private communicator returns errors. */
 static int is_committed(MPI_Datatype type, MPI_Comm private_comm) {
     char nothing[1];
     int position = 0;
@@ -155,5 +155,5 @@ void polycast_door_open(const struct stock *stock, struct served *served) {
         return;
     }
     stock_functions = *stock;
-    *served = (struct served){door_bcast, door_bcast_c, polycast_configure};
+    *served = (struct served){door_bcast, door_bcast_c, polycast_set};
 }

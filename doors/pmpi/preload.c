@@ -134,11 +134,6 @@ static void resolve(void) {
             warn("no door for this MPI", dlerror());
         } else {
             open(&stock, &served);
-            if (served.configure) {
-                /* What the door calls by this name is the function below, which was loaded first; the
-                 * runtime's own is found by searching from the door on. */
-                served.configure = (configure_function *)dlsym(door, "polycast_configure");
-            }
         }
     }
     __atomic_store_n(&serve_configure, served.configure, __ATOMIC_RELEASE);

@@ -85,7 +85,8 @@ fn conforms(program: &str, algorithms: &[&str], job: impl Fn() -> Job) {
 fn bcast_roots(mpi: Mpi) {
     conforms("bcast_roots", &ALGORITHMS, || Job::stock(mpi, 5, "bcast_roots"));
     // The powers of two have their own way through recursive doubling, and 2 ranks are the smallest tree.
-    for (ranks, algorithm) in [(4, "scatter-doubling"), (2, "split-binary:segment=777"), (2, "scatter-ring")] {
+    for (ranks, algorithm) in [(4, "scatter-doubling"), (2, "split-binary:segment=777"), (2, "scatter-ring")]
+    {
         let output = Job::stock(mpi, ranks, "bcast_roots").forced(algorithm).run().expect_ok("bcast_roots");
         expect_served(&output, algorithm);
     }
@@ -108,7 +109,8 @@ fn bcast_communicators(mpi: Mpi) {
     conforms("bcast_communicators", &FEW_ALGORITHMS, || {
         Job::stock(mpi, ranks, "bcast_communicators").arguments(&[few])
     });
-    let many = Job::stock(mpi, 2, "bcast_communicators").forced("binomial").run().expect_ok("bcast_communicators");
+    let many =
+        Job::stock(mpi, 2, "bcast_communicators").forced("binomial").run().expect_ok("bcast_communicators");
     let report = many.report();
     // MPI_COMM_WORLD stays attached until the report is made.
     if report.attached < 1000 || report.attached - report.released > 1 {
@@ -119,7 +121,8 @@ fn bcast_communicators(mpi: Mpi) {
 /// MPICH's waiting threads spin and hold its one lock: it gets fewer ranks and broadcasts.
 fn bcast_threads(mpi: Mpi) {
     let (ranks, broadcasts) = if mpi == Mpi::OpenMpi { (3, "200") } else { (2, "60") };
-    let job = || Job::stock(mpi, ranks, "bcast_threads").arguments(&[broadcasts]).limit(Duration::from_secs(120));
+    let job =
+        || Job::stock(mpi, ranks, "bcast_threads").arguments(&[broadcasts]).limit(Duration::from_secs(120));
     let stock = job().run();
     if let Some(reason) = stock.lines_of("SKIP").first() {
         eprintln!("{}: {reason}", mpi.name());
@@ -162,7 +165,8 @@ fn bcast_f08(mpi: Mpi) {
 /// Skipped, saying so, where mpi4py cannot be had: it comes from the network.
 fn bcast_mpi4py(mpi: Mpi) {
     let folder = checkout().join("tests/mpi");
-    let prepared = Command::new(folder.join("prepare-mpi4py.sh")).output().expect("the script is in the checkout");
+    let prepared =
+        Command::new(folder.join("prepare-mpi4py.sh")).output().expect("the script is in the checkout");
     if !prepared.status.success() {
         let reason = String::from_utf8_lossy(&prepared.stderr);
         eprintln!("skipped: tests/mpi/prepare-mpi4py.sh cannot get mpi4py:\n{reason}");
@@ -193,7 +197,9 @@ fn bcast_idle(mpi: Mpi) {
         let output = job.arguments(&[bytes, "1", "2"]).forced(algorithm).run().expect_ok("bcast_idle");
         let percent = output.number("IDLE", "max_percent");
         if percent >= LIMIT_PERCENT {
-            output.fail(&format!("a waiting rank used {percent} % of a core, expected below {LIMIT_PERCENT} %"));
+            output.fail(&format!(
+                "a waiting rank used {percent} % of a core, expected below {LIMIT_PERCENT} %"
+            ));
         }
         expect_served(&output, algorithm);
     }

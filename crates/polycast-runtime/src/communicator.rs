@@ -14,6 +14,10 @@ use crate::door::{Door, MESSAGE_MOST_BYTES, MpiError};
 use crate::idle::Idle;
 use crate::transport::{Failure, Slots, Tags, Transport};
 
+/// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed
+/// processor, and enough sends in all that children which have not arrived do not hold up their siblings.
+const LIMITS: Limits = Limits { per_lane: 16, sends: 256 };
+
 /// Whether the door's private communicator is there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Private {
@@ -83,7 +87,7 @@ impl Communicator {
         let mut transport = unsafe {
             Transport::new(&self.door, buffer, self.tags.next(), &mut self.slots, &mut self.idle)
         };
-        drive(Executor::new(schedule, Limits::default()), &mut transport)
+        drive(Executor::new(schedule, LIMITS), &mut transport)
     }
 }
 

@@ -32,7 +32,7 @@ pub extern "C" fn polycast_is_enabled() -> c_int {
 /// # Safety
 /// `name` must be a C string, `value` one or NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn polycast_configure(name: *const c_char, value: *const c_char) -> c_int {
+pub unsafe extern "C" fn polycast_set(name: *const c_char, value: *const c_char) -> c_int {
     // SAFETY: the caller's promise.
     let text = |pointer: *const c_char| {
         (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy())

@@ -1,4 +1,4 @@
-//! What the user set: environment variables, and overrides by `polycast_configure`.
+//! What the user set: environment variables, and overrides by `polycast_set`.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -3,6 +3,7 @@
 mod csv;
 mod imb;
 mod osu;
+mod summary;
 mod table;
 
 use std::io::{self, Write};
@@ -15,6 +16,8 @@ use super::point::Point;
 pub enum Format {
     /// Everything that counts, for people
     Table,
+    /// A row per size, a column per variant
+    Summary,
     /// As the OSU micro-benchmarks print it; averages over repetitions per rank, which hide the completion
     Osu,
     /// As the Intel MPI benchmarks print it; averages, too
@@ -38,6 +41,7 @@ impl Format {
     pub fn view(self) -> Box<dyn View> {
         match self {
             Format::Table => Box::new(table::Table::default()),
+            Format::Summary => Box::new(summary::Summary::default()),
             Format::Osu => Box::new(osu::Osu::default()),
             Format::Imb => Box::new(imb::Imb::default()),
             Format::Csv => Box::new(csv::Csv),

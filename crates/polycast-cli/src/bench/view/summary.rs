@@ -1,0 +1,101 @@
+//! One row per size: the wire, then every variant, as times and as multiples of the wire.
+
+use std::io::{self, Write};
+
+use polycast_core::units::Bytes;
+
+use super::View;
+use crate::bench::environment::Environment;
+use crate::bench::point::Point;
+
+/// Needs no state but whether the heading has been written: widths are fixed.
+#[derive(Default)]
+pub struct Summary {
+    has_heading: bool,
+    is_doubted: bool,
+}
+
+impl View for Summary {
+    fn begin(&mut self, environment: &Environment, out: &mut dyn Write) -> io::Result<()> {
+        let library = environment.launcher.split(" (").next().unwrap_or_default();
+        writeln!(
+            out,
+            "MPI_Bcast on {} ranks, {} hosts, {library}: milliseconds from the first call to the last return, medians",
+            environment.ranks, environment.nodes
+        )
+    }
+
+    fn size(&mut self, points: &[Point], out: &mut dyn Write) -> io::Result<()> {
+        let Some(first) = points.first() else { return Ok(()) };
+        if !self.has_heading {
+            self.has_heading = true;
+            let variants: String =
+                points.iter().map(|point| format!("  {:>20}", shortened(&point.variant))).collect();
+            writeln!(out, "\n{:>8}  {:>9}{variants}   times faster (95 %)", "size", "wire")?;
+        }
+        let mut row = format!("{:>8}  {:>9}", Bytes(first.bytes).to_string(), milliseconds(first.wire_us));
+        for point in points {
+            let ratio = point.ratio_to_wire.map_or(String::new(), |ratio| format!(" ({ratio:.2}×)"));
+            row += &format!("  {:>20}", milliseconds(point.median_us) + &ratio);
+        }
+        for point in points.iter().filter(|point| point.variant != point.reference) {
+            row += &format!("   {}", speedup(point));
+        }
+        let is_doubted = points.iter().any(|point| point.doubt.is_some());
+        self.is_doubted |= is_doubted;
+        writeln!(out, "{row}{}", if is_doubted { "  ?" } else { "" })?;
+        out.flush()
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if self.is_doubted {
+            writeln!(
+                out,
+                "\n? too small or too fast for this emulated network to be compared with its wire"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn shortened(variant: &str) -> &str {
+    variant.get(..20).unwrap_or(variant)
+}
+
+fn milliseconds(us: Option<f64>) -> String {
+    us.map_or("-".to_owned(), |us| format!("{:.2}", us / 1000.0))
+}
+
+fn speedup(point: &Point) -> String {
+    match (point.speedup, point.speedup_ci_low, point.speedup_ci_high) {
+        (Some(times), Some(low), Some(high)) => format!("{times:.2} ({low:.2} … {high:.2})"),
+        (Some(times), ..) => format!("{times:.2}"),
+        _ => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{sample_points, shown};
+    use super::*;
+
+    #[test]
+    fn a_size_is_a_row_with_the_wire_first() {
+        let text = shown(Summary::default());
+        assert!(text.contains("size") && text.contains("wire") && text.contains("polycast"), "{text}");
+
+        let mut points = sample_points();
+        points[1].wire_us = Some(100.0);
+        points[0].wire_us = Some(100.0);
+        points[1].ratio_to_wire = Some(2.0);
+        points[1].speedup = Some(2.0);
+        let mut out = Vec::new();
+        Summary::default().size(&points[..2], &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let row = text.lines().last().unwrap();
+        assert!(
+            row.contains("1KiB       0.10") && row.contains("0.20 (2.00×)") && row.contains("   2.00"),
+            "{row}"
+        );
+    }
+}
