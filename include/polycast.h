@@ -36,8 +36,8 @@ extern "C" {
 /* The largest tag that the runtime uses: what MPI guarantees (MPI_TAG_UB is at least this). */
 #define POLYCAST_TAG_MOST 32767
 
-/* The runtime never asks for one message larger than this (a count must fit an int). */
-#define POLYCAST_MESSAGE_MOST_BYTES ((size_t)1 << 30)
+/* The runtime never asks for one message larger than this, so a count always fits an int. */
+#define POLYCAST_MESSAGE_MOST_BYTES ((size_t)4 << 20)
 
 /* Bits of polycast_door.capabilities. All ranks must have a bit for it to be used. */
 #define POLYCAST_CAN_PACK 1u /* MPI_Pack gives the elements' bytes in type-map order, and nothing else */

@@ -11,6 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use polycast_core::select::{BroadcastChoices, Shape, Table};
 
 use crate::door::{CAN_PACK, Door, INTERFACE_VERSION, MpiError};
+use crate::idle::Neighbours;
 use crate::settings::Settings;
 
 const RECORD_BYTES: usize = 40;
@@ -64,8 +65,8 @@ fn digest(of: impl Hash) -> u64 {
 pub struct Agreement {
     /// How this communicator's broadcasts are chosen.
     pub choices: BroadcastChoices,
-    /// How many of its ranks run on this machine's processors.
-    pub ranks_on_this_kernel: usize,
+    /// Which of its ranks are near this one.
+    pub neighbours: Neighbours,
 }
 
 /// `None`: leave this communicator to the stock MPI.
@@ -99,7 +100,10 @@ pub fn agree(door: &Door, rank: usize, size: usize) -> Result<Option<Agreement>,
     let settings = if differ { take_from_rank_0(door, rank, &mine)? } else { mine };
     Ok(Some(Agreement {
         choices: choices(&settings, shape_of(&records)),
-        ranks_on_this_kernel: records.iter().filter(|other| other.kernel == record.kernel).count(),
+        neighbours: Neighbours {
+            on_this_kernel: records.iter().filter(|other| other.kernel == record.kernel).count(),
+            on_this_host: records.iter().filter(|other| other.host == record.host).count(),
+        },
     }))
 }
 

@@ -26,7 +26,7 @@ pub const INTERFACE_VERSION: u32 = 1;
 /// `POLYCAST_CAN_PACK`.
 pub const CAN_PACK: u32 = 1;
 /// `POLYCAST_MESSAGE_MOST_BYTES`.
-pub const MESSAGE_MOST_BYTES: u64 = 1 << 30;
+pub const MESSAGE_MOST_BYTES: u64 = 4 << 20;
 /// `POLYCAST_TAG_MOST`.
 pub const TAG_MOST: c_int = 32767;
 

@@ -25,40 +25,57 @@ const YIELDS_OVERSUBSCRIBED: u32 = 1;
 /// reported by the poll after the one that received it.
 const POLLS_BETWEEN_SLEEPS: u32 = 2;
 
-/// The first and the longest sleep of a row. Sleeps double, so that waiting for seconds costs next to nothing.
-/// Messages between ranks of one host come through shared memory and wake nobody, so without sockets the longest sleep
-/// bounds what a message is late.
-const FIRST_SLEEP: Duration = Duration::from_micros(50);
-const LONGEST_SLEEP_WITH_SOCKETS: Duration = Duration::from_millis(10);
-const LONGEST_SLEEP_WITHOUT: Duration = Duration::from_millis(1);
+/// A sleep is this part of the time waited so far: so much later than possible is a message noticed at the worst, and
+/// waiting for seconds costs next to nothing.
+const SLEEP_PER_TIME_WAITED: u32 = 8;
+
+/// Shorter sleeps only cost system calls.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
+
+/// Where every message comes through a socket, which ends the sleep, and where some may come through shared memory, which
+/// does not.
+const LONGEST_SLEEP: Duration = Duration::from_millis(10);
+const LONGEST_SLEEP_WITH_NEIGHBOURS: Duration = Duration::from_millis(1);
 
 /// How a rank waits. One per communicator.
 pub struct Idle {
     polls_before_yield: u32,
     polls_before_sleep: u32,
+    longest_sleep: Duration,
     sockets: Sockets,
-    next_sleep: Duration,
+    waiting_since: Option<Instant>,
     polls_since_sleep: u32,
 }
 
+/// Who is near this rank, itself included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbours {
+    /// Ranks that share this machine's processors: those with the same kernel, in whatever container.
+    pub on_this_kernel: usize,
+    /// Ranks that share this host, so that messages may come through shared memory.
+    pub on_this_host: usize,
+}
+
 impl Idle {
-    /// `ranks_on_this_kernel` counts those that share this machine's processors, this one included.
-    pub fn new(ranks_on_this_kernel: usize) -> Idle {
+    /// For a rank with these neighbours.
+    pub fn new(neighbours: Neighbours) -> Idle {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let (spins, yields) =
-            if ranks_on_this_kernel > processors { (0, YIELDS_OVERSUBSCRIBED) } else { (SPINS, YIELDS) };
+        let is_oversubscribed = neighbours.on_this_kernel > processors;
+        let (spins, yields) = if is_oversubscribed { (0, YIELDS_OVERSUBSCRIBED) } else { (SPINS, YIELDS) };
+        let has_neighbours = neighbours.on_this_host > 1;
         Idle {
             polls_before_yield: spins,
             polls_before_sleep: spins + yields,
+            longest_sleep: if has_neighbours { LONGEST_SLEEP_WITH_NEIGHBOURS } else { LONGEST_SLEEP },
             sockets: Sockets::default(),
-            next_sleep: FIRST_SLEEP,
+            waiting_since: None,
             polls_since_sleep: 0,
         }
     }
 
     /// A poll found something.
     pub fn progress(&mut self) {
-        self.next_sleep = FIRST_SLEEP;
+        self.waiting_since = None;
         self.sockets.progress();
     }
 
@@ -76,14 +93,11 @@ impl Idle {
     }
 
     fn sleep(&mut self, has_sends: bool) {
-        let longest = match self.sockets.wait(self.next_sleep, has_sends, Instant::now()) {
-            Wake::Ready => return,
-            Wake::TimeIsUp => LONGEST_SLEEP_WITH_SOCKETS,
-            Wake::NoSockets => {
-                std::thread::sleep(self.next_sleep);
-                LONGEST_SLEEP_WITHOUT
-            }
-        };
-        self.next_sleep = (2 * self.next_sleep).min(longest);
+        let now = Instant::now();
+        let waited = now.duration_since(*self.waiting_since.get_or_insert(now));
+        let sleep = (waited / SLEEP_PER_TIME_WAITED).clamp(SHORTEST_SLEEP, self.longest_sleep);
+        if let Wake::NoSockets = self.sockets.wait(sleep, has_sends, now) {
+            std::thread::sleep(sleep.min(LONGEST_SLEEP_WITH_NEIGHBOURS));
+        }
     }
 }
