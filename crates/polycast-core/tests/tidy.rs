@@ -103,7 +103,10 @@ fn arrows_between_modules_point_down() {
 #[test]
 fn an_arrow_that_points_up_is_seen() {
     assert_eq!(uses("use crate::executor::Executor;"), [(1, "executor".to_owned())]);
-    assert_eq!(uses("\n// crate::executor\nlet x = crate::select::Table::new();"), [(3, "select".to_owned())]);
+    assert_eq!(
+        uses("\n// crate::executor\nlet x = crate::select::Table::new();"),
+        [(3, "select".to_owned())]
+    );
     assert!(uses("use crate::{tree::Tree, units::Rank};").contains(&(1, "units".to_owned())));
 }
 
@@ -112,7 +115,8 @@ fn the_core_is_pure() {
     let mut wrong = Vec::new();
     for path in files_below("crates/polycast-core/src", &["rs"]) {
         let code = production_code(&path);
-        for (index, line) in code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+        for (index, line) in code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"))
+        {
             if let Some(word) = IMPURE.iter().find(|word| line.contains(**word)) {
                 wrong.push(format!("{}:{}: {word}", path.display(), index + 1));
             }

@@ -84,9 +84,8 @@ impl Communicator {
         let call = Call { ranks: self.size, root: Rank(root as u32), bytes: Bytes(bytes) };
         let schedule = with_possible_messages(algorithm, bytes).schedule(call, Rank(self.rank));
         // SAFETY: handed on from the caller; the schedule stays within 0..bytes.
-        let mut transport = unsafe {
-            Transport::new(&self.door, buffer, self.tags.next(), &mut self.slots, &mut self.idle)
-        };
+        let mut transport =
+            unsafe { Transport::new(&self.door, buffer, self.tags.next(), &mut self.slots, &mut self.idle) };
         drive(Executor::new(schedule, LIMITS), &mut transport)
     }
 }

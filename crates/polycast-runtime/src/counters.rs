@@ -78,8 +78,7 @@ pub fn report() -> String {
             let _ = writeln!(text, "polycast: report: bcast {name} calls={calls} bytes={bytes}");
         }
         let Totals { attached, released, .. } = totals;
-        let _ =
-            writeln!(text, "polycast: report: attached communicators={attached} released={released}");
+        let _ = writeln!(text, "polycast: report: attached communicators={attached} released={released}");
         text
     })
 }

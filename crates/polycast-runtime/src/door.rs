@@ -66,12 +66,7 @@ impl Door {
     pub fn broadcast(&self, buffer: &mut [u8], root: u32) -> Result<(), MpiError> {
         // SAFETY: the buffer is as long as we say.
         checked(unsafe {
-            (self.table.broadcast)(
-                self.communicator,
-                buffer.as_mut_ptr().cast(),
-                buffer.len(),
-                root as c_int,
-            )
+            (self.table.broadcast)(self.communicator, buffer.as_mut_ptr().cast(), buffer.len(), root as c_int)
         })
     }
 
@@ -120,12 +115,7 @@ impl Door {
         let mut completed = 0u32;
         // SAFETY: the caller of this function gives room for all slots in use.
         checked(unsafe {
-            (self.table.poll)(
-                self.communicator,
-                slots.as_mut_ptr(),
-                received.as_mut_ptr(),
-                &mut completed,
-            )
+            (self.table.poll)(self.communicator, slots.as_mut_ptr(), received.as_mut_ptr(), &mut completed)
         })?;
         Ok(completed as usize)
     }

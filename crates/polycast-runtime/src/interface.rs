@@ -33,8 +33,8 @@ pub extern "C" fn polycast_is_enabled() -> c_int {
 /// `name` must be a C string, `value` one or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn polycast_set(name: *const c_char, value: *const c_char) -> c_int {
-    // SAFETY: the caller's promise.
     let text = |pointer: *const c_char| {
+        // SAFETY: the caller's promise.
         (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy())
     };
     guarded(-1, || {

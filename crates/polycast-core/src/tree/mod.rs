@@ -49,7 +49,9 @@ impl Tree {
         let (parent, children): (_, Vec<Rank>) = match self {
             Tree::Flat => (flat::parent(position), flat::children(position, ranks).map(at).collect()),
             Tree::Chain => (chain::parent(position), chain::children(position, ranks).map(at).collect()),
-            Tree::KAry(k) => (k_ary::parent(k, position), k_ary::children(k, position, ranks).map(at).collect()),
+            Tree::KAry(k) => {
+                (k_ary::parent(k, position), k_ary::children(k, position, ranks).map(at).collect())
+            }
             Tree::KNomial(k) => {
                 (k_nomial::parent(k, position), k_nomial::children(k, position, ranks).map(at).collect())
             }
