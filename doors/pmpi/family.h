@@ -1,5 +1,5 @@
+// clang-format off
 /* Preprocessed with each mpicc to learn which family its MPI belongs to: the last line of the output is the name. */
-// clang-format off: this is not C
 #include <mpi.h>
 #if defined(OPEN_MPI)
 openmpi
