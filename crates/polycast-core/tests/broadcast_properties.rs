@@ -2,7 +2,7 @@
 //! `polycast_core::schedule`, which the checker proves.
 
 use polycast_core::algorithm::broadcast::{Algorithm, Call};
-use polycast_core::schedule::{Summary, check};
+use polycast_core::schedule::{RankOrder, Summary, check};
 use polycast_core::units::{Bytes, Rank};
 use proptest::prelude::*;
 
@@ -47,6 +47,22 @@ fn prove_every_root(ranks: u32) {
                 let algorithm = Algorithm { segment, ready, ..algorithm(shape) };
                 prove(algorithm, Call { ranks, root: Rank(root), bytes: Bytes(bytes) });
             }
+        }
+    }
+}
+
+/// As a job does it where ranks are scattered over hosts.
+#[test]
+fn ranks_in_the_order_of_their_hosts() {
+    for (ranks, hosts) in [(4, 2), (7, 3), (16, 5)] {
+        let host_of: Vec<u64> = (0..ranks).map(|rank| u64::from(rank % hosts)).collect();
+        let order = RankOrder::by_host(&host_of).unwrap();
+        for (shape, root) in SHAPES.iter().flat_map(|shape| (0..ranks).map(move |root| (shape, Rank(root)))) {
+            let call = Call { ranks, root: order.position(root), bytes: Bytes(1021) };
+            let schedule = |rank| order.apply(algorithm(shape).schedule(call, order.position(Rank(rank))));
+            let schedules: Vec<_> = (0..ranks).map(schedule).collect();
+            check(&schedules, call.bytes, root)
+                .unwrap_or_else(|violation| panic!("{shape} {root}: {violation}"));
         }
     }
 }

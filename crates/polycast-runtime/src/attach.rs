@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use polycast_core::schedule::RankOrder;
 use polycast_core::select::{BroadcastChoices, Shape, Table};
 
 use crate::door::{CAN_PACK, Door, INTERFACE_VERSION, MpiError};
@@ -65,6 +66,8 @@ fn digest(of: impl Hash) -> u64 {
 pub struct Agreement {
     /// How this communicator's broadcasts are chosen.
     pub choices: BroadcastChoices,
+    /// The order in which data visits its ranks, if that is not theirs.
+    pub order: Option<RankOrder>,
     /// Which of its ranks are near this one.
     pub neighbours: Neighbours,
 }
@@ -100,6 +103,7 @@ pub fn agree(door: &Door, rank: usize, size: usize) -> Result<Option<Agreement>,
     let settings = if differ { take_from_rank_0(door, rank, &mine)? } else { mine };
     Ok(Some(Agreement {
         choices: choices(&settings, shape_of(&records)),
+        order: RankOrder::by_host(&records.iter().map(|other| other.host).collect::<Vec<_>>()),
         neighbours: Neighbours {
             on_this_kernel: records.iter().filter(|other| other.kernel == record.kernel).count(),
             on_this_host: records.iter().filter(|other| other.host == record.host).count(),

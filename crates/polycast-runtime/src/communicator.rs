@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 
 use polycast_core::algorithm::broadcast::{Algorithm, Call};
 use polycast_core::executor::{Executor, Limits, drive};
+use polycast_core::schedule::{RankOrder, Schedule};
 use polycast_core::select::{BroadcastChoices, Choice};
 use polycast_core::units::{Bytes, Rank};
 
@@ -33,6 +34,7 @@ pub struct Communicator {
     rank: u32,
     size: u32,
     choices: BroadcastChoices,
+    order: Option<RankOrder>,
     private: Private,
     counters: Counters,
     tags: Tags,
@@ -50,6 +52,7 @@ impl Communicator {
             rank,
             size,
             choices: agreement.choices,
+            order: agreement.order,
             private: Private::NotYet,
             counters: Counters::default(),
             tags: Tags::default(),
@@ -81,12 +84,23 @@ impl Communicator {
         let choice = *self.choices.choose(Bytes(bytes));
         let Choice::Algorithm(algorithm) = choice else { return Err(Failure::Internal) };
         self.counters.served(choice, bytes);
-        let call = Call { ranks: self.size, root: Rank(root as u32), bytes: Bytes(bytes) };
-        let schedule = with_possible_messages(algorithm, bytes).schedule(call, Rank(self.rank));
+        let schedule = self.schedule(with_possible_messages(algorithm, bytes), Rank(root as u32), bytes);
         // SAFETY: handed on from the caller; the schedule stays within 0..bytes.
         let mut transport =
             unsafe { Transport::new(&self.door, buffer, self.tags.next(), &mut self.slots, &mut self.idle) };
         drive(Executor::new(schedule, LIMITS), &mut transport)
+    }
+
+    /// What this rank does.
+    fn schedule(&self, algorithm: Algorithm, root: Rank, bytes: u64) -> Box<dyn Schedule> {
+        let (ranks, me, bytes) = (self.size, Rank(self.rank), Bytes(bytes));
+        match &self.order {
+            None => algorithm.schedule(Call { ranks, root, bytes }, me),
+            Some(order) => {
+                let call = Call { ranks, root: order.position(root), bytes };
+                Box::new(order.apply(algorithm.schedule(call, order.position(me))))
+            }
+        }
     }
 }
 

@@ -26,9 +26,11 @@
 mod byte_set;
 mod check;
 mod draw;
+mod order;
 
 pub use check::{Place, Summary, Violation, check};
 pub use draw::draw;
+pub use order::{Ordered, RankOrder};
 
 use std::ops::Range;
 

@@ -1,0 +1,88 @@
+use std::collections::HashMap;
+
+use super::{Lane, LaneIndex, Schedule, Step};
+use crate::units::Rank;
+
+/// The ranks of a communicator in the order in which data should visit them.
+///
+/// A chain in rank order crosses the network at every hop when neighbouring ranks are on different hosts. Ordered by
+/// host, every host's link carries the data once in and once out, whatever the placement:
+///
+/// ```text
+///  host           A  B  A  B
+///  by rank        0─▶1─▶2─▶3        three messages between hosts
+///  by host        0─▶2─▶1─▶3        one
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankOrder {
+    rank_at: Vec<Rank>,
+    position_of: Vec<u32>,
+}
+
+impl RankOrder {
+    /// Host by host in the order of their first ranks; `host_of` has an entry per rank. `None` if that is the order of
+    /// the ranks already.
+    pub fn by_host(host_of: &[u64]) -> Option<RankOrder> {
+        let mut first_rank_on = HashMap::new();
+        for (rank, host) in host_of.iter().enumerate() {
+            first_rank_on.entry(host).or_insert(rank);
+        }
+        let mut rank_at: Vec<Rank> = (0..host_of.len() as u32).map(Rank).collect();
+        rank_at.sort_by_key(|rank| (first_rank_on[&host_of[rank.index()]], *rank));
+        if rank_at.is_sorted() {
+            return None;
+        }
+        let mut position_of = vec![0; rank_at.len()];
+        for (position, rank) in rank_at.iter().enumerate() {
+            position_of[rank.index()] = position as u32;
+        }
+        Some(RankOrder { rank_at, position_of })
+    }
+
+    /// Where `rank` stands.
+    pub fn position(&self, rank: Rank) -> Rank {
+        Rank(self.position_of[rank.index()])
+    }
+
+    /// A schedule made for positions, for the ranks that stand there.
+    pub fn apply<S: Schedule>(&self, for_positions: S) -> Ordered<S> {
+        let name = |lane: &Lane| Lane { peer: self.rank_at[lane.peer.index()], ..lane.clone() };
+        let lanes = for_positions.lanes().iter().map(name).collect();
+        Ordered { for_positions, lanes }
+    }
+}
+
+/// See [`RankOrder::apply`].
+pub struct Ordered<S> {
+    for_positions: S,
+    lanes: Vec<Lane>,
+}
+
+impl<S: Schedule> Schedule for Ordered<S> {
+    fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    fn step(&self, lane: LaneIndex, index: u64) -> Step {
+        self.for_positions.step(lane, index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_stay_together_in_the_order_of_their_first_ranks() {
+        let order = RankOrder::by_host(&[7, 5, 7, 9, 5]).unwrap();
+        assert_eq!(order.rank_at, [0, 2, 1, 4, 3].map(Rank));
+        assert_eq!([0, 1, 2, 3, 4].map(|rank| order.position(Rank(rank)).0), [0, 2, 1, 4, 3]);
+    }
+
+    #[test]
+    fn ranks_that_are_in_order_need_none() {
+        assert_eq!(RankOrder::by_host(&[3, 3, 1, 1, 2]), None);
+        assert_eq!(RankOrder::by_host(&[1, 2, 3]), None);
+        assert_eq!(RankOrder::by_host(&[]), None);
+    }
+}
