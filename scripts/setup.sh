@@ -7,12 +7,14 @@ needed='
 cc gcc
 mpicc.openmpi openmpi-bin libopenmpi-dev
 mpicc.mpich mpich libmpich-dev
-mpifort.openmpi gfortran
+gfortran gfortran
 ip iproute2
 tc iproute2
 nft nftables
 clang-format clang-format
 nm binutils
+ping iputils-ping
+kill procps
 python3 python3-venv python3-dev
 '
 
