@@ -187,44 +187,37 @@ static int at_most(MPI_Count wanted, MPI_Count limit) {
     return (int)(wanted < limit ? wanted : limit);
 }
 
-int door_pack(const void *buffer, MPI_Count count, MPI_Datatype type, const struct element *element,
-              void *packed, MPI_Comm private_comm) {
-    const char *from = buffer;
-    char *to = packed;
-    MPI_Count step = elements_at_once(buffer, element);
-    MPI_Datatype bytes = MPI_DATATYPE_NULL;
-    int error = step ? MPI_SUCCESS : bytes_type(element->size, &bytes);
-    while (!error && count > 0) {
-        int now = step ? at_most(count, step) : 1, position = 0;
-        error = step ? PMPI_Pack(from, now, type, to, (int)(now * element->size), &position, private_comm)
-                     : copy_by_message(from, type, to, bytes, private_comm);
-        from += now * element->extent;
-        to += now * element->size;
-        count -= now;
-    }
-    if (bytes != MPI_DATATYPE_NULL) {
-        PMPI_Type_free(&bytes);
-    }
-    return error;
+/* One piece of `count` elements between its places in memory and its packed bytes. */
+static int convert_piece(enum direction direction, char *elements, int count, MPI_Datatype type, char *packed,
+                         int packed_bytes, MPI_Comm private_comm) {
+    int position = 0;
+    return direction == TO_PACKED
+               ? PMPI_Pack(elements, count, type, packed, packed_bytes, &position, private_comm)
+               : PMPI_Unpack(packed, packed_bytes, &position, elements, count, type, private_comm);
 }
 
-int door_unpack(const void *packed, void *buffer, MPI_Count count, MPI_Datatype type,
-                const struct element *element, MPI_Comm private_comm) {
-    const char *from = packed;
-    char *to = buffer;
+int door_convert(enum direction direction, void *buffer, MPI_Count count, MPI_Datatype type,
+                 const struct element *element, void *packed, MPI_Comm private_comm) {
+    char *elements = buffer, *bytes = packed;
     MPI_Count step = elements_at_once(buffer, element);
-    MPI_Datatype bytes = MPI_DATATYPE_NULL;
-    int error = step ? MPI_SUCCESS : bytes_type(element->size, &bytes);
+    MPI_Datatype as_bytes = MPI_DATATYPE_NULL;
+    int error = step ? MPI_SUCCESS : bytes_type(element->size, &as_bytes);
     while (!error && count > 0) {
-        int now = step ? at_most(count, step) : 1, position = 0;
-        error = step ? PMPI_Unpack(from, (int)(now * element->size), &position, to, now, type, private_comm)
-                     : copy_by_message(from, bytes, to, type, private_comm);
-        from += now * element->size;
-        to += now * element->extent;
+        int now = step ? at_most(count, step) : 1;
+        if (step) {
+            error = convert_piece(direction, elements, now, type, bytes, (int)(now * element->size),
+                                  private_comm);
+        } else if (direction == TO_PACKED) {
+            error = copy_by_message(elements, type, bytes, as_bytes, private_comm);
+        } else {
+            error = copy_by_message(bytes, as_bytes, elements, type, private_comm);
+        }
+        elements += now * element->extent;
+        bytes += now * element->size;
         count -= now;
     }
-    if (bytes != MPI_DATATYPE_NULL) {
-        PMPI_Type_free(&bytes);
+    if (as_bytes != MPI_DATATYPE_NULL) {
+        PMPI_Type_free(&as_bytes);
     }
     return error;
 }

@@ -92,13 +92,15 @@ static int broadcast_packed(const struct call *call, struct communicator *state,
     int is_root = state->rank == call->root;
     int error = MPI_SUCCESS;
     if (is_root) {
-        error = door_pack(call->buffer, call->count, call->type, element, packed, state->private_comm);
+        error = door_convert(TO_PACKED, call->buffer, call->count, call->type, element, packed,
+                             state->private_comm);
     }
     if (!error) {
         error = polycast_broadcast(state->runtime, packed, bytes, call->root);
     }
     if (!error && !is_root) {
-        error = door_unpack(packed, call->buffer, call->count, call->type, element, state->private_comm);
+        error = door_convert(FROM_PACKED, call->buffer, call->count, call->type, element, packed,
+                             state->private_comm);
     }
     free(packed);
     return error;
@@ -126,26 +128,23 @@ static int serve(const struct call *call, struct communicator *state, size_t byt
     return 1;
 }
 
-static int door_bcast(void *buffer, int count, handle type, int root, handle comm) {
-    struct call call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
+/* Serves the call if it is for us; otherwise returns 0, and it is for stock. */
+static int try_to_serve(const struct call *call, int *result) {
     size_t bytes;
-    struct communicator *state = served_by(&call, &bytes);
+    struct communicator *state = served_by(call, &bytes);
+    return state && serve(call, state, bytes, result);
+}
+
+static int door_bcast(void *buffer, int count, handle type, int root, handle comm) {
     int result;
-    if (state && serve(&call, state, bytes, &result)) {
-        return result;
-    }
-    return stock_functions.bcast(buffer, count, type, root, comm);
+    const struct call call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
+    return try_to_serve(&call, &result) ? result : stock_functions.bcast(buffer, count, type, root, comm);
 }
 
 static int door_bcast_c(void *buffer, int64_t count, handle type, int root, handle comm) {
-    struct call call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
-    size_t bytes;
-    struct communicator *state = served_by(&call, &bytes);
     int result;
-    if (state && serve(&call, state, bytes, &result)) {
-        return result;
-    }
-    return stock_functions.bcast_c(buffer, count, type, root, comm);
+    const struct call call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
+    return try_to_serve(&call, &result) ? result : stock_functions.bcast_c(buffer, count, type, root, comm);
 }
 
 __attribute__((visibility("default"))) open_function polycast_door_open;

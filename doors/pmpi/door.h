@@ -47,9 +47,9 @@ int door_is_named_type(MPI_Datatype type); /* predefined */
 int door_look_at_type(MPI_Datatype type, MPI_Count count, struct element *element);
 /* Whether MPI_Pack gives plain bytes here, as all MPIs between equal machines do. */
 int door_can_pack(void);
-int door_pack(const void *buffer, MPI_Count count, MPI_Datatype type, const struct element *element,
-              void *packed, MPI_Comm private_comm);
-int door_unpack(const void *packed, void *buffer, MPI_Count count, MPI_Datatype type,
-                const struct element *element, MPI_Comm private_comm);
+enum direction { TO_PACKED, FROM_PACKED };
+/* Packs `count` elements at `buffer` into `packed`, or the other way round. */
+int door_convert(enum direction direction, void *buffer, MPI_Count count, MPI_Datatype type,
+                 const struct element *element, void *packed, MPI_Comm private_comm);
 
 #endif
