@@ -51,6 +51,7 @@ under_each_mpi!(
     bcast_datatypes,
     bcast_large,
     bcast_communicators,
+    bcast_many,
     bcast_threads,
     bcast_errors,
     bcast_mixed,
@@ -117,6 +118,18 @@ fn bcast_communicators(mpi: Mpi) {
     // MPI_COMM_WORLD stays attached until the report is made.
     if report.attached < 1000 || report.attached - report.released > 1 {
         many.fail("expected a thousand communicators attached, and all but MPI_COMM_WORLD released");
+    }
+}
+
+/// A process makes 256 private communicators at the most; the rest is left to the library, on all ranks alike.
+fn bcast_many(mpi: Mpi) {
+    let job = || Job::stock(mpi, 3, "bcast_many").arguments(&["300"]);
+    conforms("bcast_many", &[], job);
+    let output = job().forced("binomial").run().expect_ok("bcast_many");
+    let report = output.report();
+    // Two broadcasts on each of 300.
+    if (report.served_by("binomial"), report.stock()) != (2 * 256, 2 * 44) {
+        output.fail(&format!("expected 512 broadcasts served and 88 left to stock: {report:?}"));
     }
 }
 

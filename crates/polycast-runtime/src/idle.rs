@@ -13,13 +13,24 @@ use std::time::{Duration, Instant};
 
 use crate::sockets::{Sockets, Wake};
 
-/// Polls that find nothing before the first yield, and then before the first sleep, where every rank has a processor.
-/// A poll takes about a microsecond, a message on a local network some tens of them.
-const SPINS: u32 = 50;
-const YIELDS: u32 = 100;
+/// How long a rank spins, and then yields until, before it sleeps for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Patience {
+    spin: Duration,
+    until_sleep: Duration,
+}
 
-/// The same where ranks outnumber processors.
-const YIELDS_OVERSUBSCRIBED: u32 = 1;
+/// Every rank has a processor, so waiting awake disturbs nobody; a sleep would add its length and the kernel's to a message
+/// that comes a few microseconds later.
+const PROCESSORS_TO_SPARE: Patience =
+    Patience { spin: Duration::from_micros(50), until_sleep: Duration::from_millis(1) };
+
+/// Ranks outnumber processors, and some messages come through shared memory, which ends no sleep: the processor goes to
+/// the others, but not for long.
+const CROWDED_HOST: Patience = Patience { spin: Duration::ZERO, until_sleep: Duration::from_micros(100) };
+
+/// Ranks outnumber processors, and every message comes through a socket, which ends the sleep at once.
+const CROWDED_PROCESSORS: Patience = Patience { spin: Duration::ZERO, until_sleep: Duration::ZERO };
 
 /// Polls between two sleeps: Open MPI's MPI_Testsome first looks and then lets messages in, so that what has come is
 /// reported by the poll after the one that received it.
@@ -39,8 +50,7 @@ const LONGEST_SLEEP_WITH_NEIGHBOURS: Duration = Duration::from_millis(1);
 
 /// How a rank waits. One per communicator.
 pub struct Idle {
-    polls_before_yield: u32,
-    polls_before_sleep: u32,
+    patience: Patience,
     longest_sleep: Duration,
     sockets: Sockets,
     waiting_since: Option<Instant>,
@@ -60,12 +70,13 @@ impl Idle {
     /// For a rank with these neighbours.
     pub fn new(neighbours: Neighbours) -> Idle {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let is_oversubscribed = neighbours.on_this_kernel > processors;
-        let (spins, yields) = if is_oversubscribed { (0, YIELDS_OVERSUBSCRIBED) } else { (SPINS, YIELDS) };
         let has_neighbours = neighbours.on_this_host > 1;
         Idle {
-            polls_before_yield: spins,
-            polls_before_sleep: spins + yields,
+            patience: match neighbours.on_this_kernel > processors {
+                false => PROCESSORS_TO_SPARE,
+                true if has_neighbours => CROWDED_HOST,
+                true => CROWDED_PROCESSORS,
+            },
             longest_sleep: if has_neighbours { LONGEST_SLEEP_WITH_NEIGHBOURS } else { LONGEST_SLEEP },
             sockets: Sockets::default(),
             waiting_since: None,
@@ -79,22 +90,22 @@ impl Idle {
         self.sockets.progress();
     }
 
-    /// The `fruitless_polls`-th poll in a row found nothing.
-    pub fn wait(&mut self, fruitless_polls: u32, has_sends: bool) {
+    /// A poll found nothing, and the one before it neither if `has_polled_twice`.
+    pub fn wait(&mut self, has_polled_twice: bool, has_sends: bool) {
+        let now = Instant::now();
+        let waited = now.duration_since(*self.waiting_since.get_or_insert(now));
         self.polls_since_sleep += 1;
-        if fruitless_polls <= self.polls_before_yield {
+        if waited < self.patience.spin {
             std::hint::spin_loop();
-        } else if fruitless_polls <= self.polls_before_sleep {
+        } else if waited < self.patience.until_sleep || !has_polled_twice {
             std::thread::yield_now();
         } else if self.polls_since_sleep >= POLLS_BETWEEN_SLEEPS {
-            self.sleep(has_sends);
+            self.sleep(waited, has_sends, now);
             self.polls_since_sleep = 0;
         }
     }
 
-    fn sleep(&mut self, has_sends: bool) {
-        let now = Instant::now();
-        let waited = now.duration_since(*self.waiting_since.get_or_insert(now));
+    fn sleep(&mut self, waited: Duration, has_sends: bool, now: Instant) {
         let sleep = (waited / SLEEP_PER_TIME_WAITED).clamp(SHORTEST_SLEEP, self.longest_sleep);
         if let Wake::NoSockets = self.sockets.wait(sleep, has_sends, now) {
             std::thread::sleep(sleep.min(LONGEST_SLEEP_WITH_NEIGHBOURS));

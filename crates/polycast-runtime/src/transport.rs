@@ -161,7 +161,7 @@ impl executor::Transport for Transport<'_> {
     }
 
     fn wait(&mut self, fruitless_polls: u32) {
-        self.idle.wait(fruitless_polls, self.sends_in_flight > 0);
+        self.idle.wait(fruitless_polls > 1, self.sends_in_flight > 0);
     }
 }
 
