@@ -18,6 +18,10 @@ const LIST_AGE_MOST: Duration = Duration::from_millis(50);
 /// many such wake-ups in a row, sleeps are by time only.
 const WAKES_FOR_NOTHING_MOST: u32 = 64;
 
+/// A wake-up for nothing mostly is the first packet of a message of several: the others get time to arrive, so that a
+/// message of six packets costs two wake-ups or three and not six.
+const PAUSE_AFTER_A_PART: Duration = Duration::from_micros(100);
+
 /// Sockets that are watched; more would make the sleep itself expensive.
 const SOCKETS_MOST: usize = 1024;
 
@@ -54,6 +58,9 @@ impl Sockets {
         }
         if self.descriptors.is_empty() || self.wakes_for_nothing >= WAKES_FOR_NOTHING_MOST {
             return Wake::NoSockets;
+        }
+        if self.wakes_for_nothing > 0 {
+            std::thread::sleep(PAUSE_AFTER_A_PART);
         }
         let full = if has_sends { self.with_full_buffers() } else { Vec::new() };
         let mut watched = self.as_poll_list(|descriptor| {

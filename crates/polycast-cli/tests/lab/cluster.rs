@@ -16,6 +16,7 @@ pub struct Labs {
     directory: TempDir,
 }
 
+#[allow(dead_code, reason = "each test binary uses its part")]
 impl Labs {
     pub fn new() -> Labs {
         Labs { directory: tempfile::tempdir().unwrap() }
