@@ -120,6 +120,11 @@ static struct communicator *new_state(MPI_Comm comm) {
 }
 
 struct communicator *door_communicator(MPI_Comm comm) {
+    /* In the sessions model there is no MPI_COMM_SELF to tell us of the end. */
+    int has_world;
+    if (PMPI_Initialized(&has_world) != MPI_SUCCESS || !has_world) {
+        return NULL;
+    }
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, create_keyvals);
     struct communicator *state = new_state(comm);

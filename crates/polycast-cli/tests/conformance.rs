@@ -52,6 +52,7 @@ under_each_mpi!(
     bcast_large,
     bcast_communicators,
     bcast_many,
+    bcast_sessions,
     bcast_threads,
     bcast_errors,
     bcast_mixed,
@@ -131,6 +132,17 @@ fn bcast_many(mpi: Mpi) {
     if (report.served_by("binomial"), report.stock()) != (2 * 256, 2 * 44) {
         output.fail(&format!("expected 512 broadcasts served and 88 left to stock: {report:?}"));
     }
+}
+
+/// Without MPI_COMM_WORLD and MPI_COMM_SELF everything is left to the library, and nothing ends the job.
+fn bcast_sessions(mpi: Mpi) {
+    let stock = Job::stock(mpi, 3, "bcast_sessions").run();
+    if let Some(reason) = stock.lines_of("SKIP").first() {
+        eprintln!("{}: {reason}", mpi.name());
+        return;
+    }
+    stock.expect_ok("bcast_sessions");
+    Job::stock(mpi, 3, "bcast_sessions").forced("chain").run().expect_ok("bcast_sessions");
 }
 
 /// MPICH's waiting threads spin and hold its one lock: it gets fewer ranks and broadcasts.
