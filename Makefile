@@ -29,6 +29,7 @@ test: build lint
 lint:
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polycast-core -p polycast-sim -p polycast-lab
 	clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
 
 install: build

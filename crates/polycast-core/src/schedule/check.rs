@@ -3,7 +3,7 @@
 //! Three proofs, none of which depends on timing:
 //!
 //! 1. **Matching:** the lanes of any two ranks fit together, step by step, with the same bytes (invariants 1, 2, 5).
-//! 2. **Possession:** what a rank receives is every byte once, and what it sends is contained in what the [`After`]s
+//! 2. **Possession:** what a rank receives is every byte once, and what it sends is contained in what the [`After`](super::After)s
 //!    of the lane name up to that step. So no order of arrival can make it send what it has not got (3, 4).
 //! 3. **Progress:** receives wait for nothing, so the receive of a lane's next step is always posted, and any send
 //!    that starts completes, even a synchronous one, whichever send of its rank goes first. Only a cycle of steps

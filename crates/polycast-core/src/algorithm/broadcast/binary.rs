@@ -1,4 +1,4 @@
-//! Binary tree: [`k_ary`](super::k_ary) with two children, the compromise between a chain's length and a flat
+//! Binary tree: `k_ary` with two children, the compromise between a chain's length and a flat
 //! tree's width; every inner link pair carries the data twice.
 
 use std::num::NonZeroU32;
