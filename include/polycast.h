@@ -6,8 +6,9 @@
  * that crosses is bytes, ranks and slots. A door gives the runtime a table of functions (`polycast_door`)
  * and, for each communicator, one pointer of its own, which comes back as the first argument of each of them.
  *
- *   program ── MPI_Bcast ──▶ door ── polycast_choose_broadcast ──▶ runtime     stock: the door calls the real
- * MPI └── polycast_broadcast ─────────▶ runtime ── isend, irecv, poll ──▶ door ──▶ MPI
+ *   program ── MPI_Bcast ──▶ door ──┬─ polycast_choose_broadcast ─▶ runtime   0: the door calls the real MPI
+ *                                   └─ polycast_broadcast ────────▶ runtime
+ *                              MPI ◀── door ◀── isend, irecv, poll ────┘
  *
  * Error codes: functions of the door return 0 or an error code of its MPI; functions of the runtime return 0,
  * such a code handed back, or one of the negative POLYCAST_* values. Nothing here aborts or throws.

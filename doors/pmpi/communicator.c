@@ -1,10 +1,9 @@
 /*
  * The door's state of a communicator: an attribute, made at its first broadcast, freed with it.
  *
- *   MPI_Comm_dup, _split …   the attribute is not copied: the new communicator gets its own at its first
- * broadcast MPI_Comm_free            the delete callback frees the state and the private communicator
- *   MPI_Finalize             MPI deletes the attributes of MPI_COMM_SELF first of all: our signal to print
- * the report
+ *   MPI_Comm_dup, _split    the attribute is not copied: the new communicator gets its own
+ *   MPI_Comm_free           the delete callback frees the state and the private communicator
+ *   MPI_Finalize            MPI deletes the attributes of MPI_COMM_SELF first of all: our signal to report
  */
 #include <pthread.h>
 #include <stdlib.h>
