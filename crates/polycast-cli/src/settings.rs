@@ -7,8 +7,10 @@ use std::path::Path;
 
 use polycast_core::select::{Choice, MAX_TEXT_BYTES, Table, TableError};
 
-/// Switches the library off with the value `off`.
+/// Switches the library off with one of the values [`OFF`].
 pub const SWITCH: &str = "POLYCAST";
+/// In lower or upper case; the same words as in the library and in doors/pmpi/preload.c.
+const OFF: [&str; 4] = ["off", "0", "no", "false"];
 /// Forces one algorithm for all broadcasts.
 pub const BROADCAST: &str = "POLYCAST_BCAST";
 /// Names a table file.
@@ -61,7 +63,9 @@ impl Settings {
     /// Reads the environment of this process.
     pub fn from_environment() -> Settings {
         let mut settings = Settings::default();
-        if let Some(value) = variable(SWITCH).filter(|value| value == "off") {
+        if let Some(value) =
+            variable(SWITCH).filter(|value| OFF.contains(&value.to_ascii_lowercase().as_str()))
+        {
             settings.is_off = true;
             settings.notes.push(format!("{SWITCH}={value}: every call goes to stock"));
         }

@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use polycast_core::select::{Choice, Table};
+use polycast_core::select::{Choice, MAX_TEXT_BYTES, Table};
 
 /// Which algorithm to take, whatever the table says.
 const FORCED: &str = "POLYCAST_BCAST";
 /// A file with rules.
 const TABLE: &str = "POLYCAST_TABLE";
-
-/// The largest table file that is read.
-const TABLE_MOST_BYTES: u64 = 1 << 20;
 
 static OVERRIDES: Mutex<BTreeMap<&'static str, Option<String>>> = Mutex::new(BTreeMap::new());
 
@@ -31,7 +28,7 @@ fn lookup(name: &'static str) -> Option<String> {
     }
 }
 
-/// `POLYCAST=off` and its synonyms (the same words as in doors/pmpi/preload.c).
+/// `POLYCAST=off` and its synonyms (the same words as in doors/pmpi/preload.c and in the tool's settings.rs).
 pub fn is_enabled() -> bool {
     let value = std::env::var("POLYCAST").unwrap_or_default().to_ascii_lowercase();
     !["off", "0", "no", "false"].contains(&value.as_str())
@@ -94,8 +91,8 @@ impl Settings {
 fn read_table(path: &str) -> Result<String, String> {
     let describe = |error: std::io::Error| format!("{TABLE}={path}: {error}");
     let metadata = std::fs::metadata(path).map_err(describe)?;
-    if !metadata.is_file() || metadata.len() > TABLE_MOST_BYTES {
-        return Err(format!("{TABLE}={path}: expected a file of at most {TABLE_MOST_BYTES} bytes"));
+    if !metadata.is_file() || metadata.len() > MAX_TEXT_BYTES as u64 {
+        return Err(format!("{TABLE}={path}: expected a file of at most {MAX_TEXT_BYTES} bytes"));
     }
     let text = std::fs::read_to_string(path).map_err(describe)?;
     Table::parse(&text, path).map_err(|error| error.to_string())?;
