@@ -1,0 +1,100 @@
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::Family;
+
+/// Above the ports of well-known services, below those that the kernel hands out by itself (32768 on).
+const PORTS: std::ops::RangeInclusive<u16> = 5_000..=32_767;
+
+/// A multicast group: where datagrams go to and are received from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Group {
+    /// A multicast address.
+    pub address: IpAddr,
+    /// The UDP port, of senders and receivers alike.
+    pub port: u16,
+}
+
+/// Where a random group is drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// 239.192.0.0/14, the organisation's own (RFC 2365): routers at its border keep it inside.
+    OrganisationV4,
+    /// 225.0.1.0–231.255.255.255 and 234.0.1.0–238.255.255.255: what the two-stage papers used; for sites whose switches treat
+    /// 239/8 apart.
+    GlobalV4,
+    /// ff12::/16, transient and of the link's scope, with a group identifier of the dynamic kind (RFC 3307: the high bit set).
+    LinkV6,
+}
+
+impl Group {
+    /// A group from the range that a family starts with. `next` yields uniform random words: whoever asks owns the entropy.
+    pub fn random(family: Family, next: &mut impl FnMut() -> u64) -> Group {
+        let range = match family {
+            Family::V4 => Range::OrganisationV4,
+            Family::V6 => Range::LinkV6,
+        };
+        Group::random_in(range, next)
+    }
+
+    /// A group from this range.
+    pub fn random_in(range: Range, next: &mut impl FnMut() -> u64) -> Group {
+        let address = match range {
+            Range::OrganisationV4 => random_v4(&[(0xEFC0_0000, 0xEFC3_FFFF)], next).into(),
+            Range::GlobalV4 => {
+                random_v4(&[(0xE100_0100, 0xE7FF_FFFF), (0xEA00_0100, 0xEEFF_FFFF)], next).into()
+            }
+            Range::LinkV6 => {
+                let id = 0x8000_0000 | next() as u32;
+                Ipv6Addr::new(0xff12, 0, 0, 0, 0, 0, (id >> 16) as u16, id as u16).into()
+            }
+        };
+        Group { address, port: random_port(next) }
+    }
+
+    /// The version of the Internet Protocol that the group is of.
+    pub fn family(&self) -> Family {
+        match self.address {
+            IpAddr::V4(_) => Family::V4,
+            IpAddr::V6(_) => Family::V6,
+        }
+    }
+}
+
+/// A port for a group whose address comes from elsewhere (a MADCAP server gives addresses only).
+pub(crate) fn random_port(next: &mut impl FnMut() -> u64) -> u16 {
+    PORTS.start() + (next() % u64::from(PORTS.end() - PORTS.start() + 1)) as u16
+}
+
+/// Uniform over the ranges (inclusive), without the addresses that share a MAC address with 224.0.0.z.
+fn random_v4(ranges: &[(u32, u32)], next: &mut impl FnMut() -> u64) -> Ipv4Addr {
+    let size: u64 = ranges.iter().map(|(first, last)| u64::from(last - first) + 1).sum();
+    loop {
+        let mut offset = next() % size;
+        for (first, last) in ranges {
+            let length = u64::from(last - first) + 1;
+            if offset < length {
+                let address = Ipv4Addr::from(first + offset as u32);
+                if !is_flooded(address) {
+                    return address;
+                }
+                break;
+            }
+            offset -= length;
+        }
+    }
+}
+
+/// Ethernet sees the low 23 bits only. x.0.0.z and x.128.0.z look like 224.0.0.z, which switches flood to every port.
+fn is_flooded(address: Ipv4Addr) -> bool {
+    u32::from(address) & 0x007f_ff00 == 0
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            IpAddr::V4(address) => write!(f, "{address}:{}", self.port),
+            IpAddr::V6(address) => write!(f, "[{address}]:{}", self.port),
+        }
+    }
+}

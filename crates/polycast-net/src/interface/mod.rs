@@ -1,0 +1,51 @@
+//! Network interfaces: what there is, and which one to use.
+
+mod choice;
+mod system;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+pub use choice::{InterfaceChoice, InterfaceError, ParseInterfaceChoiceError};
+
+use crate::Family;
+
+/// A network interface of this host, in this network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// As `ip link` shows it.
+    pub name: String,
+    /// The kernel's number for it; names can change, two can share an address.
+    pub index: u32,
+    /// Its first IPv4 address.
+    pub ipv4: Option<Ipv4Addr>,
+    /// Its link-local IPv6 address (on the loopback interface ::1).
+    pub ipv6: Option<Ipv6Addr>,
+    /// Bytes of the largest IP packet.
+    pub mtu_bytes: u32,
+    /// As the driver says it; virtual interfaces often do not know.
+    pub bits_per_second: Option<u64>,
+    /// Set up by the administrator, and with a carrier.
+    pub is_up: bool,
+    /// Flagged MULTICAST and not point-to-point.
+    pub can_multicast: bool,
+    /// `lo`. Multicast works on it within the host, whatever its flags say.
+    pub is_loopback: bool,
+    /// The default route of either family leaves through it.
+    pub has_default_route: bool,
+}
+
+impl Interface {
+    /// All interfaces, by index. An error is the kernel's.
+    pub fn all() -> io::Result<Vec<Interface>> {
+        system::interfaces()
+    }
+
+    /// The address of this family, if it has one.
+    pub fn address(&self, family: Family) -> Option<IpAddr> {
+        match family {
+            Family::V4 => self.ipv4.map(IpAddr::from),
+            Family::V6 => self.ipv6.map(IpAddr::from),
+        }
+    }
+}
