@@ -98,3 +98,73 @@ impl fmt::Display for Group {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn random_groups_stay_in_their_range(mut state: u64) {
+            let mut next = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                state.rotate_left(29)
+            };
+            for range in [Range::OrganisationV4, Range::GlobalV4, Range::LinkV6] {
+                let group = Group::random_in(range, &mut next);
+                prop_assert!((5_000..=32_767).contains(&group.port));
+                prop_assert!(group.address.is_multicast());
+                match group.address {
+                    IpAddr::V4(address) => {
+                        let [a, b, c, _] = address.octets();
+                        prop_assert!(b & 0x7f != 0 || c != 0, "{address} is flooded");
+                        match range {
+                            Range::OrganisationV4 => prop_assert!(a == 239 && (192..=195).contains(&b)),
+                            _ => prop_assert!((225..=231).contains(&a) || (234..=238).contains(&a)),
+                        }
+                    }
+                    IpAddr::V6(address) => {
+                        let parts = address.segments();
+                        prop_assert_eq!(&parts[..6], &[0xff12, 0, 0, 0, 0, 0]);
+                        prop_assert!(parts[6] & 0x8000 != 0);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_flooded_address_is_drawn_again() {
+        // 225.0.1.0 + 0x7f_ff00 is 225.128.0.0; the last word is the port's.
+        let mut words = [0x7f_ff00, 5, 0].into_iter();
+        let group = Group::random_in(Range::GlobalV4, &mut || words.next().unwrap());
+        assert_eq!(group.to_string(), "225.0.1.5:5000");
+    }
+
+    #[test]
+    fn every_end_of_a_range_is_reached() {
+        let drawn = |range, word| {
+            let mut words = [word, 0].into_iter();
+            Group::random_in(range, &mut || words.next().unwrap()).address.to_string()
+        };
+        assert_eq!(drawn(Range::OrganisationV4, 0), "239.192.0.0");
+        assert_eq!(drawn(Range::OrganisationV4, 0x3_ffff), "239.195.255.255");
+        let first = 0xE800_0000 - 0xE100_0100_u64;
+        assert_eq!(drawn(Range::GlobalV4, first - 1), "231.255.255.255");
+        assert_eq!(drawn(Range::GlobalV4, first), "234.0.1.0");
+    }
+
+    #[test]
+    fn many_groups_are_different() {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 20
+        };
+        let groups: std::collections::HashSet<Group> =
+            (0..1_000).map(|_| Group::random(Family::V4, &mut next)).collect();
+        assert!(groups.len() >= 999, "{}", groups.len());
+    }
+}

@@ -199,3 +199,7 @@ impl fmt::Display for InterfaceError {
         f.write_str("; name another with POLYCAST_NET=NAME, or see `ip -br address`")
     }
 }
+
+#[cfg(test)]
+#[path = "choice_tests.rs"]
+mod tests;

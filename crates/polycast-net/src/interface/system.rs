@@ -89,10 +89,11 @@ fn bits_per_second(name: &str, index: u32) -> Option<u64> {
     u64::try_from(megabits).ok().filter(|m| *m > 0).map(|m| m * 1_000_000)
 }
 
-/// Names of interfaces that a default route leaves through. /proc/net shows the namespace of the process.
+/// Names of interfaces that a default route leaves through. The thread's namespace need not be that of the process, which
+/// /proc/net would show.
 fn default_routes() -> HashSet<String> {
-    let v4 = fs::read_to_string("/proc/net/route").unwrap_or_default();
-    let v6 = fs::read_to_string("/proc/net/ipv6_route").unwrap_or_default();
+    let v4 = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+    let v6 = fs::read_to_string("/proc/thread-self/net/ipv6_route").unwrap_or_default();
     default_routes_v4(&v4).chain(default_routes_v6(&v6)).map(str::to_owned).collect()
 }
 
