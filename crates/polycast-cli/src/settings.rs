@@ -1,6 +1,7 @@
 //! What the environment tells the library, read here as the library reads it in a job.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -15,6 +16,8 @@ const OFF: [&str; 4] = ["off", "0", "no", "false"];
 pub const BROADCAST: &str = "POLYCAST_BCAST";
 /// Names a table file.
 pub const TABLE: &str = "POLYCAST_TABLE";
+/// Switches multicast off, or chooses between `ipv4` and `ipv6`.
+pub const MULTICAST: &str = "POLYCAST_MULTICAST";
 /// Asks for counters at finalize with the value `1`.
 pub const REPORT: &str = "POLYCAST_REPORT";
 
@@ -51,6 +54,8 @@ pub fn read_table(file: &Path) -> Result<Table, ReadTableError> {
 pub struct Settings {
     /// Whether polycast is switched off.
     pub is_off: bool,
+    /// Whether multicast is switched off.
+    pub is_multicast_off: bool,
     /// The choice that is forced on all broadcasts.
     pub forced: Option<Choice>,
     /// The table to use in place of the shipped one.
@@ -68,6 +73,12 @@ impl Settings {
         {
             settings.is_off = true;
             settings.notes.push(format!("{SWITCH}={value}: every call goes to stock"));
+        }
+        if let Some(value) =
+            variable(MULTICAST).filter(|value| OFF.contains(&value.to_ascii_lowercase().as_str()))
+        {
+            settings.is_multicast_off = true;
+            settings.notes.push(format!("{MULTICAST}={value}: trees serve what multicast would"));
         }
         if let Some(value) = variable(BROADCAST) {
             settings.notes.push(match value.parse() {
@@ -94,6 +105,14 @@ impl Settings {
     pub fn table(&self) -> Table {
         self.table.clone().unwrap_or_else(Table::shipped)
     }
+}
+
+/// The variables of this environment that are meant for the library, as they are handed on to ranks. Those whose value
+/// is no text cannot be.
+pub fn of_the_library() -> impl Iterator<Item = (String, String)> {
+    let text =
+        |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    env::vars_os().filter_map(text).filter(|(name, _)| name == SWITCH || name.starts_with("POLYCAST_"))
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -3,7 +3,7 @@
 //! Modules from the ground up; each may use those to its left only (the `tidy` test checks it):
 //!
 //! ```text
-//! units ◀─ tree ◀─ schedule ◀─ algorithm ◀─ select ◀─ executor
+//! units ◀─ tree ◀─ schedule ◀─ algorithm ◀─ protocol ◀─ select ◀─ executor
 //! ```
 //!
 //! A collective call takes this way through them: [`select`] picks an [`algorithm`] by a table, the algorithm
@@ -12,6 +12,7 @@
 
 pub mod algorithm;
 pub mod executor;
+pub mod protocol;
 pub mod schedule;
 pub mod select;
 pub mod tree;

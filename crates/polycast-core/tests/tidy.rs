@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of polycast-core from the ground up, as in docs/architecture.md: each may use those before it.
-const MODULES: [&str; 7] =
-    ["units", "tree", "schedule", "algorithm", "protocol", "select", "executor"];
+const MODULES: [&str; 7] = ["units", "tree", "schedule", "algorithm", "protocol", "select", "executor"];
 
 /// Who may depend on whom among our crates.
 const CRATES: [(&str, &[&str]); 6] = [

@@ -17,9 +17,10 @@ use crate::settings::{Settings, read_table};
 Examples:
   polycast explain --collective bcast --ranks 16 --nodes 16 --bytes 1MiB
   polycast explain --ranks 64 --nodes 4               what each size would get
+  polycast explain --ranks 64 --nodes 4 --no-multicast    in a cloud, for example
   polycast explain --ranks 64 --nodes 4 --bytes 64KiB --table cluster.toml --json
 
-POLYCAST, POLYCAST_BCAST and POLYCAST_TABLE count here as they do in a job.")]
+POLYCAST, POLYCAST_BCAST, POLYCAST_TABLE and POLYCAST_MULTICAST count here as they do in a job.")]
 pub struct Args {
     /// The operation, named as its MPI function
     #[arg(long, value_name = "NAME", default_value = "bcast")]
@@ -36,6 +37,10 @@ pub struct Args {
     /// Ranks on the node that holds most; by default they are spread evenly
     #[arg(long, value_name = "N")]
     ranks_per_node: Option<u32>,
+
+    /// The network between the nodes does not carry multicast (`polycast doctor` tells)
+    #[arg(long)]
+    no_multicast: bool,
 
     /// Bytes of the call, such as 64KiB; without it, every size is shown
     #[arg(long, value_name = "SIZE")]
@@ -54,6 +59,8 @@ pub struct Args {
 pub fn run(args: Args) -> Outcome {
     let shape = Shape::new(args.ranks, args.nodes.unwrap_or(args.ranks), args.ranks_per_node)?;
     let mut settings = Settings::from_environment();
+    let shape =
+        if args.no_multicast || settings.is_multicast_off { shape.without_multicast() } else { shape };
     if let Some(file) = &args.table {
         settings.table = Some(read_table(file)?);
         settings.notes.push(format!("--table {}: in place of any other table", file.display()));

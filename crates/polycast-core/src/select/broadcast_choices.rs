@@ -39,7 +39,7 @@ impl BroadcastChoices {
     pub(super) fn from_rules(rules: &[Rule], shape: Shape) -> Self {
         let relevant: Vec<(Range, Choice)> = rules
             .iter()
-            .filter(|rule| rule.collective == Collective::Broadcast)
+            .filter(|rule| rule.collective == Collective::Broadcast && rule.is_possible(shape))
             .filter_map(|rule| Some((sizes(rule, shape)?, rule.choice)))
             .collect();
         let mut starts: Vec<u64> = relevant
@@ -107,7 +107,8 @@ mod tests {
                 range.map_or_else(String::new, |range| format!("{key} = \"{range}\"\n"))
             })
         });
-        let choice = prop_oneof![Just("stock"), Just("binomial"), Just("chain"), Just("chain:segment=2KiB")];
+        let choice =
+            prop_oneof![Just("stock"), Just("binomial"), Just("chain:segment=2KiB"), Just("multicast-pull")];
         (keys, choice).prop_map(|(keys, choice)| {
             format!("[[rule]]\ncollective = \"bcast\"\n{}use = \"{choice}\"\n", keys.concat())
         })
@@ -117,16 +118,17 @@ mod tests {
         #[test]
         fn intervals_decide_as_the_first_matching_rule_does(
             rules in prop::collection::vec(rule(), 0..12),
-            (nodes, more) in (1u32..8, 0u32..12),
+            (nodes, more, has_multicast) in (1u32..8, 0u32..12, any::<bool>()),
             sizes in prop::collection::vec(prop_oneof![0u64..24, any::<u64>(), Just(u64::MAX)], 1..30),
         ) {
             let table = Table::parse(&format!("version = 1\n{}", rules.concat()), "t").unwrap();
-            let shape = Shape::new(nodes + more, nodes, None).unwrap();
+            let shape = Shape { has_multicast, ..Shape::new(nodes + more, nodes, None).unwrap() };
             let choices = table.broadcast_rules(shape);
             for bytes in sizes.into_iter().map(Bytes) {
                 prop_assert_eq!(*choices.choose(bytes), first_match(&table, shape, bytes));
                 let explanation = table.explain(Collective::Broadcast, shape, bytes);
                 prop_assert_eq!(*choices.choose(bytes), explanation.choice);
+                prop_assert!(has_multicast || !explanation.choice.needs_multicast());
             }
         }
     }

@@ -2,6 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::algorithm::broadcast::{Algorithm, ParseAlgorithmError};
+use crate::protocol::{MULTICAST_NAMES, Multicast, ParseMulticastError};
 
 /// What serves a broadcast. Written `stock`, or as the algorithm is: `chain:segment=8KiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,17 +11,29 @@ pub enum Choice {
     Stock,
     /// One of polycast's algorithms.
     Algorithm(Algorithm),
+    /// Multicast, repaired by a ring.
+    Multicast(Multicast),
+}
+
+impl Choice {
+    /// Whether it needs a network that carries multicast.
+    pub fn needs_multicast(self) -> bool {
+        matches!(self, Choice::Multicast(_))
+    }
 }
 
 /// A choice that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseChoiceError {
     /// Neither `stock` nor the name of an algorithm.
-    #[error("{0}, stock")]
+    #[error("{0}, {multicast}, stock", multicast = MULTICAST_NAMES.join(", "))]
     UnknownName(ParseAlgorithmError),
     /// The algorithm exists, but not with these parameters.
     #[error(transparent)]
     Parameters(ParseAlgorithmError),
+    /// Multicast exists, but not with these parameters.
+    #[error(transparent)]
+    MulticastParameters(ParseMulticastError),
 }
 
 impl FromStr for Choice {
@@ -29,6 +42,11 @@ impl FromStr for Choice {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text.trim() == "stock" {
             return Ok(Choice::Stock);
+        }
+        match text.parse() {
+            Ok(multicast) => return Ok(Choice::Multicast(multicast)),
+            Err(ParseMulticastError::UnknownName(_)) => {}
+            Err(parameters) => return Err(ParseChoiceError::MulticastParameters(parameters)),
         }
         text.parse().map(Choice::Algorithm).map_err(|error| match error {
             ParseAlgorithmError::UnknownName { .. } => ParseChoiceError::UnknownName(error),
@@ -42,6 +60,7 @@ impl fmt::Display for Choice {
         match self {
             Choice::Stock => f.pad("stock"),
             Choice::Algorithm(algorithm) => algorithm.fmt(f),
+            Choice::Multicast(multicast) => multicast.fmt(f),
         }
     }
 }
@@ -52,7 +71,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_read_back() {
-        for text in ["stock", "chain:segment=8KiB", "k-nomial:k=4"] {
+        for text in ["stock", "chain:segment=8KiB", "k-nomial:k=4", "multicast-pull:sync=random"] {
             assert_eq!(text.parse::<Choice>().unwrap().to_string(), text);
         }
     }
@@ -60,6 +79,6 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_all_names() {
         let error = "stok".parse::<Choice>().unwrap_err().to_string();
-        assert!(error.contains("\"stok\"") && error.ends_with("scatter-doubling, stock"), "{error}");
+        assert!(error.contains("\"stok\"") && error.ends_with("multicast-pull, stock"), "{error}");
     }
 }

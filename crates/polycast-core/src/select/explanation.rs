@@ -36,6 +36,8 @@ pub enum Verdict {
     Matches,
     /// It is for another operation.
     OtherCollective(Collective),
+    /// It uses multicast, which the network does not carry.
+    NoMulticast,
     /// The first condition that did not hold.
     Misses {
         /// What the rule asks for.
@@ -57,6 +59,7 @@ impl Explanation {
             let missed = rule.conditions.iter().find(|condition| !condition.holds(shape, bytes));
             let verdict = match missed {
                 _ if rule.collective != collective => Verdict::OtherCollective(rule.collective),
+                _ if !rule.is_possible(shape) => Verdict::NoMulticast,
                 Some(&expected) => Verdict::Misses { expected, found: expected.property.of(shape, bytes) },
                 None => Verdict::Matches,
             };
@@ -84,6 +87,7 @@ impl fmt::Display for Verdict {
         match self {
             Verdict::Matches => f.pad("matches"),
             Verdict::OtherCollective(collective) => write!(f, "is for {collective}"),
+            Verdict::NoMulticast => f.pad("needs a network with multicast"),
             Verdict::Misses { expected, found } => {
                 write!(f, "is for {expected}, not {}", expected.property.write(*found))
             }

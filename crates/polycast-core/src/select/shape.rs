@@ -1,4 +1,4 @@
-/// How the ranks of a communicator are spread over nodes.
+/// How the ranks of a communicator are spread over nodes, and what lies between these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// Ranks in all, at least 1.
@@ -7,6 +7,8 @@ pub struct Shape {
     pub nodes: u32,
     /// Ranks on the node that holds most.
     pub ranks_per_node: u32,
+    /// The network between the nodes carries multicast, or is not known not to.
+    pub has_multicast: bool,
 }
 
 /// Numbers that no communicator can have together.
@@ -50,7 +52,12 @@ impl Shape {
         if !(smallest..=largest).contains(&found) {
             return Err(ShapeError::RanksPerNode { ranks, nodes, smallest, largest, found });
         }
-        Ok(Shape { ranks, nodes, ranks_per_node: found })
+        Ok(Shape { ranks, nodes, ranks_per_node: found, has_multicast: true })
+    }
+
+    /// The same over a network without multicast.
+    pub fn without_multicast(self) -> Shape {
+        Shape { has_multicast: false, ..self }
     }
 }
 
@@ -60,7 +67,7 @@ mod tests {
 
     #[test]
     fn ranks_are_spread_evenly_unless_said_otherwise() {
-        assert_eq!(Shape::new(17, 16, None), Ok(Shape { ranks: 17, nodes: 16, ranks_per_node: 2 }));
+        assert_eq!(Shape::new(17, 16, None).unwrap().ranks_per_node, 2);
         assert_eq!(Shape::new(17, 2, Some(16)).unwrap().ranks_per_node, 16);
         assert_eq!(Shape::new(1, 1, None).unwrap().ranks_per_node, 1);
     }

@@ -30,7 +30,14 @@ pub struct Rule {
 impl Rule {
     /// Whether a call of `bytes` on a communicator of `shape` is one that the rule is for.
     pub fn matches(&self, collective: Collective, shape: Shape, bytes: Bytes) -> bool {
-        self.collective == collective && self.conditions.iter().all(|condition| condition.holds(shape, bytes))
+        self.collective == collective
+            && self.is_possible(shape)
+            && self.conditions.iter().all(|condition| condition.holds(shape, bytes))
+    }
+
+    /// Whether the network has what the rule uses; where it has not, the next rule is asked.
+    pub(super) fn is_possible(&self, shape: Shape) -> bool {
+        shape.has_multicast || !self.choice.needs_multicast()
     }
 }
 

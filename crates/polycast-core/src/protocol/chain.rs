@@ -1,0 +1,195 @@
+//! Stage 2: the ring, in which every node makes sure that its successor gets everything.
+//!
+//! ```text
+//!     root ──▶ 1 ──▶ 2 ──▶ … ──▶ last        the root has no predecessor, the last node no successor
+//! ```
+//!
+//! *Push.* A node forwards each fragment when it sees it for the first time, and owes nothing after that.
+//!
+//! *Pull.* A node asks its predecessor for a fragment when it knows that multicast does not bring it any more; the predecessor
+//! sends it at once, or when it has it itself. A node that has everything says so.
+//!
+//! ```text
+//!     predecessor                                    successor
+//!         │ ◀──────────────── request 3, 7 ────────────── │   datagrams 4 to 11 are here, 3 and 7 are not
+//!         │ ─────────────── fragments 3, 7 ─────────────▶ │
+//!         │ ───────────────────── end ──────────────────▶ │   if it has not said "done" for a while
+//!         │ ◀───────────────────  done ────────────────── │
+//! ```
+//!
+//! Invariants
+//! 1. Each fragment is asked for at most once: what comes over MPI is not lost, so an asked predecessor will send it.
+//! 2. A node that misses something has a predecessor that is still there: it leaves only after the node's "done" (pull),
+//!    or after it has handed everything to MPI (push).
+//! 3. A node that misses something learns at last that multicast is over: from an end by multicast, or from that of its
+//!    predecessor, which has one if it has everything itself, if it was told, or if it is the root. By induction along the
+//!    ring all get it, so that no time-out decides whether a broadcast ends. A node waits a little with its own end only
+//!    because mostly the successor's "done" is on its way.
+
+use std::collections::VecDeque;
+
+use fixedbitset::FixedBitSet;
+
+use super::cut::{Cut, Run, push_to_runs};
+use super::message::REQUEST_RUNS_MOST;
+use super::receiver::Receiver;
+use super::spec::Form;
+use crate::units::Nanos;
+
+/// How long a node that knows that multicast is over waits for its successor's "done" before it tells it.
+const END_PATIENCE: Nanos = Nanos::from_micros(2000);
+
+/// While an answer is outstanding, so many new losses are worth another request.
+const LOSSES_WORTH_A_REQUEST: usize = 8;
+
+/// What one node does for its neighbours in one broadcast.
+#[derive(Debug)]
+pub struct Chain {
+    form: Form,
+    has_predecessor: bool,
+    has_successor: bool,
+    /// Fragments for the successor that can be sent now.
+    ready: VecDeque<u32>,
+    /// Fragments that the successor has asked for and that are not here yet.
+    owed: FixedBitSet,
+    /// Lost fragments that have not been asked for, and where to look for more.
+    unasked: VecDeque<u32>,
+    looked_below: u32,
+    /// Fragments that have been asked for; how many of them are not here yet.
+    asked: FixedBitSet,
+    outstanding: u32,
+    has_said_done: bool,
+    successor_is_done: bool,
+    /// When the successor is told that multicast is over.
+    end_at: Option<Nanos>,
+    has_sent_end: bool,
+}
+
+impl Chain {
+    /// The place of a node at `position` from the root, in a ring of `nodes`.
+    pub fn new(form: Form, cut: Cut, position: u32, nodes: u32) -> Chain {
+        let is_pull = form == Form::Pull;
+        let capacity = if is_pull { cut.fragments() as usize } else { 0 };
+        let has_successor = position + 1 < nodes;
+        let is_root = position == 0;
+        Chain {
+            form,
+            has_predecessor: !is_root,
+            has_successor,
+            // The root has everything from the beginning.
+            ready: if is_root && !is_pull { (0..cut.fragments()).collect() } else { VecDeque::new() },
+            owed: FixedBitSet::with_capacity(if has_successor { capacity } else { 0 }),
+            unasked: VecDeque::new(),
+            looked_below: 0,
+            asked: FixedBitSet::with_capacity(if is_root { 0 } else { capacity }),
+            outstanding: 0,
+            has_said_done: is_root || !is_pull,
+            successor_is_done: !has_successor || !is_pull,
+            end_at: None,
+            has_sent_end: !is_pull,
+        }
+    }
+
+    /// A fragment has been seen for the first time.
+    pub fn saw(&mut self, fragment: u32) {
+        let index = fragment as usize;
+        if self.asked.contains(index) {
+            self.asked.remove(index);
+            self.outstanding -= 1;
+        }
+        let is_owed = match self.form {
+            Form::Push => self.has_successor,
+            Form::Pull => self.owed.contains(index),
+        };
+        if is_owed {
+            self.ready.push_back(fragment);
+        }
+    }
+
+    /// The successor misses these.
+    pub fn successor_asks(&mut self, run: Run, receiver: &Receiver) {
+        let existing = self.owed.len();
+        for fragment in run.fragments().take_while(|fragment| (*fragment as usize) < existing) {
+            let is_new = !self.owed.put(fragment as usize);
+            if is_new && receiver.has(fragment) {
+                self.ready.push_back(fragment);
+            }
+        }
+    }
+
+    /// The successor has everything.
+    pub fn successor_is_done(&mut self) {
+        self.successor_is_done = true;
+        self.ready.clear();
+    }
+
+    /// Multicast is over; `is_told` if the predecessor said so.
+    pub fn saw_end(&mut self, now: Nanos, is_told: bool) {
+        let patience = if is_told { Nanos(0) } else { END_PATIENCE };
+        let at = now + patience;
+        self.end_at = Some(self.end_at.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    /// Fragments for one message to the successor, as runs, at most `most` of them.
+    pub fn forward(&mut self, most: usize) -> Vec<Run> {
+        let mut runs = Vec::new();
+        for fragment in self.ready.drain(..most.min(self.ready.len())) {
+            push_to_runs(&mut runs, fragment);
+        }
+        runs
+    }
+
+    /// Whether [`Chain::forward`] has something.
+    pub fn has_to_forward(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// What to ask the predecessor for, as runs; empty: nothing now.
+    pub fn request(&mut self, receiver: &Receiver) -> Vec<Run> {
+        if self.form == Form::Push || !self.has_predecessor {
+            return Vec::new();
+        }
+        self.unasked.extend(receiver.lost(self.looked_below));
+        self.looked_below = self.looked_below.max(receiver.horizon());
+        if self.outstanding > 0 && !receiver.is_over() && self.unasked.len() < LOSSES_WORTH_A_REQUEST {
+            return Vec::new();
+        }
+        let mut runs = Vec::new();
+        while let Some(fragment) = self.unasked.pop_front() {
+            // It may have come since, from a datagram that was overtaken.
+            if receiver.has(fragment) {
+                continue;
+            }
+            push_to_runs(&mut runs, fragment);
+            if runs.len() > REQUEST_RUNS_MOST {
+                runs.pop();
+                self.unasked.push_front(fragment);
+                break;
+            }
+            self.asked.insert(fragment as usize);
+            self.outstanding += 1;
+        }
+        runs
+    }
+
+    /// Whether it is time to tell the predecessor that everything is here; true once.
+    pub fn says_done(&mut self, receiver: &Receiver) -> bool {
+        receiver.is_complete() && !std::mem::replace(&mut self.has_said_done, receiver.is_complete())
+    }
+
+    /// Whether it is time to tell the successor that multicast is over; true once.
+    pub fn says_end(&mut self, now: Nanos) -> bool {
+        let is_time = !self.successor_is_done && self.end_at.is_some_and(|at| at <= now);
+        is_time && !std::mem::replace(&mut self.has_sent_end, true)
+    }
+
+    /// When [`Chain::says_end`] may become true.
+    pub fn deadline(&self) -> Option<Nanos> {
+        self.end_at.filter(|_| !self.has_sent_end && !self.successor_is_done)
+    }
+
+    /// This node owes nobody anything.
+    pub fn is_settled(&self) -> bool {
+        self.has_said_done && self.successor_is_done && self.ready.is_empty()
+    }
+}

@@ -1,0 +1,48 @@
+/// What a node has seen of a communicator's multicast broadcasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Broadcasts begun.
+    pub broadcasts: u64,
+    /// Datagrams multicast.
+    pub sent: u64,
+    /// Datagrams of this communicator that arrived.
+    pub received: u64,
+    /// Those that brought a fragment which was not there yet.
+    pub useful: u64,
+    /// Those that brought one again.
+    pub duplicate: u64,
+    /// Those of broadcasts that were over.
+    pub late: u64,
+    /// Those of later broadcasts for which there was no room.
+    pub no_room: u64,
+    /// Fragments that the ring brought first.
+    pub repaired: u64,
+    /// Fragments restored from the parity.
+    pub restored: u64,
+    /// Broadcasts that needed any repair: seed 0's penalty rounds, seen from one node.
+    pub penalty_broadcasts: u64,
+    /// Requests to the predecessor.
+    pub requests: u64,
+    /// Messages to other nodes.
+    pub messages: u64,
+}
+
+impl Counters {
+    /// Name and value of each, for reports.
+    pub fn named(&self) -> [(&'static str, u64); 12] {
+        [
+            ("broadcasts", self.broadcasts),
+            ("sent", self.sent),
+            ("received", self.received),
+            ("useful", self.useful),
+            ("duplicate", self.duplicate),
+            ("late", self.late),
+            ("no_room", self.no_room),
+            ("repaired", self.repaired),
+            ("restored", self.restored),
+            ("penalty_broadcasts", self.penalty_broadcasts),
+            ("requests", self.requests),
+            ("messages", self.messages),
+        ]
+    }
+}

@@ -1,0 +1,64 @@
+use std::collections::VecDeque;
+
+use super::wire::Header;
+
+/// Bytes of datagrams that may wait for their broadcast, per communicator.
+const BYTES_MOST: usize = 256 << 10;
+/// What each costs beside its payload.
+const OVERHEAD_BYTES: usize = 64;
+
+/// Datagrams of broadcasts that this node has not begun: their root was faster. What finds no room is dropped as if it had been
+/// lost on the way, and comes around the ring.
+#[derive(Debug, Default)]
+pub struct Early {
+    datagrams: VecDeque<(Header, Box<[u8]>)>,
+    bytes: usize,
+}
+
+impl Early {
+    /// Keeps a datagram; false if there is no room.
+    pub fn keep(&mut self, header: Header, payload: &[u8]) -> bool {
+        let bytes = payload.len() + OVERHEAD_BYTES;
+        let has_room = self.bytes + bytes <= BYTES_MOST;
+        if has_room {
+            self.bytes += bytes;
+            self.datagrams.push_back((header, payload.into()));
+        }
+        has_room
+    }
+
+    /// Takes one out that `is_wanted`, in the order of their arrival.
+    pub fn take(&mut self, is_wanted: impl Fn(&Header) -> bool) -> Option<(Header, Box<[u8]>)> {
+        let position = self.datagrams.iter().position(|(header, _)| is_wanted(header))?;
+        let (header, payload) = self.datagrams.remove(position)?;
+        self.bytes -= payload.len() + OVERHEAD_BYTES;
+        Some((header, payload))
+    }
+
+    /// Bytes that are kept; never more than the limit.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire::Kind;
+    use super::*;
+
+    fn header(operation: u64) -> Header {
+        Header { kind: Kind::Data, flags: 0, job: 0, communicator: 0, operation, fragment: 0 }
+    }
+
+    #[test]
+    fn there_is_a_limit_and_what_is_taken_makes_room() {
+        let mut early = Early::default();
+        let payload = vec![0; 1440];
+        let kept = (0..).take_while(|operation| early.keep(header(*operation), &payload)).count();
+        assert_eq!(kept, BYTES_MOST / (1440 + OVERHEAD_BYTES));
+        assert!(early.bytes() <= BYTES_MOST);
+        assert!(early.take(|header| header.operation == 5).is_some());
+        assert!(early.take(|header| header.operation == 5).is_none());
+        assert!(early.keep(header(1000), &payload) && !early.keep(header(1001), &payload));
+    }
+}

@@ -1,0 +1,159 @@
+//! What comes in, and what it changes.
+
+use super::active::Gate;
+use super::{Delivery, Endpoint, Mismatch};
+use crate::protocol::cut::Run;
+use crate::protocol::data::Data;
+use crate::protocol::message::{self, Body, Runs};
+use crate::protocol::receiver::Seen;
+use crate::protocol::wire::{FLAG_AGAIN, FLAG_WAITED, Header, Kind};
+use crate::units::Nanos;
+
+/// If the successor misses a larger part of what was sent, it was late, or multicast does not reach it: no reason to send it
+/// to all others again.
+const AGAIN_PER_MESSAGE: u32 = 8;
+
+impl Endpoint {
+    /// A datagram that [`wire::open`](crate::protocol::wire::open) has accepted for this communicator. Without a broadcast in progress, `data`
+    /// is not touched.
+    pub fn on_datagram(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        now: Nanos,
+        data: &mut Data<'_>,
+    ) -> Result<(), Mismatch> {
+        self.counters.received += 1;
+        let ahead = header.operation.wrapping_sub(self.operation) as i64;
+        if ahead < 0 {
+            self.counters.late += 1;
+        } else if ahead == 0 && self.active.is_some() {
+            return self.use_datagram(header, payload, now, data);
+        } else if !self.early.keep(*header, payload) {
+            self.counters.no_room += 1;
+        }
+        Ok(())
+    }
+
+    pub(super) fn use_datagram(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        now: Nanos,
+        data: &mut Data<'_>,
+    ) -> Result<(), Mismatch> {
+        let mismatch = self.mismatch();
+        let Some(active) = &mut self.active else { return Ok(()) };
+        active.root_waited |= header.flags & FLAG_WAITED != 0;
+        if header.kind != Kind::Data && header.fragment != active.cut.fragments() {
+            return Err(mismatch);
+        }
+        match header.kind {
+            Kind::Data => match active.receiver.take(header.fragment, payload, data) {
+                Seen::New => {
+                    active.chain.saw(header.fragment);
+                    self.counters.useful += 1;
+                }
+                Seen::Again => self.counters.duplicate += 1,
+                Seen::Mismatch => return Err(mismatch),
+            },
+            Kind::End => active.receiver.saw_end(),
+            Kind::Parity => active.receiver.take_parity(payload),
+            Kind::Probe => return Ok(()),
+        }
+        if header.flags & FLAG_AGAIN == 0 {
+            active.receiver.saw_multicast(header.fragment);
+        }
+        self.after_arrival(now, data);
+        Ok(())
+    }
+
+    /// A message from another node.
+    pub fn on_message(
+        &mut self,
+        message: &[u8],
+        now: Nanos,
+        data: &mut Data<'_>,
+    ) -> Result<Delivery, Mismatch> {
+        let mismatch = self.mismatch();
+        let (front, body) = message::decode(message).ok_or(mismatch)?;
+        if let Body::Arrived(report) = body {
+            // Of use for the next decisions even if its broadcast is over.
+            self.learned.learn(&report);
+        }
+        let ahead = front.operation.wrapping_sub(self.operation) as i64;
+        if ahead < 0 {
+            return Ok(Delivery::Taken);
+        }
+        let Some(active) = self.active.as_mut().filter(|_| ahead == 0) else { return Ok(Delivery::Early) };
+        if front.message_bytes != active.cut.message_bytes() {
+            return Err(mismatch);
+        }
+        active.root_waited |= front.root_waited;
+        match body {
+            Body::Fragments(runs, bytes) => self.on_fragments(runs.iter(), bytes, now, data)?,
+            Body::End => {
+                active.receiver.saw_end();
+                active.chain.saw_end(now, true);
+            }
+            Body::Request(runs) => self.on_request(runs),
+            Body::Done => active.chain.successor_is_done(),
+            Body::Arrived(_) => active.gate = Gate::Open,
+        }
+        Ok(Delivery::Taken)
+    }
+
+    fn on_fragments(
+        &mut self,
+        runs: impl Iterator<Item = Run>,
+        mut bytes: &[u8],
+        now: Nanos,
+        data: &mut Data<'_>,
+    ) -> Result<(), Mismatch> {
+        let mismatch = self.mismatch();
+        let Some(active) = &mut self.active else { return Ok(()) };
+        for fragment in runs.flat_map(Run::fragments) {
+            let range = active.cut.range(fragment).ok_or(mismatch)?;
+            let (payload, rest) = bytes.split_at_checked(range.len()).ok_or(mismatch)?;
+            bytes = rest;
+            if active.receiver.take(fragment, payload, data) == Seen::New {
+                active.chain.saw(fragment);
+                active.repaired += 1;
+                self.counters.repaired += 1;
+            }
+        }
+        self.after_arrival(now, data);
+        Ok(())
+    }
+
+    fn on_request(&mut self, runs: Runs<'_>) {
+        let Some(active) = &mut self.active else { return };
+        runs.iter().for_each(|run| active.chain.successor_asks(run, &active.receiver));
+        let asked_for = runs.iter().map(|run| u64::from(run.count)).sum::<u64>();
+        let most = u64::from(active.cut.fragments() / AGAIN_PER_MESSAGE + 1);
+        if let Some(sender) = &mut active.sender
+            && active.sent_again + asked_for <= most
+        {
+            active.sent_again += asked_for;
+            let fragments = runs.iter().flat_map(Run::fragments);
+            fragments.filter(|f| *f < active.cut.fragments()).for_each(|f| sender.send_again(f));
+        }
+    }
+
+    fn after_arrival(&mut self, now: Nanos, data: &mut Data<'_>) {
+        let Some(active) = &mut self.active else { return };
+        if let Some(fragment) = active.receiver.restore(data) {
+            active.chain.saw(fragment);
+            active.repaired += 1;
+            self.counters.restored += 1;
+        }
+        if active.receiver.is_complete() || active.receiver.is_over() {
+            active.chain.saw_end(now, false);
+        }
+    }
+
+    fn mismatch(&self) -> Mismatch {
+        let expected = self.active.as_ref().map_or(0, |active| active.cut.message_bytes());
+        Mismatch { operation: self.operation, expected }
+    }
+}

@@ -1,0 +1,166 @@
+//! One node of one communicator: what comes in, and what is to be done.
+//!
+//! ```text
+//!    idle ──begin──▶ active ──is_finished──▶ end ──▶ idle         one broadcast at a time
+//!                      ▲ │
+//!    on_datagram ──────┤ ├──────▶ next_action: datagrams to multicast, a message to a node
+//!    on_message  ──────┘ └──────▶ deadline: when to ask for an action again
+//! ```
+//!
+//! Invariants
+//! 1. Broadcasts have consecutive numbers, the same on all nodes, that may wrap around. Numbers less than 2⁶³ ahead are later.
+//! 2. A datagram of the broadcast in progress is used, of a later one kept within a limit, of an earlier one dropped.
+//! 3. A message of a later broadcast is refused until that begins; MPI keeps the order, so what its sender had to say
+//!    about the broadcast in progress has been said.
+//! 4. Nothing is written into the program's buffer except by [`Receiver::take`], under its invariants.
+
+mod active;
+mod face;
+mod incoming;
+mod outgoing;
+
+pub use face::{Action, Delivery, Membership, Mismatch, Peer, Room};
+
+use active::{Active, Gate};
+
+use super::chain::Chain;
+use super::counters::Counters;
+use super::cut::Cut;
+use super::data::Data;
+use super::early::Early;
+use super::pacing::Pacer;
+use super::receiver::Receiver;
+use super::root_sync::{Learned, Report, RootSync, drawn_receiver};
+use super::sender::Sender;
+use super::spec::Multicast;
+use crate::units::Nanos;
+
+/// One node of one communicator; see the module.
+#[derive(Debug)]
+pub struct Endpoint {
+    membership: Membership,
+    /// The broadcast in progress, or the next one.
+    operation: u64,
+    active: Option<Active>,
+    early: Early,
+    pacer: Pacer,
+    learned: Learned,
+    report: Report,
+    counters: Counters,
+}
+
+impl Endpoint {
+    /// No broadcast has begun.
+    ///
+    /// # Panics
+    /// If the membership is none: fewer than 2 nodes, no payload.
+    pub fn new(membership: Membership) -> Endpoint {
+        assert!(membership.node < membership.nodes && membership.nodes > 1 && membership.payload_bytes > 0);
+        Endpoint {
+            operation: membership.first_operation,
+            active: None,
+            early: Early::default(),
+            pacer: Pacer::new(membership.bits_per_second),
+            learned: Learned::default(),
+            report: Report::default(),
+            counters: Counters::default(),
+            membership,
+        }
+    }
+
+    /// Begins the next broadcast; datagrams that have come already are used. `root` is a node.
+    ///
+    /// # Errors
+    /// [`Mismatch`] if they contradict its length.
+    ///
+    /// # Panics
+    /// If one is in progress, if `data` is empty, or longer than 2³² − 1 fragments.
+    pub fn begin(
+        &mut self,
+        spec: Multicast,
+        root: u32,
+        now: Nanos,
+        data: &mut Data<'_>,
+    ) -> Result<(), Mismatch> {
+        assert!(self.active.is_none(), "a broadcast is in progress");
+        let Membership { node, nodes, payload_bytes, .. } = self.membership;
+        let cut = Cut::new(data.bytes().len() as u64, payload_bytes).expect("a message that can be cut");
+        let position = (node + nodes - root) % nodes;
+        let is_root = position == 0;
+        let drawn = spec.sync.draws_a_receiver().then(|| drawn_receiver(self.operation, nodes));
+        let gate = match spec.sync {
+            _ if !is_root => Gate::Open,
+            RootSync::None => Gate::Open,
+            RootSync::Delay(delay) => Gate::At(now + delay),
+            RootSync::Random => Gate::Arrival,
+            RootSync::Adaptive if self.learned.waits(self.operation) => Gate::Arrival,
+            RootSync::Adaptive => Gate::Open,
+        };
+        self.active = Some(Active {
+            spec,
+            cut,
+            position,
+            receiver: Receiver::new(cut, is_root),
+            chain: Chain::new(spec.form, cut, position, nodes),
+            sender: is_root.then(|| Sender::new(cut, spec)),
+            gate,
+            root_waited: gate == Gate::Arrival,
+            arrival_is_due: !is_root && drawn == Some(position),
+            repaired: 0,
+            sent_again: 0,
+        });
+        self.counters.broadcasts += 1;
+        let operation = self.operation;
+        while let Some((header, payload)) = self.early.take(|header| header.operation == operation) {
+            self.use_datagram(&header, &payload, now, data)?;
+        }
+        Ok(())
+    }
+
+    /// The broadcast in progress needs nothing from this node any more, and this node nothing from it.
+    pub fn is_finished(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| {
+            let has_sent = active.sender.as_ref().is_none_or(Sender::is_through);
+            has_sent && active.receiver.is_complete() && active.chain.is_settled() && !active.arrival_is_due
+        })
+    }
+
+    /// Ends the broadcast in progress, finished or given up.
+    pub fn end(&mut self) {
+        if let Some(active) = self.active.take() {
+            self.operation = self.operation.wrapping_add(1);
+            self.counters.penalty_broadcasts += u64::from(active.repaired > 0);
+            if active.position != 0 {
+                self.report.add(active.root_waited, active.cut.fragments(), active.repaired);
+            }
+        }
+    }
+
+    /// The node whose [`Body::Arrived`] comes to this node in the broadcast in progress.
+    pub fn expects_arrival_from(&self) -> Option<u32> {
+        let Membership { node, nodes, .. } = self.membership;
+        let active = self.active.as_ref()?;
+        let is_expected = active.position == 0 && active.spec.sync.draws_a_receiver();
+        is_expected.then(|| (node + drawn_receiver(self.operation, nodes)) % nodes)
+    }
+
+    /// The number of the broadcast in progress, or of the next one.
+    pub fn operation(&self) -> u64 {
+        self.operation
+    }
+
+    /// This node has all of the message.
+    pub fn is_complete(&self) -> bool {
+        self.active.as_ref().is_none_or(|active| active.receiver.is_complete())
+    }
+
+    /// Bytes that wait for broadcasts that have not begun.
+    pub fn early_bytes(&self) -> usize {
+        self.early.bytes()
+    }
+
+    /// What has happened so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}

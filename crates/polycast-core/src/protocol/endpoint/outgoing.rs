@@ -1,0 +1,128 @@
+//! What is to be done next.
+
+use super::active::Gate;
+use super::{Action, Endpoint, Membership, Peer, Room};
+use crate::protocol::cut::Cut;
+use crate::protocol::data::Data;
+use crate::protocol::message::{self, Front};
+use crate::protocol::spec::Form;
+use crate::protocol::wire::{FLAG_WAITED, HEADER_BYTES, Header, Kind};
+use crate::units::Nanos;
+
+/// The longest message that pushes fragments: they arrive in pieces, so that the successor can forward the first while the
+/// last is under way.
+const PUSH_BYTES_MOST: usize = 4 << 10;
+
+impl Endpoint {
+    /// What is to be done next; `buffer` is replaced by the datagrams or by the message. `None`: nothing that there is
+    /// room for.
+    pub fn next_action(
+        &mut self,
+        now: Nanos,
+        room: Room,
+        data: &Data<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Action> {
+        let is_push = self.active.as_ref()?.spec.form == Form::Push;
+        if is_push {
+            // The fast way first.
+            let datagrams = self.next_datagrams(now, room, data, buffer);
+            return datagrams.or_else(|| self.next_message(now, room, data, buffer));
+        }
+        let message = self.next_message(now, room, data, buffer);
+        message.or_else(|| self.next_datagrams(now, room, data, buffer))
+    }
+
+    fn next_message(
+        &mut self,
+        now: Nanos,
+        room: Room,
+        data: &Data<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Action> {
+        let active = self.active.as_mut().filter(|_| room.message)?;
+        let front = Front {
+            operation: self.operation,
+            message_bytes: active.cut.message_bytes(),
+            root_waited: active.root_waited,
+        };
+        let to = if std::mem::take(&mut active.arrival_is_due) {
+            message::encode_arrived(&front, &std::mem::take(&mut self.report), buffer);
+            let Membership { node, nodes, .. } = self.membership;
+            Peer::Drawn((node + nodes - active.position) % nodes)
+        } else if active.chain.says_done(&active.receiver) {
+            message::encode_done(&front, buffer);
+            Peer::Predecessor
+        } else if active.chain.has_to_forward() {
+            let runs = active.chain.forward(fragments_per_message(active.spec.form, active.cut));
+            message::encode_fragments(&front, &runs, active.cut, data.bytes(), buffer);
+            Peer::Successor
+        } else if let runs @ [_, ..] = &active.chain.request(&active.receiver)[..] {
+            message::encode_request(&front, runs, buffer);
+            self.counters.requests += 1;
+            Peer::Predecessor
+        } else if active.chain.says_end(now) {
+            message::encode_end(&front, buffer);
+            Peer::Successor
+        } else {
+            return None;
+        };
+        self.counters.messages += 1;
+        Some(Action::Message { to })
+    }
+
+    fn next_datagrams(
+        &mut self,
+        now: Nanos,
+        room: Room,
+        data: &Data<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Action> {
+        let active = self.active.as_mut().filter(|_| room.datagrams)?;
+        let sender = active.sender.as_mut().filter(|sender| !sender.is_through())?;
+        let is_open = match active.gate {
+            Gate::Open => true,
+            Gate::At(at) => at <= now,
+            Gate::Arrival => false,
+        };
+        if !is_open || self.pacer.wait_until(now).is_some() {
+            return None;
+        }
+        buffer.clear();
+        let Membership { job, communicator, ref key, batch_datagrams, .. } = self.membership;
+        let flags = if active.root_waited { FLAG_WAITED } else { 0 };
+        let like =
+            Header { kind: Kind::Data, flags, job, communicator, operation: self.operation, fragment: 0 };
+        let count = sender.batch(batch_datagrams, &like, data.bytes(), key, buffer);
+        self.pacer.sent(now, buffer.len());
+        if sender.is_through() {
+            active.chain.saw_end(now, false);
+        }
+        self.counters.sent += u64::from(count);
+        let full = HEADER_BYTES + self.membership.payload_bytes as usize;
+        Some(Action::Datagrams { datagram_bytes: full.min(buffer.len()) })
+    }
+
+    /// When there may be an action without anything coming in; `None`: never.
+    pub fn deadline(&self) -> Option<Nanos> {
+        let active = self.active.as_ref()?;
+        let gate = match active.gate {
+            Gate::At(at) => Some(at),
+            _ => None,
+        };
+        let is_sending = active.sender.as_ref().is_some_and(|sender| !sender.is_through());
+        let datagrams = gate.max(self.pacer.wait_until(Nanos(0))).filter(|_| is_sending);
+        [datagrams, active.chain.deadline()].into_iter().flatten().min()
+    }
+}
+
+/// At least one, however large.
+fn fragments_per_message(form: Form, cut: Cut) -> usize {
+    let most = match form {
+        Form::Push => PUSH_BYTES_MOST,
+        Form::Pull => message::TO_SUCCESSOR_BYTES_MOST,
+    };
+    // Every fragment may be a run of its own.
+    let each = message::fragments_bytes(1, 1, cut) - message::fragments_bytes(0, 0, cut);
+    ((most - message::fragments_bytes(0, 0, cut)) / each).max(1)
+}

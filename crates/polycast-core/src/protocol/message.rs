@@ -1,0 +1,190 @@
+//! What neighbours in the ring tell each other over MPI, and what a receiver tells the root.
+//!
+//! ```text
+//! byte 0       1       2                4                        8
+//!     ├─ kind ─┼ flags ┼──── runs ──────┼──────── zero ──────────┤
+//!   8 ├──────────────────────── operation ────────────────────────┤ 16
+//!  16 ├────────────────────── message bytes ──────────────────────┤ 24
+//!  24 ├ runs: first u32, count u32 … │ fragments, or a report
+//! ```
+//!
+//! | kind | from, to | says |
+//! |---|---|---|
+//! | fragments | predecessor ▶ successor | these fragments, in the order of the runs |
+//! | end | predecessor ▶ successor | nothing more comes by multicast: ask for what you miss |
+//! | request | successor ▶ predecessor | send me these |
+//! | done | successor ▶ predecessor | I have everything |
+//! | arrived | a receiver ▶ root | I have called; and what I have missed lately |
+//!
+//! They come over MPI, from processes of the same job, so there is no tag; the decoder still trusts nothing.
+
+use super::cut::{Cut, Run};
+use super::root_sync::Report;
+
+/// Bytes in front of the runs.
+const FRONT_BYTES: usize = 24;
+const RUN_BYTES: usize = 8;
+
+/// The longest message to a successor. Below the size from which MPIs ask before they send, so that what has been sent
+/// arrives even if its sender does not call MPI for a while.
+pub const TO_SUCCESSOR_BYTES_MOST: usize = 16 << 10;
+/// The longest message to a predecessor.
+pub const TO_PREDECESSOR_BYTES_MOST: usize = 4 << 10;
+/// The length of the message that a receiver sends to the root.
+pub const ARRIVED_BYTES: usize = FRONT_BYTES + Report::BYTES;
+/// As many runs fit into one message to a predecessor.
+pub const REQUEST_RUNS_MOST: usize = (TO_PREDECESSOR_BYTES_MOST - FRONT_BYTES) / RUN_BYTES;
+
+/// What every message carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Front {
+    /// The broadcast that it is about.
+    pub operation: u64,
+    /// How long its sender believes the broadcast message to be.
+    pub message_bytes: u64,
+    /// The root had waited (see [`super::root_sync`]); only with fragments.
+    pub root_waited: bool,
+}
+
+/// What a message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body<'a> {
+    /// Fragments, whose bytes follow each other in the order of the runs.
+    Fragments(Runs<'a>, &'a [u8]),
+    /// Everything has been sent by multicast.
+    End,
+    /// The successor misses these.
+    Request(Runs<'a>),
+    /// The successor has everything.
+    Done,
+    /// A receiver has called.
+    Arrived(Report),
+}
+
+/// Runs of fragments as they stand in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runs<'a>(&'a [u8]);
+
+impl Runs<'_> {
+    /// One after the other.
+    pub fn iter(self) -> impl Iterator<Item = Run> {
+        let number = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        self.0.chunks_exact(RUN_BYTES).map(move |run| Run { first: number(run), count: number(&run[4..]) })
+    }
+}
+
+/// Takes a message apart; `None` if it is none.
+pub fn decode(message: &[u8]) -> Option<(Front, Body<'_>)> {
+    let (front, rest) = message.split_at_checked(FRONT_BYTES)?;
+    let number = |at: usize| u64::from_le_bytes(front[at..at + 8].try_into().expect("8 bytes"));
+    let runs_bytes = usize::from(u16::from_le_bytes([front[2], front[3]])) * RUN_BYTES;
+    let (runs, rest) = rest.split_at_checked(runs_bytes)?;
+    let body = match front[0] {
+        1 => Body::Fragments(Runs(runs), rest),
+        2 => Body::End,
+        3 => Body::Request(Runs(runs)),
+        4 => Body::Done,
+        5 => Body::Arrived(Report::from_bytes(rest.try_into().ok()?)),
+        _ => return None,
+    };
+    let front = Front { operation: number(8), message_bytes: number(16), root_waited: front[1] & 1 != 0 };
+    Some((front, body))
+}
+
+fn start(kind: u8, front: &Front, runs: &[Run], message: &mut Vec<u8>) {
+    message.clear();
+    message.extend([kind, front.root_waited.into()]);
+    message.extend((runs.len() as u16).to_le_bytes());
+    message.extend([0; 4]);
+    message.extend(front.operation.to_le_bytes());
+    message.extend(front.message_bytes.to_le_bytes());
+    for run in runs {
+        message.extend(run.first.to_le_bytes());
+        message.extend(run.count.to_le_bytes());
+    }
+}
+
+/// Bytes of a message with these runs of fragments of `cut`.
+pub fn fragments_bytes(runs: usize, fragments: usize, cut: Cut) -> usize {
+    FRONT_BYTES + runs * RUN_BYTES + fragments * cut.payload_bytes() as usize
+}
+
+/// Replaces `message` by one with fragments of `data`.
+pub fn encode_fragments(front: &Front, runs: &[Run], cut: Cut, data: &[u8], message: &mut Vec<u8>) {
+    start(1, front, runs, message);
+    for range in runs.iter().filter_map(|run| cut.run_range(*run)) {
+        message.extend(&data[range]);
+    }
+}
+
+/// Replaces `message` by an end.
+pub fn encode_end(front: &Front, message: &mut Vec<u8>) {
+    start(2, front, &[], message);
+}
+
+/// Replaces `message` by a request; at most [`REQUEST_RUNS_MOST`] runs.
+pub fn encode_request(front: &Front, runs: &[Run], message: &mut Vec<u8>) {
+    start(3, front, runs, message);
+}
+
+/// Replaces `message` by a done.
+pub fn encode_done(front: &Front, message: &mut Vec<u8>) {
+    start(4, front, &[], message);
+}
+
+/// Replaces `message` by an arrived.
+pub fn encode_arrived(front: &Front, report: &Report, message: &mut Vec<u8>) {
+    start(5, front, &[], message);
+    message.extend(report.to_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FRONT: Front = Front { operation: u64::MAX, message_bytes: 10, root_waited: true };
+
+    #[test]
+    fn messages_are_read_as_they_were_written() {
+        let mut message = Vec::new();
+        let cut = Cut::new(10, 3).unwrap();
+        let runs = [Run { first: 3, count: 1 }, Run { first: 0, count: 2 }];
+        encode_fragments(&FRONT, &runs, cut, b"0123456789", &mut message);
+        let (front, body) = decode(&message).unwrap();
+        assert_eq!(front, FRONT);
+        let Body::Fragments(read, bytes) = body else { panic!("{body:?}") };
+        assert_eq!(read.iter().collect::<Vec<_>>(), runs);
+        assert_eq!(bytes, b"9012345");
+        assert!(message.len() <= fragments_bytes(2, 3, cut));
+
+        encode_request(&FRONT, &runs, &mut message);
+        assert!(matches!(decode(&message), Some((FRONT, Body::Request(read))) if read.iter().eq(runs)));
+        encode_end(&FRONT, &mut message);
+        assert_eq!(decode(&message), Some((FRONT, Body::End)));
+        encode_done(&FRONT, &mut message);
+        assert_eq!(decode(&message), Some((FRONT, Body::Done)));
+        let report = Report { seen: [1, 2], repaired: [3, 4] };
+        encode_arrived(&FRONT, &report, &mut message);
+        assert_eq!(message.len(), ARRIVED_BYTES);
+        assert_eq!(decode(&message), Some((FRONT, Body::Arrived(report))));
+    }
+
+    #[test]
+    fn the_longest_request_fits() {
+        let runs = vec![Run { first: 0, count: 1 }; REQUEST_RUNS_MOST];
+        let mut message = Vec::new();
+        encode_request(&FRONT, &runs, &mut message);
+        assert!(message.len() <= TO_PREDECESSOR_BYTES_MOST);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_the_decoder_fail(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Some((_, Body::Fragments(runs, _) | Body::Request(runs))) = decode(&bytes) {
+                prop_assert!(runs.iter().count() <= 25);
+            }
+        }
+    }
+}

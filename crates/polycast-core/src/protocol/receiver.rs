@@ -1,0 +1,201 @@
+//! Puts a message together from whatever brings its fragments.
+//!
+//! Invariants
+//! 1. A fragment is written into the program's buffer once, at its own place, when it is seen for the first time.
+//! 2. `absent` is the number of fragments that have not been seen.
+//! 3. Every fragment below `horizon()` that has not been seen is not on its way by multicast any more.
+
+use fixedbitset::FixedBitSet;
+
+use super::cut::Cut;
+use super::data::Data;
+
+/// A datagram may arrive up to so many datagrams late before it counts as lost.
+const REORDERED_MOST: u32 = 3;
+
+/// What a fragment was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Seen for the first time; it has been written.
+    New,
+    /// Seen before.
+    Again,
+    /// Of another size, or behind the end: its sender has another message in mind.
+    Mismatch,
+}
+
+/// One message on its way in.
+#[derive(Debug)]
+pub struct Receiver {
+    cut: Cut,
+    seen: FixedBitSet,
+    absent: u32,
+    /// One more than the last fragment that came by multicast.
+    multicast_end: u32,
+    /// Nothing more comes by multicast.
+    is_over: bool,
+    parity: Option<Vec<u8>>,
+}
+
+impl Receiver {
+    /// Nothing has been seen; or everything, for the root.
+    pub fn new(cut: Cut, has_all: bool) -> Receiver {
+        let fragments = cut.fragments() as usize;
+        let mut seen = FixedBitSet::with_capacity(fragments);
+        if has_all {
+            seen.insert_range(..);
+        }
+        let absent = if has_all { 0 } else { cut.fragments() };
+        Receiver { cut, seen, absent, multicast_end: 0, is_over: has_all, parity: None }
+    }
+
+    /// Takes one fragment.
+    pub fn take(&mut self, fragment: u32, payload: &[u8], data: &mut Data<'_>) -> Seen {
+        let Some(range) = self.cut.range(fragment).filter(|range| range.len() == payload.len()) else {
+            return Seen::Mismatch;
+        };
+        if self.seen.put(fragment as usize) {
+            return Seen::Again;
+        }
+        self.absent -= 1;
+        data.write(range, payload);
+        Seen::New
+    }
+
+    /// A fragment came by multicast, for the first time in this broadcast.
+    pub fn saw_multicast(&mut self, fragment: u32) {
+        self.multicast_end = self.multicast_end.max(fragment.saturating_add(1));
+    }
+
+    /// The root has sent everything.
+    pub fn saw_end(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Keeps the parity until it is of use.
+    pub fn take_parity(&mut self, parity: &[u8]) {
+        if self.parity.is_none() && parity.len() == self.cut.range(0).map_or(0, |first| first.len()) {
+            self.parity = Some(parity.to_vec());
+        }
+    }
+
+    /// Restores the last absent fragment from the others and the parity, and says which it was.
+    pub fn restore(&mut self, data: &mut Data<'_>) -> Option<u32> {
+        let mut fragment = self.parity.take_if(|_| self.absent == 1)?;
+        let absent = self.seen.zeroes().next()? as u32;
+        for present in self.seen.ones() {
+            xor_into(&mut fragment, &data.bytes()[self.cut.range(present as u32)?]);
+        }
+        let range = self.cut.range(absent)?;
+        self.take(absent, &fragment[..range.len()], data);
+        Some(absent)
+    }
+
+    /// Nothing is absent.
+    pub fn is_complete(&self) -> bool {
+        self.absent == 0
+    }
+
+    /// Whether this one is there.
+    pub fn has(&self, fragment: u32) -> bool {
+        self.seen.contains(fragment as usize)
+    }
+
+    /// Absent fragments below it have been lost.
+    pub fn horizon(&self) -> u32 {
+        if self.is_over { self.cut.fragments() } else { self.multicast_end.saturating_sub(REORDERED_MOST) }
+    }
+
+    /// The multicast is over, as far as this node knows.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The absent fragments from `from` up to the horizon.
+    pub fn lost(&self, from: u32) -> impl Iterator<Item = u32> {
+        (from..self.horizon()).filter(|fragment| !self.has(*fragment))
+    }
+}
+
+/// The parity of a message.
+pub fn parity(cut: Cut, message: &[u8]) -> Vec<u8> {
+    let mut parity = vec![0; cut.range(0).map_or(0, |first| first.len())];
+    message.chunks(cut.payload_bytes() as usize).for_each(|fragment| xor_into(&mut parity, fragment));
+    parity
+}
+
+fn xor_into(sum: &mut [u8], bytes: &[u8]) {
+    sum.iter_mut().zip(bytes).for_each(|(sum, byte)| *sum ^= byte);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_order_with_repetitions_gives_the_message(
+            message in prop::collection::vec(any::<u8>(), 1..500),
+            payload in 1u32..40,
+            order in prop::collection::vec(any::<prop::sample::Index>(), 0..60),
+        ) {
+            let cut = Cut::new(message.len() as u64, payload).unwrap();
+            let mut buffer = vec![0; message.len()];
+            let mut receiver = Receiver::new(cut, false);
+            let mut expected = vec![false; cut.fragments() as usize];
+            let count = cut.fragments();
+            for fragment in order.iter().map(|i| i.index(count as usize) as u32).chain(0..count) {
+                let seen = receiver.take(fragment, &message[cut.range(fragment).unwrap()], &mut Data::Sink(&mut buffer));
+                let was = std::mem::replace(&mut expected[fragment as usize], true);
+                prop_assert_eq!(seen, if was { Seen::Again } else { Seen::New });
+            }
+            prop_assert!(receiver.is_complete());
+            prop_assert_eq!(buffer, message);
+        }
+
+        #[test]
+        fn parity_restores_any_one(
+            message in prop::collection::vec(any::<u8>(), 1..500),
+            payload in 1u32..40,
+            lost in any::<prop::sample::Index>(),
+        ) {
+            let cut = Cut::new(message.len() as u64, payload).unwrap();
+            let lost = lost.index(cut.fragments() as usize) as u32;
+            let mut buffer = vec![0; message.len()];
+            let mut data = Data::Sink(&mut buffer);
+            let mut receiver = Receiver::new(cut, false);
+            receiver.take_parity(&parity(cut, &message));
+            for fragment in (0..cut.fragments()).filter(|fragment| *fragment != lost) {
+                prop_assert_eq!(receiver.restore(&mut data).filter(|_| cut.fragments() - fragment > 2), None);
+                receiver.take(fragment, &message[cut.range(fragment).unwrap()], &mut data);
+            }
+            let restored = receiver.restore(&mut data);
+            prop_assert!(restored == Some(lost) || receiver.is_complete());
+            prop_assert!(receiver.is_complete());
+            prop_assert_eq!(buffer, message);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_written() {
+        let cut = Cut::new(10, 4).unwrap();
+        let mut buffer = [0; 10];
+        let mut receiver = Receiver::new(cut, false);
+        for (fragment, bytes) in [(0, 3), (0, 5), (2, 4), (3, 4), (u32::MAX, 4)] {
+            let seen = receiver.take(fragment, &[1; 8][..bytes], &mut Data::Sink(&mut buffer));
+            assert_eq!(seen, Seen::Mismatch, "{fragment}: {bytes} bytes");
+        }
+        assert_eq!(buffer, [0; 10]);
+    }
+
+    #[test]
+    fn a_gap_counts_as_lost_only_after_some_reordering() {
+        let mut receiver = Receiver::new(Cut::new(100, 10).unwrap(), false);
+        receiver.saw_multicast(3);
+        assert_eq!(receiver.lost(0).collect::<Vec<_>>(), [0]);
+        receiver.saw_end();
+        assert_eq!(receiver.lost(4).collect::<Vec<_>>(), [4, 5, 6, 7, 8, 9]);
+    }
+}

@@ -1,0 +1,183 @@
+//! When the root begins: "against root arrives first" of seeds 0 and 3.
+//!
+//! A receiver that has not called yet has only the kernel's buffer to receive into. What does not fit there is lost and has
+//! to come around the ring. So it may pay to let the root wait a little, and it may not: where every receiver is early
+//! enough, each wait is a loss.
+//!
+//! | method | the root begins |
+//! |---|---|
+//! | none | at once |
+//! | delay | after a fixed time |
+//! | random | when one receiver, drawn anew for each broadcast by a number that all know, says that it has called |
+//! | adaptive | as with *none* or as with *random*, whichever has lost less here lately |
+//!
+//! With *random* and *adaptive* the drawn receiver's word also brings what it has missed, so that the root learns.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::units::Nanos;
+
+/// How the root waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RootSync {
+    /// Not at all.
+    None,
+    /// A fixed time.
+    Delay(Nanos),
+    /// For one receiver.
+    Random,
+    /// For one receiver where that has helped.
+    #[default]
+    Adaptive,
+}
+
+impl RootSync {
+    /// Whether a receiver is drawn, who says that it has called.
+    pub fn draws_a_receiver(self) -> bool {
+        matches!(self, RootSync::Random | RootSync::Adaptive)
+    }
+}
+
+impl FromStr for RootSync {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let micros = |text: &str| text.strip_suffix("us")?.parse::<u32>().ok();
+        match text {
+            "none" => Ok(RootSync::None),
+            "random" => Ok(RootSync::Random),
+            "adaptive" => Ok(RootSync::Adaptive),
+            delay => micros(delay).map(|us| RootSync::Delay(Nanos::from_micros(us.into()))).ok_or(()),
+        }
+    }
+}
+
+impl fmt::Display for RootSync {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RootSync::None => f.write_str("none"),
+            RootSync::Delay(delay) => delay.fmt(f),
+            RootSync::Random => f.write_str("random"),
+            RootSync::Adaptive => f.write_str("adaptive"),
+        }
+    }
+}
+
+/// The receiver that is drawn for a broadcast: its distance from the root in the ring, `1..nodes`.
+pub fn drawn_receiver(operation: u64, nodes: u32) -> u32 {
+    // The finalizer of splitmix64: neighbouring numbers give unrelated receivers.
+    let mut mixed = operation.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    1 + ((mixed ^ (mixed >> 31)) % u64::from(nodes.max(2) - 1)) as u32
+}
+
+/// What a receiver has seen since its last report: fragments in all, and those that multicast did not bring; of
+/// broadcasts whose root had not waited, and of those whose root had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Fragments of the broadcasts.
+    pub seen: [u32; 2],
+    /// Fragments that had to be repaired.
+    pub repaired: [u32; 2],
+}
+
+impl Report {
+    /// Length of its encoding.
+    pub const BYTES: usize = 16;
+
+    /// A broadcast is over.
+    pub fn add(&mut self, root_waited: bool, fragments: u32, repaired: u32) {
+        let kind = usize::from(root_waited);
+        self.seen[kind] = self.seen[kind].saturating_add(fragments);
+        self.repaired[kind] = self.repaired[kind].saturating_add(repaired);
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; Report::BYTES] {
+        let mut bytes = [0; Report::BYTES];
+        for (place, number) in bytes.chunks_exact_mut(4).zip(self.seen.into_iter().chain(self.repaired)) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: [u8; Report::BYTES]) -> Report {
+        let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        Report { seen: [number(0), number(4)], repaired: [number(8), number(12)] }
+    }
+}
+
+/// What this node, as a root, has learned from reports.
+#[derive(Clone, Debug, Default)]
+pub struct Learned {
+    /// Part of the fragments that had to be repaired, without and with waiting; an average that forgets.
+    repaired_part: [f64; 2],
+}
+
+/// Weight of the newest report.
+const NEWEST: f64 = 0.25;
+/// Waiting costs a message's time in each broadcast; it has to spare this part of the fragments at least.
+const WORTH_WAITING: f64 = 0.02;
+/// Every so many broadcasts the other way is tried.
+const TRIES: u64 = 32;
+
+impl Learned {
+    /// A receiver reports.
+    pub fn learn(&mut self, report: &Report) {
+        for kind in 0..2 {
+            if report.seen[kind] > 0 {
+                let part = f64::from(report.repaired[kind]) / f64::from(report.seen[kind]);
+                self.repaired_part[kind] += NEWEST * (part.min(1.0) - self.repaired_part[kind]);
+            }
+        }
+    }
+
+    /// Whether the root of this broadcast waits for the drawn receiver.
+    pub fn waits(&self, operation: u64) -> bool {
+        let [without, with] = self.repaired_part;
+        // Where nothing is lost, nothing is tried either.
+        let is_try = operation % TRIES == TRIES - 1 && without + with > WORTH_WAITING;
+        (without - with > WORTH_WAITING) ^ is_try
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_receiver_is_drawn_and_never_the_root() {
+        for nodes in 2..20 {
+            let drawn: std::collections::BTreeSet<u32> =
+                (0..1000).map(|operation| drawn_receiver(operation, nodes)).collect();
+            assert!(drawn.into_iter().eq(1..nodes), "{nodes}");
+        }
+        assert_ne!(drawn_receiver(u64::MAX, 1000), drawn_receiver(0, 1000));
+    }
+
+    #[test]
+    fn the_root_waits_where_it_helps_and_only_there() {
+        let mut learned = Learned::default();
+        assert!((0..100).all(|operation| !learned.waits(operation)), "nothing is lost");
+        for _ in 0..20 {
+            learned.learn(&Report { seen: [100, 100], repaired: [40, 1] });
+        }
+        assert!(
+            learned.waits(0) && !learned.waits(TRIES - 1),
+            "waiting helps; the other way is tried at times"
+        );
+        for _ in 0..40 {
+            learned.learn(&Report { seen: [100, 100], repaired: [30, 30] });
+        }
+        assert!(!learned.waits(0) && learned.waits(TRIES - 1), "losses that waiting does not spare");
+    }
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        for text in ["none", "50us", "random", "adaptive"] {
+            assert_eq!(text.parse::<RootSync>().unwrap().to_string(), text);
+        }
+        assert!("50".parse::<RootSync>().is_err() && "sometimes".parse::<RootSync>().is_err());
+    }
+}

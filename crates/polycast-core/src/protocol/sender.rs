@@ -1,0 +1,137 @@
+//! Stage 1: the root multicasts every fragment once, without waiting for anybody.
+//!
+//! ```text
+//!   gate ──▶ fragment 0 … fragment n-1 ──▶ parity? ──▶ end (pull only) ──▶ through
+//!                    ▲
+//!                    └── again: what the successor missed goes first, to all, since many may have missed it
+//! ```
+
+use std::collections::VecDeque;
+
+use super::cut::Cut;
+use super::receiver::parity;
+use super::spec::{Form, Multicast};
+use super::tag::Key;
+use super::wire::{FLAG_AGAIN, Header, Kind, seal};
+
+/// The root's multicast of one message.
+#[derive(Debug)]
+pub struct Sender {
+    cut: Cut,
+    next_fragment: u32,
+    again: VecDeque<u32>,
+    parity_is_due: bool,
+    end_is_due: bool,
+}
+
+impl Sender {
+    /// Nothing has been sent.
+    pub fn new(cut: Cut, spec: Multicast) -> Sender {
+        Sender {
+            cut,
+            next_fragment: 0,
+            again: VecDeque::new(),
+            parity_is_due: spec.parity,
+            end_is_due: spec.form == Form::Pull,
+        }
+    }
+
+    /// The successor missed this one: others may have, too.
+    pub fn send_again(&mut self, fragment: u32) {
+        self.again.push_back(fragment);
+    }
+
+    /// Nothing is left to send.
+    pub fn is_through(&self) -> bool {
+        self.has_sent_all() && self.again.is_empty() && !self.parity_is_due && !self.end_is_due
+    }
+
+    fn has_sent_all(&self) -> bool {
+        self.next_fragment == self.cut.fragments()
+    }
+
+    /// Appends at most `most` datagrams, all of one size but for the last, and returns how many. `like` gives what is the
+    /// same in all headers.
+    pub fn batch(&mut self, most: u32, like: &Header, message: &[u8], key: &Key, batch: &mut Vec<u8>) -> u32 {
+        let mut count = 0;
+        while count < most {
+            let Some((kind, flags, fragment)) = self.next() else { break };
+            let header = Header { kind, flags: like.flags | flags, fragment, ..*like };
+            let own_parity;
+            let payload = match kind {
+                Kind::Parity => {
+                    own_parity = parity(self.cut, message);
+                    &own_parity[..]
+                }
+                Kind::Data => self.cut.range(fragment).map_or(&[][..], |range| &message[range]),
+                _ => &[],
+            };
+            seal(&header, payload, key, batch);
+            count += 1;
+            if payload.len() < self.cut.payload_bytes() as usize {
+                break;
+            }
+        }
+        count
+    }
+
+    fn next(&mut self) -> Option<(Kind, u16, u32)> {
+        let all = self.cut.fragments();
+        if let Some(fragment) = self.again.pop_front() {
+            Some((Kind::Data, FLAG_AGAIN, fragment))
+        } else if !self.has_sent_all() {
+            self.next_fragment += 1;
+            Some((Kind::Data, 0, self.next_fragment - 1))
+        } else if std::mem::take(&mut self.parity_is_due) {
+            Some((Kind::Parity, 0, all))
+        } else if std::mem::take(&mut self.end_is_due) {
+            Some((Kind::End, 0, all))
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tag::KEY_BYTES;
+    use super::super::wire::{HEADER_BYTES, open};
+    use super::*;
+
+    /// Kinds, flags and fragments of the batches that a message of 10 bytes in fragments of 4 gives.
+    fn batches(spec: &str, again_after_first: &[u32]) -> Vec<Vec<(Kind, u16, u32)>> {
+        let key = Key::from_bytes([3; KEY_BYTES]);
+        let like = Header { kind: Kind::Data, flags: 0, job: 1, communicator: 2, operation: 3, fragment: 0 };
+        let mut sender = Sender::new(Cut::new(10, 4).unwrap(), spec.parse().unwrap());
+        let mut all = Vec::new();
+        while !sender.is_through() {
+            let mut batch = Vec::new();
+            let count = sender.batch(2, &like, b"0123456789", &key, &mut batch);
+            let datagrams: Vec<_> = batch
+                .chunks(HEADER_BYTES + 4)
+                .map(|datagram| open(datagram, 1, &key).unwrap().0)
+                .map(|header| (header.kind, header.flags, header.fragment))
+                .collect();
+            assert_eq!(datagrams.len(), count as usize, "only the last of a batch may be shorter");
+            if all.is_empty() {
+                again_after_first.iter().for_each(|fragment| sender.send_again(*fragment));
+            }
+            all.push(datagrams);
+        }
+        all
+    }
+
+    #[test]
+    fn everything_is_sent_once_and_what_was_missed_before_the_rest() {
+        let (data, end, parity) = (Kind::Data, Kind::End, Kind::Parity);
+        assert_eq!(batches("multicast-push", &[]), [vec![(data, 0, 0), (data, 0, 1)], vec![(data, 0, 2)]]);
+        assert_eq!(
+            batches("multicast-pull:parity", &[0]),
+            [
+                vec![(data, 0, 0), (data, 0, 1)],
+                vec![(data, FLAG_AGAIN, 0), (data, 0, 2)],
+                vec![(parity, 0, 3), (end, 0, 3)],
+            ]
+        );
+    }
+}

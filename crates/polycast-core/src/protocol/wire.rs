@@ -1,0 +1,176 @@
+//! The datagram.
+//!
+//! ```text
+//! byte 0         1         2                   4                             8
+//!     ├ version ─┼─ kind ──┼────── flags ──────┼──────────── job ────────────┤
+//!   8 ├──────────── communicator ──────────────┼────────── fragment ─────────┤ 16
+//!  16 ├──────────────────────────── operation ───────────────────────────────┤ 24
+//!  24 ├────────────────────────────── tag ───────────────────────────────────┤ 32
+//!  32 ├ payload …
+//! ```
+//! Numbers are little-endian. The tag is keyed and covers all that stands before and behind it.
+
+use super::tag::Key;
+
+/// Bytes in front of the payload.
+pub const HEADER_BYTES: usize = 32;
+const TAG_AT: usize = 24;
+const VERSION: u8 = 1;
+
+/// What a datagram is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A fragment of the message.
+    Data,
+    /// Every fragment has been sent; `fragment` is their number.
+    End,
+    /// The exclusive or of all fragments, each filled up with zeroes; `fragment` is their number.
+    Parity,
+    /// Does multicast work between these nodes? `fragment` is the sender's node, `operation` the round.
+    Probe,
+}
+
+/// Sent a second time, because the root's successor missed it.
+pub const FLAG_AGAIN: u16 = 1;
+/// The root had waited for a receiver before it began (see [`super::root_sync`]).
+pub const FLAG_WAITED: u16 = 2;
+
+/// What stands in front of the payload, except for version and tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What it is.
+    pub kind: Kind,
+    /// `FLAG_*`; unknown ones are ignored.
+    pub flags: u16,
+    /// The job, so that a stranger's datagram is dropped before its tag is computed.
+    pub job: u32,
+    /// The communicator within the job.
+    pub communicator: u32,
+    /// The broadcast within the communicator.
+    pub operation: u64,
+    /// The part of the message.
+    pub fragment: u32,
+}
+
+/// Why a datagram was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reject {
+    /// Shorter than a header.
+    Short,
+    /// Of another job, or of something else that uses the same group.
+    Foreign,
+    /// It names our job, but its tag is wrong: damaged on its way, or made by somebody without the key.
+    Forged,
+    /// The tag is right, but this version does not know what it says.
+    Unknown,
+}
+
+/// Appends a datagram to `datagrams`.
+pub fn seal(header: &Header, payload: &[u8], key: &Key, datagrams: &mut Vec<u8>) {
+    let start = datagrams.len();
+    let kind = match header.kind {
+        Kind::Data => 1,
+        Kind::End => 2,
+        Kind::Parity => 3,
+        Kind::Probe => 4,
+    };
+    datagrams.extend([VERSION, kind]);
+    datagrams.extend(header.flags.to_le_bytes());
+    datagrams.extend(header.job.to_le_bytes());
+    datagrams.extend(header.communicator.to_le_bytes());
+    datagrams.extend(header.fragment.to_le_bytes());
+    datagrams.extend(header.operation.to_le_bytes());
+    let tag = key.tag([&datagrams[start..], payload]);
+    datagrams.extend(tag.to_le_bytes());
+    datagrams.extend(payload);
+}
+
+/// Checks a datagram from the network and takes it apart. Nothing but the job is looked at before the tag is right.
+pub fn open<'a>(datagram: &'a [u8], job: u32, key: &Key) -> Result<(Header, &'a [u8]), Reject> {
+    let (front, behind) = datagram.split_at_checked(TAG_AT).ok_or(Reject::Short)?;
+    let (tag, payload) = behind.split_first_chunk::<8>().ok_or(Reject::Short)?;
+    if u32_at(front, 4) != job {
+        return Err(Reject::Foreign);
+    }
+    if key.tag([front, payload]) != u64::from_le_bytes(*tag) {
+        return Err(Reject::Forged);
+    }
+    let kind = match (front[0], front[1]) {
+        (VERSION, 1) => Kind::Data,
+        (VERSION, 2) => Kind::End,
+        (VERSION, 3) => Kind::Parity,
+        (VERSION, 4) => Kind::Probe,
+        _ => return Err(Reject::Unknown),
+    };
+    let header = Header {
+        kind,
+        flags: u16::from_le_bytes([front[2], front[3]]),
+        job,
+        communicator: u32_at(front, 8),
+        fragment: u32_at(front, 12),
+        operation: u64::from(u32_at(front, 16)) | u64::from(u32_at(front, 20)) << 32,
+    };
+    Ok((header, payload))
+}
+
+/// `bytes` has at least 4 bytes behind `at`.
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::tag::KEY_BYTES;
+    use super::*;
+
+    fn key(seed: u8) -> Key {
+        Key::from_bytes([seed; KEY_BYTES])
+    }
+
+    fn header() -> Header {
+        Header { kind: Kind::Data, flags: 2, job: 7, communicator: 3, operation: u64::MAX - 1, fragment: 9 }
+    }
+
+    fn sealed(header: &Header, payload: &[u8]) -> Vec<u8> {
+        let mut datagram = Vec::new();
+        seal(header, payload, &key(1), &mut datagram);
+        datagram
+    }
+
+    #[test]
+    fn what_is_dropped_is_dropped_for_the_right_reason() {
+        let datagram = sealed(&header(), b"data");
+        assert_eq!(datagram.len(), HEADER_BYTES + 4);
+        assert_eq!(open(&datagram[..31], 7, &key(1)), Err(Reject::Short));
+        assert_eq!(open(&[], 7, &key(1)), Err(Reject::Short));
+        assert_eq!(open(&datagram, 8, &key(1)), Err(Reject::Foreign));
+        assert_eq!(open(&datagram, 7, &key(2)), Err(Reject::Forged));
+        assert_eq!(open(&datagram[..35], 7, &key(1)), Err(Reject::Forged), "cut short");
+
+        let mut from_the_future = datagram.clone();
+        from_the_future[0] = 2;
+        let tag = key(1).tag([&from_the_future[..TAG_AT], b"data"]);
+        from_the_future[TAG_AT..HEADER_BYTES].copy_from_slice(&tag.to_le_bytes());
+        assert_eq!(open(&from_the_future, 7, &key(1)), Err(Reject::Unknown));
+    }
+
+    proptest! {
+        #[test]
+        fn a_datagram_survives_the_wire_and_no_changed_one_is_accepted(
+            kind in prop::sample::select(vec![Kind::Data, Kind::End, Kind::Parity, Kind::Probe]),
+            (flags, job, communicator, operation, fragment) in any::<(u16, u32, u32, u64, u32)>(),
+            payload in prop::collection::vec(any::<u8>(), 0..1500),
+            flipped in any::<prop::sample::Index>(),
+            bit in 0..8u32,
+        ) {
+            let header = Header { kind, flags, job, communicator, operation, fragment };
+            let mut datagram = sealed(&header, &payload);
+            prop_assert_eq!(open(&datagram, job, &key(1)), Ok((header, &payload[..])));
+            let at = flipped.index(datagram.len());
+            datagram[at] ^= 1u8 << bit;
+            prop_assert!(open(&datagram, job, &key(1)).is_err());
+        }
+    }
+}
