@@ -6,6 +6,7 @@
 mod family;
 mod group;
 pub mod interface;
+pub mod madcap;
 mod socket;
 
 pub use family::Family;
