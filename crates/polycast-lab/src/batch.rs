@@ -1,4 +1,4 @@
-//! Text for `ip -batch`, `tc -batch` and `nft -f`: a plan, said in the words of the system's own tools.
+//! Text for `ip -batch` and `tc -batch` (that for `nft` is in [`crate::rules`]): a plan, said in the words of the system's own tools.
 //!
 //! Names in the space between the hosts (the *fabric*, the keeper's own network namespace) are counted, because a
 //! name of a topology file may have 64 characters and an interface only 15:
@@ -9,10 +9,11 @@
 //! ```
 
 use std::fmt::Write;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::plan::{PREFIX_BITS, Plan, QUERIER_ADDRESS};
+use crate::plan::{PREFIX_BITS, Plan, QUERIER_ADDRESS, link_local};
 use crate::quantity::Rate;
 
 /// The interface of every host.
@@ -31,20 +32,31 @@ fn queue_bytes(rate: Rate, burst_bytes: u32) -> u64 {
 }
 
 /// `ip` lines that make switches and links. `namespace_of` gives the file of a host's network namespace.
-pub(crate) fn fabric_links(plan: &Plan, namespace_of: impl Fn(usize) -> std::path::PathBuf) -> String {
+pub(crate) fn fabric_links(
+    plan: &Plan,
+    has_ipv6: bool,
+    namespace_of: impl Fn(usize) -> std::path::PathBuf,
+) -> String {
     let mut text = String::from("link set dev lo up\n");
     for (index, switch) in plan.switches.iter().enumerate() {
         // One querier, at the root: without one, snooping switches forget who wants a group.
         let querier = u8::from(switch.uplink.is_none());
+        // Versions in which every member reports: in the older ones a member is silent when it hears another's report, and
+        // switches flood reports until they know the querier, so that most ports would never be known to have a member.
+        let mld = if has_ipv6 { " mcast_mld_version 2" } else { "" };
         line(
             &mut text,
             format_args!(
-                "link add name sw{index} type bridge stp_state 0 mcast_snooping 1 mcast_querier {querier} mcast_query_use_ifaddr 1"
+                "link add name sw{index} type bridge stp_state 0 mcast_snooping 1 mcast_querier {querier} \
+                 mcast_query_use_ifaddr 1 mcast_igmp_version 3{mld}"
             ),
         );
         line(&mut text, format_args!("link set dev sw{index} addrgenmode none"));
         if switch.uplink.is_none() {
             line(&mut text, format_args!("address add {QUERIER_ADDRESS}/{PREFIX_BITS} dev sw{index}"));
+            if has_ipv6 {
+                add_link_local(&mut text, QUERIER_ADDRESS, &format!("sw{index}"));
+            }
         }
         line(&mut text, format_args!("link set dev sw{index} up"));
     }
@@ -75,6 +87,11 @@ fn port(text: &mut String, name: &str, switch: usize) {
     line(text, format_args!("link set dev {name} master sw{switch} up"));
 }
 
+/// Without duplicate address detection, before the end of which (1 to 2 s) an address cannot be used; we know all of them.
+fn add_link_local(text: &mut String, address: Ipv4Addr, interface: &str) {
+    line(text, format_args!("address add {}/64 dev {interface} nodad", link_local(address)));
+}
+
 /// `tc` lines for the ends of links that are in the fabric: toward each host, and both ways between switches.
 pub(crate) fn fabric_rates(plan: &Plan) -> String {
     let mut text = String::new();
@@ -91,11 +108,19 @@ pub(crate) fn fabric_rates(plan: &Plan) -> String {
 }
 
 /// `ip` lines inside of a host.
-pub(crate) fn host_links(plan: &Plan, host: usize) -> String {
+pub(crate) fn host_links(plan: &Plan, host: usize, has_ipv6: bool) -> String {
     let address = plan.hosts[host].address;
     let mut text = String::from("link set dev lo up\n");
     line(&mut text, format_args!("link set dev {HOST_INTERFACE} addrgenmode none"));
     line(&mut text, format_args!("address add {address}/{PREFIX_BITS} broadcast + dev {HOST_INTERFACE}"));
+    if has_ipv6 {
+        add_link_local(&mut text, address, HOST_INTERFACE);
+    }
+    if plan.loss_per_million > 0 {
+        // Rows of datagrams and long TCP segments are cut where they leave the host, so that packets are lost, and not
+        // rows of them: see `rules`.
+        line(&mut text, format_args!("link set dev {HOST_INTERFACE} gso_max_segs 1"));
+    }
     line(&mut text, format_args!("link set dev {HOST_INTERFACE} up"));
     // Multicast without a chosen interface, as most programs send it, must find a way out.
     line(&mut text, format_args!("route add 224.0.0.0/4 dev {HOST_INTERFACE}"));
@@ -107,17 +132,6 @@ pub(crate) fn host_rates(plan: &Plan, host: usize) -> String {
     let mut text = String::new();
     rate(&mut text, HOST_INTERFACE, plan.hosts[host].rate_bits_per_second, plan.burst_bytes);
     text
-}
-
-/// An `nft` script inside of a host that loses arriving packets; `None` if nothing is to be lost.
-pub(crate) fn host_loss(plan: &Plan) -> Option<String> {
-    (plan.loss_per_million > 0).then(|| {
-        let lost = plan.loss_per_million;
-        format!(
-            "table inet polycast {{\n  chain loss {{\n    type filter hook input priority 0;\n    \
-             iifname \"{HOST_INTERFACE}\" numgen random mod 1000000 < {lost} counter drop;\n  }}\n}}\n"
-        )
-    })
 }
 
 /// The hosts file of all hosts.
@@ -138,11 +152,26 @@ pub(crate) fn agent_script(tool: &Path, directory: &Path) -> String {
 fn rate(text: &mut String, interface: &str, rate: Rate, burst_bytes: u32) {
     let bits = rate.bits_per_second();
     let limit = queue_bytes(rate, burst_bytes);
+    let burst = with_headers(burst_bytes);
     line(
         text,
-        format_args!("qdisc add dev {interface} root tbf rate {bits}bit burst {burst_bytes}b limit {limit}b"),
+        format_args!("qdisc add dev {interface} root tbf rate {bits}bit burst {burst}b limit {limit}b"),
     );
 }
+
+/// A bucket for so many bytes and the headers of all frames but the first.
+///
+/// The kernel sends up to 64 KiB of TCP, or a row of 44 datagrams, as one packet and counts the headers of all frames in
+/// it: 45 × 1514 bytes. A bucket of exactly 64 KiB would cut every such packet into its frames, and the machine would do
+/// tens of times the work.
+fn with_headers(burst_bytes: u32) -> u32 {
+    let frames = burst_bytes / SEGMENT_BYTES;
+    burst_bytes + frames.saturating_sub(1) * HEADER_BYTES
+}
+
+/// Payload of a full frame with the longest usual headers, TCP with time stamps, and the bytes of these.
+const SEGMENT_BYTES: u32 = 1_448;
+const HEADER_BYTES: u32 = 66;
 
 fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
@@ -181,14 +210,44 @@ mod tests {
 
     #[test]
     fn the_root_switch_alone_asks_for_multicast_members() {
-        let text = fabric_links(&two_switches(), |host| format!("/ns/{host}").into());
+        let text = fabric_links(&two_switches(), true, |host| format!("/ns/{host}").into());
         assert_eq!(text.matches("mcast_querier 1").count(), 1);
+        assert!(
+            text.contains("address add fe80::a4d:fffe/64 dev sw0 nodad\n"),
+            "IPv6 needs a querier, too: {text}"
+        );
         assert!(text.contains("sw0 type bridge stp_state 0 mcast_snooping 1 mcast_querier 1"), "{text}");
         assert!(text.contains("link add name p2 type veth peer name e0 netns /ns/2\n"), "{text}");
         assert!(
             text.contains("link set dev u1 master sw1 up\n")
                 && text.contains("link set dev d1 master sw0 up\n")
         );
+    }
+
+    #[test]
+    fn ipv6_is_left_out_where_the_kernel_has_none() {
+        let plan = two_switches();
+        assert!(host_links(&plan, 0, true).contains("address add fe80::a4d:1/64 dev e0 nodad\n"));
+        let without = fabric_links(&plan, false, |_| "/ns".into()) + &host_links(&plan, 0, false);
+        assert!(!without.contains("fe80"), "{without}");
+    }
+
+    #[test]
+    fn links_that_lose_packets_carry_single_ones() {
+        let mut plan = two_switches();
+        assert!(!host_links(&plan, 0, true).contains("gso_max_segs"));
+        plan.loss_per_million = 1;
+        assert!(host_links(&plan, 0, true).contains("link set dev e0 gso_max_segs 1\nlink set dev e0 up\n"));
+    }
+
+    #[test]
+    fn a_bucket_of_64_kib_holds_what_is_sent_as_one_packet() {
+        // 1448 bytes of TCP in a frame, 1472 of UDP over IPv4, 1452 over IPv6; 64 KiB with the first headers at most.
+        for payload in [1_448, 1_472, 1_452_u32] {
+            let frames = (65_535 - 40_u32).div_ceil(payload);
+            assert!(with_headers(64 << 10) >= 65_535 + frames * 62, "{payload}");
+        }
+        assert_eq!((with_headers(1_600), with_headers(1_514), with_headers(4 << 10)), (1_600, 1_514, 4_162));
     }
 
     #[test]
@@ -201,14 +260,6 @@ mod tests {
         ] {
             assert_eq!(queue_bytes(rate.parse().unwrap(), burst), bytes, "{rate}");
         }
-    }
-
-    #[test]
-    fn loss_is_written_only_when_there_is_some() {
-        let mut plan = two_switches();
-        assert_eq!(host_loss(&plan), None);
-        plan.loss_per_million = 10_000;
-        assert!(host_loss(&plan).unwrap().contains("mod 1000000 < 10000"));
     }
 
     #[test]

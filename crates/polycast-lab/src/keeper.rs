@@ -23,12 +23,13 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{ForkResult, dup2_stderr, dup2_stdin, dup2_stdout, fork, pause, setsid};
 use serde::{Deserialize, Serialize};
 
-use crate::batch;
 use crate::error::{at, kernel};
-use crate::namespace::{bind, isolate, join_network, make_mounts_private, mount_virtual, new_network, open};
+use crate::namespace::{
+    bind, enable_ipv6, isolate, join_network, make_mounts_private, mount_virtual, new_network, open,
+};
 use crate::state::{Lifetime, Summary, forget, start_ticks};
 use crate::tools::Tools;
-use crate::{LabError, Plan};
+use crate::{LabError, Plan, batch, rules};
 
 /// What the keeper is to make: one line of JSON on its standard input.
 #[derive(Serialize, Deserialize)]
@@ -143,7 +144,7 @@ fn claim_and_build(order: &Order) -> Result<Summary, LabError> {
 
 fn build(order: &Order, directory: &Path) -> Result<(), LabError> {
     let plan = &order.plan;
-    let tools = Tools::find(plan.loss_per_million > 0)?;
+    let tools = Tools::find(rules::are_needed(plan))?;
     make_mounts_private()?;
     fs::create_dir_all(directory).map_err(at("create", directory))?;
     mount_virtual("tmpfs", directory)?;
@@ -153,17 +154,18 @@ fn build(order: &Order, directory: &Path) -> Result<(), LabError> {
     let fabric = open(Path::new("/proc/self/ns/net"))?;
     for host in 0..plan.hosts.len() {
         new_network(&network_file(directory, host))?;
+        enable_ipv6();
     }
     join_network(&fabric)?;
-    tools.ip.run(&batch::fabric_links(plan, |host| network_file(directory, host)))?;
+    let has_ipv6 = enable_ipv6();
+    tools.ip.run(&batch::fabric_links(plan, has_ipv6, |host| network_file(directory, host)))?;
     tools.tc.run(&batch::fabric_rates(plan))?;
+    tools.apply(rules::of_fabric(plan))?;
     for host in 0..plan.hosts.len() {
         join_network(&open(&network_file(directory, host))?)?;
-        tools.ip.run(&batch::host_links(plan, host))?;
+        tools.ip.run(&batch::host_links(plan, host, has_ipv6))?;
         tools.tc.run(&batch::host_rates(plan, host))?;
-        if let (Some(script), Some(nft)) = (batch::host_loss(plan), &tools.nft) {
-            nft.run(&script)?;
-        }
+        tools.apply(rules::of_host(plan))?;
     }
     join_network(&fabric)
 }

@@ -4,7 +4,7 @@
 //! use polycast_lab::{Lab, LabSpec, Lifetime};
 //!
 //! # fn main() -> Result<(), polycast_lab::LabError> {
-//! let spec: LabSpec = "hosts=16,rate=20mbit".parse()?;      // or topology=FILE, burst=64KiB, name=x, loss=1%
+//! let spec: LabSpec = "hosts=16,rate=20mbit".parse()?;      // or topology=FILE, burst=64KiB, loss=1%, block=h3, name=x
 //! let lab = Lab::up(&spec.plan()?, spec.name.as_deref(), Lifetime::Caller)?;
 //! for host in lab.hosts() {                                 // name, address, switch, rate
 //!     let status = lab.command_on(&host.name, "hostname")?.status();
@@ -38,6 +38,7 @@ mod plan;
 mod probe;
 
 mod quantity;
+mod rules;
 mod spec;
 mod state;
 mod tools;

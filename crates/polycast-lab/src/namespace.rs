@@ -95,6 +95,17 @@ pub(crate) fn new_network(file: &Path) -> Result<(), LabError> {
     bind(Path::new("/proc/self/ns/net"), file)
 }
 
+/// Turns IPv6 on for the interfaces that this process's network namespace will get; whether it is on then. A namespace may
+/// begin without it where the machine is set up so.
+pub(crate) fn enable_ipv6() -> bool {
+    let disable = |interfaces: &str| format!("/proc/sys/net/ipv6/conf/{interfaces}/disable_ipv6");
+    for interfaces in ["all", "default"] {
+        // What cannot be written is seen below.
+        let _ = fs::write(disable(interfaces), "0");
+    }
+    fs::read_to_string(disable("default")).is_ok_and(|value| value.trim() == "0")
+}
+
 /// A namespace that can be joined.
 pub(crate) fn open(file: &Path) -> Result<OwnedFd, LabError> {
     fs::File::open(file).map(OwnedFd::from).map_err(at("open", file))

@@ -1,4 +1,4 @@
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,16 @@ pub struct Host {
     pub switch: usize,
     /// Rate of its link, in each direction.
     pub rate_bits_per_second: Rate,
+    /// Whether the switch keeps UDP multicast from and to it, as one does that filters or has no querier.
+    #[serde(default)]
+    pub blocks_multicast: bool,
+}
+
+impl Host {
+    /// The IPv6 address of its interface `e0`, which is of this link only: fe80:: with the IPv4 address at its end.
+    pub fn link_local(&self) -> Ipv6Addr {
+        link_local(self.address)
+    }
 }
 
 /// A switch and the link to the switch above it.
@@ -57,7 +67,7 @@ pub struct Plan {
     pub hosts: Vec<Host>,
     /// Bucket of every link, in bytes.
     pub burst_bytes: u32,
-    /// Packets that each host loses on arrival, in packets per million.
+    /// Packets that every link loses, in each direction, in packets per million.
     pub loss_per_million: u32,
 }
 
@@ -75,6 +85,7 @@ impl Plan {
                     address: address_of(index),
                     switch: 0,
                     rate_bits_per_second: rate,
+                    blocks_multicast: false,
                 })
                 .collect(),
             burst_bytes: DEFAULT_BUCKET_BYTES,
@@ -98,6 +109,7 @@ impl Plan {
             address: address_of(index),
             switch: node.switch,
             rate_bits_per_second: below(node.switch),
+            blocks_multicast: false,
         });
         Ok(Plan {
             switches: switches.collect(),
@@ -110,6 +122,17 @@ impl Plan {
     /// The host of this name.
     pub fn host(&self, name: &str) -> Option<&Host> {
         self.hosts.iter().find(|host| host.name == name)
+    }
+
+    /// Keeps UDP multicast from and to the host of this name.
+    pub fn block_multicast(&mut self, name: &str) -> Result<(), LabError> {
+        if let Some(host) = self.hosts.iter_mut().find(|host| host.name == name) {
+            host.blocks_multicast = true;
+            return Ok(());
+        }
+        let names = |host: Option<&Host>| host.map_or(String::new(), |host| host.name.clone());
+        let expected = format!("one of {} … {}", names(self.hosts.first()), names(self.hosts.last()));
+        Err(LabError::Value { key: "block-multicast", expected, found: name.into() })
     }
 
     /// The slowest link of the lab: what a broadcast to all hosts cannot beat.
@@ -171,6 +194,11 @@ fn address_of(index: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, (index / 250) as u8, (index % 250 + 1) as u8)
 }
 
+pub(crate) fn link_local(address: Ipv4Addr) -> Ipv6Addr {
+    let [a, b, c, d] = address.octets();
+    Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+}
+
 /// Prefix length of the lab's one network.
 pub(crate) const PREFIX_BITS: u8 = 16;
 
@@ -200,6 +228,32 @@ mod tests {
         for (hosts, good) in [(0, false), (1, true), (MAX_HOSTS, true), (MAX_HOSTS + 1, false)] {
             assert_eq!(Plan::one_switch(hosts, rate("1gbit")).is_ok(), good, "{hosts}");
         }
+    }
+
+    #[test]
+    fn a_host_that_is_blocked_has_a_name() {
+        let mut plan = Plan::one_switch(3, rate("1gbit")).unwrap();
+        plan.block_multicast("h1").unwrap();
+        assert_eq!(
+            plan.hosts.iter().map(|host| host.blocks_multicast).collect::<Vec<_>>(),
+            [false, true, false]
+        );
+        let error = plan.block_multicast("h3").unwrap_err().to_string();
+        assert!(error.contains("h0 … h2") && error.contains("\"h3\""), "{error}");
+    }
+
+    #[test]
+    fn link_local_addresses_follow_the_others() {
+        let plan = Plan::one_switch(252, rate("1gbit")).unwrap();
+        assert_eq!(plan.hosts[251].link_local().to_string(), "fe80::a4d:102");
+    }
+
+    #[test]
+    fn a_plan_of_an_older_state_file_blocks_nobody() {
+        let plan = Plan::one_switch(1, rate("1gbit")).unwrap();
+        let mut text = serde_json::to_value(&plan).unwrap();
+        text["hosts"][0].as_object_mut().unwrap().remove("blocks_multicast").unwrap();
+        assert_eq!(serde_json::from_value::<Plan>(text).unwrap(), plan);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::state::check_name;
 use crate::topology::Topology;
 use crate::{LabError, Plan};
 
-/// A lab as people ask for it: `hosts=16,rate=20mbit`, `topology=FILE,rate=100mbit,burst=64KiB,loss=0.5%,name=x`.
+/// A lab as people ask for it: `hosts=16,rate=20mbit`, `topology=FILE,rate=100mbit,burst=64KiB,loss=0.5%,block=h3,name=x`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LabSpec {
     /// Number of hosts on one switch; excludes `topology`.
@@ -17,8 +17,10 @@ pub struct LabSpec {
     pub rate: Option<Rate>,
     /// Bucket of every link in bytes; one packet if absent.
     pub burst_bytes: Option<u32>,
-    /// Packets lost by each host on arrival, per million; none if absent.
+    /// Packets that every link loses, in each direction, per million; none if absent.
     pub loss_per_million: Option<u32>,
+    /// Hosts from and to which switches forward no UDP multicast; the key `block` may be repeated.
+    pub block_multicast: Vec<String>,
     /// Name of the lab; the first free one if absent.
     pub name: Option<String>,
 }
@@ -49,6 +51,7 @@ impl LabSpec {
         };
         plan.burst_bytes = self.burst_bytes.unwrap_or(DEFAULT_BUCKET_BYTES);
         plan.loss_per_million = self.loss_per_million.unwrap_or(0);
+        self.block_multicast.iter().try_for_each(|name| plan.block_multicast(name))?;
         Ok(plan)
     }
 }
@@ -80,6 +83,10 @@ impl FromStr for LabSpec {
                 "rate" => spec.rate.replace(value.parse()?).is_some(),
                 "burst" => spec.burst_bytes.replace(parse_bucket_bytes(value)?).is_some(),
                 "loss" => spec.loss_per_million.replace(parse_loss_per_million(value)?).is_some(),
+                "block" => {
+                    spec.block_multicast.push(value.into());
+                    false
+                }
                 "name" => {
                     check_name(value)?;
                     spec.name.replace(value.into()).is_some()
@@ -105,7 +112,7 @@ fn parse_hosts(value: &str) -> Result<usize, LabError> {
 }
 
 fn unknown_key(entry: &str) -> LabError {
-    let expected = "hosts=N, rate=20mbit, topology=FILE, burst=64KiB, loss=1% or name=x, separated by commas";
+    let expected = "hosts=N, rate=20mbit, topology=FILE, burst=64KiB, loss=1%, block=HOST or name=x, separated by commas";
     LabError::Value { key: "lab", expected: expected.into(), found: entry.into() }
 }
 
@@ -120,6 +127,15 @@ mod tests {
         assert_eq!(spec.rate, Some("100mbit".parse().unwrap()));
         assert_eq!((spec.burst_bytes, spec.loss_per_million), (Some(65_536), Some(5_000)));
         assert_eq!(spec.name.as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn several_hosts_may_be_blocked() {
+        let plan = "hosts=4,block=h1,block=h3".parse::<LabSpec>().unwrap().plan().unwrap();
+        let blocked: Vec<_> =
+            plan.hosts.iter().filter(|host| host.blocks_multicast).map(|host| &host.name).collect();
+        assert_eq!(blocked, ["h1", "h3"]);
+        assert!("hosts=4,block=h4".parse::<LabSpec>().unwrap().plan().is_err());
     }
 
     #[test]

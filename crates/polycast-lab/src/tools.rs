@@ -21,7 +21,7 @@ pub(crate) struct Tool {
 pub(crate) struct Tools {
     pub ip: Tool,
     pub tc: Tool,
-    /// Only labs with loss need it.
+    /// Only labs with faults need it.
     pub nft: Option<Tool>,
 }
 
@@ -30,14 +30,14 @@ const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 impl Tools {
     /// Finds the programs, or says which package has the first one that is missing.
-    pub fn find(with_loss: bool) -> Result<Tools, LabError> {
+    pub fn find(with_rules: bool) -> Result<Tools, LabError> {
         let path = env::var_os("PATH").unwrap_or_default();
         let directories: Vec<PathBuf> =
             env::split_paths(&path).chain(SYSTEM_DIRECTORIES.map(PathBuf::from)).collect();
-        Tools::find_in(&directories, with_loss)
+        Tools::find_in(&directories, with_rules)
     }
 
-    fn find_in(directories: &[PathBuf], with_loss: bool) -> Result<Tools, LabError> {
+    fn find_in(directories: &[PathBuf], with_rules: bool) -> Result<Tools, LabError> {
         let find = |name, package, batch_arguments| {
             let path =
                 directories.iter().map(|directory| directory.join(name)).find(|path| is_executable(path));
@@ -47,8 +47,19 @@ impl Tools {
         Ok(Tools {
             ip: find("ip", "iproute2", &["-batch", "-"])?,
             tc: find("tc", "iproute2", &["-batch", "-"])?,
-            nft: if with_loss { Some(find("nft", "nftables", &["-f", "-"])?) } else { None },
+            nft: if with_rules { Some(find("nft", "nftables", &["-f", "-"])?) } else { None },
         })
+    }
+}
+
+impl Tools {
+    /// Runs an `nft` script, if there is one, in the network namespace of this process.
+    pub fn apply(&self, rules: Option<String>) -> Result<(), LabError> {
+        match (rules, &self.nft) {
+            (Some(script), Some(nft)) => nft.run(&script),
+            (Some(_), None) => Err(LabError::ToolMissing { tool: "nft", package: "nftables" }),
+            (None, _) => Ok(()),
+        }
     }
 }
 
@@ -95,11 +106,12 @@ impl Tool {
 }
 
 /// Kernel features by the words that need them.
-const FEATURES: [(&str, &str, &str); 4] = [
+const FEATURES: [(&str, &str, &str); 5] = [
     (" type bridge", "bridge", "CONFIG_BRIDGE"),
     (" type veth", "veth", "CONFIG_VETH"),
     (" tbf ", "sch_tbf", "CONFIG_NET_SCH_TBF"),
-    ("numgen", "nft_numgen", "CONFIG_NFT_NUMGEN"),
+    ("table netdev", "nft_numgen", "CONFIG_NF_TABLES_NETDEV, CONFIG_NFT_NUMGEN"),
+    ("table bridge", "nf_tables", "CONFIG_NF_TABLES_BRIDGE"),
 ];
 
 fn missing_feature(command: &str, said: &str) -> String {
