@@ -9,6 +9,12 @@ int64_t block_slot_ns(const struct block *block, int variant) {
     return block->window_ns[variant] + block->handling_ns;
 }
 
+static enum outcome outcome_of(const struct variant *variant, bool complete, bool right) {
+    if (complete && right)
+        return OUTCOME_RIGHT;
+    return variant->is_blast ? OUTCOME_LOST : OUTCOME_WRONG;
+}
+
 static struct timing repeat(struct bench *bench, const struct block *block, int64_t cycle, int variant,
                             int64_t deadline_ns, int bytes) {
     const struct plan *plan = bench->plan;
@@ -17,21 +23,24 @@ static struct timing repeat(struct bench *bench, const struct block *block, int6
     const int64_t arrival_ns = plan_arrival_ns(plan, block->delay_ns, cycle, bench->rank, root, bench->ranks);
 
     payload_prepare(&bench->payload, repetition, (size_t)bytes, bench->rank == root);
+    variant_settle(&bench->variants[variant]);
     const int64_t own_deadline_ns = clock_to_local_ns(&bench->clock, deadline_ns + arrival_ns);
     sleep_until_ns(own_deadline_ns, bench->spin_ns);
 
     const int64_t start_ns = local_now_ns();
-    MPI_Bcast(bench->payload.buffer, bytes, MPI_BYTE, root, bench->communicators[variant]);
+    const bool complete = variant_broadcast(&bench->variants[variant], bench->payload.buffer, bytes, root,
+                                            plan_silence_ns(plan, bytes) + block->delay_ns);
     const int64_t end_ns = local_now_ns();
 
     sleep_until_ns(clock_to_local_ns(&bench->clock, deadline_ns + block->window_ns[variant]), 0);
     if (bench->rank == plan->corrupt_rank && bytes > 0)
         bench->payload.buffer[bytes / 2] ^= 1;
+    const bool right = payload_is_right(&bench->payload, repetition, (size_t)bytes);
     return (struct timing){
         .start_ns = start_ns,
         .end_ns = end_ns,
         .late_ns = start_ns - own_deadline_ns,
-        .wrong = !payload_is_right(&bench->payload, repetition, (size_t)bytes),
+        .outcome = outcome_of(&bench->variants[variant], complete, right),
     };
 }
 

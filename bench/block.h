@@ -19,6 +19,7 @@
 #include "common_clock.h"
 #include "payload.h"
 #include "plan.h"
+#include "variant.h"
 
 enum { MAX_REPETITIONS = 256 };
 
@@ -32,19 +33,27 @@ struct block {
     int64_t window_ns[MAX_VARIANTS];
 };
 
+/* What a rank had at the end of a repetition. */
+enum outcome {
+    OUTCOME_RIGHT,
+    OUTCOME_WRONG, /* not what the root sent */
+    OUTCOME_LOST,  /* the same of a variant that promises nothing */
+};
+
 /* One rank's part in one repetition, relative to the deadline. */
 struct timing {
     int64_t start_ns;
     int64_t end_ns;
     int64_t late_ns; /* behind the own deadline, arrival pattern included */
-    int64_t wrong;   /* 1 when the data was not what the root sent */
+    int64_t outcome; /* enum outcome */
 };
 
 /* What stays the same over all blocks. */
 struct bench {
     const struct plan *plan;
-    MPI_Comm control;
-    MPI_Comm communicators[MAX_VARIANTS];
+    struct variant stock; /* what is only about measuring stays on it */
+    MPI_Comm control;     /* its communicator */
+    struct variant variants[MAX_VARIANTS];
     struct common_clock clock;
     struct payload payload;
     int ranks_per_core; /* where it is worst, rounded up; above 1: oversubscribed */

@@ -17,11 +17,16 @@ static bool is_oversubscribed(const struct pace *pace) {
     return pace->ranks_per_core > 1;
 }
 
-struct pace pace_new(const struct plan *plan, int ranks_per_core) {
-    return (struct pace){.plan = plan,
-                         .ranks_per_core = ranks_per_core,
-                         .lead_ns = ranks_per_core > 1 ? 20 * MS : 2 * MS,
-                         .margin = 1.3};
+struct pace pace_new(const struct plan *plan, int bytes, int ranks_per_core) {
+    struct pace pace = {.plan = plan,
+                        .ranks_per_core = ranks_per_core,
+                        .lead_ns = ranks_per_core > 1 ? 20 * MS : 2 * MS,
+                        .margin = 1.3};
+    for (int variant = 0; variant < plan->variant_count; variant++) {
+        if (!variant_is_reliable(plan->variants[variant]))
+            pace.silence_ns[variant] = plan_silence_ns(plan, bytes);
+    }
+    return pace;
 }
 
 void pace_fix_delay(struct pace *pace) {
@@ -49,7 +54,10 @@ int64_t pace_tolerance_ns(const struct pace *pace, int variant) {
 static int64_t window_ns(const struct pace *pace, int variant) {
     /* Waking up takes time beside the broadcast; the more ranks share a core, the more. */
     int64_t wake_up_ns = is_oversubscribed(pace) ? 1 * MS : 100 * US;
-    return pace->delay_ns + (int64_t)(pace->margin * (double)pace->estimate_ns[variant]) + wake_up_ns;
+    /* A repetition that is lost must not reach into the next one. */
+    const int64_t waiting_ns = pace->silence_ns[variant] > 0 ? pace->silence_ns[variant] + pace->delay_ns : 0;
+    return pace->delay_ns + (int64_t)(pace->margin * (double)pace->estimate_ns[variant]) + wake_up_ns +
+           waiting_ns;
 }
 
 /* Like the window: the estimate of the slowest rank, with a margin. */

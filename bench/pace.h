@@ -8,14 +8,15 @@ struct pace {
     const struct plan *plan;
     int ranks_per_core;
     int64_t estimate_ns[MAX_VARIANTS]; /* of a completion, by variant */
+    int64_t silence_ns[MAX_VARIANTS];  /* what a lost repetition takes beyond that; 0 where none is lost */
     int64_t delay_ns;                  /* D of the arrival pattern */
     int64_t handling_ns;               /* to check and to fill, slowest rank */
     int64_t lead_ns;                   /* from deciding on a block to its first deadline */
     double margin;                     /* window over estimate */
 };
 
-/* A pace where so many ranks share a core. */
-struct pace pace_new(const struct plan *plan, int ranks_per_core);
+/* A pace for messages of `bytes` where so many ranks share a core. */
+struct pace pace_new(const struct plan *plan, int bytes, int ranks_per_core);
 
 /* Sets D of the arrival pattern: as planned, or what stock takes by the present estimate. Not changed while
  * repetitions count, so that all of them met the same arrivals. */

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where nobody knows the rate; slow, because to wait too long costs time only. */
+#define SLOWEST_USUAL_LINK (100 * 1000 * 1000)
+
 static bool read_whole(const char *text, int64_t low, int64_t high, int64_t *number) {
     char *end;
     errno = 0;
@@ -34,7 +37,7 @@ static const char *read_setting(struct plan *plan, const char *key, const char *
         plan->sizes[plan->size_count++] = (int)number;
     } else if (strcmp(key, "variant") == 0) {
         if (plan->variant_count == MAX_VARIANTS || *value == '\0')
-            return "at most 32 variants: stock, polycast or an algorithm";
+            return "at most 32 variants: stock, polycast, an algorithm or blast";
         plan->variants[plan->variant_count++] = value;
     } else if (strcmp(key, "time-ms") == 0) {
         if (!read_whole(value, 1, INT_MAX, &number))
@@ -55,12 +58,17 @@ static const char *read_setting(struct plan *plan, const char *key, const char *
         plan->pingpong_clock = strcmp(value, "pingpong") == 0;
         if (!plan->pingpong_clock && strcmp(value, "auto") != 0)
             return "auto or pingpong";
+    } else if (strcmp(key, "interface") == 0) {
+        plan->interface = value;
+    } else if (strcmp(key, "rate") == 0) {
+        if (!read_whole(value, 1000, INT64_MAX, &plan->bits_per_second))
+            return "bits per second";
     } else if (strcmp(key, "corrupt") == 0) {
         if (!read_whole(value, 0, ranks - 1, &number))
             return "a rank of this job";
         plan->corrupt_rank = (int)number;
     } else {
-        return "size, variant, time-ms, root, arrival, delay-ns, clock or corrupt";
+        return "size, variant, time-ms, root, arrival, delay-ns, clock, interface, rate or corrupt";
     }
     return NULL;
 }
@@ -69,6 +77,8 @@ bool plan_read(struct plan *plan, int argc, char **argv, int ranks, char *error,
     *plan = (struct plan){.seconds_per_variant = 1,
                           .delay_ns = DELAY_LIKE_STOCK,
                           .corrupt_rank = NO_RANK,
+                          .interface = "",
+                          .bits_per_second = SLOWEST_USUAL_LINK,
                           .arrival = ARRIVAL_NONE};
     for (int i = 1; i < argc; i++) {
         const char *equals = strchr(argv[i], '=');
@@ -88,6 +98,11 @@ bool plan_read(struct plan *plan, int argc, char **argv, int ranks, char *error,
         return false;
     }
     return true;
+}
+
+int64_t plan_silence_ns(const struct plan *plan, int bytes) {
+    const double wire_ns = bytes * 8e9 / (double)plan->bits_per_second;
+    return 20 * 1000 * 1000 + (int64_t)(3 * wire_ns);
 }
 
 /* A well-mixed 64-bit function of its input (the finaliser of SplitMix64): the same draws on every rank. */

@@ -30,12 +30,18 @@ struct plan {
     int root;
     enum arrival arrival;
     int64_t delay_ns;
-    bool pingpong_clock; /* measure every clock, also those known to be the same */
-    int corrupt_rank;    /* damages its data before the check, to prove that the check sees it; or NO_RANK */
+    bool pingpong_clock;     /* measure every clock, also those known to be the same */
+    const char *interface;   /* of blast; "": where the route to its group leads */
+    int64_t bits_per_second; /* of the slowest link; how long blast waits follows from it */
+    int corrupt_rank; /* damages its data before the check, to prove that the check sees it; or NO_RANK */
 };
 
 /* Reads `argv`. Returns false with a sentence in `error`. */
 bool plan_read(struct plan *plan, int argc, char **argv, int ranks, char *error, int error_size);
+
+/* How long a receiver of blast waits for more before it takes the rest of `bytes` for lost: 20 ms, in which every
+ * rank of an oversubscribed machine has its turn, and three times what the bytes need on the wire. */
+int64_t plan_silence_ns(const struct plan *plan, int bytes);
 
 /* How long after the common start `rank` calls in repetition `cycle`. */
 int64_t plan_arrival_ns(const struct plan *plan, int64_t delay_ns, int64_t cycle, int rank, int root,

@@ -51,9 +51,11 @@ static void first_cycle(struct point *point) {
         int64_t work_ns = thread_cpu_ns();
         payload_prepare(&bench->payload, variant, (size_t)point->bytes, bench->rank == root);
         work_ns = thread_cpu_ns() - work_ns;
+        variant_settle(&bench->variants[variant]);
         MPI_Barrier(bench->control);
         int64_t broadcast_ns = local_now_ns();
-        MPI_Bcast(bench->payload.buffer, point->bytes, MPI_BYTE, root, bench->communicators[variant]);
+        variant_broadcast(&bench->variants[variant], bench->payload.buffer, point->bytes, root,
+                          plan_silence_ns(bench->plan, point->bytes));
         broadcast_ns = local_now_ns() - broadcast_ns;
         work_ns -= thread_cpu_ns();
         (void)payload_is_right(&bench->payload, variant, (size_t)point->bytes);
@@ -67,35 +69,42 @@ static void first_cycle(struct point *point) {
     point->next_cycle = 1;
 }
 
+/* In place of a completion. */
+enum { WAS_LATE = -1, WAS_LOST = -2 };
+
 /* Judges the `index`-th repetition of the block from all ranks' timings. Writes it down when it counts.
- * Returns its completion, or 0 when a rank was late. */
+ * Returns its completion, or why there is none. */
 static int64_t judge(struct point *point, const struct block *block, int64_t index, bool counts) {
     const struct bench *bench = point->bench;
     const int variants = bench->plan->variant_count;
     const int variant = block_variant(block, index, variants);
     const int64_t cycle = block->first_cycle + index / variants;
     const int64_t repetitions = block->cycles * variants;
-    int64_t first_start_ns = INT64_MAX, last_end_ns = INT64_MIN, latest_ns = 0, wrong = 0;
+    int64_t first_start_ns = INT64_MAX, last_end_ns = INT64_MIN, latest_ns = 0, wrong = 0, lost = 0;
     for (int rank = 0; rank < bench->ranks; rank++) {
         const struct timing *timing = &point->all[rank * repetitions + index];
         first_start_ns = timing->start_ns < first_start_ns ? timing->start_ns : first_start_ns;
         last_end_ns = timing->end_ns > last_end_ns ? timing->end_ns : last_end_ns;
         latest_ns = timing->late_ns > latest_ns ? timing->late_ns : latest_ns;
-        wrong += timing->wrong;
+        wrong += timing->outcome == OUTCOME_WRONG;
+        lost += timing->outcome == OUTCOME_LOST;
     }
     if (index == 0)
         point->first_late_ns = latest_ns;
     const bool late = latest_ns > pace_tolerance_ns(&point->pace, variant);
+    const char *verdict = late ? "late" : lost > 0 ? "lost" : "ok";
     if (counts) {
         printf("repetition %lld %d %d %s %lld", (long long)cycle, variant,
-               plan_root(bench->plan, cycle, bench->ranks), late ? "late" : "ok", (long long)wrong);
+               plan_root(bench->plan, cycle, bench->ranks), verdict, (long long)wrong);
         for (int rank = 0; rank < bench->ranks; rank++) {
             const struct timing *timing = &point->all[rank * repetitions + index];
             printf(" %lld %lld", (long long)timing->start_ns, (long long)timing->end_ns);
         }
         putchar('\n');
     }
-    return late ? 0 : last_end_ns - first_start_ns;
+    if (late || lost > 0)
+        return late ? WAS_LATE : WAS_LOST;
+    return last_end_ns - first_start_ns;
 }
 
 /* Rank 0 takes in the results of a block. */
@@ -106,10 +115,9 @@ static void take_in(struct point *point, const struct block *block, bool counts)
     for (int64_t index = 0; index < block->cycles * variants; index++) {
         const int variant = block_variant(block, index, variants);
         const int64_t completion_ns = judge(point, block, index, counts);
-        if (completion_ns == 0) {
-            late++;
+        late += completion_ns == WAS_LATE;
+        if (completion_ns < 0)
             continue;
-        }
         bool kept = samples_add(&block_completions[variant], completion_ns);
         if (counts)
             kept = kept && samples_add(&point->completions[variant], completion_ns);
@@ -149,7 +157,9 @@ static struct block next_block(struct point *point) {
     bool enough = true, nothing = false;
     for (int variant = 0; variant < point->bench->plan->variant_count; variant++) {
         enough = enough && samples_are_enough(&point->completions[variant], NARROW_ENOUGH);
-        nothing = nothing || point->completions[variant].count == 0;
+        /* Where every blast is lost, more of them would be, too. */
+        nothing = nothing || (point->completions[variant].count == 0 &&
+                              variant_is_reliable(point->bench->plan->variants[variant]));
     }
     /* A limit that leaves no result at all is stretched: on a busy machine every repetition may come late. */
     const int64_t limit_ns = nothing ? 5 * point->budget_ns : point->budget_ns;
@@ -192,7 +202,7 @@ void point_measure(struct bench *bench, int bytes) {
     struct point point = {
         .bench = bench,
         .bytes = bytes,
-        .pace = pace_new(plan, bench->ranks_per_core),
+        .pace = pace_new(plan, bytes, bench->ranks_per_core),
         .own = malloc(MAX_REPETITIONS * sizeof(struct timing)),
         .all =
             bench->rank == 0 ? malloc((size_t)bench->ranks * MAX_REPETITIONS * sizeof(struct timing)) : NULL,

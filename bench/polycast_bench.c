@@ -5,14 +5,16 @@
  * the broadcasts of a communicator. On stdout, rank 0 writes lines, flushed after every block, so that an
  * interrupted job leaves what it had measured. Times in ns, relative to the common start of their repetition:
  *
- *     polycast-bench 1                      the version of this format
+ *     polycast-bench 2                      the version of this format
  *     mpi LIBRARY VERSION
  *     rank R host NAME kernel K cores C     one per rank; K: the first rank under the same kernel
  *     clock METHOD CLOCKS ERROR OBSERVED    METHOD: shared, two-level or pingpong; see common_clock.h
  *     oversubscribed 0|1
  *     point BYTES
- *     repetition CYCLE VARIANT ROOT ok|late WRONG START END START END …
- *                                           WRONG: ranks with wrong data; START END: by rank
+ *     repetition CYCLE VARIANT ROOT ok|late|lost WRONG START END START END …
+ *                                           late: a rank entered too late; lost: a variant that promises
+ *                                           nothing left a rank without data; WRONG: ranks with wrong data;
+ *                                           START END: by rank
  *     block REPETITIONS CLOCK-ERROR
  *     point-end BYTES DELAY TOLERANCE…      one tolerance per variant
  *     error SENTENCE
@@ -47,11 +49,11 @@ static void write_clock(const struct common_clock *clock, bool pingpong) {
 
 static bool open_bench(struct bench *bench, const struct plan *plan, char *error, int error_size) {
     bench->plan = plan;
-    /* What is only about measuring stays on stock. */
-    if (!variant_open("stock", &bench->control, error, error_size))
+    if (!variant_open(&bench->stock, "stock", plan, MPI_COMM_WORLD, error, error_size))
         return false;
+    bench->control = bench->stock.communicator;
     for (int i = 0; i < plan->variant_count; i++) {
-        if (!variant_open(plan->variants[i], &bench->communicators[i], error, error_size))
+        if (!variant_open(&bench->variants[i], plan->variants[i], plan, bench->control, error, error_size))
             return false;
     }
     int largest = 0;
@@ -68,8 +70,8 @@ static void close_bench(struct bench *bench) {
     payload_close(&bench->payload);
     clock_close(&bench->clock);
     for (int i = 0; i < bench->plan->variant_count; i++)
-        MPI_Comm_free(&bench->communicators[i]);
-    MPI_Comm_free(&bench->control);
+        variant_close(&bench->variants[i]);
+    variant_close(&bench->stock);
 }
 
 static void measure(struct bench *bench) {
@@ -93,7 +95,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &bench.ranks);
     if (bench.rank == 0) {
-        printf("polycast-bench 1\n");
+        printf("polycast-bench 2\n");
         write_library_version();
     }
     bool able = plan_read(&plan, argc, argv, bench.ranks, error, sizeof error) &&

@@ -26,20 +26,21 @@ static int configure_variant(const char *variant) {
                                                                                                          : 2;
 }
 
-bool variant_open(const char *variant, MPI_Comm *communicator, char *error, int error_size) {
-    int problem = configure_variant(variant), worst = 0;
+/* A communicator whose broadcasts `name` serves. */
+static bool open_communicator(const char *name, MPI_Comm *communicator, char *error, int error_size) {
+    int problem = configure_variant(name), worst = 0;
     MPI_Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (worst == 1)
         snprintf(
             error, (size_t)error_size,
             "variant %s needs libpolycast-mpi.so preloaded into every rank, and it is not; only stock can be "
             "measured without it",
-            variant);
+            name);
     else if (worst == 2)
         snprintf(error, (size_t)error_size,
                  "variant %s: polycast is preloaded, but does not serve this program; its own warning, if "
                  "there is one, says why",
-                 variant);
+                 name);
     if (worst != 0)
         return false;
     MPI_Comm_dup(MPI_COMM_WORLD, communicator);
@@ -47,5 +48,37 @@ bool variant_open(const char *variant, MPI_Comm *communicator, char *error, int 
      * them. */
     char byte = 0;
     MPI_Bcast(&byte, 1, MPI_BYTE, 0, *communicator);
+    return true;
+}
+
+bool variant_is_reliable(const char *name) {
+    return strcmp(name, "blast") != 0;
+}
+
+bool variant_open(struct variant *variant, const char *name, const struct plan *plan, MPI_Comm control,
+                  char *error, int error_size) {
+    *variant = (struct variant){.is_blast = !variant_is_reliable(name)};
+    if (variant->is_blast)
+        return blast_open(&variant->blast, plan->interface, control, error, error_size);
+    return open_communicator(name, &variant->communicator, error, error_size);
+}
+
+void variant_close(struct variant *variant) {
+    if (variant->is_blast)
+        blast_close(&variant->blast);
+    else
+        MPI_Comm_free(&variant->communicator);
+}
+
+void variant_settle(struct variant *variant) {
+    if (variant->is_blast)
+        blast_drain(&variant->blast);
+}
+
+bool variant_broadcast(struct variant *variant, unsigned char *buffer, int bytes, int root,
+                       int64_t silence_ns) {
+    if (variant->is_blast)
+        return blast_run(&variant->blast, buffer, bytes, root, silence_ns);
+    MPI_Bcast(buffer, bytes, MPI_BYTE, root, variant->communicator);
     return true;
 }

@@ -1,14 +1,34 @@
-/* The variants of a broadcast that are compared: each has its communicator, on which MPI_Bcast is called as
- * any program calls it. What serves the call was fixed when the communicator was made. */
+/* The variants of a broadcast that are compared. Each but `blast` has its communicator, on which MPI_Bcast is
+ * called as any program calls it; what serves the call was fixed when the communicator was made. */
 #ifndef POLYCAST_BENCH_VARIANT_H
 #define POLYCAST_BENCH_VARIANT_H
 
 #include <mpi.h>
 #include <stdbool.h>
 
-/* Duplicates MPI_COMM_WORLD into `communicator` with `variant` ("stock", "polycast" for the choice by table,
- * or an algorithm) behind its broadcasts. Collective. Returns false with a sentence in `error`, on all ranks
- * alike. */
-bool variant_open(const char *variant, MPI_Comm *communicator, char *error, int error_size);
+#include "blast.h"
+#include "plan.h"
+
+struct variant {
+    bool is_blast;
+    MPI_Comm communicator; /* of all but blast */
+    struct blast blast;
+};
+
+/* Whether a broadcast by the variant of this name either delivers or is wrong. Blast may lose data. */
+bool variant_is_reliable(const char *name);
+
+/* Opens the variant `name` for all ranks: "stock", "polycast" for the choice by table, an algorithm, or
+ * "blast" on the plan's interface. Collective over `control`, which has all ranks. Returns false with a sentence in `error`, on all ranks alike. */
+bool variant_open(struct variant *variant, const char *name, const struct plan *plan, MPI_Comm control,
+                  char *error, int error_size);
+void variant_close(struct variant *variant);
+
+/* Between repetitions: forgets what the last one may have left. */
+void variant_settle(struct variant *variant);
+
+/* Broadcasts. Returns false when this rank knows that data was lost: not before `silence_ns` without any. */
+bool variant_broadcast(struct variant *variant, unsigned char *buffer, int bytes, int root,
+                       int64_t silence_ns);
 
 #endif

@@ -11,7 +11,7 @@ use polycast_core::select::{Choice, MAX_TEXT_BYTES, Table, TableError};
 /// Switches the library off with one of the values [`OFF`].
 pub const SWITCH: &str = "POLYCAST";
 /// In lower or upper case; the same words as in the library and in doors/pmpi/preload.c.
-const OFF: [&str; 4] = ["off", "0", "no", "false"];
+pub const OFF: [&str; 4] = ["off", "0", "no", "false"];
 /// Forces one algorithm for all broadcasts.
 pub const BROADCAST: &str = "POLYCAST_BCAST";
 /// Names a table file.

@@ -134,7 +134,7 @@ impl Collector {
 mod tests {
     use super::*;
 
-    const JOB: &str = "polycast-bench 1
+    const JOB: &str = "polycast-bench 2
 mpi Some MPI 1.0
 rank 0 host h0 kernel 0 cores 2
 rank 1 host h1 kernel 0 cores 2
@@ -186,7 +186,7 @@ end
     fn refusals_are_errors() {
         let mut collector = Collector::new([8].into_iter());
         assert_eq!(collector.line("error no door").unwrap_err().to_string(), "no door");
-        assert!(collector.line("polycast-bench 2").unwrap_err().to_string().contains("make doors"));
+        assert!(collector.line("polycast-bench 1").unwrap_err().to_string().contains("make doors"));
         assert!(collector.line("point 9").is_err());
     }
 }

@@ -33,6 +33,7 @@ impl Fidelity {
             false => None,
         };
         let plan = lab.plan();
+        let blocked = plan.hosts.iter().filter(|host| host.blocks_multicast).map(|host| &host.name);
         let description = json!({
             "name": lab.name(),
             "hosts": plan.hosts.len(),
@@ -40,6 +41,7 @@ impl Fidelity {
             "slowest_rate_bits_per_second": plan.slowest_rate().bits_per_second(),
             "burst_bytes": plan.burst_bytes,
             "loss_per_million": plan.loss_per_million,
+            "block_multicast": blocked.collect::<Vec<_>>(),
             "calibration": calibration,
         });
         Ok(Fidelity { description: Some(description), calibration })

@@ -39,14 +39,23 @@ pub struct Plan {
     pub corrupt: Option<u32>,
 }
 
+/// What is known about the network of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Links {
+    /// The hosts' interface on it; without one the kernel's route to a multicast group decides.
+    pub interface: Option<String>,
+    /// The rate of the slowest link, in bits per second.
+    pub rate_bits_per_second: Option<u64>,
+}
+
 impl Plan {
     /// Whether polycast has to be there.
     pub fn needs_polycast(&self) -> bool {
-        self.variants.iter().any(|variant| *variant != Variant::Stock)
+        self.variants.iter().any(|variant| variant.needs_polycast())
     }
 
-    /// The measuring program with its arguments, for one launch.
-    pub fn program(&self, program: &Path) -> Vec<OsString> {
+    /// The measuring program with its arguments, for one launch over `links`.
+    pub fn program(&self, program: &Path, links: &Links) -> Vec<OsString> {
         let milliseconds = (self.time / self.launches.max(1)).as_millis().max(1);
         let mut words: Vec<OsString> = vec![program.into()];
         let mut push = |key: &str, value: String| words.push(format!("{key}={value}").into());
@@ -62,6 +71,10 @@ impl Plan {
         if let Some(rank) = self.corrupt {
             push("corrupt", rank.to_string());
         }
+        if self.variants.contains(&Variant::Blast) {
+            links.interface.iter().for_each(|name| push("interface", name.clone()));
+            links.rate_bits_per_second.iter().for_each(|rate| push("rate", rate.to_string()));
+        }
         words
     }
 }
@@ -70,23 +83,39 @@ impl Plan {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_time_is_shared_by_the_launches() {
-        let plan = Plan {
+    fn plan(variants: &str) -> Plan {
+        Plan {
             sizes: vec![Bytes(1024)],
-            variants: crate::bench::variant::parse("stock,chain:segment=8KiB,ready").unwrap(),
+            variants: crate::bench::variant::parse(variants).unwrap(),
             time: Duration::from_secs(3),
             launches: 2,
             arrival: "root-last:2ms".parse().unwrap(),
             root: Root::Rotate,
             clock: ClockMethod::Auto,
             corrupt: None,
-        };
+        }
+    }
+
+    fn words(plan: &Plan) -> String {
+        let links = Links { interface: Some("e0".into()), rate_bits_per_second: Some(1_000_000) };
+        plan.program(Path::new("p"), &links).join(&OsString::from(" ")).into_string().unwrap()
+    }
+
+    #[test]
+    fn the_time_is_shared_by_the_launches() {
+        let plan = plan("stock,chain:segment=8KiB,ready");
         assert_eq!(
-            plan.program(Path::new("p")).join(&OsString::from(" ")),
+            words(&plan),
             "p size=1024 variant=stock variant=chain:segment=8KiB,ready time-ms=1500 root=rotate arrival=root-last \
              delay-ns=2000000 clock=auto"
         );
         assert!(plan.needs_polycast());
+    }
+
+    #[test]
+    fn only_a_blast_asks_for_the_network() {
+        let plan = plan("stock,blast");
+        assert!(words(&plan).ends_with(" interface=e0 rate=1000000"), "{}", words(&plan));
+        assert!(!plan.needs_polycast());
     }
 }

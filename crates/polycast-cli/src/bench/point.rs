@@ -3,12 +3,13 @@
 use serde::Serialize;
 
 use super::analysis::{self, Estimate};
-use super::record::Repetition;
+use super::record::{Repetition, Verdict};
+use super::variant::Variant;
 
 /// What the figures of one size have in common.
 pub struct Context<'a> {
     /// By position, as repetitions name them.
-    pub variants: &'a [String],
+    pub variants: &'a [Variant],
     /// Ranks of the job.
     pub ranks: usize,
     /// Hosts of the job.
@@ -60,6 +61,10 @@ pub struct Point {
     pub samples: usize,
     /// Repetitions that a rank entered too late.
     pub dropped: usize,
+    /// Whether the variant delivers whatever the network does; blast does not.
+    pub reliable: bool,
+    /// Repetitions that left a rank without data, of a variant that is not reliable.
+    pub lost: usize,
     /// Median of the completion: last return − first call.
     pub median_us: Option<f64>,
     /// The 95 % interval of the median.
@@ -100,7 +105,7 @@ pub struct Point {
     pub speedup_ci_high: Option<f64>,
     /// `speedup` where the reference is stock.
     pub speedup_vs_stock: Option<f64>,
-    /// Every rank had the root's data after every repetition.
+    /// Every rank had the root's data after every repetition that was not lost.
     pub verified: bool,
     /// Repetitions after which a rank had wrong data.
     pub wrong: usize,
@@ -124,7 +129,7 @@ pub fn wire_us(bytes: u64, rate_bits_per_second: u64) -> f64 {
 
 /// The figures of all variants at one size.
 pub fn summarise(context: &Context, measured: &Measured) -> Vec<Point> {
-    let stock = context.variants.iter().position(|name| name == "stock");
+    let stock = context.variants.iter().position(|variant| *variant == Variant::Stock);
     (0..context.variants.len())
         .map(|variant| one_variant(context, measured, variant, stock.unwrap_or(0)))
         .collect()
@@ -137,7 +142,9 @@ fn us(ns: i64) -> f64 {
 fn one_variant(context: &Context, measured: &Measured, variant: usize, reference: usize) -> Point {
     let all: Vec<&Repetition> =
         measured.launches.iter().flatten().filter(|repetition| repetition.variant == variant).collect();
-    let good: Vec<&Repetition> = all.iter().filter(|repetition| !repetition.late).copied().collect();
+    let good: Vec<&Repetition> = all.iter().filter(|repetition| repetition.counts()).copied().collect();
+    let having = |verdict| all.iter().filter(|repetition| repetition.verdict == verdict).count();
+    let lost = having(Verdict::Lost);
     let times = completions(good.iter().copied());
     let middle = analysis::median(&times);
     let median_us = middle.map(|estimate| estimate.median);
@@ -147,14 +154,14 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
     let speedup = Some(variant)
         .filter(|variant| *variant != reference)
         .and_then(|variant| analysis::speedup(pairs(measured, reference, variant)));
-    let reference_name = context.variants[reference].clone();
+    let reference_name = context.variants[reference].to_string();
     let launch_median = |launch: &Vec<Repetition>| {
-        let own = launch.iter().filter(|repetition| repetition.variant == variant && !repetition.late);
+        let own = launch.iter().filter(|repetition| repetition.variant == variant && repetition.counts());
         analysis::quantile(&completions(own), 0.5)
     };
     Point {
         collective: "bcast",
-        variant: context.variants[variant].clone(),
+        variant: context.variants[variant].to_string(),
         ranks: context.ranks,
         nodes: context.nodes,
         bytes: measured.bytes,
@@ -162,7 +169,9 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
         arrival: context.arrival.to_owned(),
         delay_us: us(measured.delay_ns as i64),
         samples: good.len(),
-        dropped: all.len() - good.len(),
+        dropped: having(Verdict::Late),
+        reliable: context.variants[variant].is_reliable(),
+        lost,
         median_us,
         ci_low_us: low(middle),
         ci_high_us: high(middle),
@@ -186,7 +195,7 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
         speedup_ci_high: high(speedup),
         speedup_vs_stock: speedup.filter(|_| reference_name == "stock").map(|estimate| estimate.median),
         reference: reference_name,
-        verified: wrong == 0 && !all.is_empty(),
+        verified: wrong == 0 && all.len() > lost,
         wrong,
         tolerance_us: measured.tolerance_ns.get(variant).map(|ns| us(*ns as i64)),
         clock_error_us: us(measured.clock_error_ns as i64),
@@ -244,7 +253,7 @@ fn pairs(measured: &Measured, reference: usize, other: usize) -> impl Iterator<I
     measured.launches.iter().flat_map(move |launch| {
         let of = move |variant: usize| {
             let own =
-                launch.iter().filter(move |repetition| repetition.variant == variant && !repetition.late);
+                launch.iter().filter(move |repetition| repetition.variant == variant && repetition.counts());
             own.map(|repetition| (repetition.cycle, us(repetition.completion_ns())))
         };
         let by_cycle: std::collections::HashMap<u64, f64> = of(reference).collect();
@@ -258,17 +267,18 @@ mod tests {
 
     fn repetition(cycle: u64, variant: usize, late: bool, ends: [i64; 3]) -> Repetition {
         let times_ns = ends.iter().map(|end| (0, *end)).collect();
-        Repetition { cycle, variant, root: 0, late, wrong_ranks: 0, times_ns }
+        let verdict = if late { Verdict::Late } else { Verdict::Counts };
+        Repetition { cycle, variant, root: 0, verdict, wrong_ranks: 0, times_ns }
     }
 
-    fn context(variants: &[String]) -> Context<'_> {
+    fn context(variants: &[Variant]) -> Context<'_> {
         let rate_bits_per_second = Some(20_000_000);
         Context { variants, ranks: 3, nodes: 3, root: "0", arrival: "none", rate_bits_per_second }
     }
 
     #[test]
     fn figures_of_two_alternated_variants() {
-        let variants = ["polycast".to_owned(), "stock".to_owned()];
+        let variants = [Variant::Polycast, Variant::Stock];
         let launch: Vec<_> = (0..10)
             .flat_map(|cycle| {
                 let slower = 1000 * (cycle as i64 + 1);
@@ -293,7 +303,7 @@ mod tests {
 
     #[test]
     fn wrong_data_is_seen_even_in_repetitions_that_do_not_count() {
-        let variants = ["stock".to_owned()];
+        let variants = [Variant::Stock];
         let mut late = repetition(0, 0, true, [1, 1, 1]);
         late.wrong_ranks = 1;
         let measured = Measured { launches: vec![vec![late]], ..Measured::default() };
@@ -303,8 +313,24 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_blast_is_neither_timed_nor_wrong() {
+        let variants = [Variant::Stock, Variant::Blast];
+        let mut launch: Vec<_> = (0..3).map(|cycle| repetition(cycle, 1, false, [10; 3])).collect();
+        launch[0].verdict = Verdict::Lost;
+        let blast = |launch: &[Repetition]| {
+            let measured = Measured { launches: vec![launch.to_vec()], ..Measured::default() };
+            summarise(&context(&variants), &measured).remove(1)
+        };
+        let some = blast(&launch);
+        assert_eq!((some.samples, some.lost, some.dropped, some.wrong), (2, 1, 0, 0));
+        assert!(some.verified && !some.reliable);
+        let all = blast(&launch[..1]);
+        assert!(!all.verified && all.median_us.is_none(), "nothing arrived, so nothing was verified");
+    }
+
+    #[test]
     fn where_roots_rotate_each_rank_counts_as_receiver() {
-        let variants = ["stock".to_owned()];
+        let variants = [Variant::Stock];
         let mut launch: Vec<_> = (0..3).map(|cycle| repetition(cycle, 0, false, [2000; 3])).collect();
         for (root, repetition) in launch.iter_mut().enumerate() {
             repetition.root = root;

@@ -1,7 +1,18 @@
 //! What the measuring program writes, line by line; the format is described in `bench/polycast_bench.c`.
 
 /// The version of the format that is read here.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+
+/// Whether the times of a repetition count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// They do.
+    Counts,
+    /// A rank was not ready at its deadline.
+    Late,
+    /// A variant that promises nothing left a rank without data.
+    Lost,
+}
 
 /// One repetition of one variant, with the times of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,8 +23,8 @@ pub struct Repetition {
     pub variant: usize,
     /// Who sent.
     pub root: usize,
-    /// A rank was not ready at its deadline: the times do not count.
-    pub late: bool,
+    /// Whether the times count.
+    pub verdict: Verdict,
     /// Ranks whose data was not what the root sent.
     pub wrong_ranks: u32,
     /// By rank: when it called and when it returned, in ns since the common start.
@@ -121,14 +132,15 @@ fn parse_place(rest: &str) -> Option<Record> {
     }
 }
 
-/// `CYCLE VARIANT ROOT ok|late WRONG START END START END …`
+/// `CYCLE VARIANT ROOT ok|late|lost WRONG START END START END …`
 fn parse_repetition<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Record> {
     let cycle = words.next()?.parse().ok()?;
     let variant = words.next()?.parse().ok()?;
     let root = words.next()?.parse().ok()?;
-    let late = match words.next()? {
-        "ok" => false,
-        "late" => true,
+    let verdict = match words.next()? {
+        "ok" => Verdict::Counts,
+        "late" => Verdict::Late,
+        "lost" => Verdict::Lost,
         _ => return None,
     };
     let wrong_ranks = words.next()?.parse().ok()?;
@@ -136,10 +148,15 @@ fn parse_repetition<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Reco
     while let Some(start) = words.next() {
         times_ns.push((start.parse().ok()?, words.next()?.parse().ok()?));
     }
-    Some(Record::Repetition(Repetition { cycle, variant, root, late, wrong_ranks, times_ns }))
+    Some(Record::Repetition(Repetition { cycle, variant, root, verdict, wrong_ranks, times_ns }))
 }
 
 impl Repetition {
+    /// Whether the times count.
+    pub fn counts(&self) -> bool {
+        self.verdict == Verdict::Counts
+    }
+
     /// From the first call to the last return.
     pub fn completion_ns(&self) -> i64 {
         self.last_end_ns() - self.times_ns.iter().map(|(start, _)| *start).min().unwrap_or(0)
@@ -168,6 +185,13 @@ mod tests {
         assert_eq!((repetition.cycle, repetition.variant, repetition.root), (4, 1, 2));
         assert_eq!(repetition.times_ns, [(-5, 100), (10, 250), (0, 90)]);
         assert_eq!((repetition.completion_ns(), repetition.since_last_arrival_ns()), (255, 240));
+        for (word, expected) in [("ok", Verdict::Counts), ("late", Verdict::Late), ("lost", Verdict::Lost)] {
+            let line = format!("repetition 4 1 2 {word} 0 0 1");
+            assert!(
+                matches!(Record::parse(&line), Some(Record::Repetition(one)) if one.verdict == expected),
+                "{line}"
+            );
+        }
     }
 
     #[test]
@@ -188,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_other_lines() {
-        assert_eq!(Record::parse("polycast-bench 1"), Some(Record::Version(1)));
+        assert_eq!(Record::parse("polycast-bench 2"), Some(Record::Version(2)));
         assert_eq!(Record::parse("mpi Open MPI v4.1.4, x"), Some(Record::Mpi("Open MPI v4.1.4, x".into())));
         assert_eq!(
             Record::parse("point-end 1024 0 500000 7"),

@@ -55,7 +55,7 @@ impl Report {
 
     /// A size is complete.
     pub fn size(&mut self, points: &[Point]) -> io::Result<()> {
-        self.wrong |= points.iter().any(|point| !point.verified);
+        self.wrong |= points.iter().any(|point| point.wrong > 0);
         if let Some(json) = &mut self.json {
             for point in points {
                 serde_json::to_writer(&mut *json, point)?;

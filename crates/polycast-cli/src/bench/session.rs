@@ -12,7 +12,7 @@ use super::collect::{Collector, Event};
 use super::environment::{self, Environment, Machine};
 use super::fidelity::Fidelity;
 use super::job;
-use super::plan::Plan;
+use super::plan::{Links, Plan};
 use super::point::{self, Context, Point};
 use super::report::Report;
 use super::site::Site;
@@ -32,8 +32,8 @@ pub struct Session<'a> {
     pub variables: Vec<(String, String)>,
     /// Whether polycast is among them.
     pub preloaded: bool,
-    /// The slowest link, in bits per second, where it is known.
-    pub rate_bits_per_second: Option<u64>,
+    /// What is known about the network.
+    pub links: Links,
     /// What the lab can show.
     pub fidelity: Fidelity,
     /// Set when the user has had enough.
@@ -71,7 +71,8 @@ impl Session<'_> {
         let is_last = launch + 1 == self.plan.launches;
         report.doing(format!("launch {} of {}: starting", launch + 1, self.plan.launches));
         report.raw(&format!("launch {launch}"))?;
-        let command = self.site.command(self.mpi, &self.variables, &self.plan.program(&self.program))?;
+        let command =
+            self.site.command(self.mpi, &self.variables, &self.plan.program(&self.program, &self.links))?;
         let (mut repetitions, mut size) = (0, 0);
         let status = job::run::<Box<dyn Error>>(command, &self.interrupted, |line| {
             let event = collector.line(line)?;
@@ -128,14 +129,13 @@ impl Session<'_> {
     }
 
     fn points(&self, collector: &Collector, measured: &point::Measured) -> Vec<Point> {
-        let variants: Vec<String> = self.plan.variants.iter().map(ToString::to_string).collect();
         let context = Context {
-            variants: &variants,
+            variants: &self.plan.variants,
             ranks: collector.header.places.len(),
             nodes: environment::hosts(&collector.header.places).len(),
             root: &self.plan.root.to_string(),
             arrival: &self.plan.arrival.pattern.to_string(),
-            rate_bits_per_second: self.rate_bits_per_second,
+            rate_bits_per_second: self.links.rate_bits_per_second,
         };
         let mut points = point::summarise(&context, measured);
         points.iter_mut().for_each(|point| self.fidelity.judge(point));
@@ -163,7 +163,7 @@ impl Session<'_> {
             launches: self.plan.launches as usize,
             clock: header.clock.as_ref().map(Into::into),
             tolerance: environment::tolerance_rule(header.oversubscribed),
-            rate_bits_per_second: self.rate_bits_per_second,
+            rate_bits_per_second: self.links.rate_bits_per_second,
             lab: self.fidelity.description().cloned(),
         }
     }

@@ -1,4 +1,4 @@
-//! What is compared: `stock`, `polycast`, or one algorithm.
+//! What is compared: `stock`, `polycast`, one algorithm, or `blast`.
 
 use std::fmt;
 
@@ -16,13 +16,27 @@ pub enum Variant {
     Polycast,
     /// One algorithm of polycast.
     Algorithm(Algorithm),
+    /// A bare UDP multicast of the same bytes: no MPI, and lost data is lost. What the network can do at best.
+    Blast,
+}
+
+impl Variant {
+    /// Whether polycast has to be there.
+    pub fn needs_polycast(self) -> bool {
+        matches!(self, Variant::Polycast | Variant::Algorithm(_))
+    }
+
+    /// Whether it delivers all data whatever the network does.
+    pub fn is_reliable(self) -> bool {
+        self != Variant::Blast
+    }
 }
 
 /// Why a list of variants could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VariantsError {
     /// One of them is none.
-    #[error("variant {found:?}: expected stock, polycast or an algorithm: {source}")]
+    #[error("variant {found:?}: expected stock, polycast, blast or an algorithm: {source}")]
     Unknown {
         /// What stood there.
         found: String,
@@ -74,6 +88,7 @@ fn parse_one(item: &str) -> Result<Variant, VariantsError> {
     match item {
         "stock" => Ok(Variant::Stock),
         "polycast" => Ok(Variant::Polycast),
+        "blast" => Ok(Variant::Blast),
         _ => match item.parse() {
             Ok(algorithm) => Ok(Variant::Algorithm(algorithm)),
             Err(source) => Err(VariantsError::Unknown { found: item.to_owned(), source }),
@@ -86,6 +101,7 @@ impl fmt::Display for Variant {
         match self {
             Variant::Stock => f.pad("stock"),
             Variant::Polycast => f.pad("polycast"),
+            Variant::Blast => f.pad("blast"),
             Variant::Algorithm(algorithm) => algorithm.fmt(f),
         }
     }
@@ -106,16 +122,18 @@ mod tests {
             ["stock", "polycast", "chain:segment=8KiB,ready", "k-nomial:k=4,segment=1000", "binomial"]
         );
         assert_eq!(names("chain,ready"), ["chain:ready"]);
+        assert_eq!(names("stock,blast,chain"), ["stock", "blast", "chain"]);
     }
 
     #[test]
     fn errors_name_the_item() {
         for (text, expected) in [
-            ("stock,bianry", "variant \"bianry\": expected stock, polycast or an algorithm"),
+            ("stock,bianry", "variant \"bianry\": expected stock, polycast, blast or an algorithm"),
             ("", "variant \"\""),
             ("stock,ready", "variant \"stock:ready\""),
             ("segment=8KiB", "variant \"segment=8KiB\""),
             ("chain,stock,chain", "chain is listed twice"),
+            ("blast,ready", "variant \"blast:ready\""),
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");

@@ -12,9 +12,10 @@ use polycast_lab::{LabError, LabSpec, Rate};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::Outcome;
+use super::lab::parse_variable;
 use crate::bench::arrival::{Arrival, Root, parse_duration};
 use crate::bench::fidelity::Fidelity;
-use crate::bench::plan::{ClockMethod, Plan};
+use crate::bench::plan::{ClockMethod, Links, Plan};
 use crate::bench::report::Report;
 use crate::bench::session::Session;
 use crate::bench::site::{Site, Wishes};
@@ -43,8 +44,9 @@ pub struct Args {
     /// Message sizes and ranges: 1KiB,1000003 or 1KiB..4MiB (doubling) or 1KiB..4MiB:4 (times 4)
     #[arg(long, value_name = "SIZES", default_value = "1KiB..4MiB:4", value_parser = parse_sizes)]
     sizes: Sizes,
-    /// What to compare: stock, polycast (its choice by table), or algorithms. An item that is `ready` or `name=value`
-    /// belongs to the algorithm before it
+    /// What to compare: stock, polycast (its choice by table), algorithms, or blast, a bare UDP multicast of the same
+    /// bytes, which is not MPI and loses what is lost. An item that is `ready` or `name=value` belongs to the algorithm
+    /// before it
     #[arg(long, value_name = "LIST", default_value = "stock,polycast", value_parser = parse_variants)]
     variants: Variants,
     /// Time limit for a size, for each variant, over all launches; less is used where the results are clear
@@ -64,9 +66,9 @@ pub struct Args {
     clock: ClockMethod,
 
     /// Measure in an emulated cluster that is made and removed again: hosts=16,rate=20mbit or topology=FILE, and
-    /// burst=, loss=, name=
-    #[arg(long, value_name = "LAB", conflicts_with_all = ["hosts", "rate"])]
-    lab: Option<LabSpec>,
+    /// burst=, loss=, block=, name=
+    #[arg(long, value_name = "LAB", conflicts_with_all = ["hosts", "rate"], value_parser = parse_lab)]
+    lab: Option<Arc<LabSpec>>,
     /// Leave out the measurement without MPI that says how far the lab is to be believed
     #[arg(long, requires = "lab")]
     no_calibration: bool,
@@ -82,6 +84,13 @@ pub struct Args {
     /// openmpi, mpich, or the path of an mpiexec [default: the mpiexec on PATH]
     #[arg(long, value_name = "MPI")]
     mpi: Option<String>,
+    /// A variable for the ranks, whatever this environment says; may be repeated. POLYCAST_ variables of this
+    /// environment are handed on anyway, but for POLYCAST_BCAST, which the variants set
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_variable)]
+    variables: Vec<(String, String)>,
+    /// The hosts' network interface on which blast multicasts [default: in a lab its own, elsewhere as routed]
+    #[arg(long, value_name = "NAME", conflicts_with = "lab")]
+    interface: Option<String>,
     /// Further options for mpiexec, as one word
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
     mpiexec_args: Option<String>,
@@ -119,6 +128,10 @@ fn parse_variants(text: &str) -> Result<Variants, variant::VariantsError> {
     variant::parse(text).map(Into::into)
 }
 
+fn parse_lab(text: &str) -> Result<Arc<LabSpec>, LabError> {
+    text.parse().map(Arc::new)
+}
+
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
     let plan = plan(&args);
@@ -128,7 +141,7 @@ pub fn run(args: Args) -> Outcome {
     };
     let installation = Installation::find()?;
     let program = measuring_program(&args, &installation, &mpi)?;
-    let variables = variables(&installation, &mpi, &plan)?;
+    let variables = variables(&installation, &mpi, &plan, &args.variables)?;
     let mut report =
         Report::new(args.format.view(), args.json.as_deref(), raw_file(&args).as_deref(), steps(&plan))?;
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -144,7 +157,7 @@ pub fn run(args: Args) -> Outcome {
         program,
         preloaded: variables.iter().any(|(name, _)| name == PRELOAD),
         variables,
-        rate_bits_per_second: rate(&args, &site),
+        links: links(&args, &site),
         fidelity: fidelity(&args, &site, &report)?,
         interrupted: Arc::clone(&interrupted),
     };
@@ -183,7 +196,7 @@ fn steps(plan: &Plan) -> usize {
 fn wishes(args: &Args) -> Result<Wishes, Box<dyn Error>> {
     let options = args.mpiexec_args.as_deref().map(shell_words::split).transpose();
     Ok(Wishes {
-        lab: args.lab.clone(),
+        lab: args.lab.as_deref().cloned(),
         hosts: args.hosts.clone(),
         ranks: args.ranks,
         ranks_per_host: args.ranks_per_host,
@@ -208,10 +221,14 @@ fn check_ranks(plan: &Plan, ranks: usize) -> Result<(), String> {
     }
 }
 
-/// The slowest link that the data has to pass; none if all ranks are on one host.
-fn rate(args: &Args, site: &Site) -> Option<u64> {
+/// What is known about the network. The slowest link is that which the data has to pass: none if all ranks are on one
+/// host.
+fn links(args: &Args, site: &Site) -> Links {
     let of_lab = site.lab().filter(|_| site.hosts().len() > 1).map(|lab| lab.plan().slowest_rate());
-    args.rate.or(of_lab).map(Rate::bits_per_second)
+    Links {
+        interface: site.lab().map(|lab| lab.interface().to_owned()).or_else(|| args.interface.clone()),
+        rate_bits_per_second: args.rate.or(of_lab).map(Rate::bits_per_second),
+    }
 }
 
 fn fidelity(args: &Args, site: &Site, report: &Report) -> Result<Fidelity, LabError> {
@@ -244,6 +261,7 @@ fn variables(
     installation: &Installation,
     mpi: &Mpi,
     plan: &Plan,
+    wanted: &[(String, String)],
 ) -> Result<Vec<(String, String)>, Box<dyn Error>> {
     let abi = Abi::from(mpi.family());
     if plan.needs_polycast() {
@@ -254,14 +272,12 @@ fn variables(
         variables.push(("LD_LIBRARY_PATH".to_owned(), text(&libraries)?));
     }
     // A launcher need not carry the environment to other hosts, and a setting counts only if all ranks have it.
-    for name in [settings::SWITCH, settings::TABLE, settings::REPORT] {
-        if let Ok(value) = std::env::var(name) {
-            variables.push((name.to_owned(), value));
-        }
-    }
+    variables.extend(settings::of_the_library().filter(|(name, _)| name != settings::BROADCAST));
     if installation.door(abi).is_some() {
         variables.push((PRELOAD.to_owned(), text(&installation.preload())?));
     }
+    variables.retain(|(name, _)| wanted.iter().all(|(other, _)| other != name));
+    variables.extend_from_slice(wanted);
     Ok(variables)
 }
 

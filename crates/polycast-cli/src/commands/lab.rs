@@ -13,6 +13,8 @@ use polycast_lab::{
     Lab, LabError, LabSpec, Lifetime, Rate, hidden, parse_bucket_bytes, parse_loss_per_million,
 };
 
+pub use run::parse_variable;
+
 use super::Outcome;
 
 /// Arguments of `polycast lab`.
@@ -75,10 +77,16 @@ pub struct Shape {
     /// Bucket of every link: what an idle link forwards at once. More than a packet is needed at high rates only
     #[arg(long, value_name = "BYTES", value_parser = parse_bucket_bytes)]
     burst: Option<u32>,
-    /// Packets that every host loses on arrival, at random
+    /// Packets that every link loses, in each direction, at random
     #[arg(long, value_name = "PERCENT", value_parser = parse_loss_per_million)]
     loss: Option<u32>,
+    /// A host from and to which its switch forwards no UDP multicast; may be repeated, or a list with commas
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    block_multicast: Vec<String>,
 }
+
+/// The options of [`Shape`], for those that take a lab as it is.
+const SHAPE: [&str; 6] = ["hosts", "topology", "rate", "burst", "loss", "block_multicast"];
 
 impl Shape {
     fn spec(&self) -> LabSpec {
@@ -88,6 +96,7 @@ impl Shape {
             rate: Some(self.rate),
             burst_bytes: self.burst,
             loss_per_million: self.loss,
+            block_multicast: self.block_multicast.clone(),
             name: None,
         }
     }

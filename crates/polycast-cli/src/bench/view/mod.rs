@@ -81,6 +81,7 @@ fn sample_points() -> Vec<Point> {
         ci_high_us: Some(410.0 * factor),
         per_rank_mean_us: vec![10.0 * factor, 20.0 * factor, 30.0 * factor],
         verified: true,
+        reliable: true,
         ..Point::default()
     };
     vec![point("stock", 1024, 1.0), point("polycast", 1024, 0.5), point("stock", 65536, 10.0)]

@@ -13,6 +13,8 @@ use crate::bench::point::Point;
 pub struct Summary {
     has_heading: bool,
     is_doubted: bool,
+    /// Of a variant that is not reliable: its name, repetitions that were lost, and all.
+    unreliable: Option<(String, usize, usize)>,
 }
 
 impl View for Summary {
@@ -29,18 +31,19 @@ impl View for Summary {
         let Some(first) = points.first() else { return Ok(()) };
         if !self.has_heading {
             self.has_heading = true;
-            let variants: String =
-                points.iter().map(|point| format!("  {:>20}", shortened(&point.variant))).collect();
-            writeln!(out, "\n{:>8}  {:>9}{variants}   times faster (95 %)", "size", "wire")?;
+            let variants: String = points.iter().map(|point| format!("  {:>20}", title(point))).collect();
+            let reference = &first.reference;
+            writeln!(out, "\n{:>8}  {:>9}{variants}   times faster than {reference} (95 %)", "size", "wire")?;
         }
         let mut row = format!("{:>8}  {:>9}", Bytes(first.bytes).to_string(), milliseconds(first.wire_us));
         for point in points {
             let ratio = point.ratio_to_wire.map_or(String::new(), |ratio| format!(" ({ratio:.2}×)"));
             row += &format!("  {:>20}", milliseconds(point.median_us) + &ratio);
         }
-        for point in points.iter().filter(|point| point.variant != point.reference) {
+        for point in points.iter().filter(|point| point.variant != point.reference && point.reliable) {
             row += &format!("   {}", speedup(point));
         }
+        self.count_losses(points);
         let is_doubted = points.iter().any(|point| point.doubt.is_some());
         self.is_doubted |= is_doubted;
         writeln!(out, "{row}{}", if is_doubted { "  ?" } else { "" })?;
@@ -48,6 +51,13 @@ impl View for Summary {
     }
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if let Some((variant, lost, all)) = &self.unreliable {
+            writeln!(
+                out,
+                "\n* {variant}: a bare UDP multicast of the same bytes, not MPI and not reliable; {lost} of {all} \
+                 repetitions were lost and are not timed"
+            )?;
+        }
         if self.is_doubted {
             writeln!(
                 out,
@@ -58,8 +68,20 @@ impl View for Summary {
     }
 }
 
-fn shortened(variant: &str) -> &str {
-    variant.get(..20).unwrap_or(variant)
+impl Summary {
+    fn count_losses(&mut self, points: &[Point]) {
+        for point in points.iter().filter(|point| !point.reliable) {
+            let (_, lost, all) = self.unreliable.get_or_insert_with(|| (point.variant.clone(), 0, 0));
+            *lost += point.lost;
+            *all += point.lost + point.samples;
+        }
+    }
+}
+
+/// The head of a variant's column, which has room for 20 characters.
+fn title(point: &Point) -> String {
+    let name = point.variant.get(..20).unwrap_or(&point.variant);
+    format!("{name}{}", if point.reliable { "" } else { "*" })
 }
 
 fn milliseconds(us: Option<f64>) -> String {
@@ -79,23 +101,34 @@ mod tests {
     use super::super::{sample_points, shown};
     use super::*;
 
+    /// The rows of points whose second one is twice the wire.
+    fn rows(change: impl Fn(&mut Point)) -> String {
+        let mut points = sample_points();
+        points.iter_mut().for_each(|point| point.wire_us = Some(100.0));
+        (points[1].ratio_to_wire, points[1].speedup) = (Some(2.0), Some(2.0));
+        change(&mut points[1]);
+        let (mut summary, mut out) = (Summary::default(), Vec::new());
+        summary.size(&points[..2], &mut out).unwrap();
+        summary.end(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
     #[test]
     fn a_size_is_a_row_with_the_wire_first() {
         let text = shown(Summary::default());
         assert!(text.contains("size") && text.contains("wire") && text.contains("polycast"), "{text}");
-
-        let mut points = sample_points();
-        points[1].wire_us = Some(100.0);
-        points[0].wire_us = Some(100.0);
-        points[1].ratio_to_wire = Some(2.0);
-        points[1].speedup = Some(2.0);
-        let mut out = Vec::new();
-        Summary::default().size(&points[..2], &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = rows(|_| ());
         let row = text.lines().last().unwrap();
         assert!(
             row.contains("1KiB       0.10") && row.contains("0.20 (2.00×)") && row.contains("   2.00"),
             "{row}"
         );
+    }
+
+    #[test]
+    fn what_is_not_reliable_is_said_to_be_so() {
+        let text = rows(|point| (point.reliable, point.lost) = (false, 3));
+        assert!(text.contains("polycast*") && text.contains("3 of 15 repetitions were lost"), "{text}");
+        assert!(!text.contains("   2.00"), "it is not compared with stock: {text}");
     }
 }

@@ -98,7 +98,13 @@ impl Table {
             row += &format!("  {:<25}", speedup.unwrap_or_default());
         }
         row += &format!("  {:>5}  {:>5}  {:>7}", number(point.skew_ratio, 2), point.samples, point.dropped);
-        if !point.verified {
+        if !point.reliable {
+            row += "  not MPI, unreliable";
+        }
+        if point.lost > 0 {
+            row += &format!(": {} lost", point.lost);
+        }
+        if point.wrong > 0 {
             row += &format!("  WRONG DATA in {} repetitions", point.wrong);
         }
         if point.believed == Some(false) {
@@ -144,9 +150,11 @@ mod tests {
     fn wrong_data_and_doubts_are_not_overlooked() {
         let mut points = sample_points();
         (points[1].verified, points[1].wrong) = (false, 3);
+        (points[2].reliable, points[2].lost) = (false, 7);
         (points[1].believed, points[1].doubt) = (Some(false), Some("cores are the limit".into()));
         let text = lines(&points).join("\n");
         assert!(text.contains("WRONG DATA in 3 repetitions  ?"), "{text}");
         assert!(text.contains("1KiB: cores are the limit"), "{text}");
+        assert!(text.contains("not MPI, unreliable: 7 lost"), "{text}");
     }
 }

@@ -15,7 +15,7 @@ use crate::commands::Outcome;
 #[derive(clap::Args)]
 pub struct Args {
     /// An existing lab; without it one is made and removed
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["hosts", "topology", "rate", "burst", "loss"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = super::SHAPE)]
     lab: Option<String>,
     #[command(flatten)]
     shape: Shape,

@@ -38,7 +38,9 @@ pub fn run(args: &Args) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let mut table = Table::new();
-    table.load_style(NOTHING).set_header(["NAME", "HOSTS", "SWITCHES", "RATE", "BURST", "KEEPER", "STATE"]);
+    table
+        .load_style(NOTHING)
+        .set_header(["NAME", "HOSTS", "SWITCHES", "RATE", "BURST", "LOSS", "BLOCKED", "KEEPER", "STATE"]);
     for lab in &labs {
         table.add_row([
             lab.name.clone(),
@@ -46,6 +48,8 @@ pub fn run(args: &Args) -> Outcome {
             lab.plan.switches.len().to_string(),
             rates(lab),
             lab.plan.burst_bytes.to_string(),
+            loss(lab),
+            blocked(lab),
             lab.keeper_pid.to_string(),
             state(lab).to_owned(),
         ]);
@@ -54,12 +58,31 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A lab in half a line: `16 hosts on 1 switch, 20mbit`.
+/// A lab in half a line: `16 hosts on 1 switch, 20mbit, 1% loss, no multicast for h3`.
 pub fn describe(lab: &Summary) -> String {
     let count = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     let hosts = count(lab.plan.hosts.len(), "host", "hosts");
     let switches = count(lab.plan.switches.len(), "switch", "switches");
-    format!("{hosts} on {switches}, {}", rates(lab))
+    let mut text = format!("{hosts} on {switches}, {}", rates(lab));
+    if lab.plan.loss_per_million > 0 {
+        text += &format!(", {} loss", loss(lab));
+    }
+    if lab.plan.hosts.iter().any(|host| host.blocks_multicast) {
+        text += &format!(", no multicast for {}", blocked(lab));
+    }
+    text
+}
+
+/// Of each link and direction, in percent.
+fn loss(lab: &Summary) -> String {
+    format!("{}%", f64::from(lab.plan.loss_per_million) / 10_000.0)
+}
+
+/// The hosts that get no multicast, `h1,h3`, or `-`.
+fn blocked(lab: &Summary) -> String {
+    let blocked = lab.plan.hosts.iter().filter(|host| host.blocks_multicast);
+    let names: Vec<&str> = blocked.map(|host| host.name.as_str()).collect();
+    if names.is_empty() { "-".to_owned() } else { names.join(",") }
 }
 
 fn state(lab: &Summary) -> &'static str {

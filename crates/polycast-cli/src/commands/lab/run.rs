@@ -1,6 +1,5 @@
 //! `polycast lab run`: an MPI program across the hosts of a lab.
 
-use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode, ExitStatus};
@@ -20,7 +19,7 @@ pub struct Args {
     #[arg(short = 'n', long = "ranks", value_name = "N")]
     ranks: usize,
     /// An existing lab; without it one is made for this run and removed afterwards
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["hosts", "topology", "rate", "burst", "loss"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = super::SHAPE)]
     lab: Option<String>,
     #[command(flatten)]
     shape: Shape,
@@ -94,12 +93,10 @@ fn launch(args: &Args, mpi: &Mpi, lab: &Lab) -> Result<Command, Box<dyn std::err
 fn polycast_variables(mpi: &Mpi) -> Result<Vec<(String, String)>, Box<dyn std::error::Error>> {
     let installation = Installation::find()?;
     installation.require_door(mpi.family().into())?;
-    let settings = [settings::SWITCH, settings::BROADCAST, settings::TABLE, settings::REPORT];
-    let set = settings.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?)));
     let preload = installation.preload();
     let preload =
         preload.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", preload.display()))?;
-    Ok(set.chain([("LD_PRELOAD".to_owned(), preload.to_owned())]).collect())
+    Ok(settings::of_the_library().chain([("LD_PRELOAD".to_owned(), preload.to_owned())]).collect())
 }
 
 /// Fills host after host.
@@ -127,7 +124,8 @@ fn place(lab: &Lab, ranks: usize, ranks_per_host: usize) -> Result<Vec<(String, 
         .collect())
 }
 
-fn parse_variable(text: &str) -> Result<(String, String), String> {
+/// Reads `NAME=VALUE`.
+pub fn parse_variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
         _ => Err("expected NAME=VALUE".into()),
