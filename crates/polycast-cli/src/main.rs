@@ -2,6 +2,7 @@
 
 mod bench;
 mod commands;
+mod doctor;
 mod install;
 mod mpi;
 mod settings;
@@ -38,6 +39,10 @@ enum Command {
     Explain(commands::explain::Args),
     /// Measure broadcasts as a program calls them
     Bench(commands::bench::Args),
+    /// Why does multicast not work here? Checks hosts and the network between them
+    Doctor(commands::doctor::Args),
+    #[command(hide = true)]
+    DoctorAgent,
     /// A cluster in a box: emulated hosts, switches and links on this machine
     Lab(commands::lab::Args),
     /// Print a shell completion script: source <(polycast completions bash)
@@ -53,6 +58,8 @@ fn main() -> ExitCode {
         Command::Info(args) => commands::info::run(args),
         Command::Explain(args) => commands::explain::run(args),
         Command::Bench(args) => commands::bench::run(args),
+        Command::Doctor(args) => commands::doctor::run(args),
+        Command::DoctorAgent => Ok(doctor::agent::run()),
         Command::Lab(args) => commands::lab::run(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

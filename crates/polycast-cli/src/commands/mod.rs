@@ -1,6 +1,7 @@
 //! One file per verb: its arguments and what it does with them.
 
 pub mod bench;
+pub mod doctor;
 pub mod explain;
 pub mod info;
 pub mod lab;

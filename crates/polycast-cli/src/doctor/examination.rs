@@ -1,0 +1,363 @@
+//! The course of an examination: every host by itself, then all together.
+
+use std::net::IpAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use polycast_net::{Family, Group};
+
+use super::checks::mtu;
+use super::finding::{Finding, Topic};
+use super::fleet::Fleet;
+use super::message::{Answer, InterfaceFacts, Question};
+use super::probe::diagnosis::{self, About};
+use super::probe::matrix::Matrix;
+use super::report::{HostReport, ProbeReport, Report};
+use super::worker::{Trouble, Worker};
+
+/// What the user asked for.
+pub struct Wishes {
+    /// IPv4 or IPv6.
+    pub family: Family,
+    /// POLYCAST_NET, or the option in its place.
+    pub interface: Option<String>,
+    /// Datagrams that each host sends.
+    pub datagrams: u32,
+    /// How long to go on after the probe.
+    pub watch: Duration,
+}
+
+/// ssh gives up after ten seconds; a login shell may need some more.
+const START_LIMIT: Duration = Duration::from_secs(20);
+/// Listing the rules of a firewall is the slowest.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// Switches take some time to learn of a new member.
+const JOIN_PAUSE: Duration = Duration::from_millis(300);
+/// What was sent is taken to have arrived by then, or lost.
+const ARRIVAL_PAUSE: Duration = Duration::from_millis(200);
+/// Between rounds while watching.
+const WATCH_PAUSE: Duration = Duration::from_secs(2);
+const WATCH_DATAGRAMS: u32 = 8;
+/// Small enough for any MTU.
+const SMALL_BYTES: usize = 256;
+/// Groups to try if a port is taken on some host.
+const GROUPS_MOST: usize = 3;
+
+/// Examines the hosts. `progress` is told what is going on.
+pub fn examine(
+    fleet: &Fleet,
+    wishes: &Wishes,
+    progress: &dyn Fn(String),
+) -> Result<Report, getrandom::Error> {
+    let mut session = Session::start(fleet, wishes, progress);
+    session.look();
+    if session.join()? {
+        session.compare();
+        session.probe();
+        session.listen_for_queries();
+    }
+    Ok(session.report)
+}
+
+struct Session<'a> {
+    fleet: &'a Fleet,
+    wishes: &'a Wishes,
+    progress: &'a dyn Fn(String),
+    names: Vec<String>,
+    /// By host; those that do not answer are gone.
+    workers: Vec<Option<Worker>>,
+    report: Report,
+    round: u32,
+}
+
+impl<'a> Session<'a> {
+    fn start(fleet: &'a Fleet, wishes: &'a Wishes, progress: &'a dyn Fn(String)) -> Session<'a> {
+        let names = fleet.hosts();
+        progress(format!("starting {} workers", names.len()));
+        // All are started before the first is waited for.
+        let started: Vec<Result<Worker, Trouble>> =
+            names.iter().map(|host| start_worker(fleet, host)).collect();
+        let report = Report::new(wishes.family, names.iter().map(|name| HostReport::unknown(name)).collect());
+        let workers = (0..names.len()).map(|_| None).collect();
+        let mut session = Session { fleet, wishes, progress, names, workers, report, round: 0 };
+        for (host, worker) in started.into_iter().enumerate() {
+            let greeted = worker.and_then(|mut worker| worker.greet(START_LIMIT).map(|()| worker));
+            match greeted {
+                Ok(worker) => session.workers[host] = Some(worker),
+                Err(trouble) => session.give_up(host, &trouble),
+            }
+        }
+        session
+    }
+
+    /// A host that does not answer is left out from here on.
+    fn give_up(&mut self, host: usize, trouble: &Trouble) {
+        self.workers[host] = None;
+        let code = if let Trouble::Ended { code, .. } = trouble { *code } else { None };
+        let remedy = self.fleet.remedy(&self.names[host], code);
+        self.report.add(&[&self.names[host]], Finding::problem(Topic::Reach, trouble.to_string(), remedy));
+    }
+
+    fn present(&self) -> Vec<usize> {
+        (0..self.workers.len()).filter(|host| self.workers[*host].is_some()).collect()
+    }
+
+    /// Asks some hosts at once and collects the answers of those that give one.
+    fn ask(&mut self, hosts: &[usize], question: impl Fn(usize) -> Question) -> Vec<(usize, Answer)> {
+        for &host in hosts {
+            if let Some(worker) = &mut self.workers[host] {
+                worker.ask(&question(host));
+            }
+        }
+        let mut answers = Vec::new();
+        for &host in hosts {
+            match self.workers[host].as_mut().map(|worker| worker.answer(ANSWER_LIMIT)) {
+                Some(Ok(answer)) => answers.push((host, answer)),
+                Some(Err(trouble)) => self.give_up(host, &trouble),
+                None => {}
+            }
+        }
+        answers
+    }
+
+    fn add(&mut self, host: usize, findings: Vec<Finding>) {
+        for finding in findings {
+            self.report.add(&[&self.names[host]], finding);
+        }
+    }
+
+    /// Every host by itself, then what must be the same on all.
+    fn look(&mut self) {
+        (self.progress)("examining the hosts".to_owned());
+        let emulated = self.fleet.is_emulated();
+        let wishes = self.wishes;
+        let question = |_| Question::Examine {
+            ipv6: wishes.family == Family::V6,
+            interface: wishes.interface.clone(),
+            emulated,
+        };
+        for (host, answer) in self.ask(&self.present(), question) {
+            if let Answer::Examined { host: facts, findings } = answer {
+                self.report.hosts[host].facts = facts;
+                self.add(host, findings);
+            }
+        }
+        let interfaces: Vec<(&str, &InterfaceFacts)> = self
+            .report
+            .hosts
+            .iter()
+            .filter_map(|host| Some((host.name.as_str(), host.facts.interface.as_ref()?)))
+            .collect();
+        if let Some(finding) = mtu::compare(&interfaces) {
+            let names: Vec<String> = interfaces.iter().map(|(name, _)| (*name).to_owned()).collect();
+            self.report.add(&names.iter().collect::<Vec<_>>(), finding);
+        }
+        // Without an interface there is nothing to probe.
+        for host in self.present() {
+            if self.report.hosts[host].facts.interface.is_none() {
+                self.workers[host] = None;
+            }
+        }
+    }
+
+    /// Makes every host a member of one random group; false if there is nobody left to probe.
+    fn join(&mut self) -> Result<bool, getrandom::Error> {
+        for attempt in 1..=GROUPS_MOST {
+            let present = self.present();
+            let (group, run) = random_group(self.wishes.family)?;
+            let loop_back = present.len() == 1;
+            let answers = self.ask(&present, |_| Question::Open {
+                address: group.address,
+                port: group.port,
+                run,
+                loop_back,
+            });
+            let is_taken =
+                answers.iter().any(|(_, answer)| matches!(answer, Answer::NotOpened { conflict: true, .. }));
+            if is_taken && attempt < GROUPS_MOST {
+                continue;
+            }
+            self.report.group = Some(group.to_string());
+            for (host, answer) in answers {
+                self.note_opened(host, answer);
+            }
+            break;
+        }
+        thread::sleep(JOIN_PAUSE);
+        Ok(!self.present().is_empty())
+    }
+
+    fn note_opened(&mut self, host: usize, answer: Answer) {
+        match answer {
+            Answer::Opened { socket, findings } => {
+                self.report.hosts[host].socket = Some(socket);
+                self.add(host, findings);
+            }
+            Answer::NotOpened { finding, .. } => {
+                self.workers[host] = None;
+                self.add(host, vec![finding]);
+            }
+            _ => {}
+        }
+    }
+
+    /// Shows every host the addresses of the others.
+    fn compare(&mut self) {
+        let present = self.present();
+        let address = |host: &usize| self.report.hosts[*host].facts.interface.as_ref()?.address;
+        let addresses: Vec<(usize, IpAddr)> =
+            present.iter().filter_map(|host| Some((*host, address(host)?))).collect();
+        let answers = self.ask(&present, |host| Question::Compare {
+            peers: addresses
+                .iter()
+                .filter(|(other, _)| *other != host)
+                .map(|(_, address)| *address)
+                .collect(),
+        });
+        for (host, answer) in answers {
+            if let Answer::Findings(findings) = answer {
+                self.add(host, findings);
+            }
+        }
+    }
+
+    fn probe(&mut self) {
+        let present = self.present();
+        let members: Vec<String> = present.iter().map(|host| self.names[*host].clone()).collect();
+        let full = self.send_and_count(&present, self.wishes.datagrams, None);
+        if let [only] = present[..] {
+            let finding = alone(&full, self.names.len());
+            self.add(only, finding);
+            return;
+        }
+        let small = (!full.silent_pairs().is_empty())
+            .then(|| self.send_and_count(&present, self.wishes.datagrams, Some(SMALL_BYTES)));
+        for about in diagnosis::diagnose(&members, &full, small.as_ref()) {
+            self.add_about(&members, about);
+        }
+        if !self.wishes.watch.is_zero() {
+            self.watch(&present, &members, &full);
+        }
+        self.report.probe = Some(ProbeReport::new(&members, &full));
+    }
+
+    fn add_about(&mut self, members: &[String], (hosts, finding): About) {
+        let hosts: Vec<&String> = hosts.iter().map(|host| &members[*host]).collect();
+        self.report.add(&hosts, finding);
+    }
+
+    /// One round: each member sends in turn, then all are asked what they heard.
+    fn send_and_count(&mut self, members: &[usize], datagrams: u32, datagram_bytes: Option<usize>) -> Matrix {
+        self.round += 1;
+        let round = self.round;
+        let mut matrix = Matrix::new(members.len());
+        for (place, &host) in members.iter().enumerate() {
+            (self.progress)(format!(
+                "round {round}: {} sends, {} of {}",
+                self.names[host],
+                place + 1,
+                members.len()
+            ));
+            let send = |_| Question::Send { sender: place as u32, round, datagrams, datagram_bytes };
+            for (host, answer) in self.ask(&[host], send) {
+                if let Answer::Sent { datagrams, error, datagram_bytes } = answer {
+                    matrix.set_sent(place, datagrams);
+                    self.add(host, error.map(|error| refused(&error, datagram_bytes)).into_iter().collect());
+                }
+            }
+        }
+        thread::sleep(ARRIVAL_PAUSE);
+        for (host, answer) in self.ask(members, |_| Question::Count { round }) {
+            let Some(place) = members.iter().position(|member| *member == host) else { continue };
+            if let Answer::Counted { heard, foreign, dropped } = answer {
+                matrix.set_heard(place, &heard);
+                self.report.hosts[host].foreign = foreign;
+                self.report.hosts[host].dropped = dropped;
+            }
+        }
+        matrix
+    }
+
+    /// Rounds of a few datagrams until the time is over or a member was forgotten.
+    fn watch(&mut self, present: &[usize], members: &[String], first: &Matrix) {
+        let began = Instant::now();
+        let mut before = first.clone();
+        while began.elapsed() < self.wishes.watch {
+            thread::sleep(WATCH_PAUSE.min(self.wishes.watch.saturating_sub(began.elapsed())));
+            let now = self.send_and_count(present, WATCH_DATAGRAMS, None);
+            let seconds = began.elapsed().as_secs();
+            (self.progress)(format!("watching: {seconds} of {} s", self.wishes.watch.as_secs()));
+            if let Some(about) = diagnosis::forgotten(members, first, [&before, &now], seconds) {
+                self.add_about(members, about);
+                return;
+            }
+            before = now;
+        }
+        let found = format!(
+            "watched for {} s: whoever heard at the beginning heard until the end",
+            began.elapsed().as_secs()
+        );
+        self.report.add::<String>(&[], Finding::ok(Topic::Probe, found));
+    }
+
+    fn listen_for_queries(&mut self) {
+        for (host, answer) in self.ask(&self.present(), |_| Question::Queries) {
+            if let Answer::Findings(findings) = answer {
+                self.add(host, findings);
+            }
+        }
+    }
+}
+
+fn start_worker(fleet: &Fleet, host: &str) -> Result<Worker, Trouble> {
+    let command = fleet.worker_on(host).map_err(|error| Trouble::NotStarted {
+        program: "a worker".to_owned(),
+        source: std::io::Error::other(error.to_string()),
+    })?;
+    Worker::start(command)
+}
+
+/// A group, and a number for the run.
+fn random_group(family: Family) -> Result<(Group, u64), getrandom::Error> {
+    // Three words are enough for any group; drawn before, because the source of a group cannot fail.
+    let run = getrandom::u64()?;
+    let mut seed = getrandom::u64()?;
+    let mut next = || {
+        // SplitMix64 (Steele, Lea, Flood 2014): a group has no secret, it only must not be another's by chance.
+        seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    };
+    Ok((Group::random(family, &mut next), run))
+}
+
+fn refused(error: &str, datagram_bytes: usize) -> Finding {
+    let found =
+        format!("the kernel refuses to send datagrams of {datagram_bytes} bytes to the group: {error}");
+    let remedy = "an output rule of the firewall (nft list ruleset, as root), a route of kind unreachable (ip route), or an MTU of the \
+                  interface that its driver does not keep (ip link)";
+    Finding::problem(Topic::Probe, found, remedy)
+}
+
+/// What one host can say about itself.
+fn alone(round: &Matrix, asked: usize) -> Vec<Finding> {
+    let (sent, heard) = (round.sent(0), round.heard(0, 0).datagrams);
+    if sent > 0 && heard == 0 {
+        let found = "this host does not hear what it sends to a group itself";
+        let remedy = "look at its firewall: nft list ruleset, as root";
+        return vec![Finding::problem(Topic::Probe, found, remedy)];
+    }
+    let itself = Finding::ok(Topic::Probe, format!("this host hears itself: {heard} of {sent} datagrams"));
+    let network = if asked > 1 {
+        Finding::problem(
+            Topic::Probe,
+            "no other host is left to send to",
+            "see the problems of the other hosts",
+        )
+    } else {
+        Finding::note(Topic::Probe, "whether the network carries multicast takes two hosts to tell")
+            .with_remedy("polycast doctor --hosts a,b,c with the hosts of a job")
+    };
+    vec![itself, network]
+}

@@ -1,0 +1,131 @@
+//! What the doctor says about one thing.
+
+use serde::{Deserialize, Serialize};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// As it should be.
+    Ok,
+    /// Worth knowing; polycast does not mind.
+    Note,
+    /// Multicast works, but slower or not for long.
+    Warning,
+    /// Multicast would not be used.
+    Problem,
+}
+
+/// What was looked at, in the order in which findings are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topic {
+    /// POLYCAST_ variables.
+    Settings,
+    /// Whether the host could be examined at all.
+    Reach,
+    /// Containers and clouds.
+    Surroundings,
+    /// The network interface.
+    Interface,
+    /// Largest datagram.
+    Mtu,
+    /// Where other programs' multicast goes.
+    Route,
+    /// Strict reverse-path filtering.
+    ReversePath,
+    /// Packet filters.
+    Firewall,
+    /// Socket buffers.
+    Buffers,
+    /// Segmentation and coalescing by the kernel.
+    Offload,
+    /// Linux bridges that snoop.
+    Snooping,
+    /// Who asks for members of groups.
+    Querier,
+    /// The socket of the probe.
+    Socket,
+    /// Datagrams between hosts.
+    Probe,
+}
+
+impl Topic {
+    /// As it is shown; the same words as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Topic::Settings => "settings",
+            Topic::Reach => "reach",
+            Topic::Surroundings => "surroundings",
+            Topic::Interface => "interface",
+            Topic::Mtu => "mtu",
+            Topic::Route => "route",
+            Topic::ReversePath => "reverse-path",
+            Topic::Firewall => "firewall",
+            Topic::Buffers => "buffers",
+            Topic::Offload => "offload",
+            Topic::Snooping => "snooping",
+            Topic::Querier => "querier",
+            Topic::Socket => "socket",
+            Topic::Probe => "probe",
+        }
+    }
+}
+
+/// One thing that was found, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What was looked at.
+    pub topic: Topic,
+    /// How bad it is.
+    pub level: Level,
+    /// What was found, in a sentence. Hosts that say the same are shown together, so it names no host.
+    pub found: String,
+    /// A command, or whom to ask for what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+impl Finding {
+    /// Nothing to do.
+    pub fn ok(topic: Topic, found: impl Into<String>) -> Finding {
+        Finding { topic, level: Level::Ok, found: found.into(), remedy: None }
+    }
+
+    /// Worth knowing.
+    pub fn note(topic: Topic, found: impl Into<String>) -> Finding {
+        Finding { level: Level::Note, ..Finding::ok(topic, found) }
+    }
+
+    /// Works, but not well or not for long.
+    pub fn warning(topic: Topic, found: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding { level: Level::Warning, remedy: Some(remedy.into()), ..Finding::ok(topic, found) }
+    }
+
+    /// Keeps multicast from being used.
+    pub fn problem(topic: Topic, found: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding { level: Level::Problem, ..Finding::warning(topic, found, remedy) }
+    }
+
+    /// The same with something to do.
+    pub fn with_remedy(self, remedy: impl Into<String>) -> Finding {
+        Finding { remedy: Some(remedy.into()), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_json() {
+        for topic in [Topic::Settings, Topic::ReversePath, Topic::Mtu, Topic::Probe] {
+            assert_eq!(serde_json::to_value(topic).unwrap(), topic.name());
+        }
+    }
+
+    #[test]
+    fn levels_are_ordered_by_badness() {
+        assert!(Level::Ok < Level::Note && Level::Note < Level::Warning && Level::Warning < Level::Problem);
+    }
+}

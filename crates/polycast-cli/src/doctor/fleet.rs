@@ -1,0 +1,167 @@
+//! The hosts to examine, and how a worker gets there.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use polycast_lab::{Lab, LabError, LabSpec, Lifetime};
+
+/// The hidden verb of a worker.
+const AGENT_VERB: &str = "doctor-agent";
+
+/// How ssh must behave: no question that nobody answers, no endless wait, no terminal.
+const SSH: [&str; 6] = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"];
+
+/// Where workers are started.
+pub enum Fleet {
+    /// On this machine only.
+    Here {
+        /// The name it is shown by.
+        name: String,
+    },
+    /// On hosts that are reached by ssh.
+    Remote {
+        /// Their names.
+        hosts: Vec<String>,
+        /// This machine's name: it is not logged into.
+        here: String,
+        /// ssh with its options, or what stands for it.
+        agent: Vec<String>,
+        /// polycast on those hosts.
+        tool: PathBuf,
+    },
+    /// On the hosts of a lab.
+    Emulated(Lab),
+}
+
+impl Fleet {
+    /// This machine.
+    pub fn here() -> Fleet {
+        Fleet::Here { name: host_name() }
+    }
+
+    /// Hosts in the order of their names on the command line; `agent` in place of ssh, `tool` where polycast is there if not
+    /// where it is here.
+    pub fn remote(
+        hosts: Vec<String>,
+        agent: Option<Vec<String>>,
+        tool: Option<PathBuf>,
+    ) -> std::io::Result<Fleet> {
+        let tool = tool.map_or_else(std::env::current_exe, Ok)?;
+        let agent = agent.unwrap_or_else(|| SSH.map(str::to_owned).to_vec());
+        Ok(Fleet::Remote { hosts, here: host_name(), agent, tool })
+    }
+
+    /// The lab of this name, or one that is made as told and lives as long as this process.
+    pub fn emulated(lab: &str) -> Result<Fleet, LabError> {
+        if !lab.contains('=') {
+            return Ok(Fleet::Emulated(Lab::open(lab)?));
+        }
+        let spec: LabSpec = lab.parse()?;
+        Ok(Fleet::Emulated(Lab::up(&spec.plan()?, spec.name.as_deref(), Lifetime::Caller)?))
+    }
+
+    /// The hosts' names.
+    pub fn hosts(&self) -> Vec<String> {
+        match self {
+            Fleet::Here { name } => vec![name.clone()],
+            Fleet::Remote { hosts, .. } => hosts.clone(),
+            Fleet::Emulated(lab) => lab.hosts().iter().map(|host| host.name.clone()).collect(),
+        }
+    }
+
+    /// Whether the hosts share this machine, so that what it is says nothing of them.
+    pub fn is_emulated(&self) -> bool {
+        matches!(self, Fleet::Emulated(_))
+    }
+
+    /// The command that starts a worker on a host.
+    pub fn worker_on(&self, host: &str) -> Result<Command, Box<dyn std::error::Error>> {
+        let own_tool = std::env::current_exe()?;
+        let local = |tool: &Path| {
+            let mut command = Command::new(tool);
+            command.arg(AGENT_VERB);
+            command
+        };
+        Ok(match self {
+            Fleet::Here { .. } => local(&own_tool),
+            Fleet::Remote { here, .. } if host == "localhost" || host == here => local(&own_tool),
+            Fleet::Remote { agent, tool, .. } => {
+                let (program, options) = agent.split_first().ok_or("expected a command in place of ssh")?;
+                let tool =
+                    tool.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", tool.display()))?;
+                let mut command = Command::new(program);
+                // The far side's shell reads the words again.
+                command.args(options).arg(host).arg(shell_words::quote(tool).as_ref()).arg(AGENT_VERB);
+                command
+            }
+            Fleet::Emulated(lab) => {
+                let mut command = lab.command_on(host, own_tool)?;
+                command.arg(AGENT_VERB);
+                command
+            }
+        })
+    }
+
+    /// What to do if a worker's command ended with this status.
+    pub fn remedy(&self, host: &str, code: Option<i32>) -> String {
+        let Fleet::Remote { agent, tool, .. } = self else {
+            return "run polycast doctor-agent there by hand and see what it says".to_owned();
+        };
+        let agent = shell_words::join(agent);
+        match code {
+            Some(126 | 127) => format!(
+                "install polycast on {host} as {} (a folder that all hosts share is best), or say where it is: --remote-tool FILE",
+                tool.display()
+            ),
+            Some(2) => format!("install the same version of polycast on {host}"),
+            _ => format!("make this work without a password: {agent} {host} true"),
+        }
+    }
+}
+
+fn host_name() -> String {
+    nix::unistd::gethostname().map_or("localhost".into(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Reads `a,b,c`: each once, in order.
+pub fn parse_hosts(text: &str) -> Result<Vec<String>, String> {
+    let mut hosts: Vec<String> = Vec::new();
+    for host in text.split(',').map(str::trim) {
+        // ssh would take a name with a dash for an option.
+        if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
+            return Err(format!("expected names of hosts such as a,b,c, found {host:?}"));
+        }
+        if !hosts.iter().any(|known| known == host) {
+            hosts.push(host.to_owned());
+        }
+    }
+    Ok(hosts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_taken_once_and_checked() {
+        assert_eq!(parse_hosts("b, a,b").unwrap(), ["b", "a"]);
+        for text in ["", "a,,b", "a,-oProxyCommand=x", "a b"] {
+            assert!(parse_hosts(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_not_logged_into() {
+        let here = host_name();
+        let fleet =
+            Fleet::remote(vec![here.clone(), "far".into()], None, Some("/opt/my tools/polycast".into()))
+                .unwrap();
+        assert_eq!(fleet.worker_on(&here).unwrap().get_program(), std::env::current_exe().unwrap());
+        let far = fleet.worker_on("far").unwrap();
+        let words: Vec<_> = far.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(far.get_program(), "ssh");
+        assert_eq!(words[words.len() - 3..], ["far", "'/opt/my tools/polycast'", "doctor-agent"]);
+        assert!(fleet.remedy("far", Some(127)).contains("--remote-tool"));
+        assert!(fleet.remedy("far", Some(255)).ends_with("far true"));
+    }
+}

@@ -1,0 +1,149 @@
+//! What the doctor and its workers say to each other: one JSON object a line, a question, then its answer.
+//!
+//! A worker speaks first, with [`Answer::Hello`]; what a login shell printed before is skipped. It ends when its standard
+//! input does.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::Finding;
+use super::probe::tally::Heard;
+
+/// Asked of a worker.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Question {
+    /// Look at the host.
+    Examine {
+        /// IPv6 in place of IPv4.
+        ipv6: bool,
+        /// The user's POLYCAST_NET.
+        interface: Option<String>,
+        /// The host is emulated: what the machine below it is says nothing.
+        emulated: bool,
+    },
+    /// Join a group on the interface that was chosen.
+    Open {
+        /// The group.
+        address: IpAddr,
+        /// Its port.
+        port: u16,
+        /// Tells datagrams of this run from all others.
+        run: u64,
+        /// Whether the host is to hear itself: it is alone.
+        loop_back: bool,
+    },
+    /// Check that answers to these hosts would leave by the interface that was chosen.
+    Compare {
+        /// Addresses of the other hosts' interfaces.
+        peers: Vec<IpAddr>,
+    },
+    /// Send a series of datagrams.
+    Send {
+        /// Who sends, as the receivers count.
+        sender: u32,
+        /// The round; what comes late from an earlier one is not counted.
+        round: u32,
+        /// How many.
+        datagrams: u32,
+        /// UDP payload of each; the largest that the interface takes if absent.
+        datagram_bytes: Option<usize>,
+    },
+    /// Tell what was heard in a round.
+    Count {
+        /// The round.
+        round: u32,
+    },
+    /// Tell which queries for group members were heard.
+    Queries,
+}
+
+/// A worker's answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Answer {
+    /// The worker is there.
+    Hello {
+        /// Its version; another one would not understand every question.
+        version: String,
+    },
+    /// To [`Question::Examine`].
+    Examined {
+        /// Facts for the table of hosts.
+        host: HostFacts,
+        /// What is wrong, and what is not.
+        findings: Vec<Finding>,
+    },
+    /// To [`Question::Open`].
+    Opened {
+        /// What the socket can do.
+        socket: SocketFacts,
+        /// About buffers and offloads.
+        findings: Vec<Finding>,
+    },
+    /// To [`Question::Open`], if it failed.
+    NotOpened {
+        /// Another program has this group and port; the next ones may be free.
+        conflict: bool,
+        /// Why.
+        finding: Finding,
+    },
+    /// To [`Question::Compare`] and [`Question::Queries`].
+    Findings(Vec<Finding>),
+    /// To [`Question::Send`].
+    Sent {
+        /// UDP payload of each datagram.
+        datagram_bytes: usize,
+        /// How many the kernel took.
+        datagrams: u32,
+        /// Why it did not take all.
+        error: Option<String>,
+    },
+    /// To [`Question::Count`].
+    Counted {
+        /// One entry for each sender that was heard.
+        heard: Vec<Heard>,
+        /// Datagrams on this group and port that are not of this run.
+        foreign: u64,
+        /// Datagrams that the kernel dropped because the buffer was full, since the socket was opened.
+        dropped: u64,
+    },
+    /// The question cannot be answered.
+    Failed(String),
+}
+
+/// A host, for the table of hosts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// The kernel's release.
+    pub kernel: String,
+    /// The interface that was chosen.
+    pub interface: Option<InterfaceFacts>,
+}
+
+/// An interface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InterfaceFacts {
+    /// Its name.
+    pub name: String,
+    /// Its address of the family that was asked for.
+    pub address: Option<IpAddr>,
+    /// Its MTU.
+    pub mtu_bytes: u32,
+    /// Its speed, where the driver says it.
+    pub bits_per_second: Option<u64>,
+}
+
+/// The socket of the probe.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SocketFacts {
+    /// The largest UDP payload that is not cut into IP fragments.
+    pub datagram_bytes: usize,
+    /// The receive buffer that the kernel granted, as it counts.
+    pub receive_bytes: usize,
+    /// Generic segmentation offload: many datagrams leave in one system call.
+    pub can_segment: bool,
+    /// Generic receive offload: many arrive in one.
+    pub can_coalesce: bool,
+}

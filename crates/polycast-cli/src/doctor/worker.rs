@@ -1,0 +1,231 @@
+//! The doctor's end of a worker: a process that is asked and answers, and that does not outlive the doctor.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::message::{Answer, Question};
+
+/// How long a worker may take to end after its standard input did.
+const END_LIMIT: Duration = Duration::from_secs(2);
+
+/// What login shells and ssh may print before the worker speaks.
+const CHATTER_LINES_MOST: usize = 200;
+
+/// What is kept of a worker's standard error.
+const ERRORS_BYTES_MOST: u64 = 4_096;
+
+/// A worker does not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// It could not be started here.
+    #[error("{program} cannot be started: {source}")]
+    NotStarted {
+        /// What was to be run.
+        program: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// It ended.
+    #[error("the worker ended with {status}{said}")]
+    Ended {
+        /// As a shell would say it.
+        status: String,
+        /// The exit code, if it has one.
+        code: Option<i32>,
+        /// Its last words, after a colon.
+        said: String,
+    },
+    /// It is silent.
+    #[error("no answer within {} s", limit.as_secs())]
+    Silent {
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// It says something else than what it was asked.
+    #[error("expected a worker's answer, found {found:?}")]
+    Strange {
+        /// What it said.
+        found: String,
+    },
+    /// It is of another version.
+    #[error("its polycast is version {theirs}, this is {}", env!("CARGO_PKG_VERSION"))]
+    OtherVersion {
+        /// Its version.
+        theirs: String,
+    },
+}
+
+/// A worker.
+pub struct Worker {
+    child: Child,
+    /// Absent when it has been told to end.
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    errors: Option<JoinHandle<String>>,
+}
+
+impl Worker {
+    /// Starts one. It is there only when it has been greeted.
+    pub fn start(mut command: Command) -> Result<Worker, Trouble> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut child = command.spawn().map_err(|source| Trouble::NotStarted { program, source })?;
+        let (sender, lines) = channel();
+        let stdout = child.stdout.take();
+        thread::spawn(move || {
+            let read =
+                stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).lines().map_while(Result::ok));
+            // A doctor that has gone wants no more lines.
+            let _ = read.into_iter().try_for_each(|line| sender.send(line));
+        });
+        let stderr = child.stderr.take();
+        let errors = thread::spawn(move || {
+            let mut kept = Vec::new();
+            if let Some(mut stderr) = stderr {
+                let _ = (&mut stderr).take(ERRORS_BYTES_MOST).read_to_end(&mut kept);
+                // The rest is read so that the worker does not wait for somebody to read it.
+                let _ = std::io::copy(&mut stderr, &mut std::io::sink());
+            }
+            String::from_utf8_lossy(&kept).into_owned()
+        });
+        Ok(Worker { stdin: child.stdin.take(), child, lines, errors: Some(errors) })
+    }
+
+    /// Waits until the worker is there, and skips what others say before it.
+    pub fn greet(&mut self, limit: Duration) -> Result<(), Trouble> {
+        let deadline = Instant::now() + limit;
+        let mut last = String::new();
+        for _ in 0..CHATTER_LINES_MOST {
+            let line = self.line(deadline, limit)?;
+            match serde_json::from_str(&line) {
+                Ok(Answer::Hello { version }) if version == env!("CARGO_PKG_VERSION") => return Ok(()),
+                Ok(Answer::Hello { version }) => return Err(Trouble::OtherVersion { theirs: version }),
+                _ => last = line,
+            }
+        }
+        Err(Trouble::Strange { found: last })
+    }
+
+    /// Asks, and does not wait. A worker that is gone says why when its answer is waited for.
+    pub fn ask(&mut self, question: &Question) {
+        let Ok(mut line) = serde_json::to_vec(question) else { return };
+        line.push(b'\n');
+        if let Some(stdin) = &mut self.stdin {
+            let _ = stdin.write_all(&line).and_then(|()| stdin.flush());
+        }
+    }
+
+    /// The answer to the oldest question that has none.
+    pub fn answer(&mut self, limit: Duration) -> Result<Answer, Trouble> {
+        let line = self.line(Instant::now() + limit, limit)?;
+        match serde_json::from_str(&line) {
+            Ok(Answer::Failed(found)) => Err(Trouble::Strange { found }),
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(Trouble::Strange { found: line }),
+        }
+    }
+
+    fn line(&mut self, deadline: Instant, limit: Duration) -> Result<String, Trouble> {
+        match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(line) => Ok(line),
+            Err(RecvTimeoutError::Timeout) => Err(Trouble::Silent { limit }),
+            Err(RecvTimeoutError::Disconnected) => Err(self.last_words()),
+        }
+    }
+
+    fn last_words(&mut self) -> Trouble {
+        let status = self.end();
+        let said = self.errors.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let said = lines[lines.len().saturating_sub(3)..].join("; ");
+        Trouble::Ended {
+            code: status.and_then(|status| status.code()),
+            status: status.map_or("an unknown status".into(), describe),
+            said: if said.is_empty() { String::new() } else { format!(": {said}") },
+        }
+    }
+
+    /// Ends the worker, by force if it does not go.
+    fn end(&mut self) -> Option<ExitStatus> {
+        self.stdin = None;
+        let began = Instant::now();
+        while began.elapsed() < END_LIMIT {
+            match self.child.try_wait() {
+                Ok(None) => thread::sleep(Duration::from_millis(5)),
+                Ok(status) => return status,
+                Err(_) => break,
+            }
+        }
+        let _ = self.child.kill();
+        self.child.wait().ok()
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("status {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".to_owned(),
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn shell(script: &str) -> Worker {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Worker::start(command).unwrap()
+    }
+
+    fn hello(version: &str) -> String {
+        serde_json::to_string(&Answer::Hello { version: version.into() }).unwrap()
+    }
+
+    #[test]
+    fn chatter_before_the_greeting_is_skipped() {
+        let script = format!(
+            "echo Welcome; echo '{}'; read line; echo '{{\"findings\":[]}}'",
+            hello(env!("CARGO_PKG_VERSION"))
+        );
+        let mut worker = shell(&script);
+        worker.greet(LIMIT).unwrap();
+        worker.ask(&Question::Queries);
+        assert!(matches!(worker.answer(LIMIT), Ok(Answer::Findings(findings)) if findings.is_empty()));
+    }
+
+    #[test]
+    fn every_trouble_says_what_happened() {
+        let trouble = |script: &str, limit| shell(script).greet(limit).unwrap_err().to_string();
+        assert_eq!(
+            trouble("echo no route to host >&2; exit 255", LIMIT),
+            "the worker ended with status 255: no route to host"
+        );
+        assert!(trouble(&format!("echo '{}'", hello("0.0.0")), LIMIT).contains("version 0.0.0"));
+        assert!(trouble("yes", LIMIT).contains("found \"y\""));
+        assert_eq!(trouble("read line", Duration::from_millis(50)), "no answer within 0 s");
+        let missing = Worker::start(Command::new("/nowhere/ssh")).err().unwrap().to_string();
+        assert!(missing.starts_with("/nowhere/ssh cannot be started"), "{missing}");
+    }
+
+    #[test]
+    fn a_worker_that_does_not_go_is_ended() {
+        let began = Instant::now();
+        let worker = shell("trap '' TERM; exec 0</dev/zero; exec sleep 60");
+        drop(worker);
+        assert!(began.elapsed() < Duration::from_secs(20));
+    }
+}
