@@ -45,6 +45,8 @@ enum Command {
     DoctorAgent,
     /// A cluster in a box: emulated hosts, switches and links on this machine
     Lab(commands::lab::Args),
+    /// Give out multicast addresses to the jobs of a site (RFC 2730)
+    Madcap(commands::madcap::Args),
     /// Print a shell completion script: source <(polycast completions bash)
     Completions {
         /// The shell
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => commands::doctor::run(args),
         Command::DoctorAgent => Ok(doctor::agent::run()),
         Command::Lab(args) => commands::lab::run(args),
+        Command::Madcap(args) => commands::madcap::run(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "polycast", &mut script);

@@ -38,10 +38,10 @@ fn serve_changed(mut change: impl FnMut(Message) -> Vec<u8> + Send + 'static) ->
 }
 
 fn numbers() -> impl FnMut() -> u64 {
-    let mut state = 0;
+    let mut state: u64 = 0;
     move || {
         state += 1;
-        state * 0x9E37_79B9_7F4A_7C15
+        state.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 }
 

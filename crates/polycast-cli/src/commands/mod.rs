@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod explain;
 pub mod info;
 pub mod lab;
+pub mod madcap;
 pub mod run;
 
 use std::error::Error;
