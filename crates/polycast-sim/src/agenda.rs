@@ -19,6 +19,12 @@ impl<E> Agenda<E> {
         Agenda { entries: BinaryHeap::new(), entered: 0 }
     }
 
+    /// Forgets everything, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.entered = 0;
+    }
+
     pub fn enter(&mut self, at_ns: u64, event: E) {
         self.entries.push(Reverse(Entry { at_ns, number: self.entered, event }));
         self.entered += 1;

@@ -1,5 +1,5 @@
 //! Broadcasts in virtual time: every rank runs the schedule and the executor that a job would run, over a network
-//! that exists only as numbers.
+//! that exists only as numbers. Multicast broadcasts, whose network is worse, have a [module](protocol) of their own.
 //!
 //! ```
 //! use polycast_core::algorithm::broadcast::{Algorithm, Call};
@@ -18,6 +18,7 @@ mod agenda;
 mod engine;
 mod host;
 mod network;
+pub mod protocol;
 mod simulation;
 
 pub use network::Network;

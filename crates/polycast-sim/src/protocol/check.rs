@@ -1,0 +1,226 @@
+//! What must hold at every step, whatever the network does.
+
+use fixedbitset::FixedBitSet;
+use polycast_core::protocol::message::{self, Body};
+use polycast_core::protocol::{Cut, Mismatch, Run};
+use polycast_core::units::Nanos;
+
+/// What a node may keep of broadcasts that it has not begun, per communicator.
+const EARLY_BYTES_MOST: usize = 256 << 10;
+
+/// What did not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// A byte that is neither the root's nor what stood there before.
+    #[error("byte {at} of the buffer is {found:#04x}, which the root has not sent")]
+    WrongByte {
+        /// Where in the message.
+        at: usize,
+        /// What stands there.
+        found: u8,
+    },
+    /// Delivered twice, or taken back.
+    #[error("byte {at} of the buffer changed after it had been delivered")]
+    ChangedByte {
+        /// Where in the message.
+        at: usize,
+    },
+    /// A node has returned without all of the data.
+    #[error("finished, but byte {at} has not been delivered")]
+    Incomplete {
+        /// Where in the message.
+        at: usize,
+    },
+    /// Nothing happens any more.
+    #[error("nothing happens any more, but these nodes have not finished: {nodes:?}")]
+    Stuck {
+        /// Those that have not finished.
+        nodes: Vec<u32>,
+    },
+    /// It goes on and on.
+    #[error("not finished after {steps} steps")]
+    Endless {
+        /// How many.
+        steps: u64,
+    },
+    /// A limit was passed.
+    #[error("{found} {what}, expected at most {most}")]
+    Memory {
+        /// Of what.
+        what: &'static str,
+        /// How much.
+        found: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// A fragment was asked for, or sent to the successor, for the second time, or without a reason.
+    #[error("fragment {fragment} {what}")]
+    Needless {
+        /// Which.
+        fragment: u32,
+        /// What was needless.
+        what: &'static str,
+    },
+    /// A word that is said once.
+    #[error("said {word} twice")]
+    SaidTwice {
+        /// Which.
+        word: &'static str,
+    },
+    /// A node has returned, and somebody still needs it.
+    #[error("node {by} asks it for something after it has returned from broadcast {operation}")]
+    NeededAgain {
+        /// Who asks.
+        by: u32,
+        /// The broadcast.
+        operation: u64,
+    },
+    /// A node believes that another one has another message.
+    #[error("{0}")]
+    Mismatch(#[from] Mismatch),
+    /// A node has sent what is no message.
+    #[error("sent a message that cannot be read")]
+    Unreadable,
+    /// A datagram that nobody in the job has sent was accepted.
+    #[error("accepted a datagram that no node has sent")]
+    Forged,
+    /// A driver that waits for this would not sleep any more.
+    #[error("wants to be asked at {deadline}, which has passed, and has nothing to do")]
+    Idle {
+        /// The time that has passed.
+        deadline: Nanos,
+    },
+}
+
+/// A receiver's buffer: before a byte is delivered, it is the complement of what the root has sent.
+#[derive(Debug, Default)]
+pub(super) struct Buffer {
+    pub bytes: Vec<u8>,
+    before: Vec<u8>,
+}
+
+impl Buffer {
+    pub fn begin(&mut self, message: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend(message.iter().map(|byte| !byte));
+        self.before.clear();
+        self.before.extend_from_slice(&self.bytes);
+    }
+
+    /// Since the last time, only complements have become right bytes.
+    pub fn check(&mut self, message: &[u8]) -> Result<(), Violation> {
+        if self.bytes == self.before {
+            return Ok(());
+        }
+        for (at, ((found, before), right)) in self.bytes.iter().zip(&mut self.before).zip(message).enumerate()
+        {
+            if found != before {
+                match (*before != *right, found == right) {
+                    (true, true) => *before = *right,
+                    (true, false) => return Err(Violation::WrongByte { at, found: *found }),
+                    (false, _) => return Err(Violation::ChangedByte { at }),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn finished(&self, message: &[u8]) -> Result<(), Violation> {
+        match self.bytes.iter().zip(message).position(|(found, right)| found != right) {
+            Some(at) => Err(Violation::Incomplete { at }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What one node has said in one broadcast.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    asked: FixedBitSet,
+    forwarded: FixedBitSet,
+    done: bool,
+    end: bool,
+    arrived: bool,
+}
+
+impl Said {
+    pub fn begin(&mut self, fragments: u32) {
+        for set in [&mut self.asked, &mut self.forwarded] {
+            set.clear();
+            set.grow(fragments as usize);
+        }
+        (self.done, self.end, self.arrived) = (false, false, false);
+    }
+
+    /// `has` says whether the node has a fragment.
+    pub fn message(&mut self, bytes: &[u8], cut: Cut, has: impl Fn(u32) -> bool) -> Result<(), Violation> {
+        let (_, body) = message::decode(bytes).ok_or(Violation::Unreadable)?;
+        let once = |said: &mut bool, word| {
+            if std::mem::replace(said, true) { Err(Violation::SaidTwice { word }) } else { Ok(()) }
+        };
+        let each = |set: &mut FixedBitSet, runs: message::Runs<'_>, what: [&'static str; 2], wanted: bool| {
+            for fragment in runs.iter().flat_map(Run::fragments) {
+                if fragment >= cut.fragments() {
+                    return Err(Violation::Needless { fragment, what: "does not exist" });
+                } else if set.put(fragment as usize) {
+                    return Err(Violation::Needless { fragment, what: what[0] });
+                } else if has(fragment) != wanted {
+                    return Err(Violation::Needless { fragment, what: what[1] });
+                }
+            }
+            if runs.iter().next().is_none() { Err(Violation::Unreadable) } else { Ok(()) }
+        };
+        match body {
+            Body::Fragments(runs, _) => each(
+                &mut self.forwarded,
+                runs,
+                ["sent to the successor twice", "sent to the successor before it is here"],
+                true,
+            ),
+            Body::Request(runs) => {
+                each(&mut self.asked, runs, ["asked for twice", "asked for though it is here"], false)
+            }
+            Body::End => once(&mut self.end, "end"),
+            Body::Done => once(&mut self.done, "done"),
+            Body::Arrived(_) => once(&mut self.arrived, "arrived"),
+        }
+    }
+}
+
+/// A node that has ended `operation` hears nothing of it any more to which it would have to answer.
+pub(super) fn not_needed(bytes: &[u8], from: u32, next_operation: u64) -> Result<(), Violation> {
+    let (front, body) = message::decode(bytes).ok_or(Violation::Unreadable)?;
+    let is_over = (front.operation.wrapping_sub(next_operation) as i64) < 0;
+    if is_over && matches!(body, Body::Request(_) | Body::Done) {
+        return Err(Violation::NeededAgain { by: from, operation: front.operation });
+    }
+    Ok(())
+}
+
+/// What a node keeps for later is limited: `kept` messages of `nodes` nodes, and early datagrams.
+pub(super) fn memory(early_bytes: usize, kept: usize, nodes: u32) -> Result<(), Violation> {
+    let bounded = |what, found, most| {
+        if found > most { Err(Violation::Memory { what, found, most }) } else { Ok(()) }
+    };
+    bounded("bytes of early datagrams", early_bytes, EARLY_BYTES_MOST)?;
+    bounded("early messages", kept, nodes as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_only_ever_becomes_right() {
+        let mut buffer = Buffer::default();
+        buffer.begin(b"data");
+        assert_eq!(buffer.finished(b"data"), Err(Violation::Incomplete { at: 0 }));
+        buffer.bytes[1] = b'a';
+        assert_eq!(buffer.check(b"data"), Ok(()));
+        buffer.bytes[1] = !b'a';
+        assert_eq!(buffer.check(b"data"), Err(Violation::ChangedByte { at: 1 }));
+        buffer.begin(b"data");
+        buffer.bytes[3] = b'x';
+        assert_eq!(buffer.check(b"data"), Err(Violation::WrongByte { at: 3, found: b'x' }));
+    }
+}

@@ -1,0 +1,223 @@
+use polycast_core::units::Nanos;
+
+use super::random::Random;
+
+/// Everything that can go wrong on the way. The default: nothing does, and nothing takes time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Faults {
+    /// Probability that one receiver misses one datagram.
+    pub loss: f64,
+    /// Losses in a row, for each receiver on its own.
+    pub burst: Option<Burst>,
+    /// Probability that a datagram is lost before anybody has it.
+    pub uplink_loss: f64,
+    /// Datagrams of which it is known who misses them.
+    pub target: Option<Target>,
+    /// Multicast that ends, and perhaps begins again.
+    pub dead: Option<Dead>,
+    /// Probability that a receiver gets a datagram twice.
+    pub duplicate: f64,
+    /// Probability that a datagram arrives damaged: a bit flipped, or its end cut off.
+    pub corrupt: f64,
+    /// From root to receiver. Datagrams overtake each other if it varies.
+    pub multicast_delay: Delay,
+    /// From a node to a neighbour. Messages of one pair never overtake each other.
+    pub message_delay: Delay,
+    /// What the kernel keeps for a node that does not read; `None`: everything.
+    pub receive_buffer_bytes: Option<usize>,
+    /// Messages that a node can have under way; `None`: any number.
+    pub messages_most: Option<u32>,
+    /// A message is under way until its receiver is in a call, not only until it has arrived: as when the connection
+    /// between them is full.
+    pub needs_receiver: bool,
+    /// When the nodes call.
+    pub arrivals: Arrivals,
+    /// Nodes that take their time.
+    pub slow: Option<Slow>,
+    /// Per datagram that is multicast, the probability that somebody else sends one to the group, too: noise, of
+    /// another job, with a wrong key, for another communicator, or an old one of ours again.
+    pub hostile: f64,
+    /// What the protocol relies on is broken, to show that it is seen.
+    pub sabotage: Option<Sabotage>,
+}
+
+/// Gilbert and Elliott's channel: it is good or bad, and stays so for a while.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Burst {
+    /// Probability, per datagram, that a good channel becomes bad.
+    pub begins: f64,
+    /// Probability, per datagram, that a bad one becomes good.
+    pub ends: f64,
+    /// Probability that a bad channel loses a datagram.
+    pub loss: f64,
+}
+
+/// Which datagrams are missed by whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Which of each broadcast.
+    pub which: Which,
+    /// The node that misses them; `None`: all do.
+    pub node: Option<u32>,
+}
+
+/// Datagrams of a broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All of them.
+    All,
+    /// The first fragment.
+    First,
+    /// What the root sends last: a fragment, the parity, or the end.
+    Last,
+}
+
+/// Nothing arrives by multicast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dead {
+    /// From this time,
+    pub from: Nanos,
+    /// up to this.
+    pub until: Nanos,
+    /// At this node, or at all.
+    pub node: Option<u32>,
+}
+
+/// `least`, and up to `jitter` more; now and then up to `straggle` more than that.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Delay {
+    /// The shortest.
+    pub least: Nanos,
+    /// Uniform from 0 to this.
+    pub jitter: Nanos,
+    /// How often one takes much longer.
+    pub straggler: f64,
+    /// How much longer at most.
+    pub straggle: Nanos,
+}
+
+impl Delay {
+    /// Always the same.
+    pub fn constant(least: Nanos) -> Delay {
+        Delay { least, ..Delay::default() }
+    }
+
+    pub(super) fn draw(&self, random: &mut Random) -> Nanos {
+        let mut delay = self.least;
+        if self.jitter.0 > 0 {
+            delay = delay + Nanos(random.below(self.jitter.0 + 1));
+        }
+        if random.chance(self.straggler) {
+            delay = delay + Nanos(random.below(self.straggle.0 + 1));
+        }
+        delay
+    }
+}
+
+/// When the nodes call. A node calls when it has returned from the call before, but not before the broadcast's turn,
+/// and then it may be late.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Arrivals {
+    /// Broadcast `i` has its turn at `i` times this.
+    pub period: Nanos,
+    /// Who is late.
+    pub late: Late,
+}
+
+/// Who is late, and by how much.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Late {
+    /// Nobody.
+    #[default]
+    Nobody,
+    /// Any node, at any call, with this probability, by up to this time.
+    Sometimes(f64, Nanos),
+    /// This node, by this time.
+    Node(u32, Nanos),
+    /// One receiver, another one each time.
+    One(Nanos),
+    /// All receivers.
+    Receivers(Nanos),
+    /// Everybody, by anything up to this time.
+    All(Nanos),
+}
+
+/// Nodes that take their time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slow {
+    /// Probability that a node is one.
+    pub part: f64,
+    /// What each event costs it at most.
+    pub most: Nanos,
+}
+
+/// What the protocol relies on, broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sabotage {
+    /// One message with fragments never arrives.
+    MessageLost,
+    /// One datagram is damaged after its tag has been found right.
+    DamageAccepted,
+    /// One node's buffer is scribbled on behind the protocol's back.
+    BufferTouched,
+    /// One request is delivered, but counted as if it had been sent twice.
+    RequestCountedTwice,
+}
+
+impl Faults {
+    /// A mixture: each fault is there or not, weak or strong.
+    pub(super) fn draw(random: &mut Random, nodes: u32) -> Faults {
+        let micros = |random: &mut Random, most| Nanos(random.log_within(100.0, most) as u64);
+        let delay = |random: &mut Random| Delay {
+            least: micros(random, 1e5),
+            jitter: if random.chance(0.6) { micros(random, 2e5) } else { Nanos(0) },
+            straggler: if random.chance(0.3) { random.log_within(0.01, 0.3) } else { 0.0 },
+            straggle: micros(random, 2e7),
+        };
+        let node = |random: &mut Random| random.chance(0.5).then(|| random.below(nodes.into()) as u32);
+        Faults {
+            loss: if random.chance(0.6) { random.log_within(1e-3, 0.6) } else { 0.0 },
+            burst: random.chance(0.2).then(|| Burst {
+                begins: random.log_within(1e-3, 0.1),
+                ends: random.log_within(0.02, 0.5),
+                loss: 0.5 + random.unit() / 2.0,
+            }),
+            uplink_loss: if random.chance(0.2) { random.log_within(1e-3, 0.3) } else { 0.0 },
+            target: random.chance(0.1).then(|| Target {
+                which: random.one_of(&[Which::All, Which::First, Which::Last, Which::Last]),
+                node: node(random),
+            }),
+            dead: random.chance(0.1).then(|| {
+                let from = micros(random, 1e7);
+                let lasts = if random.chance(0.5) { Nanos(u64::MAX) } else { micros(random, 1e8) };
+                Dead { from, until: from + lasts, node: node(random) }
+            }),
+            duplicate: if random.chance(0.3) { random.log_within(1e-3, 0.5) } else { 0.0 },
+            corrupt: if random.chance(0.3) { random.log_within(1e-3, 0.3) } else { 0.0 },
+            multicast_delay: delay(random),
+            message_delay: delay(random),
+            receive_buffer_bytes: random.chance(0.4).then(|| random.log_within(100.0, 2e4) as usize),
+            messages_most: random.chance(0.3).then(|| random.within(1, 8) as u32),
+            needs_receiver: random.chance(0.5),
+            arrivals: Arrivals::draw(random, nodes),
+            slow: random.chance(0.3).then(|| Slow { part: random.unit(), most: micros(random, 1e6) }),
+            hostile: if random.chance(0.3) { random.log_within(0.01, 0.5) } else { 0.0 },
+            sabotage: None,
+        }
+    }
+}
+
+impl Arrivals {
+    fn draw(random: &mut Random, nodes: u32) -> Arrivals {
+        let time = Nanos(random.log_within(1e3, 5e9) as u64);
+        let late = match random.below(8) {
+            0..=2 => Late::Nobody,
+            3..=4 => Late::Sometimes(random.log_within(0.02, 1.0), time),
+            5 => Late::Node(random.below(nodes.into()) as u32, time),
+            6 => random.one_of(&[Late::One(time), Late::All(time)]),
+            _ => Late::Receivers(time),
+        };
+        let period = if random.chance(0.2) { Nanos(random.below(10_000_000)) } else { Nanos(0) };
+        Arrivals { period, late }
+    }
+}

@@ -1,0 +1,101 @@
+use std::collections::VecDeque;
+
+use super::store::Id;
+
+/// A message that has arrived at a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub from: u32,
+    pub id: Id,
+}
+
+/// What MPI keeps for one node and one communicator: messages of one sender in the order in which they were sent.
+///
+/// A message that came too early is kept back until the next broadcast begins, and no further one of its sender is read
+/// until then, as a job's driver does it.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    lanes: [Lane; LANES],
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    unread: VecDeque<Message>,
+    early: Vec<Message>,
+}
+
+/// From the predecessor, the successor, and all others.
+pub(super) const LANES: usize = 3;
+const OTHERS: usize = 2;
+
+/// The lane between `me` and `other`; of two nodes each is the other's predecessor and successor, over one lane.
+pub(super) fn lane(me: u32, other: u32, nodes: u32) -> usize {
+    if (other + 1) % nodes == me {
+        0
+    } else if (me + 1) % nodes == other {
+        1
+    } else {
+        OTHERS
+    }
+}
+
+impl Inbox {
+    pub fn arrive(&mut self, lane: usize, message: Message) {
+        self.lanes[lane].unread.push_back(message);
+    }
+
+    /// The next message that may be read.
+    pub fn next(&mut self, first_lane: usize) -> Option<(usize, Message)> {
+        (0..LANES).map(|i| (first_lane + i) % LANES).find_map(|index| {
+            let lane = &mut self.lanes[index];
+            // Others send one message per broadcast, each of them another one: none hides behind an early one.
+            let may_read = lane.early.is_empty() || index == OTHERS;
+            let message = if may_read { lane.unread.pop_front() } else { None };
+            message.map(|message| (index, message))
+        })
+    }
+
+    /// It belongs to a later broadcast.
+    pub fn keep(&mut self, lane: usize, message: Message) {
+        self.lanes[lane].early.push(message);
+    }
+
+    /// A broadcast begins: what was early is tried again, first.
+    pub fn begin(&mut self) {
+        for lane in &mut self.lanes {
+            for message in lane.early.drain(..).rev() {
+                lane.unread.push_front(message);
+            }
+        }
+    }
+
+    /// Messages that were read and kept back.
+    pub fn kept(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.early.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_early_message_keeps_back_those_behind_it() {
+        let mut inbox = Inbox::default();
+        for id in 0..3 {
+            inbox.arrive(1, Message { from: 5, id });
+        }
+        let (lane, early) = inbox.next(0).unwrap();
+        inbox.keep(lane, early);
+        assert!(inbox.next(0).is_none() && inbox.kept() == 1);
+        inbox.begin();
+        let order: Vec<Id> = std::iter::from_fn(|| inbox.next(0)).map(|(_, message)| message.id).collect();
+        assert_eq!(order, [0, 1, 2]);
+    }
+
+    #[test]
+    fn of_two_nodes_the_other_has_one_lane() {
+        assert_eq!((lane(0, 1, 2), lane(1, 0, 2)), (0, 0));
+        assert_eq!((lane(0, 1, 4), lane(0, 3, 4), lane(0, 2, 4)), (1, 0, 2));
+    }
+}

@@ -1,0 +1,73 @@
+use polycast_core::units::Nanos;
+
+use super::check::Violation;
+use super::totals::Totals;
+
+/// A run in which everything held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What happened.
+    pub totals: Totals,
+    /// Each broadcast, communicator by communicator.
+    pub broadcasts: Vec<Timing>,
+    /// How long it took in virtual time.
+    pub took: Nanos,
+}
+
+/// When a broadcast began and ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// The earliest call.
+    pub first_call: Nanos,
+    /// The latest call.
+    pub last_call: Nanos,
+    /// The call of the root.
+    pub root_call: Nanos,
+    /// The earliest return.
+    pub first_return: Nanos,
+    /// The latest return.
+    pub last_return: Nanos,
+    /// Fragments that multicast did not bring, over all nodes.
+    pub repaired: u64,
+    calls: u32,
+    returns: u32,
+}
+
+impl Timing {
+    /// From the first call to the last return.
+    pub fn completion(&self) -> Nanos {
+        self.last_return - self.first_call
+    }
+
+    pub(super) fn called(&mut self, now: Nanos, is_root: bool) {
+        if self.calls == 0 {
+            self.first_call = now;
+        }
+        if is_root {
+            self.root_call = now;
+        }
+        self.calls += 1;
+        self.last_call = now;
+    }
+
+    pub(super) fn returned(&mut self, now: Nanos, repaired: u64) {
+        if self.returns == 0 {
+            self.first_return = now;
+        }
+        self.returns += 1;
+        self.last_return = now;
+        self.repaired += repaired;
+    }
+}
+
+/// Something did not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at {at}, node {node}: {violation}")]
+pub struct Failure {
+    /// In virtual time.
+    pub at: Nanos,
+    /// Where.
+    pub node: u32,
+    /// What.
+    pub violation: Violation,
+}

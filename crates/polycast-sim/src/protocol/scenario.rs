@@ -1,0 +1,192 @@
+use polycast_core::protocol::{Form, Multicast, RootSync};
+use polycast_core::units::Nanos;
+
+use super::faults::Faults;
+use super::random::Random;
+
+/// What is run: nodes, what they broadcast, on what, and what goes wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// For everything that is drawn while it runs.
+    pub seed: u64,
+    /// At least 2.
+    pub nodes: u32,
+    /// Payload of a full datagram.
+    pub payload_bytes: u32,
+    /// Datagrams that a root hands over at once.
+    pub batch_datagrams: u32,
+    /// To what the roots pace themselves.
+    pub bits_per_second: Option<u64>,
+    /// Communicators of all nodes, which share a group, a key and each node's socket.
+    pub communicators: Vec<Communicator>,
+    /// A node serves its communicators at the same time, as with one thread each; else one call after the other.
+    pub is_concurrent: bool,
+    /// What things cost if nothing goes wrong.
+    pub hardware: Hardware,
+    /// What goes wrong.
+    pub faults: Faults,
+}
+
+/// One communicator's life.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Communicator {
+    /// The number of its first broadcast.
+    pub first_operation: u64,
+    /// In this order on all nodes.
+    pub broadcasts: Vec<Broadcast>,
+}
+
+/// One call of all nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broadcast {
+    /// How.
+    pub spec: Multicast,
+    /// By which node.
+    pub root: u32,
+    /// How much, at least 1.
+    pub bytes: u64,
+}
+
+/// Processors and ports as in LogGP, the same at all nodes; all zero: they cost no time. One switch, to which each
+/// node is joined by a full-duplex link, as in [`Network`](crate::Network).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Hardware {
+    /// What it costs a processor to hand over a message or a batch of datagrams (o).
+    pub send_overhead: Nanos,
+    /// What it costs a processor to take a message or a datagram (o).
+    pub receive_overhead: Nanos,
+    /// What a byte occupies a port for (G).
+    pub ns_per_byte: f64,
+    /// What a datagram or a message needs on the wire beside its bytes.
+    pub frame_bytes: u64,
+    /// How many bytes may wait at a node's own port before a root holds its datagrams back; `None`: any number.
+    pub send_buffer_bytes: Option<u64>,
+}
+
+impl Hardware {
+    /// How long so many bytes occupy a port.
+    pub(super) fn occupancy(&self, bytes: usize) -> Nanos {
+        Nanos(((bytes as u64 + self.frame_bytes) as f64 * self.ns_per_byte) as u64)
+    }
+}
+
+/// Nodes times fragments, over all broadcasts of a run that was drawn: what it costs.
+const WORK_MOST: u64 = 3000;
+
+impl Scenario {
+    /// One communicator on hardware and a network of no cost and no faults.
+    ///
+    /// # Panics
+    /// If a broadcast cannot be read, as `multicast-pull:sync=none`.
+    pub fn calm(nodes: u32, broadcasts: &[(&str, u32, u64)]) -> Scenario {
+        let broadcasts = broadcasts
+            .iter()
+            .map(|&(spec, root, bytes)| Broadcast {
+                spec: spec.parse().unwrap_or_else(|error| panic!("{error}")),
+                root,
+                bytes,
+            })
+            .collect();
+        Scenario {
+            seed: 0,
+            nodes,
+            payload_bytes: 16,
+            batch_datagrams: 4,
+            bits_per_second: None,
+            communicators: vec![Communicator { first_operation: 0, broadcasts }],
+            is_concurrent: false,
+            hardware: Hardware::default(),
+            faults: Faults::default(),
+        }
+    }
+
+    /// The run that belongs to a seed; its number of nodes lies in `nodes`, each power of two as likely as the next.
+    pub fn from_seed(seed: u64, nodes: std::ops::RangeInclusive<u32>) -> Scenario {
+        let mut random = Random::new(seed);
+        let random = &mut random;
+        let (least, most) = (f64::from(*nodes.start()), f64::from(*nodes.end()));
+        let nodes = (random.log_within(least, most + 1.0) as u32).clamp(*nodes.start(), *nodes.end());
+        let communicators = if random.chance(0.3) { 2 } else { 1 };
+        let work = random.log_within(50.0, WORK_MOST as f64) as u64 / communicators;
+        let payload_bytes = random.log_within(1.0, 64.0) as u32;
+        Scenario {
+            seed,
+            nodes,
+            payload_bytes,
+            batch_datagrams: random.within(1, 8) as u32,
+            bits_per_second: random.chance(0.2).then(|| random.log_within(1e6, 1e9) as u64),
+            communicators: (0..communicators)
+                .map(|_| Communicator::draw(random, nodes, payload_bytes, work))
+                .collect(),
+            is_concurrent: random.chance(0.5),
+            hardware: Hardware::draw(random),
+            faults: Faults::draw(random, nodes),
+        }
+    }
+
+    /// Per thread of a node, its calls in order: communicator and broadcast.
+    pub(super) fn threads(&self) -> Vec<Vec<(usize, usize)>> {
+        let calls = |(index, communicator): (usize, &Communicator)| -> Vec<(usize, usize)> {
+            (0..communicator.broadcasts.len()).map(|broadcast| (index, broadcast)).collect()
+        };
+        let each: Vec<_> = self.communicators.iter().enumerate().map(calls).collect();
+        if self.is_concurrent {
+            return each;
+        }
+        let mut one: Vec<_> = each.concat();
+        one.sort_by_key(|(communicator, broadcast)| (*broadcast, *communicator));
+        vec![one]
+    }
+}
+
+impl Communicator {
+    fn draw(random: &mut Random, nodes: u32, payload_bytes: u32, mut work: u64) -> Communicator {
+        let count = random.log_within(1.0, 12.0) as u64;
+        let first_operation = match random.below(8) {
+            0..=2 => u64::MAX - random.below(count),
+            3 => (1 << 63) - random.below(count),
+            4 => 0,
+            _ => random.number(),
+        };
+        let (is_one_root, first_root) = (random.chance(0.5), random.below(nodes.into()) as u32);
+        let is_one_spec = random.chance(0.5);
+        let first_spec = draw_spec(random);
+        let mut broadcasts = Vec::new();
+        for _ in 0..count {
+            let most = (work / u64::from(nodes)).clamp(1, 300);
+            let fragments = random.log_within(1.0, most as f64 + 1.0) as u64;
+            work = work.saturating_sub(fragments * u64::from(nodes));
+            let shorter = random.below(u64::from(payload_bytes));
+            broadcasts.push(Broadcast {
+                spec: if is_one_spec { first_spec } else { draw_spec(random) },
+                root: if is_one_root { first_root } else { random.below(nodes.into()) as u32 },
+                bytes: fragments * u64::from(payload_bytes) - shorter,
+            });
+        }
+        Communicator { first_operation, broadcasts }
+    }
+}
+
+fn draw_spec(random: &mut Random) -> Multicast {
+    let delay = RootSync::Delay(Nanos::from_micros(random.below(200)));
+    Multicast {
+        form: random.one_of(&[Form::Push, Form::Pull]),
+        sync: random.one_of(&[RootSync::None, delay, RootSync::Random, RootSync::Adaptive]),
+        parity: random.chance(0.3),
+    }
+}
+
+impl Hardware {
+    fn draw(random: &mut Random) -> Hardware {
+        if random.chance(0.6) {
+            return Hardware::default();
+        }
+        Hardware {
+            send_overhead: Nanos(random.below(6000)),
+            receive_overhead: Nanos(random.below(6000)),
+            ns_per_byte: random.log_within(0.1, 100.0),
+            frame_bytes: random.below(100),
+            send_buffer_bytes: random.chance(0.5).then(|| random.log_within(100.0, 1e5) as u64),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What a node does while it is in a call.
+
+use polycast_core::protocol::{Action, Delivery, Form, Peer, Room};
+use polycast_core::units::Nanos;
+
+use super::check::Violation;
+use super::faults::Sabotage;
+use super::inbox::LANES;
+use super::node::End;
+use super::store::Id;
+use super::world::{Event, Step, World};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Task {
+    Datagram,
+    Message,
+    Action,
+}
+
+/// In a job's driver, and where time is measured: what is on its way to others goes before what may be old.
+const USUAL_ORDER: [Task; 3] = [Task::Datagram, Task::Action, Task::Message];
+
+impl World<'_> {
+    /// A node does what there is to do, one thing after the other as its processor allows.
+    pub fn work(&mut self, index: u32) -> Step {
+        loop {
+            let node = &self.nodes[index as usize];
+            if !node.is_calling() {
+                return Ok(());
+            }
+            if node.busy_until > self.now {
+                self.wake_at(index, node.busy_until);
+                return Ok(());
+            }
+            // Some order is as good as another one; the protocol must not depend on it.
+            let mut order = USUAL_ORDER;
+            if self.is_watched {
+                order.rotate_left(self.random.below(3) as usize);
+            }
+            let overhead = match order.into_iter().find_map(|task| self.attempt(index, task).transpose()) {
+                None => break,
+                Some(overhead) => overhead?,
+            };
+            let slowness = self.nodes[index as usize].slowness;
+            let cost = overhead + Nanos(if slowness.0 > 0 { self.random.below(slowness.0) } else { 0 });
+            self.nodes[index as usize].busy_until = self.now + cost;
+        }
+        self.sleep(index)
+    }
+
+    /// One thing of this kind, if there is one, and what it cost.
+    fn attempt(&mut self, index: u32, task: Task) -> Result<Option<Nanos>, (u32, Violation)> {
+        let hardware = self.scenario.hardware;
+        if task == Task::Datagram {
+            let first = self.nodes[index as usize].socket.first();
+            return first
+                .map(|id| self.read_datagram(index, id).map(|()| hardware.receive_overhead))
+                .transpose();
+        }
+        for communicator in 0..self.scenario.communicators.len() {
+            if self.nodes[index as usize].ends[communicator].active.is_none() {
+                continue;
+            }
+            let has_worked = match task {
+                Task::Message => self.read_message(index, communicator)?,
+                _ => self.act(index, communicator)?,
+            };
+            if has_worked {
+                let overhead =
+                    if task == Task::Message { hardware.receive_overhead } else { hardware.send_overhead };
+                return Ok(Some(overhead));
+            }
+        }
+        Ok(None)
+    }
+
+    fn read_datagram(&mut self, index: u32, id: Id) -> Step {
+        let fail = |violation| (index, violation);
+        let node = &mut self.nodes[index as usize];
+        node.socket.pop(self.store.bytes(id).len());
+        let (opened, is_genuine) = self.store.open(id);
+        let Ok((header, payload)) = opened else {
+            self.totals.rejected += 1;
+            let reject = opened.expect_err("matched above");
+            self.timeline.say(self.now, index, || format!("drops a datagram: {reject:?}"));
+            self.store.release(id);
+            return Ok(());
+        };
+        if !is_genuine {
+            return Err(fail(Violation::Forged));
+        }
+        let communicator = header.communicator as usize;
+        self.timeline.say(self.now, index, || format!("datagram {header:?}"));
+        let Some(end) = node.ends.get_mut(communicator) else {
+            self.totals.rejected += 1;
+            self.store.release(id);
+            return Ok(());
+        };
+        let message = end.active.map_or(&[][..], |active| &self.messages[communicator][active.index]);
+        let mut data = End::data(end.active.as_ref(), &mut end.buffer, message);
+        if self.scenario.faults.sabotage == Some(Sabotage::DamageAccepted) && !payload.is_empty() {
+            self.scratch.clear();
+            self.scratch.extend(payload.iter().map(|byte| byte ^ 1));
+            end.endpoint.on_datagram(&header, &self.scratch, self.now, &mut data)
+        } else {
+            end.endpoint.on_datagram(&header, payload, self.now, &mut data)
+        }
+        .map_err(|mismatch| fail(mismatch.into()))?;
+        self.store.release(id);
+        self.look_at(index, communicator)
+    }
+
+    fn read_message(&mut self, index: u32, communicator: usize) -> Result<bool, (u32, Violation)> {
+        let first_lane = if self.is_watched { self.random.below(LANES as u64) as usize } else { 0 };
+        let end = &mut self.nodes[index as usize].ends[communicator];
+        let Some((lane, message)) = end.inbox.next(first_lane) else { return Ok(false) };
+        let content = end.active.map_or(&[][..], |active| &self.messages[communicator][active.index]);
+        let mut data = End::data(end.active.as_ref(), &mut end.buffer, content);
+        let bytes = self.store.bytes(message.id);
+        let delivery = end
+            .endpoint
+            .on_message(bytes, self.now, &mut data)
+            .map_err(|mismatch| (index, mismatch.into()))?;
+        self.timeline.message(self.now, index, &format!("{delivery:?} from {}", message.from), bytes);
+        match delivery {
+            Delivery::Early => end.inbox.keep(lane, message),
+            Delivery::Taken => self.store.release(message.id),
+        }
+        self.look_at(index, communicator)?;
+        Ok(true)
+    }
+
+    fn act(&mut self, index: u32, communicator: usize) -> Result<bool, (u32, Violation)> {
+        let room = self.room(index, communicator);
+        let mut out = std::mem::take(&mut self.out);
+        let end = &mut self.nodes[index as usize].ends[communicator];
+        let Some(active) = end.active else { return Ok(false) };
+        let data = End::data(Some(&active), &mut end.buffer, &self.messages[communicator][active.index]);
+        let action = end.endpoint.next_action(self.now, room, &data, &mut out);
+        if let Some(action) = action {
+            match action {
+                Action::Datagrams { datagram_bytes } => {
+                    self.multicast(index, communicator, &out, datagram_bytes)
+                }
+                Action::Message { to } => {
+                    let nodes = self.scenario.nodes;
+                    let to = match to {
+                        Peer::Successor => (index + 1) % nodes,
+                        Peer::Predecessor => (index + nodes - 1) % nodes,
+                        Peer::Drawn(node) => node,
+                    };
+                    self.send(index, to, communicator, &out)?;
+                }
+            }
+            self.sabotage_buffer(index, communicator);
+            self.look_at(index, communicator)?;
+        }
+        self.out = out;
+        Ok(action.is_some())
+    }
+
+    fn room(&self, index: u32, communicator: usize) -> Room {
+        let node = &self.nodes[index as usize];
+        let most = self.scenario.faults.messages_most;
+        Room {
+            datagrams: self.has_port_room(node.outgoing_free),
+            message: most.is_none_or(|most| node.ends[communicator].sending < most),
+        }
+    }
+
+    /// Nothing is left to do: until something comes in, or until a time that an endpoint names.
+    fn sleep(&mut self, index: u32) -> Step {
+        for communicator in 0..self.scenario.communicators.len() {
+            let node = &self.nodes[index as usize];
+            let end = &node.ends[communicator];
+            let Some(active) = end.active else { continue };
+            let room = self.room(index, communicator);
+            if let Some(deadline) = end.endpoint.deadline() {
+                if deadline > self.now {
+                    self.wake_at(index, deadline);
+                } else if room.message && room.datagrams {
+                    return Err((index, Violation::Idle { deadline }));
+                }
+            }
+            if !room.datagrams && (active.is_root || active.broadcast.spec.form == Form::Push) {
+                let free = self.port_has_room_at(self.nodes[index as usize].outgoing_free);
+                self.wake_at(index, free);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn wake_at(&mut self, index: u32, at: Nanos) {
+        let node = &mut self.nodes[index as usize];
+        if node.wake_at.is_none_or(|earlier| at < earlier) {
+            node.wake_at = Some(at);
+            self.agenda.enter(at.0, Event::Wake { node: index });
+        }
+    }
+
+    fn sabotage_buffer(&mut self, index: u32, communicator: usize) {
+        let end = &mut self.nodes[index as usize].ends[communicator];
+        let is_due = self.scenario.faults.sabotage == Some(Sabotage::BufferTouched) && !self.has_sabotaged;
+        if is_due && end.active.is_some_and(|active| !active.is_root) && end.endpoint.is_complete() {
+            end.buffer.bytes[0] = !end.buffer.bytes[0];
+            self.has_sabotaged = true;
+        }
+    }
+}

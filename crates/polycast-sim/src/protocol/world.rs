@@ -1,0 +1,278 @@
+//! One run: what happens when.
+//!
+//! ```text
+//!             ┌────────────── node ──────────────┐
+//!   call ───▶ │ thread ─begin▶ endpoint ─end▶ …  │
+//!             │                 ▲     │          │
+//!   wake ───▶ │ socket ─────────┤     ├──────────┼─▶ datagrams ─▶ port ─▶ each receiver's channel ─▶ port ─▶ its socket
+//!             │ inbox ──────────┘     └──────────┼─▶ message   ─▶ port ─────────────────────────▶ port ─▶ its inbox
+//!             └──────────────────────────────────┘
+//! ```
+//!
+//! Invariants
+//! 1. A node touches its socket and its inboxes only while a thread of it is in a call; an inbox only while the call is
+//!    on its communicator.
+//! 2. What one node sends to another one arrives, and in this order; datagrams do as they like.
+//! 3. A run depends on its scenario only.
+
+use polycast_core::protocol::Cut;
+use polycast_core::units::Nanos;
+
+use super::check::{Violation, memory, not_needed};
+use super::inbox::{Message, lane};
+use super::node::{Active, End, Node};
+use super::outcome::{Failure, Outcome, Timing};
+use super::random::Random;
+use super::scenario::Scenario;
+use super::store::{Id, Store};
+use super::timeline::Timeline;
+use super::totals::Totals;
+use crate::agenda::Agenda;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    /// A thread calls its next broadcast.
+    Call { node: u32, thread: u32 },
+    /// The beginning of a datagram is at a node's port.
+    ReachDatagram { node: u32, id: Id },
+    /// All of it has come.
+    Datagram { node: u32, id: Id },
+    /// The beginning of a message is at a node's port.
+    ReachMessage { to: u32, from: u32, id: Id, communicator: u8 },
+    /// All of it has come.
+    Message { to: u32, from: u32, id: Id, communicator: u8 },
+    /// A node looks for work.
+    Wake { node: u32 },
+}
+
+/// What did not hold, and at which node.
+pub(super) type Step = Result<(), (u32, Violation)>;
+
+pub(super) struct World<'a> {
+    pub scenario: &'a Scenario,
+    pub threads: Vec<Vec<(usize, usize)>>,
+    /// What each root broadcasts.
+    pub messages: Vec<Vec<Vec<u8>>>,
+    pub nodes: Vec<Node>,
+    pub now: Nanos,
+    pub agenda: &'a mut Agenda<Event>,
+    pub store: &'a mut Store,
+    pub random: Random,
+    pub totals: Totals,
+    pub timings: Vec<Vec<Timing>>,
+    pub timeline: &'a mut Timeline,
+    /// Each step is checked, not only each result.
+    pub is_watched: bool,
+    /// Old datagrams, for those who send them again.
+    pub captured: Vec<Vec<u8>>,
+    pub has_sabotaged: bool,
+    pub out: Vec<u8>,
+    pub scratch: Vec<u8>,
+}
+
+/// Far more steps than any run needs: for each fragment and node, and for a node that is slow or asked often.
+const STEPS_MOST: u64 = 1_000_000;
+const STEPS_PER_FRAGMENT: u64 = 400;
+
+impl World<'_> {
+    pub fn run(mut self) -> Result<Outcome, Failure> {
+        let fragments: u64 = self.calls().map(|(_, _, cut)| u64::from(cut.fragments()) + 4).sum();
+        let most = STEPS_MOST + STEPS_PER_FRAGMENT * fragments * u64::from(self.scenario.nodes);
+        let mut steps = 0;
+        for node in 0..self.scenario.nodes {
+            (0..self.threads.len()).for_each(|thread| self.enter_call(node, thread));
+        }
+        while let Some((now, event)) = self.agenda.next() {
+            self.now = Nanos(now);
+            steps += 1;
+            let result =
+                if steps > most { Err((0, Violation::Endless { steps })) } else { self.happen(event) };
+            if let Err((node, violation)) = result {
+                return Err(Failure { at: self.now, node, violation });
+            }
+        }
+        self.result()
+    }
+
+    fn result(self) -> Result<Outcome, Failure> {
+        let is_unfinished = |node: &Node| {
+            node.threads.iter().zip(&self.threads).any(|(thread, calls)| thread.returned < calls.len())
+        };
+        let nodes: Vec<u32> =
+            (0..).zip(&self.nodes).filter(|(_, node)| is_unfinished(node)).map(|(index, _)| index).collect();
+        if let Some(first) = nodes.first() {
+            return Err(Failure { at: self.now, node: *first, violation: Violation::Stuck { nodes } });
+        }
+        let mut totals = self.totals;
+        totals.runs = 1;
+        totals.broadcasts = self.calls().count() as u64;
+        for endpoint in self.nodes.iter().flat_map(|node| &node.ends).map(|end| &end.endpoint) {
+            totals.repaired += endpoint.counters().repaired;
+            totals.restored += endpoint.counters().restored;
+            totals.requests += endpoint.counters().requests;
+        }
+        Ok(Outcome { totals, broadcasts: self.timings.concat(), took: self.now })
+    }
+
+    fn calls(&self) -> impl Iterator<Item = (usize, usize, Cut)> {
+        self.scenario.communicators.iter().enumerate().flat_map(move |(communicator, plan)| {
+            plan.broadcasts.iter().enumerate().map(move |(index, broadcast)| {
+                let cut = Cut::new(broadcast.bytes, self.scenario.payload_bytes);
+                (communicator, index, cut.expect("a message that can be cut"))
+            })
+        })
+    }
+
+    fn happen(&mut self, event: Event) -> Step {
+        match event {
+            Event::Call { node, thread } => self.call(node, thread as usize),
+            Event::ReachDatagram { node, id } => {
+                let at = self.take_in(node, self.store.bytes(id).len());
+                self.agenda.enter(at.0, Event::Datagram { node, id });
+                Ok(())
+            }
+            Event::ReachMessage { to, from, id, communicator } => {
+                let at = self.take_in(to, self.store.bytes(id).len());
+                self.agenda.enter(at.0, Event::Message { to, from, id, communicator });
+                Ok(())
+            }
+            Event::Datagram { node, id } => {
+                let bytes = self.store.bytes(id).len();
+                let most = self.scenario.faults.receive_buffer_bytes;
+                if !self.nodes[node as usize].socket.arrive(id, bytes, most) {
+                    self.totals.lost += 1;
+                    self.store.release(id);
+                    self.timeline.say(self.now, node, || "no room in the receive buffer".to_owned());
+                }
+                self.work(node)
+            }
+            Event::Message { to, from, id, communicator } => self.arrive(to, from, id, communicator.into()),
+            Event::Wake { node } => {
+                if self.nodes[node as usize].wake_at == Some(self.now) {
+                    self.nodes[node as usize].wake_at = None;
+                }
+                self.work(node)
+            }
+        }
+    }
+
+    /// Occupies a node's incoming port.
+    fn take_in(&mut self, node: u32, bytes: usize) -> Nanos {
+        let node = &mut self.nodes[node as usize];
+        node.incoming_free = node.incoming_free.max(self.now) + self.scenario.hardware.occupancy(bytes);
+        node.incoming_free
+    }
+
+    fn arrive(&mut self, to: u32, from: u32, id: Id, communicator: usize) -> Step {
+        let end = &mut self.nodes[to as usize].ends[communicator];
+        if self.is_watched {
+            not_needed(self.store.bytes(id), from, end.endpoint.operation()).map_err(|v| (to, v))?;
+        }
+        end.inbox.arrive(lane(to, from, self.scenario.nodes), Message { from, id });
+        if self.scenario.faults.needs_receiver && self.is_away(to) {
+            self.nodes[to as usize].unreceived.push((from, communicator));
+        } else {
+            self.sent(from, communicator);
+        }
+        self.work(to)
+    }
+
+    /// A process that is between two calls: its MPI does nothing.
+    fn is_away(&self, index: u32) -> bool {
+        let node = &self.nodes[index as usize];
+        let is_through =
+            node.threads.iter().zip(&self.threads).all(|(thread, calls)| thread.returned == calls.len());
+        !node.is_calling() && !is_through
+    }
+
+    /// The process is in MPI: what waited for that is out of its sender's hands.
+    fn receive(&mut self, index: u32) {
+        for (from, communicator) in std::mem::take(&mut self.nodes[index as usize].unreceived) {
+            self.sent(from, communicator);
+        }
+    }
+
+    /// The next call of a thread gets its time.
+    pub fn enter_call(&mut self, node: u32, thread: usize) {
+        let turn = self.nodes[node as usize].threads[thread].returned;
+        if let Some(&(communicator, index)) = self.threads[thread].get(turn) {
+            let root = self.scenario.communicators[communicator].broadcasts[index].root;
+            let arrivals = self.scenario.faults.arrivals;
+            let at = self.now.max(Nanos(arrivals.period.0 * turn as u64))
+                + arrivals.late.lateness(self.scenario, node, root, turn, &mut self.random);
+            self.agenda.enter(at.0, Event::Call { node, thread: thread as u32 });
+        }
+    }
+
+    fn call(&mut self, index: u32, thread: usize) -> Step {
+        let node = &mut self.nodes[index as usize];
+        let (communicator, turn) = self.threads[thread][node.threads[thread].returned];
+        let broadcast = self.scenario.communicators[communicator].broadcasts[turn];
+        let message = &self.messages[communicator][turn];
+        let end = &mut node.ends[communicator];
+        let cut = Cut::new(broadcast.bytes, self.scenario.payload_bytes).expect("a message that can be cut");
+        let is_root = broadcast.root == index;
+        end.active = Some(Active {
+            thread,
+            index: turn,
+            broadcast,
+            is_root,
+            cut,
+            repaired_before: end.endpoint.counters().repaired + end.endpoint.counters().restored,
+        });
+        if !is_root {
+            end.buffer.begin(message);
+        }
+        end.said.begin(cut.fragments());
+        end.inbox.begin();
+        self.timings[communicator][turn].called(self.now, is_root);
+        self.timeline.say(self.now, index, || {
+            format!(
+                "calls {communicator}:{turn} {} root {} bytes {}",
+                broadcast.spec, broadcast.root, broadcast.bytes
+            )
+        });
+        let mut data = End::data(end.active.as_ref(), &mut end.buffer, message);
+        end.endpoint
+            .begin(broadcast.spec, broadcast.root, self.now, &mut data)
+            .map_err(|mismatch| (index, mismatch.into()))?;
+        node.threads[thread].is_calling = true;
+        self.receive(index);
+        self.look_at(index, communicator)?;
+        self.work(index)
+    }
+
+    /// What must hold after each step; and if the broadcast is finished, the call returns.
+    pub fn look_at(&mut self, index: u32, communicator: usize) -> Step {
+        let fail = |violation| (index, violation);
+        let node = &mut self.nodes[index as usize];
+        let end = &mut node.ends[communicator];
+        if self.is_watched {
+            memory(end.endpoint.early_bytes(), end.inbox.kept(), self.scenario.nodes).map_err(fail)?;
+        }
+        let Some(active) = end.active else { return Ok(()) };
+        let message = &self.messages[communicator][active.index];
+        if self.is_watched && !active.is_root {
+            end.buffer.check(message).map_err(fail)?;
+        }
+        if !end.endpoint.is_finished() {
+            return Ok(());
+        }
+        if !active.is_root {
+            end.buffer.finished(message).map_err(fail)?;
+        }
+        end.endpoint.end();
+        end.active = None;
+        let counters = end.endpoint.counters();
+        let repaired = counters.repaired + counters.restored - active.repaired_before;
+        self.timings[communicator][active.index].returned(self.now, repaired);
+        self.timeline.say(self.now, index, || format!("returns from {communicator}:{}", active.index));
+        node.threads[active.thread].is_calling = false;
+        node.threads[active.thread].returned += 1;
+        self.enter_call(index, active.thread);
+        if !self.is_away(index) {
+            self.receive(index);
+        }
+        Ok(())
+    }
+}
