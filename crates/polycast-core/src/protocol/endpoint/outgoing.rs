@@ -106,12 +106,15 @@ impl Endpoint {
     /// When there may be an action without anything coming in; `None`: never.
     pub fn deadline(&self) -> Option<Nanos> {
         let active = self.active.as_ref()?;
-        let gate = match active.gate {
-            Gate::At(at) => Some(at),
-            _ => None,
+        let link = self.pacer.wait_until(Nanos(0));
+        let may_send = match active.gate {
+            Gate::Open => link,
+            Gate::At(at) => link.max(Some(at)),
+            // Only a message opens it.
+            Gate::Arrival => None,
         };
         let is_sending = active.sender.as_ref().is_some_and(|sender| !sender.is_through());
-        let datagrams = gate.max(self.pacer.wait_until(Nanos(0))).filter(|_| is_sending);
+        let datagrams = may_send.filter(|_| is_sending);
         [datagrams, active.chain.deadline()].into_iter().flatten().min()
     }
 }
