@@ -19,6 +19,11 @@ use crate::quantity::Rate;
 /// The interface of every host.
 pub(crate) const HOST_INTERFACE: &str = "e0";
 
+/// The switch's end of the link to a host.
+pub(crate) fn port_of(host: usize) -> String {
+    format!("p{host}")
+}
+
 /// How long a full queue takes to drain. It is the shortest retransmission time-out of TCP: a queue that is longer would
 /// make TCP send again what is only waiting.
 const QUEUE_TIME: Duration = Duration::from_millis(200);
@@ -72,11 +77,12 @@ pub(crate) fn fabric_links(
         line(
             &mut text,
             format_args!(
-                "link add name p{index} type veth peer name {HOST_INTERFACE} netns {}",
+                "link add name {} type veth peer name {HOST_INTERFACE} netns {}",
+                port_of(index),
                 namespace.display()
             ),
         );
-        port(&mut text, &format!("p{index}"), host.switch);
+        port(&mut text, &port_of(index), host.switch);
     }
     text
 }
@@ -102,7 +108,7 @@ pub(crate) fn fabric_rates(plan: &Plan) -> String {
         }
     }
     for (index, host) in plan.hosts.iter().enumerate() {
-        rate(&mut text, &format!("p{index}"), host.rate_bits_per_second, plan.burst_bytes);
+        rate(&mut text, &port_of(index), host.rate_bits_per_second, plan.burst_bytes);
     }
     text
 }

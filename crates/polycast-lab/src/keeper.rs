@@ -26,10 +26,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{at, kernel};
 use crate::namespace::{
     bind, enable_ipv6, isolate, join_network, make_mounts_private, mount_virtual, new_network, open,
+    pass_by_ip_filters,
 };
 use crate::state::{Lifetime, Summary, forget, start_ticks};
 use crate::tools::Tools;
-use crate::{LabError, Plan, batch, rules};
+use crate::{LabError, Plan, batch, offload, rules};
 
 /// What the keeper is to make: one line of JSON on its standard input.
 #[derive(Serialize, Deserialize)]
@@ -158,14 +159,20 @@ fn build(order: &Order, directory: &Path) -> Result<(), LabError> {
     }
     join_network(&fabric)?;
     let has_ipv6 = enable_ipv6();
+    pass_by_ip_filters();
     tools.ip.run(&batch::fabric_links(plan, has_ipv6, |host| network_file(directory, host)))?;
     tools.tc.run(&batch::fabric_rates(plan))?;
     tools.apply(rules::of_fabric(plan))?;
+    if plan.loss_per_million > 0 {
+        (0..plan.hosts.len()).for_each(|host| offload::send_single_packets(&batch::port_of(host)));
+    }
     for host in 0..plan.hosts.len() {
         join_network(&open(&network_file(directory, host))?)?;
         tools.ip.run(&batch::host_links(plan, host, has_ipv6))?;
         tools.tc.run(&batch::host_rates(plan, host))?;
-        tools.apply(rules::of_host(plan))?;
+        if plan.loss_per_million > 0 {
+            offload::join_packets_on_arrival(batch::HOST_INTERFACE);
+        }
     }
     join_network(&fabric)
 }

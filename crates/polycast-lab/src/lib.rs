@@ -34,6 +34,7 @@ mod error;
 mod keeper;
 mod lab;
 mod namespace;
+mod offload;
 mod plan;
 mod probe;
 

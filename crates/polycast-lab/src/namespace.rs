@@ -106,6 +106,15 @@ pub(crate) fn enable_ipv6() -> bool {
     fs::read_to_string(disable("default")).is_ok_and(|value| value.trim() == "0")
 }
 
+/// Spares the bridges of this process's network namespace the way of each frame through the IP filters, which is on where
+/// `br_netfilter` is loaded. There are none in a switch.
+pub(crate) fn pass_by_ip_filters() {
+    for tables in ["iptables", "ip6tables", "arptables"] {
+        // Absent where the module is: then there is nothing to spare.
+        let _ = fs::write(format!("/proc/sys/net/bridge/bridge-nf-call-{tables}"), "0");
+    }
+}
+
 /// A namespace that can be joined.
 pub(crate) fn open(file: &Path) -> Result<OwnedFd, LabError> {
     fs::File::open(file).map(OwnedFd::from).map_err(at("open", file))

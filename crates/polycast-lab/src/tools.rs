@@ -106,12 +106,11 @@ impl Tool {
 }
 
 /// Kernel features by the words that need them.
-const FEATURES: [(&str, &str, &str); 5] = [
+const FEATURES: [(&str, &str, &str); 4] = [
     (" type bridge", "bridge", "CONFIG_BRIDGE"),
     (" type veth", "veth", "CONFIG_VETH"),
     (" tbf ", "sch_tbf", "CONFIG_NET_SCH_TBF"),
-    ("table netdev", "nft_numgen", "CONFIG_NF_TABLES_NETDEV, CONFIG_NFT_NUMGEN"),
-    ("table bridge", "nf_tables", "CONFIG_NF_TABLES_BRIDGE"),
+    ("table bridge", "nft_numgen", "CONFIG_NF_TABLES_BRIDGE, CONFIG_NFT_NUMGEN"),
 ];
 
 fn missing_feature(command: &str, said: &str) -> String {
