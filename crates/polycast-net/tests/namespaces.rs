@@ -250,3 +250,22 @@ fn a_socket_is_private() {
         assert!(socket.as_fd().as_raw_fd() > 2);
     });
 }
+
+/// IPsec and some tunnels refuse segmented sends with EIO. Here a system call filter of this thread does, for sendmsg alone, which is what
+/// segmented sends go through.
+#[test]
+fn an_interface_that_refuses_segments_gets_datagrams_one_by_one() {
+    in_namespace("an_interface_that_refuses_segments_gets_datagrams_one_by_one", || {
+        let (left, right) = pair();
+        let options = SocketOptions::default();
+        let mut from = left.open("e0", group(Family::V4), &options);
+        let mut to = right.open("e0", group(Family::V4), &options);
+        let most = from.most_datagram_bytes();
+        let row = bytes(100 * most + 3);
+        support::refuse(nix::libc::SYS_sendmsg, nix::libc::EIO);
+        assert!(from.can_segment());
+        send_all(&mut from, &row, most);
+        assert!(!from.can_segment());
+        assert!(collect(&mut to, 101, PATIENCE).concat() == row);
+    });
+}

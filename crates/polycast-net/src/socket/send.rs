@@ -11,8 +11,10 @@ use super::Socket;
 /// UDP_MAX_SEGMENTS of the kernels before 6.9; later ones take more.
 const SEGMENTS_MOST: usize = 64;
 
-/// Bytes of one segmented send: what a single IPv4 datagram could carry (44 datagrams of 1472 bytes).
-const SEGMENTED_BYTES_MOST: usize = 65_507;
+/// Wire bytes of one segmented send, all headers counted: 43 datagrams on Ethernet, where 44 would be possible. Queues with a
+/// token bucket of 64 KiB, the customary burst, let these pass in one piece and cut more than these into single packets.
+const SEGMENTED_WIRE_BYTES: usize = 1 << 16;
+const ETHERNET_HEADER_BYTES: usize = 14;
 
 /// Datagrams of one call where the kernel cannot segment.
 const BATCH_MOST: usize = 32;
@@ -51,7 +53,8 @@ impl Socket {
         if !self.can_segment {
             return self.send_batch(datagrams, datagram_bytes);
         }
-        let count = SEGMENTS_MOST.min(SEGMENTED_BYTES_MOST / datagram_bytes).max(1);
+        let wire_bytes = datagram_bytes + self.group.family().header_bytes() + ETHERNET_HEADER_BYTES;
+        let count = SEGMENTS_MOST.min(SEGMENTED_WIRE_BYTES / wire_bytes).max(1);
         let most = datagrams.len().min(count * datagram_bytes);
         // 65,527 at most: checked in `send`.
         let segment_bytes = datagram_bytes as u16;

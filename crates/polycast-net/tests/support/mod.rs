@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::gettid;
@@ -171,4 +172,28 @@ pub fn collect(socket: &mut Socket, count: usize, patience: Duration) -> Vec<Vec
         }
     }
     datagrams
+}
+
+/// From now on the system call ends with this error in this thread and those that it starts.
+pub fn refuse(system_call: libc::c_long, errno: libc::c_int) {
+    let step = |code: u32, jump_true: u8, value: u32| libc::sock_filter {
+        code: code as u16,
+        jt: jump_true,
+        jf: 0,
+        k: value,
+    };
+    // The number of the call is the first word that a filter sees.
+    let mut filter = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, system_call as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+        step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | errno as u32),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the kernel copies the program, which points to the filter's four steps, both alive here.
+    let result = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+    };
+    assert_eq!(result, 0, "seccomp: {}", io::Error::last_os_error());
 }
