@@ -173,11 +173,7 @@ impl Agent {
             Ok(socket) => socket,
             Err(error) => {
                 let conflict = error.is_conflict();
-                let remedy = "do what the message says, then run polycast doctor again";
-                return Answer::NotOpened {
-                    conflict,
-                    finding: Finding::problem(Topic::Socket, error.to_string(), remedy),
-                };
+                return Answer::NotOpened { conflict, finding: Finding::of_error(Topic::Socket, &error) };
             }
         };
         let facts = SocketFacts {
@@ -231,10 +227,10 @@ impl Probe {
     }
 
     /// Sends a series, a row at a time. What the kernel refuses is told, not retried: that is what the probe is for.
-    fn send(&mut self, sender: u32, round: u32, datagrams: u32, bytes: Option<usize>) -> io::Result<Answer> {
+    fn send(&mut self, sender: u32, round: u32, datagrams: u32, datagram_bytes: usize) -> io::Result<Answer> {
         self.tally.begin(round);
         let most = self.socket.most_datagram_bytes();
-        let datagram_bytes = bytes.map_or(most, |bytes| bytes.min(most)).max(HEADER_BYTES);
+        let datagram_bytes = datagram_bytes.clamp(HEADER_BYTES, most.max(HEADER_BYTES));
         let mut sent = 0;
         let mut row = Vec::with_capacity(ROW_DATAGRAMS * datagram_bytes);
         let mut error = None;
@@ -251,7 +247,7 @@ impl Probe {
             thread::sleep(ROW_PAUSE);
             self.listen()?;
         }
-        Ok(Answer::Sent { datagram_bytes, datagrams: sent, error: error.map(|error| error.to_string()) })
+        Ok(Answer::Sent { datagrams: sent, error: error.map(|error| error.to_string()) })
     }
 
     /// Bytes that the kernel took, and what kept it from taking all.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use polycast_net::{Family, Group};
+use polycast_net::Family;
 
 use super::checks::mtu;
 use super::finding::{Finding, Topic};
@@ -12,6 +12,7 @@ use super::fleet::Fleet;
 use super::message::{Answer, InterfaceFacts, Question};
 use super::probe::diagnosis::{self, About};
 use super::probe::matrix::Matrix;
+use super::probe::random;
 use super::report::{HostReport, ProbeReport, Report};
 use super::worker::{Trouble, Worker};
 
@@ -36,7 +37,7 @@ const JOIN_PAUSE: Duration = Duration::from_millis(300);
 /// What was sent is taken to have arrived by then, or lost.
 const ARRIVAL_PAUSE: Duration = Duration::from_millis(200);
 /// Between rounds while watching.
-const WATCH_PAUSE: Duration = Duration::from_secs(2);
+const WATCH_PAUSE: Duration = Duration::from_secs(1);
 const WATCH_DATAGRAMS: u32 = 8;
 /// Small enough for any MTU.
 const SMALL_BYTES: usize = 256;
@@ -164,7 +165,7 @@ impl<'a> Session<'a> {
     fn join(&mut self) -> Result<bool, getrandom::Error> {
         for attempt in 1..=GROUPS_MOST {
             let present = self.present();
-            let (group, run) = random_group(self.wishes.family)?;
+            let (group, run) = random::group_and_run(self.wishes.family)?;
             let loop_back = present.len() == 1;
             let answers = self.ask(&present, |_| Question::Open {
                 address: group.address,
@@ -224,21 +225,28 @@ impl<'a> Session<'a> {
     fn probe(&mut self) {
         let present = self.present();
         let members: Vec<String> = present.iter().map(|host| self.names[*host].clone()).collect();
-        let full = self.send_and_count(&present, self.wishes.datagrams, None);
+        let full_bytes = self.agreed_bytes(&present);
+        let full = self.send_and_count(&present, self.wishes.datagrams, full_bytes);
         if let [only] = present[..] {
-            let finding = alone(&full, self.names.len());
+            let finding = diagnosis::alone(&full, self.names.len());
             self.add(only, finding);
             return;
         }
         let small = (!full.silent_pairs().is_empty())
-            .then(|| self.send_and_count(&present, self.wishes.datagrams, Some(SMALL_BYTES)));
+            .then(|| self.send_and_count(&present, self.wishes.datagrams, SMALL_BYTES));
         for about in diagnosis::diagnose(&members, &full, small.as_ref()) {
             self.add_about(&members, about);
         }
         if !self.wishes.watch.is_zero() {
-            self.watch(&present, &members, &full);
+            self.watch(&present, &members, &full, full_bytes);
         }
         self.report.probe = Some(ProbeReport::new(&members, &full));
+    }
+
+    /// What a job would agree on: the largest datagram that every interface takes.
+    fn agreed_bytes(&self, members: &[usize]) -> usize {
+        let sockets = members.iter().filter_map(|host| self.report.hosts[*host].socket);
+        sockets.map(|socket| socket.datagram_bytes).min().unwrap_or(SMALL_BYTES)
     }
 
     fn add_about(&mut self, members: &[String], (hosts, finding): About) {
@@ -247,7 +255,7 @@ impl<'a> Session<'a> {
     }
 
     /// One round: each member sends in turn, then all are asked what they heard.
-    fn send_and_count(&mut self, members: &[usize], datagrams: u32, datagram_bytes: Option<usize>) -> Matrix {
+    fn send_and_count(&mut self, members: &[usize], datagrams: u32, datagram_bytes: usize) -> Matrix {
         self.round += 1;
         let round = self.round;
         let mut matrix = Matrix::new(members.len());
@@ -260,9 +268,12 @@ impl<'a> Session<'a> {
             ));
             let send = |_| Question::Send { sender: place as u32, round, datagrams, datagram_bytes };
             for (host, answer) in self.ask(&[host], send) {
-                if let Answer::Sent { datagrams, error, datagram_bytes } = answer {
+                if let Answer::Sent { datagrams, error } = answer {
                     matrix.set_sent(place, datagrams);
-                    self.add(host, error.map(|error| refused(&error, datagram_bytes)).into_iter().collect());
+                    self.add(
+                        host,
+                        error.map(|error| diagnosis::refused(&error, datagram_bytes)).into_iter().collect(),
+                    );
                 }
             }
         }
@@ -279,12 +290,12 @@ impl<'a> Session<'a> {
     }
 
     /// Rounds of a few datagrams until the time is over or a member was forgotten.
-    fn watch(&mut self, present: &[usize], members: &[String], first: &Matrix) {
+    fn watch(&mut self, present: &[usize], members: &[String], first: &Matrix, bytes: usize) {
         let began = Instant::now();
         let mut before = first.clone();
         while began.elapsed() < self.wishes.watch {
             thread::sleep(WATCH_PAUSE.min(self.wishes.watch.saturating_sub(began.elapsed())));
-            let now = self.send_and_count(present, WATCH_DATAGRAMS, None);
+            let now = self.send_and_count(present, WATCH_DATAGRAMS, bytes);
             let seconds = began.elapsed().as_secs();
             (self.progress)(format!("watching: {seconds} of {} s", self.wishes.watch.as_secs()));
             if let Some(about) = diagnosis::forgotten(members, first, [&before, &now], seconds) {
@@ -315,49 +326,4 @@ fn start_worker(fleet: &Fleet, host: &str) -> Result<Worker, Trouble> {
         source: std::io::Error::other(error.to_string()),
     })?;
     Worker::start(command)
-}
-
-/// A group, and a number for the run.
-fn random_group(family: Family) -> Result<(Group, u64), getrandom::Error> {
-    // Three words are enough for any group; drawn before, because the source of a group cannot fail.
-    let run = getrandom::u64()?;
-    let mut seed = getrandom::u64()?;
-    let mut next = || {
-        // SplitMix64 (Steele, Lea, Flood 2014): a group has no secret, it only must not be another's by chance.
-        seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    };
-    Ok((Group::random(family, &mut next), run))
-}
-
-fn refused(error: &str, datagram_bytes: usize) -> Finding {
-    let found =
-        format!("the kernel refuses to send datagrams of {datagram_bytes} bytes to the group: {error}");
-    let remedy = "an output rule of the firewall (nft list ruleset, as root), a route of kind unreachable (ip route), or an MTU of the \
-                  interface that its driver does not keep (ip link)";
-    Finding::problem(Topic::Probe, found, remedy)
-}
-
-/// What one host can say about itself.
-fn alone(round: &Matrix, asked: usize) -> Vec<Finding> {
-    let (sent, heard) = (round.sent(0), round.heard(0, 0).datagrams);
-    if sent > 0 && heard == 0 {
-        let found = "this host does not hear what it sends to a group itself";
-        let remedy = "look at its firewall: nft list ruleset, as root";
-        return vec![Finding::problem(Topic::Probe, found, remedy)];
-    }
-    let itself = Finding::ok(Topic::Probe, format!("this host hears itself: {heard} of {sent} datagrams"));
-    let network = if asked > 1 {
-        Finding::problem(
-            Topic::Probe,
-            "no other host is left to send to",
-            "see the problems of the other hosts",
-        )
-    } else {
-        Finding::note(Topic::Probe, "whether the network carries multicast takes two hosts to tell")
-            .with_remedy("polycast doctor --hosts a,b,c with the hosts of a job")
-    };
-    vec![itself, network]
 }

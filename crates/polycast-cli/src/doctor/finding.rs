@@ -107,6 +107,15 @@ impl Finding {
         Finding { level: Level::Problem, ..Finding::warning(topic, found, remedy) }
     }
 
+    /// A problem in the words of an error that ends with its remedy, after a semicolon, as errors of polycast do.
+    pub fn of_error(topic: Topic, error: &impl ToString) -> Finding {
+        let text = error.to_string();
+        match text.rsplit_once("; ") {
+            Some((found, remedy)) => Finding::problem(topic, found, remedy),
+            None => Finding { level: Level::Problem, ..Finding::ok(topic, text) },
+        }
+    }
+
     /// The same with something to do.
     pub fn with_remedy(self, remedy: impl Into<String>) -> Finding {
         Finding { remedy: Some(remedy.into()), ..self }
@@ -122,6 +131,19 @@ mod tests {
         for topic in [Topic::Settings, Topic::ReversePath, Topic::Mtu, Topic::Probe] {
             assert_eq!(serde_json::to_value(topic).unwrap(), topic.name());
         }
+    }
+
+    #[test]
+    fn the_end_of_an_error_is_its_remedy() {
+        let finding = Finding::of_error(Topic::Socket, &"cannot join: no; such; take another");
+        assert_eq!(
+            (finding.found.as_str(), finding.remedy.as_deref()),
+            ("cannot join: no; such", Some("take another"))
+        );
+        assert_eq!(
+            Finding::of_error(Topic::Socket, &"no"),
+            Finding { level: Level::Problem, ..Finding::ok(Topic::Socket, "no") }
+        );
     }
 
     #[test]

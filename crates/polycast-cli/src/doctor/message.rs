@@ -47,8 +47,8 @@ pub enum Question {
         round: u32,
         /// How many.
         datagrams: u32,
-        /// UDP payload of each; the largest that the interface takes if absent.
-        datagram_bytes: Option<usize>,
+        /// UDP payload of each.
+        datagram_bytes: usize,
     },
     /// Tell what was heard in a round.
     Count {
@@ -93,8 +93,6 @@ pub enum Answer {
     Findings(Vec<Finding>),
     /// To [`Question::Send`].
     Sent {
-        /// UDP payload of each datagram.
-        datagram_bytes: usize,
         /// How many the kernel took.
         datagrams: u32,
         /// Why it did not take all.

@@ -16,15 +16,12 @@ pub fn choose(
     choice: Option<&str>,
     family: Family,
 ) -> (Option<Interface>, Vec<Finding>) {
-    let problem = |found: String, remedy: String| {
-        let finding = Finding::problem(Topic::Interface, found, remedy);
-        (None, vec![finding])
-    };
     let all = match all {
         Ok(all) => all,
         Err(error) => {
             let found = format!("the interfaces cannot be listed: {error}");
-            return problem(found, "is this process confined by seccomp? it needs getifaddrs".into());
+            let remedy = "is this process confined by seccomp? it needs getifaddrs";
+            return (None, vec![Finding::problem(Topic::Interface, found, remedy)]);
         }
     };
     let parsed = choice.map(str::parse::<InterfaceChoice>).transpose();
@@ -34,43 +31,16 @@ pub fn choose(
     };
     match chosen {
         Ok(interface) => {
-            let findings = describe(system, &interface, family);
+            let findings = describe(system, &interface);
             (Some(interface), findings)
         }
         Err(error) => {
-            let names: Vec<String> = all.iter().map(describe_candidate).collect();
-            let found = format!("no interface can be used: {error}; there are {}", names.join(", "));
             let remedy = match all.iter().find(|candidate| !candidate.is_loopback) {
                 Some(candidate) => remedy_for(candidate, family),
                 None => "give this host a network: in a container, start it with --network host".into(),
             };
-            problem(found, remedy)
+            (None, vec![Finding::of_error(Topic::Interface, &error).with_remedy(remedy)])
         }
-    }
-}
-
-/// `eth0 (down, no multicast)`.
-fn describe_candidate(interface: &Interface) -> String {
-    let mut faults = Vec::new();
-    if interface.is_loopback {
-        faults.push("loopback");
-    }
-    if !interface.is_up {
-        faults.push("down or without carrier");
-    }
-    if !interface.can_multicast {
-        faults.push("no multicast");
-    }
-    if interface.ipv4.is_none() {
-        faults.push("no IPv4 address");
-    }
-    if interface.ipv6.is_none() {
-        faults.push("no IPv6 link-local address");
-    }
-    if faults.is_empty() {
-        interface.name.clone()
-    } else {
-        format!("{} ({})", interface.name, faults.join(", "))
     }
 }
 
@@ -90,12 +60,8 @@ fn remedy_for(interface: &Interface, family: Family) -> String {
     }
 }
 
-fn describe(system: &System, interface: &Interface, family: Family) -> Vec<Finding> {
+fn describe(system: &System, interface: &Interface) -> Vec<Finding> {
     let name = &interface.name;
-    if !interface.is_up || !interface.can_multicast {
-        let found = format!("{} is chosen", describe_candidate(interface));
-        return vec![Finding::problem(Topic::Interface, found, remedy_for(interface, family))];
-    }
     let mut findings =
         vec![Finding::ok(Topic::Interface, format!("{name} is chosen; it is up and takes multicast"))];
     if interface.is_loopback {
@@ -154,24 +120,22 @@ pub mod tests {
     }
 
     #[test]
-    fn without_an_interface_all_are_named_with_their_faults() {
+    fn without_an_interface_the_first_that_could_be_is_to_be_cured() {
         let (_root, system) = fake::system(&[]);
         let down = Interface { is_up: false, ..ethernet("e0") };
         let (chosen, findings) = choose(&system, Ok(vec![down]), None, Family::V4);
-        assert!(chosen.is_none());
-        assert_eq!(findings[0].level, Level::Problem);
-        assert!(
-            findings[0].found.contains("e0 (down or without carrier, no IPv6 link-local address)"),
-            "{:?}",
-            findings[0]
-        );
+        assert!(chosen.is_none() && findings[0].level == Level::Problem);
+        assert!(findings[0].found.contains("e0"), "{:?}", findings[0]);
+        assert!(findings[0].remedy.as_deref().unwrap().starts_with("ip link set dev e0 up"));
+        let (_, findings) = choose(&system, Ok(vec![]), None, Family::V4);
+        assert!(findings[0].remedy.as_deref().unwrap().contains("--network host"));
     }
 
     #[test]
     fn wireless_is_seen() {
         let (_root, system) = fake::system(&[("sys/class/net/w0/wireless/link", "0")]);
         let levels: Vec<Level> =
-            describe(&system, &ethernet("w0"), Family::V4).iter().map(|finding| finding.level).collect();
+            describe(&system, &ethernet("w0")).iter().map(|finding| finding.level).collect();
         assert_eq!(levels, [Level::Ok, Level::Warning]);
     }
 }

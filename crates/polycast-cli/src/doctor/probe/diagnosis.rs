@@ -43,10 +43,10 @@ pub fn diagnose(names: &[String], full: &Matrix, small: Option<&Matrix>) -> Vec<
 
 fn too_large(names: &[String], pairs: &[(usize, usize)]) -> About {
     let found = format!(
-        "datagrams of full size do not arrive, small ones do: {}. Something on the way has a smaller MTU than the sender",
+        "datagrams of full size do not arrive, small ones do: {}. Something on the way carries smaller packets only",
         name_pairs(names, pairs)
     );
-    let remedy = "ip link set dev INTERFACE mtu 1500 on all hosts; or ask the network's administrator to allow larger frames on \
+    let remedy = "a smaller MTU on all hosts: ip link set dev INTERFACE mtu 1500; or ask the network's administrator to allow larger frames on \
                   every switch between them";
     (Vec::new(), Finding::problem(Topic::Mtu, found, remedy))
 }
@@ -72,6 +72,11 @@ fn silence(names: &[String], full: &Matrix, silent: &[(usize, usize)]) -> Vec<Ab
         let found =
             "no datagram of any host arrives at any other: the network does not carry multicast".to_owned();
         return vec![problem((0..hosts).collect(), found, NETWORK_REMEDY)];
+    }
+    if hosts == 2 {
+        // Which of the two is to blame cannot be told.
+        let found = format!("nothing arrives {}, while the other way is open", name_pairs(names, silent));
+        return vec![problem((0..hosts).collect(), found, HOST_REMEDY)];
     }
     let is_silent = |from: usize, to: usize| silent.contains(&(from, to));
     let all_pairs: Vec<(usize, usize)> = full.pairs().collect();
@@ -208,4 +213,35 @@ pub fn forgotten(names: &[String], first: &Matrix, last_two: [&Matrix; 2], secon
         name_pairs(names, &pairs)
     );
     Some((receivers, Finding::problem(Topic::Probe, found, NETWORK_REMEDY)))
+}
+
+/// The kernel did not take what was to be sent.
+pub fn refused(error: &str, datagram_bytes: usize) -> Finding {
+    let found =
+        format!("the kernel refuses to send datagrams of {datagram_bytes} bytes to the group: {error}");
+    let remedy = "an output rule of the firewall (nft list ruleset, as root), or an MTU that the interface's driver does not keep \
+                  (ip link)";
+    Finding::problem(Topic::Probe, found, remedy)
+}
+
+/// What one host can say about itself; `asked` hosts were to be examined.
+pub fn alone(round: &Matrix, asked: usize) -> Vec<Finding> {
+    let (sent, heard) = (round.sent(0), round.heard(0, 0).datagrams);
+    if sent > 0 && heard == 0 {
+        let found = "this host does not hear what it sends to a group itself";
+        let remedy = "look at its firewall: nft list ruleset, as root";
+        return vec![Finding::problem(Topic::Probe, found, remedy)];
+    }
+    let itself = Finding::ok(Topic::Probe, format!("this host hears itself: {heard} of {sent} datagrams"));
+    let network = if asked > 1 {
+        Finding::problem(
+            Topic::Probe,
+            "no other host is left to send to",
+            "see the problems of the other hosts",
+        )
+    } else {
+        Finding::note(Topic::Probe, "whether the network carries multicast takes two hosts to tell")
+            .with_remedy("polycast doctor --hosts a,b,c with the hosts of a job")
+    };
+    vec![itself, network]
 }

@@ -1,6 +1,6 @@
 //! Diagnoses of networks as they fail.
 
-use super::diagnosis::{diagnose, forgotten};
+use super::diagnosis::{alone, diagnose, forgotten};
 use super::matrix::{Matrix, all_but};
 use super::tally::Heard;
 use crate::doctor::finding::{Level, Topic};
@@ -98,4 +98,24 @@ fn a_host_that_could_not_send_is_not_taken_for_one_that_is_not_heard() {
     let mut matrix = all_but(3, &[(1, 0), (1, 2)]);
     matrix.set_sent(1, 0);
     assert!(said(&matrix, None).iter().all(|finding| finding.0 == Level::Ok));
+}
+
+#[test]
+fn of_two_hosts_nobody_can_say_who_is_to_blame() {
+    let said = said(&all_but(2, &[(0, 1)]), None);
+    assert_eq!((said[0].0, &said[0].1), (Level::Problem, &vec![0, 1]));
+    assert_eq!(said[0].2, "nothing arrives from h0 to h1, while the other way is open");
+}
+
+#[test]
+fn a_host_alone_hears_itself_or_has_a_problem() {
+    let levels = |datagrams, asked| -> Vec<Level> {
+        let mut round = Matrix::new(1);
+        round.set_sent(0, 10);
+        round.set_heard(0, &[Heard { sender: 0, datagrams, ..Heard::default() }]);
+        alone(&round, asked).iter().map(|finding| finding.level).collect()
+    };
+    assert_eq!(levels(10, 1), [Level::Ok, Level::Note]);
+    assert_eq!(levels(10, 2), [Level::Ok, Level::Problem]);
+    assert_eq!(levels(0, 1), [Level::Problem]);
 }
