@@ -4,6 +4,8 @@
 
 #[path = "lab/cluster.rs"]
 mod cluster;
+#[path = "lab/datagram.rs"]
+mod datagram;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -149,6 +151,52 @@ fn loss_loses_packets() {
     }
     let said = labs.exec("lossy", "h0", "ping -q -c40 -i0.01 -W1 h1 || true");
     assert!(!said.contains(" 0% packet loss"), "{said}");
+    labs.succeeds(&["down", "--all"]);
+}
+
+#[test]
+fn a_blocked_host_hears_no_multicast_and_is_not_heard() {
+    let labs = Labs::new();
+    if !labs.up(&["box", "--hosts", "4", "--block-multicast", "h2"]) {
+        return;
+    }
+    assert!(labs.succeeds(&["list"]).contains("h2"));
+    for family in ["ipv4", "ipv6"] {
+        let heard = datagram::heard_by(&labs, "box", family, "h0", &["h1", "h2", "h3"]);
+        assert_eq!(heard, [true, false, true], "{family} from h0");
+        let heard = datagram::heard_by(&labs, "box", family, "h2", &["h0", "h1"]);
+        assert_eq!(heard, [false, false], "{family} from h2");
+    }
+    let said = labs.exec("box", "h0", "ping -c1 -W2 h2; ping -c1 -W2 fe80::a4d:3%e0");
+    assert_eq!(said.matches("1 received").count(), 2, "unicast still works: {said}");
+    labs.fails(&["up", "--hosts", "2", "--block-multicast", "h1,h2"], "one of h0 … h1, found \"h2\"");
+    labs.succeeds(&["down", "--all"]);
+}
+
+#[test]
+fn multicast_reaches_every_host_across_switches() {
+    let labs = Labs::new();
+    let file = labs.directory().join("t.conf");
+    fs::write(&file, "SwitchName=l0 Nodes=a[0-1]\nSwitchName=l1 Nodes=b0\nSwitchName=top Switches=l[0-1]\n")
+        .unwrap();
+    if !labs.up(&["tree", "--topology", file.to_str().unwrap()]) {
+        return;
+    }
+    for family in ["ipv4", "ipv6"] {
+        assert_eq!(datagram::heard_by(&labs, "tree", family, "a0", &["a1", "b0"]), [true, true], "{family}");
+    }
+    labs.succeeds(&["down", "--all"]);
+}
+
+#[test]
+fn hosts_have_the_buffers_of_the_machine() {
+    let labs = Labs::new();
+    if !labs.up(&["box", "--hosts", "1"]) {
+        return;
+    }
+    let limits = "cat /proc/sys/net/core/rmem_max /proc/sys/net/core/wmem_max";
+    let outside = Command::new("sh").args(["-c", limits]).output().unwrap().stdout;
+    assert_eq!(labs.exec("box", "h0", limits), String::from_utf8(outside).unwrap());
     labs.succeeds(&["down", "--all"]);
 }
 

@@ -218,6 +218,7 @@ mod tests {
     fn the_root_switch_alone_asks_for_multicast_members() {
         let text = fabric_links(&two_switches(), true, |host| format!("/ns/{host}").into());
         assert_eq!(text.matches("mcast_querier 1").count(), 1);
+        assert_eq!(text.matches("mcast_igmp_version 3 mcast_mld_version 2").count(), 2);
         assert!(
             text.contains("address add fe80::a4d:fffe/64 dev sw0 nodad\n"),
             "IPv6 needs a querier, too: {text}"

@@ -144,7 +144,9 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
         measured.launches.iter().flatten().filter(|repetition| repetition.variant == variant).collect();
     let good: Vec<&Repetition> = all.iter().filter(|repetition| repetition.counts()).copied().collect();
     let having = |verdict| all.iter().filter(|repetition| repetition.verdict == verdict).count();
-    let lost = having(Verdict::Lost);
+    let reliable = context.variants[variant].is_reliable();
+    // Late repetitions do not tell whether they lost something.
+    let checked = if reliable { &all } else { &good };
     let times = completions(good.iter().copied());
     let middle = analysis::median(&times);
     let median_us = middle.map(|estimate| estimate.median);
@@ -170,8 +172,8 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
         delay_us: us(measured.delay_ns as i64),
         samples: good.len(),
         dropped: having(Verdict::Late),
-        reliable: context.variants[variant].is_reliable(),
-        lost,
+        reliable,
+        lost: having(Verdict::Lost),
         median_us,
         ci_low_us: low(middle),
         ci_high_us: high(middle),
@@ -195,7 +197,7 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
         speedup_ci_high: high(speedup),
         speedup_vs_stock: speedup.filter(|_| reference_name == "stock").map(|estimate| estimate.median),
         reference: reference_name,
-        verified: wrong == 0 && all.len() > lost,
+        verified: wrong == 0 && !checked.is_empty(),
         wrong,
         tolerance_us: measured.tolerance_ns.get(variant).map(|ns| us(*ns as i64)),
         clock_error_us: us(measured.clock_error_ns as i64),
