@@ -45,6 +45,13 @@ fn datagrams_of_every_size_come_back() {
 }
 
 #[test]
+fn for_ipv6_it_is_not_chosen() {
+    let choice: InterfaceChoice = "=lo".parse().unwrap();
+    let error = choice.choose(&Interface::all().unwrap(), Family::V6).unwrap_err().to_string();
+    assert!(error.contains("lo (no link-local IPv6 address)"), "{error}");
+}
+
+#[test]
 fn what_is_no_group_or_has_no_address_is_refused_with_the_reason() {
     let open = |interface: &Interface, address: &str| {
         let group = Group { address: address.parse().unwrap(), port: 5_000 };
@@ -65,10 +72,6 @@ fn a_buffer_beyond_the_limit_is_reported_as_granted() {
     let socket = Socket::open(&lo(), group(2), &options).unwrap();
     let limit: usize =
         std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap().trim().parse().unwrap();
-    // All for the privileged, the limit for others; twice that as the kernel counts.
-    let granted = socket.granted_receive_bytes();
-    assert!(
-        [2 * limit, i32::MAX as usize, 2 << 30, (i32::MAX as usize / 2) * 2].contains(&granted),
-        "{granted}"
-    );
+    // The kernel counts twice what was asked for; the privileged get more than the limit.
+    assert!(granted == 2 * limit || granted > 1 << 30, "{granted} of {limit}");
 }

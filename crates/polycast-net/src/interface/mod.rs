@@ -19,7 +19,7 @@ pub struct Interface {
     pub index: u32,
     /// Its first IPv4 address.
     pub ipv4: Option<Ipv4Addr>,
-    /// Its link-local IPv6 address (on the loopback interface ::1).
+    /// Its link-local IPv6 address.
     pub ipv6: Option<Ipv6Addr>,
     /// Bytes of the largest IP packet.
     pub mtu_bytes: u32,
@@ -29,7 +29,7 @@ pub struct Interface {
     pub is_up: bool,
     /// Flagged MULTICAST and not point-to-point.
     pub can_multicast: bool,
-    /// `lo`. Multicast works on it within the host, whatever its flags say.
+    /// `lo`. IPv4 multicast works on it within the host, whatever its flags say; IPv6 has no route there.
     pub is_loopback: bool,
     /// The default route of either family leaves through it.
     pub has_default_route: bool,

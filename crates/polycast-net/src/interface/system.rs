@@ -56,7 +56,7 @@ fn add_address(interface: &mut Interface, entry: &InterfaceAddress) {
         interface.ipv4.get_or_insert(v4.ip());
     } else if let Some(v6) = address.as_sockaddr_in6() {
         let address: Ipv6Addr = v6.ip();
-        if address.is_unicast_link_local() || (interface.is_loopback && address.is_loopback()) {
+        if address.is_unicast_link_local() {
             interface.ipv6.get_or_insert(address);
         }
     }

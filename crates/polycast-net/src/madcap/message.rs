@@ -16,9 +16,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::Family;
 
-/// Longer lease identifiers are not held: the server's memory is bounded.
-pub const LEASE_ID_BYTES_MOST: usize = 32;
-
 /// Codes of the options (RFC 2730, section 3) that are read and written here.
 mod code {
     pub const END: u16 = 0;
@@ -100,21 +97,24 @@ impl NakCode {
     }
 }
 
-/// What the client calls a lease: opaque to the server, unguessable to others, 1 to [`LEASE_ID_BYTES_MOST`] bytes.
+/// What the client calls a lease: opaque to the server, unguessable to others, 1 to [`BYTES_MOST`](LeaseId::BYTES_MOST) bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId {
     /// Zeroes behind `length`.
-    bytes: [u8; LEASE_ID_BYTES_MOST],
+    bytes: [u8; LeaseId::BYTES_MOST],
     length: u8,
 }
 
 impl LeaseId {
+    /// Longer ones are not held: the server's memory is bounded.
+    pub const BYTES_MOST: usize = 32;
+
     /// `None` if there are no bytes or too many.
     pub fn new(bytes: &[u8]) -> Option<LeaseId> {
-        if bytes.is_empty() || bytes.len() > LEASE_ID_BYTES_MOST {
+        if bytes.is_empty() || bytes.len() > LeaseId::BYTES_MOST {
             return None;
         }
-        let mut id = LeaseId { bytes: [0; LEASE_ID_BYTES_MOST], length: bytes.len() as u8 };
+        let mut id = LeaseId { bytes: [0; LeaseId::BYTES_MOST], length: bytes.len() as u8 };
         id.bytes[..bytes.len()].copy_from_slice(bytes);
         Some(id)
     }

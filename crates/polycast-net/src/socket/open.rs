@@ -52,7 +52,7 @@ fn attempt(interface: &Interface, group: Group, options: &SocketOptions) -> Atte
     let destination = SockaddrStorage::from(address(interface, group));
     bind(fd.as_raw_fd(), &destination).map_err(|e| (Step::Bind, e.into()))?;
     join(fd, interface, group).map_err(|e| (Step::Join, e))?;
-    if family == Family::V6 && !interface.is_loopback {
+    if family == Family::V6 {
         wait_for_address(address(interface, group)).map_err(|e| (Step::Address, e))?;
     }
 
@@ -108,7 +108,8 @@ fn isolate(fd: BorrowedFd<'_>, family: Family) -> Attempt<()> {
         }
         Family::V6 => {
             configure(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1, "IPV6_V6ONLY")?;
-            configure(fd, libc::IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0, "IPV6_MULTICAST_ALL")?;
+            // Refused before Linux 4.20: there the check of the interface in `receive` has to do.
+            let _ = configure(fd, libc::IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0, "IPV6_MULTICAST_ALL");
             configure(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO")
         }
     }
