@@ -66,7 +66,8 @@ typedef struct polycast_door {
      * receives the bytes that came in `received`. Both arrays have room for all slots in use. */
     int (*poll)(void *communicator, uint32_t *slots, size_t *received, uint32_t *completed);
 
-    /* After an error: no buffer of an outstanding message is touched any more. */
+    /* After an error, and before the private communicator goes: no buffer of an outstanding receive is touched
+     * any more, and those of sends are only read. */
     void (*abandon)(void *communicator);
 } polycast_door;
 
@@ -82,7 +83,8 @@ int polycast_is_enabled(void);
 
 /* Overrides the environment variable `name` in this process for communicators attached from now on; an empty
  * value or NULL unsets it. Programs reach it as polycast_configure in libpolycast-mpi.so. Returns 0, or -1 if
- * polycast knows no such setting. Known: POLYCAST_BCAST, POLYCAST_TABLE. */
+ * polycast knows no such setting. Known: POLYCAST_BCAST, POLYCAST_TABLE, POLYCAST_MULTICAST, POLYCAST_NET,
+ * POLYCAST_MADCAP. */
 int polycast_set(const char *name, const char *value);
 
 /* Makes the state of a communicator; collective over it. Ranks compare versions and settings (rank 0's
@@ -95,8 +97,8 @@ int polycast_attach(const polycast_door *door, void *communicator, int rank, int
 void polycast_detach(polycast_communicator *communicator);
 
 /* Whether a broadcast of this many bytes (> 0) is served by polycast_broadcast: 1, or is left to the stock
- * MPI: 0. The same on all ranks. Counts the call. Collective the first time that it is 1 (opens the private
- * communicator). */
+ * MPI: 0. The same on all ranks. Counts the call. Collective the first time that an algorithm is chosen
+ * (opens the private communicator), and the first time that multicast is (finds out whether it works). */
 int polycast_choose_broadcast(polycast_communicator *communicator, size_t bytes);
 
 /* Broadcasts `bytes` bytes from `root`; on every rank after polycast_choose_broadcast gave 1 for the same

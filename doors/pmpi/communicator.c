@@ -59,6 +59,7 @@ static int free_state(MPI_Comm comm, int keyval, void *attribute, void *extra) {
     free(state->requests);
     free(state->statuses);
     free(state->indices);
+    free(state->is_receive);
     free(state);
     return MPI_SUCCESS;
 }

@@ -20,6 +20,7 @@ struct communicator {
     MPI_Request *requests;
     MPI_Status *statuses;
     int *indices;
+    unsigned char *is_receive;
     uint32_t slots_in_use; /* no request at or above */
     uint32_t slots_capacity;
 

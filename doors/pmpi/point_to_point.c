@@ -79,7 +79,9 @@ static int grow(struct communicator *state, uint32_t slot) {
     state->statuses = statuses ? statuses : state->statuses;
     int *indices = realloc(state->indices, capacity * sizeof *indices);
     state->indices = indices ? indices : state->indices;
-    if (!requests || !statuses || !indices) {
+    unsigned char *is_receive = realloc(state->is_receive, capacity);
+    state->is_receive = is_receive ? is_receive : state->is_receive;
+    if (!requests || !statuses || !indices || !is_receive) {
         return MPI_ERR_NO_MEM;
     }
     for (uint32_t i = state->slots_capacity; i < capacity; i++) {
@@ -89,17 +91,21 @@ static int grow(struct communicator *state, uint32_t slot) {
     return MPI_SUCCESS;
 }
 
-static int make_room(struct communicator *state, uint32_t slot) {
-    if (slot >= state->slots_in_use) {
-        state->slots_in_use = slot + 1;
+static int make_room(struct communicator *state, uint32_t slot, int is_receive) {
+    int error = slot < state->slots_capacity ? MPI_SUCCESS : grow(state, slot);
+    if (!error) {
+        state->is_receive[slot] = is_receive != 0;
+        if (slot >= state->slots_in_use) {
+            state->slots_in_use = slot + 1;
+        }
     }
-    return slot < state->slots_capacity ? MPI_SUCCESS : grow(state, slot);
+    return error;
 }
 
 static int start_send(void *communicator, const void *buffer, size_t bytes, int peer, int tag,
                       uint32_t slot) {
     struct communicator *state = communicator;
-    int error = make_room(state, slot);
+    int error = make_room(state, slot, 0);
     return error ? error
                  : PMPI_Isend(buffer, (int)bytes, MPI_BYTE, peer, tag, state->private_comm,
                               &state->requests[slot]);
@@ -107,7 +113,7 @@ static int start_send(void *communicator, const void *buffer, size_t bytes, int 
 
 static int start_receive(void *communicator, void *buffer, size_t bytes, int peer, int tag, uint32_t slot) {
     struct communicator *state = communicator;
-    int error = make_room(state, slot);
+    int error = make_room(state, slot, 1);
     return error ? error
                  : PMPI_Irecv(buffer, (int)bytes, MPI_BYTE, peer, tag, state->private_comm,
                               &state->requests[slot]);
@@ -144,11 +150,18 @@ static int poll_requests(void *communicator, uint32_t *slots, size_t *received, 
     return MPI_SUCCESS;
 }
 
+/* A cancelled receive completes, with or without a message, whatever its sender does; then its buffer is free. Sends
+ * cannot be cancelled everywhere: MPI finishes them by itself, and their buffers are left to it. */
 static void abandon(void *communicator) {
     struct communicator *state = communicator;
     for (uint32_t slot = 0; slot < state->slots_in_use; slot++) {
-        if (state->requests[slot] != MPI_REQUEST_NULL) {
+        if (state->requests[slot] == MPI_REQUEST_NULL) {
+            continue;
+        }
+        if (state->is_receive[slot]) {
             PMPI_Cancel(&state->requests[slot]);
+            PMPI_Wait(&state->requests[slot], MPI_STATUS_IGNORE);
+        } else {
             PMPI_Request_free(&state->requests[slot]);
         }
     }

@@ -12,10 +12,11 @@ use polycast_core::schedule::RankOrder;
 use polycast_core::select::{BroadcastChoices, Shape, Table};
 
 use crate::door::{CAN_PACK, Door, INTERFACE_VERSION, MpiError};
+use crate::entropy::process_identity;
 use crate::idle::Neighbours;
 use crate::settings::Settings;
 
-const RECORD_BYTES: usize = 40;
+const RECORD_BYTES: usize = 48;
 
 /// The longest settings text that is accepted from rank 0.
 const SETTINGS_MOST_BYTES: u64 = 2 << 20;
@@ -31,12 +32,15 @@ struct Record {
     host: u64,
     /// The same for ranks whose processes run on the same processors.
     kernel: u64,
+    /// Tells processes apart.
+    process: u64,
 }
 
 impl Record {
     fn to_bytes(self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
-        let fields = [self.version, self.capabilities, self.settings_digest, self.host, self.kernel];
+        let Record { version, capabilities, settings_digest, host, kernel, process } = self;
+        let fields = [version, capabilities, settings_digest, host, kernel, process];
         for (place, field) in bytes.chunks_exact_mut(8).zip(fields) {
             place.copy_from_slice(&field.to_le_bytes());
         }
@@ -52,6 +56,7 @@ impl Record {
             settings_digest: next(),
             host: next(),
             kernel: next(),
+            process: next(),
         }
     }
 }
@@ -66,10 +71,15 @@ fn digest(of: impl Hash) -> u64 {
 pub struct Agreement {
     /// How this communicator's broadcasts are chosen.
     pub choices: BroadcastChoices,
+    /// How they are chosen where the network has no multicast.
+    pub choices_without_multicast: BroadcastChoices,
     /// The order in which data visits its ranks, if that is not theirs.
     pub order: Option<RankOrder>,
     /// Which of its ranks are near this one.
     pub neighbours: Neighbours,
+    /// The host and the process of each rank.
+    pub hosts: Vec<u64>,
+    pub processes: Vec<u64>,
 }
 
 /// `None`: leave this communicator to the stock MPI.
@@ -83,6 +93,7 @@ pub fn agree(door: &Door, rank: usize, size: usize) -> Result<Option<Agreement>,
         settings_digest: digest(mine.to_text()),
         host: digest((&kernel, host_name)),
         kernel: digest(&kernel),
+        process: process_identity(),
     };
     let records: Vec<Record> =
         door.allgather(&record.to_bytes(), size)?.into_iter().map(Record::from_bytes).collect();
@@ -101,13 +112,18 @@ pub fn agree(door: &Door, rank: usize, size: usize) -> Result<Option<Agreement>,
     }
     let differ = records.iter().any(|other| other.settings_digest != records[0].settings_digest);
     let settings = if differ { take_from_rank_0(door, rank, &mine)? } else { mine };
+    let shape = shape_of(&records);
+    let hosts: Vec<u64> = records.iter().map(|other| other.host).collect();
     Ok(Some(Agreement {
-        choices: choices(&settings, shape_of(&records)),
-        order: RankOrder::by_host(&records.iter().map(|other| other.host).collect::<Vec<_>>()),
+        choices: choices(&settings, shape),
+        choices_without_multicast: choices(&settings, shape.without_multicast()),
+        order: RankOrder::by_host(&hosts),
         neighbours: Neighbours {
             on_this_kernel: records.iter().filter(|other| other.kernel == record.kernel).count(),
             on_this_host: records.iter().filter(|other| other.host == record.host).count(),
         },
+        hosts,
+        processes: records.iter().map(|other| other.process).collect(),
     }))
 }
 
@@ -135,13 +151,16 @@ fn shape_of(records: &[Record]) -> Shape {
         ranks: records.len() as u32,
         nodes: ranks_by_host.len() as u32,
         ranks_per_node: ranks_by_host.values().copied().max().unwrap_or(1),
+        has_multicast: true,
     }
 }
 
 fn choices(settings: &Settings, shape: Shape) -> BroadcastChoices {
     match settings {
-        Settings::Forced(choice) => BroadcastChoices::always(*choice),
-        Settings::Shipped => Table::shipped().broadcast_rules(shape),
+        Settings::Forced(choice) if shape.has_multicast || !choice.needs_multicast() => {
+            BroadcastChoices::always(*choice)
+        }
+        Settings::Shipped | Settings::Forced(_) => Table::shipped().broadcast_rules(shape),
         // Rank 0 has parsed it already, so the error case does not occur between equal versions.
         Settings::Table(text) => {
             Table::parse(text, "rank 0's table").unwrap_or_else(|_| Table::shipped()).broadcast_rules(shape)
@@ -150,7 +169,7 @@ fn choices(settings: &Settings, shape: Shape) -> BroadcastChoices {
 }
 
 /// The one line that polycast prints without being asked, once per process.
-fn warn_once(text: &str) {
+pub fn warn_once(text: &str) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| eprintln!("polycast: warning: {text}"));
 }
@@ -160,7 +179,7 @@ mod tests {
     use super::*;
 
     fn record(host: u64) -> Record {
-        Record { version: 1, capabilities: 2, settings_digest: 3, host, kernel: 5 }
+        Record { version: 1, capabilities: 2, settings_digest: 3, host, kernel: 5, process: 6 }
     }
 
     #[test]

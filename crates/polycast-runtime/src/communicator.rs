@@ -1,23 +1,35 @@
 //! One communicator: its rules, its counters, its broadcasts.
 
 use std::ffi::c_int;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 
-use polycast_core::algorithm::broadcast::{Algorithm, Call};
+use polycast_core::algorithm::broadcast::{Algorithm, Call, Shape};
 use polycast_core::executor::{Executor, Limits, drive};
+use polycast_core::protocol::{Data, Multicast};
 use polycast_core::schedule::{RankOrder, Schedule};
 use polycast_core::select::{BroadcastChoices, Choice};
 use polycast_core::units::{Bytes, Rank};
 
-use crate::attach::agree;
+use crate::attach::{agree, warn_once};
 use crate::counters::{self, Counters};
 use crate::door::{Door, MESSAGE_MOST_BYTES, MpiError};
 use crate::idle::Idle;
-use crate::transport::{Failure, Slots, Tags, Transport};
+use crate::multicast::{Resources, Ring, Unavailable, set_up};
+use crate::nodes::Nodes;
+use crate::slots::Slots;
+use crate::transport::{Failure, Tags, Transport};
 
 /// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed
 /// processor, and enough sends in all that children which have not arrived do not hold up their siblings.
 const LIMITS: Limits = Limits { per_lane: 16, sends: 256 };
+
+/// How data goes from a leader to the others on its node: through MPI's shared memory, where messages are cheap and copies
+/// are not.
+const ON_NODE: Algorithm = Algorithm {
+    shape: Shape::KNomial(NonZeroU32::new(2).unwrap()),
+    segment: NonZeroU64::new(64 << 10),
+    ready: false,
+};
 
 /// Whether the door's private communicator is there.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,14 +40,28 @@ enum Private {
     Refused,
 }
 
+/// Whether its nodes are connected by multicast.
+enum MulticastState {
+    Untried,
+    /// The ring of leaders; `None` on ranks that lead no node.
+    Ready(Option<Box<Ring>>),
+    /// Trees serve.
+    Unavailable,
+}
+
 /// State of one communicator in one process.
 pub struct Communicator {
     door: Door,
-    rank: u32,
+    rank: Rank,
     size: u32,
     choices: BroadcastChoices,
+    choices_without_multicast: BroadcastChoices,
     order: Option<RankOrder>,
+    hosts: Vec<u64>,
+    processes: Vec<u64>,
+    nodes: Nodes,
     private: Private,
+    multicast: MulticastState,
     counters: Counters,
     tags: Tags,
     slots: Slots,
@@ -49,11 +75,16 @@ impl Communicator {
         counters::attached();
         Ok(Some(Communicator {
             door,
-            rank,
+            rank: Rank(rank),
             size,
             choices: agreement.choices,
+            choices_without_multicast: agreement.choices_without_multicast,
             order: agreement.order,
+            nodes: Nodes::new(&agreement.hosts, Rank(rank)),
+            hosts: agreement.hosts,
+            processes: agreement.processes,
             private: Private::NotYet,
+            multicast: MulticastState::Untried,
             counters: Counters::default(),
             tags: Tags::default(),
             slots: Slots::default(),
@@ -61,9 +92,14 @@ impl Communicator {
         }))
     }
 
-    /// Whether [`Communicator::broadcast`] serves this many bytes; the same on all ranks.
+    /// Whether [`Communicator::broadcast`] serves this many bytes; the same on all ranks. Collective the first time that a
+    /// choice needs something that is not there yet.
     pub fn serves(&mut self, bytes: u64) -> bool {
-        let is_served = *self.choices.choose(Bytes(bytes)) != Choice::Stock && self.has_private();
+        let mut choice = *self.choices.choose(Bytes(bytes));
+        if choice.needs_multicast() && !self.has_multicast() {
+            choice = *self.choices.choose(Bytes(bytes));
+        }
+        let is_served = choice != Choice::Stock && self.has_private();
         if !is_served {
             self.counters.stock.add(bytes);
         }
@@ -78,22 +114,143 @@ impl Communicator {
         self.private == Private::Open
     }
 
+    /// Tries it the first time; without it, choices are made anew.
+    fn has_multicast(&mut self) -> bool {
+        if let MulticastState::Untried = self.multicast {
+            let is_possible = self.nodes.count() > 1 && self.has_private();
+            let outcome = match is_possible {
+                true => set_up(&self.door, self.rank, &self.nodes, &self.hosts, &self.processes),
+                false => Ok(Err(Unavailable::nowhere())),
+            };
+            self.multicast = match outcome {
+                Ok(Ok(ring)) => MulticastState::Ready(ring.map(Box::new)),
+                Ok(Err(unavailable)) => {
+                    self.fall_back(unavailable);
+                    MulticastState::Unavailable
+                }
+                Err(_) => MulticastState::Unavailable,
+            };
+            if let MulticastState::Unavailable = self.multicast {
+                self.choices = self.choices_without_multicast.clone();
+            }
+        }
+        matches!(self.multicast, MulticastState::Ready(_))
+    }
+
+    fn fall_back(&mut self, unavailable: Unavailable) {
+        counters::fell_back();
+        if let (Rank(0), Some(warning)) = (self.rank, unavailable.warning()) {
+            warn_once(&warning);
+        }
+    }
+
     /// # Safety
     /// `buffer` must be valid for `bytes` bytes: readable on the root, writable elsewhere.
     pub unsafe fn broadcast(&mut self, buffer: *mut u8, bytes: u64, root: c_int) -> Result<(), Failure> {
         let choice = *self.choices.choose(Bytes(bytes));
-        let Choice::Algorithm(algorithm) = choice else { return Err(Failure::Internal) };
         self.counters.served(choice, bytes);
-        let schedule = self.schedule(with_possible_messages(algorithm, bytes), Rank(root as u32), bytes);
+        let root = Rank(root as u32);
+        // SAFETY: handed on from the caller.
+        let outcome = unsafe {
+            match choice {
+                Choice::Stock => Err(Failure::Internal),
+                Choice::Algorithm(algorithm) => self.broadcast_by_schedule(algorithm, buffer, bytes, root),
+                Choice::Multicast(multicast) => self.broadcast_by_multicast(multicast, buffer, bytes, root),
+            }
+        };
+        if outcome.is_err() {
+            self.abandon();
+        }
+        outcome
+    }
+
+    /// # Safety
+    /// As for [`Communicator::broadcast`].
+    unsafe fn broadcast_by_schedule(
+        &mut self,
+        algorithm: Algorithm,
+        buffer: *mut u8,
+        bytes: u64,
+        root: Rank,
+    ) -> Result<(), Failure> {
+        let schedule = self.schedule(with_possible_messages(algorithm, bytes), root, bytes);
+        let tag = self.tags.next();
         // SAFETY: handed on from the caller; the schedule stays within 0..bytes.
+        unsafe { self.drive(schedule, buffer, tag) }
+    }
+
+    /// # Safety
+    /// `buffer` must be valid for all that the schedule reads and writes.
+    unsafe fn drive(
+        &mut self,
+        schedule: Box<dyn Schedule>,
+        buffer: *mut u8,
+        tag: c_int,
+    ) -> Result<(), Failure> {
+        // SAFETY: handed on from the caller.
         let mut transport =
-            unsafe { Transport::new(&self.door, buffer, self.tags.next(), &mut self.slots, &mut self.idle) };
+            unsafe { Transport::new(&self.door, buffer, tag, &mut self.slots, &mut self.idle) };
         drive(Executor::new(schedule, LIMITS), &mut transport)
+    }
+
+    /// From the root to its node, from node to node, on each node from its leader to the others.
+    ///
+    /// # Safety
+    /// As for [`Communicator::broadcast`].
+    unsafe fn broadcast_by_multicast(
+        &mut self,
+        multicast: Multicast,
+        buffer: *mut u8,
+        bytes: u64,
+        root: Rank,
+    ) -> Result<(), Failure> {
+        let tag = self.tags.next();
+        let root_node = self.nodes.of(root);
+        let is_on_root_node = self.nodes.mine() == root_node;
+        if is_on_root_node {
+            // SAFETY: handed on from the caller.
+            unsafe { self.broadcast_on_node(buffer, bytes, root, tag)? };
+        }
+        if let MulticastState::Ready(Some(ring)) = &mut self.multicast {
+            // SAFETY: the caller's promise; a root only reads, and its node's leader has the data by now.
+            let mut data = unsafe {
+                match is_on_root_node {
+                    true => Data::Source(std::slice::from_raw_parts(buffer, bytes as usize)),
+                    false => Data::Sink(std::slice::from_raw_parts_mut(buffer, bytes as usize)),
+                }
+            };
+            let Communicator { door, slots, idle, .. } = self;
+            ring.run(multicast, root_node, &mut data, &mut Resources { door, slots, idle })?;
+        }
+        if !is_on_root_node {
+            // SAFETY: handed on from the caller.
+            unsafe { self.broadcast_on_node(buffer, bytes, self.nodes.my_leader(), tag)? };
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As for [`Communicator::broadcast`].
+    unsafe fn broadcast_on_node(
+        &mut self,
+        buffer: *mut u8,
+        bytes: u64,
+        root: Rank,
+        tag: c_int,
+    ) -> Result<(), Failure> {
+        let local = self.nodes.local();
+        if local.ranks() < 2 {
+            return Ok(());
+        }
+        let call = Call { ranks: local.ranks(), root: local.position(root), bytes: Bytes(bytes) };
+        let schedule = local.apply(ON_NODE.schedule(call, local.position(self.rank)));
+        // SAFETY: handed on from the caller; the schedule stays within 0..bytes.
+        unsafe { self.drive(Box::new(schedule), buffer, tag) }
     }
 
     /// What this rank does.
     fn schedule(&self, algorithm: Algorithm, root: Rank, bytes: u64) -> Box<dyn Schedule> {
-        let (ranks, me, bytes) = (self.size, Rank(self.rank), Bytes(bytes));
+        let (ranks, me, bytes) = (self.size, self.rank, Bytes(bytes));
         match &self.order {
             None => algorithm.schedule(Call { ranks, root, bytes }, me),
             Some(order) => {
@@ -102,10 +259,25 @@ impl Communicator {
             }
         }
     }
+
+    /// After an error, and at the end: MPI touches no buffer of ours any more.
+    fn abandon(&mut self) {
+        if self.private == Private::Open {
+            self.door.abandon();
+        }
+        self.slots.clear();
+        if let MulticastState::Ready(Some(ring)) = &mut self.multicast {
+            ring.forget();
+        }
+    }
 }
 
 impl Drop for Communicator {
     fn drop(&mut self) {
+        self.abandon();
+        if let MulticastState::Ready(Some(ring)) = &self.multicast {
+            self.counters.multicast(ring);
+        }
         counters::released(&self.counters);
     }
 }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 
+use polycast_core::protocol;
 use polycast_core::select::Choice;
+
+use crate::multicast::{Dropped, Ring};
 
 /// Broadcasts that were treated alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +33,15 @@ impl Count {
 pub struct Counters {
     pub stock: Count,
     by_algorithm: Vec<(Choice, Count)>,
+    multicast: Multicast,
+}
+
+/// What multicast did, on one communicator or all.
+#[derive(Clone, Copy, Debug, Default)]
+struct Multicast {
+    protocol: protocol::Counters,
+    dropped: Dropped,
+    send_errors: u64,
 }
 
 impl Counters {
@@ -39,12 +51,41 @@ impl Counters {
             None => self.by_algorithm.push((choice, Count { calls: 1, bytes })),
         }
     }
+
+    /// The communicator's ring goes.
+    pub fn multicast(&mut self, ring: &Ring) {
+        let dropped = if ring.is_last_of_group() { ring.group().dropped() } else { Dropped::default() };
+        self.multicast = Multicast { protocol: ring.counters(), dropped, send_errors: ring.send_errors() };
+    }
+}
+
+impl Multicast {
+    fn merge(&mut self, other: &Multicast) {
+        self.protocol.add(&other.protocol);
+        self.dropped.add(&other.dropped);
+        self.send_errors += other.send_errors;
+    }
+
+    /// Name and value of each, in the order of the report.
+    fn named(&self) -> Vec<(&'static str, u64)> {
+        let Dropped { foreign, forged, unclaimed, by_kernel } = self.dropped;
+        let dropped = [
+            ("foreign", foreign),
+            ("forged", forged),
+            ("unclaimed", unclaimed),
+            ("buffer_drops", by_kernel),
+            ("send_errors", self.send_errors),
+        ];
+        self.protocol.named().into_iter().chain(dropped).collect()
+    }
 }
 
 #[derive(Default)]
 struct Totals {
     attached: u64,
     released: u64,
+    fallbacks: u64,
+    multicast: Multicast,
     by_name: BTreeMap<String, Count>,
 }
 
@@ -58,10 +99,16 @@ pub fn attached() {
     with_totals(|totals| totals.attached += 1);
 }
 
+/// A communicator that was to use multicast does without.
+pub fn fell_back() {
+    with_totals(|totals| totals.fallbacks += 1);
+}
+
 /// A communicator goes; what it did is kept.
 pub fn released(counters: &Counters) {
     with_totals(|totals| {
         totals.released += 1;
+        totals.multicast.merge(&counters.multicast);
         let served = counters.by_algorithm.iter().map(|(choice, count)| (choice.to_string(), *count));
         let stock = (counters.stock != Count::default()).then(|| ("stock".to_owned(), counters.stock));
         for (name, count) in served.chain(stock) {
@@ -76,6 +123,13 @@ pub fn report() -> String {
         let mut text = String::new();
         for (name, Count { calls, bytes }) in &totals.by_name {
             let _ = writeln!(text, "polycast: report: bcast {name} calls={calls} bytes={bytes}");
+        }
+        if totals.multicast.protocol.broadcasts > 0 || totals.fallbacks > 0 {
+            text.push_str("polycast: report: multicast");
+            for (name, value) in totals.multicast.named() {
+                let _ = write!(text, " {name}={value}");
+            }
+            let _ = writeln!(text, " fallbacks={}", totals.fallbacks);
         }
         let Totals { attached, released, .. } = totals;
         let _ = writeln!(text, "polycast: report: attached communicators={attached} released={released}");

@@ -9,7 +9,10 @@
 //! Where ranks outnumber processors, somebody else needs the processor to send what this rank waits for: it sleeps
 //! at once.
 
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
 
 use crate::sockets::{Sockets, Wake};
 
@@ -92,6 +95,17 @@ impl Idle {
 
     /// A poll found nothing, and the one before it neither if `has_polled_twice`.
     pub fn wait(&mut self, has_polled_twice: bool, has_sends: bool) {
+        self.wait_also_for(None, None, has_polled_twice, has_sends);
+    }
+
+    /// The same, but a sleep ends also when `own` is ready, or after `at_most`.
+    pub fn wait_also_for(
+        &mut self,
+        own: Option<(BorrowedFd<'_>, PollFlags)>,
+        at_most: Option<Duration>,
+        has_polled_twice: bool,
+        has_sends: bool,
+    ) {
         let now = Instant::now();
         let waited = now.duration_since(*self.waiting_since.get_or_insert(now));
         self.polls_since_sleep += 1;
@@ -100,14 +114,22 @@ impl Idle {
         } else if waited < self.patience.until_sleep || !has_polled_twice {
             std::thread::yield_now();
         } else if self.polls_since_sleep >= POLLS_BETWEEN_SLEEPS {
-            self.sleep(waited, has_sends, now);
+            self.sleep(own, at_most, waited, has_sends, now);
             self.polls_since_sleep = 0;
         }
     }
 
-    fn sleep(&mut self, waited: Duration, has_sends: bool, now: Instant) {
+    fn sleep(
+        &mut self,
+        own: Option<(BorrowedFd<'_>, PollFlags)>,
+        at_most: Option<Duration>,
+        waited: Duration,
+        has_sends: bool,
+        now: Instant,
+    ) {
         let sleep = (waited / SLEEP_PER_TIME_WAITED).clamp(SHORTEST_SLEEP, self.longest_sleep);
-        if let Wake::NoSockets = self.sockets.wait(sleep, has_sends, now) {
+        let sleep = sleep.min(at_most.unwrap_or(Duration::MAX));
+        if let Wake::NoSockets = self.sockets.wait(own, sleep, has_sends, now) {
             std::thread::sleep(sleep.min(LONGEST_SLEEP_WITH_NEIGHBOURS));
         }
     }

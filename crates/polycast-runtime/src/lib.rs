@@ -4,7 +4,9 @@
 //! interface   the C functions; checks pointers, stops panics
 //!     communicator   one communicator: its rules, its counters, its broadcasts
 //!         attach     what the ranks of a communicator tell each other at its first broadcast
-//!         transport  point-to-point messages through the door
+//!         multicast  the protocol of polycast-core::protocol over a group of polycast-net and MPI
+//!         transport  point-to-point messages through the door, for schedules
+//!             slots  names for messages in flight
 //!             idle   what a rank does while it waits, on the process's sockets
 //!     settings    environment and overrides
 //!     counters    what was served how, for the report
@@ -16,8 +18,12 @@ mod attach;
 mod communicator;
 mod counters;
 mod door;
+mod entropy;
 mod idle;
 mod interface;
+mod multicast;
+mod nodes;
 mod settings;
+mod slots;
 mod sockets;
 mod transport;

@@ -22,6 +22,9 @@ const WAKES_FOR_NOTHING_MOST: u32 = 64;
 /// message of six packets costs two wake-ups or three and not six.
 const PAUSE_AFTER_A_PART: Duration = Duration::from_micros(100);
 
+/// How long a sleep is that MPI's messages do not end.
+const BLIND_SLEEP_MOST: Duration = Duration::from_millis(1);
+
 /// Sockets that are watched; more would make the sleep itself expensive.
 const SOCKETS_MOST: usize = 1024;
 
@@ -29,6 +32,8 @@ const SOCKETS_MOST: usize = 1024;
 pub enum Wake {
     /// A socket has something.
     Ready,
+    /// The socket that the caller named is ready.
+    OwnReady,
     /// The time is up.
     TimeIsUp,
     /// There was nothing to sleep on; no time has passed.
@@ -49,15 +54,29 @@ impl Sockets {
         self.wakes_for_nothing = 0;
     }
 
-    /// Sleeps until a socket can be read, or (with `has_sends`) one whose buffer is full can be written, or for
-    /// `longest`.
-    pub fn wait(&mut self, longest: Duration, has_sends: bool, now: Instant) -> Wake {
+    /// Sleeps until `own` is ready, until a socket of MPI can be read, or (with `has_sends`) one whose buffer is full can be
+    /// written, or for `longest`.
+    pub fn wait(
+        &mut self,
+        own: Option<(BorrowedFd<'_>, PollFlags)>,
+        longest: Duration,
+        has_sends: bool,
+        now: Instant,
+    ) -> Wake {
         if self.listed.is_none_or(|listed| now.duration_since(listed) > LIST_AGE_MOST) {
             self.descriptors = stream_sockets();
             self.listed = Some(now);
         }
+        let own = own.map(|(descriptor, events)| PollFd::from_borrowed_fd(descriptor, events));
         if self.descriptors.is_empty() || self.wakes_for_nothing >= WAKES_FOR_NOTHING_MOST {
-            return Wake::NoSockets;
+            return match own {
+                None => Wake::NoSockets,
+                // MPI's messages are only noticed when the time is up.
+                Some(own) => match poll_for(&mut [own], longest.min(BLIND_SLEEP_MOST)) {
+                    0 => Wake::TimeIsUp,
+                    _ => Wake::OwnReady,
+                },
+            };
         }
         if self.wakes_for_nothing > 0 {
             std::thread::sleep(PAUSE_AFTER_A_PART);
@@ -66,8 +85,14 @@ impl Sockets {
         let mut watched = self.as_poll_list(|descriptor| {
             if full.contains(&descriptor) { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
         });
+        watched.extend(own);
         match poll_for(&mut watched, longest) {
             0 => Wake::TimeIsUp,
+            _ if watched.len() > self.descriptors.len()
+                && watched.last().is_some_and(|own| !own.revents().is_empty()) =>
+            {
+                Wake::OwnReady
+            }
             _ => {
                 if watched.iter().any(|fd| fd.revents().contains(PollFlags::NVAL)) {
                     self.listed = None;
@@ -87,7 +112,7 @@ impl Sockets {
         self.descriptors.iter().zip(&watched).filter(|(_, fd)| is_full(fd)).map(|(fd, _)| *fd).collect()
     }
 
-    fn as_poll_list(&self, events: impl Fn(RawFd) -> PollFlags) -> Vec<PollFd<'static>> {
+    fn as_poll_list<'a>(&self, events: impl Fn(RawFd) -> PollFlags) -> Vec<PollFd<'a>> {
         let entry = |&descriptor: &RawFd| {
             // SAFETY: only asked about, never read or closed; if somebody closes it meanwhile, poll says so.
             PollFd::from_borrowed_fd(unsafe { BorrowedFd::borrow_raw(descriptor) }, events(descriptor))
@@ -130,15 +155,15 @@ mod tests {
         let (_receiver, _) = listener.accept().unwrap();
         let mut sockets = Sockets::default();
         let nap = Duration::from_millis(1);
-        assert!(matches!(sockets.wait(nap, true, Instant::now()), Wake::TimeIsUp));
+        assert!(matches!(sockets.wait(None, nap, true, Instant::now()), Wake::TimeIsUp));
         sender.write_all(b"x").unwrap();
         let long = Duration::from_secs(60);
-        assert!(matches!(sockets.wait(long, true, Instant::now()), Wake::Ready));
+        assert!(matches!(sockets.wait(None, long, true, Instant::now()), Wake::Ready));
 
         // Nobody reads it: after a while we stop believing that it is for us.
-        while let Wake::Ready = sockets.wait(long, false, Instant::now()) {}
-        assert!(matches!(sockets.wait(long, false, Instant::now()), Wake::NoSockets));
+        while let Wake::Ready = sockets.wait(None, long, false, Instant::now()) {}
+        assert!(matches!(sockets.wait(None, long, false, Instant::now()), Wake::NoSockets));
         sockets.progress();
-        assert!(matches!(sockets.wait(long, false, Instant::now()), Wake::Ready));
+        assert!(matches!(sockets.wait(None, long, false, Instant::now()), Wake::Ready));
     }
 }

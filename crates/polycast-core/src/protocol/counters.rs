@@ -28,6 +28,22 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Adds another node's, or another communicator's.
+    pub fn add(&mut self, other: &Counters) {
+        self.broadcasts += other.broadcasts;
+        self.sent += other.sent;
+        self.received += other.received;
+        self.useful += other.useful;
+        self.duplicate += other.duplicate;
+        self.late += other.late;
+        self.no_room += other.no_room;
+        self.repaired += other.repaired;
+        self.restored += other.restored;
+        self.penalty_broadcasts += other.penalty_broadcasts;
+        self.requests += other.requests;
+        self.messages += other.messages;
+    }
+
     /// Name and value of each, for reports.
     pub fn named(&self) -> [(&'static str, u64); 12] {
         [

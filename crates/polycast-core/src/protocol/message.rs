@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! byte 0       1       2                4                        8
-//!     ├─ kind ─┼ flags ┼──── runs ──────┼──────── zero ──────────┤
+//!     ├─ kind ─┼ flags ┼──── runs ──────┼───── communicator ─────┤
 //!   8 ├──────────────────────── operation ────────────────────────┤ 16
 //!  16 ├────────────────────── message bytes ──────────────────────┤ 24
 //!  24 ├ runs: first u32, count u32 … │ fragments, or a report
@@ -38,6 +38,8 @@ pub const REQUEST_RUNS_MOST: usize = (TO_PREDECESSOR_BYTES_MOST - FRONT_BYTES) /
 /// What every message carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Front {
+    /// As in datagrams: what an MPI delivers from a communicator that was freed is told apart.
+    pub communicator: u32,
     /// The broadcast that it is about.
     pub operation: u64,
     /// How long its sender believes the broadcast message to be.
@@ -87,7 +89,12 @@ pub fn decode(message: &[u8]) -> Option<(Front, Body<'_>)> {
         5 => Body::Arrived(Report::from_bytes(rest.try_into().ok()?)),
         _ => return None,
     };
-    let front = Front { operation: number(8), message_bytes: number(16), root_waited: front[1] & 1 != 0 };
+    let front = Front {
+        communicator: (number(0) >> 32) as u32,
+        operation: number(8),
+        message_bytes: number(16),
+        root_waited: front[1] & 1 != 0,
+    };
     Some((front, body))
 }
 
@@ -95,7 +102,7 @@ fn start(kind: u8, front: &Front, runs: &[Run], message: &mut Vec<u8>) {
     message.clear();
     message.extend([kind, front.root_waited.into()]);
     message.extend((runs.len() as u16).to_le_bytes());
-    message.extend([0; 4]);
+    message.extend(front.communicator.to_le_bytes());
     message.extend(front.operation.to_le_bytes());
     message.extend(front.message_bytes.to_le_bytes());
     for run in runs {
@@ -144,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    const FRONT: Front = Front { operation: u64::MAX, message_bytes: 10, root_waited: true };
+    const FRONT: Front = Front { communicator: 7, operation: u64::MAX, message_bytes: 10, root_waited: true };
 
     #[test]
     fn messages_are_read_as_they_were_written() {

@@ -29,17 +29,24 @@ impl RankOrder {
         }
         let mut rank_at: Vec<Rank> = (0..host_of.len() as u32).map(Rank).collect();
         rank_at.sort_by_key(|rank| (first_rank_on[&host_of[rank.index()]], *rank));
-        if rank_at.is_sorted() {
-            return None;
-        }
-        let mut position_of = vec![0; rank_at.len()];
+        if rank_at.is_sorted() { None } else { Some(RankOrder::of(rank_at)) }
+    }
+
+    /// These ranks in this order, each once; they need not be all of the communicator.
+    pub fn of(rank_at: Vec<Rank>) -> RankOrder {
+        let mut position_of = vec![0; rank_at.iter().max().map_or(0, |most| most.index() + 1)];
         for (position, rank) in rank_at.iter().enumerate() {
             position_of[rank.index()] = position as u32;
         }
-        Some(RankOrder { rank_at, position_of })
+        RankOrder { rank_at, position_of }
     }
 
-    /// Where `rank` stands.
+    /// How many ranks there are.
+    pub fn ranks(&self) -> u32 {
+        self.rank_at.len() as u32
+    }
+
+    /// Where `rank`, which must be one of them, stands.
     pub fn position(&self, rank: Rank) -> Rank {
         Rank(self.position_of[rank.index()])
     }

@@ -81,6 +81,9 @@ impl Endpoint {
     ) -> Result<Delivery, Mismatch> {
         let mismatch = self.mismatch();
         let (front, body) = message::decode(message).ok_or(mismatch)?;
+        if front.communicator != self.membership.communicator {
+            return Ok(Delivery::Taken);
+        }
         if let Body::Arrived(report) = body {
             // Of use for the next decisions even if its broadcast is over.
             self.learned.learn(&report);

@@ -42,6 +42,7 @@ impl Endpoint {
     ) -> Option<Action> {
         let active = self.active.as_mut().filter(|_| room.message)?;
         let front = Front {
+            communicator: self.membership.communicator,
             operation: self.operation,
             message_bytes: active.cut.message_bytes(),
             root_waited: active.root_waited,

@@ -1,0 +1,164 @@
+//! A multicast group of this process: a socket, a key, and what has come for each of its communicators.
+//!
+//! Communicators over the same nodes share a group. Each drains the socket while it waits; what is for another one is
+//! laid into that one's inbox, within a limit.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use polycast_core::protocol::Key;
+use polycast_core::protocol::wire::{Header, Reject, open};
+use polycast_net::Socket;
+
+/// Bytes that may wait in an inbox.
+const INBOX_BYTES_MOST: usize = 256 << 10;
+/// What each costs beside its payload.
+const OVERHEAD_BYTES: usize = 64;
+/// System calls for one drain: a sender that is faster than we are must not keep us from everything else.
+const READS_MOST: usize = 64;
+
+/// What has been dropped, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Of another job or program, or too short to tell.
+    pub foreign: u64,
+    /// Of our job with a wrong tag: damaged, or forged.
+    pub forged: u64,
+    /// For no communicator of this process, for a full inbox, or of a kind that this version does not know.
+    pub unclaimed: u64,
+    /// By the kernel, because the receive buffer was full.
+    pub by_kernel: u64,
+}
+
+impl Dropped {
+    pub fn add(&mut self, other: &Dropped) {
+        self.foreign += other.foreign;
+        self.forged += other.forged;
+        self.unclaimed += other.unclaimed;
+        self.by_kernel += other.by_kernel;
+    }
+}
+
+#[derive(Default)]
+struct Inbox {
+    datagrams: VecDeque<(Header, Box<[u8]>)>,
+    bytes: usize,
+}
+
+struct Inner {
+    socket: Socket,
+    inboxes: BTreeMap<u32, Inbox>,
+    dropped: Dropped,
+}
+
+/// See the module.
+pub struct Group {
+    job: u32,
+    key: Key,
+    payload_bytes: u32,
+    bits_per_second: Option<u64>,
+    /// The same socket, to wait on without the lock.
+    to_wait_on: OwnedFd,
+    inner: Mutex<Inner>,
+}
+
+impl Group {
+    pub fn new(
+        socket: Socket,
+        job: u32,
+        key: Key,
+        payload_bytes: u32,
+        bits_per_second: Option<u64>,
+    ) -> io::Result<Group> {
+        let to_wait_on = socket.as_fd().try_clone_to_owned()?;
+        let inner = Inner { socket, inboxes: BTreeMap::new(), dropped: Dropped::default() };
+        Ok(Group { job, key, payload_bytes, bits_per_second, to_wait_on, inner: Mutex::new(inner) })
+    }
+
+    pub fn job(&self) -> u32 {
+        self.job
+    }
+
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    pub fn payload_bytes(&self) -> u32 {
+        self.payload_bytes
+    }
+
+    pub fn bits_per_second(&self) -> Option<u64> {
+        self.bits_per_second
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A communicator begins to use the group.
+    pub fn enroll(&self, communicator: u32) {
+        self.lock().inboxes.entry(communicator).or_default();
+    }
+
+    /// It does not use it any more.
+    pub fn leave(&self, communicator: u32) {
+        self.lock().inboxes.remove(&communicator);
+    }
+
+    /// What has been dropped so far.
+    pub fn dropped(&self) -> Dropped {
+        let inner = self.lock();
+        Dropped { by_kernel: inner.socket.dropped_by_kernel(), ..inner.dropped }
+    }
+
+    /// Hands on what has come for `communicator`; true if there was anything at all.
+    pub fn receive(&self, communicator: u32, mut each: impl FnMut(&Header, &[u8])) -> io::Result<bool> {
+        let mut inner = self.lock();
+        let Inner { socket, inboxes, dropped } = &mut *inner;
+        let mut is_any = false;
+        if let Some(inbox) = inboxes.get_mut(&communicator) {
+            inbox.bytes = 0;
+            for (header, payload) in inbox.datagrams.drain(..) {
+                is_any = true;
+                each(&header, &payload);
+            }
+        }
+        for _ in 0..READS_MOST {
+            let count = socket.receive(|datagram| match open(datagram, self.job, &self.key) {
+                Ok((header, payload)) if header.communicator == communicator => each(&header, payload),
+                Ok((header, payload)) => {
+                    let inbox = inboxes.get_mut(&header.communicator);
+                    let bytes = payload.len() + OVERHEAD_BYTES;
+                    match inbox.filter(|inbox| inbox.bytes + bytes <= INBOX_BYTES_MOST) {
+                        Some(inbox) => {
+                            inbox.bytes += bytes;
+                            inbox.datagrams.push_back((header, payload.into()));
+                        }
+                        None => dropped.unclaimed += 1,
+                    }
+                }
+                Err(Reject::Foreign | Reject::Short) => dropped.foreign += 1,
+                Err(Reject::Forged) => dropped.forged += 1,
+                Err(Reject::Unknown) => dropped.unclaimed += 1,
+            })?;
+            if count == 0 {
+                return Ok(is_any);
+            }
+            is_any = true;
+        }
+        Ok(is_any)
+    }
+
+    /// See [`Socket::send`].
+    pub fn send(&self, datagrams: &[u8], datagram_bytes: usize) -> io::Result<usize> {
+        self.lock().socket.send(datagrams, datagram_bytes)
+    }
+}
+
+impl AsFd for Group {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.to_wait_on.as_fd()
+    }
+}

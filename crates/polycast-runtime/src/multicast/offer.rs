@@ -1,0 +1,206 @@
+//! What the ranks tell each other before a communicator's first multicast.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use polycast_core::protocol::{KEY_BYTES, Key};
+use polycast_net::{Family, Group};
+
+/// Why multicast is not used between some nodes. All ranks know the same reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Reason {
+    /// Switched off there.
+    Off = 1,
+    /// A setting that cannot be understood.
+    Setting,
+    /// No interface that could be used.
+    Interface,
+    /// The process is a member of too many groups.
+    TooManyGroups,
+    /// It has been tried between these nodes.
+    TriedBefore,
+    /// A socket could not be opened.
+    Socket,
+    /// No group was free.
+    Conflict,
+    /// Datagrams do not arrive.
+    Silence,
+    /// No random numbers.
+    Entropy,
+}
+
+impl Reason {
+    const ALL: [Reason; 9] = [
+        Reason::Off,
+        Reason::Setting,
+        Reason::Interface,
+        Reason::TooManyGroups,
+        Reason::TriedBefore,
+        Reason::Socket,
+        Reason::Conflict,
+        Reason::Silence,
+        Reason::Entropy,
+    ];
+
+    /// Undoes `as u8`; `None` for 0, which means that all is well.
+    pub fn from_code(code: u8) -> Option<Reason> {
+        Reason::ALL.into_iter().find(|reason| *reason as u8 == code)
+    }
+
+    /// For the warning.
+    pub fn text(self) -> &'static str {
+        match self {
+            Reason::Off => "POLYCAST_MULTICAST switches it off",
+            Reason::Setting => "POLYCAST_MULTICAST or POLYCAST_NET cannot be understood",
+            Reason::Interface => "no interface can be used, or POLYCAST_NET excludes all",
+            Reason::TooManyGroups => "the process has as many groups as it may have",
+            Reason::TriedBefore => "it did not work before between these nodes",
+            Reason::Socket => "a socket could not be opened",
+            Reason::Conflict => "no group and port was free",
+            Reason::Silence => "datagrams from some node do not arrive there",
+            Reason::Entropy => "the system gives no random numbers",
+        }
+    }
+}
+
+/// What a leader can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// `None`: willing.
+    pub refusal: Option<Reason>,
+    pub is_ipv6: bool,
+    /// The job number of the group that this process has for these nodes; 0: none.
+    pub existing: u32,
+    /// Of the largest datagram.
+    pub datagram_bytes: u32,
+    /// 0: unknown.
+    pub bits_per_second: u64,
+}
+
+impl Offer {
+    pub const BYTES: usize = 24;
+
+    /// What a rank says that leads no node.
+    pub fn none() -> Offer {
+        Offer { refusal: None, is_ipv6: false, existing: 0, datagram_bytes: 0, bits_per_second: 0 }
+    }
+
+    pub fn refuse(reason: Reason) -> Offer {
+        Offer { refusal: Some(reason), ..Offer::none() }
+    }
+
+    pub fn to_bytes(self) -> [u8; Offer::BYTES] {
+        let mut bytes = [0; Offer::BYTES];
+        bytes[0] = self.refusal.map_or(0, |reason| reason as u8);
+        bytes[1] = self.is_ipv6.into();
+        bytes[4..8].copy_from_slice(&self.existing.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.datagram_bytes.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.bits_per_second.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: [u8; Offer::BYTES]) -> Offer {
+        Offer {
+            refusal: Reason::from_code(bytes[0]),
+            is_ipv6: bytes[1] != 0,
+            existing: u32_at(&bytes, 4),
+            datagram_bytes: u32_at(&bytes, 8),
+            bits_per_second: u64::from(u32_at(&bytes, 16)) | u64::from(u32_at(&bytes, 20)) << 32,
+        }
+    }
+}
+
+/// What rank 0 decides.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// `None`: go on.
+    pub refusal: Option<Reason>,
+    pub job: u32,
+    pub communicator: u32,
+    pub group: Group,
+    pub key: Key,
+}
+
+impl Plan {
+    pub const BYTES: usize = 32 + KEY_BYTES;
+
+    /// Nothing comes of it.
+    pub fn refuse(reason: Reason) -> Plan {
+        Plan {
+            refusal: Some(reason),
+            job: 0,
+            communicator: 0,
+            group: Group { address: Ipv4Addr::UNSPECIFIED.into(), port: 0 },
+            key: Key::from_bytes([0; KEY_BYTES]),
+        }
+    }
+
+    pub fn to_bytes(&self) -> [u8; Plan::BYTES] {
+        let mut bytes = [0; Plan::BYTES];
+        bytes[0] = self.refusal.map_or(0, |reason| reason as u8);
+        bytes[1] = (self.group.family() == Family::V6).into();
+        bytes[2..4].copy_from_slice(&self.group.port.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.job.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.communicator.to_le_bytes());
+        match self.group.address {
+            IpAddr::V4(address) => bytes[16..20].copy_from_slice(&address.octets()),
+            IpAddr::V6(address) => bytes[16..32].copy_from_slice(&address.octets()),
+        }
+        bytes[32..].copy_from_slice(&*self.key.to_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Plan::BYTES]) -> Plan {
+        let address: [u8; 16] = std::array::from_fn(|at| bytes[16 + at]);
+        let address = match bytes[1] {
+            0 => Ipv4Addr::new(address[0], address[1], address[2], address[3]).into(),
+            _ => Ipv6Addr::from(address).into(),
+        };
+        Plan {
+            refusal: Reason::from_code(bytes[0]),
+            job: u32_at(bytes, 4),
+            communicator: u32_at(bytes, 8),
+            group: Group { address, port: u16::from_le_bytes([bytes[2], bytes[3]]) },
+            key: Key::from_bytes(std::array::from_fn(|at| bytes[32 + at])),
+        }
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offers_and_plans_survive_the_wire() {
+        let offer = Offer {
+            refusal: Some(Reason::Silence),
+            is_ipv6: true,
+            existing: 7,
+            datagram_bytes: 1472,
+            bits_per_second: 10_000_000_000,
+        };
+        assert_eq!(Offer::from_bytes(offer.to_bytes()), offer);
+        assert_eq!(Offer::from_bytes(Offer::none().to_bytes()), Offer::none());
+        for address in ["239.192.1.2", "ff12::1234:5678"] {
+            let group = Group { address: address.parse().unwrap(), port: 12345 };
+            let key = Key::from_bytes(std::array::from_fn(|at| at as u8));
+            let plan = Plan { refusal: None, job: 1, communicator: 2, group, key };
+            let read = Plan::from_bytes(&plan.to_bytes());
+            assert_eq!((read.refusal, read.job, read.communicator, read.group), (None, 1, 2, group));
+            assert_eq!(*read.key.to_bytes(), *plan.key.to_bytes());
+        }
+    }
+
+    #[test]
+    fn every_reason_is_told_apart_and_said() {
+        for reason in Reason::ALL {
+            assert_eq!(Reason::from_code(reason as u8), Some(reason));
+            assert!(!reason.text().is_empty());
+        }
+        assert_eq!(Reason::from_code(0), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! Does multicast work between these nodes? Every node sends a few datagrams of full size and listens for those of all
+//! others. A switch that drops multicast, a filter, a smaller MTU on the way: all show as silence.
+//!
+//! Up to three rounds; after each, all ranks tell whether they have heard everybody, so that nobody stops sending while
+//! somebody listens. They end after 50, 150 and 500 ms at the latest: a set of nodes costs at most 0.7 s, once.
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use polycast_core::protocol::Key;
+use polycast_core::protocol::wire::{Header, Kind, open, seal};
+use polycast_net::Socket;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// How long each round listens.
+pub const ROUNDS: [Duration; 3] =
+    [Duration::from_millis(50), Duration::from_millis(150), Duration::from_millis(500)];
+
+/// Datagrams of a node in a round.
+const COPIES: usize = 3;
+
+/// What one node has heard so far.
+pub struct Probe {
+    header: Header,
+    payload: Box<[u8]>,
+    heard: Vec<bool>,
+    unheard: usize,
+}
+
+impl Probe {
+    /// For node `node` of `nodes`; payloads of full datagrams.
+    pub fn new(job: u32, communicator: u32, node: u32, nodes: u32, payload_bytes: usize) -> Probe {
+        let mut heard = vec![false; nodes as usize];
+        heard[node as usize] = true;
+        Probe {
+            header: Header { kind: Kind::Probe, flags: 0, job, communicator, operation: 0, fragment: node },
+            payload: vec![0x55; payload_bytes].into(),
+            unheard: heard.len() - 1,
+            heard,
+        }
+    }
+
+    /// Sends, and listens until everybody has been heard or `longest` is over. True if everybody has been heard.
+    pub fn round(&mut self, socket: &mut Socket, key: &Key, longest: Duration) -> bool {
+        let end = Instant::now() + longest;
+        let mut datagrams = Vec::new();
+        for _ in 0..COPIES {
+            seal(&self.header, &self.payload, key, &mut datagrams);
+        }
+        // What cannot be sent is missed by the others, who say so.
+        let _ = socket.send(&datagrams, datagrams.len() / COPIES);
+        self.header.operation += 1;
+        while self.unheard > 0 && self.listen(socket, key) {
+            let Some(left) = end.checked_duration_since(Instant::now()) else { break };
+            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            let _ = poll(&mut [PollFd::new(&socket.as_fd(), PollFlags::IN)], Some(&timeout));
+        }
+        self.unheard == 0
+    }
+
+    /// Takes what is there; false if the socket failed.
+    fn listen(&mut self, socket: &mut Socket, key: &Key) -> bool {
+        let Probe { header, heard, unheard, payload } = self;
+        loop {
+            let read = socket.receive(|datagram| {
+                let Ok((other, received)) = open(datagram, header.job, key) else { return };
+                let is_ours = other.kind == Kind::Probe && other.communicator == header.communicator;
+                let node = heard.get_mut(other.fragment as usize);
+                if let Some(node) = node.filter(|node| is_ours && !**node && received.len() == payload.len())
+                {
+                    *node = true;
+                    *unheard -= 1;
+                }
+            });
+            match read {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! One node of a communicator in a job: drives the endpoint with datagrams, messages and the time.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use polycast_core::protocol::{Action, Counters, Data, Endpoint, Mismatch, Multicast, Peer, Room};
+use polycast_core::units::{Nanos, Rank};
+use rustix::event::PollFlags;
+
+use super::group::Group;
+use super::mail::{Mail, To};
+use crate::door::Door;
+use crate::idle::Idle;
+use crate::slots::Slots;
+use crate::transport::Failure;
+
+/// What a ring needs of its communicator.
+pub struct Resources<'a> {
+    pub door: &'a Door,
+    pub slots: &'a mut Slots,
+    pub idle: &'a mut Idle,
+}
+
+/// This process's place in the ring of nodes of a communicator.
+pub struct Ring {
+    endpoint: Endpoint,
+    communicator: u32,
+    group: Arc<Group>,
+    mail: Mail,
+    /// The leader of each node.
+    leaders: Box<[Rank]>,
+    epoch: Instant,
+    /// Datagrams that the socket had no room for: the size of each, and where the rest begins.
+    unsent: Vec<u8>,
+    unsent_from: usize,
+    datagram_bytes: usize,
+    buffer: Vec<u8>,
+    /// Datagrams that could not be sent for another reason than lack of room; the ring brings what they had.
+    send_errors: u64,
+}
+
+impl Ring {
+    pub fn new(
+        endpoint: Endpoint,
+        communicator: u32,
+        group: Arc<Group>,
+        node: u32,
+        leaders: &[Rank],
+    ) -> Ring {
+        let nodes = leaders.len();
+        let at = |index: usize| leaders[index % nodes];
+        Ring {
+            endpoint,
+            communicator,
+            group,
+            mail: Mail::new(at(node as usize + nodes - 1), at(node as usize + 1)),
+            leaders: leaders.into(),
+            epoch: Instant::now(),
+            unsent: Vec::new(),
+            unsent_from: 0,
+            datagram_bytes: 0,
+            buffer: Vec::new(),
+            send_errors: 0,
+        }
+    }
+
+    pub fn counters(&self) -> Counters {
+        *self.endpoint.counters()
+    }
+
+    pub fn send_errors(&self) -> u64 {
+        self.send_errors
+    }
+
+    pub fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    /// No other communicator uses its group.
+    pub fn is_last_of_group(&self) -> bool {
+        Arc::strong_count(&self.group) == 1
+    }
+
+    /// Takes part in one broadcast from node `root`, until this node owes nobody anything.
+    pub fn run(
+        &mut self,
+        spec: Multicast,
+        root: u32,
+        data: &mut Data<'_>,
+        with: &mut Resources<'_>,
+    ) -> Result<(), Failure> {
+        self.mail.post_receives(with.door, with.slots)?;
+        while self.mail.awaits_too_many_arrivals() {
+            // Nothing has begun, so messages and datagrams only wait for their turn.
+            if !self.receive(data, with)? {
+                with.idle.wait(true, self.mail.is_sending());
+            }
+        }
+        self.endpoint.begin(spec, root, self.now(), data).map_err(size)?;
+        if let Some(node) = self.endpoint.expects_arrival_from() {
+            self.mail.expect_arrival(self.leaders[node as usize], with.door, with.slots)?;
+        }
+        let mut fruitless = 0u32;
+        loop {
+            let has_received = self.receive(data, with)?;
+            let has_sent = self.send(root, data, with)?;
+            if self.endpoint.is_finished() && self.unsent.is_empty() {
+                self.endpoint.end();
+                return Ok(());
+            }
+            if has_received || has_sent {
+                fruitless = 0;
+                with.idle.progress();
+            } else {
+                fruitless += 1;
+                self.wait(fruitless, with);
+            }
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos(self.epoch.elapsed().as_nanos() as u64)
+    }
+
+    /// Datagrams before messages: an end that has come by MPI must not overtake what is in the socket.
+    fn receive(&mut self, data: &mut Data<'_>, with: &mut Resources<'_>) -> Result<bool, Failure> {
+        with.slots.poll(with.door)?;
+        let now = self.now();
+        let Ring { endpoint, group, mail, communicator, .. } = self;
+        let mut outcome = Ok(());
+        let received = group.receive(*communicator, |header, payload| {
+            let used = endpoint.on_datagram(header, payload, now, data);
+            outcome = outcome.and(used);
+        });
+        outcome.map_err(size)?;
+        // A socket that fails brings nothing; the ring brings everything.
+        let mut is_any = received.unwrap_or(false);
+        is_any |= mail.sort(with.slots, |message| endpoint.on_message(message, now, data))?;
+        mail.deliver(with.door, with.slots, |message| endpoint.on_message(message, now, data))?;
+        Ok(is_any)
+    }
+
+    fn send(&mut self, root: u32, data: &Data<'_>, with: &mut Resources<'_>) -> Result<bool, Failure> {
+        let mut has_sent = self.send_rest();
+        loop {
+            let room = Room { datagrams: self.unsent.is_empty(), message: self.mail.has_room() };
+            match self.endpoint.next_action(self.now(), room, data, &mut self.buffer) {
+                None => return Ok(has_sent),
+                Some(Action::Message { to }) => {
+                    let to = match to {
+                        Peer::Successor => To::Successor,
+                        Peer::Predecessor => To::Predecessor,
+                        Peer::Drawn(_) => To::Root(self.leaders[root as usize]),
+                    };
+                    self.mail.send(to, &mut self.buffer, with.door, with.slots)?;
+                }
+                Some(Action::Datagrams { datagram_bytes }) => {
+                    std::mem::swap(&mut self.buffer, &mut self.unsent);
+                    self.datagram_bytes = datagram_bytes;
+                    self.send_rest();
+                    // What arrives meanwhile, a request for example, is looked at between batches.
+                    return Ok(true);
+                }
+            }
+            has_sent = true;
+        }
+    }
+
+    /// Sends what the socket has room for.
+    fn send_rest(&mut self) -> bool {
+        if self.unsent.is_empty() {
+            return false;
+        }
+        match self.group.send(&self.unsent[self.unsent_from..], self.datagram_bytes) {
+            Ok(bytes) => self.unsent_from += bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+            Err(_) => {
+                self.send_errors += 1;
+                self.unsent_from = self.unsent.len();
+            }
+        }
+        if self.unsent_from >= self.unsent.len() {
+            self.unsent.clear();
+            self.unsent_from = 0;
+        }
+        true
+    }
+
+    fn wait(&self, fruitless: u32, with: &mut Resources<'_>) {
+        let events = if self.unsent.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        let until = self.endpoint.deadline().map(|at| Duration::from_nanos((at - self.now()).0));
+        let own = Some((self.group.as_fd(), events));
+        with.idle.wait_also_for(own, until, fruitless > 1, self.mail.is_sending());
+    }
+
+    /// After an error: the door has abandoned all messages.
+    pub fn forget(&mut self) {
+        self.endpoint.end();
+        self.mail.forget();
+        self.unsent.clear();
+        self.unsent_from = 0;
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        self.group.leave(self.communicator);
+    }
+}
+
+fn size(_: Mismatch) -> Failure {
+    Failure::Size
+}

@@ -1,0 +1,281 @@
+//! Before a communicator's first multicast: all ranks agree that it works, or that it does not.
+//!
+//! ```text
+//!   every rank      offer         what can this leader do, what does it have already        MPI_Allgather
+//!   rank 0          plan          group, key, numbers; or the group that all have           MPI_Bcast
+//!   leaders         join                                                                    MPI_Allgather
+//!                   └─ taken by somebody else: another plan, three times at most
+//!   leaders         probe         full datagrams from everybody to everybody                MPI_Allgather per round
+//! ```
+//!
+//! Invariant: whether to go on is decided after each step from what all ranks have, so all decide alike, and whoever
+//! fails still takes part in the next exchange.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use polycast_core::protocol::wire::HEADER_BYTES;
+use polycast_core::protocol::{Endpoint, Key, Membership};
+use polycast_core::units::Rank;
+use polycast_net::{Family, Interface, Socket, SocketOptions};
+
+use super::choose_group::choose_group;
+use super::group::Group;
+use super::offer::{Offer, Plan, Reason};
+use super::probe::{Probe, ROUNDS};
+use super::registry::{self, Standing};
+use super::ring::Ring;
+use crate::door::{Door, MpiError};
+use crate::entropy::{random, random_bytes};
+use crate::nodes::Nodes;
+use crate::settings;
+
+/// Plans until a group is found that nobody else has.
+const PLANS_MOST: usize = 3;
+
+/// Segmentation takes this many bytes in one system call.
+const BATCH_BYTES_MOST: usize = 65_507;
+
+/// Multicast is not used, since this rank's node (or all) cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unavailable {
+    pub reason: Reason,
+    /// The first rank that says so.
+    pub rank: usize,
+}
+
+impl Unavailable {
+    /// There is but one node, or MPI refused a communicator: nothing to warn of.
+    pub fn nowhere() -> Unavailable {
+        Unavailable { reason: Reason::Off, rank: 0 }
+    }
+
+    /// What to tell the user; nothing if it is what they asked for.
+    pub fn warning(self) -> Option<String> {
+        let Unavailable { reason, rank } = self;
+        let remedy = "trees serve; `polycast doctor` finds out more, POLYCAST_MULTICAST=off silences this";
+        (reason != Reason::Off).then(|| format!("no multicast: rank {rank}: {}; {remedy}", reason.text()))
+    }
+}
+
+/// Collective. Inside: the ring, on the leaders of nodes; or why there is none, the same on all ranks.
+pub fn set_up(
+    door: &Door,
+    rank: Rank,
+    nodes: &Nodes,
+    hosts: &[u64],
+    processes: &[u64],
+) -> Result<Result<Option<Ring>, Unavailable>, MpiError> {
+    let me = Party { door, rank, nodes, ranks: hosts.len(), set: set_of(nodes, hosts, processes) };
+    let outcome = me.agree()?;
+    if let Err(Unavailable { reason: Reason::Silence | Reason::Socket | Reason::Interface, .. }) = outcome {
+        registry::remember_refusal(me.set);
+    }
+    Ok(outcome)
+}
+
+/// Names the set of leaders.
+fn set_of(nodes: &Nodes, hosts: &[u64], processes: &[u64]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for leader in nodes.leaders() {
+        (hosts[leader.index()], processes[leader.index()]).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// What this process brings, if it leads a node.
+struct Means {
+    interface: Interface,
+    existing: Option<Arc<Group>>,
+}
+
+/// One rank in the agreement.
+struct Party<'a> {
+    door: &'a Door,
+    rank: Rank,
+    nodes: &'a Nodes,
+    ranks: usize,
+    set: u64,
+}
+
+impl Party<'_> {
+    fn leads(&self) -> bool {
+        self.nodes.my_leader() == self.rank
+    }
+
+    fn agree(&self) -> Result<Result<Option<Ring>, Unavailable>, MpiError> {
+        let (mine, means) = if self.leads() { self.offer() } else { (Offer::none(), None) };
+        let offers = self.door.allgather(&mine.to_bytes(), self.ranks)?;
+        let offers: Vec<Offer> = offers.into_iter().map(Offer::from_bytes).collect();
+        if let Some(refusal) = first_refusal(offers.iter().map(|offer| offer.refusal)) {
+            return Ok(Err(refusal));
+        }
+        let leaders: Vec<&Offer> = self.nodes.leaders().iter().map(|rank| &offers[rank.index()]).collect();
+        let existing = leaders[0].existing;
+        let is_reused = existing != 0 && leaders.iter().all(|offer| offer.existing == existing);
+        let terms = Terms::of(&leaders);
+        for _ in 0..PLANS_MOST {
+            let plan = self.plan(&terms, is_reused)?;
+            if let Some(reason) = plan.refusal {
+                return Ok(Err(Unavailable { reason, rank: 0 }));
+            }
+            if is_reused {
+                let group = means.and_then(|means| means.existing);
+                return Ok(Ok(group.map(|group| self.ring(plan.communicator, group))));
+            }
+            let socket = means.as_ref().map(|means| open(&means.interface, &plan));
+            match self.exchange(socket.as_ref().and_then(|socket| socket.as_ref().err().copied()))? {
+                None => {
+                    let socket = socket.and_then(Result::ok);
+                    return self.probe(&plan, &terms, socket);
+                }
+                Some(Unavailable { reason: Reason::Conflict, .. }) => {}
+                Some(refusal) => return Ok(Err(refusal)),
+            }
+        }
+        Ok(Err(Unavailable { reason: Reason::Conflict, rank: 0 }))
+    }
+
+    fn offer(&self) -> (Offer, Option<Means>) {
+        let existing = match registry::standing(self.set) {
+            Standing::New => None,
+            Standing::Open(group) => Some(group),
+            Standing::Refused => return (Offer::refuse(Reason::TriedBefore), None),
+            Standing::Full => return (Offer::refuse(Reason::TooManyGroups), None),
+        };
+        let Ok(wanted) = settings::Multicast::current() else {
+            return (Offer::refuse(Reason::Setting), None);
+        };
+        let Some(family) = wanted.family else { return (Offer::refuse(Reason::Off), None) };
+        let interfaces = Interface::all().unwrap_or_default();
+        let Ok(interface) = wanted.interface.choose(&interfaces, family) else {
+            return (Offer::refuse(Reason::Interface), None);
+        };
+        let ip_and_udp_bytes = if family == Family::V6 { 48 } else { 28 };
+        let offer = Offer {
+            refusal: None,
+            is_ipv6: family == Family::V6,
+            existing: existing.as_ref().map_or(0, |group| group.job()),
+            datagram_bytes: interface.mtu_bytes.saturating_sub(ip_and_udp_bytes),
+            bits_per_second: interface.bits_per_second.unwrap_or(0),
+        };
+        (offer, Some(Means { interface, existing }))
+    }
+
+    /// Rank 0 leads the first node.
+    fn plan(&self, terms: &Terms, is_reused: bool) -> Result<Plan, MpiError> {
+        let mut bytes = [0; Plan::BYTES];
+        if self.rank == Rank(0) {
+            bytes = new_plan(terms, is_reused).unwrap_or_else(Plan::refuse).to_bytes();
+        }
+        self.door.broadcast(&mut bytes, 0)?;
+        Ok(Plan::from_bytes(&bytes))
+    }
+
+    /// Everybody says whether it failed; the first failure.
+    fn exchange(&self, failure: Option<Reason>) -> Result<Option<Unavailable>, MpiError> {
+        let codes = self.door.allgather(&[failure.map_or(0, |reason| reason as u8)], self.ranks)?;
+        Ok(first_refusal(codes.into_iter().map(|[code]| Reason::from_code(code))))
+    }
+
+    fn probe(
+        &self,
+        plan: &Plan,
+        terms: &Terms,
+        mut socket: Option<Socket>,
+    ) -> Result<Result<Option<Ring>, Unavailable>, MpiError> {
+        let node = self.nodes.mine();
+        let mut probe =
+            Probe::new(plan.job, plan.communicator, node, self.nodes.count(), terms.payload_bytes as usize);
+        for longest in ROUNDS {
+            let has_heard_all = match &mut socket {
+                Some(socket) => probe.round(socket, &plan.key, longest),
+                None => true,
+            };
+            if let Some(refusal) = self.exchange((!has_heard_all).then_some(Reason::Silence))? {
+                if longest == ROUNDS[ROUNDS.len() - 1] {
+                    return Ok(Err(refusal));
+                }
+                continue;
+            }
+            let group = socket.map(|socket| terms.group(socket, plan));
+            let failure = matches!(group, Some(Err(_))).then_some(Reason::Socket);
+            if let Some(refusal) = self.exchange(failure)? {
+                return Ok(Err(refusal));
+            }
+            let group = group.and_then(Result::ok).map(Arc::new);
+            if let Some(group) = &group {
+                registry::remember(self.set, group);
+            }
+            return Ok(Ok(group.map(|group| self.ring(plan.communicator, group))));
+        }
+        Ok(Err(Unavailable { reason: Reason::Silence, rank: 0 }))
+    }
+
+    fn ring(&self, communicator: u32, group: Arc<Group>) -> Ring {
+        group.enroll(communicator);
+        let datagram_bytes = HEADER_BYTES + group.payload_bytes() as usize;
+        let endpoint = Endpoint::new(Membership {
+            job: group.job(),
+            communicator,
+            key: group.key().clone(),
+            node: self.nodes.mine(),
+            nodes: self.nodes.count(),
+            payload_bytes: group.payload_bytes(),
+            batch_datagrams: (BATCH_BYTES_MOST / datagram_bytes).max(1) as u32,
+            bits_per_second: group.bits_per_second(),
+            first_operation: 1,
+        });
+        Ring::new(endpoint, communicator, group, self.nodes.mine(), self.nodes.leaders())
+    }
+}
+
+/// What holds for all leaders.
+struct Terms {
+    is_ipv6: bool,
+    payload_bytes: u32,
+    /// Only if links differ: otherwise a root's own link holds it up.
+    bits_per_second: Option<u64>,
+}
+
+impl Terms {
+    fn of(leaders: &[&Offer]) -> Terms {
+        let datagram_bytes = leaders.iter().map(|offer| offer.datagram_bytes).min().unwrap_or(0);
+        let rates = || leaders.iter().map(|offer| offer.bits_per_second).filter(|rate| *rate > 0);
+        Terms {
+            is_ipv6: leaders[0].is_ipv6,
+            payload_bytes: datagram_bytes.saturating_sub(HEADER_BYTES as u32).max(1),
+            bits_per_second: rates().min().filter(|slowest| rates().max() != Some(*slowest)),
+        }
+    }
+
+    fn group(&self, socket: Socket, plan: &Plan) -> std::io::Result<Group> {
+        Group::new(socket, plan.job, plan.key.clone(), self.payload_bytes, self.bits_per_second)
+    }
+}
+
+fn first_refusal(reasons: impl Iterator<Item = Option<Reason>>) -> Option<Unavailable> {
+    let mut refusals = reasons.enumerate().filter_map(|(rank, reason)| Some((rank, reason?)));
+    let (rank, reason) = refusals.next()?;
+    // A conflict is cured by another plan, but not if something else is wrong, too.
+    let (rank, reason) = refusals.find(|(_, reason)| *reason != Reason::Conflict).unwrap_or((rank, reason));
+    Some(Unavailable { reason, rank })
+}
+
+fn new_plan(terms: &Terms, is_reused: bool) -> Result<Plan, Reason> {
+    let entropy = |_| Reason::Entropy;
+    let numbers = random().map_err(entropy)?;
+    // A group that is reused keeps its key and address; only the communicator is new.
+    let family = if terms.is_ipv6 { Family::V6 } else { Family::V4 };
+    let (group, key) = match is_reused {
+        true => return Ok(Plan { refusal: None, communicator: numbers as u32, ..Plan::refuse(Reason::Off) }),
+        false => (choose_group(family).map_err(entropy)?, random_bytes().map_err(entropy)?),
+    };
+    let job = ((numbers >> 32) as u32).max(1);
+    Ok(Plan { refusal: None, job, communicator: numbers as u32, group, key: Key::from_bytes(key) })
+}
+
+fn open(interface: &Interface, plan: &Plan) -> Result<Socket, Reason> {
+    let opened = Socket::open(interface, plan.group, &SocketOptions::default());
+    opened.map_err(|error| if error.is_conflict() { Reason::Conflict } else { Reason::Socket })
+}

@@ -1,0 +1,80 @@
+//! Which ranks share a node, and who leads it.
+
+use std::collections::HashMap;
+
+use polycast_core::schedule::RankOrder;
+use polycast_core::units::Rank;
+
+/// The nodes of a communicator, in the order of their first ranks. The first rank on a node leads it: it alone has a
+/// socket.
+pub struct Nodes {
+    node_of: Vec<u32>,
+    leaders: Vec<Rank>,
+    /// This rank's node, and the ranks on it in rising order.
+    mine: u32,
+    local: RankOrder,
+}
+
+impl Nodes {
+    /// `host_of` has an entry per rank.
+    pub fn new(host_of: &[u64], rank: Rank) -> Nodes {
+        let mut known = HashMap::new();
+        let mut leaders = Vec::new();
+        let mut node_of = Vec::with_capacity(host_of.len());
+        for (other, host) in (0..).map(Rank).zip(host_of) {
+            node_of.push(*known.entry(host).or_insert_with(|| {
+                leaders.push(other);
+                leaders.len() as u32 - 1
+            }));
+        }
+        let mine = node_of[rank.index()];
+        let local = (0..).map(Rank).zip(&node_of).filter(|(_, node)| **node == mine);
+        let local = RankOrder::of(local.map(|(rank, _)| rank).collect());
+        Nodes { node_of, leaders, mine, local }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.leaders.len() as u32
+    }
+
+    /// The node of a rank.
+    pub fn of(&self, rank: Rank) -> u32 {
+        self.node_of[rank.index()]
+    }
+
+    /// Who leads each node.
+    pub fn leaders(&self) -> &[Rank] {
+        &self.leaders
+    }
+
+    /// This rank's node.
+    pub fn mine(&self) -> u32 {
+        self.mine
+    }
+
+    /// Who leads this rank's node.
+    pub fn my_leader(&self) -> Rank {
+        self.leaders[self.mine as usize]
+    }
+
+    /// The ranks on this rank's node.
+    pub fn local(&self) -> &RankOrder {
+        &self.local
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_rank_on_a_node_leads_it() {
+        let nodes = Nodes::new(&[7, 5, 7, 9, 5], Rank(4));
+        assert_eq!(nodes.count(), 3);
+        assert_eq!(nodes.leaders(), [0, 1, 3].map(Rank));
+        assert_eq!([0, 1, 2, 3, 4].map(|rank| nodes.of(Rank(rank))), [0, 1, 0, 2, 1]);
+        assert_eq!((nodes.mine(), nodes.my_leader()), (1, Rank(1)));
+        assert_eq!((nodes.local().ranks(), nodes.local().position(Rank(4))), (2, Rank(1)));
+    }
+}
