@@ -55,7 +55,7 @@ impl Fidelity {
     /// Says of a point whether the lab can show it. Without a calibration nothing is said.
     pub fn judge(&self, point: &mut Point) {
         if let Some(calibration) = &self.calibration {
-            point.doubt = doubt(calibration, point.bytes);
+            point.doubt = doubt(calibration, point.bytes, point.ratio_to_wire);
             point.believed = Some(point.doubt.is_none());
         }
     }
@@ -73,8 +73,12 @@ fn options(plan: &Plan, sizes: &[Bytes]) -> CalibrationOptions {
     CalibrationOptions { sizes, repetitions: TRANSFERS, load_time: LOAD_TIME }
 }
 
-/// Why a broadcast of `bytes` is not to be believed in a lab with this calibration.
-fn doubt(calibration: &Calibration, bytes: u64) -> Option<String> {
+/// A broadcast that takes no more of its time on the wire was not held up by the machine, whatever it carries at most.
+const NEAR_THE_WIRE: f64 = 1.15;
+
+/// Why a broadcast of `bytes` that took so many times its time on the wire is not to be believed in a lab with this
+/// calibration.
+fn doubt(calibration: &Calibration, bytes: u64, ratio_to_wire: Option<f64>) -> Option<String> {
     let transfers = &calibration.transfers;
     let nearest = transfers.iter().rfind(|transfer| transfer.bytes <= bytes).or_else(|| transfers.first());
     let by_size = nearest.filter(|_| bytes > 0 && !calibration.believes(bytes)).map(|transfer| {
@@ -82,7 +86,8 @@ fn doubt(calibration: &Calibration, bytes: u64) -> Option<String> {
         format!("a bare transfer of {size} between two hosts takes {ratio:.2} × its time on the wire")
     });
     let load = &calibration.load;
-    let by_load = (!load.believable).then(|| {
+    let is_near = ratio_to_wire.is_some_and(|ratio| ratio <= NEAR_THE_WIRE);
+    let by_load = (!load.believable && !is_near).then(|| {
         let percent = load.ratio * 100.0;
         format!(
             "this machine carries {percent:.0} % of all links at once: pipelines look slower than they are"
@@ -112,11 +117,12 @@ mod tests {
 
     #[test]
     fn doubts_name_what_was_measured() {
-        let short = doubt(&calibration(1.0), 1024).unwrap();
+        let short = doubt(&calibration(1.0), 1024, None).unwrap();
         assert!(short.contains("1KiB") && short.contains("0.07 ×"), "{short}");
-        assert_eq!(doubt(&calibration(1.0), 1 << 20), None);
-        assert!(doubt(&calibration(0.4), 1 << 20).unwrap().contains("40 % of all links"));
-        assert_eq!(doubt(&calibration(1.0), 0), None);
+        assert_eq!(doubt(&calibration(1.0), 1 << 20, None), None);
+        assert!(doubt(&calibration(0.4), 1 << 20, Some(1.2)).unwrap().contains("40 % of all links"));
+        assert_eq!(doubt(&calibration(0.4), 1 << 20, Some(1.1)), None, "it was carried");
+        assert_eq!(doubt(&calibration(1.0), 0, None), None);
     }
 
     #[test]

@@ -37,16 +37,14 @@ impl View for Summary {
         }
         let mut row = format!("{:>8}  {:>9}", Bytes(first.bytes).to_string(), milliseconds(first.wire_us));
         for point in points {
-            let ratio = point.ratio_to_wire.map_or(String::new(), |ratio| format!(" ({ratio:.2}×)"));
-            row += &format!("  {:>20}", milliseconds(point.median_us) + &ratio);
+            row += &format!("  {:>20}", cell(point));
         }
         for point in points.iter().filter(|point| point.variant != point.reference && point.reliable) {
             row += &format!("   {}", speedup(point));
         }
         self.count_losses(points);
-        let is_doubted = points.iter().any(|point| point.doubt.is_some());
-        self.is_doubted |= is_doubted;
-        writeln!(out, "{row}{}", if is_doubted { "  ?" } else { "" })?;
+        self.is_doubted |= points.iter().any(|point| point.doubt.is_some());
+        writeln!(out, "{row}")?;
         out.flush()
     }
 
@@ -61,7 +59,8 @@ impl View for Summary {
         if self.is_doubted {
             writeln!(
                 out,
-                "\n? too small or too fast for this emulated network to be compared with its wire"
+                "\n? more than this emulation can show: so small a message, or so much traffic at once, that the machine \
+                 and not the link sets the time"
             )?;
         }
         Ok(())
@@ -82,6 +81,12 @@ impl Summary {
 fn title(point: &Point) -> String {
     let name = point.variant.get(..20).unwrap_or(&point.variant);
     format!("{name}{}", if point.reliable { "" } else { "*" })
+}
+
+/// `12.34 (1.20×)`, with a mark where it is not to be believed; all marks stand in one column.
+fn cell(point: &Point) -> String {
+    let ratio = point.ratio_to_wire.map_or(String::new(), |ratio| format!(" ({ratio:.2}×)"));
+    milliseconds(point.median_us) + &ratio + if point.doubt.is_some() { "?" } else { " " }
 }
 
 fn milliseconds(us: Option<f64>) -> String {
@@ -123,6 +128,13 @@ mod tests {
             row.contains("1KiB       0.10") && row.contains("0.20 (2.00×)") && row.contains("   2.00"),
             "{row}"
         );
+    }
+
+    #[test]
+    fn a_doubt_stands_at_its_figure() {
+        let text = rows(|point| point.doubt = Some("too fast".into()));
+        assert!(text.contains("0.40   ") && text.contains("0.20 (2.00×)?"), "{text}");
+        assert!(text.contains("? more than this emulation can show"), "{text}");
     }
 
     #[test]
