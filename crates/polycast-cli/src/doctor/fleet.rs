@@ -5,6 +5,11 @@ use std::process::Command;
 
 use polycast_lab::{Lab, LabError, LabSpec, Lifetime};
 
+use super::probe::tally::SENDERS_MOST;
+
+/// What a worker counts; a part of a larger cluster tells as much.
+const HOSTS_MOST: usize = SENDERS_MOST as usize;
+
 /// The hidden verb of a worker.
 const AGENT_VERB: &str = "doctor-agent";
 
@@ -84,7 +89,7 @@ impl Fleet {
         };
         Ok(match self {
             Fleet::Here { .. } => local(&own_tool),
-            Fleet::Remote { here, .. } if host == "localhost" || host == here => local(&own_tool),
+            Fleet::Remote { here, .. } if is_here(host, here) => local(&own_tool),
             Fleet::Remote { agent, tool, .. } => {
                 let (program, options) = agent.split_first().ok_or("expected a command in place of ssh")?;
                 let tool =
@@ -119,6 +124,11 @@ impl Fleet {
     }
 }
 
+/// Whether a name is this machine's, with or without its domain.
+fn is_here(host: &str, here: &str) -> bool {
+    host == "localhost" || host == here || here.strip_prefix(host).is_some_and(|rest| rest.starts_with('.'))
+}
+
 fn host_name() -> String {
     nix::unistd::gethostname().map_or("localhost".into(), |name| name.to_string_lossy().into_owned())
 }
@@ -135,6 +145,9 @@ pub fn parse_hosts(text: &str) -> Result<Vec<String>, String> {
             hosts.push(host.to_owned());
         }
     }
+    if hosts.len() > HOSTS_MOST {
+        return Err(format!("expected at most {HOSTS_MOST} hosts, found {}", hosts.len()));
+    }
     Ok(hosts)
 }
 
@@ -148,6 +161,19 @@ mod tests {
         for text in ["", "a,,b", "a,-oProxyCommand=x", "a b"] {
             assert!(parse_hosts(text).is_err(), "{text:?}");
         }
+        let many = |count: usize| (0..count).map(|host| format!("h{host}")).collect::<Vec<_>>().join(",");
+        assert_eq!(parse_hosts(&many(HOSTS_MOST)).unwrap().len(), HOSTS_MOST);
+        assert!(parse_hosts(&many(HOSTS_MOST + 1)).is_err());
+    }
+
+    #[test]
+    fn a_domain_may_be_left_out() {
+        assert!(
+            is_here("n1", "n1.site.org")
+                && is_here("n1.site.org", "n1.site.org")
+                && is_here("localhost", "n1")
+        );
+        assert!(!is_here("n", "n1.site.org") && !is_here("n1.site.org", "n1") && !is_here("n2", "n1"));
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod examination;
 pub mod finding;
 pub mod fleet;
 mod message;
+mod page;
 mod probe;
 pub mod report;
 mod system;

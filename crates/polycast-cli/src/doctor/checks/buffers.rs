@@ -26,7 +26,7 @@ pub fn check(system: &System, socket: &SocketFacts) -> Vec<Finding> {
     let limit = limit.map_or(String::new(), |bytes| format!(" (net.core.rmem_max is {bytes})"));
     let found = format!(
         "the receive buffer has {} KiB of {} KiB asked for{limit}: it holds about {holds} datagrams, and polycast paces itself to that",
-        granted / 2 >> 10,
+        (granted / 2) >> 10,
         WANTED_BYTES >> 10
     );
     let finding = Finding::warning(Topic::Buffers, found, remedy("rmem_max"));

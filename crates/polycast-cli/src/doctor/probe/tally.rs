@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::datagram::{self, Header};
 
 /// The most senders and datagrams of each that are counted: what is beyond has no memory to be counted in.
-const SENDERS_MOST: u32 = 1_024;
+pub const SENDERS_MOST: u32 = 1_024;
 /// See [`SENDERS_MOST`].
 pub const DATAGRAMS_MOST: u32 = 100_000;
 
