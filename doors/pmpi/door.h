@@ -27,6 +27,9 @@ struct communicator {
     struct communicator *previous, *next; /* all that are alive, for the report at finalize */
 };
 
+/* door.c: the MPI's own broadcast. PMPI_Bcast by its name would come back to us. */
+int door_stock_broadcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
+
 /* communicator.c: the attribute and what belongs to it. Returns NULL if `comm` is left to stock. Collective
  * the first time it sees a communicator; every argument must have been checked. */
 struct communicator *door_communicator(MPI_Comm comm);

@@ -21,7 +21,7 @@ static int allgather(void *communicator, const void *mine, void *all, size_t byt
 
 static int stock_broadcast(void *communicator, void *buffer, size_t bytes, int root) {
     const struct communicator *state = communicator;
-    return PMPI_Bcast(buffer, (int)bytes, MPI_BYTE, root, state->user);
+    return door_stock_broadcast(buffer, (int)bytes, MPI_BYTE, root, state->user);
 }
 
 static int agree(MPI_Comm comm, int mine, int *all) {
