@@ -145,13 +145,17 @@ fn other_groups_and_other_interfaces_are_not_heard() {
             let ours = group(family);
             let other = Group { port: ours.port, ..Group::random(family, &mut numbers(8)) };
             let mut to = right.open("e0", ours, &options);
-            // Another member on the receiving host makes its kernel accept the group.
-            let _member = right.open("e1", other, &options);
+            // Other members on the receiving host make its kernel accept both there.
+            let _members = [
+                right.open("e1", Group { port: ours.port + 1, ..ours }, &options),
+                right.open("e0", Group { port: ours.port + 1, ..other }, &options),
+            ];
             let mut elsewhere = left.open("e1", ours, &options);
             let mut another = left.open("e0", other, &options);
             send_all(&mut elsewhere, b"wrong interface", 64);
             send_all(&mut another, b"wrong group", 64);
             assert_eq!(collect(&mut to, 1, SILENCE), Vec::<Vec<u8>>::new(), "{family}");
+            assert_eq!(to.refused(), 0, "the kernel itself keeps them away");
             drop(elsewhere);
             let mut from = left.open("e0", ours, &options);
             send_all(&mut from, b"right", 64);

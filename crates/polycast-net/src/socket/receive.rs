@@ -144,3 +144,29 @@ impl Arrival {
         Some(self.segment_bytes.filter(|bytes| *bytes > 0).unwrap_or(self.bytes))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_datagrams_for_the_group_on_the_interface_are_accepted() {
+        let address: IpAddr = "239.192.1.2".parse().unwrap();
+        let group = Group { address, port: 5_000 };
+        let other: IpAddr = "239.192.1.3".parse().unwrap();
+        let arrival =
+            |bytes, destination, is_cut, segment_bytes| Arrival { bytes, is_cut, destination, segment_bytes };
+        for (arrival, expected) in [
+            (arrival(3_000, Some((address, 4)), false, Some(1_000)), Some(1_000)),
+            (arrival(3_000, Some((address, 4)), false, None), Some(3_000)),
+            (arrival(3_000, Some((address, 4)), false, Some(0)), Some(3_000)),
+            (arrival(3_000, Some((address, 4)), true, Some(1_000)), None),
+            (arrival(3_000, Some((address, 5)), false, None), None),
+            (arrival(3_000, Some((other, 4)), false, None), None),
+            (arrival(3_000, None, false, None), None),
+            (arrival(0, Some((address, 4)), false, None), None),
+        ] {
+            assert_eq!(arrival.accepted(group, 4), expected, "{arrival:?}");
+        }
+    }
+}
