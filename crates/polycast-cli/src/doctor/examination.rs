@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use polycast_net::Family;
 
 use super::checks::mtu;
+use super::crew::Crew;
 use super::finding::{Finding, Topic};
 use super::fleet::Fleet;
 use super::message::{Answer, InterfaceFacts, Question};
@@ -14,7 +15,6 @@ use super::probe::diagnosis::{self, About};
 use super::probe::matrix::Matrix;
 use super::probe::random;
 use super::report::{HostReport, ProbeReport, Report};
-use super::worker::{Trouble, Worker};
 
 /// What the user asked for.
 pub struct Wishes {
@@ -28,10 +28,6 @@ pub struct Wishes {
     pub watch: Duration,
 }
 
-/// ssh gives up after ten seconds; a login shell may need some more.
-const START_LIMIT: Duration = Duration::from_secs(20);
-/// Listing the rules of a firewall is the slowest.
-const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// Switches take some time to learn of a new member.
 const JOIN_PAUSE: Duration = Duration::from_millis(300);
 /// What was sent is taken to have arrived by then, or lost.
@@ -61,83 +57,60 @@ pub fn examine(
 }
 
 struct Session<'a> {
-    fleet: &'a Fleet,
     wishes: &'a Wishes,
     progress: &'a dyn Fn(String),
-    names: Vec<String>,
-    /// By host; those that do not answer are gone.
-    workers: Vec<Option<Worker>>,
+    is_emulated: bool,
+    crew: Crew<'a>,
     report: Report,
     round: u32,
 }
 
 impl<'a> Session<'a> {
     fn start(fleet: &'a Fleet, wishes: &'a Wishes, progress: &'a dyn Fn(String)) -> Session<'a> {
-        let names = fleet.hosts();
-        progress(format!("starting {} workers", names.len()));
-        // All are started before the first is waited for.
-        let started: Vec<Result<Worker, Trouble>> =
-            names.iter().map(|host| start_worker(fleet, host)).collect();
-        let report = Report::new(wishes.family, names.iter().map(|name| HostReport::unknown(name)).collect());
-        let workers = (0..names.len()).map(|_| None).collect();
-        let mut session = Session { fleet, wishes, progress, names, workers, report, round: 0 };
-        for (host, worker) in started.into_iter().enumerate() {
-            let greeted = worker.and_then(|mut worker| worker.greet(START_LIMIT).map(|()| worker));
-            match greeted {
-                Ok(worker) => session.workers[host] = Some(worker),
-                Err(trouble) => session.give_up(host, &trouble),
-            }
+        progress("starting workers".to_owned());
+        let crew = Crew::start(fleet);
+        let hosts = crew.names().iter().map(|name| HostReport::unknown(name)).collect();
+        Session {
+            wishes,
+            progress,
+            is_emulated: fleet.is_emulated(),
+            crew,
+            report: Report::new(wishes.family, hosts),
+            round: 0,
         }
-        session
     }
 
-    /// A host that does not answer is left out from here on.
-    fn give_up(&mut self, host: usize, trouble: &Trouble) {
-        self.workers[host] = None;
-        let code = if let Trouble::Ended { code, .. } = trouble { *code } else { None };
-        let remedy = self.fleet.remedy(&self.names[host], code);
-        self.report.add(&[&self.names[host]], Finding::problem(Topic::Reach, trouble.to_string(), remedy));
-    }
-
-    fn present(&self) -> Vec<usize> {
-        (0..self.workers.len()).filter(|host| self.workers[*host].is_some()).collect()
-    }
-
-    /// Asks some hosts at once and collects the answers of those that give one.
+    /// Asks some hosts at once. One that does not answer is left out from here on.
     fn ask(&mut self, hosts: &[usize], question: impl Fn(usize) -> Question) -> Vec<(usize, Answer)> {
-        for &host in hosts {
-            if let Some(worker) = &mut self.workers[host] {
-                worker.ask(&question(host));
-            }
-        }
-        let mut answers = Vec::new();
-        for &host in hosts {
-            match self.workers[host].as_mut().map(|worker| worker.answer(ANSWER_LIMIT)) {
-                Some(Ok(answer)) => answers.push((host, answer)),
-                Some(Err(trouble)) => self.give_up(host, &trouble),
-                None => {}
-            }
-        }
+        let answers = self.crew.ask(hosts, question);
+        self.note_troubles();
         answers
+    }
+
+    fn note_troubles(&mut self) {
+        for (host, finding) in self.crew.troubles() {
+            self.add(host, vec![finding]);
+        }
     }
 
     fn add(&mut self, host: usize, findings: Vec<Finding>) {
         for finding in findings {
-            self.report.add(&[&self.names[host]], finding);
+            self.report.add(&[&self.crew.names()[host]], finding);
         }
     }
 
     /// Every host by itself, then what must be the same on all.
     fn look(&mut self) {
+        self.note_troubles();
         (self.progress)("examining the hosts".to_owned());
-        let emulated = self.fleet.is_emulated();
+        let emulated = self.is_emulated;
         let wishes = self.wishes;
         let question = |_| Question::Examine {
             ipv6: wishes.family == Family::V6,
             interface: wishes.interface.clone(),
             emulated,
         };
-        for (host, answer) in self.ask(&self.present(), question) {
+        for (host, answer) in self.ask(&self.crew.present(), question) {
             if let Answer::Examined { host: facts, findings } = answer {
                 self.report.hosts[host].facts = facts;
                 self.add(host, findings);
@@ -154,9 +127,9 @@ impl<'a> Session<'a> {
             self.report.add(&names.iter().collect::<Vec<_>>(), finding);
         }
         // Without an interface there is nothing to probe.
-        for host in self.present() {
+        for host in self.crew.present() {
             if self.report.hosts[host].facts.interface.is_none() {
-                self.workers[host] = None;
+                self.crew.dismiss(host);
             }
         }
     }
@@ -164,7 +137,7 @@ impl<'a> Session<'a> {
     /// Makes every host a member of one random group; false if there is nobody left to probe.
     fn join(&mut self) -> Result<bool, getrandom::Error> {
         for attempt in 1..=GROUPS_MOST {
-            let present = self.present();
+            let present = self.crew.present();
             let (group, run) = random::group_and_run(self.wishes.family)?;
             let loop_back = present.len() == 1;
             let answers = self.ask(&present, |_| Question::Open {
@@ -185,7 +158,7 @@ impl<'a> Session<'a> {
             break;
         }
         thread::sleep(JOIN_PAUSE);
-        Ok(!self.present().is_empty())
+        Ok(!self.crew.present().is_empty())
     }
 
     fn note_opened(&mut self, host: usize, answer: Answer) {
@@ -195,7 +168,7 @@ impl<'a> Session<'a> {
                 self.add(host, findings);
             }
             Answer::NotOpened { finding, .. } => {
-                self.workers[host] = None;
+                self.crew.dismiss(host);
                 self.add(host, vec![finding]);
             }
             _ => {}
@@ -204,7 +177,7 @@ impl<'a> Session<'a> {
 
     /// Shows every host the addresses of the others.
     fn compare(&mut self) {
-        let present = self.present();
+        let present = self.crew.present();
         let address = |host: &usize| self.report.hosts[*host].facts.interface.as_ref()?.address;
         let addresses: Vec<(usize, IpAddr)> =
             present.iter().filter_map(|host| Some((*host, address(host)?))).collect();
@@ -223,12 +196,12 @@ impl<'a> Session<'a> {
     }
 
     fn probe(&mut self) {
-        let present = self.present();
-        let members: Vec<String> = present.iter().map(|host| self.names[*host].clone()).collect();
+        let present = self.crew.present();
+        let members: Vec<String> = present.iter().map(|host| self.crew.names()[*host].clone()).collect();
         let full_bytes = self.agreed_bytes(&present);
         let full = self.send_and_count(&present, self.wishes.datagrams, full_bytes);
         if let [only] = present[..] {
-            let finding = diagnosis::alone(&full, self.names.len());
+            let finding = diagnosis::alone(&full, self.crew.names().len());
             self.add(only, finding);
             return;
         }
@@ -262,7 +235,7 @@ impl<'a> Session<'a> {
         for (place, &host) in members.iter().enumerate() {
             (self.progress)(format!(
                 "round {round}: {} sends, {} of {}",
-                self.names[host],
+                self.crew.names()[host],
                 place + 1,
                 members.len()
             ));
@@ -312,18 +285,10 @@ impl<'a> Session<'a> {
     }
 
     fn listen_for_queries(&mut self) {
-        for (host, answer) in self.ask(&self.present(), |_| Question::Queries) {
+        for (host, answer) in self.ask(&self.crew.present(), |_| Question::Queries) {
             if let Answer::Findings(findings) = answer {
                 self.add(host, findings);
             }
         }
     }
-}
-
-fn start_worker(fleet: &Fleet, host: &str) -> Result<Worker, Trouble> {
-    let command = fleet.worker_on(host).map_err(|error| Trouble::NotStarted {
-        program: "a worker".to_owned(),
-        source: std::io::Error::other(error.to_string()),
-    })?;
-    Worker::start(command)
 }

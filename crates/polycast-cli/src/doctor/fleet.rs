@@ -6,6 +6,7 @@ use std::process::Command;
 use polycast_lab::{Lab, LabError, LabSpec, Lifetime};
 
 use super::probe::tally::SENDERS_MOST;
+use super::worker::Trouble;
 
 /// What a worker counts; a part of a larger cluster tells as much.
 const HOSTS_MOST: usize = SENDERS_MOST as usize;
@@ -107,19 +108,21 @@ impl Fleet {
         })
     }
 
-    /// What to do if a worker's command ended with this status.
-    pub fn remedy(&self, host: &str, code: Option<i32>) -> String {
+    /// What to do about a worker that does not answer.
+    pub fn remedy(&self, host: &str, trouble: &Trouble) -> String {
         let Fleet::Remote { agent, tool, .. } = self else {
             return "run polycast doctor-agent there by hand and see what it says".to_owned();
         };
-        let agent = shell_words::join(agent);
-        match code {
-            Some(126 | 127) => format!(
+        match trouble {
+            Trouble::Ended { code: Some(126 | 127), .. } => format!(
                 "install polycast on {host} as {} (a folder that all hosts share is best), or say where it is: --remote-tool FILE",
                 tool.display()
             ),
-            Some(2) => format!("install the same version of polycast on {host}"),
-            _ => format!("make this work without a password: {agent} {host} true"),
+            // An older polycast does not know the worker's verb and ends with status 2.
+            Trouble::Ended { code: Some(2), .. } | Trouble::OtherVersion { .. } => {
+                format!("install version {} of polycast on {host}", env!("CARGO_PKG_VERSION"))
+            }
+            _ => format!("make this work without a password: {} {host} true", shell_words::join(agent)),
         }
     }
 }
@@ -187,7 +190,11 @@ mod tests {
         let words: Vec<_> = far.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         assert_eq!(far.get_program(), "ssh");
         assert_eq!(words[words.len() - 3..], ["far", "'/opt/my tools/polycast'", "doctor-agent"]);
-        assert!(fleet.remedy("far", Some(127)).contains("--remote-tool"));
-        assert!(fleet.remedy("far", Some(255)).ends_with("far true"));
+        let ended = |code| Trouble::Ended { status: String::new(), code: Some(code), said: String::new() };
+        assert!(fleet.remedy("far", &ended(127)).contains("--remote-tool"));
+        assert!(fleet.remedy("far", &ended(255)).ends_with("far true"));
+        assert!(
+            fleet.remedy("far", &Trouble::OtherVersion { theirs: "9".into() }).starts_with("install version")
+        );
     }
 }

@@ -12,6 +12,7 @@
 pub mod agent;
 pub mod checks;
 pub mod colour;
+mod crew;
 pub mod examination;
 pub mod finding;
 pub mod fleet;

@@ -200,6 +200,15 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_packet_is_a_query_or_not(packet: Vec<u8>) {
+            if let Some(query) = parse_query(&packet) {
+                assert!((1..=3).contains(&query.version));
+            }
+        }
+    }
+
     #[test]
     fn an_old_version_proves_a_querier() {
         let table = "Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n\

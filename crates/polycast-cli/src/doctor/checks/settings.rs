@@ -35,8 +35,9 @@ pub fn check(variable: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
             findings.push(Finding::problem(Topic::Settings, found, format!("unset {MULTICAST}")));
         }
         Some(value) if !["ipv4", "ipv6"].contains(&value.to_ascii_lowercase().as_str()) => {
-            let found = format!("{MULTICAST}={value}: expected off, ipv4 or ipv6; it is left aside");
-            findings.push(Finding::warning(Topic::Settings, found, format!("export {MULTICAST}=ipv4")));
+            let found =
+                format!("{MULTICAST}={value}: expected off, ipv4 or ipv6; jobs leave multicast alone");
+            findings.push(Finding::problem(Topic::Settings, found, format!("export {MULTICAST}=ipv4")));
         }
         _ => {}
     }
@@ -77,7 +78,7 @@ mod tests {
         assert_eq!(worst(&[("POLYCAST", "OFF")]), Level::Problem);
         assert_eq!(worst(&[("POLYCAST_MULTICAST", "off")]), Level::Problem);
         assert_eq!(worst(&[("POLYCAST_MULTICAST", "ipv6"), ("POLYCAST_NET", "=eth0")]), Level::Ok);
-        assert_eq!(worst(&[("POLYCAST_MULTICAST", "ipx")]), Level::Warning);
+        assert_eq!(worst(&[("POLYCAST_MULTICAST", "ipx")]), Level::Problem);
         assert_eq!(worst(&[("POLYCAST_BCAST", "chain:segment=8KiB")]), Level::Problem);
         assert_eq!(worst(&[("POLYCAST_BCAST", "multicast-pull")]), Level::Ok);
         assert_eq!(worst(&[("POLYCAST_MADCAP", "10.0.0.1")]), Level::Note);

@@ -71,6 +71,25 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_decoded_or_refused(datagram: Vec<u8>) {
+            if let Some(header) = decode(&datagram) {
+                let mut again = vec![0; datagram.len()];
+                encode(header, &mut again);
+                assert_eq!(again, datagram);
+            }
+        }
+
+        #[test]
+        fn every_header_is_read_as_it_was_written(run: u64, round: u32, sender: u32, sequence: u32, pattern in 0_usize..2_000) {
+            let header = Header { run, round, sender, sequence };
+            let mut datagram = vec![0; HEADER_BYTES + pattern];
+            encode(header, &mut datagram);
+            assert_eq!(decode(&datagram), Some(header));
+        }
+    }
+
     #[test]
     fn what_is_short_changed_or_foreign_is_not() {
         let mut whole = vec![0; 64];

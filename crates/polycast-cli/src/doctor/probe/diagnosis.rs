@@ -18,6 +18,9 @@ pub type About = (Vec<usize>, Finding);
 /// Above this, loss costs more than some repair.
 const LOSS_PERCENT_MUCH: f64 = 5.0;
 
+/// Above this, a job may find no multicast: its own probe sends nine datagrams, and of one pair in twenty none arrives.
+const LOSS_PERCENT_TOO_MUCH: f64 = 72.0;
+
 /// So many pairs are named one by one.
 const PAIRS_NAMED_MOST: usize = 10;
 
@@ -172,7 +175,8 @@ fn quality(names: &[String], full: &Matrix) -> Vec<About> {
         );
         let remedy = "look for errors and drops: ip -s link show dev INTERFACE, ethtool -S INTERFACE, the counters of the switch \
                       ports (storm control counts multicast)";
-        Finding::warning(Topic::Probe, found, remedy)
+        let judge = if loss(&worst) < LOSS_PERCENT_TOO_MUCH { Finding::warning } else { Finding::problem };
+        judge(Topic::Probe, found, remedy)
     })];
     let sum = |count: fn(&Matrix, usize, usize) -> u32| -> u32 {
         audible.iter().map(|&(from, to)| count(full, from, to)).sum()

@@ -76,6 +76,8 @@ fn loss_is_judged_by_the_worst_pair() {
     };
     assert_eq!(with_heard(99, 0, 0)[0].0, Level::Note);
     assert_eq!(with_heard(95, 0, 0)[0].0, Level::Warning);
+    assert_eq!(with_heard(29, 0, 0)[0].0, Level::Warning);
+    assert_eq!(with_heard(28, 0, 0)[0].0, Level::Problem);
     let untidy = with_heard(100, 2, 3);
     assert!(
         untidy[1].2.contains("2 datagrams arrived twice")

@@ -156,3 +156,78 @@ fn the_old_iptables_is_read_too() {
     assert_eq!(finding.remedy.unwrap(), "iptables -I OUTPUT -o e0 -d 239.192.0.0/14 -p udp -j ACCEPT");
     assert!(finding.found.contains("-j REJECT"), "{}", finding.found);
 }
+
+/// Words of both tools in any order: rules nobody wrote must not stop the doctor.
+fn any_rules() -> impl proptest::strategy::Strategy<Value = String> {
+    let words = proptest::sample::select(vec![
+        ":INPUT",
+        "DROP",
+        "-A",
+        "INPUT",
+        "!",
+        "-d",
+        "224.0.0.0/4",
+        "-j",
+        "ACCEPT",
+        "-p",
+        "udp",
+        "\n",
+        "1/99",
+        "-m",
+        "ufw",
+        "-g",
+        "é",
+    ]);
+    use proptest::strategy::Strategy;
+    proptest::collection::vec(words, 0..40).prop_map(|words| words.join(" "))
+}
+
+/// A document of the shape that `nft -j` prints, with any values at its leaves.
+fn any_ruleset() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::strategy::{Just, Strategy};
+    let leaf = proptest::prop_oneof![
+        Just("null".to_owned()),
+        Just("17".to_owned()),
+        proptest::sample::select(vec!["udp", "e0", "input", "224.0.0.0", "multicast", "::", "x"])
+            .prop_map(|word| format!("\"{word}\"")),
+    ];
+    let names = proptest::sample::select(vec![
+        "left", "right", "meta", "key", "payload", "protocol", "field", "set", "prefix", "addr", "len",
+        "jump", "target", "op", "match", "drop",
+    ]);
+    let value = leaf.prop_recursive(4, 32, 4, move |inner| {
+        proptest::prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(|items| format!("[{}]", items.join(","))),
+            (names.clone(), inner.clone(), names.clone(), inner).prop_map(
+                |(one, first, other, second)| format!("{{\"{one}\":{first},\"{other}\":{second}}}")
+            ),
+        ]
+    });
+    let chain = r#"{"chain":{"family":"inet","table":"t","name":"c","hook":"input","policy":"accept"}}"#;
+    proptest::collection::vec(value, 0..6).prop_map(move |expressions| {
+        let rule = format!(
+            r#"{{"rule":{{"family":"inet","table":"t","chain":"c","expr":[{}]}}}}"#,
+            expressions.join(",")
+        );
+        format!(r#"{{"nftables":[{chain},{rule}]}}"#)
+    })
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_ruleset_has_a_fate_for_every_datagram(text in any_ruleset()) {
+        let ruleset = nft::parse(&text).unwrap();
+        assert_eq!(ruleset.fates(&IN).len(), 1);
+        assert!(ruleset.fates(&OUT).is_empty());
+    }
+
+    #[test]
+    fn any_words_are_read(text in any_rules(), noise: String) {
+        for text in [text, noise.clone()] {
+            let ruleset = iptables::parse(&text);
+            let fates = [ruleset.fates(&IN), ruleset.fates(&OUT)];
+            assert!(fates.iter().all(|fates| fates.len() <= 1));
+        }
+        let _ = nft::parse(&noise);
+    }
+}

@@ -1,0 +1,94 @@
+//! The workers of all hosts, asked together.
+
+use std::time::Duration;
+
+use super::finding::{Finding, Topic};
+use super::fleet::Fleet;
+use super::message::{Answer, Question};
+use super::worker::{Trouble, Worker};
+
+/// ssh gives up after ten seconds; a login shell may need some more.
+const START_LIMIT: Duration = Duration::from_secs(20);
+/// Listing the rules of a firewall is the slowest.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+
+/// Hosts are counted from 0, in the order of their fleet.
+pub struct Crew<'a> {
+    fleet: &'a Fleet,
+    names: Vec<String>,
+    /// By host; those that do not answer, and those that are not needed any more, are gone.
+    workers: Vec<Option<Worker>>,
+    /// Why hosts do not answer, until somebody takes it.
+    troubles: Vec<(usize, Finding)>,
+}
+
+impl<'a> Crew<'a> {
+    /// Starts a worker on every host.
+    pub fn start(fleet: &'a Fleet) -> Crew<'a> {
+        let names = fleet.hosts();
+        let workers = names.iter().map(|_| None).collect();
+        // All are started before the first is waited for.
+        let started: Vec<Result<Worker, Trouble>> =
+            names.iter().map(|host| start_worker(fleet, host)).collect();
+        let mut crew = Crew { fleet, names, workers, troubles: Vec::new() };
+        for (host, worker) in started.into_iter().enumerate() {
+            match worker.and_then(|mut worker| worker.greet(START_LIMIT).map(|()| worker)) {
+                Ok(worker) => crew.workers[host] = Some(worker),
+                Err(trouble) => crew.give_up(host, &trouble),
+            }
+        }
+        crew
+    }
+
+    /// The name of every host.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The hosts whose workers answer.
+    pub fn present(&self) -> Vec<usize> {
+        (0..self.workers.len()).filter(|host| self.workers[*host].is_some()).collect()
+    }
+
+    /// Asks some hosts at once and collects the answers of those that give one.
+    pub fn ask(&mut self, hosts: &[usize], question: impl Fn(usize) -> Question) -> Vec<(usize, Answer)> {
+        for &host in hosts {
+            if let Some(worker) = &mut self.workers[host] {
+                worker.ask(&question(host));
+            }
+        }
+        let mut answers = Vec::new();
+        for &host in hosts {
+            match self.workers[host].as_mut().map(|worker| worker.answer(ANSWER_LIMIT)) {
+                Some(Ok(answer)) => answers.push((host, answer)),
+                Some(Err(trouble)) => self.give_up(host, &trouble),
+                None => {}
+            }
+        }
+        answers
+    }
+
+    /// Ends a worker.
+    pub fn dismiss(&mut self, host: usize) {
+        self.workers[host] = None;
+    }
+
+    /// What has happened to hosts that do not answer since this was last asked.
+    pub fn troubles(&mut self) -> Vec<(usize, Finding)> {
+        std::mem::take(&mut self.troubles)
+    }
+
+    fn give_up(&mut self, host: usize, trouble: &Trouble) {
+        self.dismiss(host);
+        let remedy = self.fleet.remedy(&self.names[host], trouble);
+        self.troubles.push((host, Finding::problem(Topic::Reach, trouble.to_string(), remedy)));
+    }
+}
+
+fn start_worker(fleet: &Fleet, host: &str) -> Result<Worker, Trouble> {
+    let command = fleet.worker_on(host).map_err(|error| Trouble::NotStarted {
+        program: "a worker".to_owned(),
+        source: std::io::Error::other(error.to_string()),
+    })?;
+    Worker::start(command)
+}
