@@ -1,0 +1,158 @@
+//! Writes the inputs that a fuzzer starts from: what polycast itself would write, and what users do.
+//!
+//! `cargo run -p polycast-fuzz-bodies --example seeds` adds them to `fuzz/corpus`.
+
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use polycast_core::protocol::message::{self, Front};
+use polycast_core::protocol::wire::{FLAG_AGAIN, FLAG_WAITED, Header, Kind, seal};
+use polycast_core::protocol::{Cut, KEY_BYTES, Key, Report, Run};
+use polycast_core::select::SHIPPED_TEXT;
+use polycast_net::Family;
+use polycast_net::madcap::{Kind as Madcap, LeaseId, Message};
+
+/// As in the bodies, so that the tags are right.
+const JOB: u32 = 0x6a6f_6231;
+const KEY: [u8; KEY_BYTES] = [0x5a; KEY_BYTES];
+
+fn datagrams() -> Vec<Vec<u8>> {
+    let kinds = [Kind::Data, Kind::End, Kind::Parity, Kind::Probe];
+    let headers = kinds.into_iter().flat_map(|kind| {
+        [0, FLAG_AGAIN, FLAG_WAITED].map(|flags| Header {
+            kind,
+            flags,
+            job: JOB,
+            communicator: 3,
+            operation: u64::MAX - 1,
+            fragment: 7,
+        })
+    });
+    headers
+        .enumerate()
+        .map(|(index, header)| {
+            let mut datagram = Vec::new();
+            seal(&header, &vec![0xa5; index * 9], &Key::from_bytes(KEY), &mut datagram);
+            datagram
+        })
+        .collect()
+}
+
+fn messages() -> Vec<Vec<u8>> {
+    let front = Front { communicator: 3, operation: 9, message_bytes: 100, root_waited: true };
+    let cut = Cut::new(100, 7).expect("a cut");
+    let runs = [Run { first: 0, count: 2 }, Run { first: 14, count: 1 }, Run { first: 5, count: 3 }];
+    let mut all = Vec::new();
+    let mut add = |write: &dyn Fn(&mut Vec<u8>)| {
+        let mut message = Vec::new();
+        write(&mut message);
+        all.push(message);
+    };
+    for count in 0..=runs.len() {
+        add(&|m| message::encode_fragments(&front, &runs[..count], cut, &[0xa5; 100], m));
+        add(&|m| message::encode_request(&front, &runs[..count], m));
+    }
+    add(&|m| message::encode_end(&front, m));
+    add(&|m| message::encode_done(&front, m));
+    add(&|m| message::encode_arrived(&front, &Report { seen: [1, 2], repaired: [0, 1] }, m));
+    all
+}
+
+fn madcap() -> Vec<Vec<u8>> {
+    let kinds = [
+        Madcap::Discover,
+        Madcap::Offer,
+        Madcap::Request,
+        Madcap::Renew,
+        Madcap::Ack,
+        Madcap::Nak,
+        Madcap::Release,
+        Madcap::GetInfo,
+    ];
+    let one = |kind, family, server: Option<Ipv4Addr>| {
+        let mut message = Message::new(kind, family, 0x1234_5678);
+        message.lease = LeaseId::new(b"job 17 on host 3");
+        message.server = server.map(Into::into);
+        message.encode()
+    };
+    kinds
+        .into_iter()
+        .flat_map(|kind| {
+            [one(kind, Family::V4, Some(Ipv4Addr::new(10, 0, 0, 1))), one(kind, Family::V6, None)]
+        })
+        .collect()
+}
+
+fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
+fn tables() -> Vec<Vec<u8>> {
+    let rule = |lines: &str| format!("version = 1\n[[rule]]\ncollective = \"bcast\"\n{lines}\n");
+    let rules = [
+        "use = \"stock\"",
+        "bytes = \"8KiB..64KiB\"\nuse = \"chain:segment=2KiB,ready\"",
+        "ranks = \"..17\"\nnodes = 16\nuse = \"binary:segment=2KiB\"\nbecause = \"measured\"",
+        "ranks_per_node = \"1\"\nuse = \"scatter-ring\"",
+        "bytes = \"1..\"\nuse = \"k-nomial:k=4\"",
+        "bytes = \"4KiB..8KiB\"\nuse = \"split-binary:segment=1KiB\"\n[[rule]]\ncollective = \"bcast\"\nuse = \"flat\"",
+        "use = \"multicast-pull:sync=random,parity\"",
+        "use = \"multicast-push:sync=50us\"\nbytes = \"..1KiB\"",
+        "ranks = 18446744073709551615\nuse = \"stock\"",
+    ];
+    let mut all: Vec<Vec<u8>> = rules.iter().map(|lines| rule(lines).into_bytes()).collect();
+    all.extend(texts(&["version = 1", "version = 2", "rule = [", SHIPPED_TEXT]));
+    all
+}
+
+fn topologies() -> Vec<Vec<u8>> {
+    texts(&[
+        "SwitchName=s0 Nodes=n[0-15]",
+        "SwitchName=s0 Nodes=a[0-3],b[08-11],login\nSwitchName=s1 Nodes=c LinkSpeed=10000\nSwitchName=top Switches=s[0-1]\n",
+        "# fat tree\nswitchname=s0 NODES=dev[0-5] linkspeed=1000 # fast\n",
+        "SwitchName=s0 Nodes=rack[0-1]node[00-15]x",
+        "SwitchName=s0 Nodes=a[0-999]b[0-9]",
+        "SwitchName=s0 Nodes=a[0-65536]",
+        "SwitchName=s0 Switches=s1 Nodes=a\nSwitchName=s1 Switches=s2 Nodes=b\nSwitchName=s2 Nodes=c",
+        "SwitchName=s Nodes=a\nSwitchName=t Switches=s\nSwitchName=u Switches=s,t",
+        "SwitchName=r Nodes=b\nSwitchName=s Nodes=a Switches=t\nSwitchName=t Switches=s",
+        "SwitchName=s Nodes=a[0-,b],c]]",
+        "BlockName=b Nodes=a",
+        "",
+    ])
+}
+
+/// Their meaning is in what the body reads from them; a fuzzer makes better ones.
+fn endpoints() -> Vec<Vec<u8>> {
+    (0..16u64)
+        .map(|seed| {
+            let mut mixed = seed;
+            let byte = |_| {
+                mixed = mixed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                (mixed >> 56) as u8
+            };
+            (0..40 + 60 * seed).map(byte).collect()
+        })
+        .collect()
+}
+
+fn main() -> io::Result<()> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+    for (target, inputs) in [
+        ("datagram", datagrams()),
+        ("message", messages()),
+        ("madcap", madcap()),
+        ("table", tables()),
+        ("topology", topologies()),
+        ("endpoint", endpoints()),
+    ] {
+        let folder = corpus.join(target);
+        fs::create_dir_all(&folder)?;
+        for (index, input) in inputs.iter().enumerate() {
+            fs::write(folder.join(format!("seed-{index:02}")), input)?;
+        }
+    }
+    Ok(())
+}

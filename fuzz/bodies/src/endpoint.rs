@@ -1,0 +1,346 @@
+//! One node of a ring, with neighbours that do anything in any order, but do not lie about the bytes of a message: the
+//! tag keeps out who would.
+//!
+//! 1. The buffer holds at every place what was there before, or what belongs there; a root's buffer is not touched.
+//! 2. A node that says it is complete is.
+//! 3. What it sends is true, within its limits, and does not go on for ever.
+//! 4. When its neighbours at last do their part, the broadcast finishes.
+
+use arbitrary::{Result, Unstructured};
+use polycast_core::protocol::message::{self, Body, Front};
+use polycast_core::protocol::wire::{Header, Kind, open};
+use polycast_core::protocol::{
+    Action, Cut, Data, Delivery, Endpoint, Form, Key, Membership, Mismatch, Multicast, Report, Room,
+    RootSync, Run,
+};
+use polycast_core::units::Nanos;
+
+use crate::wire::{JOB, key};
+
+const COMMUNICATOR: u32 = 3;
+/// As in `protocol::early`.
+const EARLY_BYTES_MOST: usize = 256 << 10;
+/// What an untouched buffer holds.
+const UNTOUCHED: u8 = 0xee;
+/// More than any broadcast of this size needs.
+const STEPS_MOST: usize = 20_000;
+const ROOM: Room = Room { datagrams: true, message: true };
+
+/// Any sequence of datagrams, messages, actions and time for one node of a ring.
+pub fn endpoint(bytes: &[u8]) {
+    // It ends where the bytes end.
+    let _ = run(&mut Unstructured::new(bytes));
+}
+
+fn run(input: &mut Unstructured<'_>) -> Result<()> {
+    let mut world = World::new(input)?;
+    world.begin(input)?;
+    while !input.is_empty() {
+        world.step(input)?;
+        world.check();
+        if world.endpoint.is_finished() || input.ratio(1u8, 60u8)? {
+            world.endpoint.end();
+            world.begin(input)?;
+        }
+    }
+    world.finish();
+    Ok(())
+}
+
+struct World {
+    endpoint: Endpoint,
+    key: Key,
+    node: u32,
+    nodes: u32,
+    payload_bytes: u32,
+    now: Nanos,
+    /// What the broadcast in progress carries, and the program's buffer for it.
+    message: Vec<u8>,
+    buffer: Vec<u8>,
+    sent: Vec<u8>,
+}
+
+/// What the broadcast of this number carries, the same for all nodes.
+fn truth(operation: u64) -> Vec<u8> {
+    (0..truth_bytes(operation)).map(|at| (operation ^ (at * 31)) as u8 & 0x7f).collect()
+}
+
+fn truth_bytes(operation: u64) -> u64 {
+    1 + operation.wrapping_mul(0x9e37_79b9) % 700
+}
+
+impl World {
+    fn new(input: &mut Unstructured<'_>) -> Result<World> {
+        let nodes = input.int_in_range(2..=5)?;
+        let node = input.int_in_range(0..=nodes - 1)?;
+        let payload_bytes = input.int_in_range(5..=80)?;
+        let membership = Membership {
+            job: JOB,
+            communicator: COMMUNICATOR,
+            key: key(),
+            node,
+            nodes,
+            payload_bytes,
+            batch_datagrams: input.int_in_range(1..=8)?,
+            bits_per_second: input.arbitrary::<bool>()?.then_some(1_000_000),
+            first_operation: u64::MAX - input.int_in_range(0..=4)?,
+        };
+        let endpoint = Endpoint::new(membership);
+        Ok(World {
+            endpoint,
+            key: key(),
+            node,
+            nodes,
+            payload_bytes,
+            now: Nanos(0),
+            message: vec![],
+            buffer: vec![],
+            sent: vec![],
+        })
+    }
+
+    fn begin(&mut self, input: &mut Unstructured<'_>) -> Result<()> {
+        let sync = match input.int_in_range(0..=3)? {
+            0 => RootSync::None,
+            1 => RootSync::Delay(Nanos(input.arbitrary::<u16>()?.into())),
+            2 => RootSync::Random,
+            _ => RootSync::Adaptive,
+        };
+        let form = if input.arbitrary()? { Form::Push } else { Form::Pull };
+        let spec = Multicast { form, sync, parity: input.arbitrary()? };
+        let mut mismatch = self.begin_with(spec);
+        while mismatch.is_err() {
+            // Lies that had come early: the broadcast is given up.
+            self.endpoint.end();
+            mismatch = self.begin_with(spec);
+        }
+        Ok(())
+    }
+
+    fn begin_with(&mut self, spec: Multicast) -> std::result::Result<(), Mismatch> {
+        self.message = truth(self.endpoint.operation());
+        self.buffer = if self.is_root() { self.message.clone() } else { vec![UNTOUCHED; self.message.len()] };
+        let root = self.root();
+        let mut data = program_data(root == self.node, &mut self.buffer);
+        self.endpoint.begin(spec, root, self.now, &mut data)
+    }
+
+    fn root(&self) -> u32 {
+        (self.endpoint.operation() % u64::from(self.nodes)) as u32
+    }
+
+    fn is_root(&self) -> bool {
+        self.root() == self.node
+    }
+
+    fn step(&mut self, input: &mut Unstructured<'_>) -> Result<()> {
+        let ahead = *input.choose(&[0, 0, 0, 0, 0, 1, 1, 2, 9, u64::MAX])?;
+        let operation = self.endpoint.operation().wrapping_add(ahead);
+        match input.int_in_range(0..=9)? {
+            0..=2 => self.true_datagram(operation, input),
+            3 => self.false_datagram(operation, input),
+            4 => self.fragments(operation, &[any_run(input)?, any_run(input)?]),
+            5 => self.request(operation, input),
+            6 => self.short_message(operation, input),
+            7 => self.any_message(input),
+            8 => self.act(input),
+            _ => {
+                self.now = self.now + Nanos(input.arbitrary::<u32>()?.into());
+                Ok(())
+            }
+        }
+    }
+
+    fn datagram(&mut self, header: &Header, payload: &[u8]) {
+        let mut data = program_data(self.is_root(), &mut self.buffer);
+        let _ = self.endpoint.on_datagram(header, payload, self.now, &mut data);
+    }
+
+    fn message(&mut self, message: &[u8]) -> std::result::Result<Delivery, Mismatch> {
+        let mut data = program_data(self.is_root(), &mut self.buffer);
+        self.endpoint.on_message(message, self.now, &mut data)
+    }
+
+    fn cut(&self, operation: u64) -> Cut {
+        Cut::new(truth_bytes(operation), self.payload_bytes).expect("not empty")
+    }
+
+    fn header(&self, operation: u64, kind: Kind, flags: u16, fragment: u32) -> Header {
+        Header { kind, flags, job: JOB, communicator: COMMUNICATOR, operation, fragment }
+    }
+
+    fn true_datagram(&mut self, operation: u64, input: &mut Unstructured<'_>) -> Result<()> {
+        let (message, cut) = (truth(operation), self.cut(operation));
+        let flags = input.int_in_range(0..=3)?;
+        match input.int_in_range(0..=7)? {
+            0 => self.datagram(&self.header(operation, Kind::End, flags, cut.fragments()), &[]),
+            1 => {
+                let mut parity = vec![0; message.len().min(self.payload_bytes as usize)];
+                for fragment in message.chunks(self.payload_bytes as usize) {
+                    parity.iter_mut().zip(fragment).for_each(|(sum, byte)| *sum ^= byte);
+                }
+                self.datagram(&self.header(operation, Kind::Parity, flags, cut.fragments()), &parity);
+            }
+            _ => {
+                let fragment = input.int_in_range(0..=cut.fragments() - 1)?;
+                let range = cut.range(fragment).expect("it exists");
+                self.datagram(&self.header(operation, Kind::Data, flags, fragment), &message[range]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Of a rank that disagrees about the length of the message.
+    fn false_datagram(&mut self, operation: u64, input: &mut Unstructured<'_>) -> Result<()> {
+        let fragments = self.cut(operation).fragments();
+        let kind = *input.choose(&[Kind::Data, Kind::End, Kind::Parity, Kind::Probe])?;
+        let number = match kind {
+            Kind::Data => input.arbitrary()?,
+            _ => fragments.wrapping_add(input.int_in_range(1..=u32::MAX - 1)?),
+        };
+        let longer = vec![0xff; self.payload_bytes as usize + 1];
+        self.datagram(&self.header(operation, kind, input.arbitrary()?, number), &longer);
+        Ok(())
+    }
+
+    fn front(&self, operation: u64, root_waited: bool) -> Front {
+        let message_bytes = truth_bytes(operation);
+        Front { communicator: COMMUNICATOR, operation, message_bytes, root_waited }
+    }
+
+    /// From the predecessor; runs beyond the message are claimed without bytes for them.
+    fn fragments(&mut self, operation: u64, runs: &[Run]) -> Result<()> {
+        let mut message = Vec::new();
+        let (front, cut) = (self.front(operation, false), self.cut(operation));
+        message::encode_fragments(&front, runs, cut, &truth(operation), &mut message);
+        // A claim in the middle would shift what stands behind it: that would be a lie about bytes.
+        let is_true = runs.iter().all(|run| cut.run_range(*run).is_some());
+        if is_true || runs.iter().all(|run| cut.run_range(*run).is_none()) {
+            let _ = self.message(&message);
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, operation: u64, input: &mut Unstructured<'_>) -> Result<()> {
+        let mut message = Vec::new();
+        let runs = [any_run(input)?, any_run(input)?];
+        message::encode_request(&self.front(operation, false), &runs, &mut message);
+        let _ = self.message(&message);
+        Ok(())
+    }
+
+    fn short_message(&mut self, operation: u64, input: &mut Unstructured<'_>) -> Result<()> {
+        let mut front = self.front(operation, input.arbitrary()?);
+        if input.ratio(1u8, 8u8)? {
+            (front.message_bytes, front.communicator) = input.arbitrary()?;
+        }
+        let mut message = Vec::new();
+        match input.int_in_range(0..=2)? {
+            0 => message::encode_end(&front, &mut message),
+            1 => message::encode_done(&front, &mut message),
+            _ => {
+                let report = Report { seen: input.arbitrary()?, repaired: input.arbitrary()? };
+                message::encode_arrived(&front, &report, &mut message);
+            }
+        }
+        let _ = self.message(&message);
+        Ok(())
+    }
+
+    fn any_message(&mut self, input: &mut Unstructured<'_>) -> Result<()> {
+        let bytes: Vec<u8> = input.arbitrary()?;
+        if !matches!(message::decode(&bytes), Some((_, Body::Fragments(..)))) {
+            let _ = self.message(&bytes);
+        }
+        Ok(())
+    }
+
+    /// Takes actions until there is none.
+    fn act(&mut self, input: &mut Unstructured<'_>) -> Result<()> {
+        let room = Room { datagrams: input.arbitrary()?, message: input.arbitrary()? };
+        self.drain(room);
+        Ok(())
+    }
+
+    fn drain(&mut self, room: Room) {
+        for _ in 0..STEPS_MOST {
+            let data = program_data(self.is_root(), &mut self.buffer);
+            let Some(action) = self.endpoint.next_action(self.now, room, &data, &mut self.sent) else {
+                return;
+            };
+            self.check_sent(action);
+        }
+        panic!("actions without end");
+    }
+
+    fn check_sent(&self, action: Action) {
+        let operation = self.endpoint.operation();
+        let (message, cut) = (&self.message, self.cut(operation));
+        match action {
+            Action::Datagrams { datagram_bytes } => {
+                for datagram in self.sent.chunks(datagram_bytes) {
+                    let (header, payload) = open(datagram, JOB, &self.key).expect("its own datagram");
+                    assert_eq!((header.operation, header.communicator), (operation, COMMUNICATOR));
+                    if header.kind == Kind::Data {
+                        assert_eq!(payload, &message[cut.range(header.fragment).expect("it exists")]);
+                    }
+                }
+            }
+            Action::Message { .. } => {
+                let (front, body) = message::decode(&self.sent).expect("its own message");
+                assert_eq!(front, Front { root_waited: front.root_waited, ..self.front(operation, false) });
+                if let Body::Fragments(runs, bytes) = body {
+                    let ranges = runs.iter().map(|run| cut.run_range(run).expect("they exist"));
+                    let expected: Vec<u8> = ranges.flat_map(|range| message[range].to_vec()).collect();
+                    assert_eq!(bytes, expected);
+                }
+            }
+        }
+    }
+
+    fn check(&self) {
+        let mut places = self.buffer.iter().zip(&self.message);
+        assert!(places.all(|(found, right)| found == right || *found == UNTOUCHED));
+        assert!(!self.endpoint.is_complete() || self.buffer == self.message);
+        assert!(!self.endpoint.is_finished() || self.endpoint.is_complete());
+        assert!(self.endpoint.early_bytes() <= EARLY_BYTES_MOST);
+    }
+
+    /// The neighbours do their part: the predecessor has everything, the successor too, the drawn receiver has called.
+    fn finish(&mut self) {
+        let operation = self.endpoint.operation();
+        let front = self.front(operation, false);
+        self.fragments(operation, &[Run { first: 0, count: self.cut(operation).fragments() }])
+            .expect("no input");
+        let mut message = Vec::new();
+        message::encode_end(&front, &mut message);
+        self.message(&message).expect("true");
+        message::encode_done(&front, &mut message);
+        self.message(&message).expect("true");
+        message::encode_arrived(&front, &Report::default(), &mut message);
+        self.message(&message).expect("true");
+        for _ in 0..STEPS_MOST {
+            self.drain(ROOM);
+            self.check();
+            if self.endpoint.is_finished() {
+                return;
+            }
+            let deadline = self.endpoint.deadline().expect("nothing to wait for, and not finished");
+            assert!(deadline > self.now, "a deadline that has passed leads to no action");
+            self.now = deadline;
+        }
+        panic!("not finished although all neighbours have done their part");
+    }
+}
+
+fn program_data(is_root: bool, buffer: &mut [u8]) -> Data<'_> {
+    if is_root { Data::Source(buffer) } else { Data::Sink(buffer) }
+}
+
+/// Mostly within a message.
+fn any_run(input: &mut Unstructured<'_>) -> Result<Run> {
+    Ok(match input.ratio(1u8, 8u8)? {
+        true => Run { first: input.arbitrary()?, count: input.arbitrary()? },
+        false => Run { first: input.int_in_range(0..=20)?, count: input.int_in_range(1..=10)? },
+    })
+}

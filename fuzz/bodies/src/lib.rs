@@ -1,0 +1,31 @@
+//! What is done with any bytes, and what must be true of it: one function per decoder of bytes from outside.
+//!
+//! The targets of cargo-fuzz call them, and so does `tests/replay.rs` in `make test`, over the committed corpus and
+//! mutations of it. A function returns, or it panics because something is wrong; nothing else is a result.
+
+mod endpoint;
+mod text;
+mod wire;
+
+pub use endpoint::endpoint;
+pub use text::{table, topology};
+pub use wire::{datagram, message};
+
+/// MADCAP messages, and a server that gets them.
+pub fn madcap(bytes: &[u8]) {
+    polycast_net::madcap::check_any_bytes(bytes);
+    wire::madcap_server(bytes);
+}
+
+/// A function of this crate.
+pub type Body = fn(&[u8]);
+
+/// All of them, by the name of their target and of their folder in `fuzz/corpus`.
+pub const BODIES: [(&str, Body); 6] = [
+    ("datagram", datagram),
+    ("message", message),
+    ("madcap", madcap),
+    ("table", table),
+    ("topology", topology),
+    ("endpoint", endpoint),
+];

@@ -1,0 +1,127 @@
+//! The committed corpus and a bounded number of mutations of it, through the same functions as the fuzz targets.
+//!
+//! A mutation is drawn from its number alone: what fails, fails again. Its bytes are printed, to be put into the corpus.
+
+use std::fs;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+
+use fastrand::Rng;
+use polycast_fuzz_bodies::{BODIES, Body};
+
+/// Mutations of one input that are laid over each other.
+const MUTATIONS_MOST: usize = 6;
+/// Longer than any input of the corpus.
+const BYTES_MOST: usize = 8 << 10;
+
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(target);
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(paths.len() >= 10, "{} has only {} inputs", folder.display(), paths.len());
+    paths.iter().map(|path| fs::read(path).unwrap()).collect()
+}
+
+fn try_input(target: &str, body: Body, name: &str, input: &[u8]) {
+    if panic::catch_unwind(AssertUnwindSafe(|| body(input))).is_err() {
+        panic!("{target}: {name} fails; its bytes: b\"{}\"", input.escape_ascii());
+    }
+}
+
+fn replay(target: &str, mutations: u64) {
+    let (_, body) = *BODIES.iter().find(|(name, _)| *name == target).expect("a target");
+    let corpus = corpus(target);
+    for (index, input) in corpus.iter().enumerate() {
+        try_input(target, body, &format!("input {index} of the corpus"), input);
+    }
+    for number in 0..mutations {
+        let input = mutated(&corpus, &mut Rng::with_seed(number));
+        try_input(target, body, &format!("mutation {number}"), &input);
+    }
+}
+
+fn mutated(corpus: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+    let mut input = corpus[rng.usize(..corpus.len())].clone();
+    for _ in 0..rng.usize(1..=MUTATIONS_MOST) {
+        mutate(&mut input, corpus, rng);
+    }
+    input.truncate(BYTES_MOST);
+    input
+}
+
+fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], rng: &mut Rng) {
+    let at = rng.usize(..=input.len());
+    let end = rng.usize(at..=input.len());
+    match rng.u8(..8) {
+        0 => input.truncate(at),
+        1 => drop(input.drain(at..end)),
+        2 => input.insert(at, rng.u8(..)),
+        3 => {
+            // A part of another input, or of this one again.
+            let other = &corpus[rng.usize(..corpus.len())];
+            let from = rng.usize(..=other.len());
+            let part = other[from..rng.usize(from..=other.len())].to_vec();
+            input.splice(at..at, part);
+        }
+        4 => {
+            let number = *rng.choice(&[0, 1, u64::MAX, 1 << 31, 1 << 16, u64::MAX >> 1]).expect("not empty");
+            let bytes = number.to_le_bytes();
+            let width = (1 << rng.u8(..4)).min(input.len() - at);
+            input[at..at + width].copy_from_slice(&bytes[..width]);
+        }
+        5 if at < input.len() => input[at] = rng.u8(..),
+        _ if at < input.len() => input[at] ^= 1 << rng.u8(..8),
+        _ => {}
+    }
+}
+
+// One test each, so that they run side by side. What they read decides how many are affordable.
+
+#[test]
+fn datagram() {
+    replay("datagram", 50_000);
+}
+
+#[test]
+fn message() {
+    replay("message", 50_000);
+}
+
+#[test]
+fn madcap() {
+    replay("madcap", 30_000);
+}
+
+#[test]
+fn table() {
+    replay("table", 20_000);
+}
+
+#[test]
+fn topology() {
+    replay("topology", 10_000);
+}
+
+#[test]
+fn endpoint() {
+    replay("endpoint", 40_000);
+}
+
+#[test]
+fn every_target_is_replayed_and_has_its_file() {
+    let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz_targets");
+    let this_file = include_str!("replay.rs");
+    for (name, _) in BODIES {
+        assert!(this_file.contains(&format!("replay(\"{name}\", ")), "{name}");
+        assert!(targets.join(format!("{name}.rs")).is_file(), "{name}");
+    }
+    assert_eq!(fs::read_dir(targets).unwrap().count(), BODIES.len());
+}
+
+#[test]
+fn an_input_that_fails_is_reported_with_its_bytes() {
+    let report =
+        panic::catch_unwind(|| try_input("some", |_| panic!("wrong"), "input 3", b"a\xff")).unwrap_err();
+    assert!(report.downcast_ref::<String>().unwrap().contains("some: input 3 fails; its bytes: b\"a\\xff\""));
+}
