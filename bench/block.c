@@ -23,7 +23,6 @@ static struct timing repeat(struct bench *bench, const struct block *block, int6
     const int64_t arrival_ns = plan_arrival_ns(plan, block->delay_ns, cycle, bench->rank, root, bench->ranks);
 
     payload_prepare(&bench->payload, repetition, (size_t)bytes, bench->rank == root);
-    variant_settle(&bench->variants[variant]);
     const int64_t own_deadline_ns = clock_to_local_ns(&bench->clock, deadline_ns + arrival_ns);
     sleep_until_ns(own_deadline_ns, bench->spin_ns);
 
@@ -35,12 +34,15 @@ static struct timing repeat(struct bench *bench, const struct block *block, int6
     sleep_until_ns(clock_to_local_ns(&bench->clock, deadline_ns + block->window_ns[variant]), 0);
     if (bench->rank == plan->corrupt_rank && bytes > 0)
         bench->payload.buffer[bytes / 2] ^= 1;
-    const bool right = payload_is_right(&bench->payload, repetition, (size_t)bytes);
+    const enum outcome outcome = outcome_of(&bench->variants[variant], complete,
+                                            payload_is_right(&bench->payload, repetition, (size_t)bytes));
+    if (outcome != OUTCOME_RIGHT)
+        variant_settle(&bench->variants[variant]);
     return (struct timing){
         .start_ns = start_ns,
         .end_ns = end_ns,
         .late_ns = start_ns - own_deadline_ns,
-        .outcome = outcome_of(&bench->variants[variant], complete, right),
+        .outcome = outcome,
     };
 }
 

@@ -51,17 +51,19 @@ static void first_cycle(struct point *point) {
         int64_t work_ns = thread_cpu_ns();
         payload_prepare(&bench->payload, variant, (size_t)point->bytes, bench->rank == root);
         work_ns = thread_cpu_ns() - work_ns;
-        variant_settle(&bench->variants[variant]);
         MPI_Barrier(bench->control);
         int64_t broadcast_ns = local_now_ns();
-        variant_broadcast(&bench->variants[variant], bench->payload.buffer, point->bytes, root,
-                          plan_silence_ns(bench->plan, point->bytes));
+        const bool complete =
+            variant_broadcast(&bench->variants[variant], bench->payload.buffer, point->bytes, root,
+                              plan_silence_ns(bench->plan, point->bytes));
         broadcast_ns = local_now_ns() - broadcast_ns;
         work_ns -= thread_cpu_ns();
         (void)payload_is_right(&bench->payload, variant, (size_t)point->bytes);
         work_ns += thread_cpu_ns();
         int64_t own_ns[2] = {broadcast_ns, work_ns * bench->ranks_per_core}, slowest_ns[2] = {0};
         MPI_Allreduce(own_ns, slowest_ns, 2, MPI_INT64_T, MPI_MAX, bench->control);
+        if (!complete)
+            variant_settle(&bench->variants[variant]);
         point->pace.estimate_ns[variant] = slowest_ns[0];
         handling_ns = slowest_ns[1] > handling_ns ? slowest_ns[1] : handling_ns;
     }

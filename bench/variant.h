@@ -24,7 +24,7 @@ bool variant_open(struct variant *variant, const char *name, const struct plan *
                   char *error, int error_size);
 void variant_close(struct variant *variant);
 
-/* Between repetitions: forgets what the last one may have left. */
+/* After the window of a repetition that lost data: forgets what came too late. */
 void variant_settle(struct variant *variant);
 
 /* Broadcasts. Returns false when this rank knows that data was lost: not before `silence_ns` without any. */

@@ -15,14 +15,14 @@ echo
 echo "1. Links of 20 Mb/s, a network without multicast: pipelined trees."
 echo
 "$polycast" bench --lab hosts=16,rate=20mbit --mpi openmpi --collective bcast --env POLYCAST_MULTICAST=off \
-    --sizes 1KiB..4MiB:4 --variants stock,polycast --time 8s --format summary --json "$trees"
+    --sizes 1KiB..4MiB:4 --variants stock,polycast --time 7s --format summary --json "$trees"
 echo
 echo "A message is cut into segments, and each host sends on what it has while more arrives."
 echo
 echo "2. Links of 1 Gb/s, a network with multicast."
 echo
 "$polycast" bench --lab hosts=16,rate=1gbit,burst=64KiB --mpi openmpi --collective bcast \
-    --sizes 1MiB,4MiB,16MiB --variants stock,polycast,blast --time 6s --format summary --json "$multicast"
+    --sizes 1MiB,4MiB,16MiB --variants stock,polycast,blast --time 8s --format summary --json "$multicast"
 echo
 echo "The root sends every byte once and the switch copies it; what is lost on the way is repaired. A blast loses it."
 echo
