@@ -7,10 +7,13 @@ use comfy_table::{CellAlignment, Table};
 
 use super::colour::Palette;
 use super::finding::{Finding, Level};
-use super::report::{HostReport, ProbeReport, Report, Said};
+use super::report::{HostReport, Pair, ProbeReport, Report, Said};
 
 /// Up to so many hosts, loss is shown as a square.
 const SQUARE_HOSTS_MOST: usize = 16;
+
+/// Beyond, so many pairs are listed; `--json` has all.
+const PAIRS_LISTED_MOST: usize = 20;
 
 impl Report {
     /// Hosts, findings, loss, verdict.
@@ -130,19 +133,17 @@ impl ProbeReport {
         trimmed(&table)
     }
 
-    /// Only the pairs that lost something: a square of many hosts fits no screen.
+    /// The worst pairs: a square of many hosts fits no screen.
     fn list(&self) -> String {
-        let lossy: Vec<String> = self
-            .pairs
-            .iter()
-            .filter(|pair| pair.lost_percent > 0.0)
-            .map(|pair| format!("  {} to {}: {}", pair.from, pair.to, percent_text(pair.lost_percent)))
-            .collect();
-        if lossy.is_empty() {
-            format!("  0 between all {} pairs", self.pairs.len())
-        } else {
-            lossy.join("\n")
-        }
+        let mut lossy: Vec<&Pair> = self.pairs.iter().filter(|pair| pair.lost_percent > 0.0).collect();
+        lossy.sort_by(|one, other| other.lost_percent.total_cmp(&one.lost_percent));
+        let line =
+            |pair: &&Pair| format!("  {} to {}: {}", pair.from, pair.to, percent_text(pair.lost_percent));
+        let mut lines: Vec<String> = lossy.iter().take(PAIRS_LISTED_MOST).map(line).collect();
+        let better = self.pairs.len() - lines.len();
+        let most = lossy.get(PAIRS_LISTED_MOST).map_or(0.0, |pair| pair.lost_percent);
+        lines.push(format!("  all other {better} pairs: {} at most", percent_text(most)));
+        lines.join("\n")
     }
 }
 
@@ -196,8 +197,9 @@ mod tests {
         let row: Vec<&str> = few.lines().nth(2).unwrap().split_ascii_whitespace().collect();
         assert_eq!(row, ["h0", "·", "0", "100"], "{few}");
         let many = ProbeReport::new(&names(17), &all_but(17, &[(0, 2)])).text(Palette::PLAIN);
-        assert!(many.ends_with("\n  h0 to h2: 100"), "{many}");
-        let good = ProbeReport::new(&names(17), &all_but(17, &[])).text(Palette::PLAIN);
-        assert!(good.ends_with("0 between all 272 pairs"), "{good}");
+        assert!(many.ends_with("\n  h0 to h2: 100\n  all other 271 pairs: 0 at most"), "{many}");
+        let deaf: Vec<(usize, usize)> = (0..30).filter(|from| *from != 5).map(|from| (from, 5)).collect();
+        let bad = ProbeReport::new(&names(30), &all_but(30, &deaf)).text(Palette::PLAIN);
+        assert!(bad.lines().count() == 22 && bad.ends_with("all other 850 pairs: 100 at most"), "{bad}");
     }
 }

@@ -69,7 +69,7 @@ fn describe(system: &System, interface: &Interface) -> Vec<Finding> {
         findings.push(Finding::warning(
             Topic::Interface,
             found,
-            format!("export {NET}== with a network interface"),
+            format!("export {NET}==eth0, with the name of a network interface"),
         ));
     }
     if system.exists(&format!("/sys/class/net/{name}/wireless")) {
@@ -79,19 +79,19 @@ fn describe(system: &System, interface: &Interface) -> Vec<Finding> {
         findings.push(Finding::warning(
             Topic::Interface,
             found,
-            format!("use a cable, or export {NET}== with another one"),
+            format!("use a cable: export {NET}==eth0, with the name of a wired interface"),
         ));
     }
     findings
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
     use crate::doctor::checks::fake;
     use crate::doctor::finding::Level;
 
-    pub fn ethernet(name: &str) -> Interface {
+    fn ethernet(name: &str) -> Interface {
         Interface {
             name: name.into(),
             index: 2,

@@ -73,7 +73,7 @@ fn silence(names: &[String], full: &Matrix, silent: &[(usize, usize)]) -> Vec<Ab
     let hosts = full.hosts();
     if silent.len() == full.pairs().count() {
         let found =
-            "no datagram of any host arrives at any other: the network does not carry multicast".to_owned();
+            "no datagram of any host arrives at any other: the network does not carry multicast, or the hosts filter it".to_owned();
         return vec![problem((0..hosts).collect(), found, NETWORK_REMEDY)];
     }
     if hosts == 2 {
