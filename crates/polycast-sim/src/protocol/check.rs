@@ -109,20 +109,18 @@ impl Buffer {
 
     /// Since the last time, only complements have become right bytes.
     pub fn check(&mut self, message: &[u8]) -> Result<(), Violation> {
-        if self.bytes == self.before {
+        let all = || self.bytes.iter().zip(&self.before).zip(message);
+        // Without a branch for each byte: after every step all bytes are looked at.
+        let is_allowed =
+            |found: u8, before: u8, right: u8| (found == before) | ((found == right) & (before != right));
+        if all().fold(true, |so_far, ((found, before), right)| so_far & is_allowed(*found, *before, *right)) {
+            self.before.copy_from_slice(&self.bytes);
             return Ok(());
         }
-        for (at, ((found, before), right)) in self.bytes.iter().zip(&mut self.before).zip(message).enumerate()
-        {
-            if found != before {
-                match (*before != *right, found == right) {
-                    (true, true) => *before = *right,
-                    (true, false) => return Err(Violation::WrongByte { at, found: *found }),
-                    (false, _) => return Err(Violation::ChangedByte { at }),
-                }
-            }
-        }
-        Ok(())
+        let wrong = all().position(|((found, before), right)| !is_allowed(*found, *before, *right));
+        let at = wrong.expect("seen above");
+        let (found, was_delivered) = (self.bytes[at], self.before[at] == message[at]);
+        Err(if was_delivered { Violation::ChangedByte { at } } else { Violation::WrongByte { at, found } })
     }
 
     pub fn finished(&self, message: &[u8]) -> Result<(), Violation> {

@@ -1,6 +1,6 @@
 //! What becomes of what nodes send.
 
-use polycast_core::protocol::wire::{Header, Kind, seal};
+use polycast_core::protocol::wire::{Header, Kind, open, seal};
 use polycast_core::protocol::{Form, KEY_BYTES, Key};
 use polycast_core::units::Nanos;
 
@@ -153,7 +153,7 @@ impl World<'_> {
         let nodes = self.scenario.nodes;
         self.totals.messages += 1;
         self.totals.message_bytes += message.len() as u64;
-        self.timeline.message(self.now, from, &format!("sends to {to}"), message);
+        self.timeline.message(self.now, from, format_args!("sends to {to}"), message);
         let started = self.now + self.scenario.hardware.send_overhead;
         let leaves = self.leave(from, started, message.len());
         let end = &mut self.nodes[from as usize].ends[communicator];
@@ -225,7 +225,7 @@ fn strange_datagram(random: &mut Random, captured: &[Vec<u8>], recent: &[u8], by
         operation: random.number(),
         fragment: random.below(300) as u32,
     };
-    match random.below(5) {
+    match random.below(6) {
         0 => {
             bytes.resize(random.below(100) as usize, 0);
             random.fill(bytes);
@@ -248,6 +248,14 @@ fn strange_datagram(random: &mut Random, captured: &[Vec<u8>], recent: &[u8], by
             header.communicator = 1000;
             seal(&header, b"a communicator that has gone", &key(), bytes);
             true
+        }
+        4 => {
+            // From when the group was made: a node's question whether multicast works.
+            if let Ok((recent, _)) = open(recent, JOB, &key()) {
+                header = Header { fragment: random.below(64) as u32, kind: Kind::Probe, ..recent };
+            }
+            seal(&header, b"does it work?", &key(), bytes);
+            header.kind == Kind::Probe
         }
         _ => {
             let old = random.below(captured.len() as u64 + 1) as usize;

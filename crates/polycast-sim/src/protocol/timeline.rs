@@ -15,7 +15,7 @@ impl Timeline {
         }
     }
 
-    pub fn message(&mut self, now: Nanos, node: u32, what: &str, bytes: &[u8]) {
+    pub fn message(&mut self, now: Nanos, node: u32, what: std::fmt::Arguments<'_>, bytes: &[u8]) {
         self.say(now, node, || {
             let Some((front, body)) = message::decode(bytes) else { return format!("{what}: unreadable") };
             let runs = |runs: message::Runs<'_>| {

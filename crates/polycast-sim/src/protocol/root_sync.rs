@@ -1,0 +1,84 @@
+use polycast_core::protocol::{Form, Multicast, RootSync};
+use polycast_core::units::Nanos;
+
+use super::faults::{Arrivals, Delay, Faults, Late};
+use super::outcome::{Failure, Timing};
+use super::scenario::{Broadcast, Communicator, Hardware, Scenario};
+use super::simulator::Simulator;
+
+/// What it is worth that the root waits for receivers: some of them late, and small receive buffers.
+#[derive(Clone, Debug)]
+pub struct RootSyncTrial {
+    /// One process on each.
+    pub nodes: u32,
+    /// Length of the message.
+    pub bytes: u64,
+    /// What the kernel keeps for a receiver that has not called.
+    pub receive_buffer_bytes: usize,
+    /// How many broadcasts, one after the other, on one communicator.
+    pub broadcasts: u32,
+    /// For everything that is drawn.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RootSyncResult {
+    /// From the first call to the last return: the median.
+    pub completion_us: f64,
+    /// From the last call to the last return, on average: what the broadcast itself takes, since nobody can return with
+    /// all others before the last one has called.
+    pub after_last_call_us: f64,
+    /// Fragments that multicast did not bring, per broadcast and receiver.
+    pub repaired: f64,
+}
+
+/// Long enough that a broadcast is over when the next one begins.
+const PERIOD: Nanos = Nanos::from_micros(50_000);
+const LATENCY: Nanos = Nanos::from_micros(25);
+
+impl RootSyncTrial {
+    /// Of the first broadcasts, from which the root learns, none counts.
+    const LEARNING: usize = 20;
+
+    /// One way to wait, under one way to arrive.
+    pub fn run(&self, form: Form, sync: RootSync, late: Late) -> Result<RootSyncResult, Failure> {
+        let broadcast =
+            Broadcast { spec: Multicast { form, sync, parity: false }, root: 0, bytes: self.bytes };
+        let broadcasts = vec![broadcast; self.broadcasts as usize + Self::LEARNING];
+        let outcome = Simulator::for_measuring().run(&Scenario {
+            seed: self.seed,
+            nodes: self.nodes,
+            payload_bytes: 1440,
+            batch_datagrams: 16,
+            bits_per_second: None,
+            communicators: vec![Communicator { first_operation: 0, broadcasts }],
+            is_concurrent: false,
+            hardware: Hardware::gigabit(),
+            faults: Faults {
+                multicast_delay: Delay::constant(LATENCY),
+                message_delay: Delay::constant(LATENCY),
+                receive_buffer_bytes: Some(self.receive_buffer_bytes),
+                arrivals: Arrivals { period: PERIOD, late },
+                ..Faults::default()
+            },
+        })?;
+        Ok(RootSyncResult::of(&outcome.broadcasts[Self::LEARNING..], self.nodes))
+    }
+}
+
+impl RootSyncResult {
+    fn of(timings: &[Timing], nodes: u32) -> RootSyncResult {
+        let micros = |time: Nanos| time.0 as f64 / 1000.0;
+        let mut completions: Vec<f64> = timings.iter().map(|timing| micros(timing.completion())).collect();
+        completions.sort_by(f64::total_cmp);
+        let count = timings.len() as f64;
+        let after = timings.iter().map(|timing| micros(timing.last_return - timing.last_call));
+        let repaired = timings.iter().map(|timing| timing.repaired).sum::<u64>() as f64;
+        RootSyncResult {
+            completion_us: completions[completions.len() / 2],
+            after_last_call_us: after.sum::<f64>() / count,
+            repaired: repaired / count / f64::from(nodes - 1),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The multicast protocol in virtual time: many seeds, then the cases that deserve a name.
+
+use polycast_core::units::Nanos;
+use polycast_sim::protocol::{
+    Arrivals, Dead, Delay, Faults, Hardware, Late, Outcome, Scenario, Search, Simulator, Target, Which,
+};
+
+const MILLI: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MILLI;
+
+fn run(scenario: &Scenario) -> Outcome {
+    Simulator::new().run(scenario).unwrap_or_else(|failure| {
+        let (_, timeline) = Simulator::new().narrate(scenario);
+        panic!("{scenario:?}\n{timeline}\n{failure}")
+    })
+}
+
+/// Both forms, with and without parity, one after the other, from changing roots.
+fn all_forms(nodes: u32, bytes: u64, sync: &str) -> Scenario {
+    let specs: Vec<String> = ["push", "pull", "push", "pull"]
+        .iter()
+        .zip(["", "", ",parity", ",parity"])
+        .map(|(form, parity)| format!("multicast-{form}:sync={sync}{parity}"))
+        .collect();
+    let calls: Vec<_> = (0..8).map(|i| (specs[i % 4].as_str(), i as u32 / 2 % nodes, bytes)).collect();
+    Scenario::calm(nodes, &calls)
+}
+
+/// A cluster's delays, so that who waits for whom is as it would be.
+fn with_delays(mut scenario: Scenario) -> Scenario {
+    scenario.faults.multicast_delay = Delay::constant(Nanos(30_000));
+    scenario.faults.message_delay = Delay { least: Nanos(40_000), jitter: Nanos(20_000), ..Delay::default() };
+    scenario
+}
+
+#[test]
+fn thousands_of_seeds() {
+    let search = Search { first_seed: 0, seeds: 3000, nodes: 2..=64 };
+    let found = search.run(|seed, failure| eprintln!("seed {seed}: {failure}"), |_| ());
+    assert!(found.failures.is_empty(), "polycast simulate --protocol --verbose --seed {}", found.failures[0]);
+    let totals = found.totals;
+    assert_eq!(totals.runs, 3000);
+    // A search in which nothing goes wrong would prove nothing.
+    assert!(
+        totals.lost > totals.datagrams && totals.repaired > 100_000 && totals.restored > 1000,
+        "{totals:?}"
+    );
+    assert!(totals.rejected > 1000 && totals.hostile > 1000 && totals.requests > 10_000, "{totals:?}");
+}
+
+#[test]
+fn a_seed_replays_exactly() {
+    for seed in 0..50 {
+        let scenario = Scenario::from_seed(seed, 2..=64);
+        assert_eq!(Scenario::from_seed(seed, 2..=64), scenario);
+        let (first, timeline) = Simulator::new().narrate(&scenario);
+        let mut used = Simulator::new();
+        let _ = used.run(&Scenario::from_seed(seed + 1, 2..=64));
+        assert_eq!(used.narrate(&scenario), (first, timeline), "memory that was used before changes nothing");
+    }
+}
+
+#[test]
+fn nothing_is_repaired_where_nothing_is_lost() {
+    for nodes in [2, 3, 5, 16, 64] {
+        for sync in ["none", "50us", "random", "adaptive"] {
+            let mut scenario = with_delays(all_forms(nodes, 1000, sync));
+            scenario.faults.message_delay.least = Nanos(SECOND);
+            scenario.communicators[0].broadcasts.retain(|b| b.spec.to_string().contains("pull"));
+            let totals = run(&scenario).totals;
+            assert_eq!(
+                (totals.repaired, totals.restored, totals.requests),
+                (0, 0, 0),
+                "{nodes} nodes, {sync}"
+            );
+        }
+    }
+}
+
+#[test]
+fn half_of_everything_is_lost() {
+    for nodes in [2, 3, 16, 64] {
+        let mut scenario = with_delays(all_forms(nodes, 2000, "adaptive"));
+        scenario.faults.loss = 0.5;
+        assert!(run(&scenario).totals.repaired > 0);
+    }
+}
+
+#[test]
+fn all_of_it_is_lost_and_the_ring_brings_it() {
+    for nodes in [2, 3, 16, 64] {
+        let mut scenario = with_delays(all_forms(nodes, 2000, "none"));
+        scenario.faults.loss = 1.0;
+        let totals = run(&scenario).totals;
+        assert_eq!(totals.repaired, u64::from(nodes - 1) * 8 * 2000u64.div_ceil(16));
+    }
+}
+
+#[test]
+fn only_one_datagram_is_lost() {
+    for which in [Which::First, Which::Last] {
+        for node in [None, Some(1), Some(7)] {
+            for bytes in [1, 16, 17, 500] {
+                let mut scenario = with_delays(all_forms(8, bytes, "none"));
+                scenario.faults.target = Some(Target { which, node });
+                assert!(run(&scenario).totals.lost > 0, "{which:?} {node:?} {bytes}");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_one_receiver_loses_everything() {
+    let mut scenario = with_delays(all_forms(16, 500, "none"));
+    scenario.faults.target = Some(Target { which: Which::All, node: Some(15) });
+    let totals = run(&scenario).totals;
+    let fragments = 500u64.div_ceil(16);
+    assert_eq!(totals.lost, fragments * 8 + 4 + 4, "with the ends of pull, and the parities");
+    assert!(totals.repaired >= fragments * 8);
+}
+
+#[test]
+fn multicast_dies_in_mid_broadcast() {
+    for node in [None, Some(3)] {
+        for sync in ["none", "random"] {
+            let mut scenario = with_delays(all_forms(8, 3000, sync));
+            scenario.bits_per_second = Some(100_000_000);
+            let took = run(&scenario).took;
+            for part in 1..8 {
+                let from = Nanos(took.0 * part / 8);
+                scenario.faults.dead = Some(Dead { from, until: Nanos(u64::MAX), node });
+                let totals = run(&scenario).totals;
+                assert!(totals.repaired > 0 && totals.lost < totals.datagrams * 7, "from {from}: {totals:?}");
+                scenario.faults.dead = Some(Dead { from, until: from + Nanos(MILLI), node });
+                run(&scenario);
+            }
+        }
+    }
+}
+
+/// Node 2 calls three seconds after all others, who have lost everything that was sent to it.
+fn late_successor(spec: &str) -> Outcome {
+    let mut scenario = with_delays(Scenario::calm(4, &[(spec, 0, 2000)]));
+    let late = Late::Node(2, Nanos(3 * SECOND));
+    scenario.faults.arrivals = Arrivals { period: Nanos(0), late };
+    scenario.faults.target = Some(Target { which: Which::All, node: Some(2) });
+    run(&scenario)
+}
+
+#[test]
+fn a_successor_seconds_late_is_served_by_a_predecessor_that_has_returned() {
+    let outcome = late_successor("multicast-push:sync=none");
+    let broadcast = outcome.broadcasts[0];
+    assert_eq!(broadcast.last_call, Nanos(3 * SECOND));
+    assert!(broadcast.first_return < Nanos(MILLI), "the others do not wait: {broadcast:?}");
+    assert!(broadcast.last_return - broadcast.last_call < Nanos(MILLI), "all of it was there: {broadcast:?}");
+}
+
+#[test]
+fn a_successor_seconds_late_is_waited_for_if_it_has_to_ask() {
+    let outcome = late_successor("multicast-pull:sync=none");
+    let broadcast = outcome.broadcasts[0];
+    assert!(broadcast.first_return < Nanos(10 * MILLI), "whose successor was there returns: {broadcast:?}");
+    assert!(broadcast.last_return - broadcast.last_call < Nanos(5 * MILLI), "{broadcast:?}");
+    assert_eq!(outcome.totals.requests, 1);
+}
+
+/// Node `nodes - 1` is still in its first call, whose first fragment the ring brings it after a second, while all of the
+/// later ones arrive.
+fn held_up_in_the_first_call(nodes: u32, then: &[(&str, u32, u64)]) -> Scenario {
+    let mut calls = vec![("multicast-push:sync=none", 0, 1000)];
+    calls.extend(then);
+    let mut scenario = with_delays(Scenario::calm(nodes, &calls));
+    scenario.faults.message_delay.least = Nanos(SECOND);
+    scenario.faults.target = Some(Target { which: Which::First, node: Some(nodes - 1) });
+    scenario
+}
+
+#[test]
+fn more_is_missing_than_one_request_holds() {
+    let mut scenario = held_up_in_the_first_call(2, &[("multicast-pull:sync=none", 0, 20_000)]);
+    scenario.payload_bytes = 4;
+    scenario.faults.loss = 0.5;
+    let totals = run(&scenario).totals;
+    assert!(totals.repaired > 2000, "{totals:?}");
+    assert!((3..10).contains(&totals.requests), "of 509 runs each, for about 1250: {totals:?}");
+}
+
+#[test]
+fn what_comes_early_is_kept_within_a_limit() {
+    for needs_receiver in [false, true] {
+        let mut scenario = held_up_in_the_first_call(3, &[("multicast-push:sync=none", 0, 100_000); 4]);
+        scenario.payload_bytes = 1000;
+        scenario.faults.needs_receiver = needs_receiver;
+        let totals = run(&scenario).totals;
+        // 256 KiB hold 246 datagrams with what each costs beside its payload, of 396 that are not lost.
+        assert_eq!((totals.lost, totals.repaired), (5, 5 + 396 - 246));
+    }
+}
+
+#[test]
+fn numbers_wrap_around() {
+    for first_operation in [u64::MAX - 3, (1 << 63) - 3] {
+        let mut scenario = with_delays(all_forms(5, 300, "adaptive"));
+        scenario.communicators[0].first_operation = first_operation;
+        scenario.faults.loss = 0.2;
+        scenario.faults.hostile = 1.0;
+        scenario.faults.multicast_delay.straggler = 0.2;
+        scenario.faults.multicast_delay.straggle = Nanos(20 * MILLI);
+        assert!(run(&scenario).totals.repaired > 0);
+    }
+}
+
+#[test]
+fn datagrams_of_later_broadcasts_overtake() {
+    let calls = [("multicast-push:sync=none", 0, 200); 20];
+    let mut scenario = Scenario::calm(6, &calls);
+    scenario.faults.multicast_delay = Delay { jitter: Nanos(10 * MILLI), ..Delay::default() };
+    scenario.faults.message_delay = Delay { jitter: Nanos(10 * MILLI), ..Delay::default() };
+    run(&scenario);
+}
+
+#[test]
+fn two_communicators_share_a_group() {
+    for is_concurrent in [false, true] {
+        let mut scenario = with_delays(all_forms(7, 700, "random"));
+        let mut other = scenario.communicators[0].clone();
+        other.broadcasts.rotate_left(3);
+        // The same numbers, so that only the communicator tells them apart.
+        scenario.communicators.push(other);
+        scenario.is_concurrent = is_concurrent;
+        scenario.faults.loss = 0.1;
+        scenario.faults.receive_buffer_bytes = Some(500);
+        assert_eq!(run(&scenario).totals.broadcasts, 16);
+    }
+}
+
+#[test]
+fn in_pull_the_wire_carries_the_message_about_once() {
+    let bytes = 1 << 20;
+    let nodes = 16;
+    let mut scenario = with_delays(Scenario::calm(nodes, &[("multicast-pull:sync=none", 0, bytes)]));
+    scenario.payload_bytes = 1440;
+    scenario.hardware = Hardware::gigabit();
+    scenario.faults = Faults { loss: 0.01, ..scenario.faults };
+    let totals = run(&scenario).totals;
+    let message = bytes as f64;
+    let by_root = totals.datagram_bytes as f64 / message;
+    let per_link = totals.message_bytes as f64 / message / f64::from(nodes - 1);
+    assert!(by_root < 1.05, "32 bytes of header for 1440, and few fragments again: {by_root}");
+    assert!(per_link < 0.02, "1 % and what asks for it: {per_link}");
+}
