@@ -57,7 +57,10 @@ struct World {
     /// What the broadcast in progress carries, and the program's buffer for it.
     message: Vec<u8>,
     buffer: Vec<u8>,
+    form: Form,
     sent: Vec<u8>,
+    /// What the node has asked its predecessor for.
+    asked: Vec<Run>,
 }
 
 /// What the broadcast of this number carries, the same for all nodes.
@@ -95,7 +98,9 @@ impl World {
             now: Nanos(0),
             message: vec![],
             buffer: vec![],
+            form: Form::Push,
             sent: vec![],
+            asked: vec![],
         })
     }
 
@@ -108,6 +113,7 @@ impl World {
         };
         let form = if input.arbitrary()? { Form::Push } else { Form::Pull };
         let spec = Multicast { form, sync, parity: input.arbitrary()? };
+        self.form = form;
         let mut mismatch = self.begin_with(spec);
         while mismatch.is_err() {
             // Lies that had come early: the broadcast is given up.
@@ -118,6 +124,7 @@ impl World {
     }
 
     fn begin_with(&mut self, spec: Multicast) -> std::result::Result<(), Mismatch> {
+        self.asked.clear();
         self.message = truth(self.endpoint.operation());
         self.buffer = if self.is_root() { self.message.clone() } else { vec![UNTOUCHED; self.message.len()] };
         let root = self.root();
@@ -138,6 +145,7 @@ impl World {
         let operation = self.endpoint.operation().wrapping_add(ahead);
         match input.int_in_range(0..=9)? {
             0..=2 => self.true_datagram(operation, input),
+            3 if input.ratio(1u8, 20u8)? => self.flood(input),
             3 => self.false_datagram(operation, input),
             4 => self.fragments(operation, &[any_run(input)?, any_run(input)?]),
             5 => self.request(operation, input),
@@ -200,6 +208,17 @@ impl World {
         };
         let longer = vec![0xff; self.payload_bytes as usize + 1];
         self.datagram(&self.header(operation, kind, input.arbitrary()?, number), &longer);
+        Ok(())
+    }
+
+    /// A root that is far ahead, or an old datagram that somebody sends again and again.
+    fn flood(&mut self, input: &mut Unstructured<'_>) -> Result<()> {
+        let operation = self.endpoint.operation().wrapping_add(input.int_in_range(0..=3)?);
+        let range = self.cut(operation).range(0).expect("the first one");
+        let payload = truth(operation)[range].to_vec();
+        for _ in 0..2 * EARLY_BYTES_MOST / (64 + payload.len()) {
+            self.datagram(&self.header(operation, Kind::Data, 0, 0), &payload);
+        }
         Ok(())
     }
 
@@ -273,7 +292,7 @@ impl World {
         panic!("actions without end");
     }
 
-    fn check_sent(&self, action: Action) {
+    fn check_sent(&mut self, action: Action) {
         let operation = self.endpoint.operation();
         let (message, cut) = (&self.message, self.cut(operation));
         match action {
@@ -293,6 +312,9 @@ impl World {
                     let ranges = runs.iter().map(|run| cut.run_range(run).expect("they exist"));
                     let expected: Vec<u8> = ranges.flat_map(|range| message[range].to_vec()).collect();
                     assert_eq!(bytes, expected);
+                } else if let Body::Request(runs) = body {
+                    assert!(runs.iter().all(|run| cut.run_range(run).is_some()));
+                    self.asked.extend(runs.iter());
                 }
             }
         }
@@ -306,12 +328,14 @@ impl World {
         assert!(self.endpoint.early_bytes() <= EARLY_BYTES_MOST);
     }
 
-    /// The neighbours do their part: the predecessor has everything, the successor too, the drawn receiver has called.
+    /// The neighbours do their part: the successor has everything, the drawn receiver has called, the predecessor pushes
+    /// everything or says that it has it, and answers.
     fn finish(&mut self) {
         let operation = self.endpoint.operation();
         let front = self.front(operation, false);
-        self.fragments(operation, &[Run { first: 0, count: self.cut(operation).fragments() }])
-            .expect("no input");
+        if self.form == Form::Push {
+            self.answer(operation, &[Run { first: 0, count: self.cut(operation).fragments() }]);
+        }
         let mut message = Vec::new();
         message::encode_end(&front, &mut message);
         self.message(&message).expect("true");
@@ -325,11 +349,21 @@ impl World {
             if self.endpoint.is_finished() {
                 return;
             }
-            let deadline = self.endpoint.deadline().expect("nothing to wait for, and not finished");
-            assert!(deadline > self.now, "a deadline that has passed leads to no action");
-            self.now = deadline;
+            if self.asked.is_empty() {
+                let deadline = self.endpoint.deadline().expect("nothing to wait for, and not finished");
+                assert!(deadline > self.now, "a deadline that has passed leads to no action");
+                self.now = deadline;
+            }
+            let asked = std::mem::take(&mut self.asked);
+            self.answer(operation, &asked);
         }
         panic!("not finished although all neighbours have done their part");
+    }
+
+    fn answer(&mut self, operation: u64, runs: &[Run]) {
+        if !runs.is_empty() {
+            self.fragments(operation, runs).expect("no input");
+        }
     }
 }
 

@@ -80,12 +80,12 @@ fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], rng: &mut Rng) {
 
 #[test]
 fn datagram() {
-    replay("datagram", 50_000);
+    replay("datagram", 60_000);
 }
 
 #[test]
 fn message() {
-    replay("message", 50_000);
+    replay("message", 60_000);
 }
 
 #[test]
@@ -100,12 +100,12 @@ fn table() {
 
 #[test]
 fn topology() {
-    replay("topology", 10_000);
+    replay("topology", 6_000);
 }
 
 #[test]
 fn endpoint() {
-    replay("endpoint", 40_000);
+    replay("endpoint", 24_000);
 }
 
 #[test]
