@@ -5,7 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use polycast_net::Family;
-use polycast_net::madcap::{Client, ClientError, Kind, Lease, LeaseId, Message, NakCode, Scope, Server};
+use polycast_net::madcap::{
+    Client, ClientError, Keeper, Kind, Lease, LeaseId, Message, NakCode, Scope, Server,
+};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -73,6 +75,25 @@ fn an_address_is_given_renewed_and_given_back() {
     let gone = client.renew(&first, &mut next).unwrap_err();
     assert!(matches!(gone, ClientError::Refused { code: NakCode::UnknownLease, .. }), "{gone}");
     assert_eq!(client.acquire(HOUR, &mut next).unwrap().address, first.address);
+}
+
+#[test]
+fn a_keeper_renews_in_time_and_gives_back_at_the_end() {
+    let (log, events) = std::sync::mpsc::channel();
+    let started = Instant::now();
+    let mut server = honest("239.192.3.0/31");
+    let address = serve(move |socket, from, packet| {
+        log.send(Message::decode(packet).unwrap().kind).unwrap();
+        let (reply, _) = server.handle(started.elapsed(), packet);
+        socket.send_to(&reply.unwrap(), from).unwrap();
+    });
+    let client = Client::new(&address, Scope::of(Family::V4)).unwrap();
+    let lease = client.acquire(Duration::from_secs(2), &mut numbers()).unwrap();
+    let keeper = Keeper::new(client, lease, numbers());
+    assert_eq!(events.recv().unwrap(), Kind::Request);
+    assert_eq!(events.recv_timeout(Duration::from_secs(20)).unwrap(), Kind::Renew);
+    drop(keeper);
+    assert!(events.iter().any(|kind| kind == Kind::Release));
 }
 
 #[test]

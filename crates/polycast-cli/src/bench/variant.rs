@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use polycast_core::algorithm::broadcast::{Algorithm, ParseAlgorithmError};
+use polycast_core::select::{Choice, ParseChoiceError};
 
 /// The most variants of one job.
 pub const MAX_VARIANTS: usize = 32;
@@ -14,8 +14,8 @@ pub enum Variant {
     Stock,
     /// What polycast chooses by its table.
     Polycast,
-    /// One algorithm of polycast.
-    Algorithm(Algorithm),
+    /// One algorithm of polycast, or multicast.
+    Forced(Choice),
     /// A bare UDP multicast of the same bytes: no MPI, and lost data is lost. What the network can do at best.
     Blast,
 }
@@ -23,7 +23,7 @@ pub enum Variant {
 impl Variant {
     /// Whether polycast has to be there.
     pub fn needs_polycast(self) -> bool {
-        matches!(self, Variant::Polycast | Variant::Algorithm(_))
+        matches!(self, Variant::Polycast | Variant::Forced(_))
     }
 
     /// Whether it delivers all data whatever the network does.
@@ -41,7 +41,7 @@ pub enum VariantsError {
         /// What stood there.
         found: String,
         /// Why it is no algorithm.
-        source: ParseAlgorithmError,
+        source: ParseChoiceError,
     },
     /// The same one twice.
     #[error("variant {0} is listed twice")]
@@ -54,7 +54,7 @@ pub enum VariantsError {
 /// Reads a list of variants: `stock,polycast,chain:segment=8KiB,ready,binomial`.
 ///
 /// The comma also separates the parameters of an algorithm. An item that has the form of a parameter, that is
-/// `ready` or `name=value`, belongs to the item before it: the example has four variants.
+/// `ready`, `parity` or `name=value`, belongs to the item before it: the example has four variants.
 pub fn parse(text: &str) -> Result<Vec<Variant>, VariantsError> {
     let mut items: Vec<String> = Vec::new();
     for item in text.split(',').map(str::trim) {
@@ -81,7 +81,7 @@ pub fn parse(text: &str) -> Result<Vec<Variant>, VariantsError> {
 }
 
 fn is_parameter(item: &str) -> bool {
-    item == "ready" || item.split(':').next().is_some_and(|head| head.contains('='))
+    item == "ready" || item == "parity" || item.split(':').next().is_some_and(|head| head.contains('='))
 }
 
 fn parse_one(item: &str) -> Result<Variant, VariantsError> {
@@ -90,7 +90,7 @@ fn parse_one(item: &str) -> Result<Variant, VariantsError> {
         "polycast" => Ok(Variant::Polycast),
         "blast" => Ok(Variant::Blast),
         _ => match item.parse() {
-            Ok(algorithm) => Ok(Variant::Algorithm(algorithm)),
+            Ok(choice) => Ok(Variant::Forced(choice)),
             Err(source) => Err(VariantsError::Unknown { found: item.to_owned(), source }),
         },
     }
@@ -102,7 +102,7 @@ impl fmt::Display for Variant {
             Variant::Stock => f.pad("stock"),
             Variant::Polycast => f.pad("polycast"),
             Variant::Blast => f.pad("blast"),
-            Variant::Algorithm(algorithm) => algorithm.fmt(f),
+            Variant::Forced(choice) => choice.fmt(f),
         }
     }
 }
@@ -122,6 +122,7 @@ mod tests {
             ["stock", "polycast", "chain:segment=8KiB,ready", "k-nomial:k=4,segment=1000", "binomial"]
         );
         assert_eq!(names("chain,ready"), ["chain:ready"]);
+        assert_eq!(names("multicast-push,parity,stock"), ["multicast-push:parity", "stock"]);
         assert_eq!(names("stock,blast,chain"), ["stock", "blast", "chain"]);
     }
 

@@ -10,11 +10,13 @@
 //! multicast, the list of scopes.
 
 mod client;
+mod keeper;
 mod message;
 mod scope;
 mod server;
 
 pub use client::{Client, ClientError, Lease};
+pub use keeper::Keeper;
 pub use message::{DecodeError, Kind, LeaseId, Message, NakCode};
 pub use scope::{ParseScopeError, Scope};
 pub use server::{Event, Server, ServerError};

@@ -1,18 +1,45 @@
-use std::io;
+//! Which group: from a MADCAP server where one is named, else at random.
 
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use polycast_net::madcap::{Client, ClientError, Keeper, Scope};
 use polycast_net::{Family, Group};
 
+use crate::attach::warn_once;
 use crate::entropy::random;
 
-/// A group and port at random. Others may have it, too: then binding fails on some host, or datagrams of others arrive and are
-/// dropped for want of our key.
-pub fn choose_group(family: Family) -> io::Result<Group> {
-    let mut failure = Ok(());
-    let group = Group::random(family, &mut || {
-        random().unwrap_or_else(|error| {
-            failure = Err(error);
-            0
-        })
-    });
-    failure.map(|()| group)
+/// For how long an address is asked for; a longer job renews it.
+const LEASE: Duration = Duration::from_secs(24 * 3600);
+
+/// A server that did not answer is not asked again: each time may take two seconds.
+static SERVER_FAILED: AtomicBool = AtomicBool::new(false);
+
+/// A group, and who keeps its address if a server gave it.
+pub fn choose_group(family: Family, server: Option<&str>) -> io::Result<(Group, Option<Keeper>)> {
+    // Drawn before anything uses it: an error must not turn into a number that can be guessed.
+    random()?;
+    if let Some(server) = server.filter(|_| !SERVER_FAILED.load(Ordering::Relaxed)) {
+        match ask(family, server) {
+            Ok((group, keeper)) => return Ok((group, Some(keeper))),
+            Err(error) => {
+                SERVER_FAILED.store(true, Ordering::Relaxed);
+                warn_once(&format!("POLYCAST_MADCAP={server}: {error}; a random group is used"));
+            }
+        }
+    }
+    Ok((Group::random(family, &mut next), None))
+}
+
+fn ask(family: Family, server: &str) -> Result<(Group, Keeper), ClientError> {
+    let client = Client::new(server, Scope::of(family))?;
+    let lease = client.acquire(LEASE, &mut next)?;
+    let group = lease.group(&mut next);
+    Ok((group, Keeper::new(client, lease, next)))
+}
+
+/// The kernel's generator does not fail once it has worked.
+fn next() -> u64 {
+    random().unwrap_or_default()
 }

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use polycast_core::protocol::Key;
 use polycast_core::protocol::wire::{Header, Reject, open};
 use polycast_net::Socket;
+use polycast_net::madcap::Keeper;
 
 /// Bytes that may wait in an inbox.
 const INBOX_BYTES_MOST: usize = 256 << 10;
@@ -62,6 +63,8 @@ pub struct Group {
     /// The same socket, to wait on without the lock.
     to_wait_on: OwnedFd,
     inner: Mutex<Inner>,
+    /// Gives the group's address back, where a server gave it to this process.
+    _keeper: Option<Keeper>,
 }
 
 impl Group {
@@ -71,10 +74,12 @@ impl Group {
         key: Key,
         payload_bytes: u32,
         bits_per_second: Option<u64>,
+        keeper: Option<Keeper>,
     ) -> io::Result<Group> {
         let to_wait_on = socket.as_fd().try_clone_to_owned()?;
         let inner = Inner { socket, inboxes: BTreeMap::new(), dropped: Dropped::default() };
-        Ok(Group { job, key, payload_bytes, bits_per_second, to_wait_on, inner: Mutex::new(inner) })
+        let inner = Mutex::new(inner);
+        Ok(Group { job, key, payload_bytes, bits_per_second, to_wait_on, inner, _keeper: keeper })
     }
 
     pub fn job(&self) -> u32 {

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use polycast_core::protocol::{KEY_BYTES, Key};
 use polycast_net::{Family, Group};
+use zeroize::Zeroizing;
 
 /// Why multicast is not used between some nodes. All ranks know the same reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,8 +136,9 @@ impl Plan {
         }
     }
 
-    pub fn to_bytes(&self) -> [u8; Plan::BYTES] {
-        let mut bytes = [0; Plan::BYTES];
+    /// They hold the key, and wipe themselves.
+    pub fn to_bytes(&self) -> Zeroizing<[u8; Plan::BYTES]> {
+        let mut bytes = Zeroizing::new([0; Plan::BYTES]);
         bytes[0] = self.refusal.map_or(0, |reason| reason as u8);
         bytes[1] = (self.group.family() == Family::V6).into();
         bytes[2..4].copy_from_slice(&self.group.port.to_le_bytes());
@@ -146,7 +148,7 @@ impl Plan {
             IpAddr::V4(address) => bytes[16..20].copy_from_slice(&address.octets()),
             IpAddr::V6(address) => bytes[16..32].copy_from_slice(&address.octets()),
         }
-        bytes[32..].copy_from_slice(&*self.key.to_bytes());
+        bytes[32..].copy_from_slice(&self.key.to_bytes()[..]);
         bytes
     }
 

@@ -17,7 +17,9 @@ use std::sync::Arc;
 use polycast_core::protocol::wire::HEADER_BYTES;
 use polycast_core::protocol::{Endpoint, Key, Membership};
 use polycast_core::units::Rank;
+use polycast_net::madcap::Keeper;
 use polycast_net::{Family, Interface, Socket, SocketOptions};
+use zeroize::Zeroizing;
 
 use super::choose_group::choose_group;
 use super::group::Group;
@@ -33,8 +35,11 @@ use crate::settings;
 /// Plans until a group is found that nobody else has.
 const PLANS_MOST: usize = 3;
 
-/// Segmentation takes this many bytes in one system call.
-const BATCH_BYTES_MOST: usize = 65_507;
+/// A batch of datagrams goes through the kernel as one packet, which must not be more than this on the wire: an IP packet cannot
+/// be, and a token bucket cuts what is larger than itself into single packets.
+const BATCH_WIRE_BYTES_MOST: usize = 1 << 16;
+/// Ethernet, IPv6 and UDP.
+const HEADERS_BYTES: usize = 14 + 40 + 8;
 
 /// Multicast is not used, since this rank's node (or all) cannot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +120,7 @@ impl Party<'_> {
         let is_reused = existing != 0 && leaders.iter().all(|offer| offer.existing == existing);
         let terms = Terms::of(&leaders);
         for _ in 0..PLANS_MOST {
-            let plan = self.plan(&terms, is_reused)?;
+            let (plan, keeper) = self.plan(&terms, is_reused)?;
             if let Some(reason) = plan.refusal {
                 return Ok(Err(Unavailable { reason, rank: 0 }));
             }
@@ -127,7 +132,7 @@ impl Party<'_> {
             match self.exchange(socket.as_ref().and_then(|socket| socket.as_ref().err().copied()))? {
                 None => {
                     let socket = socket.and_then(Result::ok);
-                    return self.probe(&plan, &terms, socket);
+                    return self.probe(&plan, &terms, socket, keeper);
                 }
                 Some(Unavailable { reason: Reason::Conflict, .. }) => {}
                 Some(refusal) => return Ok(Err(refusal)),
@@ -163,13 +168,15 @@ impl Party<'_> {
     }
 
     /// Rank 0 leads the first node.
-    fn plan(&self, terms: &Terms, is_reused: bool) -> Result<Plan, MpiError> {
-        let mut bytes = [0; Plan::BYTES];
+    fn plan(&self, terms: &Terms, is_reused: bool) -> Result<(Plan, Option<Keeper>), MpiError> {
+        let mut bytes = Zeroizing::new([0; Plan::BYTES]);
+        let mut keeper = None;
         if self.rank == Rank(0) {
-            bytes = new_plan(terms, is_reused).unwrap_or_else(Plan::refuse).to_bytes();
+            let plan = new_plan(terms, is_reused, &mut keeper).unwrap_or_else(Plan::refuse);
+            bytes = plan.to_bytes();
         }
-        self.door.broadcast(&mut bytes, 0)?;
-        Ok(Plan::from_bytes(&bytes))
+        self.door.broadcast(&mut bytes[..], 0)?;
+        Ok((Plan::from_bytes(&bytes), keeper))
     }
 
     /// Everybody says whether it failed; the first failure.
@@ -183,6 +190,7 @@ impl Party<'_> {
         plan: &Plan,
         terms: &Terms,
         mut socket: Option<Socket>,
+        mut keeper: Option<Keeper>,
     ) -> Result<Result<Option<Ring>, Unavailable>, MpiError> {
         let node = self.nodes.mine();
         let mut probe =
@@ -198,7 +206,7 @@ impl Party<'_> {
                 }
                 continue;
             }
-            let group = socket.map(|socket| terms.group(socket, plan));
+            let group = socket.map(|socket| terms.group(socket, plan, keeper.take()));
             let failure = matches!(group, Some(Err(_))).then_some(Reason::Socket);
             if let Some(refusal) = self.exchange(failure)? {
                 return Ok(Err(refusal));
@@ -222,7 +230,7 @@ impl Party<'_> {
             node: self.nodes.mine(),
             nodes: self.nodes.count(),
             payload_bytes: group.payload_bytes(),
-            batch_datagrams: (BATCH_BYTES_MOST / datagram_bytes).max(1) as u32,
+            batch_datagrams: (BATCH_WIRE_BYTES_MOST / (datagram_bytes + HEADERS_BYTES)).max(1) as u32,
             bits_per_second: group.bits_per_second(),
             first_operation: 1,
         });
@@ -249,8 +257,8 @@ impl Terms {
         }
     }
 
-    fn group(&self, socket: Socket, plan: &Plan) -> std::io::Result<Group> {
-        Group::new(socket, plan.job, plan.key.clone(), self.payload_bytes, self.bits_per_second)
+    fn group(&self, socket: Socket, plan: &Plan, keeper: Option<Keeper>) -> std::io::Result<Group> {
+        Group::new(socket, plan.job, plan.key.clone(), self.payload_bytes, self.bits_per_second, keeper)
     }
 }
 
@@ -262,17 +270,21 @@ fn first_refusal(reasons: impl Iterator<Item = Option<Reason>>) -> Option<Unavai
     Some(Unavailable { reason, rank })
 }
 
-fn new_plan(terms: &Terms, is_reused: bool) -> Result<Plan, Reason> {
+fn new_plan(terms: &Terms, is_reused: bool, keeper: &mut Option<Keeper>) -> Result<Plan, Reason> {
     let entropy = |_| Reason::Entropy;
     let numbers = random().map_err(entropy)?;
-    // A group that is reused keeps its key and address; only the communicator is new.
+    let communicator = numbers as u32;
+    if is_reused {
+        // The group keeps its address and key; only the communicator is new.
+        return Ok(Plan { refusal: None, communicator, ..Plan::refuse(Reason::Off) });
+    }
     let family = if terms.is_ipv6 { Family::V6 } else { Family::V4 };
-    let (group, key) = match is_reused {
-        true => return Ok(Plan { refusal: None, communicator: numbers as u32, ..Plan::refuse(Reason::Off) }),
-        false => (choose_group(family).map_err(entropy)?, random_bytes().map_err(entropy)?),
-    };
+    let server = settings::Multicast::current().ok().and_then(|settings| settings.madcap_server);
+    let (group, kept) = choose_group(family, server.as_deref()).map_err(entropy)?;
+    *keeper = kept;
+    let key = Zeroizing::new(random_bytes().map_err(entropy)?);
     let job = ((numbers >> 32) as u32).max(1);
-    Ok(Plan { refusal: None, job, communicator: numbers as u32, group, key: Key::from_bytes(key) })
+    Ok(Plan { refusal: None, job, communicator, group, key: Key::from_bytes(*key) })
 }
 
 fn open(interface: &Interface, plan: &Plan) -> Result<Socket, Reason> {
