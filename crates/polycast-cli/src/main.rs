@@ -47,6 +47,8 @@ enum Command {
     Lab(commands::lab::Args),
     /// Give out multicast addresses to the jobs of a site (RFC 2730)
     Madcap(commands::madcap::Args),
+    /// Run broadcasts in virtual time: under every fault, or on thousands of nodes
+    Simulate(Box<commands::simulate::Args>),
     /// Print a shell completion script: source <(polycast completions bash)
     Completions {
         /// The shell
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Command::DoctorAgent => Ok(doctor::agent::run()),
         Command::Lab(args) => commands::lab::run(args),
         Command::Madcap(args) => commands::madcap::run(args),
+        Command::Simulate(args) => commands::simulate::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "polycast", &mut script);

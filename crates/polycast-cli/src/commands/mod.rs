@@ -7,6 +7,7 @@ pub mod info;
 pub mod lab;
 pub mod madcap;
 pub mod run;
+pub mod simulate;
 
 use std::error::Error;
 use std::io::{self, Write};

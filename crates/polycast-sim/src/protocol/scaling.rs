@@ -1,5 +1,3 @@
-use std::fmt;
-
 use polycast_core::algorithm::broadcast::{Algorithm, Call};
 use polycast_core::protocol::Multicast;
 use polycast_core::units::{Bytes, Nanos, Rank};
@@ -15,8 +13,6 @@ use crate::simulation::Simulation;
 /// How the time of a broadcast grows with the number of nodes: multicast with losses, beside a tree without.
 #[derive(Clone, Debug)]
 pub struct Scaling {
-    /// One process on each.
-    pub nodes: Vec<u32>,
     /// Length of the message.
     pub bytes: u64,
     /// Probability that one receiver misses one datagram.
@@ -127,12 +123,5 @@ impl Completion {
             percentile_99_us: at(0.99),
             broadcasts: count,
         }
-    }
-}
-
-impl fmt::Display for Completion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Completion { median_us, mean_us, interval_us, .. } = self;
-        write!(f, "{median_us:.0} | {mean_us:.0} ± {interval_us:.0} µs")
     }
 }

@@ -1,0 +1,122 @@
+//! `polycast simulate`: broadcasts in virtual time.
+
+mod protocol;
+mod root_sync;
+mod scaling;
+
+use std::ops::RangeInclusive;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use polycast_core::units::Bytes;
+
+use super::Outcome;
+
+/// Arguments of `polycast simulate`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "\
+Examples:
+  polycast simulate --protocol --seeds 100000                faults of every kind; status 1 if anything went wrong
+  polycast simulate --protocol --seed 42 --verbose           one of these runs again, step by step
+  polycast simulate --scaling                                the same time for 16 and for 8192 nodes?
+  polycast simulate --root-sync --bytes 256KiB               does it pay to wait for receivers?
+
+docs/simulation.md says what is simulated, and what is checked.",
+    group(clap::ArgGroup::new("what").required(true).args(["protocol", "scaling", "root_sync"]))
+)]
+pub struct Args {
+    /// Run the multicast protocol while everything goes wrong, and check every step
+    #[arg(long)]
+    protocol: bool,
+    /// Show how the time of a small broadcast grows with the number of nodes
+    #[arg(long)]
+    scaling: bool,
+    /// Compare what a root can do about receivers that are late
+    #[arg(long)]
+    root_sync: bool,
+
+    /// Runs, each of another seed [--protocol]
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    seeds: u64,
+    /// The seed of the first run [--protocol]
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    first_seed: u64,
+    /// Only the run of this seed; for --scaling and --root-sync, the seed of what is drawn
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "first_seed"])]
+    seed: Option<u64>,
+    /// Say what is run and what happens, step by step
+    #[arg(long, requires = "seed", requires = "protocol")]
+    verbose: bool,
+
+    /// Nodes: a range for --protocol (2..64), a list for --scaling (16,128,1024,8192), a number for --root-sync (16)
+    #[arg(long, value_name = "NODES")]
+    nodes: Option<String>,
+    /// Length of the message [--scaling: 8KiB, --root-sync: 256KiB]
+    #[arg(long, value_name = "SIZE", conflicts_with = "protocol")]
+    bytes: Option<Bytes>,
+    /// Broadcasts that are measured for each figure [--scaling, --root-sync]
+    #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "protocol",
+          value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    broadcasts: u32,
+    /// Datagrams that each receiver misses, in percent [--scaling]
+    #[arg(long, value_name = "PERCENT", default_value = "0.1%", value_parser = percentage, conflicts_with = "protocol")]
+    loss: f64,
+
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "verbose")]
+    json: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args) -> Outcome {
+    if args.bytes == Some(Bytes(0)) {
+        return Err("--bytes 0: expected at least 1".into());
+    }
+    if args.scaling {
+        scaling::run(args)
+    } else if args.root_sync {
+        root_sync::run(args)
+    } else {
+        protocol::run(args)
+    }
+}
+
+/// Nodes that a ring can have here: a run of more takes more memory than it is worth.
+const NODES: RangeInclusive<u32> = 2..=65_536;
+
+fn node_count(text: &str) -> Result<u32, String> {
+    let nodes = text.trim().parse().ok().filter(|nodes| NODES.contains(nodes));
+    nodes
+        .ok_or_else(|| format!("--nodes {text}: expected a number from {} to {}", NODES.start(), NODES.end()))
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    let percent = text.trim().trim_end_matches('%').parse::<f64>().ok();
+    let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| "expected a percentage such as 0.1% or 5".to_owned())
+}
+
+/// A table whose first `left` columns hold words.
+fn table(header: impl IntoIterator<Item = &'static str>, rows: Vec<Vec<String>>, left: usize) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(header.into_iter().collect::<Vec<_>>()).add_rows(rows);
+    for column in table.column_iter_mut().skip(left) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_possible_is_refused() {
+        assert_eq!(percentage("0.1%"), Ok(0.001));
+        assert_eq!(percentage("100"), Ok(1.0));
+        assert!(percentage("101%").is_err() && percentage("-1").is_err() && percentage("NaN").is_err());
+        assert_eq!(node_count("2"), Ok(2));
+        assert!(node_count("1").is_err() && node_count("65537").is_err());
+    }
+}

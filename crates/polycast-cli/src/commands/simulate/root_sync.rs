@@ -1,0 +1,66 @@
+use std::process::ExitCode;
+
+use polycast_core::protocol::{Form, RootSync};
+use polycast_core::units::Nanos;
+use polycast_sim::protocol::{Late, RootSyncTrial};
+use serde_json::json;
+
+use super::{Args, node_count, table};
+use crate::commands::{Outcome, print};
+
+const BYTES: u64 = 256 << 10;
+/// A quarter of the message, so that it matters whether somebody reads.
+const BUFFER_PART: u64 = 4;
+const SYNCS: [RootSync; 4] =
+    [RootSync::None, RootSync::Delay(Nanos::from_micros(50)), RootSync::Random, RootSync::Adaptive];
+
+/// Runs `polycast simulate --root-sync`.
+pub fn run(args: &Args) -> Outcome {
+    let bytes = args.bytes.map_or(BYTES, |bytes| bytes.0);
+    let trial = RootSyncTrial {
+        nodes: args.nodes.as_deref().map_or(Ok(16), node_count)?,
+        bytes,
+        receive_buffer_bytes: (bytes / BUFFER_PART).max(2048) as usize,
+        broadcasts: args.broadcasts,
+        seed: args.seed.unwrap_or(0),
+    };
+    let (mut rows, mut objects) = (Vec::new(), Vec::new());
+    for (arrival, late) in arrivals() {
+        for sync in SYNCS {
+            let result = trial.run(Form::Pull, sync, late)?;
+            rows.push(vec![
+                arrival.to_owned(),
+                sync.to_string(),
+                format!("{:.0}", result.completion_us),
+                format!("{:.0}", result.after_last_call_us),
+                format!("{:.2}", result.repaired),
+            ]);
+            objects.push(json!({
+                "arrival": arrival,
+                "sync": sync.to_string(),
+                "completion_us": result.completion_us,
+                "after_last_call_us": result.after_last_call_us,
+                "repaired_per_receiver": result.repaired,
+            }));
+        }
+    }
+    let header = ["ARRIVAL", "SYNC", "COMPLETION µs", "AFTER LAST CALL µs", "REPAIRED / RECEIVER"];
+    let text = if args.json {
+        format!("{}\n", json!({ "bytes": bytes, "results": objects }))
+    } else {
+        table(header, rows, 2)
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn arrivals() -> [(&'static str, Late); 5] {
+    let millis = |millis: u64| Nanos::from_micros(1000 * millis);
+    [
+        ("all together", Late::Nobody),
+        ("all within 100 µs", Late::All(Nanos::from_micros(100))),
+        ("one 2 ms late", Late::One(millis(2))),
+        ("all within 2 ms", Late::All(millis(2))),
+        ("root 3 ms early", Late::Receivers(millis(3))),
+    ]
+}
