@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn heard_by(labs: &Labs, lab: &str, family: &str, sender: &str, receivers: &[&str]) -> Vec<bool> {
     let start = |host: &str, role: &str| {
         let program = env::current_exe().unwrap();
-        let test = ["--exact", "datagram::in_a_lab", "--ignored", "--nocapture"];
+        let test = ["--exact", "datagram::in_a_lab", "--nocapture"];
         let mut command = labs.command(&["exec", lab, host, "--", program.to_str().unwrap()]);
         command.args(test).env(ROLE, format!("{role} {family}")).stdout(Stdio::piped()).spawn().unwrap()
     };
@@ -48,10 +48,10 @@ fn lines_of(mut child: Child) -> (Child, std::io::Lines<BufReader<std::process::
     (child, BufReader::new(output).lines())
 }
 
+/// The part of other tests that runs on a host of a lab: only there it has a role.
 #[test]
-#[ignore = "the part of other tests that runs on a host of a lab"]
 fn in_a_lab() {
-    let role = env::var(ROLE).expect("started by another test");
+    let Ok(role) = env::var(ROLE) else { return };
     let index: u32 = fs::read_to_string("/sys/class/net/e0/ifindex").unwrap().trim().parse().unwrap();
     let (any, group): (SocketAddr, SocketAddr) = match role.ends_with("ipv6") {
         true => ((Ipv6Addr::UNSPECIFIED, PORT).into(), SocketAddrV6::new(GROUP_V6, PORT, 0, index).into()),
