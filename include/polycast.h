@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 1u
+#define POLYCAST_INTERFACE_VERSION 2u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -69,6 +69,9 @@ typedef struct polycast_door {
     /* After an error, and before the private communicator goes: no buffer of an outstanding receive is touched
      * any more, and those of sends are only read. */
     void (*abandon)(void *communicator);
+
+    /* Adds up `values` over all ranks of MPI_COMM_WORLD, for rank 0. Collective; used while finalizing. */
+    int (*sum_over_world)(uint64_t *values, size_t count);
 } polycast_door;
 
 /* One communicator, as the runtime knows it. */
@@ -89,8 +92,9 @@ int polycast_set(const char *name, const char *value);
 
 /* Makes the state of a communicator; collective over it. Ranks compare versions and settings (rank 0's
  * count), and learn who shares a host with whom. *attached is NULL if this communicator is to be left to the
- * stock MPI (another version of polycast on some rank, for example); that is the same on all ranks. */
-int polycast_attach(const polycast_door *door, void *communicator, int rank, int size,
+ * stock MPI (another version of polycast on some rank, for example); that is the same on all ranks. `is_world`:
+ * the communicator has the ranks of MPI_COMM_WORLD. */
+int polycast_attach(const polycast_door *door, void *communicator, int rank, int size, int is_world,
                     polycast_communicator **attached);
 
 /* Frees it. Local; the door frees the private communicator. */
@@ -106,8 +110,8 @@ int polycast_choose_broadcast(polycast_communicator *communicator, size_t bytes)
 int polycast_broadcast(polycast_communicator *communicator, void *buffer, size_t bytes, int root);
 
 /* Called once when MPI_Finalize begins, with the rank in MPI_COMM_WORLD: prints the report if it was asked
- * for. */
-void polycast_finalize(int world_rank);
+ * for. Collective if all ranks asked for it and know that (having attached a communicator of all). */
+void polycast_finalize(const polycast_door *door, int world_rank);
 
 #ifdef __cplusplus
 }

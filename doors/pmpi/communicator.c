@@ -76,7 +76,7 @@ static int at_finalize(MPI_Comm comm, int keyval, void *attribute, void *extra) 
         state->runtime = NULL;
     }
     pthread_mutex_unlock(&alive_lock);
-    polycast_finalize(world_rank);
+    polycast_finalize(&door_functions, world_rank);
     return MPI_SUCCESS;
 }
 
@@ -129,7 +129,10 @@ struct communicator *door_communicator(MPI_Comm comm) {
     pthread_once(&once, create_keyvals);
     struct communicator *state = new_state(comm);
     if (state) {
-        int error = polycast_attach(&door_functions, state, state->rank, state->size, &state->runtime);
+        int likeness = MPI_UNEQUAL;
+        PMPI_Comm_compare(comm, MPI_COMM_WORLD, &likeness);
+        int error = polycast_attach(&door_functions, state, state->rank, state->size,
+                                    likeness == MPI_IDENT || likeness == MPI_CONGRUENT, &state->runtime);
         if (error || !state->runtime) {
             free(state);
             state = NULL;

@@ -168,6 +168,13 @@ static void abandon(void *communicator) {
     state->slots_in_use = 0;
 }
 
+static int sum_over_world(uint64_t *values, size_t count) {
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return PMPI_Reduce(rank == 0 ? MPI_IN_PLACE : values, rank == 0 ? values : NULL, (int)count, MPI_UINT64_T,
+                       MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
 polycast_door door_functions = {
     .interface_version = POLYCAST_INTERFACE_VERSION,
     .allgather = allgather,
@@ -177,4 +184,5 @@ polycast_door door_functions = {
     .irecv = start_receive,
     .poll = poll_requests,
     .abandon = abandon,
+    .sum_over_world = sum_over_world,
 };

@@ -11,15 +11,19 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use polycast_core::schedule::RankOrder;
 use polycast_core::select::{BroadcastChoices, Shape, Table};
 
+use crate::counters;
 use crate::door::{CAN_PACK, Door, INTERFACE_VERSION, MpiError};
 use crate::entropy::process_identity;
 use crate::idle::Neighbours;
-use crate::settings::Settings;
+use crate::settings::{self, Settings};
 
 const RECORD_BYTES: usize = 48;
 
 /// The longest settings text that is accepted from rank 0.
 const SETTINGS_MOST_BYTES: u64 = 2 << 20;
+
+/// Beside the door's capabilities: this rank was asked for a report.
+const WANTS_REPORT: u64 = 1 << 32;
 
 /// What one rank says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,13 +87,14 @@ pub struct Agreement {
 }
 
 /// `None`: leave this communicator to the stock MPI.
-pub fn agree(door: &Door, rank: usize, size: usize) -> Result<Option<Agreement>, MpiError> {
+pub fn agree(door: &Door, rank: usize, size: usize, is_world: bool) -> Result<Option<Agreement>, MpiError> {
     let (mine, problem) = Settings::current();
     let kernel = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let host_name = rustix::system::uname().nodename().to_owned();
     let record = Record {
         version: digest((env!("CARGO_PKG_VERSION"), INTERFACE_VERSION)),
-        capabilities: door.capabilities().into(),
+        capabilities: u64::from(door.capabilities())
+            | if settings::is_report_wanted() { WANTS_REPORT } else { 0 },
         settings_digest: digest(mine.to_text()),
         host: digest((&kernel, host_name)),
         kernel: digest(&kernel),
@@ -112,6 +117,9 @@ pub fn agree(door: &Door, rank: usize, size: usize) -> Result<Option<Agreement>,
     }
     let differ = records.iter().any(|other| other.settings_digest != records[0].settings_digest);
     let settings = if differ { take_from_rank_0(door, rank, &mine)? } else { mine };
+    if is_world && records.iter().all(|other| other.capabilities & WANTS_REPORT != 0) {
+        counters::all_ranks_report();
+    }
     let shape = shape_of(&records);
     let hosts: Vec<u64> = records.iter().map(|other| other.host).collect();
     Ok(Some(Agreement {

@@ -70,8 +70,13 @@ pub struct Communicator {
 
 impl Communicator {
     /// Collective. `None`: leave it to the stock MPI, as all ranks do.
-    pub fn attach(door: Door, rank: u32, size: u32) -> Result<Option<Communicator>, MpiError> {
-        let Some(agreement) = agree(&door, rank as usize, size as usize)? else { return Ok(None) };
+    pub fn attach(
+        door: Door,
+        rank: u32,
+        size: u32,
+        is_world: bool,
+    ) -> Result<Option<Communicator>, MpiError> {
+        let Some(agreement) = agree(&door, rank as usize, size as usize, is_world)? else { return Ok(None) };
         counters::attached();
         Ok(Some(Communicator {
             door,

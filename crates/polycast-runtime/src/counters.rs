@@ -84,7 +84,10 @@ impl Multicast {
 struct Totals {
     attached: u64,
     released: u64,
+    /// Communicators that did without multicast.
     fallbacks: u64,
+    /// All ranks of MPI_COMM_WORLD print a report, and know that of each other.
+    all_ranks_report: bool,
     multicast: Multicast,
     by_name: BTreeMap<String, Count>,
 }
@@ -97,6 +100,11 @@ fn with_totals<R>(change: impl FnOnce(&mut Totals) -> R) -> R {
 
 pub fn attached() {
     with_totals(|totals| totals.attached += 1);
+}
+
+/// All ranks of MPI_COMM_WORLD have been asked for a report.
+pub fn all_ranks_report() {
+    with_totals(|totals| totals.all_ranks_report = true);
 }
 
 /// A communicator that was to use multicast does without.
@@ -117,19 +125,24 @@ pub fn released(counters: &Counters) {
     });
 }
 
-/// The report, a line per algorithm, as tests and people read it.
-pub fn report() -> String {
+/// The report, a line per algorithm, as tests and people read it: calls as this rank made them; what multicast did, over all
+/// ranks if all take part. `sum` is called only then, with the same number of values everywhere.
+pub fn report(sum: impl FnOnce(&mut [u64]) -> bool) -> String {
     with_totals(|totals| {
+        let named = totals.multicast.named();
+        let mut values: Vec<u64> = named.iter().map(|(_, value)| *value).collect();
+        let is_sum = totals.all_ranks_report && sum(&mut values);
         let mut text = String::new();
         for (name, Count { calls, bytes }) in &totals.by_name {
             let _ = writeln!(text, "polycast: report: bcast {name} calls={calls} bytes={bytes}");
         }
-        if totals.multicast.protocol.broadcasts > 0 || totals.fallbacks > 0 {
+        if values.iter().any(|value| *value > 0) || totals.fallbacks > 0 {
             text.push_str("polycast: report: multicast");
-            for (name, value) in totals.multicast.named() {
+            for ((name, _), value) in named.iter().zip(values) {
                 let _ = write!(text, " {name}={value}");
             }
-            let _ = writeln!(text, " fallbacks={}", totals.fallbacks);
+            let of = if is_sum { "all" } else { "this" };
+            let _ = writeln!(text, " fallbacks={} ranks={of}", totals.fallbacks);
         }
         let Totals { attached, released, .. } = totals;
         let _ = writeln!(text, "polycast: report: attached communicators={attached} released={released}");
@@ -149,7 +162,7 @@ mod tests {
         counters.served("chain".parse().unwrap(), 11);
         attached();
         released(&counters);
-        let report = report();
+        let report = report(|_| panic!("not all ranks report"));
         assert!(report.contains("bcast chain calls=2 bytes=111\n"), "{report}");
         assert!(report.contains("bcast stock calls=1 bytes=10\n"), "{report}");
         assert!(report.contains("attached communicators=1 released=1\n"), "{report}");

@@ -19,10 +19,19 @@ pub struct DoorTable {
     pub irecv: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int, c_int, u32) -> c_int,
     pub poll: unsafe extern "C" fn(*mut c_void, *mut u32, *mut usize, *mut u32) -> c_int,
     pub abandon: unsafe extern "C" fn(*mut c_void),
+    pub sum_over_world: unsafe extern "C" fn(*mut u64, usize) -> c_int,
+}
+
+impl DoorTable {
+    /// Adds up over all ranks of MPI_COMM_WORLD, for rank 0. Collective.
+    pub fn sum_over_world(&self, values: &mut [u64]) -> Result<(), MpiError> {
+        // SAFETY: the values are as many as we say.
+        checked(unsafe { (self.sum_over_world)(values.as_mut_ptr(), values.len()) })
+    }
 }
 
 /// `POLYCAST_INTERFACE_VERSION`.
-pub const INTERFACE_VERSION: u32 = 1;
+pub const INTERFACE_VERSION: u32 = 2;
 /// `POLYCAST_CAN_PACK`.
 pub const CAN_PACK: u32 = 1;
 /// `POLYCAST_MESSAGE_MOST_BYTES`.

@@ -93,44 +93,54 @@ impl Idle {
         self.sockets.progress();
     }
 
+    /// Something came that MPI does not know of.
+    pub fn progress_elsewhere(&mut self) {
+        self.waiting_since = None;
+    }
+
     /// A poll found nothing, and the one before it neither if `has_polled_twice`.
     pub fn wait(&mut self, has_polled_twice: bool, has_sends: bool) {
-        self.wait_also_for(None, None, has_polled_twice, has_sends);
+        self.polls_since_sleep += 1;
+        if !has_polled_twice {
+            match self.waited().0 < self.patience.spin {
+                true => std::hint::spin_loop(),
+                false => std::thread::yield_now(),
+            }
+        } else if self.polls_since_sleep >= POLLS_BETWEEN_SLEEPS {
+            self.rest(None, None, has_sends);
+        }
     }
 
-    /// The same, but a sleep ends also when `own` is ready, or after `at_most`.
-    pub fn wait_also_for(
+    /// Enough polls found nothing. A sleep ends also when `own` is ready, and after `at_most`. False if only `own` ended
+    /// it: there is no reason to ask MPI.
+    pub fn rest(
         &mut self,
         own: Option<(BorrowedFd<'_>, PollFlags)>,
         at_most: Option<Duration>,
-        has_polled_twice: bool,
         has_sends: bool,
-    ) {
-        let now = Instant::now();
-        let waited = now.duration_since(*self.waiting_since.get_or_insert(now));
-        self.polls_since_sleep += 1;
+    ) -> bool {
+        let (waited, now) = self.waited();
         if waited < self.patience.spin {
             std::hint::spin_loop();
-        } else if waited < self.patience.until_sleep || !has_polled_twice {
-            std::thread::yield_now();
-        } else if self.polls_since_sleep >= POLLS_BETWEEN_SLEEPS {
-            self.sleep(own, at_most, waited, has_sends, now);
-            self.polls_since_sleep = 0;
+            return true;
         }
-    }
-
-    fn sleep(
-        &mut self,
-        own: Option<(BorrowedFd<'_>, PollFlags)>,
-        at_most: Option<Duration>,
-        waited: Duration,
-        has_sends: bool,
-        now: Instant,
-    ) {
+        if waited < self.patience.until_sleep {
+            std::thread::yield_now();
+            return true;
+        }
+        self.polls_since_sleep = 0;
         let sleep = (waited / SLEEP_PER_TIME_WAITED).clamp(SHORTEST_SLEEP, self.longest_sleep);
         let sleep = sleep.min(at_most.unwrap_or(Duration::MAX));
-        if let Wake::NoSockets = self.sockets.wait(own, sleep, has_sends, now) {
+        let wake = self.sockets.wait(own, sleep, has_sends, now);
+        if let Wake::NoSockets = wake {
             std::thread::sleep(sleep.min(LONGEST_SLEEP_WITH_NEIGHBOURS));
         }
+        !matches!(wake, Wake::OwnReady)
+    }
+
+    /// How long this rank has been waiting, and what time it is.
+    fn waited(&mut self) -> (Duration, Instant) {
+        let now = Instant::now();
+        (now.duration_since(*self.waiting_since.get_or_insert(now)), now)
     }
 }

@@ -53,6 +53,7 @@ pub unsafe extern "C" fn polycast_attach(
     communicator: *mut c_void,
     rank: c_int,
     size: c_int,
+    is_world: c_int,
     attached: *mut *mut Communicator,
 ) -> c_int {
     // SAFETY: the caller's promise.
@@ -66,7 +67,7 @@ pub unsafe extern "C" fn polycast_attach(
     };
     // SAFETY: the caller's promise.
     let door = unsafe { Door::new(table, communicator) };
-    guarded(ERROR_INTERNAL, || match Communicator::attach(door, rank as u32, size as u32) {
+    guarded(ERROR_INTERNAL, || match Communicator::attach(door, rank as u32, size as u32, is_world != 0) {
         Ok(state) => {
             let state = state.map_or(std::ptr::null_mut(), |state| Box::into_raw(Box::new(state)));
             // SAFETY: the caller's promise.
@@ -125,11 +126,17 @@ pub unsafe extern "C" fn polycast_broadcast(
 }
 
 /// Prints the report if it was asked for.
+///
+/// # Safety
+/// As polycast.h says: a valid table of functions.
 #[unsafe(no_mangle)]
-pub extern "C" fn polycast_finalize(world_rank: c_int) {
+pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c_int) {
+    // SAFETY: the caller's promise; it is the table that polycast_attach has checked, or nothing was attached.
+    let door = unsafe { &*door };
     guarded((), || {
+        let report = counters::report(|values| door.sum_over_world(values).is_ok());
         if world_rank == 0 && settings::is_report_wanted() {
-            eprint!("{}", counters::report());
+            eprint!("{report}");
         }
     });
 }

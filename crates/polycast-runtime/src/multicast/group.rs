@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use polycast_core::protocol::Key;
@@ -15,6 +16,9 @@ use polycast_net::madcap::Keeper;
 
 /// Bytes that may wait in an inbox.
 const INBOX_BYTES_MOST: usize = 256 << 10;
+/// The number of the communicator for which a group is made.
+pub const FIRST_COMMUNICATOR: u32 = 1;
+
 /// What each costs beside its payload.
 const OVERHEAD_BYTES: usize = 64;
 /// System calls for one drain: a sender that is faster than we are must not keep us from everything else.
@@ -63,6 +67,8 @@ pub struct Group {
     /// The same socket, to wait on without the lock.
     to_wait_on: OwnedFd,
     inner: Mutex<Inner>,
+    /// Communicators that have used the group; counted by the process that is rank 0 of all of them.
+    communicators: AtomicU32,
     /// Gives the group's address back, where a server gave it to this process.
     _keeper: Option<Keeper>,
 }
@@ -79,7 +85,22 @@ impl Group {
         let to_wait_on = socket.as_fd().try_clone_to_owned()?;
         let inner = Inner { socket, inboxes: BTreeMap::new(), dropped: Dropped::default() };
         let inner = Mutex::new(inner);
-        Ok(Group { job, key, payload_bytes, bits_per_second, to_wait_on, inner, _keeper: keeper })
+        let communicators = AtomicU32::new(FIRST_COMMUNICATOR);
+        Ok(Group {
+            job,
+            key,
+            payload_bytes,
+            bits_per_second,
+            to_wait_on,
+            inner,
+            communicators,
+            _keeper: keeper,
+        })
+    }
+
+    /// The number of one more communicator: none has it twice while the group lives, since all share its key.
+    pub fn next_communicator(&self) -> u32 {
+        self.communicators.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
     pub fn job(&self) -> u32 {

@@ -16,6 +16,15 @@ use crate::idle::Idle;
 use crate::slots::Slots;
 use crate::transport::Failure;
 
+/// Open MPI's MPI_Testsome first looks and then lets messages in: two polls that find nothing mean that nothing is there.
+const POLLS_UNTIL_NOTHING: u32 = 2;
+
+/// What has come.
+struct Received {
+    datagrams: bool,
+    messages: bool,
+}
+
 /// What a ring needs of its communicator.
 pub struct Resources<'a> {
     pub door: &'a Door,
@@ -94,7 +103,8 @@ impl Ring {
         self.mail.post_receives(with.door, with.slots)?;
         while self.mail.awaits_too_many_arrivals() {
             // Nothing has begun, so messages and datagrams only wait for their turn.
-            if !self.receive(data, with)? {
+            with.slots.poll(with.door)?;
+            if !self.receive(data, with)?.messages {
                 with.idle.wait(true, self.mail.is_sending());
             }
         }
@@ -102,20 +112,26 @@ impl Ring {
         if let Some(node) = self.endpoint.expects_arrival_from() {
             self.mail.expect_arrival(self.leaders[node as usize], with.door, with.slots)?;
         }
-        let mut fruitless = 0u32;
+        // Asking MPI costs system calls: it is asked when one of its sockets has something, not for every datagram.
+        let mut polls_due = POLLS_UNTIL_NOTHING;
         loop {
-            let has_received = self.receive(data, with)?;
+            if polls_due > 0 {
+                polls_due -= 1;
+                with.slots.poll(with.door)?;
+            }
+            let received = self.receive(data, with)?;
             let has_sent = self.send(root, data, with)?;
             if self.endpoint.is_finished() && self.unsent.is_empty() {
                 self.endpoint.end();
                 return Ok(());
             }
-            if has_received || has_sent {
-                fruitless = 0;
+            if received.messages || has_sent {
+                polls_due = POLLS_UNTIL_NOTHING;
                 with.idle.progress();
-            } else {
-                fruitless += 1;
-                self.wait(fruitless, with);
+            } else if received.datagrams {
+                with.idle.progress_elsewhere();
+            } else if polls_due == 0 && self.rest(with) {
+                polls_due = POLLS_UNTIL_NOTHING;
             }
         }
     }
@@ -124,22 +140,21 @@ impl Ring {
         Nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
-    /// Datagrams before messages: an end that has come by MPI must not overtake what is in the socket.
-    fn receive(&mut self, data: &mut Data<'_>, with: &mut Resources<'_>) -> Result<bool, Failure> {
-        with.slots.poll(with.door)?;
+    /// Takes what is there. Datagrams before messages: an end that has come by MPI must not overtake what is in the socket.
+    fn receive(&mut self, data: &mut Data<'_>, with: &mut Resources<'_>) -> Result<Received, Failure> {
         let now = self.now();
         let Ring { endpoint, group, mail, communicator, .. } = self;
         let mut outcome = Ok(());
-        let received = group.receive(*communicator, |header, payload| {
+        let datagrams = group.receive(*communicator, |header, payload| {
             let used = endpoint.on_datagram(header, payload, now, data);
             outcome = outcome.and(used);
         });
         outcome.map_err(size)?;
         // A socket that fails brings nothing; the ring brings everything.
-        let mut is_any = received.unwrap_or(false);
-        is_any |= mail.sort(with.slots, |message| endpoint.on_message(message, now, data))?;
+        let datagrams = datagrams.unwrap_or(false);
+        let messages = mail.sort(with.slots, |message| endpoint.on_message(message, now, data))?;
         mail.deliver(with.door, with.slots, |message| endpoint.on_message(message, now, data))?;
-        Ok(is_any)
+        Ok(Received { datagrams, messages })
     }
 
     fn send(&mut self, root: u32, data: &Data<'_>, with: &mut Resources<'_>) -> Result<bool, Failure> {
@@ -188,11 +203,11 @@ impl Ring {
         true
     }
 
-    fn wait(&self, fruitless: u32, with: &mut Resources<'_>) {
+    /// False if only datagrams are there.
+    fn rest(&self, with: &mut Resources<'_>) -> bool {
         let events = if self.unsent.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
         let until = self.endpoint.deadline().map(|at| Duration::from_nanos((at - self.now()).0));
-        let own = Some((self.group.as_fd(), events));
-        with.idle.wait_also_for(own, until, fruitless > 1, self.mail.is_sending());
+        with.idle.rest(Some((self.group.as_fd(), events)), until, self.mail.is_sending())
     }
 
     /// After an error: the door has abandoned all messages.

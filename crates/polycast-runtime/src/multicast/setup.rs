@@ -22,7 +22,7 @@ use polycast_net::{Family, Interface, Socket, SocketOptions};
 use zeroize::Zeroizing;
 
 use super::choose_group::choose_group;
-use super::group::Group;
+use super::group::{FIRST_COMMUNICATOR, Group};
 use super::offer::{Offer, Plan, Reason};
 use super::probe::{Probe, ROUNDS};
 use super::registry::{self, Standing};
@@ -120,7 +120,8 @@ impl Party<'_> {
         let is_reused = existing != 0 && leaders.iter().all(|offer| offer.existing == existing);
         let terms = Terms::of(&leaders);
         for _ in 0..PLANS_MOST {
-            let (plan, keeper) = self.plan(&terms, is_reused)?;
+            let reused = means.as_ref().and_then(|means| means.existing.as_deref()).filter(|_| is_reused);
+            let (plan, keeper) = self.plan(&terms, reused)?;
             if let Some(reason) = plan.refusal {
                 return Ok(Err(Unavailable { reason, rank: 0 }));
             }
@@ -168,11 +169,11 @@ impl Party<'_> {
     }
 
     /// Rank 0 leads the first node.
-    fn plan(&self, terms: &Terms, is_reused: bool) -> Result<(Plan, Option<Keeper>), MpiError> {
+    fn plan(&self, terms: &Terms, reused: Option<&Group>) -> Result<(Plan, Option<Keeper>), MpiError> {
         let mut bytes = Zeroizing::new([0; Plan::BYTES]);
         let mut keeper = None;
         if self.rank == Rank(0) {
-            let plan = new_plan(terms, is_reused, &mut keeper).unwrap_or_else(Plan::refuse);
+            let plan = new_plan(terms, reused, &mut keeper).unwrap_or_else(Plan::refuse);
             bytes = plan.to_bytes();
         }
         self.door.broadcast(&mut bytes[..], 0)?;
@@ -270,12 +271,11 @@ fn first_refusal(reasons: impl Iterator<Item = Option<Reason>>) -> Option<Unavai
     Some(Unavailable { reason, rank })
 }
 
-fn new_plan(terms: &Terms, is_reused: bool, keeper: &mut Option<Keeper>) -> Result<Plan, Reason> {
+fn new_plan(terms: &Terms, reused: Option<&Group>, keeper: &mut Option<Keeper>) -> Result<Plan, Reason> {
     let entropy = |_| Reason::Entropy;
-    let numbers = random().map_err(entropy)?;
-    let communicator = numbers as u32;
-    if is_reused {
+    if let Some(group) = reused {
         // The group keeps its address and key; only the communicator is new.
+        let communicator = group.next_communicator();
         return Ok(Plan { refusal: None, communicator, ..Plan::refuse(Reason::Off) });
     }
     let family = if terms.is_ipv6 { Family::V6 } else { Family::V4 };
@@ -283,8 +283,8 @@ fn new_plan(terms: &Terms, is_reused: bool, keeper: &mut Option<Keeper>) -> Resu
     let (group, kept) = choose_group(family, server.as_deref()).map_err(entropy)?;
     *keeper = kept;
     let key = Zeroizing::new(random_bytes().map_err(entropy)?);
-    let job = ((numbers >> 32) as u32).max(1);
-    Ok(Plan { refusal: None, job, communicator, group, key: Key::from_bytes(*key) })
+    let job = (random().map_err(entropy)? as u32).max(1);
+    Ok(Plan { refusal: None, job, communicator: FIRST_COMMUNICATOR, group, key: Key::from_bytes(*key) })
 }
 
 fn open(interface: &Interface, plan: &Plan) -> Result<Socket, Reason> {
