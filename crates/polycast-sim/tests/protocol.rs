@@ -66,6 +66,8 @@ fn nothing_is_repaired_where_nothing_is_lost() {
         for sync in ["none", "50us", "random", "adaptive"] {
             let mut scenario = with_delays(all_forms(nodes, 1000, sync));
             scenario.faults.message_delay.least = Nanos(SECOND);
+            // Also when numbers wrap around: a later datagram must not pass for an old one.
+            scenario.communicators[0].first_operation = u64::MAX - 1;
             scenario.communicators[0].broadcasts.retain(|b| b.spec.to_string().contains("pull"));
             let totals = run(&scenario).totals;
             assert_eq!(
@@ -237,7 +239,7 @@ fn two_communicators_share_a_group() {
 
 #[test]
 fn in_pull_the_wire_carries_the_message_about_once() {
-    let bytes = 1 << 20;
+    let bytes = 200 << 10;
     let nodes = 16;
     let mut scenario = with_delays(Scenario::calm(nodes, &[("multicast-pull:sync=none", 0, bytes)]));
     scenario.payload_bytes = 1440;
@@ -248,5 +250,5 @@ fn in_pull_the_wire_carries_the_message_about_once() {
     let by_root = totals.datagram_bytes as f64 / message;
     let per_link = totals.message_bytes as f64 / message / f64::from(nodes - 1);
     assert!(by_root < 1.05, "32 bytes of header for 1440, and few fragments again: {by_root}");
-    assert!(per_link < 0.02, "1 % and what asks for it: {per_link}");
+    assert!(per_link < 0.025, "1 % and what asks for it: {per_link}");
 }

@@ -124,10 +124,11 @@ impl Buffer {
     }
 
     pub fn finished(&self, message: &[u8]) -> Result<(), Violation> {
-        match self.bytes.iter().zip(message).position(|(found, right)| found != right) {
-            Some(at) => Err(Violation::Incomplete { at }),
-            None => Ok(()),
+        if self.bytes == message {
+            return Ok(());
         }
+        let at = self.bytes.iter().zip(message).position(|(found, right)| found != right);
+        Err(Violation::Incomplete { at: at.unwrap_or(self.bytes.len()) })
     }
 }
 

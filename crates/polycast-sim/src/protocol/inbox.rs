@@ -26,7 +26,6 @@ struct Lane {
 
 /// From the predecessor, the successor, and all others.
 pub(super) const LANES: usize = 3;
-const OTHERS: usize = 2;
 
 /// The lane between `me` and `other`; of two nodes each is the other's predecessor and successor, over one lane.
 pub(super) fn lane(me: u32, other: u32, nodes: u32) -> usize {
@@ -35,7 +34,7 @@ pub(super) fn lane(me: u32, other: u32, nodes: u32) -> usize {
     } else if (me + 1) % nodes == other {
         1
     } else {
-        OTHERS
+        2
     }
 }
 
@@ -48,9 +47,9 @@ impl Inbox {
     pub fn next(&mut self, first_lane: usize) -> Option<(usize, Message)> {
         (0..LANES).map(|i| (first_lane + i) % LANES).find_map(|index| {
             let lane = &mut self.lanes[index];
-            // Others send one message per broadcast, each of them another one: none hides behind an early one.
-            let may_read = lane.early.is_empty() || index == OTHERS;
-            let message = if may_read { lane.unread.pop_front() } else { None };
+            let may_read = |message: &Message| lane.early.iter().all(|early| early.from != message.from);
+            let first = lane.unread.iter().position(may_read)?;
+            let message = lane.unread.remove(first);
             message.map(|message| (index, message))
         })
     }
@@ -91,6 +90,18 @@ mod tests {
         inbox.begin();
         let order: Vec<Id> = std::iter::from_fn(|| inbox.next(0)).map(|(_, message)| message.id).collect();
         assert_eq!(order, [0, 1, 2]);
+    }
+
+    #[test]
+    fn but_not_those_of_others() {
+        let mut inbox = Inbox::default();
+        for (id, from) in [(0, 5), (1, 5), (2, 6)] {
+            inbox.arrive(2, Message { from, id });
+        }
+        let (lane, early) = inbox.next(0).unwrap();
+        inbox.keep(lane, early);
+        assert_eq!(inbox.next(0).unwrap().1.id, 2);
+        assert!(inbox.next(0).is_none());
     }
 
     #[test]

@@ -1,0 +1,63 @@
+//! `polycast simulate`.
+
+mod fake;
+
+use fake::{World, error, output};
+use serde_json::Value;
+
+fn simulate(arguments: &[&str]) -> String {
+    output(&mut World::with_doors(&[]).polycast(&[&["simulate"], arguments].concat()))
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&simulate(&[arguments, &["--json"]].concat())).unwrap()
+}
+
+#[test]
+fn the_last_line_has_the_totals_and_a_seed_means_the_same_each_time() {
+    let arguments = ["--protocol", "--seeds", "100", "--first-seed", "7", "--nodes", "2..9"];
+    let text = simulate(&arguments);
+    assert!(text.starts_with("100 runs, ") && text.contains(", 0 failures, ") && text.ends_with("seconds\n"));
+    let (mut first, mut second) = (json(&arguments), json(&arguments));
+    for result in [&mut first, &mut second] {
+        assert!(result["seconds"].take().is_number());
+    }
+    assert_eq!(first, second);
+    assert_eq!(first["runs"], 100);
+    assert!(first["lost"].as_u64().unwrap() > 0 && first["failures"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn one_seed_is_told_step_by_step() {
+    let text = simulate(&["--protocol", "--seed", "5", "--verbose"]);
+    for part in
+        ["Scenario {", "seed: 5", "calls 0:0 multicast-", "returns from 0:0", "everything held; 1 runs"]
+    {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+}
+
+#[test]
+fn experiments_have_a_line_for_each_case() {
+    let scaling =
+        json(&["--scaling", "--nodes", "2,32", "--broadcasts", "5", "--bytes", "1KiB", "--loss", "1%"]);
+    assert_eq!(scaling["loss"], 0.01);
+    let completions = scaling["completions"].as_array().unwrap();
+    assert_eq!(completions.len(), 2 * 5);
+    assert!(completions.iter().all(|completion| completion["median_us"].as_f64().unwrap() > 30.0));
+    let sync = json(&["--root-sync", "--nodes", "4", "--broadcasts", "5", "--bytes", "64KiB"]);
+    assert_eq!(sync["results"].as_array().unwrap().len(), 5 * 4);
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_told() {
+    let world = World::with_doors(&[]);
+    let refused =
+        |arguments: &[&str], status| error(&mut world.polycast(&[&["simulate"], arguments].concat()), status);
+    assert!(refused(&[], 2).contains("--protocol|--scaling|--root-sync"));
+    assert!(refused(&["--protocol", "--nodes", "1..4"], 1).contains("expected a number from 2 to 65536"));
+    assert!(refused(&["--protocol", "--nodes", "9..4"], 1).contains("expected a range such as 2..64"));
+    assert!(refused(&["--scaling", "--bytes", "0"], 1).contains("expected at least 1"));
+    assert!(refused(&["--scaling", "--loss", "lots"], 2).contains("expected a percentage such as 0.1%"));
+    assert!(refused(&["--protocol", "--verbose"], 2).contains("--seed"));
+}
