@@ -126,9 +126,7 @@ fn environment_of_ranks(
     args: &Args,
     installation: &Installation,
 ) -> Result<Vec<(String, String)>, Box<dyn std::error::Error>> {
-    let own = [settings::SWITCH, settings::BROADCAST, settings::TABLE, settings::REPORT];
-    let mut environment: Vec<(String, String)> =
-        own.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?))).collect();
+    let mut environment: Vec<(String, String)> = settings::of_the_library().collect();
     let mut set = |name: &str, value: String| {
         environment.retain(|(known, _)| known != name);
         environment.push((name.to_owned(), value));
