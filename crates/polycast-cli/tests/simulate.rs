@@ -46,7 +46,7 @@ fn experiments_have_a_line_for_each_case() {
     assert_eq!(completions.len(), 2 * 5);
     assert!(completions.iter().all(|completion| completion["median_us"].as_f64().unwrap() > 30.0));
     let sync = json(&["--root-sync", "--nodes", "4", "--broadcasts", "5", "--bytes", "64KiB"]);
-    assert_eq!(sync["results"].as_array().unwrap().len(), 5 * 4);
+    assert_eq!(sync["results"].as_array().unwrap().len(), 2 * 5 * 4);
 }
 
 #[test]

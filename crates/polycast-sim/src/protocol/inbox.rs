@@ -1,5 +1,7 @@
 use std::collections::VecDeque;
 
+use polycast_core::protocol::message::{self, Body};
+
 use super::store::Id;
 
 /// A message that has arrived at a node.
@@ -9,10 +11,11 @@ pub(super) struct Message {
     pub id: Id,
 }
 
-/// What MPI keeps for one node and one communicator: messages of one sender in the order in which they were sent.
+/// What MPI keeps for one node and one communicator: messages of one sender in the order in which they were sent,
+/// lane by lane.
 ///
-/// A message that came too early is kept back until the next broadcast begins, and no further one of its sender is read
-/// until then, as a job's driver does it.
+/// A message that came too early is kept back until the next broadcast begins, and no further one of its sender and
+/// lane is read until then, as a job's driver does it.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     lanes: [Lane; LANES],
@@ -24,17 +27,16 @@ struct Lane {
     early: Vec<Message>,
 }
 
-/// From the predecessor, the successor, and all others.
+/// To the successor, to the predecessor, to the root: a job's driver gives each a tag of its own, so that one may overtake
+/// the other even between the same two nodes.
 pub(super) const LANES: usize = 3;
 
-/// The lane between `me` and `other`; of two nodes each is the other's predecessor and successor, over one lane.
-pub(super) fn lane(me: u32, other: u32, nodes: u32) -> usize {
-    if (other + 1) % nodes == me {
-        0
-    } else if (me + 1) % nodes == other {
-        1
-    } else {
-        2
+/// The lane of a message.
+pub(super) fn lane(message: &[u8]) -> usize {
+    match message::decode(message) {
+        Some((_, Body::Fragments(..) | Body::End)) => 0,
+        Some((_, Body::Request(_) | Body::Done)) => 1,
+        Some((_, Body::Arrived(_))) | None => 2,
     }
 }
 
@@ -102,11 +104,5 @@ mod tests {
         inbox.keep(lane, early);
         assert_eq!(inbox.next(0).unwrap().1.id, 2);
         assert!(inbox.next(0).is_none());
-    }
-
-    #[test]
-    fn of_two_nodes_the_other_has_one_lane() {
-        assert_eq!((lane(0, 1, 2), lane(1, 0, 2)), (0, 0));
-        assert_eq!((lane(0, 1, 4), lane(0, 3, 4), lane(0, 2, 4)), (1, 0, 2));
     }
 }

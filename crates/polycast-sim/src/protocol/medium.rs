@@ -150,7 +150,6 @@ impl World<'_> {
 
     /// A message between nodes.
     pub fn send(&mut self, from: u32, to: u32, communicator: usize, message: &[u8]) -> Step {
-        let nodes = self.scenario.nodes;
         self.totals.messages += 1;
         self.totals.message_bytes += message.len() as u64;
         self.timeline.message(self.now, from, format_args!("sends to {to}"), message);
@@ -179,7 +178,7 @@ impl World<'_> {
         let delay = self.scenario.faults.message_delay.draw(&mut self.random);
         let end = &mut self.nodes[from as usize].ends[communicator];
         end.sending += 1;
-        let last_arrival = &mut end.last_arrival[lane(from, to, nodes)];
+        let last_arrival = &mut end.last_arrival[lane(message)];
         *last_arrival = (*last_arrival).max(leaves + delay);
         let at = last_arrival.0;
         let (id, communicator) = (self.store.put(message, true), communicator as u8);

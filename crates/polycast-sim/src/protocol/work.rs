@@ -17,8 +17,8 @@ enum Task {
     Action,
 }
 
-/// In a job's driver, and where time is measured: what is on its way to others goes before what may be old.
-const USUAL_ORDER: [Task; 3] = [Task::Datagram, Task::Action, Task::Message];
+/// As in a job's driver.
+const USUAL_ORDER: [Task; 3] = [Task::Datagram, Task::Message, Task::Action];
 
 impl World<'_> {
     /// A node does what there is to do, one thing after the other as its processor allows.

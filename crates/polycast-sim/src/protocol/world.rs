@@ -168,7 +168,7 @@ impl World<'_> {
         if self.is_watched {
             not_needed(self.store.bytes(id), from, end.endpoint.operation()).map_err(|v| (to, v))?;
         }
-        end.inbox.arrive(lane(to, from, self.scenario.nodes), Message { from, id });
+        end.inbox.arrive(lane(self.store.bytes(id)), Message { from, id });
         if self.scenario.faults.needs_receiver && self.is_away(to) {
             self.nodes[to as usize].unreceived.push((from, communicator));
         } else {

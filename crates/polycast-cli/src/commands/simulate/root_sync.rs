@@ -25,10 +25,13 @@ pub fn run(args: &Args) -> Outcome {
         seed: args.seed.unwrap_or(0),
     };
     let (mut rows, mut objects) = (Vec::new(), Vec::new());
-    for (arrival, late) in arrivals() {
+    let forms = [("pull", Form::Pull), ("push", Form::Push)];
+    let cases = forms.into_iter().flat_map(|form| arrivals().map(|arrival| (form, arrival)));
+    for ((name, form), (arrival, late)) in cases {
         for sync in SYNCS {
-            let result = trial.run(Form::Pull, sync, late)?;
+            let result = trial.run(form, sync, late)?;
             rows.push(vec![
+                name.to_owned(),
                 arrival.to_owned(),
                 sync.to_string(),
                 format!("{:.0}", result.completion_us),
@@ -36,6 +39,7 @@ pub fn run(args: &Args) -> Outcome {
                 format!("{:.2}", result.repaired),
             ]);
             objects.push(json!({
+                "form": name,
                 "arrival": arrival,
                 "sync": sync.to_string(),
                 "completion_us": result.completion_us,
@@ -44,11 +48,11 @@ pub fn run(args: &Args) -> Outcome {
             }));
         }
     }
-    let header = ["ARRIVAL", "SYNC", "COMPLETION µs", "AFTER LAST CALL µs", "REPAIRED / RECEIVER"];
+    let header = ["FORM", "ARRIVAL", "SYNC", "COMPLETION µs", "AFTER LAST CALL µs", "REPAIRED / RECEIVER"];
     let text = if args.json {
         format!("{}\n", json!({ "bytes": bytes, "results": objects }))
     } else {
-        table(header, rows, 2)
+        table(header, rows, 3)
     };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
