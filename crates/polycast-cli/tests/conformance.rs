@@ -65,6 +65,7 @@ under_each_mpi!(
     profiler,
     switched_off,
     unusable_settings,
+    differing_settings,
 );
 
 /// Fails unless the forced algorithm carried broadcasts: else the run proves nothing about it.
@@ -268,6 +269,27 @@ fn unusable_settings(mpi: Mpi) {
         let warnings = output.stderr.lines().filter(|line| line.contains(named)).count();
         if warnings != 1 {
             output.fail(&format!("expected one line that names {named}, found {warnings}"));
+        }
+    }
+}
+
+/// Where ranks have different settings, those of rank 0 count on all.
+fn differing_settings(mpi: Mpi) {
+    let table = tempfile::NamedTempFile::with_suffix(".toml").expect("a temporary file");
+    let rules = "version = 1\n[[rule]]\ncollective = \"bcast\"\nuse = \"chain\"\n";
+    std::fs::write(table.path(), rules).expect("a writable temporary file");
+    let table = table.path().to_string_lossy();
+    let own_rank = if mpi == Mpi::OpenMpi { "OMPI_COMM_WORLD_RANK" } else { "PMI_RANK" };
+    let program = mpi.built("bcast_roots").into_os_string();
+    for (name, value) in [("POLYCAST_BCAST", "chain"), ("POLYCAST_TABLE", &*table)] {
+        for rank in [0, 1] {
+            let script = format!("[ ${own_rank} = {rank} ] && export {name}={value}; exec \"$0\"");
+            let words = vec!["sh".into(), "-c".into(), script.into(), program.clone()];
+            let output = Job::of(mpi, 3, words).polycast().run().expect_ok("bcast_roots");
+            let is_chain = output.report().served_by("chain") > 0;
+            if is_chain != (rank == 0) {
+                output.fail(&format!("{name} on rank {rank} only: chain serves: {is_chain}"));
+            }
         }
     }
 }

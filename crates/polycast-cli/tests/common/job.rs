@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::process::{Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::mpi::Mpi;
@@ -76,18 +76,9 @@ impl Job {
         self
     }
 
-    /// `timeout` outlives a test that is interrupted, so that no job stays behind. It asks the launcher to end its
-    /// ranks, which live in process groups of their own, before it kills the launcher.
     fn command(&self) -> Command {
-        let mut command = Command::new("timeout");
-        command.args(["--kill-after=10", &self.limit.as_secs().to_string()]);
+        let mut command = timeout(self.limit);
         self.mpi.mpiexec(&mut command, self.ranks);
-        // A variable in the caller's shell must not change what a test proves.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("POLYCAST") {
-                command.env_remove(name);
-            }
-        }
         for (name, value) in &self.variables {
             command.args(self.mpi.set_variable(name, value));
         }
@@ -101,23 +92,50 @@ impl Job {
 
     /// Runs it. Fails, with everything it said, when it does not end well or not in time.
     pub fn run(self) -> Output {
-        let _one_job = ONE_JOB.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut command = self.command();
-        let described = format!("{command:?}");
-        let done = command.output().unwrap_or_else(|error| panic!("cannot start {described}: {error}"));
-        let output = Output {
-            command: described,
-            stdout: String::from_utf8_lossy(&done.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
-        };
-        match done.status.code() {
-            Some(0) => output,
-            Some(OUT_OF_TIME) => {
-                output.fail(&format!("not finished after {:?}, ended by the test", self.limit))
-            }
-            _ => output.fail(&format!("{}", done.status)),
+        let _one_job = alone();
+        run(self.command(), self.limit)
+    }
+}
+
+/// Keeps other jobs of this process waiting for as long as the guard lives.
+pub fn alone() -> MutexGuard<'static, ()> {
+    ONE_JOB.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a command that [`timeout`] began. Fails, with everything it said, when it does not end well or not in time.
+pub fn run(mut command: Command, limit: Duration) -> Output {
+    let (status, output) = finish(&mut command);
+    match status.code() {
+        Some(0) => output,
+        Some(OUT_OF_TIME) => output.fail(&format!("not finished after {limit:?}, ended by the test")),
+        _ => output.fail(&format!("{status}")),
+    }
+}
+
+/// Runs a command to whatever end.
+pub fn finish(command: &mut Command) -> (ExitStatus, Output) {
+    let described = format!("{command:?}");
+    let done = command.output().unwrap_or_else(|error| panic!("cannot start {described}: {error}"));
+    let output = Output {
+        command: described,
+        stdout: String::from_utf8_lossy(&done.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
+    };
+    (done.status, output)
+}
+
+/// The beginning of a command that ends in time. `timeout` outlives a test that is interrupted, so that no job stays
+/// behind. It asks the launcher to end its ranks, which live in process groups of their own, before it kills the
+/// launcher. A variable in the caller's shell must not change what a test proves.
+pub fn timeout(limit: Duration) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=10", &limit.as_secs().to_string()]);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("POLYCAST") {
+            command.env_remove(name);
         }
     }
+    command
 }
 
 impl Output {

@@ -1,12 +1,16 @@
 //! The lines that `POLYCAST_REPORT=1` prints at finalize.
 
-use polycast_core::algorithm::broadcast::Algorithm;
+use std::collections::BTreeMap;
 
-/// The counters of rank 0.
+use polycast_core::select::Choice;
+
+/// What polycast counted.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Broadcasts per algorithm, by its written form, in the order of the report.
     pub broadcasts: Vec<Served>,
+    /// What multicast did, by the names of the report; empty if it was not asked for.
+    pub multicast: BTreeMap<String, u64>,
     /// Communicators that got a private duplicate.
     pub attached: u64,
     /// Those of them that were given back.
@@ -50,6 +54,12 @@ impl Report {
                 self.attached = number(&words, "communicators")?;
                 self.released = number(&words, "released")?;
             }
+            ["multicast", ..] => {
+                let fields = words[1..].iter().filter_map(|word| word.split_once('='));
+                // Beside numbers it says whose they are: ranks=all.
+                let numbers = fields.filter_map(|(name, value)| Some((name.into(), value.parse().ok()?)));
+                self.multicast = numbers.collect();
+            }
             _ => {}
         }
         Some(())
@@ -67,8 +77,13 @@ impl Report {
 
     /// Broadcasts by this algorithm, however it is written.
     pub fn served_by(&self, algorithm: &str) -> u64 {
-        let wanted: Algorithm = algorithm.parse().expect("the test names an algorithm that exists");
+        let wanted: Choice = algorithm.parse().expect("the test names an algorithm that exists");
         self.sum(|name| name.parse() == Ok(wanted))
+    }
+
+    /// A counter of multicast. Fails if the report has none of this name.
+    pub fn multicast(&self, name: &str) -> u64 {
+        *self.multicast.get(name).unwrap_or_else(|| panic!("no multicast counter {name}: {self:?}"))
     }
 
     fn sum(&self, wanted: impl Fn(&str) -> bool) -> u64 {
@@ -84,9 +99,11 @@ fn number(words: &[&str], name: &str) -> Option<u64> {
 fn a_report_is_read_amid_other_lines() {
     let text = "a warning of somebody\npolycast: report: bcast chain:segment=1KiB calls=12 bytes=34567\n\
                 polycast: report: bcast stock calls=3 bytes=0\n\
+                polycast: report: multicast broadcasts=5 repaired=1 ranks=all\n\
                 polycast: report: attached communicators=3 released=2\n";
     let report = Report::parse(text).unwrap();
     assert_eq!((report.served(), report.stock(), report.served_by("chain:segment=1024")), (12, 3, 12));
     assert_eq!((report.attached, report.released), (3, 2));
+    assert_eq!((report.multicast("broadcasts"), report.multicast("repaired")), (5, 1));
     assert!(Report::parse("nothing\n").is_err());
 }

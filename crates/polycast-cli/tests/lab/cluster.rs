@@ -1,4 +1,5 @@
 //! The labs of one test.
+#![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +17,6 @@ pub struct Labs {
     directory: TempDir,
 }
 
-#[allow(dead_code, reason = "each test binary uses its part")]
 impl Labs {
     pub fn new() -> Labs {
         Labs { directory: tempfile::tempdir().unwrap() }

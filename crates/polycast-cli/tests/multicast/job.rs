@@ -1,0 +1,151 @@
+//! A job across the hosts of a lab.
+
+use std::ffi::OsStr;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use crate::cluster::{Labs, TOOL};
+use crate::common::job::{Output, alone, finish, run, timeout};
+use crate::common::mpi::Mpi;
+use crate::common::report::Report;
+
+/// The lab's name; every test has a directory of its own for them.
+pub const LAB: &str = "box";
+
+/// A lab of some hosts, and what else `lab up` is to be told; `None` where the kernel allows none.
+pub fn lab(hosts: usize, further: &[&str]) -> Option<Labs> {
+    let labs = Labs::new();
+    let hosts = hosts.to_string();
+    let shape = [LAB, "--hosts", &hosts, "--rate", "1gbit", "--burst", "64KiB"];
+    labs.up(&[&shape, further].concat()).then_some(labs)
+}
+
+/// A job to be run.
+#[derive(Clone)]
+pub struct LabJob<'a> {
+    labs: &'a Labs,
+    mpi: Mpi,
+    ranks: usize,
+    ranks_per_host: usize,
+    program: Vec<String>,
+    variables: Vec<(String, String)>,
+    limit: Duration,
+}
+
+impl<'a> LabJob<'a> {
+    /// A program of `tests/mpi`, a rank per host, on the bare MPI library.
+    pub fn stock(labs: &'a Labs, mpi: Mpi, ranks: usize, program: &str) -> LabJob<'a> {
+        LabJob::of(labs, mpi, ranks, &[&mpi.built(program).to_string_lossy()])
+    }
+
+    /// Any command.
+    pub fn of(labs: &'a Labs, mpi: Mpi, ranks: usize, program: &[&str]) -> LabJob<'a> {
+        let program = program.iter().map(ToString::to_string).collect();
+        let variables = match mpi {
+            Mpi::OpenMpi => vec![],
+            // See check.c.
+            Mpi::Mpich => vec![("CHECK_PAUSE_MS".to_owned(), "400".to_owned())],
+        };
+        LabJob { labs, mpi, ranks, ranks_per_host: 1, program, variables, limit: Duration::from_secs(30) }
+    }
+
+    pub fn ranks_per_host(mut self, ranks: usize) -> LabJob<'a> {
+        self.ranks_per_host = ranks;
+        self
+    }
+
+    pub fn arguments(mut self, arguments: &[&str]) -> LabJob<'a> {
+        self.program.extend(arguments.iter().map(ToString::to_string));
+        self
+    }
+
+    pub fn variable(mut self, name: &str, value: &str) -> LabJob<'a> {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Behind polycast, every broadcast by the same algorithm.
+    pub fn forced(self, algorithm: &str) -> LabJob<'a> {
+        let object = self.mpi.preload();
+        self.variable("LD_PRELOAD", &object.to_string_lossy())
+            .variable("POLYCAST_REPORT", "1")
+            .variable("POLYCAST_BCAST", algorithm)
+    }
+
+    fn command(&self) -> Command {
+        let (ranks, ranks_per_host) = (self.ranks.to_string(), self.ranks_per_host.to_string());
+        let mut command = timeout(self.limit);
+        command.arg(TOOL).args(["lab", "run", "--lab", LAB, "--mpi", self.mpi.name()]);
+        command.args(["-n", &ranks, "--ranks-per-host", &ranks_per_host]);
+        for (name, value) in &self.variables {
+            command.args(["--env", &format!("{name}={value}")]);
+        }
+        command.env("POLYCAST_LAB_DIRECTORY", self.labs.directory()).arg("--").args(&self.program);
+        command
+    }
+
+    /// Runs it. Fails, with everything it said, when it does not end well or not in time.
+    pub fn run(self) -> Output {
+        let _one_job = alone();
+        self.run_beside_others()
+    }
+
+    /// The same, whatever else runs.
+    pub fn run_beside_others(self) -> Output {
+        run(self.command(), self.limit)
+    }
+
+    /// Runs it to whatever end, alone.
+    pub fn finish(self) -> (ExitStatus, Output) {
+        let _one_job = alone();
+        finish(&mut self.command())
+    }
+
+    /// Runs it, and fails unless every rank got the right bytes.
+    pub fn expect_ok(self) -> Output {
+        let name = self.program_name();
+        self.run().expect_ok(&name)
+    }
+
+    fn program_name(&self) -> String {
+        let program = self.program.iter().find(|word| word.contains("bcast_")).expect("a test program");
+        let stem = std::path::Path::new(program).file_stem().and_then(OsStr::to_str);
+        stem.expect("it has a name").to_owned()
+    }
+}
+
+/// Fails unless multicast carried broadcasts of this form, and brought data.
+pub fn expect_multicast(output: &Output, form: &str) -> Report {
+    let report = output.report();
+    let has = |name: &str| report.multicast.get(name).is_some_and(|value| *value > 0);
+    if report.served_by(form) == 0 || !["sent", "received", "useful"].into_iter().all(has) {
+        output.fail(&format!("{form} carried nothing: {report:?}"));
+    }
+    report
+}
+
+/// Fails unless trees have served, because multicast was not to be had on one communicator.
+pub fn expect_trees(output: &Output) -> Report {
+    let report = output.report();
+    let is_multicast = |name: &str| name.starts_with("multicast");
+    if report.broadcasts.iter().any(|served| is_multicast(&served.algorithm)) {
+        output.fail(&format!("multicast was not to be used: {report:?}"));
+    }
+    if report.multicast.get("fallbacks") != Some(&1) {
+        output.fail(&format!("expected one fallback: {report:?}"));
+    }
+    report
+}
+
+/// The lines in which polycast warns.
+pub fn warnings(output: &Output) -> Vec<&str> {
+    output.stderr.lines().filter(|line| line.contains("polycast: warning:")).collect()
+}
+
+/// Fails unless there is one warning, with all these words.
+pub fn expect_warning(output: &Output, words: &[&str]) {
+    let found = warnings(output);
+    if found.len() != 1 || !words.iter().all(|word| found[0].contains(word)) {
+        output.fail(&format!("expected one warning with {words:?}, found {found:?}"));
+    }
+}

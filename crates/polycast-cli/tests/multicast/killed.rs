@@ -1,0 +1,77 @@
+//! A rank that is killed amid broadcasts leaves nothing behind, and the job ends as soon as it does without polycast.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::FORMS;
+use crate::cluster::{Labs, wait_until};
+use crate::common::mpi::Mpi;
+use crate::job::{LAB, LabJob, lab};
+
+const HOSTS: usize = 4;
+
+/// How much later than without polycast.
+const LATER_MOST: Duration = Duration::from_secs(1);
+
+/// Processes of the test program.
+fn ranks_alive() -> usize {
+    let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let programs = entries.filter_map(|entry| fs::read_link(entry.path().join("exe")).ok());
+    programs.filter(|program| program.ends_with("bcast_killed")).count()
+}
+
+/// What shared memory and temporary files there are.
+fn files() -> BTreeSet<String> {
+    let names = |folder: &str| {
+        let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let ours = |name: &String| name.contains("polycast");
+    ["/dev/shm", "/tmp"].into_iter().flat_map(names).filter(ours).collect()
+}
+
+/// How long the job took that a rank's death ended.
+fn run(labs: &Labs, mpi: Mpi, victim: &str, form: Option<&str>) -> Duration {
+    let job = LabJob::stock(labs, mpi, HOSTS, "bcast_killed").arguments(&[victim, "30"]);
+    let job = form.map_or(job.clone(), |form| job.forced(form));
+    let began = Instant::now();
+    let (status, output) = job.finish();
+    let took = began.elapsed();
+    if status.success() || status.code() == Some(124) {
+        output.fail(&format!("the job was to end by its rank's death: {status}"));
+    }
+    took
+}
+
+fn nothing_is_left(labs: &Labs) {
+    wait_until("all ranks are gone", || ranks_alive() == 0);
+    for host in 0..HOSTS {
+        let left =
+            labs.exec(LAB, &format!("h{host}"), "tail -n +2 /proc/net/udp /proc/net/udp6; ip maddr show e0");
+        assert!(!left.contains("239.") && !left.contains("00000000:0000 "), "h{host}: {left}");
+    }
+}
+
+fn killed(mpi: Mpi) {
+    let Some(labs) = lab(HOSTS, &[]) else { return };
+    let before = files();
+    let stock = run(&labs, mpi, "2", None);
+    for (form, victim) in FORMS.into_iter().zip(["2", "0"]) {
+        let took = run(&labs, mpi, victim, Some(form));
+        assert!(took < stock + LATER_MOST, "{form}: it took {took:?}, {stock:?} without polycast");
+        nothing_is_left(&labs);
+    }
+    assert_eq!(files(), before);
+    labs.succeeds(&["down", "--all"]);
+}
+
+#[test]
+fn a_killed_rank_leaves_nothing_openmpi() {
+    killed(Mpi::OpenMpi);
+}
+
+#[test]
+fn a_killed_rank_leaves_nothing_mpich() {
+    killed(Mpi::Mpich);
+}

@@ -1,0 +1,137 @@
+//! The programs of `tests/mpi` over multicast: `MPI_Bcast` keeps its promises there, too.
+//!
+//! Four hosts; each form once with one rank on each and once with two, so that some roots lead no node.
+
+use std::process::Command;
+
+use crate::FORMS;
+use crate::common::checkout;
+use crate::common::mpi::Mpi;
+use crate::job::{LabJob, expect_multicast, lab};
+
+/// One test per MPI library for each function.
+macro_rules! under_each_mpi {
+    ($($program:ident),* $(,)?) => {
+        $(mod $program {
+            #[test]
+            fn openmpi() {
+                super::$program(crate::common::mpi::Mpi::OpenMpi);
+            }
+            #[test]
+            fn mpich() {
+                super::$program(crate::common::mpi::Mpi::Mpich);
+            }
+        })*
+    };
+}
+
+under_each_mpi!(
+    bcast_roots,
+    bcast_datatypes,
+    bcast_communicators,
+    bcast_many,
+    bcast_threads,
+    bcast_errors,
+    bcast_mixed,
+    bcast_f08,
+    bcast_mpi4py,
+    bcast_stress,
+    bcast_sets,
+);
+
+const HOSTS: usize = 4;
+
+/// Runs a program with its arguments over both forms, with so many ranks on each host.
+fn conforms(mpi: Mpi, ranks_per_host: [usize; 2], program: &str, arguments: &[&str]) {
+    conforms_as(mpi, ranks_per_host, &[&[&*mpi.built(program).to_string_lossy()], arguments].concat(), &[]);
+}
+
+fn conforms_as(mpi: Mpi, ranks_per_host: [usize; 2], program: &[&str], variables: &[(&str, &str)]) {
+    let Some(labs) = lab(HOSTS, &[]) else { return };
+    for (form, ranks_per_host) in FORMS.into_iter().zip(ranks_per_host) {
+        let ranks = HOSTS * ranks_per_host;
+        let job = LabJob::of(&labs, mpi, ranks, program).ranks_per_host(ranks_per_host).forced(form);
+        let job = variables.iter().fold(job, |job, (name, value)| job.variable(name, value));
+        expect_multicast(&job.expect_ok(), form);
+    }
+    labs.succeeds(&["down", "--all"]);
+}
+
+fn bcast_roots(mpi: Mpi) {
+    conforms(mpi, [2, 1], "bcast_roots", &[]);
+}
+
+fn bcast_datatypes(mpi: Mpi) {
+    conforms(mpi, [1, 2], "bcast_datatypes", &[]);
+}
+
+fn bcast_communicators(mpi: Mpi) {
+    conforms(mpi, [2, 1], "bcast_communicators", &["12"]);
+}
+
+fn bcast_many(mpi: Mpi) {
+    conforms(mpi, [1, 2], "bcast_many", &["60"]);
+}
+
+/// MPICH's waiting threads spin and hold its one lock.
+fn bcast_threads(mpi: Mpi) {
+    let broadcasts = if mpi == Mpi::OpenMpi { "40" } else { "6" };
+    conforms(mpi, [1, 1], "bcast_threads", &[broadcasts]);
+}
+
+/// The same error classes as from the bare library, also where the root sends more than the others expect.
+fn bcast_errors(mpi: Mpi) {
+    let Some(labs) = lab(2, &[]) else { return };
+    let job = || LabJob::stock(&labs, mpi, 2, "bcast_errors").arguments(&["--truncation"]);
+    let stock = job().expect_ok();
+    for form in FORMS {
+        let output = job().forced(form).expect_ok();
+        assert_eq!(output.lines_of("ERR"), stock.lines_of("ERR"), "{form} under {}", mpi.name());
+        expect_multicast(&output, form);
+    }
+    labs.succeeds(&["down", "--all"]);
+}
+
+fn bcast_mixed(mpi: Mpi) {
+    conforms(mpi, [1, 2], "bcast_mixed", &[]);
+}
+
+fn bcast_f08(mpi: Mpi) {
+    conforms(mpi, [2, 1], "bcast_f08", &[]);
+}
+
+/// Skipped, saying so, where mpi4py cannot be had: it comes from the network.
+fn bcast_mpi4py(mpi: Mpi) {
+    let folder = checkout().join("tests/mpi");
+    let prepared = Command::new(folder.join("prepare-mpi4py.sh")).output().expect("it is in the checkout");
+    if !prepared.status.success() {
+        let reason = String::from_utf8_lossy(&prepared.stderr);
+        eprintln!("skipped: tests/mpi/prepare-mpi4py.sh cannot get mpi4py:\n{reason}");
+        return;
+    }
+    let environment = checkout().join("build/venv-mpi4py");
+    let python = environment.join("bin/python").to_string_lossy().into_owned();
+    let script = folder.join("bcast_mpi4py.py").to_string_lossy().into_owned();
+    let abi = environment.join("mpich-abi").to_string_lossy().into_owned();
+    let variables = [("MPI4PY_MPIABI", mpi.name()), ("LD_LIBRARY_PATH", &abi)];
+    let needed = if mpi == Mpi::Mpich { 2 } else { 1 };
+    conforms_as(mpi, [2, 1], &[&python, &script], &variables[..needed]);
+}
+
+fn bcast_stress(mpi: Mpi) {
+    conforms(mpi, [1, 2], "bcast_stress", &["300"]);
+}
+
+/// More sets of nodes at a time than a process joins groups for: the rest falls back, and gets its data.
+fn bcast_sets(mpi: Mpi) {
+    let Some(labs) = lab(6, &[]) else { return };
+    for form in FORMS {
+        let output = LabJob::stock(&labs, mpi, 6, "bcast_sets").arguments(&["60"]).forced(form).expect_ok();
+        let report = expect_multicast(&output, form);
+        let sockets = output.number("SETS", "datagram_sockets");
+        if report.multicast("fallbacks") == 0 || !(8.0..=16.0).contains(&sockets) {
+            output.fail(&format!("expected at most 16 groups and then fallbacks: {report:?}"));
+        }
+    }
+    labs.succeeds(&["down", "--all"]);
+}

@@ -1,0 +1,25 @@
+/* A rank that dies amid broadcasts, as if killed from outside. The job must end; that is for the launcher and the library to
+ * see to, and nobody may stand in their way.
+ *
+ * Usage: bcast_killed [RANK [BROADCASTS]]: the rank, and before how many broadcasts it dies. */
+#include "check.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+enum { MESSAGE_BYTES = 100000 };
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int victim = argc > 1 ? atoi(argv[1]) : 1, last = argc > 2 ? atoi(argv[2]) : 50;
+    unsigned char *message = check_allocate(MESSAGE_BYTES);
+    for (int i = 0;; i++) {
+        int root = i % check_size();
+        if (i == last && check_rank() == victim)
+            raise(SIGKILL);
+        if (check_rank() == root)
+            check_fill(message, MESSAGE_BYTES, (uint64_t)i);
+        MPI_Bcast(message, MESSAGE_BYTES, MPI_BYTE, root, MPI_COMM_WORLD);
+        check_pattern(message, MESSAGE_BYTES, (uint64_t)i, "before a rank dies");
+    }
+}
