@@ -138,6 +138,11 @@ impl Idle {
         !matches!(wake, Wake::OwnReady)
     }
 
+    /// Ranks outnumber processors: who wakes less often leaves more to the others.
+    pub fn is_crowded(&self) -> bool {
+        self.patience != PROCESSORS_TO_SPARE
+    }
+
     /// How long this rank has been waiting, and what time it is.
     fn waited(&mut self) -> (Duration, Instant) {
         let now = Instant::now();

@@ -28,6 +28,8 @@ const RUN_BYTES: usize = 8;
 /// The longest message to a successor. Below the size from which MPIs ask before they send, so that what has been sent
 /// arrives even if its sender does not call MPI for a while.
 pub const TO_SUCCESSOR_BYTES_MOST: usize = 16 << 10;
+/// The longest fragment: one must fit into a message to a successor.
+pub const FRAGMENT_BYTES_MOST: usize = TO_SUCCESSOR_BYTES_MOST - FRONT_BYTES - RUN_BYTES;
 /// The longest message to a predecessor.
 pub const TO_PREDECESSOR_BYTES_MOST: usize = 4 << 10;
 /// The length of the message that a receiver sends to the root.

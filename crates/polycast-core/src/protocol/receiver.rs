@@ -106,6 +106,11 @@ impl Receiver {
         if self.is_over { self.cut.fragments() } else { self.multicast_end.saturating_sub(REORDERED_MOST) }
     }
 
+    /// One more than the last fragment that came by multicast.
+    pub fn multicast_end(&self) -> u32 {
+        self.multicast_end
+    }
+
     /// The multicast is over, as far as this node knows.
     pub fn is_over(&self) -> bool {
         self.is_over

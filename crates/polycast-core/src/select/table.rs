@@ -82,6 +82,11 @@ mod tests {
         *Table::shipped().broadcast_rules(shape).choose(bytes.parse().unwrap())
     }
 
+    fn shipped_without_multicast(nodes: u32, bytes: &str) -> Choice {
+        let shape = Shape::new(nodes.max(16), nodes, None).unwrap().without_multicast();
+        *Table::shipped().broadcast_rules(shape).choose(bytes.parse().unwrap())
+    }
+
     #[test]
     fn the_shipped_table_parses_and_gives_every_rule_a_reason() {
         let table = Table::shipped();
@@ -94,7 +99,7 @@ mod tests {
     #[test]
     fn the_shipped_table_leaves_small_calls_and_single_nodes_to_stock() {
         for bytes in ["0", "1", "4KiB"] {
-            assert_eq!(shipped(16, bytes), Choice::Stock, "{bytes}");
+            assert_eq!(shipped_without_multicast(16, bytes), Choice::Stock, "{bytes}");
         }
         for bytes in ["1", "1MiB", "16GiB"] {
             assert_eq!(shipped(1, bytes), Choice::Stock, "{bytes}");
@@ -104,8 +109,18 @@ mod tests {
     #[test]
     fn the_shipped_table_pipelines_large_calls_between_nodes() {
         for bytes in ["1MiB", "4MiB", "1GiB"] {
-            let Choice::Algorithm(algorithm) = shipped(16, bytes) else { panic!("{bytes} goes to stock") };
+            let Choice::Algorithm(algorithm) = shipped_without_multicast(16, bytes) else {
+                panic!("{bytes} goes to stock")
+            };
             assert!(algorithm.segment.is_some(), "{bytes}: {algorithm}");
         }
+    }
+
+    #[test]
+    fn the_shipped_table_multicasts_large_calls_where_it_can() {
+        for (nodes, bytes) in [(16, "64KiB"), (4, "1MiB"), (1000, "1GiB")] {
+            assert!(shipped(nodes, bytes).needs_multicast(), "{nodes} nodes, {bytes}");
+        }
+        assert!(!shipped(2, "1MiB").needs_multicast(), "two nodes have nobody to share a datagram with");
     }
 }

@@ -27,7 +27,7 @@ const READS_MOST: usize = 64;
 /// What has been dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Of another job or program, or too short to tell.
+    /// Of another job or program, cut off, or too short to tell.
     pub foreign: u64,
     /// Of our job with a wrong tag: damaged, or forged.
     pub forged: u64,
@@ -46,6 +46,16 @@ impl Dropped {
     }
 }
 
+/// How datagrams are made and sent, the same on all nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    pub payload_bytes: u32,
+    /// Datagrams that are sent at once.
+    pub batch_datagrams: u32,
+    /// `None`: the sender's own link holds it up.
+    pub bits_per_second: Option<u64>,
+}
+
 #[derive(Default)]
 struct Inbox {
     datagrams: VecDeque<(Header, Box<[u8]>)>,
@@ -62,8 +72,8 @@ struct Inner {
 pub struct Group {
     job: u32,
     key: Key,
-    payload_bytes: u32,
-    bits_per_second: Option<u64>,
+    pace: Pace,
+    receive_buffer_bytes: usize,
     /// The same socket, to wait on without the lock.
     to_wait_on: OwnedFd,
     inner: Mutex<Inner>,
@@ -74,28 +84,13 @@ pub struct Group {
 }
 
 impl Group {
-    pub fn new(
-        socket: Socket,
-        job: u32,
-        key: Key,
-        payload_bytes: u32,
-        bits_per_second: Option<u64>,
-        keeper: Option<Keeper>,
-    ) -> io::Result<Group> {
+    pub fn new(socket: Socket, job: u32, key: Key, pace: Pace, keeper: Option<Keeper>) -> io::Result<Group> {
+        let receive_buffer_bytes = socket.granted_receive_bytes();
         let to_wait_on = socket.as_fd().try_clone_to_owned()?;
         let inner = Inner { socket, inboxes: BTreeMap::new(), dropped: Dropped::default() };
         let inner = Mutex::new(inner);
         let communicators = AtomicU32::new(FIRST_COMMUNICATOR);
-        Ok(Group {
-            job,
-            key,
-            payload_bytes,
-            bits_per_second,
-            to_wait_on,
-            inner,
-            communicators,
-            _keeper: keeper,
-        })
+        Ok(Group { job, key, pace, receive_buffer_bytes, to_wait_on, inner, communicators, _keeper: keeper })
     }
 
     /// The number of one more communicator: none has it twice while the group lives, since all share its key.
@@ -111,12 +106,13 @@ impl Group {
         &self.key
     }
 
-    pub fn payload_bytes(&self) -> u32 {
-        self.payload_bytes
+    pub fn pace(&self) -> Pace {
+        self.pace
     }
 
-    pub fn bits_per_second(&self) -> Option<u64> {
-        self.bits_per_second
+    /// As the kernel has granted it.
+    pub fn receive_buffer_bytes(&self) -> usize {
+        self.receive_buffer_bytes
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -136,7 +132,8 @@ impl Group {
     /// What has been dropped so far.
     pub fn dropped(&self) -> Dropped {
         let inner = self.lock();
-        Dropped { by_kernel: inner.socket.dropped_by_kernel(), ..inner.dropped }
+        let foreign = inner.dropped.foreign + inner.socket.refused();
+        Dropped { foreign, by_kernel: inner.socket.dropped_by_kernel(), ..inner.dropped }
     }
 
     /// Hands on what has come for `communicator`; true if there was anything at all.

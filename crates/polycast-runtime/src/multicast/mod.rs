@@ -3,10 +3,11 @@
 //! ```text
 //!     setup      all ranks of a communicator agree that multicast works between its nodes
 //!         offer      what they tell each other          registry   what this process knows already
-//!         probe      does it arrive?
+//!         probe      does it arrive?                    terms      what suits all
 //!     ring       one node: drives the protocol
 //!         group      the socket, shared by communicators over the same nodes
 //!         mail       messages over MPI
+//!         stream     how long a receiver may sleep while a message comes in
 //! ```
 
 mod choose_group;
@@ -17,6 +18,8 @@ mod probe;
 mod registry;
 mod ring;
 mod setup;
+mod stream;
+mod terms;
 
 pub use group::Dropped;
 pub use ring::{Resources, Ring};

@@ -11,6 +11,7 @@ use rustix::event::PollFlags;
 
 use super::group::Group;
 use super::mail::{Mail, To};
+use super::stream::Stream;
 use crate::door::Door;
 use crate::idle::Idle;
 use crate::slots::Slots;
@@ -114,6 +115,7 @@ impl Ring {
         }
         // Asking MPI costs system calls: it is asked when one of its sockets has something, not for every datagram.
         let mut polls_due = POLLS_UNTIL_NOTHING;
+        let mut stream = Stream::new(self.group.receive_buffer_bytes());
         loop {
             if polls_due > 0 {
                 polls_due -= 1;
@@ -121,7 +123,9 @@ impl Ring {
             }
             let received = self.receive(data, with)?;
             let has_sent = self.send(root, data, with)?;
-            if self.endpoint.is_finished() && self.unsent.is_empty() {
+            // What MPI has not sent yet would wait for the program's next call, and the neighbour with it.
+            let has_sent_all = self.unsent.is_empty() && !self.mail.is_sending();
+            if self.endpoint.is_finished() && has_sent_all {
                 self.endpoint.end();
                 return Ok(());
             }
@@ -130,7 +134,7 @@ impl Ring {
                 with.idle.progress();
             } else if received.datagrams {
                 with.idle.progress_elsewhere();
-            } else if polls_due == 0 && self.rest(with) {
+            } else if polls_due == 0 && self.rest(&mut stream, with) {
                 polls_due = POLLS_UNTIL_NOTHING;
             }
         }
@@ -204,7 +208,14 @@ impl Ring {
     }
 
     /// False if only datagrams are there.
-    fn rest(&self, with: &mut Resources<'_>) -> bool {
+    fn rest(&self, stream: &mut Stream, with: &mut Resources<'_>) -> bool {
+        if with.idle.is_crowded()
+            && let Some((received, missing)) = self.endpoint.bytes_by_multicast()
+            && let Some(nap) = stream.nap(Instant::now(), received, missing)
+        {
+            std::thread::sleep(nap);
+            return true;
+        }
         let events = if self.unsent.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
         let until = self.endpoint.deadline().map(|at| Duration::from_nanos((at - self.now()).0));
         with.idle.rest(Some((self.group.as_fd(), events)), until, self.mail.is_sending())

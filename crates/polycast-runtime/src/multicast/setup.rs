@@ -14,7 +14,6 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use polycast_core::protocol::wire::HEADER_BYTES;
 use polycast_core::protocol::{Endpoint, Key, Membership};
 use polycast_core::units::Rank;
 use polycast_net::madcap::Keeper;
@@ -22,11 +21,12 @@ use polycast_net::{Family, Interface, Socket, SocketOptions};
 use zeroize::Zeroizing;
 
 use super::choose_group::choose_group;
-use super::group::{FIRST_COMMUNICATOR, Group};
+use super::group::{FIRST_COMMUNICATOR, Group, Pace};
 use super::offer::{Offer, Plan, Reason};
 use super::probe::{Probe, ROUNDS};
 use super::registry::{self, Standing};
 use super::ring::Ring;
+use super::terms::Terms;
 use crate::door::{Door, MpiError};
 use crate::entropy::{random, random_bytes};
 use crate::nodes::Nodes;
@@ -34,12 +34,6 @@ use crate::settings;
 
 /// Plans until a group is found that nobody else has.
 const PLANS_MOST: usize = 3;
-
-/// A batch of datagrams goes through the kernel as one packet, which must not be more than this on the wire: an IP packet cannot
-/// be, and a token bucket cuts what is larger than itself into single packets.
-const BATCH_WIRE_BYTES_MOST: usize = 1 << 16;
-/// Ethernet, IPv6 and UDP.
-const HEADERS_BYTES: usize = 14 + 40 + 8;
 
 /// Multicast is not used, since this rank's node (or all) cannot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +112,9 @@ impl Party<'_> {
         let leaders: Vec<&Offer> = self.nodes.leaders().iter().map(|rank| &offers[rank.index()]).collect();
         let existing = leaders[0].existing;
         let is_reused = existing != 0 && leaders.iter().all(|offer| offer.existing == existing);
-        let terms = Terms::of(&leaders);
+        let Some(mut terms) = Terms::of(&leaders) else {
+            return Ok(Err(Unavailable { reason: Reason::Setting, rank: 0 }));
+        };
         for _ in 0..PLANS_MOST {
             let reused = means.as_ref().and_then(|means| means.existing.as_deref()).filter(|_| is_reused);
             let (plan, keeper) = self.plan(&terms, reused)?;
@@ -130,7 +126,9 @@ impl Party<'_> {
                 return Ok(Ok(group.map(|group| self.ring(plan.communicator, group))));
             }
             let socket = means.as_ref().map(|means| open(&means.interface, &plan));
-            match self.exchange(socket.as_ref().and_then(|socket| socket.as_ref().err().copied()))? {
+            let failure = socket.as_ref().and_then(|socket| socket.as_ref().err().copied());
+            let opened = socket.as_ref().and_then(|socket| socket.as_ref().ok());
+            match self.exchange_buffers(failure, opened, &mut terms)? {
                 None => {
                     let socket = socket.and_then(Result::ok);
                     return self.probe(&plan, &terms, socket, keeper);
@@ -186,6 +184,23 @@ impl Party<'_> {
         Ok(first_refusal(codes.into_iter().map(|[code]| Reason::from_code(code))))
     }
 
+    /// The same, and the smallest receive buffer.
+    fn exchange_buffers(
+        &self,
+        failure: Option<Reason>,
+        socket: Option<&Socket>,
+        terms: &mut Terms,
+    ) -> Result<Option<Unavailable>, MpiError> {
+        let mut mine = [0; 16];
+        mine[0] = failure.map_or(0, |reason| reason as u8);
+        let bytes = socket.map_or(u64::MAX, |socket| socket.granted_receive_bytes() as u64);
+        mine[8..].copy_from_slice(&bytes.to_le_bytes());
+        let all = self.door.allgather(&mine, self.ranks)?;
+        let bytes = |of: &[u8; 16]| u64::from_le_bytes(std::array::from_fn(|at| of[8 + at]));
+        terms.fit_into(all.iter().map(bytes).min().unwrap_or(0));
+        Ok(first_refusal(all.iter().map(|of| Reason::from_code(of[0]))))
+    }
+
     fn probe(
         &self,
         plan: &Plan,
@@ -194,8 +209,13 @@ impl Party<'_> {
         mut keeper: Option<Keeper>,
     ) -> Result<Result<Option<Ring>, Unavailable>, MpiError> {
         let node = self.nodes.mine();
-        let mut probe =
-            Probe::new(plan.job, plan.communicator, node, self.nodes.count(), terms.payload_bytes as usize);
+        let mut probe = Probe::new(
+            plan.job,
+            plan.communicator,
+            node,
+            self.nodes.count(),
+            terms.pace.payload_bytes as usize,
+        );
         for longest in ROUNDS {
             let has_heard_all = match &mut socket {
                 Some(socket) => probe.round(socket, &plan.key, longest),
@@ -207,7 +227,8 @@ impl Party<'_> {
                 }
                 continue;
             }
-            let group = socket.map(|socket| terms.group(socket, plan, keeper.take()));
+            let group = socket
+                .map(|socket| Group::new(socket, plan.job, plan.key.clone(), terms.pace, keeper.take()));
             let failure = matches!(group, Some(Err(_))).then_some(Reason::Socket);
             if let Some(refusal) = self.exchange(failure)? {
                 return Ok(Err(refusal));
@@ -223,43 +244,19 @@ impl Party<'_> {
 
     fn ring(&self, communicator: u32, group: Arc<Group>) -> Ring {
         group.enroll(communicator);
-        let datagram_bytes = HEADER_BYTES + group.payload_bytes() as usize;
+        let Pace { payload_bytes, batch_datagrams, bits_per_second } = group.pace();
         let endpoint = Endpoint::new(Membership {
             job: group.job(),
             communicator,
             key: group.key().clone(),
             node: self.nodes.mine(),
             nodes: self.nodes.count(),
-            payload_bytes: group.payload_bytes(),
-            batch_datagrams: (BATCH_WIRE_BYTES_MOST / (datagram_bytes + HEADERS_BYTES)).max(1) as u32,
-            bits_per_second: group.bits_per_second(),
+            payload_bytes,
+            batch_datagrams,
+            bits_per_second,
             first_operation: 1,
         });
         Ring::new(endpoint, communicator, group, self.nodes.mine(), self.nodes.leaders())
-    }
-}
-
-/// What holds for all leaders.
-struct Terms {
-    is_ipv6: bool,
-    payload_bytes: u32,
-    /// Only if links differ: otherwise a root's own link holds it up.
-    bits_per_second: Option<u64>,
-}
-
-impl Terms {
-    fn of(leaders: &[&Offer]) -> Terms {
-        let datagram_bytes = leaders.iter().map(|offer| offer.datagram_bytes).min().unwrap_or(0);
-        let rates = || leaders.iter().map(|offer| offer.bits_per_second).filter(|rate| *rate > 0);
-        Terms {
-            is_ipv6: leaders[0].is_ipv6,
-            payload_bytes: datagram_bytes.saturating_sub(HEADER_BYTES as u32).max(1),
-            bits_per_second: rates().min().filter(|slowest| rates().max() != Some(*slowest)),
-        }
-    }
-
-    fn group(&self, socket: Socket, plan: &Plan, keeper: Option<Keeper>) -> std::io::Result<Group> {
-        Group::new(socket, plan.job, plan.key.clone(), self.payload_bytes, self.bits_per_second, keeper)
     }
 }
 

@@ -32,3 +32,21 @@ pub(super) struct Active {
     pub repaired: u32,
     pub sent_again: u64,
 }
+
+impl Gate {
+    pub fn is_open(self, now: Nanos) -> bool {
+        match self {
+            Gate::Open => true,
+            Gate::At(at) => at <= now,
+            Gate::Arrival => false,
+        }
+    }
+}
+
+impl Active {
+    /// A root that waits with the multicast waits with the ring, too: what it would push first comes in the way of what all
+    /// wait for.
+    pub fn may_forward(&self, now: Nanos) -> bool {
+        self.gate.is_open(now)
+    }
+}

@@ -28,6 +28,7 @@ use super::counters::Counters;
 use super::cut::Cut;
 use super::data::Data;
 use super::early::Early;
+use super::message::FRAGMENT_BYTES_MOST;
 use super::pacing::Pacer;
 use super::receiver::Receiver;
 use super::root_sync::{Learned, Report, RootSync, drawn_receiver};
@@ -53,9 +54,10 @@ impl Endpoint {
     /// No broadcast has begun.
     ///
     /// # Panics
-    /// If the membership is none: fewer than 2 nodes, no payload.
+    /// If the membership is none: fewer than 2 nodes, no payload or more than a message takes.
     pub fn new(membership: Membership) -> Endpoint {
-        assert!(membership.node < membership.nodes && membership.nodes > 1 && membership.payload_bytes > 0);
+        assert!(membership.node < membership.nodes && membership.nodes > 1);
+        assert!((1..=FRAGMENT_BYTES_MOST).contains(&(membership.payload_bytes as usize)));
         Endpoint {
             operation: membership.first_operation,
             active: None,
@@ -152,6 +154,15 @@ impl Endpoint {
     /// This node has all of the message.
     pub fn is_complete(&self) -> bool {
         self.active.as_ref().is_none_or(|active| active.receiver.is_complete())
+    }
+
+    /// While a message comes in by multicast: bytes up to the last datagram so far, and those behind it.
+    pub fn bytes_by_multicast(&self) -> Option<(u64, u64)> {
+        let active = self.active.as_ref().filter(|active| !active.receiver.is_over())?;
+        let payload_bytes = u64::from(active.cut.payload_bytes());
+        let received =
+            (u64::from(active.receiver.multicast_end()) * payload_bytes).min(active.cut.message_bytes());
+        Some((received, active.cut.message_bytes() - received))
     }
 
     /// Bytes that wait for broadcasts that have not begun.

@@ -54,7 +54,7 @@ impl Endpoint {
         } else if active.chain.says_done(&active.receiver) {
             message::encode_done(&front, buffer);
             Peer::Predecessor
-        } else if active.chain.has_to_forward() {
+        } else if active.may_forward(now) && active.chain.has_to_forward() {
             let runs = active.chain.forward(fragments_per_message(active.spec.form, active.cut));
             message::encode_fragments(&front, &runs, active.cut, data.bytes(), buffer);
             Peer::Successor
@@ -81,12 +81,7 @@ impl Endpoint {
     ) -> Option<Action> {
         let active = self.active.as_mut().filter(|_| room.datagrams)?;
         let sender = active.sender.as_mut().filter(|sender| !sender.is_through())?;
-        let is_open = match active.gate {
-            Gate::Open => true,
-            Gate::At(at) => at <= now,
-            Gate::Arrival => false,
-        };
-        if !is_open || self.pacer.wait_until(now).is_some() {
+        if !active.gate.is_open(now) || self.pacer.wait_until(now).is_some() {
             return None;
         }
         buffer.clear();
