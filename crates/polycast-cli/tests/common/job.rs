@@ -13,7 +13,7 @@ use super::report::Report;
 static ONE_JOB: Mutex<()> = Mutex::new(());
 
 /// The status of `timeout` when it had to end the job.
-const OUT_OF_TIME: i32 = 124;
+pub const OUT_OF_TIME: i32 = 124;
 
 /// A job to be run.
 pub struct Job {
