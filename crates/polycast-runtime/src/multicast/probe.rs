@@ -50,7 +50,7 @@ impl Probe {
         // What cannot be sent is missed by the others, who say so.
         let _ = socket.send(&datagrams, datagrams.len() / COPIES);
         self.header.operation += 1;
-        while self.unheard > 0 && self.listen(socket, key) {
+        while self.listen(socket, key) && self.unheard > 0 {
             let Some(left) = end.checked_duration_since(Instant::now()) else { break };
             let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
             let _ = poll(&mut [PollFd::new(&socket.as_fd(), PollFlags::IN)], Some(&timeout));
