@@ -70,6 +70,9 @@ typedef struct polycast_door {
      * any more, and those of sends are only read. */
     void (*abandon)(void *communicator);
 
+    /* The runtime is through with the communicator, which polycast_detach has given up. */
+    void (*close)(void *communicator);
+
     /* Adds up `values` over all ranks of MPI_COMM_WORLD, for rank 0. Collective; used while finalizing. */
     int (*sum_over_world)(uint64_t *values, size_t count);
 } polycast_door;
@@ -97,8 +100,9 @@ int polycast_set(const char *name, const char *value);
 int polycast_attach(const polycast_door *door, void *communicator, int rank, int size, int is_world,
                     polycast_communicator **attached);
 
-/* Frees it. Local; the door frees the private communicator. */
-void polycast_detach(polycast_communicator *communicator);
+/* Gives it up. Local; the door's `close` is called now, or in a later call of the runtime, when MPI has nothing
+ * more for the private communicator. `is_over`: MPI ends. */
+void polycast_detach(polycast_communicator *communicator, int is_over);
 
 /* Whether a broadcast of this many bytes (> 0) is served by polycast_broadcast: 1, or is left to the stock
  * MPI: 0. The same on all ranks. Counts the call. Collective the first time that an algorithm is chosen

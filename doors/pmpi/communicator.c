@@ -44,6 +44,26 @@ static void remove_from_alive(struct communicator *state) {
     pthread_mutex_unlock(&alive_lock);
 }
 
+static void free_memory(struct communicator *state) {
+    free(state->requests);
+    free(state->statuses);
+    free(state->indices);
+    free(state->is_receive);
+    free(state);
+}
+
+/* While MPI finalizes, it frees what is left itself, and deletes the attributes that lead to the states. */
+void door_close(void *communicator) {
+    struct communicator *state = communicator;
+    if (is_finalizing) {
+        return;
+    }
+    if (state->private_comm != MPI_COMM_NULL) {
+        door_close_private(state);
+    }
+    free_memory(state);
+}
+
 static int free_state(MPI_Comm comm, int keyval, void *attribute, void *extra) {
     struct communicator *state = attribute;
     (void)comm, (void)keyval, (void)extra;
@@ -51,16 +71,11 @@ static int free_state(MPI_Comm comm, int keyval, void *attribute, void *extra) {
         return MPI_SUCCESS;
     }
     remove_from_alive(state);
-    polycast_detach(state->runtime);
-    /* While MPI finalizes, it frees what is left itself. */
-    if (state->private_comm != MPI_COMM_NULL && !is_finalizing) {
-        door_close_private(state);
+    if (state->runtime) {
+        polycast_detach(state->runtime, 0);
+    } else {
+        free_memory(state);
     }
-    free(state->requests);
-    free(state->statuses);
-    free(state->indices);
-    free(state->is_receive);
-    free(state);
     return MPI_SUCCESS;
 }
 
@@ -72,7 +87,7 @@ static int at_finalize(MPI_Comm comm, int keyval, void *attribute, void *extra) 
     PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     pthread_mutex_lock(&alive_lock);
     for (struct communicator *state = alive; state; state = state->next) {
-        polycast_detach(state->runtime);
+        polycast_detach(state->runtime, 1);
         state->runtime = NULL;
     }
     pthread_mutex_unlock(&alive_lock);

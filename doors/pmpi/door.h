@@ -36,6 +36,9 @@ struct communicator *door_communicator(MPI_Comm comm);
 /* The state, without attaching: 1 and *state (NULL: stock for ever), or 0 if the communicator is new. */
 int door_known_communicator(MPI_Comm comm, struct communicator **state);
 
+/* Frees a state and its private communicator. */
+void door_close(void *communicator);
+
 /* point_to_point.c: the functions that the runtime calls back. */
 extern polycast_door door_functions;
 void door_close_private(struct communicator *state);

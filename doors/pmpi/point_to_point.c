@@ -184,5 +184,6 @@ polycast_door door_functions = {
     .irecv = start_receive,
     .poll = poll_requests,
     .abandon = abandon,
+    .close = door_close,
     .sum_over_world = sum_over_world,
 };

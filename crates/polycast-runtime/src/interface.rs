@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::communicator::Communicator;
 use crate::door::{Door, DoorTable, INTERFACE_VERSION};
 use crate::transport::Failure;
-use crate::{counters, settings};
+use crate::{counters, retired, settings};
 
 const ERROR_INTERNAL: c_int = -1;
 const ERROR_SIZE: c_int = -2;
@@ -78,15 +78,15 @@ pub unsafe extern "C" fn polycast_attach(
     })
 }
 
-/// Frees what [`polycast_attach`] made; NULL is allowed.
+/// Frees what [`polycast_attach`] made; NULL is allowed. The door's part is closed now or later, unless MPI ends.
 ///
 /// # Safety
 /// The pointer comes from [`polycast_attach`] and is not used again.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn polycast_detach(communicator: *mut Communicator) {
+pub unsafe extern "C" fn polycast_detach(communicator: *mut Communicator, is_over: c_int) {
     if !communicator.is_null() {
         // SAFETY: the caller's promise.
-        guarded((), || drop(unsafe { Box::from_raw(communicator) }));
+        guarded((), || unsafe { Box::from_raw(communicator) }.detach(is_over != 0));
     }
 }
 
@@ -134,6 +134,7 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
     // SAFETY: the caller's promise; it is the table that polycast_attach has checked, or nothing was attached.
     let door = unsafe { &*door };
     guarded((), || {
+        retired::leave_all_to_mpi();
         let report = counters::report(|values| door.sum_over_world(values).is_ok());
         if world_rank == 0 && settings::is_report_wanted() {
             eprint!("{report}");

@@ -4,6 +4,7 @@
 //! interface   the C functions; checks pointers, stops panics
 //!     communicator   one communicator: its rules, its counters, its broadcasts
 //!         attach     what the ranks of a communicator tell each other at its first broadcast
+//!         retired    freed by the program, not yet by us
 //!         multicast  the protocol of polycast-core::protocol over a group of polycast-net and MPI
 //!         transport  point-to-point messages through the door, for schedules
 //!             slots  names for messages in flight
@@ -23,6 +24,7 @@ mod idle;
 mod interface;
 mod multicast;
 mod nodes;
+mod retired;
 mod settings;
 mod slots;
 mod sockets;

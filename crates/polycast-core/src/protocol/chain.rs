@@ -177,6 +177,11 @@ impl Chain {
         receiver.is_complete() && !std::mem::replace(&mut self.has_said_done, receiver.is_complete())
     }
 
+    /// This node will not get everything. True if the predecessor waits to hear that it is not needed.
+    pub fn gives_up(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_said_done, true)
+    }
+
     /// Whether it is time to tell the successor that multicast is over; true once.
     pub fn says_end(&mut self, now: Nanos) -> bool {
         let is_time = !self.successor_is_done && self.end_at.is_some_and(|at| at <= now);

@@ -15,6 +15,7 @@
 //! | request | successor ▶ predecessor | send me these |
 //! | done | successor ▶ predecessor | I have everything |
 //! | arrived | a receiver ▶ root | I have called; and what I have missed lately |
+//! | bye | to both neighbours | the communicator goes: nothing more will come |
 //!
 //! They come over MPI, from processes of the same job, so there is no tag; the decoder still trusts nothing.
 
@@ -63,6 +64,8 @@ pub enum Body<'a> {
     Done,
     /// A receiver has called.
     Arrived(Report),
+    /// Nothing more will come.
+    Bye,
 }
 
 /// Runs of fragments as they stand in a message.
@@ -89,6 +92,7 @@ pub fn decode(message: &[u8]) -> Option<(Front, Body<'_>)> {
         3 => Body::Request(Runs(runs)),
         4 => Body::Done,
         5 => Body::Arrived(Report::from_bytes(rest.try_into().ok()?)),
+        6 => Body::Bye,
         _ => return None,
     };
     let front = Front {
@@ -141,6 +145,11 @@ pub fn encode_done(front: &Front, message: &mut Vec<u8>) {
     start(4, front, &[], message);
 }
 
+/// Replaces `message` by a bye.
+pub fn encode_bye(front: &Front, message: &mut Vec<u8>) {
+    start(6, front, &[], message);
+}
+
 /// Replaces `message` by an arrived.
 pub fn encode_arrived(front: &Front, report: &Report, message: &mut Vec<u8>) {
     start(5, front, &[], message);
@@ -174,6 +183,8 @@ mod tests {
         assert_eq!(decode(&message), Some((FRONT, Body::End)));
         encode_done(&FRONT, &mut message);
         assert_eq!(decode(&message), Some((FRONT, Body::Done)));
+        encode_bye(&FRONT, &mut message);
+        assert_eq!(decode(&message), Some((FRONT, Body::Bye)));
         let report = Report { seen: [1, 2], repaired: [3, 4] };
         encode_arrived(&FRONT, &report, &mut message);
         assert_eq!(message.len(), ARRIVED_BYTES);

@@ -62,9 +62,12 @@ impl Receiver {
         Seen::New
     }
 
-    /// A fragment came by multicast, for the first time in this broadcast.
+    /// A fragment came by multicast, for the first time in this broadcast. The last one says nothing of the others: it may
+    /// travel before them.
     pub fn saw_multicast(&mut self, fragment: u32) {
-        self.multicast_end = self.multicast_end.max(fragment.saturating_add(1));
+        if fragment < self.cut.fragments() - 1 {
+            self.multicast_end = self.multicast_end.max(fragment + 1);
+        }
     }
 
     /// The root has sent everything.

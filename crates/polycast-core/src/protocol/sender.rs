@@ -5,6 +5,14 @@
 //!                    ▲
 //!                    └── again: what the successor missed goes first, to all, since many may have missed it
 //! ```
+//!
+//! Datagrams that are handed over together have one size, only the last may be shorter. Two are: the last fragment, and the
+//! end, which should arrive together with what it ends. So a short last fragment travels early:
+//!
+//! ```text
+//!   one batch      n-1 │ 0 1 2 … n-2 end
+//!   more           0 1 2 … 40 n-1 │ 41 42 … │ … n-2 end
+//! ```
 
 use std::collections::VecDeque;
 
@@ -19,6 +27,7 @@ use super::wire::{FLAG_AGAIN, Header, Kind, seal};
 pub struct Sender {
     cut: Cut,
     next_fragment: u32,
+    has_sent_last: bool,
     again: VecDeque<u32>,
     parity_is_due: bool,
     end_is_due: bool,
@@ -30,6 +39,7 @@ impl Sender {
         Sender {
             cut,
             next_fragment: 0,
+            has_sent_last: false,
             again: VecDeque::new(),
             parity_is_due: spec.parity,
             end_is_due: spec.form == Form::Pull,
@@ -47,7 +57,21 @@ impl Sender {
     }
 
     fn has_sent_all(&self) -> bool {
-        self.next_fragment == self.cut.fragments()
+        self.next_fragment + u32::from(self.has_sent_last) == self.cut.fragments()
+    }
+
+    /// Whether it is the last fragment's turn, as datagram `count` of a batch of at most `most`.
+    fn is_turn_of_last(&self, count: u32, most: u32) -> bool {
+        let last = self.cut.fragments() - 1;
+        let is_short =
+            self.cut.range(last).is_none_or(|range| range.len() < self.cut.payload_bytes() as usize);
+        let turn = if last < most { 0 } else { most - 1 };
+        !self.has_sent_last
+            && self.end_is_due
+            && is_short
+            && last > 0
+            && count == turn
+            && self.next_fragment == turn
     }
 
     /// Appends at most `most` datagrams, all of one size but for the last, and returns how many. `like` gives what is the
@@ -55,7 +79,8 @@ impl Sender {
     pub fn batch(&mut self, most: u32, like: &Header, message: &[u8], key: &Key, batch: &mut Vec<u8>) -> u32 {
         let mut count = 0;
         while count < most {
-            let Some((kind, flags, fragment)) = self.next() else { break };
+            let is_turn_of_last = self.is_turn_of_last(count, most);
+            let Some((kind, flags, fragment)) = self.next(is_turn_of_last) else { break };
             let header = Header { kind, flags: like.flags | flags, fragment, ..*like };
             let own_parity;
             let payload = match kind {
@@ -75,9 +100,12 @@ impl Sender {
         count
     }
 
-    fn next(&mut self) -> Option<(Kind, u16, u32)> {
+    fn next(&mut self, is_turn_of_last: bool) -> Option<(Kind, u16, u32)> {
         let all = self.cut.fragments();
-        if let Some(fragment) = self.again.pop_front() {
+        if is_turn_of_last {
+            self.has_sent_last = true;
+            Some((Kind::Data, 0, all - 1))
+        } else if let Some(fragment) = self.again.pop_front() {
             Some((Kind::Data, FLAG_AGAIN, fragment))
         } else if !self.has_sent_all() {
             self.next_fragment += 1;
@@ -128,10 +156,30 @@ mod tests {
         assert_eq!(
             batches("multicast-pull:parity", &[0]),
             [
-                vec![(data, 0, 0), (data, 0, 1)],
-                vec![(data, FLAG_AGAIN, 0), (data, 0, 2)],
+                vec![(data, 0, 0), (data, 0, 2)],
+                vec![(data, FLAG_AGAIN, 0), (data, 0, 1)],
                 vec![(parity, 0, 3), (end, 0, 3)],
             ]
         );
+    }
+
+    #[test]
+    fn an_end_is_not_alone() {
+        let kinds = |most: u32, bytes: u64| {
+            let key = Key::from_bytes([3; KEY_BYTES]);
+            let like =
+                Header { kind: Kind::Data, flags: 0, job: 1, communicator: 2, operation: 3, fragment: 0 };
+            let mut sender = Sender::new(Cut::new(bytes, 4).unwrap(), "multicast-pull".parse().unwrap());
+            let mut counts = Vec::new();
+            while !sender.is_through() {
+                counts.push(sender.batch(most, &like, &[0; 100], &key, &mut Vec::new()));
+            }
+            counts
+        };
+        assert_eq!(kinds(4, 10), [1, 3], "2 | 0 1 end");
+        assert_eq!(kinds(4, 16), [4, 1], "0 1 2 3 | end: there is no room");
+        assert_eq!(kinds(4, 18), [4, 2], "0 1 2 4 | 3 end");
+        assert_eq!(kinds(4, 3), [1, 1], "0 | end");
+        assert_eq!(kinds(1, 10), [1, 1, 1, 1]);
     }
 }

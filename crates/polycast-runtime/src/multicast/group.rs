@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -74,8 +74,8 @@ pub struct Group {
     key: Key,
     pace: Pace,
     receive_buffer_bytes: usize,
-    /// The same socket, to wait on without the lock.
-    to_wait_on: OwnedFd,
+    /// The socket's descriptor, to wait on without the lock.
+    descriptor: RawFd,
     inner: Mutex<Inner>,
     /// Communicators that have used the group; counted by the process that is rank 0 of all of them.
     communicators: AtomicU32,
@@ -84,13 +84,13 @@ pub struct Group {
 }
 
 impl Group {
-    pub fn new(socket: Socket, job: u32, key: Key, pace: Pace, keeper: Option<Keeper>) -> io::Result<Group> {
+    pub fn new(socket: Socket, job: u32, key: Key, pace: Pace, keeper: Option<Keeper>) -> Group {
         let receive_buffer_bytes = socket.granted_receive_bytes();
-        let to_wait_on = socket.as_fd().try_clone_to_owned()?;
+        let descriptor = socket.as_fd().as_raw_fd();
         let inner = Inner { socket, inboxes: BTreeMap::new(), dropped: Dropped::default() };
         let inner = Mutex::new(inner);
         let communicators = AtomicU32::new(FIRST_COMMUNICATOR);
-        Ok(Group { job, key, pace, receive_buffer_bytes, to_wait_on, inner, communicators, _keeper: keeper })
+        Group { job, key, pace, receive_buffer_bytes, descriptor, inner, communicators, _keeper: keeper }
     }
 
     /// The number of one more communicator: none has it twice while the group lives, since all share its key.
@@ -182,6 +182,7 @@ impl Group {
 
 impl AsFd for Group {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.to_wait_on.as_fd()
+        // SAFETY: the socket is never replaced, so it stays open as long as `self`.
+        unsafe { BorrowedFd::borrow_raw(self.descriptor) }
     }
 }

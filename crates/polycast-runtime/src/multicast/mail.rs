@@ -5,12 +5,16 @@
 //!    handed to the endpoint in the order in which it was sent.
 //! 2. A message that the endpoint calls early stays where it is, and no further receive is posted for it: a neighbour that
 //!    runs ahead is held up by MPI.
-//! 3. A buffer in flight is neither moved nor freed before MPI is through with it.
+//! 3. A communicator goes only when both neighbours have said "bye" and everybody whose word was expected has given it: a
+//!    message that MPI still has for a communicator would meet the next one that gets its context.
+//! 4. A buffer in flight is neither moved nor freed before MPI is through with it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::c_int;
 
-use polycast_core::protocol::message::{ARRIVED_BYTES, TO_PREDECESSOR_BYTES_MOST, TO_SUCCESSOR_BYTES_MOST};
+use polycast_core::protocol::message::{
+    self, ARRIVED_BYTES, Body, TO_PREDECESSOR_BYTES_MOST, TO_SUCCESSOR_BYTES_MOST,
+};
 use polycast_core::protocol::{Delivery, Mismatch};
 use polycast_core::units::Rank;
 
@@ -47,6 +51,7 @@ struct Line {
     /// The number of the first of `entries`.
     first: u64,
     entries: VecDeque<Entry>,
+    is_closed: bool,
 }
 
 struct Entry {
@@ -68,7 +73,10 @@ pub struct Mail {
 
 impl Mail {
     pub fn new(predecessor: Rank, successor: Rank) -> Mail {
-        let line = |peer, tag, bytes_most| Line { peer, tag, bytes_most, first: 0, entries: VecDeque::new() };
+        let line = |peer, tag, bytes_most| {
+            let entries = VecDeque::new();
+            Line { peer, tag, bytes_most, first: 0, entries, is_closed: false }
+        };
         Mail {
             successor,
             predecessor,
@@ -102,7 +110,7 @@ impl Mail {
         let slot = slots.take(Purpose::Letter(Letter::Arrival { number }));
         let place = buffer.as_mut_ptr();
         self.arrivals.insert(number, buffer);
-        // SAFETY: the buffer stays in `arrivals` until it is reported (invariant 3).
+        // SAFETY: the buffer stays in `arrivals` until it is reported (invariant 4).
         unsafe { door.irecv(place, ARRIVED_BYTES, from.0, TAG_ARRIVED, slot) }.map_err(Failure::Mpi)
     }
 
@@ -138,7 +146,7 @@ impl Mail {
         let slot = slots.take(Purpose::Letter(Letter::Out));
         let (place, bytes) = (letter.as_ptr(), letter.len());
         self.outgoing.insert(slot, letter);
-        // SAFETY: the bytes stay in `outgoing` until the slot is reported (invariant 3).
+        // SAFETY: the bytes stay in `outgoing` until the slot is reported (invariant 4).
         unsafe { door.isend(place, bytes, peer.0, tag, slot) }.map_err(Failure::Mpi)
     }
 
@@ -193,6 +201,27 @@ impl Mail {
         Ok(())
     }
 
+    /// Drops what comes, and says whether anything may still come or go.
+    pub fn settle(&mut self, slots: &mut Slots) -> Result<bool, Failure> {
+        self.sort(slots, |_| Ok(Delivery::Taken))?;
+        for line in &mut self.lines {
+            for entry in &line.entries {
+                let message = entry.arrived_bytes.and_then(|bytes| message::decode(&entry.buffer[..bytes]));
+                line.is_closed |= matches!(message, Some((_, Body::Bye)));
+            }
+        }
+        let are_closed = self.lines.iter().all(|line| line.is_closed);
+        Ok(are_closed && self.arrivals.is_empty() && self.outgoing.is_empty())
+    }
+
+    /// Makes room on the lines for what may still come.
+    pub fn drop_arrived(&mut self, door: &Door, slots: &mut Slots) -> Result<(), Failure> {
+        self.deliver(door, slots, |message| match message::decode(message) {
+            Some((_, Body::Bye)) => Ok(Delivery::Early),
+            _ => Ok(Delivery::Taken),
+        })
+    }
+
     /// After the door has abandoned everything: no receive is in flight any more; sends may be.
     pub fn forget(&mut self) {
         for line in &mut self.lines {
@@ -217,7 +246,7 @@ impl Line {
         let slot = slots.take(Purpose::Letter(Letter::In { line: index, number }));
         let (place, bytes) = (buffer.as_mut_ptr(), buffer.len());
         self.entries.push_back(Entry { buffer, arrived_bytes: None });
-        // SAFETY: the buffer stays in `entries` until the slot is reported (invariant 3).
+        // SAFETY: the buffer stays in `entries` until the slot is reported (invariant 4).
         unsafe { door.irecv(place, bytes, self.peer.0, self.tag, slot) }.map_err(Failure::Mpi)
     }
 }

@@ -114,7 +114,7 @@ impl Ring {
             self.mail.expect_arrival(self.leaders[node as usize], with.door, with.slots)?;
         }
         // Asking MPI costs system calls: it is asked when one of its sockets has something, not for every datagram.
-        let mut polls_due = POLLS_UNTIL_NOTHING;
+        let mut polls_due = 0;
         let mut stream = Stream::new(self.group.receive_buffer_bytes());
         loop {
             if polls_due > 0 {
@@ -219,6 +219,32 @@ impl Ring {
         let events = if self.unsent.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
         let until = self.endpoint.deadline().map(|at| Duration::from_nanos((at - self.now()).0));
         with.idle.rest(Some((self.group.as_fd(), events)), until, self.mail.is_sending())
+    }
+
+    /// A broadcast failed: the predecessor must not wait for a node that has given up.
+    pub fn give_up(&mut self, with: &mut Resources<'_>) {
+        if self.endpoint.give_up(&mut self.buffer) {
+            // If MPI fails now, it has failed the program already.
+            let _ = self.mail.send(To::Predecessor, &mut self.buffer, with.door, with.slots);
+        }
+    }
+
+    /// The communicator goes: says so to both neighbours.
+    pub fn say_bye(&mut self, with: &mut Resources<'_>) -> Result<(), Failure> {
+        self.mail.post_receives(with.door, with.slots)?;
+        for to in [To::Successor, To::Predecessor] {
+            self.endpoint.bye(&mut self.buffer);
+            self.mail.send(to, &mut self.buffer, with.door, with.slots)?;
+        }
+        Ok(())
+    }
+
+    /// Whether MPI has nothing more for this ring, and the ring nothing for MPI. Does not wait.
+    pub fn is_settled(&mut self, with: &mut Resources<'_>) -> Result<bool, Failure> {
+        with.slots.poll(with.door)?;
+        let is_settled = self.mail.settle(with.slots)?;
+        self.mail.drop_arrived(with.door, with.slots)?;
+        Ok(is_settled)
     }
 
     /// After an error: the door has abandoned all messages.

@@ -13,6 +13,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use polycast_core::protocol::{Endpoint, Key, Membership};
 use polycast_core::units::Rank;
@@ -34,6 +35,9 @@ use crate::settings;
 
 /// Plans until a group is found that nobody else has.
 const PLANS_MOST: usize = 3;
+
+/// Between joining and the first probe.
+const SWITCHES_LEARN: Duration = Duration::from_millis(10);
 
 /// Multicast is not used, since this rank's node (or all) cannot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,6 +220,8 @@ impl Party<'_> {
             self.nodes.count(),
             terms.pace.payload_bytes as usize,
         );
+        // Switches learn of a membership from a report that the kernel sends within a few milliseconds.
+        std::thread::sleep(SWITCHES_LEARN);
         for longest in ROUNDS {
             let has_heard_all = match &mut socket {
                 Some(socket) => probe.round(socket, &plan.key, longest),
@@ -227,13 +233,9 @@ impl Party<'_> {
                 }
                 continue;
             }
-            let group = socket
-                .map(|socket| Group::new(socket, plan.job, plan.key.clone(), terms.pace, keeper.take()));
-            let failure = matches!(group, Some(Err(_))).then_some(Reason::Socket);
-            if let Some(refusal) = self.exchange(failure)? {
-                return Ok(Err(refusal));
-            }
-            let group = group.and_then(Result::ok).map(Arc::new);
+            let group = socket.map(|socket| {
+                Arc::new(Group::new(socket, plan.job, plan.key.clone(), terms.pace, keeper.take()))
+            });
             if let Some(group) = &group {
                 registry::remember(self.set, group);
             }

@@ -182,6 +182,8 @@ impl Said {
             Body::End => once(&mut self.end, "end"),
             Body::Done => once(&mut self.done, "done"),
             Body::Arrived(_) => once(&mut self.arrived, "arrived"),
+            // A job's driver says it, when no broadcast is in progress.
+            Body::Bye => Err(Violation::Unreadable),
         }
     }
 }

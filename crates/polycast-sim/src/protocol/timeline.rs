@@ -30,6 +30,7 @@ impl Timeline {
                 Body::Request(list) => format!("request {}", runs(list)),
                 Body::End => "end".to_owned(),
                 Body::Done => "done".to_owned(),
+                Body::Bye => "bye".to_owned(),
                 Body::Arrived(report) => format!("arrived {report:?}"),
             };
             format!("{what}: {body}, operation {}", front.operation)

@@ -89,11 +89,13 @@ impl Endpoint {
             self.learned.learn(&report);
         }
         let ahead = front.operation.wrapping_sub(self.operation) as i64;
-        if ahead < 0 {
+        if ahead < 0 || body == Body::Bye {
             return Ok(Delivery::Taken);
         }
         let Some(active) = self.active.as_mut().filter(|_| ahead == 0) else { return Ok(Delivery::Early) };
-        if front.message_bytes != active.cut.message_bytes() {
+        let brings_data = matches!(body, Body::Fragments(..) | Body::End);
+        if brings_data && front.message_bytes != active.cut.message_bytes() {
+            // Whoever receives something else than it expects has an error; whoever sends has none.
             return Err(mismatch);
         }
         active.root_waited |= front.root_waited;
@@ -106,6 +108,7 @@ impl Endpoint {
             Body::Request(runs) => self.on_request(runs),
             Body::Done => active.chain.successor_is_done(),
             Body::Arrived(_) => active.gate = Gate::Open,
+            Body::Bye => {}
         }
         Ok(Delivery::Taken)
     }

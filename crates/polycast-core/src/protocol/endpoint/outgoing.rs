@@ -72,6 +72,27 @@ impl Endpoint {
         Some(Action::Message { to })
     }
 
+    /// Replaces `message` by the last one of this node, to both neighbours, when its communicator goes.
+    pub fn bye(&self, message: &mut Vec<u8>) {
+        message::encode_bye(&self.front(0), message);
+    }
+
+    /// After a [`Mismatch`](super::Mismatch): replaces `message` by the word for the predecessor that nothing is wanted of it.
+    /// False if it has had it, or waits for none.
+    pub fn give_up(&mut self, message: &mut Vec<u8>) -> bool {
+        let front = self.front(0);
+        let is_awaited = self.active.as_mut().is_some_and(|active| active.chain.gives_up());
+        if is_awaited {
+            message::encode_done(&front, message);
+        }
+        is_awaited
+    }
+
+    fn front(&self, message_bytes: u64) -> Front {
+        let Membership { communicator, .. } = self.membership;
+        Front { communicator, operation: self.operation, message_bytes, root_waited: false }
+    }
+
     fn next_datagrams(
         &mut self,
         now: Nanos,
