@@ -33,7 +33,8 @@ for mpicc in "$@"; do
     for source in door communicator point_to_point datatype; do
         "$mpicc" $flags -c -o "$objects/$source.o" "$sources/pmpi/$source.c"
     done
-    cc -shared -o "$library/doors/.new" "$objects"/*.o -L"$library" -lpolycast -Wl,-rpath,'$ORIGIN/..'
+    # The old kind of path, which goes before LD_LIBRARY_PATH: a door and its runtime belong together.
+    cc -shared -o "$library/doors/.new" "$objects"/*.o -L"$library" -lpolycast -Wl,--disable-new-dtags,-rpath,'$ORIGIN/..'
     mv "$library/doors/.new" "$library/doors/polycast-door-$family.so"
     rm "$objects"/*.o
     "$mpicc" -std=c17 -O2 -g -Wall -Wextra -o "$library/bench/.new" "$root"/bench/*.c -ldl -lm

@@ -15,7 +15,7 @@ use crate::attach::{agree, warn_once};
 use crate::counters::{self, Counters};
 use crate::door::{Door, MESSAGE_MOST_BYTES, MpiError};
 use crate::idle::Idle;
-use crate::multicast::{Resources, Ring, Unavailable, set_up};
+use crate::multicast::{Mail, Resources, Ring, Unavailable, set_up};
 use crate::nodes::Nodes;
 use crate::retired;
 use crate::slots::Slots;
@@ -53,6 +53,8 @@ enum MulticastState {
     Ready(Option<Box<Ring>>),
     /// Trees serve.
     Unavailable,
+    /// The program has freed the communicator, and its neighbours have not yet said goodbye.
+    Leaving(Box<Mail>),
 }
 
 /// State of one communicator in one process.
@@ -282,8 +284,10 @@ impl Communicator {
             self.door.abandon();
         }
         self.slots.clear();
-        if let MulticastState::Ready(Some(ring)) = &mut self.multicast {
-            ring.forget();
+        match &mut self.multicast {
+            MulticastState::Ready(Some(ring)) => ring.forget(),
+            MulticastState::Leaving(mail) => mail.forget(),
+            _ => {}
         }
     }
 }
@@ -296,11 +300,15 @@ impl Communicator {
             self.counters.multicast(ring);
         }
         counters::released(&self.counters);
-        let mut is_settled = true;
-        let Communicator { door, slots, idle, multicast, .. } = &mut *self;
-        if let MulticastState::Ready(Some(ring)) = multicast {
-            is_settled = ring.say_bye(&mut Resources { door, slots, idle }).is_err();
+        if let MulticastState::Ready(Some(ring)) =
+            std::mem::replace(&mut self.multicast, MulticastState::Unavailable)
+        {
+            let Communicator { door, slots, idle, .. } = &mut *self;
+            if let Ok(mail) = ring.say_bye(&mut Resources { door, slots, idle }) {
+                self.multicast = MulticastState::Leaving(Box::new(mail));
+            }
         }
+        let mut is_settled = self.is_settled();
         let patience = if is_over { Duration::ZERO } else { SETTLING };
         let end = Instant::now() + patience;
         while !is_settled && Instant::now() < end {
@@ -316,11 +324,8 @@ impl Communicator {
 
     /// Nothing is on its way between its nodes. Does not wait.
     pub fn is_settled(&mut self) -> bool {
-        let Communicator { door, slots, idle, multicast, .. } = self;
-        match multicast {
-            MulticastState::Ready(Some(ring)) => {
-                ring.is_settled(&mut Resources { door, slots, idle }).unwrap_or(true)
-            }
+        match &mut self.multicast {
+            MulticastState::Leaving(mail) => mail.is_settled(&self.door, &mut self.slots).unwrap_or(true),
             _ => true,
         }
     }

@@ -51,7 +51,6 @@ struct Line {
     /// The number of the first of `entries`.
     first: u64,
     entries: VecDeque<Entry>,
-    is_closed: bool,
 }
 
 struct Entry {
@@ -73,10 +72,7 @@ pub struct Mail {
 
 impl Mail {
     pub fn new(predecessor: Rank, successor: Rank) -> Mail {
-        let line = |peer, tag, bytes_most| {
-            let entries = VecDeque::new();
-            Line { peer, tag, bytes_most, first: 0, entries, is_closed: false }
-        };
+        let line = |peer, tag, bytes_most| Line { peer, tag, bytes_most, first: 0, entries: VecDeque::new() };
         Mail {
             successor,
             predecessor,
@@ -201,25 +197,19 @@ impl Mail {
         Ok(())
     }
 
-    /// Drops what comes, and says whether anything may still come or go.
-    pub fn settle(&mut self, slots: &mut Slots) -> Result<bool, Failure> {
+    /// After the last message has been sent: drops what comes, and says whether MPI has nothing more for this node, and the
+    /// node nothing for MPI. Does not wait.
+    pub fn is_settled(&mut self, door: &Door, slots: &mut Slots) -> Result<bool, Failure> {
+        slots.poll(door)?;
         self.sort(slots, |_| Ok(Delivery::Taken))?;
-        for line in &mut self.lines {
-            for entry in &line.entries {
-                let message = entry.arrived_bytes.and_then(|bytes| message::decode(&entry.buffer[..bytes]));
-                line.is_closed |= matches!(message, Some((_, Body::Bye)));
-            }
-        }
-        let are_closed = self.lines.iter().all(|line| line.is_closed);
-        Ok(are_closed && self.arrivals.is_empty() && self.outgoing.is_empty())
-    }
-
-    /// Makes room on the lines for what may still come.
-    pub fn drop_arrived(&mut self, door: &Door, slots: &mut Slots) -> Result<(), Failure> {
         self.deliver(door, slots, |message| match message::decode(message) {
+            // It stays, so that it is seen below, and nothing is posted in its place.
             Some((_, Body::Bye)) => Ok(Delivery::Early),
             _ => Ok(Delivery::Taken),
-        })
+        })?;
+        let is_closed = |line: &Line| line.entries.front().is_some_and(|entry| entry.arrived_bytes.is_some());
+        let are_closed = self.lines.iter().all(is_closed);
+        Ok(are_closed && self.arrivals.is_empty() && self.outgoing.is_empty())
     }
 
     /// After the door has abandoned everything: no receive is in flight any more; sends may be.

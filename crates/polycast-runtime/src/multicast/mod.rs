@@ -22,5 +22,6 @@ mod stream;
 mod terms;
 
 pub use group::Dropped;
+pub use mail::Mail;
 pub use ring::{Resources, Ring};
 pub use setup::{Unavailable, set_up};

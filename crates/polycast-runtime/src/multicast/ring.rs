@@ -229,22 +229,16 @@ impl Ring {
         }
     }
 
-    /// The communicator goes: says so to both neighbours.
-    pub fn say_bye(&mut self, with: &mut Resources<'_>) -> Result<(), Failure> {
+    /// The communicator goes: says so to both neighbours. What may still come is for the mail that is returned; the group is
+    /// left.
+    pub fn say_bye(mut self, with: &mut Resources<'_>) -> Result<Mail, Failure> {
         self.mail.post_receives(with.door, with.slots)?;
         for to in [To::Successor, To::Predecessor] {
             self.endpoint.bye(&mut self.buffer);
             self.mail.send(to, &mut self.buffer, with.door, with.slots)?;
         }
-        Ok(())
-    }
-
-    /// Whether MPI has nothing more for this ring, and the ring nothing for MPI. Does not wait.
-    pub fn is_settled(&mut self, with: &mut Resources<'_>) -> Result<bool, Failure> {
-        with.slots.poll(with.door)?;
-        let is_settled = self.mail.settle(with.slots)?;
-        self.mail.drop_arrived(with.door, with.slots)?;
-        Ok(is_settled)
+        // A ring leaves its group when it is dropped, so it cannot be taken apart.
+        Ok(std::mem::replace(&mut self.mail, Mail::new(Rank(0), Rank(0))))
     }
 
     /// After an error: the door has abandoned all messages.

@@ -89,7 +89,11 @@ impl Endpoint {
             self.learned.learn(&report);
         }
         let ahead = front.operation.wrapping_sub(self.operation) as i64;
-        if ahead < 0 || body == Body::Bye {
+        if body == Body::Bye {
+            // The last on its line, for whoever takes the communicator down.
+            return Ok(Delivery::Early);
+        }
+        if ahead < 0 {
             return Ok(Delivery::Taken);
         }
         let Some(active) = self.active.as_mut().filter(|_| ahead == 0) else { return Ok(Delivery::Early) };
