@@ -34,7 +34,7 @@ const ON_NODE: Algorithm = Algorithm {
 };
 
 /// How long freeing a communicator waits for the last messages between its nodes. What takes longer is looked at when the
-/// next communicator comes or goes.
+/// next communicator is attached.
 const SETTLING: Duration = Duration::from_millis(1);
 
 /// Whether the door's private communicator is there.
