@@ -47,7 +47,7 @@ pub struct Front {
     pub operation: u64,
     /// How long its sender believes the broadcast message to be.
     pub message_bytes: u64,
-    /// The root had waited (see [`super::root_sync`]); only with fragments.
+    /// The root had waited (root synchronisation); only with fragments.
     pub root_waited: bool,
 }
 

@@ -32,7 +32,7 @@ pub enum Kind {
 
 /// Sent a second time, because the root's successor missed it.
 pub const FLAG_AGAIN: u16 = 1;
-/// The root had waited for a receiver before it began (see [`super::root_sync`]).
+/// The root had waited for a receiver before it began (root synchronisation).
 pub const FLAG_WAITED: u16 = 2;
 
 /// What stands in front of the payload, except for version and tag.

@@ -138,7 +138,7 @@ impl Endpoint {
         }
     }
 
-    /// The node whose [`Body::Arrived`] comes to this node in the broadcast in progress.
+    /// The node whose "arrived" comes to this node in the broadcast in progress.
     pub fn expects_arrival_from(&self) -> Option<u32> {
         let Membership { node, nodes, .. } = self.membership;
         let active = self.active.as_ref()?;
