@@ -21,6 +21,9 @@ pub const MULTICAST: &str = "POLYCAST_MULTICAST";
 /// Asks for counters at finalize with the value `1`.
 pub const REPORT: &str = "POLYCAST_REPORT";
 
+/// What only the tool reads: where things are on this host.
+const OF_THE_TOOL: [&str; 2] = ["POLYCAST_LIBDIR", "POLYCAST_LAB_DIRECTORY"];
+
 /// A table file that is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadTableError {
@@ -112,7 +115,9 @@ impl Settings {
 pub fn of_the_library() -> impl Iterator<Item = (String, String)> {
     let text =
         |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-    env::vars_os().filter_map(text).filter(|(name, _)| name == SWITCH || name.starts_with("POLYCAST_"))
+    let is_for_it =
+        |name: &str| name == SWITCH || name.starts_with("POLYCAST_") && !OF_THE_TOOL.contains(&name);
+    env::vars_os().filter_map(text).filter(move |(name, _)| is_for_it(name))
 }
 
 fn variable(name: &str) -> Option<String> {
