@@ -169,8 +169,11 @@ fn up(args: &Up) -> Outcome {
 fn down(args: &Down) -> Outcome {
     let all = Lab::all_names;
     let names = if args.all { all()? } else { args.names.clone() };
+    // A lab that ended by itself after it was listed is down.
+    let is_failure = |error: &LabError| !(args.all && matches!(error, LabError::UnknownLab { .. }));
     // One lab that cannot be removed must not keep the others.
-    let failed: Vec<LabError> = names.iter().filter_map(|name| Lab::down_named(name).err()).collect();
+    let failed = names.iter().filter_map(|name| Lab::down_named(name).err()).filter(is_failure);
+    let failed: Vec<LabError> = failed.collect();
     for error in &failed {
         eprintln!("polycast: {error}");
     }
