@@ -11,8 +11,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-/// Connections are made at the first message between two ranks, so the list is read again after this time.
-const LIST_AGE_MOST: Duration = Duration::from_millis(50);
+/// Connections are made at the first message between two ranks. That one is missing in the list shows in sleeps that nothing
+/// ends: after one as long as this the list is read again, if it is not fresh. Reading it costs some 40 system calls, which
+/// at the beginning of a broadcast would delay all ranks that share a processor with this one.
+const DOUBTFUL_SLEEP: Duration = Duration::from_millis(1);
+const LIST_AGE_LEAST: Duration = Duration::from_millis(50);
 
 /// A socket that is ready again and again although MPI has nothing new is not MPI's, or MPI does not read it now. After so
 /// many such wake-ups in a row, sleeps are by time only.
@@ -44,6 +47,7 @@ pub enum Wake {
 #[derive(Default)]
 pub struct Sockets {
     descriptors: Vec<RawFd>,
+    /// When the list was read; `None` if it is to be read.
     listed: Option<Instant>,
     wakes_for_nothing: u32,
 }
@@ -63,10 +67,28 @@ impl Sockets {
         has_sends: bool,
         now: Instant,
     ) -> Wake {
-        if self.listed.is_none_or(|listed| now.duration_since(listed) > LIST_AGE_MOST) {
+        if self.listed.is_none() {
             self.descriptors = stream_sockets();
             self.listed = Some(now);
         }
+        let wake = self.sleep(own, longest, has_sends);
+        let is_doubtful = match wake {
+            Wake::Ready | Wake::OwnReady => false,
+            Wake::TimeIsUp => longest >= DOUBTFUL_SLEEP,
+            Wake::NoSockets => true,
+        };
+        if is_doubtful {
+            self.listed = self.listed.filter(|listed| now.duration_since(*listed) < LIST_AGE_LEAST);
+        }
+        wake
+    }
+
+    fn sleep(
+        &mut self,
+        own: Option<(BorrowedFd<'_>, PollFlags)>,
+        longest: Duration,
+        has_sends: bool,
+    ) -> Wake {
         let own = own.map(|(descriptor, events)| PollFd::from_borrowed_fd(descriptor, events));
         if self.descriptors.is_empty() || self.wakes_for_nothing >= WAKES_FOR_NOTHING_MOST {
             return match own {
