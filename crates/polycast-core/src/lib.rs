@@ -3,7 +3,7 @@
 //! Modules from the ground up; each may use those to its left only (the `tidy` test checks it):
 //!
 //! ```text
-//! units ◀─ tree ◀─ schedule ◀─ algorithm ◀─ protocol ◀─ select ◀─ executor
+//! units ◀─ topology ◀─ model ◀─ tree ◀─ schedule ◀─ algorithm ◀─ protocol ◀─ cost ◀─ select ◀─ executor
 //! ```
 //!
 //! A collective call takes this way through them: [`select`] picks an [`algorithm`] by a table, the algorithm
@@ -11,9 +11,12 @@
 #![forbid(unsafe_code)]
 
 pub mod algorithm;
+pub mod cost;
 pub mod executor;
+pub mod model;
 pub mod protocol;
 pub mod schedule;
 pub mod select;
+pub mod topology;
 pub mod tree;
 pub mod units;

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::plan::{PREFIX_BITS, Plan, QUERIER_ADDRESS, link_local};
-use crate::quantity::Rate;
+use polycast_core::units::Rate;
 
 /// The interface of every host.
 pub(crate) const HOST_INTERFACE: &str = "e0";

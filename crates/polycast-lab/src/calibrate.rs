@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::probe::{Arrived, OneWayTimes, Task, Transfers, Window, monotonic_nanoseconds};
-use crate::quantity::Rate;
 use crate::{Lab, LabError};
+use polycast_core::units::Rate;
 
 /// Ratios to the wire within which a measurement says something about a real link of that rate.
 const BELIEVABLE: (f64, f64) = (0.9, 1.15);

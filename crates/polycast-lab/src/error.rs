@@ -1,6 +1,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use polycast_core::units::ParseRateError;
+
 use crate::topology::TopologyError;
 
 /// What can go wrong with a lab. Every message says what was expected, what was found and what to do.
@@ -16,6 +18,9 @@ pub enum LabError {
         /// What stood there.
         found: String,
     },
+    /// The rate of the links.
+    #[error("rate: {0}")]
+    Rate(#[from] ParseRateError),
     /// A topology file.
     #[error(transparent)]
     Topology(#[from] TopologyError),

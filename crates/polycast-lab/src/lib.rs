@@ -51,6 +51,7 @@ pub use calibrate::{Calibration, CalibrationOptions, Load, Transfer, wire_time};
 pub use error::LabError;
 pub use lab::Lab;
 pub use plan::{Host, MAX_HOSTS, Plan, Switch, Uplink};
-pub use quantity::{DEFAULT_BUCKET_BYTES, MAX_BUCKET_BYTES, MIN_BUCKET_BYTES, Rate, parse_bucket_bytes};
+pub use polycast_core::units::Rate;
+pub use quantity::{DEFAULT_BUCKET_BYTES, MAX_BUCKET_BYTES, MIN_BUCKET_BYTES, parse_bucket_bytes};
 pub use spec::{LabSpec, parse_loss_per_million};
 pub use state::{Lifetime, Summary};

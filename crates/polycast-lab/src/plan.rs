@@ -3,8 +3,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::quantity::{DEFAULT_BUCKET_BYTES, Rate};
+use crate::quantity::DEFAULT_BUCKET_BYTES;
 use crate::topology::Topology;
+use polycast_core::units::Rate;
 
 /// The most hosts of a lab: a kernel bridge has 1023 ports.
 pub const MAX_HOSTS: usize = 1_000;

@@ -1,72 +1,4 @@
-use std::fmt;
-use std::str::FromStr;
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-
 use crate::LabError;
-
-/// Bits per second on a link. Written `20mbit`, `1gbit`, `100kbit` as for `tc`; `100Mb/s` is read too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Rate(u64);
-
-/// Units of a rate, the largest first because that is the order in which they are tried when printing.
-const RATE_UNITS: [(&str, &str, u64); 4] = [
-    ("gbit", "gb/s", 1_000_000_000),
-    ("mbit", "mb/s", 1_000_000),
-    ("kbit", "kb/s", 1_000),
-    ("bit", "b/s", 1),
-];
-
-impl Rate {
-    /// The slowest rate that is accepted: a packet takes 1.5 s on it.
-    pub const MIN: Rate = Rate(8_000);
-    /// The fastest rate that is accepted. No emulation on one machine comes near it.
-    pub const MAX: Rate = Rate(1_000_000_000_000);
-
-    /// A rate in bits per second, if it is within [`Rate::MIN`] and [`Rate::MAX`].
-    pub fn from_bits_per_second(bits: u64) -> Option<Rate> {
-        (Self::MIN.0..=Self::MAX.0).contains(&bits).then_some(Rate(bits))
-    }
-
-    /// Bits per second.
-    pub fn bits_per_second(self) -> u64 {
-        self.0
-    }
-
-    /// How many bytes this rate carries in `time`.
-    pub fn bytes_in(self, time: Duration) -> u64 {
-        (self.0 as f64 / 8.0 * time.as_secs_f64()) as u64
-    }
-}
-
-impl FromStr for Rate {
-    type Err = LabError;
-
-    fn from_str(text: &str) -> Result<Self, LabError> {
-        let error = || LabError::Value {
-            key: "rate",
-            expected: "a rate between 8kbit and 1000gbit such as 20mbit, 1gbit or 2.5gbit".into(),
-            found: text.into(),
-        };
-        let lower = text.trim().to_ascii_lowercase();
-        let end = lower.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(error)?;
-        let (number, unit) = lower.split_at(end);
-        let scale = RATE_UNITS.iter().find(|(a, b, _)| [*a, *b].contains(&unit.trim())).ok_or_else(error)?.2;
-        let bits = number.parse::<f64>().map_err(|_| error())? * scale as f64;
-        Rate::from_bits_per_second(bits.round() as u64).ok_or_else(error)
-    }
-}
-
-impl fmt::Display for Rate {
-    /// The largest unit in which the rate is a whole number: `20mbit`, `2500mbit`, `1gbit`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (unit, _, scale) =
-            RATE_UNITS.iter().find(|unit| self.0.is_multiple_of(unit.2)).unwrap_or(&RATE_UNITS[3]);
-        f.pad(&format!("{}{unit}", self.0 / scale))
-    }
-}
 
 /// Reads a bucket size: `1600`, `64KiB`, `1MiB` (or `64k`, `1m` as `tc` has it).
 pub fn parse_bucket_bytes(text: &str) -> Result<u32, LabError> {
@@ -105,31 +37,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_read_and_printed_back() {
-        for (text, bits, printed) in [
-            ("20mbit", 20_000_000, "20mbit"),
-            ("1gbit", 1_000_000_000, "1gbit"),
-            ("2.5 Gb/s", 2_500_000_000, "2500mbit"),
-            ("100Mb/s", 100_000_000, "100mbit"),
-            ("8000bit", 8_000, "8kbit"),
-            ("8001bit", 8_001, "8001bit"),
-        ] {
-            let rate: Rate = text.parse().unwrap();
-            assert_eq!(rate.bits_per_second(), bits);
-            assert_eq!(rate.to_string(), printed);
-            assert_eq!(rate.to_string().parse::<Rate>().unwrap(), rate);
-        }
-    }
-
-    #[test]
-    fn rates_without_unit_or_outside_the_limits_are_refused() {
-        for text in ["", "20", "mbit", "0mbit", "7999bit", "1001gbit", "-1mbit", "1.2.3mbit", "20mbits"] {
-            assert!(text.parse::<Rate>().is_err(), "{text}");
-        }
-        assert!("1000gbit".parse::<Rate>().is_ok());
-    }
-
-    #[test]
     fn a_bucket_holds_at_least_one_frame() {
         assert_eq!(parse_bucket_bytes("1514").unwrap(), 1514);
         assert_eq!(parse_bucket_bytes("64KiB").unwrap(), 65_536);
@@ -137,10 +44,5 @@ mod tests {
         for text in ["1513", "65MiB", "64KB", "", "1.5k", "99999999999"] {
             assert!(parse_bucket_bytes(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn rate_times_time() {
-        assert_eq!("20mbit".parse::<Rate>().unwrap().bytes_in(Duration::from_millis(200)), 500_000);
     }
 }

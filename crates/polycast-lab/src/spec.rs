@@ -1,10 +1,11 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::quantity::{DEFAULT_BUCKET_BYTES, Rate, parse_bucket_bytes};
+use crate::quantity::{DEFAULT_BUCKET_BYTES, parse_bucket_bytes};
 use crate::state::check_name;
 use crate::topology::Topology;
 use crate::{LabError, Plan};
+use polycast_core::units::Rate;
 
 /// A lab as people ask for it: `hosts=16,rate=20mbit`, `topology=FILE,rate=100mbit,burst=64KiB,loss=0.5%,block=h3,name=x`.
 #[derive(Clone, Debug, Default, PartialEq)]

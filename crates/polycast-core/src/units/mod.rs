@@ -3,7 +3,9 @@
 mod bytes;
 mod nanos;
 mod rank;
+mod rate;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use nanos::Nanos;
 pub use rank::Rank;
+pub use rate::{ParseRateError, Rate};

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::LabError;
 use crate::error::at;
-use crate::quantity::Rate;
+use polycast_core::units::Rate;
 
 /// The longest name of a switch or node, as in Slurm.
 pub const MAX_NAME: usize = 64;

@@ -13,7 +13,7 @@ use std::collections::hash_map::Entry;
 
 use super::hostlist::expand;
 use super::{MAX_NAME, MAX_NODES, Topology, TopologyNode, TopologySwitch};
-use crate::quantity::Rate;
+use polycast_core::units::Rate;
 
 /// What is wrong, with the line it stands in.
 type Located<T> = Result<T, (usize, String)>;

@@ -1,0 +1,1 @@
+//! How long an algorithm takes, from the measured model and the topology.

@@ -1,0 +1,1 @@
+//! Measured parameters of a network, and the models that are made of them.

@@ -1,0 +1,72 @@
+//! The cluster: hosts on a tree of switches, the links between them, and ranks on the hosts.
+//!
+//! ```text
+//!              core                  switches[2], no parent
+//!            ╱      ╲                uplinks of switches[0] and [1]
+//!        leaf0      leaf1            switches[0], switches[1]
+//!        ╱   ╲      ╱   ╲            links of the hosts
+//!      a       b  c       d          hosts[0] … hosts[3]
+//! ```
+//!
+//! Every link is full duplex: two directed edges that do not disturb each other.
+
+mod placed;
+
+pub use placed::Placed;
+
+use crate::units::{Nanos, Rate};
+
+/// A tree of switches with hosts on it.
+///
+/// # Invariants
+/// 1. Exactly one switch has no parent, and every switch leads up to it.
+/// 2. Names of switches are unique among switches, names of hosts among hosts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Topology {
+    /// The switches, in the order in which they were described.
+    pub switches: Vec<Switch>,
+    /// The hosts, in the order in which they were described.
+    pub hosts: Vec<Host>,
+    /// What a reader should know of how this came about, as sentences: links that were left out, guesses.
+    pub notes: Vec<String>,
+}
+
+/// A switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// Its name.
+    pub name: String,
+    /// The switch above it, an index into [`Topology::switches`].
+    pub parent: Option<usize>,
+    /// The link to the switch above it; meaningless without one.
+    pub uplink: Link,
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// The switch it is joined to, an index into [`Topology::switches`].
+    pub switch: usize,
+    /// The link to it.
+    pub link: Link,
+}
+
+/// What is known of a link, the same in both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Bits per second.
+    pub rate: Option<Rate>,
+    /// From one end to the other, without the time that the bits take to leave.
+    pub latency: Option<Nanos>,
+}
+
+impl Topology {
+    /// All hosts on one switch: what is assumed where nothing is known.
+    pub fn flat(hosts: impl IntoIterator<Item = String>) -> Topology {
+        let switch = Switch { name: "switch".to_owned(), parent: None, uplink: Link::default() };
+        let host = |name| Host { name, switch: 0, link: Link::default() };
+        Topology { switches: vec![switch], hosts: hosts.into_iter().map(host).collect(), notes: Vec::new() }
+    }
+}

@@ -1,0 +1,84 @@
+use std::collections::HashMap;
+
+use super::{Host, Link, Switch, Topology};
+
+/// The ranks of a communicator on the hosts of a topology.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The topology, with a switch for each host that it lacked.
+    pub topology: Topology,
+    /// Where each rank is, an index into [`Topology::hosts`].
+    pub host_of: Vec<usize>,
+    /// The hosts that the topology lacked. Each is placed apart, on a switch of its own below the topmost.
+    pub strangers: Vec<String>,
+}
+
+impl Topology {
+    /// Puts ranks on hosts; `host_names` has an entry per rank. A name is looked up as it is, then without its domain, so
+    /// that `dev3.cluster.org` finds `dev3` and the other way round.
+    pub fn place<S: AsRef<str>>(&self, host_names: &[S]) -> Placed {
+        let mut topology = self.clone();
+        let mut by_name: HashMap<String, usize> = HashMap::new();
+        for (index, host) in topology.hosts.iter().enumerate() {
+            by_name.insert(host.name.clone(), index);
+            by_name.entry(short(&host.name).to_owned()).or_insert(index);
+        }
+        let mut strangers = Vec::new();
+        let host_of = host_names
+            .iter()
+            .map(|name| {
+                let name = name.as_ref();
+                if let Some(&known) = by_name.get(name).or_else(|| by_name.get(short(name))) {
+                    return known;
+                }
+                strangers.push(name.to_owned());
+                by_name.insert(name.to_owned(), topology.hosts.len());
+                topology.add_apart(name)
+            })
+            .collect();
+        Placed { topology, host_of, strangers }
+    }
+
+    /// Adds a host of which nothing is known; gives its index.
+    fn add_apart(&mut self, host: &str) -> usize {
+        let top = self.switches.iter().position(|switch| switch.parent.is_none());
+        let free_name = (0..)
+            .map(|number| format!("apart{number}"))
+            .find(|name| self.switches.iter().all(|switch| switch.name != *name))
+            .expect("there are more numbers than switches");
+        self.switches.push(Switch { name: free_name, parent: top, uplink: Link::default() });
+        self.hosts.push(Host {
+            name: host.to_owned(),
+            switch: self.switches.len() - 1,
+            link: Link::default(),
+        });
+        self.hosts.len() - 1
+    }
+}
+
+fn short(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_find_their_hosts_with_and_without_domain() {
+        let topology = Topology::flat(["a".to_owned(), "b.cluster.org".to_owned()]);
+        let placed = topology.place(&["b", "a.cluster.org", "b.cluster.org", "a"]);
+        assert_eq!(placed.host_of, [1, 0, 1, 0]);
+        assert_eq!(placed.topology, topology);
+    }
+
+    #[test]
+    fn hosts_that_the_file_lacks_stand_apart() {
+        let placed = Topology::flat(["a".to_owned()]).place(&["x", "a", "y", "x"]);
+        assert_eq!(placed.strangers, ["x", "y"]);
+        assert_eq!(placed.host_of, [1, 0, 2, 1]);
+        let switches: Vec<_> = placed.topology.hosts.iter().map(|host| host.switch).collect();
+        assert_eq!(switches, [0, 1, 2]);
+        assert!(placed.topology.switches[1..].iter().all(|switch| switch.parent == Some(0)));
+    }
+}
