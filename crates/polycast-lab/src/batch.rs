@@ -11,10 +11,9 @@
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::time::Duration;
 
 use crate::plan::{PREFIX_BITS, Plan, QUERIER_ADDRESS, link_local};
-use polycast_core::units::Rate;
+use polycast_core::units::{Nanos, Rate};
 
 /// The interface of every host.
 pub(crate) const HOST_INTERFACE: &str = "e0";
@@ -26,7 +25,7 @@ pub(crate) fn port_of(host: usize) -> String {
 
 /// How long a full queue takes to drain. It is the shortest retransmission time-out of TCP: a queue that is longer would
 /// make TCP send again what is only waiting.
-const QUEUE_TIME: Duration = Duration::from_millis(200);
+const QUEUE_TIME: Nanos = Nanos::from_micros(200_000);
 
 /// Bounds of a queue: that of a small and of a usual switch, per port.
 const QUEUE_BYTES: (u64, u64) = (64 << 10, 1 << 20);

@@ -1,8 +1,9 @@
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use super::Nanos;
 
 /// Bits per second on a link. Written `20mbit`, `1gbit`, `100kbit` as for `tc`; `100Mb/s` is read too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -41,8 +42,8 @@ impl Rate {
     }
 
     /// How many bytes this rate carries in `time`.
-    pub fn bytes_in(self, time: Duration) -> u64 {
-        (self.0 as f64 / 8.0 * time.as_secs_f64()) as u64
+    pub fn bytes_in(self, time: Nanos) -> u64 {
+        (u128::from(self.0) * u128::from(time.0) / 8_000_000_000) as u64
     }
 }
 
@@ -100,6 +101,6 @@ mod tests {
 
     #[test]
     fn rate_times_time() {
-        assert_eq!("20mbit".parse::<Rate>().unwrap().bytes_in(Duration::from_millis(200)), 500_000);
+        assert_eq!("20mbit".parse::<Rate>().unwrap().bytes_in(Nanos(200_000_000)), 500_000);
     }
 }
