@@ -16,6 +16,7 @@
 //! | done | successor ▶ predecessor | I have everything |
 //! | arrived | a receiver ▶ root | I have called; and what I have missed lately |
 //! | bye | to both neighbours | the communicator goes: nothing more will come |
+//! | nudge | to a neighbour | nothing: the transport below notices that the message before got lost |
 //!
 //! They come over MPI, from processes of the same job, so there is no tag; the decoder still trusts nothing.
 
@@ -66,6 +67,8 @@ pub enum Body<'a> {
     Arrived(Report),
     /// Nothing more will come.
     Bye,
+    /// Of no meaning.
+    Nudge,
 }
 
 /// Runs of fragments as they stand in a message.
@@ -93,6 +96,7 @@ pub fn decode(message: &[u8]) -> Option<(Front, Body<'_>)> {
         4 => Body::Done,
         5 => Body::Arrived(Report::from_bytes(rest.try_into().ok()?)),
         6 => Body::Bye,
+        7 => Body::Nudge,
         _ => return None,
     };
     let front = Front {
@@ -150,6 +154,11 @@ pub fn encode_bye(front: &Front, message: &mut Vec<u8>) {
     start(6, front, &[], message);
 }
 
+/// Replaces `message` by a nudge.
+pub fn encode_nudge(front: &Front, message: &mut Vec<u8>) {
+    start(7, front, &[], message);
+}
+
 /// Replaces `message` by an arrived.
 pub fn encode_arrived(front: &Front, report: &Report, message: &mut Vec<u8>) {
     start(5, front, &[], message);
@@ -185,6 +194,8 @@ mod tests {
         assert_eq!(decode(&message), Some((FRONT, Body::Done)));
         encode_bye(&FRONT, &mut message);
         assert_eq!(decode(&message), Some((FRONT, Body::Bye)));
+        encode_nudge(&FRONT, &mut message);
+        assert_eq!(decode(&message), Some((FRONT, Body::Nudge)));
         let report = Report { seen: [1, 2], repaired: [3, 4] };
         encode_arrived(&FRONT, &report, &mut message);
         assert_eq!(message.len(), ARRIVED_BYTES);

@@ -184,6 +184,7 @@ impl Said {
             Body::Arrived(_) => once(&mut self.arrived, "arrived"),
             // A job's driver says it, when no broadcast is in progress.
             Body::Bye => Err(Violation::Unreadable),
+            Body::Nudge => Ok(()),
         }
     }
 }

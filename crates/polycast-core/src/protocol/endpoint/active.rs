@@ -42,11 +42,3 @@ impl Gate {
         }
     }
 }
-
-impl Active {
-    /// A root that waits with the multicast waits with the ring, too: what it would push first comes in the way of what all
-    /// wait for.
-    pub fn may_forward(&self, now: Nanos) -> bool {
-        self.gate.is_open(now)
-    }
-}

@@ -93,7 +93,7 @@ impl Endpoint {
             // The last on its line, for whoever takes the communicator down.
             return Ok(Delivery::Early);
         }
-        if ahead < 0 {
+        if ahead < 0 || body == Body::Nudge {
             return Ok(Delivery::Taken);
         }
         let Some(active) = self.active.as_mut().filter(|_| ahead == 0) else { return Ok(Delivery::Early) };
@@ -112,7 +112,7 @@ impl Endpoint {
             Body::Request(runs) => self.on_request(runs),
             Body::Done => active.chain.successor_is_done(),
             Body::Arrived(_) => active.gate = Gate::Open,
-            Body::Bye => {}
+            Body::Bye | Body::Nudge => {}
         }
         Ok(Delivery::Taken)
     }
@@ -142,6 +142,7 @@ impl Endpoint {
 
     fn on_request(&mut self, runs: Runs<'_>) {
         let Some(active) = &mut self.active else { return };
+        self.nudge.saw_loss();
         runs.iter().for_each(|run| active.chain.successor_asks(run, &active.receiver));
         let asked_for = runs.iter().map(|run| u64::from(run.count)).sum::<u64>();
         let most = u64::from(active.cut.fragments() / AGAIN_PER_MESSAGE + 1);

@@ -17,11 +17,13 @@
 mod active;
 mod face;
 mod incoming;
+mod nudge;
 mod outgoing;
 
 pub use face::{Action, Delivery, Membership, Mismatch, Peer, Room};
 
 use active::{Active, Gate};
+use nudge::Nudge;
 
 use super::chain::Chain;
 use super::counters::Counters;
@@ -47,6 +49,7 @@ pub struct Endpoint {
     pacer: Pacer,
     learned: Learned,
     report: Report,
+    nudge: Nudge,
     counters: Counters,
 }
 
@@ -65,6 +68,7 @@ impl Endpoint {
             pacer: Pacer::new(membership.bits_per_second),
             learned: Learned::default(),
             report: Report::default(),
+            nudge: Nudge::default(),
             counters: Counters::default(),
             membership,
         }
@@ -123,7 +127,8 @@ impl Endpoint {
     pub fn is_finished(&self) -> bool {
         self.active.as_ref().is_some_and(|active| {
             let has_sent = active.sender.as_ref().is_none_or(Sender::is_through);
-            has_sent && active.receiver.is_complete() && active.chain.is_settled() && !active.arrival_is_due
+            let has_said_all = active.chain.is_settled() && !active.arrival_is_due && !self.nudge.is_due();
+            has_sent && active.receiver.is_complete() && has_said_all
         })
     }
 
@@ -131,6 +136,7 @@ impl Endpoint {
     pub fn end(&mut self) {
         if let Some(active) = self.active.take() {
             self.operation = self.operation.wrapping_add(1);
+            self.nudge.broadcast_ended();
             self.counters.penalty_broadcasts += u64::from(active.repaired > 0);
             if active.position != 0 {
                 self.report.add(active.root_waited, active.cut.fragments(), active.repaired);

@@ -40,13 +40,14 @@ impl Endpoint {
         data: &Data<'_>,
         buffer: &mut Vec<u8>,
     ) -> Option<Action> {
+        let nothing_said = self.front(0);
         let active = self.active.as_mut().filter(|_| room.message)?;
-        let front = Front {
-            communicator: self.membership.communicator,
-            operation: self.operation,
-            message_bytes: active.cut.message_bytes(),
-            root_waited: active.root_waited,
-        };
+        if let Some(to) = self.nudge.take() {
+            message::encode_nudge(&nothing_said, buffer);
+            return Some(Action::Message { to });
+        }
+        let message_bytes = active.cut.message_bytes();
+        let front = Front { message_bytes, root_waited: active.root_waited, ..nothing_said };
         let to = if std::mem::take(&mut active.arrival_is_due) {
             message::encode_arrived(&front, &std::mem::take(&mut self.report), buffer);
             let Membership { node, nodes, .. } = self.membership;
@@ -54,13 +55,16 @@ impl Endpoint {
         } else if active.chain.says_done(&active.receiver) {
             message::encode_done(&front, buffer);
             Peer::Predecessor
-        } else if active.may_forward(now) && active.chain.has_to_forward() {
+        } else if active.chain.has_to_forward() && active.gate.is_open(now) {
+            // A root that waits with the multicast waits with the ring, too: what it would push first comes in the way of what
+            // all wait for.
             let runs = active.chain.forward(fragments_per_message(active.spec.form, active.cut));
             message::encode_fragments(&front, &runs, active.cut, data.bytes(), buffer);
             Peer::Successor
         } else if let runs @ [_, ..] = &active.chain.request(&active.receiver)[..] {
             message::encode_request(&front, runs, buffer);
             self.counters.requests += 1;
+            self.nudge.saw_loss();
             Peer::Predecessor
         } else if active.chain.says_end(now) {
             message::encode_end(&front, buffer);
@@ -69,6 +73,7 @@ impl Endpoint {
             return None;
         };
         self.counters.messages += 1;
+        self.nudge.sent(to);
         Some(Action::Message { to })
     }
 

@@ -1,0 +1,63 @@
+//! On a network that loses packets, MPI's connections lose them, too. TCP notices at once that a packet is missing when a later
+//! one arrives. The messages of the ring are short and alone: if one is lost, nothing follows it, and Linux waits 200 ms
+//! before it sends it again. So where losses have been seen, each message is followed by an empty one.
+
+use super::Peer;
+
+/// For so many broadcasts after a loss, more are expected.
+const BROADCASTS_AFTER_A_LOSS: u32 = 16;
+
+/// Whether messages are followed by empty ones.
+#[derive(Debug, Default)]
+pub(super) struct Nudge {
+    /// Losses are expected during so many broadcasts.
+    broadcasts: u32,
+    due: Option<Peer>,
+}
+
+impl Nudge {
+    /// A node has asked for what it misses.
+    pub fn saw_loss(&mut self) {
+        self.broadcasts = BROADCASTS_AFTER_A_LOSS;
+    }
+
+    pub fn broadcast_ended(&mut self) {
+        self.broadcasts = self.broadcasts.saturating_sub(1);
+    }
+
+    /// A message has been sent. A drawn receiver's is alone on its way, with one receive posted for it.
+    pub fn sent(&mut self, to: Peer) {
+        self.due = Some(to).filter(|to| self.broadcasts > 0 && !matches!(to, Peer::Drawn(_)));
+    }
+
+    pub fn is_due(&self) -> bool {
+        self.due.is_some()
+    }
+
+    /// To whom an empty message is due, once.
+    pub fn take(&mut self) -> Option<Peer> {
+        self.due.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_followed_by_one_nudge_until_losses_are_long_past() {
+        let mut nudge = Nudge::default();
+        nudge.sent(Peer::Successor);
+        assert_eq!(nudge.take(), None, "nothing has been lost");
+        nudge.saw_loss();
+        nudge.sent(Peer::Drawn(3));
+        assert!(!nudge.is_due());
+        for _ in 0..BROADCASTS_AFTER_A_LOSS {
+            nudge.sent(Peer::Predecessor);
+            assert_eq!((nudge.take(), nudge.take()), (Some(Peer::Predecessor), None));
+            nudge.broadcast_ended();
+        }
+        nudge.sent(Peer::Successor);
+        assert_eq!(nudge.take(), None);
+    }
+}
