@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::LabError;
 use crate::quantity::DEFAULT_BUCKET_BYTES;
 use crate::topology::Topology;
+use polycast_core::topology::counting_key;
 use polycast_core::units::Rate;
 
 /// The most hosts of a lab: a kernel bridge has 1023 ports.
@@ -94,7 +95,8 @@ impl Plan {
         })
     }
 
-    /// The tree of a topology file. Links whose rate the file does not give have `default_rate`.
+    /// The tree of a topology file. Links whose rate the file does not give have `default_rate`. Hosts come in the order of
+    /// their names, as from a batch system, which need not be the order of the switches.
     pub fn from_topology(topology: &Topology, default_rate: Rate) -> Result<Plan, LabError> {
         if !(1..=MAX_HOSTS).contains(&topology.nodes.len()) {
             return Err(too_many_or_none(topology.nodes.len()));
@@ -105,7 +107,9 @@ impl Plan {
             name: switch.name.clone(),
             uplink: switch.parent.map(|above| Uplink { switch: above, rate_bits_per_second: below(above) }),
         });
-        let hosts = topology.nodes.iter().enumerate().map(|(index, node)| Host {
+        let mut nodes: Vec<_> = topology.nodes.iter().collect();
+        nodes.sort_by_key(|node| counting_key(&node.name));
+        let hosts = nodes.into_iter().enumerate().map(|(index, node)| Host {
             name: node.name.clone(),
             address: address_of(index),
             switch: node.switch,
@@ -264,6 +268,15 @@ mod tests {
         assert_eq!(plan.host("a").unwrap().rate_bits_per_second, rate("20mbit"));
         assert_eq!(plan.switches[0].uplink.unwrap().rate_bits_per_second, rate("100mbit"));
         assert_eq!(plan.slowest_rate(), rate("20mbit"));
+    }
+
+    #[test]
+    fn hosts_come_in_the_order_of_their_names() {
+        let text = "SwitchName=s0 Nodes=n[0,2,10] Switches=s1\nSwitchName=s1 Nodes=n[1,9]\n";
+        let plan = Plan::from_topology(&Topology::parse(text, "t").unwrap(), rate("20mbit")).unwrap();
+        let hosts: Vec<_> = plan.hosts.iter().map(|host| (host.name.as_str(), host.switch)).collect();
+        assert_eq!(hosts, [("n0", 0), ("n1", 1), ("n2", 0), ("n9", 1), ("n10", 0)]);
+        assert_eq!(plan.host("n1").unwrap().address, address_of(1));
     }
 
     #[test]

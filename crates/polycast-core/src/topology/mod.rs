@@ -10,8 +10,10 @@
 //!
 //! Every link is full duplex: two directed edges that do not disturb each other.
 
+mod name_order;
 mod placed;
 
+pub use name_order::counting_key;
 pub use placed::Placed;
 
 use crate::units::{Nanos, Rate};
