@@ -159,6 +159,7 @@ fn shape_of(records: &[Record]) -> Shape {
         ranks: records.len() as u32,
         nodes: ranks_by_host.len() as u32,
         ranks_per_node: ranks_by_host.values().copied().max().unwrap_or(1),
+        switches: 1,
         has_multicast: true,
     }
 }

@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn rule() -> impl Strategy<Value = String> {
-        let keys = ["ranks", "nodes", "ranks_per_node", "bytes"].map(|key| {
+        let keys = ["ranks", "nodes", "ranks_per_node", "switches", "bytes"].map(|key| {
             prop::option::weighted(0.4, range()).prop_map(move |range| {
                 range.map_or_else(String::new, |range| format!("{key} = \"{range}\"\n"))
             })
@@ -118,11 +118,12 @@ mod tests {
         #[test]
         fn intervals_decide_as_the_first_matching_rule_does(
             rules in prop::collection::vec(rule(), 0..12),
-            (nodes, more, has_multicast) in (1u32..8, 0u32..12, any::<bool>()),
+            (nodes, more, switches, has_multicast) in (1u32..8, 0u32..12, 1u32..9, any::<bool>()),
             sizes in prop::collection::vec(prop_oneof![0u64..24, any::<u64>(), Just(u64::MAX)], 1..30),
         ) {
             let table = Table::parse(&format!("version = 1\n{}", rules.concat()), "t").unwrap();
-            let shape = Shape { has_multicast, ..Shape::new(nodes + more, nodes, None).unwrap() };
+            let shape = Shape::new(nodes + more, nodes, None).unwrap();
+            let shape = Shape { has_multicast, ..shape.on_switches(switches.min(nodes)).unwrap() };
             let choices = table.broadcast_rules(shape);
             for bytes in sizes.into_iter().map(Bytes) {
                 prop_assert_eq!(*choices.choose(bytes), first_match(&table, shape, bytes));

@@ -14,6 +14,8 @@ pub enum Property {
     Nodes,
     /// Ranks on the node that holds most.
     RanksPerNode,
+    /// Leaf switches that hold the nodes; 1 where the topology is not known.
+    Switches,
     /// Bytes of the call in all.
     Bytes,
 }
@@ -25,6 +27,7 @@ impl Property {
             Property::Ranks => "ranks",
             Property::Nodes => "nodes",
             Property::RanksPerNode => "ranks_per_node",
+            Property::Switches => "switches",
             Property::Bytes => "bytes",
         }
     }
@@ -35,6 +38,7 @@ impl Property {
             Property::Ranks => shape.ranks.into(),
             Property::Nodes => shape.nodes.into(),
             Property::RanksPerNode => shape.ranks_per_node.into(),
+            Property::Switches => shape.switches.into(),
             Property::Bytes => bytes.0,
         }
     }

@@ -79,6 +79,7 @@ struct WrittenRule {
     ranks: Option<Spanned<WrittenRange>>,
     nodes: Option<Spanned<WrittenRange>>,
     ranks_per_node: Option<Spanned<WrittenRange>>,
+    switches: Option<Spanned<WrittenRange>>,
     bytes: Option<Spanned<WrittenRange>>,
     #[serde(rename = "use")]
     choice: Spanned<String>,
@@ -139,6 +140,7 @@ fn rule(written: Spanned<WrittenRule>, source: &Source) -> Result<Rule, Located>
         (Property::Ranks, written.ranks),
         (Property::Nodes, written.nodes),
         (Property::RanksPerNode, written.ranks_per_node),
+        (Property::Switches, written.switches),
         (Property::Bytes, written.bytes),
     ];
     let conditions = conditions.into_iter().filter_map(|(property, range)| Some((property, range?)));

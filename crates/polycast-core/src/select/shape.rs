@@ -7,6 +7,8 @@ pub struct Shape {
     pub nodes: u32,
     /// Ranks on the node that holds most.
     pub ranks_per_node: u32,
+    /// Leaf switches that hold at least one of the nodes; 1 where the topology is not known.
+    pub switches: u32,
     /// The network between the nodes carries multicast, or is not known not to.
     pub has_multicast: bool,
 }
@@ -39,10 +41,18 @@ pub enum ShapeError {
         /// What was asked for.
         found: u32,
     },
+    /// Every switch has a node.
+    #[error("{nodes} nodes on {found} switches: expected 1 to {nodes} switches")]
+    Switches {
+        /// Nodes asked for.
+        nodes: u32,
+        /// What was asked for.
+        found: u32,
+    },
 }
 
 impl Shape {
-    /// A shape whose fullest node has `ranks_per_node` ranks; `None` spreads them evenly.
+    /// A shape whose fullest node has `ranks_per_node` ranks; `None` spreads them evenly. Its nodes are on one switch.
     pub fn new(ranks: u32, nodes: u32, ranks_per_node: Option<u32>) -> Result<Shape, ShapeError> {
         if nodes == 0 || ranks < nodes {
             return Err(ShapeError::EmptyNode { ranks, nodes });
@@ -52,7 +62,15 @@ impl Shape {
         if !(smallest..=largest).contains(&found) {
             return Err(ShapeError::RanksPerNode { ranks, nodes, smallest, largest, found });
         }
-        Ok(Shape { ranks, nodes, ranks_per_node: found, has_multicast: true })
+        Ok(Shape { ranks, nodes, ranks_per_node: found, switches: 1, has_multicast: true })
+    }
+
+    /// The same with its nodes on so many leaf switches.
+    pub fn on_switches(self, switches: u32) -> Result<Shape, ShapeError> {
+        match (1..=self.nodes).contains(&switches) {
+            true => Ok(Shape { switches, ..self }),
+            false => Err(ShapeError::Switches { nodes: self.nodes, found: switches }),
+        }
     }
 
     /// The same over a network without multicast.
@@ -83,6 +101,12 @@ mod tests {
         ] {
             let error = Shape::new(ranks, nodes, per_node).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
+        }
+        let shape = Shape::new(8, 4, None).unwrap();
+        assert_eq!(shape.on_switches(4).unwrap().switches, 4);
+        for found in [0, 5] {
+            let error = shape.on_switches(found).unwrap_err().to_string();
+            assert!(error.contains("expected 1 to 4 switches"), "{error}");
         }
     }
 }

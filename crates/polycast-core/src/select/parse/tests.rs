@@ -21,6 +21,7 @@ collective = "bcast"
 ranks = "2..64"
 nodes = 16
 ranks_per_node = "1"
+switches = "2.."
 bytes = "64KiB.."
 use = "chain:segment=8KiB"
 because = "measured"
@@ -28,7 +29,7 @@ because = "measured"
     let table = Table::parse(text, "cluster.toml").unwrap();
     let [rule] = table.rules() else { panic!("{table:?}") };
     let conditions: Vec<String> = rule.conditions.iter().map(ToString::to_string).collect();
-    assert_eq!(conditions, ["ranks 2..64", "nodes 16", "ranks_per_node 1", "bytes 64KiB.."]);
+    assert_eq!(conditions, ["ranks 2..64", "nodes 16", "ranks_per_node 1", "switches 2..", "bytes 64KiB.."]);
     assert_eq!(rule.choice.to_string(), "chain:segment=8KiB");
     assert_eq!(rule.because.as_deref(), Some("measured"));
     assert_eq!((rule.line, table.origin()), (5, "cluster.toml"));
