@@ -5,6 +5,8 @@ mod commands;
 mod doctor;
 mod install;
 mod mpi;
+#[allow(dead_code, reason = "its first users come with the next commits")]
+mod plot;
 mod settings;
 
 use std::process::ExitCode;
