@@ -11,9 +11,12 @@
 //! Every link is full duplex: two directed edges that do not disturb each other.
 
 mod name_order;
+mod paths;
 mod placed;
+mod random;
 
 pub use name_order::counting_key;
+pub use paths::{Edge, Paths};
 pub use placed::Placed;
 
 use crate::units::{Nanos, Rate};

@@ -1,16 +1,31 @@
 //! Trees: who sends to whom, in which order.
 //!
-//! A tree is never built as a whole: every rank computes its own parent and children. The files below number the
-//! tree's places by *position*, with the root at 0; [`Tree::local`] turns positions into ranks by a rotation, so
-//! that every rank can be the root.
+//! A [`Tree`] has a form that needs no knowledge of the network, and is never built as a whole: every rank computes its own
+//! parent and children. Its files number the tree's places by *position*, with the root at 0; [`Tree::local`] turns
+//! positions into ranks by a rotation, so that every rank can be the root.
+//!
+//! A [`PlannedTree`] is made for the ranks of one communicator where they are, its [`Site`], by a [`PlannedShape`].
 
 mod chain;
+mod contention;
+mod contention_free;
 mod draw;
 mod flat;
 mod k_ary;
 mod k_nomial;
+mod planned;
+#[cfg(test)]
+mod planned_tests;
+mod shape;
+mod site;
+mod traversal;
 
+pub use contention::contending_pairs;
 pub use k_nomial::subtree as k_nomial_subtree;
+pub use planned::PlannedTree;
+pub use shape::{PlannedShape, SendTimes};
+pub use site::Site;
+pub use traversal::Traversal;
 
 use std::num::NonZeroU32;
 
@@ -57,6 +72,21 @@ impl Tree {
             }
         };
         LocalTree { parent: parent.map(at), children }
+    }
+
+    /// The whole tree, over ranks in the order of a list that begins with the root.
+    ///
+    /// # Panics
+    /// As [`Tree::local`]; if the list is empty, or a rank is missing or listed twice.
+    pub fn plan(self, order: &[Rank]) -> PlannedTree {
+        let ranks = order.len() as u32;
+        let mut children = vec![Vec::new(); order.len()];
+        for position in 0..ranks {
+            let below = self.local(ranks, Rank(0), Rank(position)).children;
+            children[order[position as usize].index()] =
+                below.into_iter().map(|c| order[c.index()]).collect();
+        }
+        PlannedTree::new(order[0], &children)
     }
 }
 

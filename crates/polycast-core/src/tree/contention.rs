@@ -1,0 +1,49 @@
+use std::collections::HashMap;
+
+use super::PlannedTree;
+use crate::topology::{Paths, Placed};
+use crate::units::Rank;
+
+/// How many pairs of messages of the tree share a directed edge of the network, if all are under way at the same time as in
+/// a pipeline. Messages of the same sender are no pair: it sends them one after the other (one-port model, seed 1 §4.1).
+///
+/// Follows every message through the network, so it depends on nothing that the trees are made with.
+///
+/// Edges that two paths in a tree share form one path; counting shared edges and taking away neighbouring shared edges counts
+/// such a pair once, without looking at pairs.
+pub fn contending_pairs(tree: &PlannedTree, placed: &Placed) -> u64 {
+    let paths = Paths::new(placed);
+    let mut on_edge = HashMap::<_, Senders>::new();
+    let mut on_two = HashMap::<_, Senders>::new();
+    for (from, to) in tree.edges() {
+        let path = paths.between(from, to);
+        path.windows(2).for_each(|two| on_two.entry((two[0], two[1])).or_default().add(from));
+        path.into_iter().for_each(|edge| on_edge.entry(edge).or_default().add(from));
+    }
+    let shared: u64 = on_edge.values().map(Senders::pairs).sum();
+    shared - on_two.values().map(Senders::pairs).sum::<u64>()
+}
+
+/// Messages over one edge, counted by sender. Senders are added one after the other.
+#[derive(Default)]
+struct Senders {
+    current: Option<Rank>,
+    of_current: u64,
+    of_others: u64,
+    pairs: u64,
+}
+
+impl Senders {
+    fn add(&mut self, sender: Rank) {
+        if self.current != Some(sender) {
+            self.current = Some(sender);
+            self.of_others += std::mem::take(&mut self.of_current);
+        }
+        self.of_current += 1;
+        self.pairs += self.of_others;
+    }
+
+    fn pairs(&self) -> u64 {
+        self.pairs
+    }
+}

@@ -1,0 +1,198 @@
+//! The ranks of a communicator on the network: what trees that know the network are made from.
+
+use super::traversal::{Traversal, Visits};
+use crate::topology::{Host, Link, Placed, Topology};
+use crate::units::Rank;
+
+/// The ranks of a communicator on the switches and hosts that carry them, made once per communicator.
+///
+/// ```text
+///          core                    nodes: switches, then hosts; those without ranks below are not visited
+///        ╱      ╲
+///     leaf0     leaf1              every link between two of them is two directed edges
+///     ╱   ╲       │
+///    a     b      c                the link of a host with one rank is left out of all counts of contention:
+///    │     │    ╱   ╲              nobody but that rank uses it, and a rank sends one message at a time
+///    0     1   2     3
+/// ```
+#[derive(Clone, Debug)]
+pub struct Site {
+    nodes: Vec<Node>,
+    /// The host of each rank, an index into `nodes`.
+    node_of: Vec<usize>,
+    /// All ranks, as a walk from rank 0 meets them.
+    ring: Vec<Rank>,
+    ring_position: Vec<u32>,
+}
+
+/// A switch or a host.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    parent: Option<usize>,
+    is_host: bool,
+    /// Those with ranks below, in the order of their first ranks.
+    children: Vec<usize>,
+    /// On a host, in rising order.
+    ranks: Vec<Rank>,
+    /// At or below this node.
+    ranks_below: u32,
+}
+
+impl Site {
+    /// The site of ranks that have been placed on a topology.
+    ///
+    /// # Panics
+    /// If there is no rank, or the topology breaks its invariants.
+    pub fn new(placed: &Placed) -> Site {
+        assert!(!placed.host_of.is_empty(), "a communicator has at least one rank");
+        let mut nodes = nodes_of(&placed.topology);
+        let first_host = placed.topology.switches.len();
+        let node_of: Vec<usize> = placed.host_of.iter().map(|host| first_host + host).collect();
+        for (rank, &node) in (0..).map(Rank).zip(&node_of) {
+            nodes[node].ranks.push(rank);
+            let mut below = node;
+            nodes[below].ranks_below += 1;
+            while let Some(parent) = nodes[below].parent {
+                if nodes[below].ranks_below == 1 {
+                    nodes[parent].children.push(below);
+                }
+                nodes[parent].ranks_below += 1;
+                below = parent;
+            }
+        }
+        let mut site = Site { nodes, node_of, ring: Vec::new(), ring_position: Vec::new() };
+        site.ring = site.from_root(Rank(0)).ranks().to_vec();
+        site.ring_position = vec![0; site.ring.len()];
+        for (position, rank) in (0..).zip(&site.ring) {
+            site.ring_position[rank.index()] = position;
+        }
+        site
+    }
+
+    /// Where nothing is known of the network: hosts on one switch. `host_of` has an entry per rank, the same for ranks on
+    /// the same host.
+    pub fn by_host(host_of: &[u64]) -> Site {
+        let mut names: Vec<String> = host_of.iter().map(u64::to_string).collect();
+        let mut hosts = names.clone();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let placed = Topology::flat(hosts).place(&std::mem::take(&mut names));
+        Site::new(&placed)
+    }
+
+    /// Each rank on a host of its own, all on one switch.
+    pub fn flat(ranks: u32) -> Site {
+        let host = |rank: u32| Host { name: rank.to_string(), switch: 0, link: Link::default() };
+        let topology = Topology { hosts: (0..ranks).map(host).collect(), ..Topology::flat([]) };
+        Site::new(&Placed { topology, host_of: (0..ranks as usize).collect(), strangers: Vec::new() })
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> u32 {
+        self.node_of.len() as u32
+    }
+
+    /// The most ranks that are on one host.
+    pub fn most_ranks_on_a_host(&self) -> u32 {
+        self.nodes.iter().map(|node| node.ranks.len()).max().unwrap_or(1) as u32
+    }
+
+    /// All ranks once around the network: messages from each to the next, and from the last to the first, use every
+    /// directed edge at most once (seed 1 §4.1.1, Lemma 1). So a chain that begins anywhere on the ring is contention-free.
+    pub fn ring(&self) -> &[Rank] {
+        &self.ring
+    }
+
+    /// Where a rank stands on the [ring](Site::ring).
+    pub fn ring_position(&self, rank: Rank) -> u32 {
+        self.ring_position[rank.index()]
+    }
+
+    /// The ranks in depth-first order from `root` (seed 1 §4.1.1, Algorithm 1): its host, its switch, then the switches
+    /// around, each with its machines first. Of several ways onward the one with the fewest ranks beyond is taken first,
+    /// which makes binary trees lower: what comes last can begin anywhere in the order.
+    pub fn from_root(&self, root: Rank) -> Traversal {
+        let start = self.node_of[root.index()];
+        let mut visits = Visits::new(self.node_of.len());
+        let ranks_of = |node: usize, visits: &mut Visits| {
+            let ranks = &self.nodes[node].ranks;
+            if node == start {
+                visits.ranks([root]);
+                visits.ranks(ranks.iter().copied().filter(|rank| *rank != root));
+            } else {
+                visits.ranks(ranks.iter().copied());
+            }
+        };
+        // What remains to be done, the next on top. Not recursive: switches can form a long line.
+        enum Pending {
+            Enter(Visit),
+            Leave,
+        }
+        ranks_of(start, &mut visits);
+        let mut pending: Vec<Pending> = Vec::new();
+        let go_on = |node, from, pending: &mut Vec<Pending>| {
+            pending.extend(self.onward(node, from).into_iter().rev().map(Pending::Enter));
+        };
+        go_on(start, None, &mut pending);
+        while let Some(next) = pending.pop() {
+            match next {
+                Pending::Leave => visits.leave(),
+                Pending::Enter(visit) => {
+                    visits.enter();
+                    ranks_of(visit.node, &mut visits);
+                    pending.push(Pending::Leave);
+                    go_on(visit.node, Some(visit.from), &mut pending);
+                }
+            }
+        }
+        visits.finish()
+    }
+
+    /// Where a walk can go from `node`, having come `from` there. What has no ranks below it is left out; what is above is
+    /// taken along even so.
+    fn onward(&self, node: usize, from: Option<usize>) -> Vec<Visit> {
+        let here = &self.nodes[node];
+        let up = here.parent.map(|parent| (parent, self.ranks() - here.ranks_below));
+        let down = here.children.iter().map(|&child| (child, self.nodes[child].ranks_below));
+        let mut onward: Vec<_> = down.chain(up).filter(|(other, _)| Some(*other) != from).collect();
+        onward.sort_by_key(|&(other, ranks)| {
+            (!self.nodes[other].is_host, if self.nodes[other].is_host { 0 } else { ranks })
+        });
+        onward.into_iter().map(|(other, _)| Visit { node: other, from: node }).collect()
+    }
+}
+
+/// A step of a walk over the network.
+#[derive(Clone, Copy, Debug)]
+struct Visit {
+    node: usize,
+    from: usize,
+}
+
+/// Switches, then hosts, without children and ranks.
+fn nodes_of(topology: &Topology) -> Vec<Node> {
+    let switches = topology.switches.iter().map(|switch| (switch.parent, false));
+    let hosts = topology.hosts.iter().map(|host| (Some(host.switch), true));
+    switches.chain(hosts).map(|(parent, is_host)| Node { parent, is_host, ..Node::default() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_topology_ranks_go_host_by_host_in_the_order_of_their_first_ranks() {
+        let site = Site::by_host(&[7, 5, 7, 9, 5]);
+        assert_eq!(site.ring(), [0, 2, 1, 4, 3].map(Rank));
+        assert_eq!([0, 1, 2, 3, 4].map(|rank| site.ring_position(Rank(rank))), [0, 2, 1, 4, 3]);
+        assert_eq!(site.most_ranks_on_a_host(), 2);
+        assert_eq!(site.from_root(Rank(4)).ranks(), [4, 1, 0, 2, 3].map(Rank));
+    }
+
+    #[test]
+    fn a_flat_site_is_in_the_order_of_its_ranks() {
+        assert_eq!(Site::flat(3).ring(), [0, 1, 2].map(Rank));
+        assert_eq!(Site::flat(1).ring(), [Rank(0)]);
+        assert_eq!(Site::flat(3).from_root(Rank(1)).ranks(), [1, 0, 2].map(Rank));
+    }
+}
