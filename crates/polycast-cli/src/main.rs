@@ -51,6 +51,8 @@ enum Command {
     Madcap(commands::madcap::Args),
     /// Run broadcasts in virtual time: under every fault, or on thousands of nodes
     Simulate(Box<commands::simulate::Args>),
+    /// The tree of switches and hosts: show, check and convert files that have it
+    Topology(commands::topology::Args),
     /// Print a shell completion script: source <(polycast completions bash)
     Completions {
         /// The shell
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Command::Lab(args) => commands::lab::run(args),
         Command::Madcap(args) => commands::madcap::run(args),
         Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Topology(args) => commands::topology::run(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "polycast", &mut script);

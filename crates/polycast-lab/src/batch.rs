@@ -185,12 +185,17 @@ fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use polycast_core::topology::{Reading, Topology};
+
     use super::*;
-    use crate::topology::Topology;
 
     fn two_switches() -> Plan {
         let text = "SwitchName=top Switches=leaf Nodes=a LinkSpeed=100\nSwitchName=leaf Nodes=b,c\n";
-        Plan::from_topology(&Topology::parse(text, "t").unwrap(), "20mbit".parse().unwrap()).unwrap()
+        Plan::from_topology(
+            &Topology::parse(text, "t", Reading::default()).unwrap(),
+            "20mbit".parse().unwrap(),
+        )
+        .unwrap()
     }
 
     #[test]

@@ -1,9 +1,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use polycast_core::topology::TopologyError;
 use polycast_core::units::ParseRateError;
-
-use crate::topology::TopologyError;
 
 /// What can go wrong with a lab. Every message says what was expected, what was found and what to do.
 #[derive(Debug, thiserror::Error)]

@@ -45,7 +45,6 @@ mod state;
 mod tools;
 
 pub mod hidden;
-pub mod topology;
 
 pub use calibrate::{Calibration, CalibrationOptions, Load, Transfer, wire_time};
 pub use error::LabError;

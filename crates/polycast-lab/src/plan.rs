@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::quantity::DEFAULT_BUCKET_BYTES;
-use crate::topology::Topology;
-use polycast_core::topology::counting_key;
+use polycast_core::topology::Topology;
 use polycast_core::units::Rate;
 
 /// The most hosts of a lab: a kernel bridge has 1023 ports.
@@ -98,22 +97,22 @@ impl Plan {
     /// The tree of a topology file. Links whose rate the file does not give have `default_rate`. Hosts come in the order of
     /// their names, as from a batch system, which need not be the order of the switches.
     pub fn from_topology(topology: &Topology, default_rate: Rate) -> Result<Plan, LabError> {
-        if !(1..=MAX_HOSTS).contains(&topology.nodes.len()) {
-            return Err(too_many_or_none(topology.nodes.len()));
+        if !(1..=MAX_HOSTS).contains(&topology.hosts.len()) {
+            return Err(too_many_or_none(topology.hosts.len()));
         }
-        // LinkSpeed stands at a switch and is meant for the links from it downward.
-        let below = |switch: usize| topology.switches[switch].link_speed.unwrap_or(default_rate);
         let switches = topology.switches.iter().map(|switch| Switch {
             name: switch.name.clone(),
-            uplink: switch.parent.map(|above| Uplink { switch: above, rate_bits_per_second: below(above) }),
+            uplink: switch.parent.map(|above| Uplink {
+                switch: above,
+                rate_bits_per_second: switch.uplink.rate.unwrap_or(default_rate),
+            }),
         });
-        let mut nodes: Vec<_> = topology.nodes.iter().collect();
-        nodes.sort_by_key(|node| counting_key(&node.name));
-        let hosts = nodes.into_iter().enumerate().map(|(index, node)| Host {
-            name: node.name.clone(),
+        let in_order = topology.hosts_by_name().into_iter().map(|host| &topology.hosts[host]);
+        let hosts = in_order.enumerate().map(|(index, host)| Host {
+            name: host.name.clone(),
             address: address_of(index),
-            switch: node.switch,
-            rate_bits_per_second: below(node.switch),
+            switch: host.switch,
+            rate_bits_per_second: host.link.rate.unwrap_or(default_rate),
             blocks_multicast: false,
         });
         Ok(Plan {
@@ -212,6 +211,8 @@ pub(crate) const QUERIER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 255, 254);
 
 #[cfg(test)]
 mod tests {
+    use polycast_core::topology::Reading;
+
     use super::*;
 
     fn rate(text: &str) -> Rate {
@@ -264,7 +265,9 @@ mod tests {
     #[test]
     fn link_speed_counts_for_the_links_below_a_switch() {
         let text = "SwitchName=leaf Nodes=a,b\nSwitchName=top Switches=leaf LinkSpeed=100\n";
-        let plan = Plan::from_topology(&Topology::parse(text, "t").unwrap(), rate("20mbit")).unwrap();
+        let plan =
+            Plan::from_topology(&Topology::parse(text, "t", Reading::default()).unwrap(), rate("20mbit"))
+                .unwrap();
         assert_eq!(plan.host("a").unwrap().rate_bits_per_second, rate("20mbit"));
         assert_eq!(plan.switches[0].uplink.unwrap().rate_bits_per_second, rate("100mbit"));
         assert_eq!(plan.slowest_rate(), rate("20mbit"));
@@ -273,7 +276,9 @@ mod tests {
     #[test]
     fn hosts_come_in_the_order_of_their_names() {
         let text = "SwitchName=s0 Nodes=n[0,2,10] Switches=s1\nSwitchName=s1 Nodes=n[1,9]\n";
-        let plan = Plan::from_topology(&Topology::parse(text, "t").unwrap(), rate("20mbit")).unwrap();
+        let plan =
+            Plan::from_topology(&Topology::parse(text, "t", Reading::default()).unwrap(), rate("20mbit"))
+                .unwrap();
         let hosts: Vec<_> = plan.hosts.iter().map(|host| (host.name.as_str(), host.switch)).collect();
         assert_eq!(hosts, [("n0", 0), ("n1", 1), ("n2", 0), ("n9", 1), ("n10", 0)]);
         assert_eq!(plan.host("n1").unwrap().address, address_of(1));
@@ -283,7 +288,9 @@ mod tests {
     fn paths_and_order_in_a_tree() {
         let text = "SwitchName=top Switches=b,a LinkSpeed=100\nSwitchName=a Nodes=a[0-1] LinkSpeed=1000\n\
                     SwitchName=b Nodes=b[0-1] Switches=c LinkSpeed=50\nSwitchName=c Nodes=c0 LinkSpeed=1000\n";
-        let plan = Plan::from_topology(&Topology::parse(text, "t").unwrap(), rate("20mbit")).unwrap();
+        let plan =
+            Plan::from_topology(&Topology::parse(text, "t", Reading::default()).unwrap(), rate("20mbit"))
+                .unwrap();
         let names: Vec<_> =
             plan.tree_order().into_iter().map(|host| plan.hosts[host].name.as_str()).collect();
         assert_eq!(names, ["a0", "a1", "b0", "b1", "c0"]);

@@ -59,12 +59,17 @@ fn blocked(plan: &Plan) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use polycast_core::topology::{Reading, Topology};
+
     use super::*;
-    use crate::topology::Topology;
 
     fn plan() -> Plan {
         let text = "SwitchName=top Switches=leaf Nodes=a\nSwitchName=leaf Nodes=b,c\n";
-        Plan::from_topology(&Topology::parse(text, "t").unwrap(), "20mbit".parse().unwrap()).unwrap()
+        Plan::from_topology(
+            &Topology::parse(text, "t", Reading::default()).unwrap(),
+            "20mbit".parse().unwrap(),
+        )
+        .unwrap()
     }
 
     #[test]

@@ -1,18 +1,21 @@
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use polycast_core::topology::{Reading, Topology};
+use polycast_core::units::Rate;
+
+use crate::error::at;
 use crate::quantity::{DEFAULT_BUCKET_BYTES, parse_bucket_bytes};
 use crate::state::check_name;
-use crate::topology::Topology;
 use crate::{LabError, Plan};
-use polycast_core::units::Rate;
 
 /// A lab as people ask for it: `hosts=16,rate=20mbit`, `topology=FILE,rate=100mbit,burst=64KiB,loss=0.5%,block=h3,name=x`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LabSpec {
     /// Number of hosts on one switch; excludes `topology`.
     pub hosts: Option<usize>,
-    /// A Slurm `topology.conf`; excludes `hosts`.
+    /// A topology file in any format that polycast reads; excludes `hosts`.
     pub topology: Option<PathBuf>,
     /// Rate of links that have none in the topology; [`LabSpec::DEFAULT_RATE`] if absent.
     pub rate: Option<Rate>,
@@ -39,7 +42,7 @@ impl LabSpec {
             None => Self::DEFAULT_RATE.parse()?,
         };
         let mut plan = match (&self.topology, self.hosts) {
-            (Some(file), None) => Plan::from_topology(&Topology::read(file)?, rate)?,
+            (Some(file), None) => Plan::from_topology(&read_topology(file)?, rate)?,
             (None, hosts) => Plan::one_switch(hosts.unwrap_or(Self::DEFAULT_HOSTS), rate)?,
             (Some(_), Some(hosts)) => {
                 let expected = "either a number of hosts or a topology file, which has its own hosts";
@@ -55,6 +58,12 @@ impl LabSpec {
         self.block_multicast.iter().try_for_each(|name| plan.block_multicast(name))?;
         Ok(plan)
     }
+}
+
+/// A lab is what the file says or nothing: no spanning tree of it.
+fn read_topology(file: &Path) -> Result<Topology, LabError> {
+    let text = fs::read_to_string(file).map_err(at("read", file))?;
+    Ok(Topology::parse(&text, &file.display().to_string(), Reading::default())?)
 }
 
 /// Reads a loss: `1%`, `0.01%`; one packet in a million is the least, all but one in a million the most.

@@ -1,8 +1,8 @@
 //! Files that people write.
 
 use polycast_core::select::{Collective, Shape, Table};
+use polycast_core::topology::{Format, MAX_HOSTS, Reading, Topology};
 use polycast_core::units::Bytes;
-use polycast_lab::topology::{MAX_NODES, Topology};
 
 /// Sizes at both ends of the range and around a limit of the shipped table.
 const SIZES: [u64; 7] = [0, 1, 8191, 8192, 1 << 20, (1 << 40) - 1, u64::MAX];
@@ -30,15 +30,46 @@ pub fn table(bytes: &[u8]) {
     }
 }
 
-/// A topology with its hostlists: if it is one, it is within its limits and is read again from how it is written.
+/// A topology in any of its formats: if it is one, it is one tree within its limits, and is read again from how it is written.
 pub fn topology(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    match Topology::parse(text, "topology.conf") {
-        Ok(topology) => {
-            assert!((1..=MAX_NODES).contains(&topology.nodes.len()));
-            assert_eq!(topology.switches.iter().filter(|switch| switch.parent.is_none()).count(), 1);
-            assert_eq!(Topology::parse(&topology.to_string(), "topology.conf"), Ok(topology));
+    let strict = Topology::parse(text, "t", Reading { spanning_tree: false });
+    let tolerant = Topology::parse(text, "t", Reading { spanning_tree: true });
+    match (&strict, &tolerant) {
+        (Ok(strict), tolerant) => {
+            assert_eq!(Ok(strict), tolerant.as_ref(), "a tree is its own spanning tree")
         }
-        Err(error) => assert!(error.line <= text.lines().count(), "{error}: no line of the text"),
+        (Err(error), tolerant) => {
+            assert_eq!(error.is_irregular_only(), tolerant.is_ok(), "{error}");
+            assert!(!error.problems.is_empty());
+            for problem in &error.problems {
+                assert!(problem.line <= text.lines().count().max(1), "{problem}: no line of the text");
+            }
+        }
     }
+    if let Ok(topology) = tolerant {
+        check_tree(&topology);
+        for format in Format::ALL {
+            let written = topology.write(format);
+            if written.lost.is_empty() && format.is_readable() {
+                let again =
+                    Topology::parse(&written.text, "t", Reading::default()).expect("what polycast writes");
+                assert_eq!(again.write(format).text, written.text, "{format}");
+            }
+        }
+    }
+}
+
+fn check_tree(topology: &Topology) {
+    assert!((1..=MAX_HOSTS).contains(&topology.hosts.len()));
+    assert_eq!(topology.switches.iter().filter(|switch| switch.parent.is_none()).count(), 1);
+    let top = topology.top().expect("a switch without parent");
+    // From the top downward, every switch is met once.
+    let below = topology.below();
+    let mut order = vec![top];
+    for next in 0..topology.switches.len() {
+        let switch = *order.get(next).expect("a switch that does not lead up to the top");
+        order.extend(&below[switch].switches);
+    }
+    assert_eq!(order.len(), topology.switches.len());
 }

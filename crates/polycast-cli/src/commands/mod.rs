@@ -8,6 +8,7 @@ pub mod lab;
 pub mod madcap;
 pub mod run;
 pub mod simulate;
+pub mod topology;
 
 use std::error::Error;
 use std::io::{self, Write};

@@ -10,16 +10,42 @@
 //!
 //! Every link is full duplex: two directed edges that do not disturb each other.
 
+mod below;
+mod draft;
+mod format;
+mod hostlist;
 mod name_order;
 mod paths;
 mod placed;
+mod problem;
 mod random;
+mod slurm;
+mod slurm_conf;
+mod spanning;
+#[cfg(test)]
+mod testing;
 
+pub use below::Below;
+pub use format::{Format, ParseFormatError, Reading, Written};
+pub use hostlist::compress as hostlist;
 pub use name_order::counting_key;
 pub use paths::{Edge, Paths};
 pub use placed::Placed;
+pub use problem::{Problem, ProblemKind, TopologyError};
 
 use crate::units::{Nanos, Rate};
+
+/// The longest name of a switch or host, as in Slurm.
+pub const MAX_NAME: usize = 64;
+
+/// The most hosts of a description. It bounds what a hostlist such as `n[0-999999999]` can ask for.
+pub const MAX_HOSTS: usize = 65_536;
+
+/// The most switches of a description.
+pub const MAX_SWITCHES: usize = 65_536;
+
+/// The most links between switches of a description, which need not be a tree.
+pub const MAX_LINKS: usize = 1_000_000;
 
 /// A tree of switches with hosts on it.
 ///

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Host, Link, Switch, Topology};
 
@@ -24,6 +24,7 @@ impl Topology {
             by_name.entry(short(&host.name).to_owned()).or_insert(index);
         }
         let mut strangers = Vec::new();
+        let mut apart = Apart::new(&topology);
         let host_of = host_names
             .iter()
             .map(|name| {
@@ -33,26 +34,40 @@ impl Topology {
                 }
                 strangers.push(name.to_owned());
                 by_name.insert(name.to_owned(), topology.hosts.len());
-                topology.add_apart(name)
+                apart.add(&mut topology, name)
             })
             .collect();
         Placed { topology, host_of, strangers }
     }
+}
 
-    /// Adds a host of which nothing is known; gives its index.
-    fn add_apart(&mut self, host: &str) -> usize {
-        let top = self.switches.iter().position(|switch| switch.parent.is_none());
-        let free_name = (0..)
-            .map(|number| format!("apart{number}"))
-            .find(|name| self.switches.iter().all(|switch| switch.name != *name))
-            .expect("there are more numbers than switches");
-        self.switches.push(Switch { name: free_name, parent: top, uplink: Link::default() });
-        self.hosts.push(Host {
-            name: host.to_owned(),
-            switch: self.switches.len() - 1,
-            link: Link::default(),
-        });
-        self.hosts.len() - 1
+/// Where hosts of which nothing is known go.
+struct Apart {
+    top: Option<usize>,
+    switch_names: HashSet<String>,
+    /// The number in the name of the next switch.
+    number: usize,
+}
+
+impl Apart {
+    fn new(topology: &Topology) -> Apart {
+        let top = topology.switches.iter().position(|switch| switch.parent.is_none());
+        let switch_names = topology.switches.iter().map(|switch| switch.name.clone()).collect();
+        Apart { top, switch_names, number: 0 }
+    }
+
+    /// Adds a host and a switch for it; gives the host's index.
+    fn add(&mut self, topology: &mut Topology, host: &str) -> usize {
+        let mut name = format!("apart{}", self.number);
+        while self.switch_names.contains(&name) {
+            self.number += 1;
+            name = format!("apart{}", self.number);
+        }
+        self.number += 1;
+        topology.switches.push(Switch { name, parent: self.top, uplink: Link::default() });
+        let switch = topology.switches.len() - 1;
+        topology.hosts.push(Host { name: host.to_owned(), switch, link: Link::default() });
+        topology.hosts.len() - 1
     }
 }
 

@@ -2,10 +2,21 @@
 //!
 //! Brackets may come several times in a name (`rack[0-1]node[00-15]`) and keep leading zeros.
 
+use super::MAX_NAME;
+
+/// The most digits of a number that becomes part of a range.
+const MAX_DIGITS: usize = 18;
+
 /// Expands a hostlist into at most `limit` names, in the order in which they are written.
 pub(super) fn expand(list: &str, limit: usize) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for word in split_outside_brackets(list)? {
+        // Each pair of brackets makes a name longer; without a limit their number would be the depth of the recursion.
+        if word.matches('[').count() > MAX_NAME {
+            return Err(format!(
+                "expected names of at most {MAX_NAME} characters, found more brackets than that"
+            ));
+        }
         names.extend(expand_word(word, limit.saturating_sub(names.len()))?);
     }
     Ok(names)
@@ -60,7 +71,8 @@ fn numbers(ranges: &str, limit: usize) -> Result<Vec<String>, String> {
     for range in ranges.split(',') {
         let error = || format!("expected a number or a range such as 0-5 in brackets, found {range:?}");
         let (first_text, last_text) = range.split_once('-').unwrap_or((range, range));
-        let digits = |text: &str| (1..=18).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_digit());
+        let digits =
+            |text: &str| (1..=MAX_DIGITS).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_digit());
         if !digits(first_text) || !digits(last_text) {
             return Err(error());
         }
@@ -78,8 +90,54 @@ fn numbers(ranges: &str, limit: usize) -> Result<Vec<String>, String> {
     Ok(numbers)
 }
 
+/// Writes names as a hostlist that expands to the same names in the same order: `dev[0-2,7],login`.
+pub fn compress<S: AsRef<str>>(names: &[S]) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut rest = names;
+    while let Some(first) = rest.first() {
+        let (prefix, digits) = split_number(first.as_ref());
+        let same_prefix =
+            |name: &S| matches!(split_number(name.as_ref()), (p, d) if p == prefix && !d.is_empty());
+        let group =
+            if digits.is_empty() { 1 } else { rest.iter().take_while(|name| same_prefix(name)).count() };
+        let (now, later) = rest.split_at(group);
+        rest = later;
+        words.push(match now {
+            [single] => single.as_ref().to_owned(),
+            several => {
+                let numbers: Vec<&str> = several.iter().map(|name| split_number(name.as_ref()).1).collect();
+                format!("{prefix}[{}]", ranges(&numbers))
+            }
+        });
+    }
+    words.join(",")
+}
+
+/// The digits at the end of a name, as many as fit a number, and what stands before them.
+fn split_number(name: &str) -> (&str, &str) {
+    let digits = name.bytes().rev().take(MAX_DIGITS).take_while(u8::is_ascii_digit).count();
+    name.split_at(name.len() - digits)
+}
+
+/// `0-2,7` for 0, 1, 2, 7. A range keeps the width of its first number, so `9,10` is no range but `09-10` is.
+fn ranges(numbers: &[&str]) -> String {
+    let value = |text: &str| text.parse::<u64>().unwrap_or(u64::MAX);
+    let follows = |one: &str, next: &str| {
+        value(next).checked_sub(1) == Some(value(one))
+            && format!("{:0w$}", value(next), w = one.len()) == next
+    };
+    let chunks = numbers.chunk_by(|one, next| follows(one, next));
+    let words = chunks.map(|chunk| match chunk {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => chunk.concat(),
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -104,6 +162,37 @@ mod tests {
             "a[-1]",
         ] {
             assert!(expand(list, 100).is_err(), "{list}");
+        }
+    }
+
+    #[test]
+    fn names_are_compressed() {
+        for (names, list) in [
+            ("", ""),
+            ("login", "login"),
+            ("dev7", "dev7"),
+            ("dev0 dev1 dev2 dev7 login", "dev[0-2,7],login"),
+            ("b08 b09 b10 b11", "b[08-11]"),
+            ("b9 b10", "b[9-10]"),
+            ("b09 b9 b10", "b[09,9-10]"),
+            ("b2 b1 b0", "b[2,1,0]"),
+            ("a1 b1 a2", "a1,b1,a2"),
+        ] {
+            assert_eq!(compress(&names.split_whitespace().collect::<Vec<_>>()), list);
+        }
+    }
+
+    #[test]
+    fn brackets_without_end_are_refused() {
+        assert!(expand(&"a[0]".repeat(MAX_NAME), 10).is_ok());
+        assert!(expand(&"a[0]".repeat(MAX_NAME + 1), 10).is_err());
+        assert!(expand(&"[0]".repeat(1_000_000), 10).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_compressed_expands_again(names in prop::collection::vec("[ab]{0,2}[0-9]{0,3}[0-9]{17}|[ab]{1,2}0{0,2}[0-9]{0,2}|c[8-9]|c1[0-2]", 1..20)) {
+            prop_assert_eq!(expand(&compress(&names), 100), Ok(names));
         }
     }
 
