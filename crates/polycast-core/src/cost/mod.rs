@@ -1,1 +1,28 @@
 //! How long an algorithm takes, from the measured model and the topology.
+//!
+//! ```text
+//! Parameters + Placed ──▶ Planner ──prepare(shape)──▶ Prepared ──cut(segment)──▶ Cut ──cost(bytes)──▶ Cost
+//!                           └──compare(shapes, sizes)──▶ per size all candidates, the fastest first ──▶ intervals
+//! ```
+//!
+//! Seed 1 §4.2 gives the form: the time until the first segment has reached a rank, and for each further segment the
+//! *interval* at which segments follow each other. Here the interval is that of the slowest of the ranks and links on the
+//! way, and a link that several messages of the tree use at the same time is slower by as much.
+//!
+//! What is not modelled, and why: `docs/models.md`.
+
+mod algorithms;
+mod best;
+pub mod closed_forms;
+mod exchange;
+mod multicast;
+mod network;
+mod pipeline;
+mod transfers;
+
+pub use algorithms::{Cost, Cut, Planner, Prepared};
+pub use best::{Candidate, Comparison, Predicted, SEGMENTS, candidates, compare, intervals};
+pub use multicast::multicast_ns;
+pub use network::{LinkIndex, Network, wire_bytes};
+pub use pipeline::{Bottleneck, Pipeline};
+pub use transfers::{Sends, Transfers};

@@ -2,6 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::algorithm::broadcast::{Algorithm, ParseAlgorithmError};
+use crate::cost::Candidate;
 use crate::protocol::{MULTICAST_NAMES, Multicast, ParseMulticastError};
 
 /// What serves a broadcast. Written `stock`, or as the algorithm is: `chain:segment=8KiB`.
@@ -19,6 +20,15 @@ impl Choice {
     /// Whether it needs a network that carries multicast.
     pub fn needs_multicast(self) -> bool {
         matches!(self, Choice::Multicast(_))
+    }
+}
+
+impl From<Candidate> for Choice {
+    fn from(candidate: Candidate) -> Choice {
+        match candidate {
+            Candidate::Algorithm(algorithm) => Choice::Algorithm(algorithm),
+            Candidate::Multicast(multicast) => Choice::Multicast(multicast),
+        }
     }
 }
 

@@ -1,0 +1,211 @@
+use super::exchange::{Exchange, Halves, ScatterExchange};
+use super::{Bottleneck, Network, Pipeline, Sends, Transfers};
+use crate::algorithm::broadcast::{Algorithm, Call, Shape};
+use crate::model::Parameters;
+use crate::schedule::{After, Direction, Lane, LaneIndex, RankOrder, Schedule};
+use crate::topology::Placed;
+use crate::tree::PlannedTree;
+use crate::units::{Bytes, Nanos, Rank};
+
+/// What a broadcast costs, and why.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// From the call of the root to the end of the last rank, all ranks being there.
+    pub time: Nanos,
+    /// The part of it until the first segment has reached the rank that is last.
+    pub fill: Nanos,
+    /// The time between segments there; what remains is a multiple of it. Of a scatter the fill is the scatter, and the exchange
+    /// counts as one interval.
+    pub interval: Nanos,
+    /// How many segments.
+    pub segments: u64,
+    /// What sets the interval; in an unsegmented broadcast the slowest hop.
+    pub bottleneck: Bottleneck,
+}
+
+/// Predicts broadcasts of one communicator from one root. Trees are made once and serve for all sizes.
+pub struct Planner {
+    network: Network,
+    root: Rank,
+    sends: Sends,
+    /// As in a job: ranks are visited host by host.
+    order: Option<RankOrder>,
+}
+
+/// An algorithm's messages on the network of a [`Planner`].
+pub struct Prepared(Form);
+
+enum Form {
+    /// One tree of messages, each of this share of the data.
+    Tree(Transfers, f64),
+    ScatterExchange(ScatterExchange),
+}
+
+impl Planner {
+    /// For ranks that have been placed.
+    ///
+    /// # Panics
+    /// If the root is not one of the ranks.
+    pub fn new(placed: &Placed, parameters: &Parameters, root: Rank) -> Planner {
+        assert!(root.index() < placed.host_of.len(), "{root} of {} ranks", placed.host_of.len());
+        let hosts: Vec<u64> = placed.host_of.iter().map(|host| *host as u64).collect();
+        let network = Network::new(placed, parameters);
+        Planner { network, root, sends: Sends::default(), order: RankOrder::by_host(&hosts) }
+    }
+
+    /// Another way in which a rank's sends share its port.
+    pub fn sends(self, sends: Sends) -> Planner {
+        Planner { sends, ..self }
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The network, for those that look at links it has not met yet.
+    pub fn network_mut(&mut self) -> &mut Network {
+        &mut self.network
+    }
+
+    /// Who has the data.
+    pub fn root(&self) -> Rank {
+        self.root
+    }
+
+    /// Puts an algorithm's messages on the network.
+    pub fn prepare(&mut self, shape: Shape) -> Prepared {
+        Prepared(match shape {
+            Shape::ScatterRing => self.exchange(Exchange::Ring),
+            Shape::ScatterDoubling => self.exchange(Exchange::Doubling),
+            Shape::SplitBinary => Form::Tree(self.tree(shape), 0.5),
+            _ => Form::Tree(self.tree(shape), 1.0),
+        })
+    }
+
+    /// Puts a tree's messages on the network, each with all of the data.
+    pub fn prepare_tree(&mut self, tree: &PlannedTree) -> Prepared {
+        let children = |rank| tree.children(rank).to_vec();
+        Prepared(Form::Tree(Transfers::new(&mut self.network, tree.root(), self.sends, children), 1.0))
+    }
+
+    /// What `algorithm` takes for `bytes`. To ask for several sizes, [`Planner::prepare`] it once.
+    pub fn cost(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Cost {
+        let segment = algorithm.segment.map(|segment| segment.get());
+        self.prepare(algorithm.shape).cost(self, bytes, segment)
+    }
+
+    fn exchange(&mut self, kind: Exchange) -> Form {
+        let ranks = self.network.ranks();
+        let position_of = |rank| self.order.as_ref().map_or(rank, |order| order.position(rank));
+        let mut rank_at: Vec<Rank> = (0..ranks).map(Rank).collect();
+        rank_at.sort_by_key(|rank| position_of(*rank).relative_to(position_of(self.root), ranks));
+        Form::ScatterExchange(ScatterExchange::new(&mut self.network, kind, rank_at))
+    }
+
+    /// Follows the schedules that the ranks would run: who sends on what it receives on a lane is the parent there.
+    fn tree(&mut self, shape: Shape) -> Transfers {
+        let ranks = self.network.ranks();
+        let position_of = |rank| self.order.as_ref().map_or(rank, |order| order.position(rank));
+        // Enough bytes that no lane is empty; how many does not matter to a tree.
+        let call = Call { ranks, root: position_of(self.root), bytes: Bytes(2) };
+        let algorithm = Algorithm { shape, segment: None, ready: false };
+        let schedule = |rank| {
+            let for_position = algorithm.schedule(call, position_of(rank));
+            match &self.order {
+                Some(order) => Box::new(order.apply(for_position)) as Box<dyn Schedule>,
+                None => for_position,
+            }
+        };
+        let schedules: Vec<Box<dyn Schedule>> = (0..ranks).map(|rank| schedule(Rank(rank))).collect();
+        let root: (Rank, Option<LaneIndex>) = (self.root, None);
+        Transfers::of_nodes(&mut self.network, root, self.sends, |(rank, lane)| {
+            children(&schedules, rank, lane)
+        })
+    }
+}
+
+/// Who is sent what `rank` receives on `lane` (or has from the beginning, without one), and on which of its lanes.
+fn children(
+    schedules: &[Box<dyn Schedule>],
+    rank: Rank,
+    lane: Option<LaneIndex>,
+) -> Vec<(Rank, Option<LaneIndex>)> {
+    let schedule = &schedules[rank.index()];
+    let sends = (0..).zip(schedule.lanes()).filter(|(_, lane)| lane.direction == Direction::Send);
+    let onward = sends.filter(|(index, _)| match (schedule.step(*index, 0).after, lane) {
+        (After::Start, None) => true,
+        (After::Steps { lane: source, .. }, Some(lane)) => source == lane,
+        _ => false,
+    });
+    let onward = onward.map(|(_, sent)| {
+        let is_end = |lane: &Lane| {
+            (lane.direction, lane.peer, lane.channel) == (Direction::Receive, rank, sent.channel)
+        };
+        (sent.peer, schedules[sent.peer.index()].lanes().iter().position(is_end))
+    });
+    onward.collect()
+}
+
+impl Prepared {
+    /// What `bytes` take in segments of at most `segment` bytes, or whole. `planner` is the one that prepared this.
+    pub fn cost(&self, planner: &Planner, bytes: Bytes, segment: Option<u64>) -> Cost {
+        let longest = segment.unwrap_or(u64::MAX).min(self.share_of(bytes)).max(1);
+        Cut { segment: longest, is_whole: segment.is_none(), ..self.cut(planner, longest) }.cost(bytes)
+    }
+
+    /// The algorithm in segments of at most `segment` bytes: what all sizes have in common.
+    pub fn cut<'a>(&'a self, planner: &'a Planner, segment: u64) -> Cut<'a> {
+        let pipeline = match &self.0 {
+            Form::Tree(transfers, _) => transfers.pipeline(&planner.network, segment),
+            Form::ScatterExchange(_) => Pipeline::default(),
+        };
+        Cut { prepared: self, planner, segment, is_whole: false, pipeline }
+    }
+
+    /// How many bytes a message of the tree carries if nothing is cut.
+    fn share_of(&self, bytes: Bytes) -> u64 {
+        match &self.0 {
+            Form::Tree(_, share) => (bytes.0 as f64 * share).ceil() as u64,
+            Form::ScatterExchange(_) => bytes.0,
+        }
+    }
+}
+
+/// An algorithm with a segment size on the network of a [`Planner`].
+pub struct Cut<'a> {
+    prepared: &'a Prepared,
+    planner: &'a Planner,
+    segment: u64,
+    is_whole: bool,
+    pipeline: Pipeline,
+}
+
+impl Cut<'_> {
+    /// What `bytes`, at least one segment, take.
+    pub fn cost(&self, bytes: Bytes) -> Cost {
+        if let Form::ScatterExchange(both) = &self.prepared.0 {
+            let segment = (!self.is_whole).then_some(self.segment);
+            let halves = both.cost(&self.planner.network, self.planner.sends, bytes.0, segment);
+            let Halves { scatter_ns, exchange_ns, bottleneck } = halves;
+            let [time, fill, interval] = [scatter_ns + exchange_ns, scatter_ns, exchange_ns].map(nanos);
+            return Cost { time, fill, interval, segments: 2, bottleneck };
+        }
+        let segments = (self.prepared.share_of(bytes) as f64 / self.segment as f64).max(1.0);
+        let (time_ns, way) = self.pipeline.after(segments);
+        Cost {
+            time: nanos(time_ns),
+            fill: nanos(way.fill_ns),
+            interval: nanos(way.interval_ns),
+            segments: segments.ceil() as u64,
+            bottleneck: way.bottleneck,
+        }
+    }
+}
+
+fn nanos(ns: f64) -> Nanos {
+    Nanos(ns.round().max(0.0) as u64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::cost::closed_forms::{binary_tree_ns, farthest, linear_tree_ns};
+use crate::model::{ClassParameters, Curve, LinkClass, Measured, Point};
+use crate::topology::{Host, Link, Switch, Topology};
+
+/// `L` and `g` in nanoseconds, the same for all classes but for those on one node, which are ten times as fast.
+fn parameters(latency: f64, gap_per_byte: f64) -> Parameters {
+    let class = |scale: f64| {
+        let curve = |ns: &dyn Fn(f64) -> f64| {
+            let points = [1, 1 << 20].map(|bytes| Point::exact(bytes, scale * ns(bytes as f64)));
+            Curve::new(points.to_vec()).unwrap()
+        };
+        ClassParameters::new(curve(&|_| latency), curve(&|bytes| gap_per_byte * bytes))
+    };
+    let classes: BTreeMap<_, _> =
+        [(LinkClass::SameNode, class(0.1)), (LinkClass::SameSwitch, class(1.0))].into();
+    Parameters::new(Measured::default(), classes).unwrap()
+}
+
+fn flat(ranks: u32) -> Placed {
+    let names: Vec<String> = (0..ranks).map(|rank| format!("h{rank}")).collect();
+    Topology::flat(names.clone()).place(&names)
+}
+
+/// Ranks go round the leaf switches, so that neighbours are on different ones.
+fn hostile(leaves: usize, ranks: usize) -> Placed {
+    let link = Link::default();
+    let switch = |leaf| Switch { name: format!("s{leaf}"), parent: Some(leaves), uplink: link };
+    let mut topology = Topology { switches: (0..leaves).map(switch).collect(), ..Topology::default() };
+    topology.switches.push(Switch { name: "top".into(), parent: None, uplink: link });
+    topology.hosts =
+        (0..ranks).map(|rank| Host { name: format!("h{rank}"), switch: rank % leaves, link }).collect();
+    Placed { topology, host_of: (0..ranks).collect(), strangers: Vec::new() }
+}
+
+fn cost(placed: &Placed, parameters: &Parameters, sends: Sends, algorithm: &str, bytes: u64) -> Cost {
+    let algorithm: Algorithm = algorithm.parse().unwrap();
+    Planner::new(placed, parameters, Rank(0)).sends(sends).cost(&algorithm, Bytes(bytes))
+}
+
+const ALL: [&str; 9] = [
+    "flat",
+    "chain",
+    "binary",
+    "k-ary:k=4",
+    "binomial",
+    "k-nomial:k=4",
+    "split-binary",
+    "scatter-ring",
+    "scatter-doubling",
+];
+
+#[test]
+fn chains_and_binary_trees_on_one_switch_are_formulas_1_and_2_of_seed_1() {
+    let parameters = parameters(5000.0, 80.0);
+    let class = parameters.class(LinkClass::SameSwitch);
+    let placed = flat(15);
+    let children: Vec<Vec<usize>> =
+        (0..15).map(|p| (2 * p + 1..2 * p + 3).filter(|child| *child < 15).collect()).collect();
+    for segment in [256, 1024, 65536] {
+        let bytes = 1 << 16;
+        let named = |name: &str| {
+            let algorithm = format!("{name}:segment={segment}");
+            cost(&placed, &parameters, Sends::InTurn, &algorithm, bytes).time.0 as f64
+        };
+        assert!((named("chain") - linear_tree_ns(class, 15, bytes, segment)).abs() < 1.0);
+        let farthest = farthest(&children, class.latency.at(segment), class.gap.at(segment));
+        assert!((named("binary") - binary_tree_ns(class, farthest, bytes, segment)).abs() < 1.0);
+    }
+}
+
+/// 16 ranks, whole: with sends one after the other the rounds are 4; with overlapping ones a rank's children all have to
+/// wait for the last of them: 4 + 3 + 2 + 1.
+#[test]
+fn overlapping_sends_delay_the_first_child() {
+    let parameters = parameters(0.0, 1.0);
+    let time = |sends, algorithm| cost(&flat(16), &parameters, sends, algorithm, 1000).time.0;
+    assert_eq!(time(Sends::InTurn, "binomial"), 4000);
+    assert_eq!(time(Sends::Overlapping, "binomial"), 10_000);
+    assert_eq!(time(Sends::Overlapping, "k-ary:k=4"), 8000);
+    assert_eq!([Sends::InTurn, Sends::Overlapping].map(|sends| time(sends, "flat")), [15_000; 2]);
+}
+
+/// Each uplink carries a message of every second rank, up and down.
+#[test]
+fn a_chain_across_switches_shares_their_links() {
+    let parameters = parameters(0.0, 1.0);
+    let (ranks, leaves, segments) = (32, 2, 64);
+    let algorithm = "chain:segment=1448";
+    let hostile = cost(&hostile(leaves, ranks), &parameters, Sends::Overlapping, algorithm, segments * 1448);
+    assert_eq!(hostile.interval, Nanos(16 * 1448));
+    assert!(matches!(hostile.bottleneck, Bottleneck::Link(_)));
+    let benign = cost(&flat(ranks as u32), &parameters, Sends::Overlapping, algorithm, segments * 1448);
+    assert_eq!(benign.interval, Nanos(1448));
+    assert_eq!(benign.fill, hostile.fill, "one message at a time shares with nobody");
+}
+
+#[test]
+fn a_link_slower_than_those_that_were_measured_decides() {
+    let parameters = parameters(0.0, 8.0);
+    let mut placed = hostile(2, 4);
+    let time = |placed: &Placed| cost(placed, &parameters, Sends::Overlapping, "chain:segment=1000", 100_000);
+    let before = time(&placed);
+    placed.topology.switches[1].uplink.rate = "100mbit".parse().ok();
+    let slow = time(&placed);
+    assert!(slow.interval.0 >= 80_000 && slow.interval > before.interval, "{slow:?}");
+}
+
+#[test]
+fn bottleneck_links_have_names() {
+    let parameters = parameters(0.0, 8.0);
+    let mut planner = Planner::new(&hostile(2, 8), &parameters, Rank(0));
+    let cost = planner.cost(&"chain:segment=1000".parse().unwrap(), Bytes(100_000));
+    let Bottleneck::Link(link) = cost.bottleneck else { panic!("{cost:?}") };
+    assert_eq!(planner.network().link_name(link), "s0 → top");
+}
+
+#[test]
+fn ranks_on_one_node_are_near() {
+    let names: Vec<String> = (0..8).map(|rank| format!("h{}", rank % 4)).collect();
+    let placed = Topology::flat(["h0", "h1", "h2", "h3"].map(str::to_owned)).place(&names);
+    let parameters = parameters(100.0, 1.0);
+    // Visited host by host: three hops between hosts, four on one.
+    let cost = cost(&placed, &parameters, Sends::Overlapping, "chain", 1000);
+    assert_eq!(cost.time, Nanos(3 * 1100 + 4 * 110));
+}
+
+#[test]
+fn a_rank_alone_takes_no_time() {
+    for algorithm in ALL {
+        assert_eq!(
+            cost(&flat(1), &parameters(5.0, 1.0), Sends::Overlapping, algorithm, 1000).time,
+            Nanos(0),
+            "{algorithm}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_faster_than_a_message_and_more_bytes_take_longer(
+        algorithm in prop::sample::select(&ALL[..]),
+        (ranks, leaves) in (2u32..70, 1usize..5),
+        root in 0u32..70,
+        (bytes, more) in (1u64..1 << 21, 0u64..1 << 20),
+        segment in prop::option::of(256u64..1 << 17),
+        is_hostile: bool,
+    ) {
+        let placed = if is_hostile { hostile(leaves, ranks as usize) } else { flat(ranks) };
+        let parameters = parameters(5000.0, 8.0);
+        let mut planner = Planner::new(&placed, &parameters, Rank(root % ranks));
+        let prepared = planner.prepare(algorithm.parse::<Algorithm>().unwrap().shape);
+        let time = |bytes| prepared.cost(&planner, Bytes(bytes), segment).time.0;
+        prop_assert!(time(bytes) as f64 >= 8.0 * bytes as f64 - 1.0, "{} < {}", time(bytes), 8 * bytes);
+        // A block more, or a rounded share, may cost a little less.
+        prop_assert!(time(bytes + more) as f64 >= time(bytes) as f64 * 0.999);
+    }
+}

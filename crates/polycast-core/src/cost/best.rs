@@ -1,0 +1,146 @@
+use std::fmt;
+use std::num::{NonZeroU32, NonZeroU64};
+
+use super::{Cost, Planner, multicast_ns};
+use crate::algorithm::broadcast::{Algorithm, Shape};
+use crate::protocol::Multicast;
+use crate::units::{Bytes, Nanos};
+
+/// The segment sizes that are tried: seed 1 takes those from 256 B to 32 KiB, which are within a factor of 2 of the best
+/// one; faster networks want larger ones.
+pub const SEGMENTS: [u64; 12] = [
+    256,
+    512,
+    1 << 10,
+    2 << 10,
+    4 << 10,
+    8 << 10,
+    16 << 10,
+    32 << 10,
+    64 << 10,
+    128 << 10,
+    256 << 10,
+    512 << 10,
+];
+
+/// The algorithms that are tried where nobody says which.
+pub fn candidates() -> Vec<Shape> {
+    let number = |k| NonZeroU32::new(k).expect("not 0");
+    vec![
+        Shape::Flat,
+        Shape::Chain,
+        Shape::Binary,
+        Shape::KAry(number(4)),
+        Shape::KNomial(number(2)),
+        Shape::KNomial(number(4)),
+        Shape::SplitBinary,
+        Shape::ScatterRing,
+        Shape::ScatterDoubling,
+    ]
+}
+
+/// What serves a broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Candidate {
+    /// Point-to-point messages.
+    Algorithm(Algorithm),
+    /// Multicast, repaired by a ring.
+    Multicast(Multicast),
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Candidate::Algorithm(algorithm) => algorithm.fmt(f),
+            Candidate::Multicast(multicast) => multicast.fmt(f),
+        }
+    }
+}
+
+/// A candidate and what it is predicted to take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Predicted {
+    /// What serves the broadcast, with the best segment size.
+    pub candidate: Candidate,
+    /// From the call of the root to the end of the last rank.
+    pub time: Nanos,
+    /// How that comes about; multicast has no terms.
+    pub cost: Option<Cost>,
+}
+
+/// All candidates for one size, the fastest first; not empty if there were candidates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Bytes of the broadcast.
+    pub bytes: Bytes,
+    /// One entry per candidate. Of equally fast ones that which was named first comes first.
+    pub predicted: Vec<Predicted>,
+}
+
+/// Compares algorithms, each whole and with every of [`SEGMENTS`], and multicasts for these sizes.
+pub fn compare(
+    planner: &mut Planner,
+    shapes: &[Shape],
+    multicasts: &[Multicast],
+    sizes: &[Bytes],
+) -> Vec<Comparison> {
+    let mut comparisons: Vec<Comparison> =
+        sizes.iter().map(|bytes| Comparison { bytes: *bytes, predicted: Vec::new() }).collect();
+    for &shape in shapes {
+        for (comparison, predicted) in comparisons.iter_mut().zip(best_segments(planner, shape, sizes)) {
+            comparison.predicted.push(predicted);
+        }
+    }
+    let root = planner.root();
+    for comparison in &mut comparisons {
+        for &multicast in multicasts {
+            let ns = multicast_ns(planner.network_mut(), root, multicast, comparison.bytes.0);
+            let (candidate, time) = (Candidate::Multicast(multicast), Nanos(ns.round() as u64));
+            comparison.predicted.push(Predicted { candidate, time, cost: None });
+        }
+        comparison.predicted.sort_by_key(|predicted| predicted.time);
+    }
+    comparisons
+}
+
+/// By size, the algorithm whole or with its best segment size.
+fn best_segments(planner: &mut Planner, shape: Shape, sizes: &[Bytes]) -> Vec<Predicted> {
+    let prepared = planner.prepare(shape);
+    let predicted = |segment: Option<u64>, cost: Cost| {
+        let segment = segment.and_then(NonZeroU64::new);
+        let candidate = Candidate::Algorithm(Algorithm { shape, segment, ready: false });
+        Predicted { candidate, time: cost.time, cost: Some(cost) }
+    };
+    let whole = |bytes: &Bytes| predicted(None, prepared.cost(planner, *bytes, None));
+    let mut best: Vec<Predicted> = sizes.iter().map(whole).collect();
+    for segment in SEGMENTS {
+        let cut = prepared.cut(planner, segment);
+        for (best, bytes) in best.iter_mut().zip(sizes).filter(|(_, bytes)| bytes.0 > segment) {
+            let cost = cut.cost(*bytes);
+            if cost.time < best.time {
+                *best = predicted(Some(segment), cost);
+            }
+        }
+    }
+    best
+}
+
+/// What is fastest for which sizes: the first size of each interval, the candidate, and its time at the size within the
+/// interval that was compared first. `comparisons` are by rising sizes; the border between two is their geometric mean.
+pub fn intervals(comparisons: &[Comparison]) -> Vec<(Bytes, Candidate, Nanos)> {
+    let mut intervals: Vec<(Bytes, Candidate, Nanos)> = Vec::new();
+    let mut before = None;
+    for comparison in comparisons {
+        let Some(fastest) = comparison.predicted.first() else { continue };
+        let first = before
+            .map_or(0, |before: u64| ((before as f64) * (comparison.bytes.0 as f64)).sqrt().ceil() as u64);
+        if intervals.last().is_none_or(|(_, candidate, _)| *candidate != fastest.candidate) {
+            intervals.push((Bytes(first), fastest.candidate, fastest.time));
+        }
+        before = Some(comparison.bytes.0);
+    }
+    intervals
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+use super::*;
+use crate::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
+use crate::topology::Topology;
+use crate::units::Rank;
+
+/// 100 Mb/s of seed 1 Table 2, in part.
+fn planner(ranks: u32) -> Planner {
+    let curve = |points: [(u64, f64); 4]| {
+        Curve::new(points.map(|(bytes, us)| Point::exact(bytes, us * 1e3)).to_vec()).unwrap()
+    };
+    let latency = curve([(256, 110.0), (1024, 250.0), (2048, 318.0), (32768, 323.0)]);
+    let gap = curve([(256, 30.0), (1024, 89.0), (2048, 177.0), (32768, 2781.0)]);
+    let classes = [(LinkClass::SameSwitch, ClassParameters::new(latency, gap))].into();
+    let parameters = Parameters::new(Measured::default(), classes).unwrap();
+    let names: Vec<String> = (0..ranks).map(|rank| format!("h{rank}")).collect();
+    Planner::new(&Topology::flat(names.clone()).place(&names), &parameters, Rank(0))
+}
+
+fn powers() -> Vec<Bytes> {
+    (0..=24).map(|power| Bytes(1 << power)).collect()
+}
+
+#[test]
+fn short_messages_go_down_low_trees_and_long_ones_down_a_chain() {
+    let comparisons = compare(&mut planner(32), &candidates(), &[], &powers());
+    let intervals = intervals(&comparisons);
+    let names: Vec<String> = intervals.iter().map(|(_, candidate, _)| candidate.to_string()).collect();
+    assert!(intervals[0].0 == Bytes(0) && !names[0].starts_with("chain"), "{names:?}");
+    assert!(names.last().unwrap().starts_with("chain:segment="), "{names:?}");
+    assert!(intervals.is_sorted_by(|a, b| a.0 < b.0 && a.1 != b.1));
+}
+
+#[test]
+fn the_segment_size_is_the_best_of_those_that_are_tried() {
+    let mut planner = planner(32);
+    let comparisons = compare(&mut planner, &[Shape::Chain], &[], &powers());
+    for comparison in comparisons {
+        let best = comparison.predicted[0];
+        for segment in [None].into_iter().chain(SEGMENTS.map(NonZeroU64::new)) {
+            let algorithm = Algorithm { shape: Shape::Chain, segment, ready: false };
+            let other = planner.cost(&algorithm, comparison.bytes);
+            assert!(best.time <= other.time, "{}: {} against {algorithm}", comparison.bytes, best.candidate);
+        }
+    }
+}
+
+#[test]
+fn multicast_wins_where_the_wire_is_slow() {
+    let multicast: Multicast = "multicast-pull".parse().unwrap();
+    let comparisons = compare(&mut planner(32), &candidates(), &[multicast], &[Bytes(64), Bytes(1 << 20)]);
+    let last = &comparisons[1].predicted;
+    assert_eq!((last[0].candidate, last[0].cost), (Candidate::Multicast(multicast), None));
+    // About 85 ns per byte, headers included.
+    assert!(last[0].time > Nanos(80 << 20) && last[0].time < Nanos(90 << 20), "{}", last[0].time);
+    assert_eq!(last.len(), candidates().len() + 1);
+    assert!(last.is_sorted_by_key(|predicted| predicted.time));
+}
+
+#[test]
+fn borders_are_between_the_sizes_compared() {
+    let comparison = |bytes, text: &str, time| {
+        let candidate = Candidate::Algorithm(text.parse().unwrap());
+        Comparison {
+            bytes: Bytes(bytes),
+            predicted: vec![Predicted { candidate, time: Nanos(time), cost: None }],
+        }
+    };
+    let comparisons = [comparison(4, "flat", 1), comparison(16, "flat", 2), comparison(64, "chain", 3)];
+    let found: Vec<_> =
+        intervals(&comparisons).into_iter().map(|(first, _, time)| (first.0, time.0)).collect();
+    assert_eq!(found, [(0, 1), (32, 3)]);
+}

@@ -1,0 +1,193 @@
+//! Scatter followed by an exchange: the two algorithms that are not trees.
+//!
+//! ```text
+//!   scatter    blocks down a binomial tree, larger subtrees first
+//!   ring       P-1 hops: the root's block goes all the way round, and the others' follow it
+//!   doubling   log2 P rounds, in round r all pairs at distance 2^r exchange 2^r blocks
+//! ```
+//!
+//! What a rank has to send in the exchange is under way from the beginning and takes its share of the port, so the scatter is
+//! slower than alone.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+
+use super::{Bottleneck, LinkIndex, Network, Sends};
+use crate::tree::{Tree, k_nomial_subtree};
+use crate::units::Rank;
+
+const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exchange {
+    Ring,
+    Doubling,
+}
+
+/// Messages that are under way at the same time, and what they use.
+struct Round {
+    /// Hops of a message of this round that follow each other.
+    hops: Vec<(Rank, Rank)>,
+    /// By link, how many messages use it.
+    messages_on: Vec<u32>,
+}
+
+/// Both halves of one of the two algorithms on a network.
+pub(super) struct ScatterExchange {
+    kind: Exchange,
+    /// The ranks by position, the root first; in the doubling those beyond the largest power of two stand last.
+    rank_at: Vec<Rank>,
+    /// One for the ring, one for each round of doubling.
+    rounds: Vec<Round>,
+}
+
+/// Times of a scatter and an exchange.
+pub(super) struct Halves {
+    pub scatter_ns: f64,
+    pub exchange_ns: f64,
+    pub bottleneck: Bottleneck,
+}
+
+impl ScatterExchange {
+    pub fn new(network: &mut Network, kind: Exchange, rank_at: Vec<Rank>) -> ScatterExchange {
+        let ranks = rank_at.len();
+        let rounds = match kind {
+            Exchange::Ring => {
+                vec![(0..ranks).map(|p| (p, (p + ranks - 1) % ranks)).filter(|(_, to)| *to != 0).collect()]
+            }
+            Exchange::Doubling => {
+                (0..ranks.ilog2()).map(|round| doubling_round(ranks, round)).collect::<Vec<Vec<_>>>()
+            }
+        };
+        let rounds = rounds
+            .into_iter()
+            .map(|messages| {
+                messages.into_iter().map(|(from, to): (usize, usize)| (rank_at[from], rank_at[to])).collect()
+            })
+            .map(|hops: Vec<(Rank, Rank)>| {
+                let paths: Vec<LinkIndex> =
+                    hops.iter().flat_map(|(from, to)| network.path(*from, *to)).collect();
+                let mut messages_on = vec![0; network.links()];
+                paths.into_iter().for_each(|link| messages_on[link as usize] += 1);
+                Round { hops, messages_on }
+            })
+            .collect();
+        ScatterExchange { kind, rank_at, rounds }
+    }
+
+    /// How many blocks the data is cut into.
+    fn blocks(&self) -> u64 {
+        let ranks = self.rank_at.len() as u64;
+        if self.kind == Exchange::Ring { ranks } else { 1 << ranks.ilog2() }
+    }
+
+    /// What a broadcast of `bytes` takes in messages of at most `segment` bytes.
+    pub fn cost(&self, network: &Network, sends: Sends, bytes: u64, segment: Option<u64>) -> Halves {
+        let block = bytes.div_ceil(self.blocks());
+        let scatter_ns = self.scatter_ns(network, sends, block, segment.is_some());
+        let mut exchange_ns = 0.0;
+        let mut slowest = (0.0, Bottleneck::Rank(self.rank_at[0]));
+        for (number, round) in self.rounds.iter().enumerate() {
+            let (blocks, hops) = match self.kind {
+                Exchange::Ring => (1, round.hops.len() as f64),
+                Exchange::Doubling => (1 << number, 1.0),
+            };
+            let (hop_ns, interval_ns, bottleneck) = round.stream(network, blocks * block, segment);
+            exchange_ns += hops * hop_ns + interval_ns;
+            slowest = if hop_ns > slowest.0 { (hop_ns, bottleneck) } else { slowest };
+        }
+        if self.kind == Exchange::Doubling && self.rank_at.len() as u64 > self.blocks() {
+            // Ranks beyond the power of two get the last half when their feeder has.
+            exchange_ns += network.slowest_hop_ns(bytes / 2);
+        }
+        Halves { scatter_ns, exchange_ns, bottleneck: slowest.1 }
+    }
+
+    /// When the scatter's last blocks have come. Cut into segments, what is deeper in the tree overlaps with what the root
+    /// sends.
+    fn scatter_ns(&self, network: &Network, sends: Sends, block: u64, is_cut: bool) -> f64 {
+        let positions = self.blocks() as u32;
+        // Few different numbers of blocks occur.
+        let mut known = HashMap::new();
+        let mut times_of =
+            |blocks: u64| *known.entry(blocks).or_insert_with(|| network.times(blocks * block));
+        let mut arrived = vec![0.0; positions as usize];
+        let mut last: f64 = 0.0;
+        for position in 0..positions {
+            let held = u64::from(k_nomial_subtree(TWO, position, positions).len() as u32);
+            let children = Tree::KNomial(TWO).local(positions, Rank(0), Rank(position)).children;
+            let from = self.rank_at[position as usize];
+            let messages: Vec<(u32, f64, f64)> = children
+                .into_iter()
+                .map(|child| {
+                    let blocks = k_nomial_subtree(TWO, child.0, positions).len() as u64;
+                    let class = network.class(from, self.rank_at[child.index()]);
+                    let times = times_of(blocks)[class as usize];
+                    (child.0, times.gap_ns, times.latency_ns)
+                })
+                .collect();
+            // At least what the scatter has not brought to the neighbour.
+            let exchanged =
+                network.slowest_gap_ns((u64::from(positions) - held.min(u64::from(positions) - 1)) * block);
+            let mut before = 0.0;
+            for &(child, gap_ns, latency_ns) in &messages {
+                before += gap_ns;
+                let shared =
+                    messages.iter().map(|other| other.1.min(gap_ns)).sum::<f64>() + exchanged.min(gap_ns);
+                let sent = if sends == Sends::InTurn { before } else { shared };
+                let at: f64 = arrived[position as usize] + sent + latency_ns;
+                arrived[child as usize] = at;
+                last = last.max(at);
+            }
+            if is_cut {
+                break;
+            }
+        }
+        last
+    }
+}
+
+/// Who sends to whom in a round of recursive doubling, as positions; see `algorithm::broadcast::scatter_doubling`.
+fn doubling_round(ranks: usize, round: u32) -> Vec<(usize, usize)> {
+    let core = 1usize << ranks.ilog2();
+    let receivers = (1..core).filter(|position| round >= position.trailing_zeros());
+    receivers.map(|position| (position ^ (1 << round), position)).collect()
+}
+
+impl Round {
+    /// A hop of the first segment, the time that the others take after it, and what is slowest.
+    fn stream(&self, network: &Network, bytes: u64, segment: Option<u64>) -> (f64, f64, Bottleneck) {
+        let segment = segment.unwrap_or(bytes).clamp(1, bytes.max(1));
+        let times = network.times(segment);
+        let mut hop: (f64, f64, Bottleneck) = (0.0, 0.0, Bottleneck::Rank(Rank(0)));
+        for &(from, to) in &self.hops {
+            let times = times[network.class(from, to) as usize];
+            if times.gap_ns > hop.1 {
+                hop = (times.gap_ns + times.latency_ns, times.gap_ns, Bottleneck::Rank(to));
+            }
+        }
+        for (link, messages) in (0..).zip(&self.messages_on) {
+            let load = f64::from(*messages) * network.occupancy_ns(link, segment);
+            if load > hop.1 {
+                hop = (hop.0 + load - hop.1, load, Bottleneck::Link(link));
+            }
+        }
+        let further = (bytes as f64 / segment as f64 - 1.0).max(0.0);
+        (hop.0, further * hop.1, hop.2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_of_doubling_as_the_algorithm_draws_them() {
+        let receivers = |round| doubling_round(9, round).into_iter().map(|(_, to)| to).collect::<Vec<_>>();
+        assert_eq!(receivers(0), [1, 3, 5, 7]);
+        assert_eq!(receivers(1), [1, 2, 3, 5, 6, 7]);
+        assert_eq!(receivers(2), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(doubling_round(8, 2)[0], (5, 1));
+    }
+}

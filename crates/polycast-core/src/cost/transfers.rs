@@ -1,0 +1,249 @@
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use super::network::MessageTimes;
+use super::pipeline::Way;
+use super::{Bottleneck, LinkIndex, Network, Pipeline};
+use crate::units::Rank;
+
+/// How a rank's sends to several children share its port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Sends {
+    /// All at once, as non-blocking sends over TCP do: the port goes round between the messages, and equally large ones
+    /// all end when the last does.
+    #[default]
+    Overlapping,
+    /// One after the other, as in the papers (seed 1 §4.2, Figure 8).
+    InTurn,
+}
+
+/// The messages that carry one segment down a tree over a network.
+///
+/// Nodes are numbered from the root downwards, siblings next to each other in the order in which they are sent to. A rank
+/// may be several nodes, if several messages bring it different parts of the data.
+pub struct Transfers {
+    nodes: Vec<Node>,
+    /// The links of the nodes' messages, one after the other.
+    paths: Vec<LinkIndex>,
+    uses: Vec<LinkUse>,
+    ranks: usize,
+    sends: Sends,
+}
+
+/// The messages of a tree over one link.
+#[derive(Clone, Copy, Debug, Default)]
+struct LinkUse {
+    messages: u32,
+    sender: Option<Rank>,
+    /// They are of several ranks. Those of a single one do not get in each other's way (one-port model): that it sends
+    /// one after the other is in its gap.
+    is_shared: bool,
+}
+
+/// A node and the message that brings it the data; the root's is of no meaning.
+#[derive(Clone, Debug)]
+struct Node {
+    rank: Rank,
+    parent: u32,
+    class: usize,
+    path: Range<u32>,
+    /// Indices into the nodes.
+    children: Range<u32>,
+}
+
+impl Transfers {
+    /// The messages of a tree given by the children of each rank.
+    pub fn new(
+        network: &mut Network,
+        root: Rank,
+        sends: Sends,
+        children: impl Fn(Rank) -> Vec<Rank>,
+    ) -> Transfers {
+        Transfers::of_nodes(network, (root, ()), sends, |(rank, ())| {
+            children(rank).into_iter().map(|child| (child, ())).collect()
+        })
+    }
+
+    /// The same where the children of a node depend on more than its rank.
+    pub(super) fn of_nodes<K: Copy>(
+        network: &mut Network,
+        root: (Rank, K),
+        sends: Sends,
+        children: impl Fn((Rank, K)) -> Vec<(Rank, K)>,
+    ) -> Transfers {
+        let mut kinds = vec![root.1];
+        let mut nodes = vec![Node { rank: root.0, parent: 0, class: 0, path: 0..0, children: 0..0 }];
+        let mut paths = Vec::new();
+        let mut next = 0;
+        while next < nodes.len() {
+            let from = nodes[next].rank;
+            let first = nodes.len() as u32;
+            for (to, kind) in children((from, kinds[next])) {
+                let start = paths.len() as u32;
+                paths.extend(network.path(from, to));
+                let class = network.class(from, to) as usize;
+                let path = start..paths.len() as u32;
+                nodes.push(Node { rank: to, parent: next as u32, class, path, children: 0..0 });
+                kinds.push(kind);
+            }
+            nodes[next].children = first..nodes.len() as u32;
+            next += 1;
+        }
+        let uses = uses(&nodes, &paths, network.links());
+        Transfers { nodes, paths, uses, ranks: network.ranks() as usize, sends }
+    }
+
+    /// Whether messages of different ranks use the same directed link.
+    pub fn is_contended(&self) -> bool {
+        self.uses.iter().any(|link| link.is_shared)
+    }
+
+    /// What segments of `bytes` take.
+    pub fn pipeline(&self, network: &Network, bytes: u64) -> Pipeline {
+        let times = network.times(bytes);
+        let fill = self.first_segment(network, bytes, &times);
+        let mut pipeline = Pipeline::default();
+        let mut ways = vec![Way::NOWHERE; self.nodes.len()];
+        let busy = self.busy_ranks(&times);
+        let loads = self.loads(network, bytes);
+        for (index, node) in self.nodes.iter().enumerate().skip(1) {
+            let sender = self.nodes[node.parent as usize].rank;
+            let mut way = Way { fill_ns: fill[index], ..ways[node.parent as usize] };
+            let mut slow_down = |interval_ns, bottleneck| {
+                if interval_ns > way.interval_ns {
+                    (way.interval_ns, way.bottleneck) = (interval_ns, bottleneck);
+                }
+            };
+            slow_down(busy[sender.index()], Bottleneck::Rank(sender));
+            slow_down(times[node.class].gap_ns, Bottleneck::Rank(node.rank));
+            for &link in self.path(node) {
+                slow_down(loads[link as usize], Bottleneck::Link(link));
+            }
+            ways[index] = way;
+            pipeline.add(way);
+        }
+        pipeline
+    }
+
+    /// By link, how long a segment over each of the tree's messages occupies it.
+    fn loads(&self, network: &Network, bytes: u64) -> Vec<f64> {
+        let of = |(link, on): (LinkIndex, &LinkUse)| {
+            let each =
+                if on.is_shared { network.occupancy_ns(link, bytes) } else { network.data_ns(link, bytes) };
+            f64::from(on.messages) * each
+        };
+        (0..).zip(&self.uses).map(of).collect()
+    }
+
+    /// The links of a message that other ranks use too.
+    fn shared_path(&self, node: &Node) -> impl Iterator<Item = usize> {
+        self.path(node).iter().map(|link| *link as usize).filter(|link| self.uses[*link].is_shared)
+    }
+
+    fn path(&self, node: &Node) -> &[LinkIndex] {
+        &self.paths[node.path.start as usize..node.path.end as usize]
+    }
+
+    fn children(&self, node: &Node) -> &[Node] {
+        &self.nodes[node.children.start as usize..node.children.end as usize]
+    }
+
+    /// By rank, how long it takes to send a segment to all of its children.
+    fn busy_ranks(&self, times: &[MessageTimes; 3]) -> Vec<f64> {
+        let mut busy = vec![0.0; self.ranks];
+        for node in &self.nodes[1..] {
+            busy[self.nodes[node.parent as usize].rank.index()] += times[node.class].gap_ns;
+        }
+        busy
+    }
+
+    /// By node, when the first segment has come.
+    fn first_segment(&self, network: &Network, bytes: u64, times: &[MessageTimes; 3]) -> Vec<f64> {
+        if self.is_contended() {
+            self.first_segment_with_queues(network, bytes, times)
+        } else {
+            let mut arrived = vec![0.0; self.nodes.len()];
+            for (index, node) in self.nodes.iter().enumerate() {
+                let at = arrived[index];
+                let mut after = 0.0;
+                for child in node.children.clone() {
+                    let class = self.nodes[child as usize].class;
+                    after += times[class].gap_ns;
+                    let sent = match self.sends {
+                        Sends::InTurn => after,
+                        Sends::Overlapping => self.shared_port_ns(node, class, times),
+                    };
+                    arrived[child as usize] = at + sent + times[class].latency_ns;
+                }
+            }
+            arrived
+        }
+    }
+
+    /// When a message of `class` has left a port that goes round between the messages to all children of `node`: until
+    /// then each of the others has had as much of the port, or all it needed.
+    fn shared_port_ns(&self, node: &Node, class: usize, times: &[MessageTimes; 3]) -> f64 {
+        let own = times[class].gap_ns;
+        let mut of_class = [0u32; 3];
+        self.children(node).iter().for_each(|child| of_class[child.class] += 1);
+        of_class.iter().zip(times).map(|(count, times)| f64::from(*count) * own.min(times.gap_ns)).sum()
+    }
+
+    /// Links serve messages in the order in which they begin, one after the other; a message waits for the link of its way
+    /// that is busy for longest.
+    fn first_segment_with_queues(
+        &self,
+        network: &Network,
+        bytes: u64,
+        times: &[MessageTimes; 3],
+    ) -> Vec<f64> {
+        let occupancy: Vec<f64> =
+            (0..network.links() as u32).map(|link| network.occupancy_ns(link, bytes)).collect();
+        let mut free = vec![0.0f64; occupancy.len()];
+        let mut arrived = vec![0.0; self.nodes.len()];
+        // Times are not negative, so their bits are in their order. Each rank has the message to one child here.
+        let mut begins = BinaryHeap::new();
+        begins.extend(self.nodes[0].children.clone().next().map(|child| Reverse((0u64, child))));
+        while let Some(Reverse((begin, index))) = begins.pop() {
+            let begin_ns = f64::from_bits(begin);
+            let node = &self.nodes[index as usize];
+            let parent = &self.nodes[node.parent as usize];
+            let wait = self.shared_path(node).map(|link| free[link] - begin_ns).fold(0.0, f64::max);
+            for link in self.shared_path(node) {
+                free[link] = free[link].max(begin_ns) + occupancy[link];
+            }
+            let MessageTimes { latency_ns, gap_ns } = times[node.class];
+            let sent = match self.sends {
+                Sends::InTurn => begin_ns + gap_ns,
+                Sends::Overlapping => {
+                    arrived[node.parent as usize] + self.shared_port_ns(parent, node.class, times)
+                }
+            };
+            let at: f64 = sent + wait + latency_ns;
+            arrived[index as usize] = at;
+            begins.extend(node.children.clone().next().map(|child| Reverse((at.to_bits(), child))));
+            let sibling = index + 1;
+            if sibling < parent.children.end {
+                begins.push(Reverse(((begin_ns + gap_ns).to_bits(), sibling)));
+            }
+        }
+        arrived
+    }
+}
+
+fn uses(nodes: &[Node], paths: &[LinkIndex], links: usize) -> Vec<LinkUse> {
+    let mut uses = vec![LinkUse::default(); links];
+    for node in &nodes[1..] {
+        let sender = nodes[node.parent as usize].rank;
+        for &link in &paths[node.path.start as usize..node.path.end as usize] {
+            let link = &mut uses[link as usize];
+            link.messages += 1;
+            link.is_shared |= *link.sender.get_or_insert(sender) != sender;
+        }
+    }
+    uses
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+use super::*;
+use crate::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
+use crate::topology::{Host, Link, Placed, Switch, Topology};
+
+/// `g(m) = m`, `L = 0`, so that a link has passed a message of 1448 bytes after 1448 ns.
+fn network(switch_of_rank: &[usize]) -> Network {
+    let zero = Curve::new(vec![Point::exact(1, 0.0)]).unwrap();
+    let bytes = Curve::new([1, 1 << 20].map(|bytes| Point::exact(bytes, bytes as f64)).to_vec()).unwrap();
+    let classes = [(LinkClass::SameSwitch, ClassParameters::new(zero, bytes))].into();
+    let parameters = Parameters::new(Measured::default(), classes).unwrap();
+    let link = Link::default();
+    let top = Switch { name: "top".into(), parent: None, uplink: link };
+    let leaves = (1..3).map(|leaf| Switch { name: format!("s{leaf}"), parent: Some(0), uplink: link });
+    let hosts = (0..).zip(switch_of_rank);
+    let topology = Topology {
+        switches: [top].into_iter().chain(leaves).collect(),
+        hosts: hosts.map(|(rank, switch)| Host { name: format!("h{rank}"), switch: *switch, link }).collect(),
+        notes: Vec::new(),
+    };
+    let host_of = (0..switch_of_rank.len()).collect();
+    Network::new(&Placed { topology, host_of, strangers: Vec::new() }, &parameters)
+}
+
+fn time(network: &mut Network, sends: Sends, children: &[&[u32]]) -> f64 {
+    let children = |rank: Rank| children[rank.index()].iter().copied().map(Rank).collect();
+    let transfers = Transfers::new(network, Rank(0), sends, children);
+    transfers.pipeline(network, 1448).after(1.0).0
+}
+
+/// 0 wakes 1, its neighbour; then both send to the other switch at the same time, over one uplink.
+#[test]
+fn messages_that_are_under_way_together_wait_for_a_link() {
+    let tree: [&[u32]; 4] = [&[1, 2], &[3], &[], &[]];
+    let mut shared = network(&[1, 1, 2, 2]);
+    assert_eq!(time(&mut shared, Sends::InTurn, &tree), 3.0 * 1448.0);
+    let mut apart = network(&[1, 1, 1, 1]);
+    assert_eq!(time(&mut apart, Sends::InTurn, &tree), 2.0 * 1448.0);
+}
+
+/// Two hops over the same uplink, one after the other.
+#[test]
+fn messages_that_follow_each_other_do_not_wait() {
+    let tree: [&[u32]; 4] = [&[2], &[3], &[1], &[]];
+    let mut network = network(&[1, 1, 2, 2]);
+    assert_eq!(time(&mut network, Sends::InTurn, &tree), 3.0 * 1448.0);
+}
+
+#[test]
+fn contention_is_between_ranks() {
+    let tree: [&[u32]; 4] = [&[2, 3], &[], &[1], &[]];
+    let mut network = network(&[1, 1, 2, 2]);
+    let children = |rank: Rank| tree[rank.index()].iter().copied().map(Rank).collect();
+    let transfers = Transfers::new(&mut network, Rank(0), Sends::InTurn, children);
+    assert!(!transfers.is_contended(), "0 sends twice over its uplink, but one message at a time");
+}
