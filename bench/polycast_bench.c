@@ -1,5 +1,5 @@
 /* Measures MPI_Bcast as a program calls it. `polycast bench` starts this under an mpiexec and reads what it
- * writes.
+ * writes. With the argument `orders` it measures between pairs of ranks instead: see crew.h.
  *
  * An ordinary MPI program: it knows nothing of polycast but the one optional function that sets what serves
  * the broadcasts of a communicator. On stdout, rank 0 writes lines, flushed after every block, so that an
@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "block.h"
+#include "crew.h"
 #include "place.h"
 #include "point.h"
 #include "variant.h"
@@ -87,25 +88,37 @@ static void measure(struct bench *bench) {
         point_measure(bench, plan->sizes[i]);
 }
 
-int main(int argc, char **argv) {
+/* Returns whether the broadcasts could be measured. */
+static bool measure_broadcasts(int argc, char **argv) {
     struct bench bench = {0};
     struct plan plan;
     char error[512] = "";
-    MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &bench.ranks);
-    if (bench.rank == 0) {
-        printf("polycast-bench 2\n");
-        write_library_version();
-    }
-    bool able = plan_read(&plan, argc, argv, bench.ranks, error, sizeof error) &&
-                open_bench(&bench, &plan, error, sizeof error);
+    const bool able = plan_read(&plan, argc, argv, bench.ranks, error, sizeof error) &&
+                      open_bench(&bench, &plan, error, sizeof error);
     if (able) {
         measure(&bench);
         close_bench(&bench);
+    } else if (bench.rank == 0) {
+        printf("error %s\n", error);
     }
-    if (bench.rank == 0) {
-        printf("%s%s\n", able ? "end" : "error ", error);
+    return able;
+}
+
+int main(int argc, char **argv) {
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const bool is_crew = argc == 2 && strcmp(argv[1], CREW_ARGUMENT) == 0;
+    if (rank == 0) {
+        puts(is_crew ? "polycast-measure 1" : "polycast-bench 2");
+        write_library_version();
+    }
+    const bool able = is_crew ? crew_run(MPI_COMM_WORLD) : measure_broadcasts(argc, argv);
+    if (rank == 0) {
+        if (able)
+            puts("end");
         fflush(stdout);
     }
     /* MPICH over UCX hangs in MPI_Finalize when one rank waits there for another that still has to flush its
