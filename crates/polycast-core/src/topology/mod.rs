@@ -14,6 +14,7 @@ mod below;
 mod draft;
 mod format;
 mod hostlist;
+pub mod infer;
 mod name_order;
 mod paths;
 mod placed;

@@ -1,0 +1,118 @@
+//! The tree of switches from measurements between hosts.
+//!
+//! Flows `a → c` and `b → d` at the same time disturb each other exactly if a link *separates* `{a, b}` from `{c, d}` (it is on
+//! both ways, in the same direction) and carries less than both. That is the only question asked, a [`Quartet`]:
+//!
+//! ```text
+//!     a ─┐           ┌─ c        a, b │ c, d : separated by the link in the middle
+//!        s ═════════ t           a, c │ b, d : no link does that
+//!     b ─┘           └─ d
+//! ```
+//!
+//! Hosts are inserted one after the other: from switch to switch toward the place of the new one, and there it is held
+//! against each host of that switch, for both may be behind a link that one host alone could not show. That is one question
+//! per switch on the way and neighbour of these, and one per host of the last, at most O(hosts).
+//!
+//! What cannot be seen this way: links that carry two flows as well as one, links with a single host behind them (they
+//! look like the host's own), and how many switches stand in a row between two places where something branches off.
+
+mod insert;
+mod tree;
+mod vote;
+
+pub use insert::infer;
+
+use super::{Host, Link, Switch, Topology};
+
+/// Four hosts, all different: is there a link between the first two and the others?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quartet {
+    /// On one side.
+    pub near: [usize; 2],
+    /// On the other.
+    pub far: [usize; 2],
+}
+
+/// How many single answers said that a link is there, and how many said no to the same questions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Yes.
+    pub yes: usize,
+    /// No.
+    pub no: usize,
+}
+
+impl Evidence {
+    /// The share of answers that said yes; 0 without any.
+    pub fn confidence(&self) -> f64 {
+        self.yes as f64 / (self.yes + self.no).max(1) as f64
+    }
+}
+
+/// What was found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inferred {
+    /// For each switch the one above it; one has none.
+    pub parent: Vec<Option<usize>>,
+    /// For each host its switch.
+    pub switch_of: Vec<usize>,
+    /// For each switch, what speaks for the link above it.
+    pub evidence: Vec<Evidence>,
+    /// For each switch with a link above it, a quartet that this link separates.
+    pub witness: Vec<Option<Quartet>>,
+    /// How many answers were needed in all.
+    pub answers: usize,
+}
+
+impl Inferred {
+    /// The topology of hosts with these names and links, switches named s0, s1, … `uplinks` are those of the switches.
+    pub fn topology(&self, hosts: &[(String, Link)], uplinks: &[Link]) -> Topology {
+        let switch = |(index, parent): (usize, &Option<usize>)| Switch {
+            name: format!("s{index}"),
+            parent: *parent,
+            uplink: if parent.is_some() { uplinks[index] } else { Link::default() },
+        };
+        let host = |((name, link), switch): (&(String, Link), &usize)| Host {
+            name: name.clone(),
+            switch: *switch,
+            link: *link,
+        };
+        Topology {
+            switches: self.parent.iter().enumerate().map(switch).collect(),
+            hosts: hosts.iter().zip(&self.switch_of).map(host).collect(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// How far two topologies agree on which hosts share a switch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// Pairs of hosts that both have.
+    pub pairs: usize,
+    /// Those that are together in one of them and apart in the other.
+    pub wrong: Vec<(String, String)>,
+}
+
+impl Agreement {
+    /// Compares. Hosts are taken for the same by their names.
+    pub fn between(one: &Topology, other: &Topology) -> Agreement {
+        let switch_in_other =
+            |name: &str| other.hosts.iter().find(|host| host.name == name).map(|host| host.switch);
+        let common: Vec<_> =
+            one.hosts.iter().filter_map(|host| Some((host, switch_in_other(&host.name)?))).collect();
+        let mut agreement = Agreement::default();
+        for (index, (a, a_other)) in common.iter().enumerate() {
+            for (b, b_other) in &common[index + 1..] {
+                agreement.pairs += 1;
+                if (a.switch == b.switch) != (a_other == b_other) {
+                    agreement.wrong.push((a.name.clone(), b.name.clone()));
+                }
+            }
+        }
+        agreement
+    }
+}
+
+#[cfg(test)]
+mod tests;
