@@ -2,8 +2,11 @@
 
 mod bench;
 mod commands;
+mod crew;
+mod discover;
 mod doctor;
 mod install;
+mod measure;
 mod mpi;
 #[allow(dead_code, reason = "its first users come with the next commits")]
 mod plot;
@@ -41,6 +44,8 @@ enum Command {
     Explain(commands::explain::Args),
     /// Measure broadcasts as a program calls them
     Bench(commands::bench::Args),
+    /// Measure the times of messages between hosts, into a file for predictions
+    Measure(commands::measure::Args),
     /// Why does multicast not work here? Checks hosts and the network between them
     Doctor(commands::doctor::Args),
     #[command(hide = true)]
@@ -51,7 +56,7 @@ enum Command {
     Madcap(commands::madcap::Args),
     /// Run broadcasts in virtual time: under every fault, or on thousands of nodes
     Simulate(Box<commands::simulate::Args>),
-    /// The tree of switches and hosts: show, check and convert files that have it
+    /// The tree of switches and hosts: show, check, convert or discover it
     Topology(commands::topology::Args),
     /// Print a shell completion script: source <(polycast completions bash)
     Completions {
@@ -66,6 +71,7 @@ fn main() -> ExitCode {
         Command::Info(args) => commands::info::run(args),
         Command::Explain(args) => commands::explain::run(args),
         Command::Bench(args) => commands::bench::run(args),
+        Command::Measure(args) => commands::measure::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::DoctorAgent => Ok(doctor::agent::run()),
         Command::Lab(args) => commands::lab::run(args),

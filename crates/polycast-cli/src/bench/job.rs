@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 /// How often a job is looked at while it is silent.
-const LOOK: Duration = Duration::from_millis(100);
+pub const LOOK: Duration = Duration::from_millis(100);
 
 /// How long an mpiexec may take to clean up before it is ended.
 const CLEAN_UP: Duration = Duration::from_secs(5);
@@ -48,7 +48,7 @@ pub fn run<E: From<io::Error>>(
 }
 
 /// A thread reads, so that an interrupt is noticed while nothing comes.
-fn lines_of(child: &mut Child) -> Receiver<String> {
+pub fn lines_of(child: &mut Child) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
         thread::spawn(move || {
@@ -69,7 +69,7 @@ fn lines_of(child: &mut Child) -> Receiver<String> {
 }
 
 /// Asks the launcher to end its ranks; insists if it does not.
-fn end(child: &mut Child) -> io::Result<()> {
+pub fn end(child: &mut Child) -> io::Result<()> {
     let began = Instant::now();
     let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
     while child.try_wait()?.is_none() {

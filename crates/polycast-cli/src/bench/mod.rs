@@ -17,10 +17,10 @@ pub mod sizes;
 pub mod variant;
 pub mod view;
 
-mod analysis;
+pub mod analysis;
 mod collect;
-mod environment;
+pub mod environment;
 pub mod fidelity;
-mod job;
+pub mod job;
 mod point;
-mod record;
+pub mod record;

@@ -1,24 +1,24 @@
 //! `polycast bench`.
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use polycast_core::units::Bytes;
-use polycast_lab::{LabError, LabSpec, Rate};
+use polycast_lab::{LabError, Rate};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::Outcome;
-use super::lab::parse_variable;
+use super::job_args::{JobArgs, utf8};
 use crate::bench::arrival::{Arrival, Root, parse_duration};
 use crate::bench::fidelity::Fidelity;
 use crate::bench::plan::{ClockMethod, Links, Plan};
 use crate::bench::report::Report;
 use crate::bench::session::Session;
-use crate::bench::site::{Site, Wishes};
+use crate::bench::site::Site;
 use crate::bench::variant::Variant;
 use crate::bench::view::Format;
 use crate::bench::{sizes, variant};
@@ -65,41 +65,16 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = ClockMethod::Auto)]
     clock: ClockMethod,
 
-    /// Measure in an emulated cluster that is made and removed again: hosts=16,rate=20mbit or topology=FILE, and
-    /// burst=, loss=, block=, name=
-    #[arg(long, value_name = "LAB", conflicts_with_all = ["hosts", "rate"], value_parser = parse_lab)]
-    lab: Option<Arc<LabSpec>>,
+    #[command(flatten)]
+    job: JobArgs,
     /// Leave out the measurement without MPI that says how far the lab is to be believed
     #[arg(long, requires = "lab")]
     no_calibration: bool,
-    /// Hosts to run on, each with an optional number of ranks: a,b:2
-    #[arg(long, value_name = "HOSTS")]
-    hosts: Option<String>,
-    /// Ranks in all [default: all that the hosts take; as many as cores without hosts]
-    #[arg(short = 'n', long = "ranks", value_name = "N")]
-    ranks: Option<usize>,
-    /// Ranks on each host
-    #[arg(long, value_name = "K")]
-    ranks_per_host: Option<usize>,
-    /// openmpi, mpich, or the path of an mpiexec [default: the mpiexec on PATH]
-    #[arg(long, value_name = "MPI")]
-    mpi: Option<String>,
-    /// A variable for the ranks, whatever this environment says; may be repeated. POLYCAST_ variables of this
-    /// environment are handed on anyway, but for POLYCAST_BCAST, which the variants set
-    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_variable)]
-    variables: Vec<(String, String)>,
     /// The hosts' network interface on which blast multicasts [default: in a lab its own, elsewhere as routed]
     #[arg(long, value_name = "NAME", conflicts_with = "lab")]
     interface: Option<String>,
-    /// Further options for mpiexec, as one word
-    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
-    mpiexec_args: Option<String>,
-    /// The measuring program, where the installed one was built with another MPI of this family; see
-    /// docs/benchmarking.md
-    #[arg(long, value_name = "FILE")]
-    program: Option<PathBuf>,
     /// Rate of the slowest link, to compare with the wire; known in a lab
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", conflicts_with = "lab")]
     rate: Option<Rate>,
 
     /// How results are shown
@@ -128,27 +103,20 @@ fn parse_variants(text: &str) -> Result<Variants, variant::VariantsError> {
     variant::parse(text).map(Into::into)
 }
 
-fn parse_lab(text: &str) -> Result<Arc<LabSpec>, LabError> {
-    text.parse().map(Arc::new)
-}
-
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
     let plan = plan(&args);
-    let mpi = match &args.mpi {
-        Some(name) => Mpi::resolve(name)?,
-        None => Mpi::default_on_path()?,
-    };
+    let mpi = args.job.mpi()?;
     let installation = Installation::find()?;
-    let program = measuring_program(&args, &installation, &mpi)?;
-    let variables = variables(&installation, &mpi, &plan, &args.variables)?;
+    let program = args.job.measuring_program(&installation, &mpi)?;
+    let variables = variables(&args.job, &installation, &mpi, &plan)?;
     let mut report =
         Report::new(args.format.view(), args.json.as_deref(), raw_file(&args).as_deref(), steps(&plan))?;
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
-    let site = Site::open(wishes(&args)?)?;
+    let site = args.job.site()?;
     check_ranks(&plan, site.ranks())?;
     let session = Session {
         plan: &plan,
@@ -193,17 +161,6 @@ fn steps(plan: &Plan) -> usize {
     plan.sizes.len() * plan.launches as usize
 }
 
-fn wishes(args: &Args) -> Result<Wishes, Box<dyn Error>> {
-    let options = args.mpiexec_args.as_deref().map(shell_words::split).transpose();
-    Ok(Wishes {
-        lab: args.lab.as_deref().cloned(),
-        hosts: args.hosts.clone(),
-        ranks: args.ranks,
-        ranks_per_host: args.ranks_per_host,
-        mpiexec_args: options.map_err(|error| format!("--mpiexec-args: {error}"))?.unwrap_or_default(),
-    })
-}
-
 fn check_ranks(plan: &Plan, ranks: usize) -> Result<(), String> {
     let named = match plan.root {
         Root::Rank(root) => Some(("--root", root)),
@@ -237,59 +194,27 @@ fn fidelity(args: &Args, site: &Site, report: &Report) -> Result<Fidelity, LabEr
     Fidelity::of_lab(lab, &args.sizes, !args.no_calibration)
 }
 
-fn measuring_program(args: &Args, installation: &Installation, mpi: &Mpi) -> Result<PathBuf, String> {
-    if let Some(program) = &args.program {
-        // Launchers look for a bare name on PATH, and hosts of a lab have other current directories.
-        return program.canonicalize().map_err(|error| format!("--program {}: {error}", program.display()));
-    }
-    let name = format!("polycast-bench-{}", mpi.family());
-    let program = installation.library_directory().join("bench").join(name);
-    if program.is_file() {
-        return Ok(program);
-    }
-    let mpicc = Abi::from(mpi.family()).example_mpicc();
-    Err(format!(
-        "no measuring program for {}: expected {}; build it with `make doors MPICC={mpicc}`",
-        mpi.title(),
-        program.display()
-    ))
-}
-
 /// What the ranks need: polycast, where something else than stock is measured or it is there anyway, so that stock
 /// is measured as a program under polycast meets it.
+/// POLYCAST_ variables of this environment are handed on, but for POLYCAST_BCAST, which the variants set.
 fn variables(
+    job: &JobArgs,
     installation: &Installation,
     mpi: &Mpi,
     plan: &Plan,
-    wanted: &[(String, String)],
 ) -> Result<Vec<(String, String)>, Box<dyn Error>> {
     let abi = Abi::from(mpi.family());
     if plan.needs_polycast() {
         installation.require_door(abi)?;
     }
-    let mut variables = Vec::new();
-    if let Some(libraries) = libraries_beside(mpi.path(), abi) {
-        variables.push(("LD_LIBRARY_PATH".to_owned(), text(&libraries)?));
-    }
+    let mut variables = job.stock_variables(mpi)?;
     // A launcher need not carry the environment to other hosts, and a setting counts only if all ranks have it.
     variables.extend(settings::of_the_library().filter(|(name, _)| name != settings::BROADCAST));
     if installation.door(abi).is_some() {
-        variables.push((PRELOAD.to_owned(), text(&installation.preload())?));
+        variables.push((PRELOAD.to_owned(), utf8(&installation.preload())?));
     }
-    variables.retain(|(name, _)| wanted.iter().all(|(other, _)| other != name));
-    variables.extend_from_slice(wanted);
+    job.prefer_wanted(&mut variables);
     Ok(variables)
-}
-
-/// The folder of an MPI's libraries where it is installed on its own: ranks must load those of their mpiexec, also if
-/// another MPI with the same interface stands first on the loader's way.
-fn libraries_beside(mpiexec: &Path, abi: Abi) -> Option<PathBuf> {
-    let folder = mpiexec.parent()?.parent()?.join("lib");
-    abi.sonames().iter().any(|soname| folder.join(soname).exists()).then_some(folder)
-}
-
-fn text(path: &Path) -> Result<String, String> {
-    path.to_str().map(str::to_owned).ok_or_else(|| format!("{}: expected a path in UTF-8", path.display()))
 }
 
 /// All samples are kept wherever results are kept.

@@ -2,9 +2,12 @@
 
 mod check;
 mod convert;
+mod discover;
 mod draw;
 mod input;
 mod show;
+
+pub use input::Input;
 
 use super::Outcome;
 
@@ -21,6 +24,7 @@ Examples:
   polycast topology show /etc/slurm/topology.conf        the tree of switches and hosts
   polycast topology check topology.yaml                  every mistake with its line
   polycast topology convert topology.conf --to dot | dot -Tsvg > cluster.svg
+  polycast topology discover --hosts a,b,c,d             find it by measurement
 
 A job uses a topology by POLYCAST_TOPOLOGY=FILE.";
 
@@ -33,6 +37,8 @@ enum Verb {
     Check(check::Args),
     /// Write the topology in another format
     Convert(convert::Args),
+    /// Find the switches by measurement: hosts whose flows disturb each other share a link
+    Discover(discover::Args),
 }
 
 /// Runs the verb.
@@ -41,5 +47,6 @@ pub fn run(args: Args) -> Outcome {
         Verb::Show(args) => show::run(&args),
         Verb::Check(args) => check::run(&args),
         Verb::Convert(args) => convert::run(&args),
+        Verb::Discover(args) => discover::run(&args),
     }
 }

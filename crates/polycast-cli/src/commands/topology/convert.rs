@@ -67,7 +67,7 @@ impl Output {
 }
 
 /// Names the formats in the help and in shell completion.
-fn parse_format() -> impl clap::builder::TypedValueParser<Value = Format> {
+pub(super) fn parse_format() -> impl clap::builder::TypedValueParser<Value = Format> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
     PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
 }

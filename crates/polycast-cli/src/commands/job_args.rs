@@ -1,0 +1,118 @@
+//! Where jobs are started, and with which MPI: the arguments that the measuring verbs share.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use polycast_lab::{LabError, LabSpec};
+
+use super::lab::parse_variable;
+use crate::bench::site::{Site, Wishes};
+use crate::install::Installation;
+use crate::mpi::{Abi, Mpi};
+
+/// Arguments about the job.
+#[derive(clap::Args)]
+pub struct JobArgs {
+    /// Measure in an emulated cluster that is made and removed again: hosts=16,rate=20mbit or topology=FILE, and
+    /// burst=, loss=, block=, name=
+    #[arg(long, value_name = "LAB", conflicts_with = "hosts", value_parser = parse_lab)]
+    pub lab: Option<Arc<LabSpec>>,
+    /// Hosts to run on, each with an optional number of ranks: a,b:2
+    #[arg(long, value_name = "HOSTS")]
+    pub hosts: Option<String>,
+    /// Ranks in all [default: all that the hosts take; as many as cores without hosts]
+    #[arg(short = 'n', long = "ranks", value_name = "N")]
+    pub ranks: Option<usize>,
+    /// Ranks on each host
+    #[arg(long, value_name = "K")]
+    pub ranks_per_host: Option<usize>,
+    /// openmpi, mpich, or the path of an mpiexec [default: the mpiexec on PATH]
+    #[arg(long, value_name = "MPI")]
+    pub mpi: Option<String>,
+    /// A variable for the ranks, whatever this environment says; may be repeated
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_variable)]
+    pub variables: Vec<(String, String)>,
+    /// Further options for mpiexec, as one word
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
+    pub mpiexec_args: Option<String>,
+    /// The measuring program, where the installed one was built with another MPI of this family; see
+    /// docs/benchmarking.md
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<PathBuf>,
+}
+
+fn parse_lab(text: &str) -> Result<Arc<LabSpec>, LabError> {
+    text.parse().map(Arc::new)
+}
+
+impl JobArgs {
+    /// The MPI that was asked for.
+    pub fn mpi(&self) -> Result<Mpi, Box<dyn Error>> {
+        Ok(match &self.mpi {
+            Some(name) => Mpi::resolve(name)?,
+            None => Mpi::default_on_path()?,
+        })
+    }
+
+    /// The place; a lab is made for it.
+    pub fn site(&self) -> Result<Site, Box<dyn Error>> {
+        let options = self.mpiexec_args.as_deref().map(shell_words::split).transpose();
+        Site::open(Wishes {
+            lab: self.lab.as_deref().cloned(),
+            hosts: self.hosts.clone(),
+            ranks: self.ranks,
+            ranks_per_host: self.ranks_per_host,
+            mpiexec_args: options.map_err(|error| format!("--mpiexec-args: {error}"))?.unwrap_or_default(),
+        })
+    }
+
+    /// The measuring program for this MPI.
+    pub fn measuring_program(&self, installation: &Installation, mpi: &Mpi) -> Result<PathBuf, String> {
+        if let Some(program) = &self.program {
+            // Launchers look for a bare name on PATH, and hosts of a lab have other current directories.
+            return program
+                .canonicalize()
+                .map_err(|error| format!("--program {}: {error}", program.display()));
+        }
+        let name = format!("polycast-bench-{}", mpi.family());
+        let program = installation.library_directory().join("bench").join(name);
+        if program.is_file() {
+            return Ok(program);
+        }
+        let mpicc = Abi::from(mpi.family()).example_mpicc();
+        Err(format!(
+            "no measuring program for {}: expected {}; build it with `make doors MPICC={mpicc}`",
+            mpi.title(),
+            program.display()
+        ))
+    }
+
+    /// What ranks need that run without polycast.
+    pub fn stock_variables(&self, mpi: &Mpi) -> Result<Vec<(String, String)>, String> {
+        let mut variables = Vec::new();
+        if let Some(libraries) = libraries_beside(mpi.path(), Abi::from(mpi.family())) {
+            variables.push(("LD_LIBRARY_PATH".to_owned(), utf8(&libraries)?));
+        }
+        self.prefer_wanted(&mut variables);
+        Ok(variables)
+    }
+
+    /// Puts the user's variables in the place of those of the same name.
+    pub fn prefer_wanted(&self, variables: &mut Vec<(String, String)>) {
+        variables.retain(|(name, _)| self.variables.iter().all(|(other, _)| other != name));
+        variables.extend_from_slice(&self.variables);
+    }
+}
+
+/// The folder of an MPI's libraries where it is installed on its own: ranks must load those of their mpiexec, also if
+/// another MPI with the same interface stands first on the loader's way.
+fn libraries_beside(mpiexec: &Path, abi: Abi) -> Option<PathBuf> {
+    let folder = mpiexec.parent()?.parent()?.join("lib");
+    abi.sonames().iter().any(|soname| folder.join(soname).exists()).then_some(folder)
+}
+
+/// A path as launchers want it.
+pub fn utf8(path: &Path) -> Result<String, String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| format!("{}: expected a path in UTF-8", path.display()))
+}

@@ -1,0 +1,204 @@
+//! `polycast measure`.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use polycast_core::model::{Measured, Parameters};
+use polycast_core::topology::Topology;
+use polycast_core::units::Bytes;
+use polycast_lab::Lab;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::Outcome;
+use super::job_args::JobArgs;
+use super::topology::Input;
+use crate::bench::arrival::parse_duration;
+use crate::bench::environment::Machine;
+use crate::bench::sizes as size_list;
+use crate::crew::{ARGUMENT, CrewError, Job};
+use crate::install::Installation;
+use crate::measure::pairs::{self, Pairs};
+use crate::measure::sizes::{self, Plan};
+use crate::measure::{parameters, table, time_stamp};
+use crate::mpi::Mpi;
+
+const EXAMPLES: &str = "\
+Examples:
+  polycast measure --hosts a,b,c -o params.json
+  polycast measure --hosts a:2,b,c --topology topology.conf -o params.json
+  polycast measure --lab hosts=4,rate=20mbit --sizes 256..64KiB --time 1s -o params.json
+
+Give a host two ranks to measure what is passed within a host. The other ranks sleep meanwhile, so a pair of hosts for
+each link class is enough. docs/models.md says how each parameter is measured.";
+
+/// Arguments of `polycast measure`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    job: JobArgs,
+    /// The switches between the hosts, as read by `polycast topology show`, to tell hosts on the same switch from others
+    /// [default: in a lab its own, elsewhere one switch for all]
+    #[arg(long, value_name = "FILE")]
+    topology: Option<PathBuf>,
+    /// Message sizes to begin with: 1KiB,64KiB or 1KiB..64KiB:4; where a curve bends, sizes between them are added
+    /// [default: 1 B to 4 MiB in powers of 4, up to the size whose fewest samples take longer than twice the time]
+    #[arg(long, value_name = "SIZES", value_parser = parse_sizes)]
+    sizes: Option<Sizes>,
+    /// The most sizes for each link class
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=256))]
+    most_sizes: u16,
+    /// Time for a size; less is used where 95 % intervals are within 2 % earlier
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
+    time: Duration,
+    /// The parameter file [default: to standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+// clap takes a Vec for an option that may be repeated; this is a single value.
+type Sizes = Arc<[Bytes]>;
+
+fn parse_sizes(text: &str) -> Result<Sizes, size_list::SizesError> {
+    size_list::parse(text).map(Into::into)
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> Outcome {
+    let mut topology = args.topology.as_deref().map(read_topology).transpose()?;
+    let mpi = args.job.mpi()?;
+    let program = args.job.measuring_program(&Installation::find()?, &mpi)?;
+    let variables = args.job.stock_variables(&mpi)?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let site = args.job.site()?;
+    topology = topology.or_else(|| site.topology());
+    let command = site.command(&mpi, &variables, &[program.into(), ARGUMENT.into()])?;
+    let mut job = match Job::start(command, interrupted) {
+        Err(CrewError::Interrupted) => return Ok(ExitCode::from(130)),
+        other => other?,
+    };
+    let hosts: Vec<String> = job.muster().places.iter().map(|place| place.host.clone()).collect();
+    let pairs = pairs::choose(&hosts, topology.as_ref());
+    check(&pairs, topology.is_some())?;
+    let measured = Measured {
+        when: time_stamp::now(),
+        place: place(&hosts, site.lab()),
+        how: how(&mpi, &pairs, &hosts, &args, topology.is_some()),
+    };
+    let parameters = match measure(&mut job, &pairs, &hosts, &plan(&args), measured) {
+        Ok(parameters) => parameters,
+        Err(error) if matches!(error.downcast_ref(), Some(CrewError::Interrupted)) => {
+            return Ok(ExitCode::from(130));
+        }
+        Err(error) => return Err(error),
+    };
+    job.dismiss()?;
+    match &args.output {
+        None => super::print(&parameters.to_json())?,
+        Some(file) => {
+            fs::write(file, parameters.to_json())
+                .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+            super::print(&table::print(&parameters))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read_topology(file: &Path) -> Result<Topology, Box<dyn Error>> {
+    Ok(Input::read(file)?.topology()?)
+}
+
+fn plan(args: &Args) -> Plan {
+    let mut sizes: Vec<u64> = match &args.sizes {
+        Some(sizes) => sizes.iter().map(|size| size.0).collect(),
+        None => sizes::powers_of_four(),
+    };
+    sizes.sort_unstable();
+    sizes.dedup();
+    Plan {
+        sizes,
+        may_stop: args.sizes.is_none(),
+        most: usize::from(args.most_sizes),
+        limit_ns: args.time.as_secs_f64() * 1e9,
+    }
+}
+
+fn check(pairs: &Pairs, has_topology: bool) -> Result<(), String> {
+    if pairs.by_class.is_empty() {
+        return Err(
+            "expected at least two ranks to measure between, found one: choose more hosts, or -n 2".into()
+        );
+    }
+    if !pairs.strangers.is_empty() {
+        let hosts = pairs.strangers.join(", ");
+        eprintln!("polycast: the topology lacks {hosts}: taken to be on switches of their own");
+    }
+    if !has_topology {
+        eprintln!("polycast: no --topology: hosts are taken to be on one switch");
+    }
+    Ok(())
+}
+
+/// The hosts and what is known of the network between them.
+fn place(hosts: &[String], lab: Option<&Lab>) -> String {
+    let mut names = hosts.to_vec();
+    names.dedup();
+    let shown = match &names[..] {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first, .., last] => format!("{} hosts, {first} … {last}", names.len()),
+    };
+    let Some(lab) = lab else { return shown };
+    let Machine { cores, cpu, kernel, .. } = Machine::here();
+    let (rate, burst) = (lab.plan().slowest_rate(), lab.plan().burst_bytes);
+    format!(
+        "lab of {shown}, slowest link {rate}, buckets of {burst} bytes; on {cores} cores of {cpu}, Linux {kernel}"
+    )
+}
+
+/// The MPI, the tool, and which ranks stand for what.
+fn how(mpi: &Mpi, pairs: &Pairs, hosts: &[String], args: &Args, has_topology: bool) -> String {
+    let pairs = pairs.by_class.iter().map(|(class, &(from, to))| {
+        format!("{class} by ranks {from} and {to} ({} and {})", hosts[from], hosts[to])
+    });
+    let switches = if has_topology { "" } else { "; all hosts taken to be on one switch" };
+    format!(
+        "{}; polycast {} measure, {:?} for a size; {}{switches}; medians with 95 % intervals",
+        mpi.title(),
+        env!("CARGO_PKG_VERSION"),
+        args.time,
+        pairs.collect::<Vec<_>>().join(", "),
+    )
+}
+
+fn measure(
+    job: &mut Job,
+    pairs: &Pairs,
+    hosts: &[String],
+    plan: &Plan,
+    measured: Measured,
+) -> Result<Parameters, Box<dyn Error>> {
+    // Hidden by itself where standard error is no terminal.
+    let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    progress.set_style(ProgressStyle::with_template("{spinner} {wide_msg} {pos} sizes  {elapsed}")?);
+    let mut classes = BTreeMap::new();
+    for (&class, &(from, to)) in &pairs.by_class {
+        let figures = sizes::measure(job, (from, to), plan, |bytes| {
+            progress.set_message(format!("{class}, {} → {}: {}", hosts[from], hosts[to], Bytes(bytes)));
+            progress.inc(1);
+        })?;
+        classes.insert(class, parameters::class(&figures)?);
+    }
+    progress.finish_and_clear();
+    Ok(Parameters::new(measured, classes)?)
+}

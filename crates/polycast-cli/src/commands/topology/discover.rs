@@ -1,0 +1,138 @@
+//! `polycast topology discover`.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use polycast_core::topology::infer::{Quartet, infer};
+use polycast_core::topology::{Format, Topology};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::super::job_args::JobArgs;
+use super::super::{Outcome, print};
+use super::convert::parse_format;
+use super::draw::{Paint, draw};
+use super::input::Input;
+use crate::crew::{ARGUMENT, CrewError, Job};
+use crate::discover::findings;
+use crate::discover::flows::Flows;
+use crate::install::Installation;
+use crate::measure::time_stamp;
+
+/// Arguments of `polycast topology discover`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Starts one rank on each host, and lets pairs of them send at the same time: they disturb each
+other if they share a link that does not carry both. That takes about half a second for each
+two hosts on one switch; nothing else should run on the network. What cannot be seen stands in
+the notes of the result, and in docs/topology.md.
+
+Examples:
+  polycast topology discover --hosts a,b,c,d,e,f -o cluster.json
+  polycast topology discover --lab topology=examples/topologies/2.conf")]
+pub struct Args {
+    #[command(flatten)]
+    job: JobArgs,
+    /// Say how many pairs of hosts are grouped as in this topology [default: in a lab its own]
+    #[arg(long, value_name = "FILE")]
+    truth: Option<PathBuf>,
+    /// Write the topology to a file
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The format of the file
+    #[arg(long, value_name = "FORMAT", default_value = "slurm-conf", value_parser = parse_format())]
+    to: Format,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args) -> Outcome {
+    let truth =
+        args.truth.as_deref().map(|file| -> Result<_, Box<dyn Error>> { Ok(Input::read(file)?.topology()?) });
+    let truth = truth.transpose()?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let found = discover(args, truth, interrupted);
+    if let Err(error) = &found
+        && matches!(error.downcast_ref(), Some(CrewError::Interrupted))
+    {
+        return Ok(ExitCode::from(130));
+    }
+    let (topology, comparison) = found?;
+    print(&draw(&topology, Paint::for_standard_output()))?;
+    comparison.map_or(Ok(()), |line| print(&line))?;
+    if let Some(file) = &args.output {
+        let written = topology.write(args.to);
+        for lost in &written.lost {
+            eprintln!("polycast: not in {}: {lost}", args.to);
+        }
+        fs::write(file, written.text).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The topology that measurement finds, and how it compares with the truth where that is known.
+fn discover(
+    args: &Args,
+    truth: Option<Topology>,
+    interrupted: Arc<AtomicBool>,
+) -> Result<(Topology, Option<String>), Box<dyn Error>> {
+    let mpi = args.job.mpi()?;
+    let program = args.job.measuring_program(&Installation::find()?, &mpi)?;
+    let variables = args.job.stock_variables(&mpi)?;
+    let site = args.job.site()?;
+    let truth = truth.or_else(|| site.topology());
+    let mut job =
+        Job::start(site.command(&mpi, &variables, &[program.into(), ARGUMENT.into()])?, interrupted)?;
+    let hosts: Vec<String> = job.muster().places.iter().map(|place| place.host.clone()).collect();
+    check(&hosts)?;
+    let topology = measure(&mut job, &hosts)?;
+    job.dismiss()?;
+    let comparison = truth.map(|truth| findings::comparison(&topology, &truth) + "\n");
+    Ok((topology, comparison))
+}
+
+fn check(hosts: &[String]) -> Result<(), String> {
+    let unique: BTreeSet<_> = hosts.iter().collect();
+    if unique.len() < hosts.len() {
+        return Err(
+            "expected one rank on each host, found several: two flows of one host share its link".into()
+        );
+    }
+    if hosts.len() < 4 {
+        return Err(format!(
+            "expected at least 4 hosts, found {}: it takes two hosts on either side to see a link",
+            hosts.len()
+        ));
+    }
+    Ok(())
+}
+
+fn measure(job: &mut Job, hosts: &[String]) -> Result<Topology, Box<dyn Error>> {
+    let when = time_stamp::now();
+    // Hidden by itself where standard error is no terminal.
+    let progress = ProgressBar::with_draw_target(Some(hosts.len() as u64), ProgressDrawTarget::stderr());
+    progress.set_style(ProgressStyle::with_template(
+        "{spinner} {wide_msg} [{bar:24}] {pos}/{len} hosts  {elapsed}",
+    )?);
+    let mut flows = Flows::new(job)?;
+    for host in 0..hosts.len() {
+        progress.set_message(format!("{} alone", hosts[host]));
+        flows.alone((host, (host + 1) % hosts.len()))?;
+    }
+    let inferred = infer(hosts.len(), |quartet| {
+        let Quartet { near: [a, b], far: [c, d] } = quartet;
+        // Hosts are inserted in their order.
+        progress.set_position([a, b, c, d].into_iter().max().unwrap_or(0) as u64);
+        progress.set_message(format!("{} → {}, {} → {}", hosts[a], hosts[c], hosts[b], hosts[d]));
+        flows.disturb(quartet)
+    })?;
+    progress.finish_and_clear();
+    Ok(findings::topology(&inferred, hosts, &flows, &when))
+}

@@ -1,0 +1,213 @@
+use std::io::{self, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+
+use super::{Crew, Muster, Order};
+use crate::bench::job::{LOOK, end, lines_of};
+use crate::bench::record::Record;
+
+/// The argument that makes the measuring program a crew.
+pub const ARGUMENT: &str = "orders";
+
+/// The version of the format that is read here.
+const FORMAT_VERSION: u32 = 1;
+
+/// Why an order was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum CrewError {
+    /// The user has had enough.
+    #[error("interrupted")]
+    Interrupted,
+    /// The job is gone.
+    #[error("the measuring job ended early ({0}); what it said stands above")]
+    Ended(std::process::ExitStatus),
+    /// The measuring program is of another version.
+    #[error(
+        "the measuring program does not take orders of format {FORMAT_VERSION}: build it again with `make doors`"
+    )]
+    Version,
+    /// The measuring program did not understand.
+    #[error("the measuring program says: {0}")]
+    Refused(String),
+    /// An answer of another length.
+    #[error("order `{order}`: expected {expected} numbers, found {found}")]
+    Answer {
+        /// The order.
+        order: String,
+        /// How many numbers answer it.
+        expected: usize,
+        /// How many came.
+        found: usize,
+    },
+    /// The system refused something.
+    #[error("cannot talk to the measuring job: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A running job. Dropped, it is ended.
+pub struct Job {
+    child: Child,
+    stdin: ChildStdin,
+    lines: Receiver<String>,
+    interrupted: Arc<AtomicBool>,
+    muster: Muster,
+    ended: bool,
+}
+
+impl Job {
+    /// Starts `command` and waits until all ranks are there. `interrupted` ends it at any time.
+    pub fn start(mut command: Command, interrupted: Arc<AtomicBool>) -> Result<Job, CrewError> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let lines = lines_of(&mut child);
+        let Some(stdin) = child.stdin.take() else {
+            return Err(io::Error::other("the job has no standard input").into());
+        };
+        let mut job = Job { child, stdin, lines, interrupted, muster: Muster::default(), ended: false };
+        job.assemble()?;
+        Ok(job)
+    }
+
+    /// What the ranks said about themselves.
+    pub fn muster(&self) -> &Muster {
+        &self.muster
+    }
+
+    /// Sends the ranks home.
+    pub fn dismiss(mut self) -> Result<(), CrewError> {
+        writeln!(self.stdin, "end")?;
+        while self.line()? != "end" {}
+        self.ended = true;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    fn assemble(&mut self) -> Result<(), CrewError> {
+        let mut is_crew = false;
+        loop {
+            let line = self.line()?;
+            if let Some(version) = line.strip_prefix("polycast-measure ") {
+                is_crew = version.parse() == Ok(FORMAT_VERSION);
+                if !is_crew {
+                    return Err(CrewError::Version);
+                }
+                continue;
+            }
+            match Record::parse(&line) {
+                _ if is_crew && line == "ready" => return Ok(()),
+                // An older measuring program takes the argument for a wrong one.
+                Some(Record::Version(_)) => return Err(CrewError::Version),
+                Some(Record::Mpi(version)) => self.muster.mpi_version = version,
+                Some(Record::Rank(place)) => self.muster.places.push(place),
+                Some(Record::Error(sentence)) => return Err(CrewError::Refused(sentence)),
+                _ => eprintln!("{line}"),
+            }
+        }
+    }
+
+    /// The next line of the job.
+    fn line(&mut self) -> Result<String, CrewError> {
+        loop {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(CrewError::Interrupted);
+            }
+            match self.lines.recv_timeout(LOOK) {
+                Ok(line) => return Ok(line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.ended = true;
+                    return Err(CrewError::Ended(self.child.wait()?));
+                }
+            }
+        }
+    }
+}
+
+impl Crew for Job {
+    fn obey(&mut self, order: &Order) -> Result<Vec<i64>, CrewError> {
+        // If the job is gone, its status says more than our failure to write.
+        let _ = writeln!(self.stdin, "{order}");
+        loop {
+            let line = self.line()?;
+            if let Some(numbers) = line.strip_prefix("answer") {
+                let numbers: Vec<i64> =
+                    numbers.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
+                let (expected, found) = (order.answer_len(), numbers.len());
+                return match expected == found {
+                    true => Ok(numbers),
+                    false => Err(CrewError::Answer { order: order.to_string(), expected, found }),
+                };
+            }
+            match Record::parse(&line) {
+                Some(Record::Error(sentence)) => return Err(CrewError::Refused(sentence)),
+                _ => eprintln!("{line}"),
+            }
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if !self.ended {
+            // Nobody is left to be told if this fails.
+            let _ = end(&mut self.child);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(script: &str) -> Result<Job, CrewError> {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Job::start(command, Arc::new(AtomicBool::new(false)))
+    }
+
+    const READY: &str =
+        "echo polycast-measure 1; echo mpi Some MPI 1.0; echo rank 0 host h0 kernel 0 cores 2; echo ready";
+
+    fn round_trip() -> Order {
+        Order::PingPong { pair: (0, 1), bytes: 8, pause_ns: 5, dummy_ns: 0, samples: 1 }
+    }
+
+    #[test]
+    fn an_order_and_its_answer() {
+        let echo = format!(
+            "{READY}; read order; echo noise from the launcher; test \"$order\" = \
+            'pingpong 0 1 8 5 0 1' && echo answer 1 2 3; read order; echo $order"
+        );
+        let mut job = start(&echo).unwrap();
+        assert_eq!(job.muster().mpi_version, "Some MPI 1.0");
+        assert_eq!(job.muster().places[0].host, "h0");
+        assert_eq!(job.obey(&round_trip()).unwrap(), [1, 2, 3]);
+        job.dismiss().unwrap();
+    }
+
+    #[test]
+    fn what_goes_wrong_is_told_apart() {
+        let refusal = |script: &str| {
+            let script = format!("{READY}; read order; {script}");
+            start(&script).unwrap().obey(&round_trip()).unwrap_err().to_string()
+        };
+        assert!(refusal("echo answer 1 2").contains("`pingpong 0 1 8 5 0 1`: expected 3 numbers, found 2"));
+        assert!(refusal("echo error no such rank").contains("no such rank"));
+        assert!(refusal("exit 3").contains("exit status: 3"));
+        let version = |line: &str| start(&format!("echo {line}; sleep 60")).err().unwrap().to_string();
+        assert!(version("polycast-bench 2").contains("make doors"));
+        assert!(version("polycast-measure 2").contains("make doors"));
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_job() {
+        let mut job = start(&format!("{READY}; exec sleep 60")).unwrap();
+        job.interrupted.store(true, Ordering::Relaxed);
+        assert!(matches!(job.obey(&round_trip()), Err(CrewError::Interrupted)));
+        let pid = nix::unistd::Pid::from_raw(job.child.id() as i32);
+        drop(job);
+        assert!(nix::sys::signal::kill(pid, None).is_err());
+    }
+}

@@ -1,0 +1,165 @@
+use std::collections::HashMap;
+
+use polycast_core::topology::infer::Quartet;
+
+use crate::crew::{Crew, CrewError, Order};
+
+/// How long flows run before and while they are measured. A queue of 200 ms, as switches have it, is not filled: few
+/// messages are under way at a time.
+const WARM_UP_NS: u64 = 40_000_000;
+const TIME_NS: u64 = 160_000_000;
+
+/// How long a message takes alone, about: many of them fit into the time.
+const MESSAGE_NS: f64 = 6e6;
+
+/// Bounds of a message.
+const MESSAGE_BYTES: (u64, u64) = (1 << 10, 4 << 20);
+
+/// Two flows that carry less than this share of what they carry alone disturb each other. A link that both have to share
+/// leaves them half, if each of them can fill it.
+const DISTURBED: f64 = 0.8;
+
+/// Flows between hosts of a crew with one rank per host.
+pub struct Flows<'a> {
+    crew: &'a mut dyn Crew,
+    message_bytes: u64,
+    /// The most that a pair was seen to carry, in bits per second: everything that disturbs makes it less.
+    alone: HashMap<(usize, usize), f64>,
+    /// The most that a quartet's two flows carried together.
+    together: HashMap<Quartet, f64>,
+}
+
+impl<'a> Flows<'a> {
+    /// Finds out how long messages have to be.
+    pub fn new(crew: &'a mut dyn Crew) -> Result<Flows<'a>, CrewError> {
+        let mut flows =
+            Flows { crew, message_bytes: 4 << 10, alone: HashMap::new(), together: HashMap::new() };
+        let rate = flows.measure(&[(0, 1)])?[0];
+        let bytes = (rate / 8e9 * MESSAGE_NS) as u64;
+        flows.message_bytes = bytes.clamp(MESSAGE_BYTES.0, MESSAGE_BYTES.1);
+        Ok(flows)
+    }
+
+    /// What a pair carries alone, in bits per second.
+    pub fn alone(&mut self, pair: (usize, usize)) -> Result<f64, CrewError> {
+        if let Some(rate) = self.alone.get(&pair) {
+            return Ok(*rate);
+        }
+        let rate = self.measure(&[pair])?[0];
+        self.alone.insert(pair, rate);
+        Ok(rate)
+    }
+
+    /// Whether the flows of a quartet disturb each other.
+    pub fn disturb(&mut self, quartet: Quartet) -> Result<bool, CrewError> {
+        let [a, b] = quartet.near;
+        let [c, d] = quartet.far;
+        let alone = self.alone((a, c))? + self.alone((b, d))?;
+        let rates = self.measure(&[(a, c), (b, d)])?;
+        for (pair, rate) in [(a, c), (b, d)].into_iter().zip(&rates) {
+            self.alone.entry(pair).and_modify(|most| *most = most.max(*rate));
+        }
+        let together: f64 = rates.iter().sum();
+        let most = self.together.entry(quartet).or_default();
+        *most = most.max(together);
+        Ok(together < DISTURBED * alone)
+    }
+
+    /// The most that the flows of a quartet carried together, and alone, in bits per second; zero if they never ran.
+    pub fn rates_of(&self, quartet: Quartet) -> (f64, f64) {
+        let alone = |near: usize, far: usize| self.alone.get(&(near, far)).copied().unwrap_or(0.0);
+        let ([a, b], [c, d]) = (quartet.near, quartet.far);
+        (self.together.get(&quartet).copied().unwrap_or(0.0), alone(a, c) + alone(b, d))
+    }
+
+    /// The most that a host was seen to send or receive, in bits per second.
+    pub fn most_of_host(&self, host: usize) -> f64 {
+        let own = self.alone.iter().filter(|((from, to), _)| *from == host || *to == host);
+        own.map(|(_, rate)| *rate).fold(0.0, f64::max)
+    }
+
+    /// The rates of flows at the same time.
+    fn measure(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<f64>, CrewError> {
+        loop {
+            let order = Order::Flows {
+                pairs: pairs.to_vec(),
+                bytes: self.message_bytes,
+                warm_up_ns: WARM_UP_NS,
+                time_ns: TIME_NS,
+            };
+            let answer = self.crew.obey(&order)?;
+            let is_long_enough = answer.chunks_exact(2).all(|flow| flow[1] > 0);
+            if is_long_enough || self.message_bytes == MESSAGE_BYTES.0 {
+                return Ok(answer
+                    .chunks_exact(2)
+                    .map(|flow| flow[0] as f64 * 8e9 / flow[1].max(1) as f64)
+                    .collect());
+            }
+            // Less than two messages arrived in the time: this link is slower than the first one was.
+            self.message_bytes = (self.message_bytes / 4).max(MESSAGE_BYTES.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hosts 0, 1 and 2, 3 at two ends of a link; rates in bits per second.
+    struct TwoSwitches {
+        host: f64,
+        link: f64,
+        orders: usize,
+    }
+
+    impl Crew for TwoSwitches {
+        fn obey(&mut self, order: &Order) -> Result<Vec<i64>, CrewError> {
+            let Order::Flows { pairs, bytes, time_ns, .. } = order else { panic!("{order}") };
+            self.orders += 1;
+            let crossing = pairs.iter().filter(|(from, to)| (*from < 2) != (*to < 2)).count();
+            let rate_of = |&(from, to): &(usize, usize)| match (from < 2) != (to < 2) {
+                true => self.host.min(self.link / crossing as f64),
+                false => self.host,
+            };
+            let message_ns = |pair| *bytes as f64 * 8e9 / rate_of(pair);
+            let answer = |pair| {
+                let messages = (*time_ns as f64 / message_ns(pair)).floor();
+                match messages >= 2.0 {
+                    true => [(messages * *bytes as f64) as i64, (messages * message_ns(pair)) as i64],
+                    false => [0, 0],
+                }
+            };
+            Ok(pairs.iter().flat_map(answer).collect())
+        }
+    }
+
+    fn answers(host: f64, link: f64) -> (bool, bool) {
+        let mut network = TwoSwitches { host, link, orders: 0 };
+        let mut flows = Flows::new(&mut network).unwrap();
+        let across = flows.disturb(Quartet { near: [0, 1], far: [2, 3] }).unwrap();
+        let beside = flows.disturb(Quartet { near: [0, 2], far: [1, 3] }).unwrap();
+        (across, beside)
+    }
+
+    #[test]
+    fn flows_disturb_each_other_on_a_link_that_does_not_carry_both() {
+        assert_eq!(answers(20e6, 20e6), (true, false));
+        assert_eq!(answers(20e6, 31e6), (true, false));
+        assert_eq!(answers(20e6, 40e6), (false, false));
+        assert_eq!(answers(1e9, 20e6), (true, false), "the link is slower than a host");
+    }
+
+    #[test]
+    fn what_pairs_carry_alone_is_measured_once() {
+        let mut network = TwoSwitches { host: 20e6, link: 20e6, orders: 0 };
+        let mut flows = Flows::new(&mut network).unwrap();
+        let quartet = Quartet { near: [0, 1], far: [2, 3] };
+        for _ in 0..3 {
+            flows.disturb(quartet).unwrap();
+        }
+        let (together, alone) = flows.rates_of(quartet);
+        assert!((together / 20e6 - 1.0).abs() < 0.01 && (alone / 40e6 - 1.0).abs() < 0.01);
+        assert!((flows.most_of_host(3) / 20e6 - 1.0).abs() < 0.01);
+        assert_eq!(network.orders, 1 + 2 + 3);
+    }
+}

@@ -1,0 +1,132 @@
+//! Which message sizes are measured: powers of four first, then more where a curve bends.
+
+use std::collections::VecDeque;
+
+use crate::crew::{Crew, CrewError};
+
+use super::estimate::Estimate;
+use super::size::{Figures, Size};
+
+/// A size that lies on the line between its neighbours up to this fraction adds nothing.
+const STRAIGHT_ENOUGH: f64 = 0.05;
+
+/// Neighbours that are no further apart than this factor have nothing measured between them.
+const CLOSEST: f64 = 1.5;
+
+/// The sizes to begin with, if the user names none: 1 B to 4 MiB.
+pub fn powers_of_four() -> Vec<u64> {
+    (0..12).map(|power| 1 << (2 * power)).collect()
+}
+
+/// What is wished.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The sizes to begin with, rising.
+    pub sizes: Vec<u64>,
+    /// Whether larger ones are left out when the fewest samples of them would take more than twice their time.
+    pub may_stop: bool,
+    /// How many sizes a class gets at most.
+    pub most: usize,
+    /// Time for a size.
+    pub limit_ns: f64,
+}
+
+/// Measures a pair; by rising size. `on_size` is told each size before it is measured.
+pub fn measure(
+    crew: &mut dyn Crew,
+    pair: (usize, usize),
+    plan: &Plan,
+    mut on_size: impl FnMut(u64),
+) -> Result<Vec<Figures>, CrewError> {
+    let mut measure = |bytes| {
+        on_size(bytes);
+        Size { crew, pair, bytes, limit_ns: plan.limit_ns / 3.0 }.measure()
+    };
+    let mut figures: Vec<Figures> = Vec::new();
+    for &bytes in &plan.sizes {
+        let is_too_slow = figures.last().is_some_and(|last| {
+            let growth = bytes as f64 / last.bytes.max(1) as f64;
+            last.least_time_ns() * growth > 2.0 * plan.limit_ns
+        });
+        if figures.len() == plan.most || (plan.may_stop && is_too_slow) {
+            break;
+        }
+        figures.push(measure(bytes)?);
+    }
+    // Breadth first, so that where sizes are limited none of the range goes without.
+    let mut spans: VecDeque<(u64, u64)> =
+        figures.windows(2).map(|pair| (pair[0].bytes, pair[1].bytes)).collect();
+    while let Some((low, high)) = spans.pop_front().filter(|_| figures.len() < plan.most) {
+        let Some(middle) = middle(low, high) else { continue };
+        let measured = measure(middle)?;
+        let position = figures.partition_point(|other| other.bytes < middle);
+        if bends(&figures[position - 1], &measured, &figures[position]) {
+            spans.extend([(low, middle), (middle, high)]);
+        }
+        figures.insert(position, measured);
+    }
+    Ok(figures)
+}
+
+/// The geometric mean, where there is room for it.
+fn middle(low: u64, high: u64) -> Option<u64> {
+    let middle = (low as f64 * high as f64).sqrt().round() as u64;
+    (middle > low && middle < high && high as f64 > low as f64 * CLOSEST).then_some(middle)
+}
+
+/// Whether a size lies off the line between its neighbours, by more than it is uncertain itself.
+fn bends(below: &Figures, middle: &Figures, above: &Figures) -> bool {
+    let share = (middle.bytes - below.bytes) as f64 / (above.bytes - below.bytes) as f64;
+    let is_off = |of: fn(&Figures) -> Estimate| {
+        let (a, b, c) = (of(below), of(middle), of(above));
+        let on_line = a.ns + share * (c.ns - a.ns);
+        let uncertain = (b.high - b.ns).max(b.ns - b.low);
+        (b.ns - on_line).abs() > uncertain.max(STRAIGHT_ENOUGH * b.ns)
+    };
+    is_off(|figures| figures.gap) || is_off(|figures| figures.round_trip)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::formula::Formula;
+
+    fn plan(sizes: Vec<u64>) -> Plan {
+        Plan { sizes, may_stop: true, most: 40, limit_ns: 3e9 }
+    }
+
+    fn sizes_of(network: &mut Formula, plan: &Plan) -> Vec<u64> {
+        let figures = measure(network, (0, 1), plan, |_| ()).unwrap();
+        assert!(figures.is_sorted_by_key(|figures| figures.bytes));
+        figures.iter().map(|figures| figures.bytes).collect()
+    }
+
+    #[test]
+    fn a_straight_network_gets_one_size_between_neighbours() {
+        let sizes = sizes_of(&mut Formula::default(), &plan(vec![1, 4, 16, 64]));
+        assert_eq!(sizes, [1, 2, 4, 8, 16, 32, 64]);
+    }
+
+    #[test]
+    fn there_are_more_sizes_where_a_protocol_changes() {
+        let mut network = Formula { handshake_from: 20_000, handshake_ns: 9e6, ..Formula::default() };
+        let sizes = sizes_of(&mut network, &plan(vec![1024, 4096, 16_384, 65_536]));
+        let within = |low: u64, high: u64| sizes.iter().filter(|&&bytes| low < bytes && bytes < high).count();
+        assert_eq!((within(1024, 4096), within(4096, 16_384)), (1, 1), "{sizes:?}");
+        assert!(within(16_384, 65_536) > 2, "{sizes:?}");
+        // The step is enclosed by neighbours as close as they may be.
+        let after = sizes.iter().position(|bytes| *bytes >= 20_000).unwrap();
+        assert!((sizes[after] as f64) < 1.6 * sizes[after - 1] as f64, "{sizes:?}");
+    }
+
+    #[test]
+    fn limits_of_sizes() {
+        // 400 ns/byte: 1 MiB takes 0.4 s, its fewest samples more than 10 s.
+        let sizes = sizes_of(&mut Formula::default(), &plan(powers_of_four()));
+        assert_eq!(sizes.last(), Some(&(256 << 10)));
+        let all = Plan { may_stop: false, most: 12, ..plan(powers_of_four()) };
+        assert_eq!(sizes_of(&mut Formula::default(), &all), powers_of_four());
+        let few = Plan { most: 3, ..plan(powers_of_four()) };
+        assert_eq!(sizes_of(&mut Formula::default(), &few), [1, 4, 16]);
+    }
+}
