@@ -36,7 +36,7 @@ Examples:
   polycast measure --lab hosts=4,rate=20mbit --sizes 256..64KiB --time 1s -o params.json
 
 Give a host two ranks to measure what is passed within a host. The other ranks sleep meanwhile, so a pair of hosts for
-each link class is enough. docs/models.md says how each parameter is measured.";
+each link class is enough. docs/measuring.md says how each parameter is measured.";
 
 /// Arguments of `polycast measure`.
 #[derive(clap::Args)]

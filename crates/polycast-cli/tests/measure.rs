@@ -1,0 +1,131 @@
+//! `polycast measure` end to end, in small labs. What is checked is what holds on any machine however busy: which classes
+//! there are, that the file is one, that long messages take longer than short ones; never how long.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::library_directory;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use polycast_core::model::{ClassParameters, LinkClass, Parameters};
+
+fn measure(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polycast"));
+    command.arg("measure").args(arguments).env("POLYCAST_LIBDIR", library_directory());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn succeeded(output: &Output) {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+/// Two hosts on one switch, one on another.
+fn two_switches(folder: &Path) -> PathBuf {
+    let file = folder.join("topology.conf");
+    let lines =
+        "SwitchName=s0 Nodes=a,b\nSwitchName=s1 Nodes=c\nSwitchName=top Switches=s0,s1 LinkSpeed=20\n";
+    fs::write(&file, lines).unwrap();
+    file
+}
+
+/// Every curve has the sizes that were asked for, and more bytes take longer.
+fn assert_complete(class: LinkClass, parameters: &ClassParameters) {
+    for curve in parameters.curves() {
+        let points = curve.expect("all curves are measured").points();
+        assert_eq!(points.iter().map(|point| point.bytes).collect::<Vec<_>>(), [1024, 65_536], "{class}");
+        assert!(points.iter().all(|point| point.samples >= 4), "{class}: {points:?}");
+    }
+    for curve in [Some(&parameters.gap), parameters.end.as_ref()] {
+        let points = curve.unwrap().points();
+        assert!(points[1].ns > points[0].ns, "{class}: {points:?}");
+    }
+}
+
+#[test]
+fn every_link_class_of_a_lab_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("params.json");
+    let lab = format!("topology={},rate=20mbit", two_switches(folder.path()).display());
+    let output = measure(&["--lab", &lab, "--ranks-per-host", "2", "--mpi", "openmpi", "--time", "300ms"])
+        .args(["--sizes", "64KiB,1KiB", "--most-sizes", "2", "-o", file.to_str().unwrap()])
+        .output()
+        .unwrap();
+    succeeded(&output);
+    let parameters = Parameters::parse(&fs::read_to_string(&file).unwrap(), "params.json").unwrap();
+    let classes: Vec<_> = parameters.classes().map(|(class, _)| class).collect();
+    assert_eq!(classes, LinkClass::ALL);
+    parameters.classes().for_each(|(class, parameters)| assert_complete(class, parameters));
+    // 64 KiB need 26 ms on the wire, which no link of the lab gives away.
+    for class in [LinkClass::SameSwitch, LinkClass::AcrossSwitches] {
+        assert!(parameters.class(class).gap.at(65_536) > 20e6);
+    }
+    let measured = parameters.measured();
+    assert!(measured.place.contains("20mbit") && measured.place.contains("3 hosts"), "{measured:?}");
+    assert!(measured.how.contains("across-switches by ranks 0 and 4 (a and c)"), "{measured:?}");
+    assert!(text(&output.stdout).contains("g(m)"), "a table is shown");
+}
+
+/// Debian's MPICH spins while it waits: two ranks, on this machine.
+#[test]
+fn mpich_on_this_machine_to_standard_output() {
+    let output = measure(&["--mpi", "mpich", "-n", "2", "--time", "300ms"])
+        .args(["--sizes", "1KiB,64KiB", "--most-sizes", "2"])
+        .output()
+        .unwrap();
+    succeeded(&output);
+    let parameters = Parameters::parse(&text(&output.stdout), "standard output").unwrap();
+    assert_eq!(parameters.classes().map(|(class, _)| class).collect::<Vec<_>>(), [LinkClass::SameNode]);
+    assert!(text(&output.stderr).contains("no --topology"), "{}", text(&output.stderr));
+    assert!(parameters.measured().how.contains("taken to be on one switch"));
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    for (arguments, expected) in [
+        (&["--mpi", "openmpi", "-n", "1"][..], "at least two ranks"),
+        (&["--topology", "/nowhere/t.conf"], "/nowhere/t.conf"),
+        (&["--sizes", "4KiB..1KiB"], "FROM <= TO"),
+        (&["--mpi", "openmpi", "-n", "2", "--program", "/bin/true"], "ended early"),
+    ] {
+        let output = measure(arguments).output().unwrap();
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(text(&output.stderr).contains(expected), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn an_interrupt_leaves_neither_lab_nor_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("params.json");
+    let name = format!("measure-{}", std::process::id());
+    let lab = format!("hosts=2,rate=20mbit,name={name}");
+    let child = measure(&["--lab", &lab, "--mpi", "openmpi", "--time", "1m", "-o", file.to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let labs = || {
+        let list = Command::new(env!("CARGO_BIN_EXE_polycast")).args(["lab", "list"]).output().unwrap();
+        text(&list.stdout)
+    };
+    let began = Instant::now();
+    while !labs().contains(&name) {
+        assert!(began.elapsed() < Duration::from_secs(60), "no lab within a minute");
+        thread::sleep(Duration::from_millis(50));
+    }
+    thread::sleep(Duration::from_secs(2));
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(!file.exists());
+    assert!(!labs().contains(&name));
+}
