@@ -21,6 +21,7 @@ mod placed;
 mod problem;
 mod random;
 mod slurm;
+mod slurm_address;
 mod slurm_conf;
 mod spanning;
 #[cfg(test)]
@@ -35,6 +36,9 @@ pub use placed::Placed;
 pub use problem::{Problem, ProblemKind, TopologyError};
 
 use crate::units::{Nanos, Rate};
+
+/// Bytes that the text of a description may have.
+pub const MAX_TEXT_BYTES: usize = 64 << 20;
 
 /// The longest name of a switch or host, as in Slurm.
 pub const MAX_NAME: usize = 64;
