@@ -29,7 +29,12 @@ impl RankOrder {
         }
         let mut rank_at: Vec<Rank> = (0..host_of.len() as u32).map(Rank).collect();
         rank_at.sort_by_key(|rank| (first_rank_on[&host_of[rank.index()]], *rank));
-        if rank_at.is_sorted() { None } else { Some(RankOrder::of(rank_at)) }
+        RankOrder::unless_sorted(&rank_at)
+    }
+
+    /// These ranks in this order, each once; `None` if they rise.
+    pub fn unless_sorted(rank_at: &[Rank]) -> Option<RankOrder> {
+        if rank_at.is_sorted() { None } else { Some(RankOrder::of(rank_at.to_vec())) }
     }
 
     /// These ranks in this order, each once; they need not be all of the communicator.

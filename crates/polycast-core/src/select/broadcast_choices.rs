@@ -36,32 +36,62 @@ impl BroadcastChoices {
         self.first_bytes.iter().copied().map(Bytes).zip(&self.choices)
     }
 
-    pub(super) fn from_rules(rules: &[Rule], shape: Shape) -> Self {
-        let relevant: Vec<(Range, Choice)> = rules
-            .iter()
-            .filter(|rule| rule.collective == Collective::Broadcast && rule.is_possible(shape))
-            .filter_map(|rule| Some((sizes(rule, shape)?, rule.choice)))
-            .collect();
-        let mut starts: Vec<u64> = relevant
-            .iter()
-            .flat_map(|(range, _)| [Some(range.first()), range.last().checked_add(1)])
-            .flatten()
-            .chain(iter::once(0))
-            .collect();
-        starts.sort_unstable();
-        starts.dedup();
-        // Between two neighbours of `starts` no rule begins or ends, so the first size decides for all.
-        let mut intervals: Vec<(u64, Choice)> = starts
-            .into_iter()
-            .map(|first| {
-                let rule = relevant.iter().find(|(range, _)| range.contains(first));
-                (first, rule.map_or(Choice::Stock, |(_, choice)| *choice))
-            })
-            .collect();
+    /// These intervals: their first sizes, rising from 0, and what serves them.
+    pub(super) fn of(intervals: impl IntoIterator<Item = (u64, Choice)>) -> Self {
+        let mut intervals: Vec<(u64, Choice)> = intervals.into_iter().collect();
         intervals.dedup_by_key(|(_, choice)| *choice);
         let (first_bytes, choices): (Vec<u64>, Vec<Choice>) = intervals.into_iter().unzip();
         BroadcastChoices { first_bytes: first_bytes.into(), choices: choices.into() }
     }
+
+    pub(super) fn from_rules(rules: &[Rule], shape: Shape) -> Self {
+        let by_rule = by_rule(rules, shape).into_iter();
+        BroadcastChoices::of(by_rule.map(|(first, choice)| (first, choice.unwrap_or(Choice::Stock))))
+    }
+
+    /// The rules for stock and multicast stand; in place of a tree, and where no rule matches, `predicted` decides from
+    /// `from` on.
+    pub(super) fn from_rules_and(
+        rules: &[Rule],
+        shape: Shape,
+        predicted: &BroadcastChoices,
+        from: Bytes,
+    ) -> Self {
+        let by_rule = by_rule(rules, shape);
+        let mut starts: Vec<u64> = by_rule.iter().map(|(first, _)| *first).collect();
+        starts.extend(predicted.first_bytes.iter().filter(|first| **first > from.0));
+        starts.push(from.0);
+        starts.sort_unstable();
+        starts.dedup();
+        BroadcastChoices::of(starts.into_iter().map(|first| {
+            let by_rule = by_rule[by_rule.partition_point(|(start, _)| *start <= first) - 1].1;
+            let choice = match by_rule {
+                None | Some(Choice::Algorithm(_)) if first >= from.0 => *predicted.choose(Bytes(first)),
+                by_rule => by_rule.unwrap_or(Choice::Stock),
+            };
+            (first, choice)
+        }))
+    }
+}
+
+/// Disjoint intervals over all sizes, with the choice of the first rule that matches in each.
+fn by_rule(rules: &[Rule], shape: Shape) -> Vec<(u64, Option<Choice>)> {
+    let relevant: Vec<(Range, Choice)> = rules
+        .iter()
+        .filter(|rule| rule.collective == Collective::Broadcast && rule.is_possible(shape))
+        .filter_map(|rule| Some((sizes(rule, shape)?, rule.choice)))
+        .collect();
+    let mut starts: Vec<u64> = relevant
+        .iter()
+        .flat_map(|(range, _)| [Some(range.first()), range.last().checked_add(1)])
+        .flatten()
+        .chain(iter::once(0))
+        .collect();
+    starts.sort_unstable();
+    starts.dedup();
+    // Between two neighbours of `starts` no rule begins or ends, so the first size decides for all.
+    let first_match = |first| relevant.iter().find(|(range, _)| range.contains(first));
+    starts.into_iter().map(|first| (first, first_match(first).map(|(_, choice)| *choice))).collect()
 }
 
 /// The sizes for which `rule` matches on communicators of `shape`; `None` if the shape rules it out.
@@ -132,6 +162,31 @@ mod tests {
                 prop_assert!(has_multicast || !explanation.choice.needs_multicast());
             }
         }
+    }
+
+    #[test]
+    fn predictions_decide_among_trees_and_where_no_rule_is() {
+        let rule = |bytes: &str, choice: &str| {
+            format!("[[rule]]\ncollective = \"bcast\"\nbytes = \"{bytes}\"\nuse = \"{choice}\"\n")
+        };
+        let text = [
+            "version = 1\n".to_owned(),
+            rule("..8", "stock"),
+            rule("8..64", "binomial"),
+            rule("100..200", "multicast-pull"),
+        ]
+        .concat();
+        let table = Table::parse(&text, "t").unwrap();
+        let [flat, chain]: [Choice; 2] = ["flat", "chain"].map(|name| name.parse().unwrap());
+        let predicted = BroadcastChoices::of([(0, flat), (32, chain)]);
+        let shape = Shape::new(4, 4, None).unwrap();
+        let written = |shape, from| {
+            let choices = BroadcastChoices::from_rules_and(table.rules(), shape, &predicted, Bytes(from));
+            choices.intervals().map(|(first, choice)| format!("{} {choice}", first.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(written(shape, 4), ["0 stock", "8 flat", "32 chain", "100 multicast-pull", "200 chain"]);
+        assert_eq!(written(shape.without_multicast(), 0), ["0 stock", "8 flat", "32 chain"]);
+        assert_eq!(written(shape.without_multicast(), 50), ["0 stock", "8 binomial", "50 chain"]);
     }
 
     #[test]

@@ -6,6 +6,9 @@
 //!                          └──explain(collective, shape, bytes)──▶ Explanation: every rule looked at, and why
 //! ```
 //!
+//! Where parameters of the network have been measured, a [`Prediction`] decides among trees, and the table between trees, stock
+//! and multicast: [`Table::broadcast_rules_and`].
+//!
 //! All ranks of a communicator decide alone and must decide alike, so a table may ask only for what all of them
 //! know: the collective, the communicator's shape and the total bytes. The format is documented in `docs/table.md`.
 
@@ -15,6 +18,7 @@ mod collective;
 mod condition;
 mod explanation;
 mod parse;
+mod prediction;
 mod shape;
 mod table;
 
@@ -24,5 +28,6 @@ pub use collective::{Collective, ParseCollectiveError};
 pub use condition::{Condition, Property, Range};
 pub use explanation::{Explanation, LookedAt, Verdict};
 pub use parse::{MAX_RULES, MAX_TEXT_BYTES, TableError};
+pub use prediction::{Prediction, choice as predicted_choice};
 pub use shape::{Shape, ShapeError};
 pub use table::{Rule, SHIPPED_TEXT, Table};

@@ -1,5 +1,5 @@
 use super::parse::{self, TableError};
-use super::{BroadcastChoices, Choice, Collective, Condition, Explanation, Shape};
+use super::{BroadcastChoices, Choice, Collective, Condition, Explanation, Prediction, Shape};
 use crate::units::Bytes;
 
 /// The text of the table that polycast comes with.
@@ -65,6 +65,12 @@ impl Table {
     /// What serves the broadcasts of one communicator, prepared so that each call is decided in nanoseconds.
     pub fn broadcast_rules(&self, shape: Shape) -> BroadcastChoices {
         BroadcastChoices::from_rules(&self.rules, shape)
+    }
+
+    /// The same where predictions choose among trees. The rules for stock and multicast stand: predictions know of neither.
+    pub fn broadcast_rules_and(&self, shape: Shape, prediction: &Prediction) -> BroadcastChoices {
+        let (predicted, from) = (prediction.choices(), prediction.first());
+        BroadcastChoices::from_rules_and(&self.rules, shape, &predicted, from)
     }
 
     /// How the decision about one call comes about.

@@ -1,0 +1,85 @@
+//! What to use where parameters have been measured.
+
+use super::{BroadcastChoices, Choice};
+use crate::algorithm::broadcast::Algorithm;
+use crate::cost::{Candidate, Comparison, Planner, Predicted, candidates, compare};
+use crate::model::Parameters;
+use crate::topology::Placed;
+use crate::units::{Bytes, Rank};
+
+/// The largest size that is compared; what is best there serves all larger ones.
+const LARGEST: u64 = 64 << 20;
+
+/// Predictions for the broadcasts of one communicator, made once for all sizes.
+///
+/// Sizes that double are compared; each decides for those that are nearer to it than to its neighbours, as a ratio:
+///
+/// ```text
+///  compared        8KiB           16KiB           32KiB
+///  decides      ────┼──────┤├───────┼───────┤├──────┼─── …
+///                       11.3KiB         22.6KiB
+/// ```
+/// The root is rank 0. Another one changes the height of a tree by little.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// By rising sizes; not empty.
+    comparisons: Vec<Comparison>,
+    first: Bytes,
+}
+
+impl Prediction {
+    /// Compares all trees, with their segment sizes, on ranks that have been placed.
+    pub fn new(placed: &Placed, parameters: &Parameters) -> Prediction {
+        let first = smallest_measured(parameters);
+        let doubling = (0..).map(|power| 1u64 << power).skip_while(|bytes| *bytes < first);
+        let sizes: Vec<Bytes> =
+            doubling.take_while(|bytes| *bytes <= LARGEST.max(first)).map(Bytes).collect();
+        let mut planner = Planner::new(placed, parameters, Rank(0));
+        Prediction { comparisons: compare(&mut planner, &candidates(), &[], &sizes), first: Bytes(first) }
+    }
+
+    /// The smallest size that it is to decide for: shorter messages were not measured.
+    pub fn first(&self) -> Bytes {
+        self.first
+    }
+
+    /// What decides for a broadcast of `bytes`: all trees, the fastest first.
+    pub fn deciding(&self, bytes: Bytes) -> &Comparison {
+        let after = self.borders().take_while(|border| *border <= bytes.0).count();
+        &self.comparisons[after.max(1) - 1]
+    }
+
+    /// What is best for each size.
+    pub fn choices(&self) -> BroadcastChoices {
+        let best = self.comparisons.iter().map(|comparison| comparison.predicted.first());
+        BroadcastChoices::of(
+            self.borders().zip(best).filter_map(|(first, best)| Some((first, choice(best?)))),
+        )
+    }
+
+    /// The first size that each comparison decides for.
+    fn borders(&self) -> impl Iterator<Item = u64> {
+        let between = self.comparisons.windows(2).map(|two| {
+            let [below, above] = [two[0].bytes.0, two[1].bytes.0].map(|bytes| bytes as f64);
+            (below * above).sqrt().ceil() as u64
+        });
+        std::iter::once(0).chain(between)
+    }
+}
+
+/// No class has a message below it.
+fn smallest_measured(parameters: &Parameters) -> u64 {
+    let first = parameters.classes().filter_map(|(_, class)| class.gap.points().first());
+    first.map(|point| point.bytes).min().unwrap_or(0)
+}
+
+/// A tree in segments gets the `ready` signal: it bounds what piles up at a late rank, and costs nothing when the root is the
+/// last to arrive.
+pub fn choice(predicted: &Predicted) -> Choice {
+    match predicted.candidate {
+        Candidate::Algorithm(algorithm) => {
+            Choice::Algorithm(Algorithm { ready: algorithm.segment.is_some(), ..algorithm })
+        }
+        Candidate::Multicast(multicast) => Choice::Multicast(multicast),
+    }
+}
