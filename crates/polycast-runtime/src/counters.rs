@@ -1,6 +1,6 @@
 //! What was served how, for `POLYCAST_REPORT=1`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 
@@ -90,7 +90,12 @@ struct Totals {
     all_ranks_report: bool,
     multicast: Multicast,
     by_name: BTreeMap<String, Count>,
+    /// By what choices were made, where it is not the table that is built in alone.
+    choices: BTreeSet<String>,
 }
+
+/// Ways to choose that a report names: each communicator may have its own.
+const CHOICES_MOST: usize = 16;
 
 static TOTALS: Mutex<Option<Totals>> = Mutex::new(None);
 
@@ -105,6 +110,15 @@ pub fn attached() {
 /// All ranks of MPI_COMM_WORLD have been asked for a report.
 pub fn all_ranks_report() {
     with_totals(|totals| totals.all_ranks_report = true);
+}
+
+/// By what the choices of a communicator are made.
+pub fn choices(by: String) {
+    with_totals(|totals| {
+        if totals.choices.len() < CHOICES_MOST {
+            totals.choices.insert(by);
+        }
+    });
 }
 
 /// A communicator that was to use multicast does without.
@@ -133,6 +147,9 @@ pub fn report(sum: impl FnOnce(&mut [u64]) -> bool) -> String {
         let mut values: Vec<u64> = named.iter().map(|(_, value)| *value).collect();
         let is_sum = totals.all_ranks_report && sum(&mut values);
         let mut text = String::new();
+        for by in &totals.choices {
+            let _ = writeln!(text, "polycast: report: choices {by}");
+        }
         for (name, Count { calls, bytes }) in &totals.by_name {
             let _ = writeln!(text, "polycast: report: bcast {name} calls={calls} bytes={bytes}");
         }
@@ -161,9 +178,12 @@ mod tests {
         counters.served("chain".parse().unwrap(), 100);
         counters.served("chain".parse().unwrap(), 11);
         attached();
+        choices("by=prediction".to_owned());
+        choices("by=prediction".to_owned());
         released(&counters);
         let report = report(|_| panic!("not all ranks report"));
         assert!(report.contains("bcast chain calls=2 bytes=111\n"), "{report}");
+        assert_eq!(report.matches("polycast: report: choices by=prediction\n").count(), 1, "{report}");
         assert!(report.contains("bcast stock calls=1 bytes=10\n"), "{report}");
         assert!(report.contains("attached communicators=1 released=1\n"), "{report}");
     }

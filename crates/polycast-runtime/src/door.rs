@@ -72,6 +72,23 @@ impl Door {
         Ok(all)
     }
 
+    /// The same with as many bytes as `mine` has, which must be as many on all ranks.
+    pub fn allgather_bytes(&self, mine: &[u8], size: usize) -> Result<Vec<u8>, MpiError> {
+        let mut all = vec![0; mine.len() * size];
+        if !mine.is_empty() {
+            // SAFETY: `all` has room for as many bytes per rank as `mine` has, as the door expects.
+            checked(unsafe {
+                (self.table.allgather)(
+                    self.communicator,
+                    mine.as_ptr().cast(),
+                    all.as_mut_ptr().cast(),
+                    mine.len(),
+                )
+            })?;
+        }
+        Ok(all)
+    }
+
     /// The stock MPI_Bcast on the program's communicator.
     pub fn broadcast(&self, buffer: &mut [u8], root: u32) -> Result<(), MpiError> {
         // SAFETY: the buffer is as long as we say.

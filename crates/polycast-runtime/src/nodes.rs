@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use polycast_core::schedule::RankOrder;
 use polycast_core::units::Rank;
 
-/// The nodes of a communicator, in the order of their first ranks. The first rank on a node leads it: it alone has a
-/// socket.
+/// The nodes of a communicator, in the order in which data visits their ranks; rank 0's is the first. The first rank on a
+/// node leads it: it alone has a socket.
 pub struct Nodes {
     node_of: Vec<u32>,
     leaders: Vec<Rank>,
@@ -16,16 +16,16 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// `host_of` has an entry per rank.
-    pub fn new(host_of: &[u64], rank: Rank) -> Nodes {
+    /// `host_of` has an entry per rank. `ring` has all ranks in the order in which data visits them, and begins with rank 0.
+    pub fn new(host_of: &[u64], ring: &[Rank], rank: Rank) -> Nodes {
         let mut known = HashMap::new();
         let mut leaders = Vec::new();
-        let mut node_of = Vec::with_capacity(host_of.len());
-        for (other, host) in (0..).map(Rank).zip(host_of) {
-            node_of.push(*known.entry(host).or_insert_with(|| {
+        let mut node_of = vec![0; host_of.len()];
+        for &other in ring {
+            node_of[other.index()] = *known.entry(host_of[other.index()]).or_insert_with(|| {
                 leaders.push(other);
                 leaders.len() as u32 - 1
-            }));
+            });
         }
         let mine = node_of[rank.index()];
         let local = (0..).map(Rank).zip(&node_of).filter(|(_, node)| **node == mine);
@@ -70,11 +70,20 @@ mod tests {
 
     #[test]
     fn the_first_rank_on_a_node_leads_it() {
-        let nodes = Nodes::new(&[7, 5, 7, 9, 5], Rank(4));
+        let nodes = Nodes::new(&[7, 5, 7, 9, 5], &[0, 2, 1, 4, 3].map(Rank), Rank(4));
         assert_eq!(nodes.count(), 3);
         assert_eq!(nodes.leaders(), [0, 1, 3].map(Rank));
         assert_eq!([0, 1, 2, 3, 4].map(|rank| nodes.of(Rank(rank))), [0, 1, 0, 2, 1]);
         assert_eq!((nodes.mine(), nodes.my_leader()), (1, Rank(1)));
         assert_eq!((nodes.local().ranks(), nodes.local().position(Rank(4))), (2, Rank(1)));
+    }
+
+    /// On two switches, with hosts 7 and 9 on the first: a ring in the order of ranks would cross between them four times.
+    #[test]
+    fn nodes_follow_the_order_of_the_network() {
+        let nodes = Nodes::new(&[7, 5, 9, 9, 4], &[0, 2, 3, 1, 4].map(Rank), Rank(3));
+        assert_eq!(nodes.leaders(), [0, 2, 1, 4].map(Rank));
+        assert_eq!([0, 1, 2, 3, 4].map(|rank| nodes.of(Rank(rank))), [0, 2, 1, 1, 3]);
+        assert_eq!((nodes.mine(), nodes.my_leader()), (1, Rank(2)));
     }
 }

@@ -1,0 +1,197 @@
+//! What the ranks of a communicator tell each other at its first broadcast: one record each, rank 0's settings where they
+//! differ, and where their hosts are if somebody knows the network.
+//!
+//! # Invariant
+//! Every decision made here is a function of what was gathered and of rank 0's settings, so it is the same on all ranks.
+
+mod network;
+mod record;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use polycast_core::select::{BroadcastChoices, Prediction, Shape, Table};
+use polycast_core::tree::Site;
+use polycast_core::{model, select, topology};
+
+use self::network::{Here, Known};
+use self::record::{Record, digest};
+use crate::counters;
+use crate::door::{CAN_PACK, Door, INTERFACE_VERSION, MpiError};
+use crate::entropy::process_identity;
+use crate::idle::Neighbours;
+use crate::settings::{self, Rules, Settings};
+
+/// The longest settings that are accepted from rank 0: three files, and their names.
+const SETTINGS_MOST_BYTES: u64 =
+    (select::MAX_TEXT_BYTES + topology::MAX_TEXT_BYTES + model::MAX_TEXT_BYTES + (64 << 10)) as u64;
+
+/// Beside the door's capabilities: this rank was asked for a report.
+const WANTS_REPORT: u64 = 1 << 32;
+
+/// What the ranks agreed on.
+pub struct Agreement {
+    /// How this communicator's broadcasts are chosen.
+    pub choices: BroadcastChoices,
+    /// How they are chosen where the network has no multicast.
+    pub choices_without_multicast: BroadcastChoices,
+    /// Where its ranks are.
+    pub site: Site,
+    /// Which of its ranks are near this one.
+    pub neighbours: Neighbours,
+    /// The host and the process of each rank.
+    pub hosts: Vec<u64>,
+    pub processes: Vec<u64>,
+}
+
+/// `None`: leave this communicator to the stock MPI.
+pub fn agree(door: &Door, rank: usize, size: usize, is_world: bool) -> Result<Option<Agreement>, MpiError> {
+    let mine = Settings::current();
+    let here = Here::new();
+    let record = record_of(door, mine.digest, &here);
+    let records: Vec<Record> =
+        door.allgather(&record.to_bytes(), size)?.into_iter().map(Record::from_bytes).collect();
+
+    let warn = |text: String| {
+        if rank == 0 {
+            warn_once(&text);
+        }
+    };
+    if let Some(problem) = mine.problem {
+        warn(problem);
+    }
+    if let Some(stranger) = records.iter().position(|other| other.version != record.version) {
+        warn(format!("rank {stranger} has another version of polycast; the stock MPI serves"));
+        return Ok(None);
+    }
+    if records.iter().any(|other| other.capabilities & u64::from(CAN_PACK) == 0) {
+        return Ok(None);
+    }
+    let differ = records.iter().any(|other| other.settings_digest != records[0].settings_digest);
+    let settings =
+        if differ { Arc::new(take_from_rank_0(door, rank, &mine.settings)?) } else { mine.settings };
+    let known = network::find_out(door, &records, &settings, &here)?;
+    if let Some(warning) = known.as_ref().and_then(|known| known.warning.clone()) {
+        warn(warning);
+    }
+    if is_world && records.iter().all(|other| other.capabilities & WANTS_REPORT != 0) {
+        counters::all_ranks_report();
+    }
+    report_choices(&settings, known.as_ref());
+    let shape = Shape { switches: known.as_ref().map_or(1, Known::switches), ..shape_of(&records) };
+    let hosts: Vec<u64> = records.iter().map(|other| other.host).collect();
+    let prediction = settings.parameters.as_deref().map(|parameters| {
+        let flat = || network::flat(&hosts);
+        let placed = known.as_ref().map_or_else(flat, |known| known.placed.clone());
+        Prediction::new(&placed, &parameters.content)
+    });
+    Ok(Some(Agreement {
+        choices: choices(&settings, shape, prediction.as_ref()),
+        choices_without_multicast: choices(&settings, shape.without_multicast(), prediction.as_ref()),
+        site: known.map_or_else(|| Site::by_host(&hosts), |known| Site::new(&known.placed)),
+        neighbours: Neighbours {
+            on_this_kernel: records.iter().filter(|other| other.kernel == record.kernel).count(),
+            on_this_host: records.iter().filter(|other| other.host == record.host).count(),
+        },
+        hosts,
+        processes: records.iter().map(|other| other.process).collect(),
+    }))
+}
+
+fn record_of(door: &Door, settings_digest: u64, here: &Here) -> Record {
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Record {
+        version: digest((env!("CARGO_PKG_VERSION"), INTERFACE_VERSION)),
+        capabilities: u64::from(door.capabilities())
+            | if settings::is_report_wanted() { WANTS_REPORT } else { 0 },
+        settings_digest,
+        host: digest((&kernel, &here.host_name)),
+        kernel: digest(&kernel),
+        process: process_identity(),
+        name_bytes: here.name_bytes(),
+        address_bytes: here.address_bytes(),
+    }
+}
+
+/// For the report: by what choices are made, unless it is what every job does without being told anything.
+fn report_choices(settings: &Settings, known: Option<&Known>) {
+    if known.is_none() && settings.parameters.is_none() {
+        return;
+    }
+    let mut said = match (&settings.rules, &settings.parameters) {
+        (Rules::Forced(_), _) => "by=forced".to_owned(),
+        (Rules::Table(table), _) => format!("by=table table={}", table.file),
+        (Rules::Shipped, Some(parameters)) => format!("by=prediction params={}", parameters.file),
+        (Rules::Shipped, None) => "by=table".to_owned(),
+    };
+    if let Some(known) = known {
+        said.push_str(&format!(" topology={} switches={}", known.origin, known.switches()));
+    }
+    counters::choices(said);
+}
+
+fn take_from_rank_0(door: &Door, rank: usize, mine: &Settings) -> Result<Settings, MpiError> {
+    let mut bytes = mine.to_bytes();
+    let mut length = (bytes.len() as u64).to_le_bytes();
+    door.broadcast(&mut length, 0)?;
+    let length = u64::from_le_bytes(length);
+    if length > SETTINGS_MOST_BYTES {
+        return Ok(Settings::default());
+    }
+    if rank != 0 {
+        bytes = vec![0; length as usize];
+    }
+    door.broadcast(&mut bytes, 0)?;
+    // Rank 0 has understood them already, so between equal versions all ranks do.
+    Ok(Settings::from_bytes(&bytes).unwrap_or_default())
+}
+
+fn shape_of(records: &[Record]) -> Shape {
+    let mut ranks_by_host = BTreeMap::<u64, u32>::new();
+    for record in records {
+        *ranks_by_host.entry(record.host).or_default() += 1;
+    }
+    Shape {
+        ranks: records.len() as u32,
+        nodes: ranks_by_host.len() as u32,
+        ranks_per_node: ranks_by_host.values().copied().max().unwrap_or(1),
+        switches: 1,
+        has_multicast: true,
+    }
+}
+
+fn choices(settings: &Settings, shape: Shape, prediction: Option<&Prediction>) -> BroadcastChoices {
+    match &settings.rules {
+        Rules::Forced(choice) if shape.has_multicast || !choice.needs_multicast() => {
+            BroadcastChoices::always(*choice)
+        }
+        Rules::Shipped | Rules::Forced(_) => match prediction {
+            Some(prediction) => Table::shipped().broadcast_rules_and(shape, prediction),
+            None => Table::shipped().broadcast_rules(shape),
+        },
+        Rules::Table(table) => table.content.broadcast_rules(shape),
+    }
+}
+
+/// The one line that polycast prints without being asked, once per process.
+pub fn warn_once(text: &str) {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| eprintln!("polycast: warning: {text}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(host: u64) -> Record {
+        let [version, capabilities, settings_digest, kernel, process] = [1, 2, 3, 5, 6];
+        let (name_bytes, address_bytes) = (7, 8);
+        Record { version, capabilities, settings_digest, host, kernel, process, name_bytes, address_bytes }
+    }
+
+    #[test]
+    fn the_shape_counts_hosts_and_their_fullest() {
+        let shape = shape_of(&[7, 8, 7, 9, 7].map(record));
+        assert_eq!((shape.ranks, shape.nodes, shape.ranks_per_node), (5, 3, 3));
+    }
+}

@@ -1,0 +1,131 @@
+//! Which switches join the hosts of a communicator, if anybody knows.
+
+use std::collections::BTreeSet;
+
+use polycast_core::topology::{Placed, Topology};
+
+use super::record::Record;
+use crate::door::{Door, MpiError};
+use crate::settings::{Network, Settings};
+
+/// Where Slurm says that a host is: its switches from the top, and its name, with dots between them.
+const ADDRESS: &str = "SLURM_TOPOLOGY_ADDR";
+/// What the parts of the address are: `switch.switch.node`; `node` where Slurm knows of no switches.
+const ADDRESS_PATTERN: &str = "SLURM_TOPOLOGY_ADDR_PATTERN";
+/// A longer address is taken for none: it is not Slurm's.
+const ADDRESS_MOST_BYTES: usize = 1024;
+/// Hosts that a warning names.
+const NAMED_MOST: usize = 3;
+
+/// What this process knows of its host.
+pub struct Here {
+    pub host_name: String,
+    /// Empty where Slurm says nothing, or knows of no switches.
+    address: String,
+}
+
+impl Here {
+    pub fn new() -> Here {
+        let host_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let address = std::env::var(ADDRESS).unwrap_or_default();
+        let is_name_only = std::env::var(ADDRESS_PATTERN).is_ok_and(|pattern| pattern == "node");
+        let says_something = !is_name_only && address.contains('.') && address.len() <= ADDRESS_MOST_BYTES;
+        Here { host_name, address: if says_something { address } else { String::new() } }
+    }
+
+    pub fn name_bytes(&self) -> u32 {
+        self.host_name.len() as u32
+    }
+
+    pub fn address_bytes(&self) -> u32 {
+        self.address.len() as u32
+    }
+}
+
+/// The ranks on a network that is known.
+pub struct Known {
+    pub placed: Placed,
+    /// From where it is known, for the report.
+    pub origin: String,
+    /// What the user should know.
+    pub warning: Option<String>,
+}
+
+impl Known {
+    fn new(topology: &Topology, host_names: &[String], origin: String) -> Known {
+        let placed = topology.place(host_names);
+        let warning = strangers(&placed).map(|hosts| {
+            format!("topology {origin} lacks {hosts} of this job: placed apart, as if nothing were near")
+        });
+        Known { placed, origin, warning }
+    }
+
+    /// The leaf switches that hold ranks.
+    pub fn switches(&self) -> u32 {
+        let switch_of = |host: &usize| self.placed.topology.hosts[*host].switch;
+        self.placed.host_of.iter().map(switch_of).collect::<BTreeSet<_>>().len() as u32
+    }
+}
+
+/// Collective. `None`: nothing is known. Ranks are asked for more than their records only where that helps.
+pub fn find_out(
+    door: &Door,
+    records: &[Record],
+    settings: &Settings,
+    here: &Here,
+) -> Result<Option<Known>, MpiError> {
+    match &settings.network {
+        Network::Flat => Ok(None),
+        Network::Known(known) => {
+            let names = gather(door, records, |record| record.name_bytes, &here.host_name)?;
+            Ok(Some(Known::new(&known.content, &names, known.file.clone())))
+        }
+        Network::Unsaid if records.iter().all(|record| record.address_bytes == 0) => Ok(None),
+        Network::Unsaid => {
+            let names = gather(door, records, |record| record.name_bytes, &here.host_name)?;
+            let addresses = gather(door, records, |record| record.address_bytes, &here.address)?;
+            let told = names.iter().map(String::as_str).zip(addresses.iter().map(String::as_str));
+            Ok(Topology::from_slurm_addresses(told)
+                .map(|topology| Known::new(&topology, &names, ADDRESS.to_owned())))
+        }
+    }
+}
+
+/// Where nothing is known: all hosts on one switch. `host_of` has an entry per rank.
+pub fn flat(host_of: &[u64]) -> Placed {
+    let names: Vec<String> = host_of.iter().map(u64::to_string).collect();
+    let hosts: BTreeSet<String> = names.iter().cloned().collect();
+    Topology::flat(hosts).place(&names)
+}
+
+/// Names some of the hosts that the topology lacks.
+fn strangers(placed: &Placed) -> Option<String> {
+    let count = placed.strangers.len();
+    let named = placed.strangers.iter().take(NAMED_MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = count.saturating_sub(NAMED_MOST);
+    match (count, more) {
+        (0, _) => None,
+        (1, _) => Some(format!("host {named}")),
+        (_, 0) => Some(format!("hosts {named}")),
+        _ => Some(format!("hosts {named} and {more} more")),
+    }
+}
+
+/// The text of every rank; all ranks know from the records how long each is.
+fn gather(
+    door: &Door,
+    records: &[Record],
+    bytes_of: impl Fn(&Record) -> u32,
+    mine: &str,
+) -> Result<Vec<String>, MpiError> {
+    let most = records.iter().map(&bytes_of).max().unwrap_or(0) as usize;
+    let mut padded = mine.as_bytes().to_vec();
+    padded.resize(most, 0);
+    let all = door.allgather_bytes(&padded, records.len())?;
+    let text = |(index, record)| {
+        let start = index * most;
+        let bytes = &all[start..start + bytes_of(record) as usize];
+        String::from_utf8_lossy(bytes).into_owned()
+    };
+    Ok(records.iter().enumerate().map(text).collect())
+}

@@ -1,0 +1,83 @@
+use std::io::Write;
+
+use super::*;
+
+const TWO_SWITCHES: &str = "SwitchName=l0 Nodes=a,b\nSwitchName=l1 Nodes=c\nSwitchName=top Switches=l0,l1\n";
+const PARAMETERS_TEXT: &str = r#"{"format":"polycast-parameters","version":1,"measured":{"when":"","where":"","how":""},
+"classes":{"same-switch":{"latency":[{"bytes":1,"ns":5,"low":5,"high":5,"samples":1}],
+"gap":[{"bytes":1,"ns":5,"low":5,"high":5,"samples":1}]}}}"#;
+
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+fn read(names: [Option<&str>; 4]) -> Current {
+    Settings::read(names.map(|name| name.map(str::to_owned)))
+}
+
+#[test]
+fn what_rank_0_sends_is_what_the_others_get() {
+    let (table, topology, parameters) = (file("version = 1\n"), file(TWO_SWITCHES), file(PARAMETERS_TEXT));
+    let [table, topology, parameters] = [&table, &topology, &parameters].map(|file| file.path().to_str());
+    for names in [
+        [None; 4],
+        [None, table, topology, parameters],
+        [Some("stock"), None, Some("off"), None],
+        [Some("chain:segment=8KiB"), table, None, parameters],
+    ] {
+        let current = read(names);
+        assert_eq!(current.problem, None);
+        let bytes = current.settings.to_bytes();
+        assert_eq!(Settings::from_bytes(&bytes).as_ref(), Some(&*current.settings));
+        for cut in 0..bytes.len().min(200) {
+            assert_eq!(Settings::from_bytes(&bytes[..cut]), None, "cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn settings_that_differ_have_other_digests() {
+    let (one, other) = (file(TWO_SWITCHES), file(&TWO_SWITCHES.replace("a,b", "b,a")));
+    let topologies = [None, Some("off"), one.path().to_str(), other.path().to_str()];
+    let mut digests = topologies.map(|topology| read([None, None, topology, None]).digest).to_vec();
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), topologies.len());
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line_and_the_default_counts() {
+    let (broken, cut) = (file("SwitchName=l0 Nodes=a[\nSwitchName=\n"), file("{"));
+    let current = read([Some("chian"), None, broken.path().to_str(), cut.path().to_str()]);
+    assert_eq!(*current.settings, Settings { network: Network::Flat, ..Settings::default() });
+    let problem = current.problem.unwrap();
+    for words in [
+        "POLYCAST_BCAST=chian",
+        "the default table is used",
+        "POLYCAST_TOPOLOGY: ",
+        ":1: ",
+        "1 more",
+        "taken for one switch",
+        "POLYCAST_PARAMS: ",
+        "tables choose",
+    ] {
+        assert!(problem.contains(words), "{words}: {problem}");
+    }
+    assert!(!problem.contains('\n'));
+
+    let missing = read([None, Some("/no/t.toml"), Some("/no/t.conf"), Some("/no/p.json")]).problem.unwrap();
+    for words in ["POLYCAST_TABLE=/no/t.toml", "POLYCAST_TOPOLOGY=/no/t.conf", "POLYCAST_PARAMS=/no/p.json"] {
+        assert!(missing.contains(words), "{words}: {missing}");
+    }
+}
+
+#[test]
+fn a_graph_that_is_no_tree_is_made_one() {
+    let irregular = file(&format!("{TWO_SWITCHES}SwitchName=spine Switches=l0,l1\n"));
+    let current = read([None, None, irregular.path().to_str(), None]);
+    assert_eq!(current.problem, None);
+    let Network::Known(known) = &current.settings.network else { panic!("{current:?}") };
+    assert_eq!(known.content.hosts.len(), 3);
+}
