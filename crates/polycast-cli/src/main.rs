@@ -8,6 +8,7 @@ mod doctor;
 mod install;
 mod measure;
 mod mpi;
+mod network;
 #[allow(dead_code, reason = "its first users come with the next commits")]
 mod plot;
 mod settings;

@@ -2,11 +2,14 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use polycast_core::select::{Choice, MAX_TEXT_BYTES, Table, TableError};
+use polycast_core::model::{self, Parameters};
+use polycast_core::select::{self, Choice, Table};
+use polycast_core::topology::{self, Reading, Topology};
 
 /// Switches the library off with one of the values [`OFF`].
 pub const SWITCH: &str = "POLYCAST";
@@ -16,6 +19,10 @@ pub const OFF: [&str; 4] = ["off", "0", "no", "false"];
 pub const BROADCAST: &str = "POLYCAST_BCAST";
 /// Names a table file.
 pub const TABLE: &str = "POLYCAST_TABLE";
+/// Names a topology file; with one of the values [`OFF`], the network is taken for one switch.
+pub const TOPOLOGY: &str = "POLYCAST_TOPOLOGY";
+/// Names a file of measured parameters.
+pub const PARAMETERS: &str = "POLYCAST_PARAMS";
 /// Switches multicast off, or chooses between `ipv4` and `ipv6`.
 pub const MULTICAST: &str = "POLYCAST_MULTICAST";
 /// Asks for counters at finalize with the value `1`.
@@ -24,30 +31,60 @@ pub const REPORT: &str = "POLYCAST_REPORT";
 /// What only the tool reads: where things are on this host.
 const OF_THE_TOOL: [&str; 2] = ["POLYCAST_LIBDIR", "POLYCAST_LAB_DIRECTORY"];
 
-/// A table file that is of no use.
+/// A file that is of no use.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadTableError {
-    /// The file cannot be read.
-    #[error("table {file}: {source}")]
+pub enum ReadError {
+    /// It cannot be read.
+    #[error("{kind} {file}: {source}")]
     Unreadable {
+        /// What it was to be.
+        kind: &'static str,
         /// The file.
         file: String,
         /// The system's reason.
         source: io::Error,
     },
-    /// The file is no table.
-    #[error("table {0}")]
-    Wrong(#[from] TableError),
+    /// It is not what it was to be: its problem, with the file's name.
+    #[error("{kind} {problem}")]
+    Wrong {
+        /// What it was to be.
+        kind: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
 }
 
-/// Reads a table file. No more of the file is read than a table may have.
-pub fn read_table(file: &Path) -> Result<Table, ReadTableError> {
+/// Reads a table file.
+pub fn read_table(file: &Path) -> Result<Table, ReadError> {
+    read("table", file, select::MAX_TEXT_BYTES, Table::parse)
+}
+
+/// Reads a topology file of any format. Of a graph that is no tree, a spanning tree counts, as in a job.
+pub fn read_topology(file: &Path) -> Result<Topology, ReadError> {
+    let parse = |text: &str, file: &str| Topology::parse(text, file, Reading { spanning_tree: true });
+    read("topology", file, topology::MAX_TEXT_BYTES, parse)
+}
+
+/// Reads a file of measured parameters.
+pub fn read_parameters(file: &Path) -> Result<Parameters, ReadError> {
+    read("parameters", file, model::MAX_TEXT_BYTES, Parameters::parse)
+}
+
+/// No more of the file is read than such a file may have.
+fn read<T, E: fmt::Display>(
+    kind: &'static str,
+    file: &Path,
+    most_bytes: usize,
+    parse: impl FnOnce(&str, &str) -> Result<T, E>,
+) -> Result<T, ReadError> {
     let origin = file.display().to_string();
     let mut text = String::new();
-    let limit = MAX_TEXT_BYTES as u64 + 1;
+    let limit = most_bytes as u64 + 1;
     match File::open(file).and_then(|file| file.take(limit).read_to_string(&mut text)) {
-        Ok(_) => Ok(Table::parse(&text, &origin)?),
-        Err(source) => Err(ReadTableError::Unreadable { file: origin, source }),
+        Ok(_) => {
+            parse(&text, &origin).map_err(|problem| ReadError::Wrong { kind, problem: problem.to_string() })
+        }
+        Err(source) => Err(ReadError::Unreadable { kind, file: origin, source }),
     }
 }
 
@@ -63,6 +100,10 @@ pub struct Settings {
     pub forced: Option<Choice>,
     /// The table to use in place of the shipped one.
     pub table: Option<Table>,
+    /// What is said of the network.
+    pub topology: Option<Topology>,
+    /// What has been measured of it, and the file that says so.
+    pub parameters: Option<(Parameters, String)>,
     /// What is in effect, and what is not and why; one line each.
     pub notes: Vec<String>,
 }
@@ -71,15 +112,11 @@ impl Settings {
     /// Reads the environment of this process.
     pub fn from_environment() -> Settings {
         let mut settings = Settings::default();
-        if let Some(value) =
-            variable(SWITCH).filter(|value| OFF.contains(&value.to_ascii_lowercase().as_str()))
-        {
+        if let Some(value) = variable(SWITCH).filter(|value| is_off(value)) {
             settings.is_off = true;
             settings.notes.push(format!("{SWITCH}={value}: every call goes to stock"));
         }
-        if let Some(value) =
-            variable(MULTICAST).filter(|value| OFF.contains(&value.to_ascii_lowercase().as_str()))
-        {
+        if let Some(value) = variable(MULTICAST).filter(|value| is_off(value)) {
             settings.is_multicast_off = true;
             settings.notes.push(format!("{MULTICAST}={value}: trees serve what multicast would"));
         }
@@ -101,6 +138,24 @@ impl Settings {
                 Err(error) => format!("{TABLE}: {error}; the shipped table is used"),
             });
         }
+        if let Some(file) = variable(TOPOLOGY).filter(|value| !is_off(value)) {
+            settings.notes.push(match read_topology(Path::new(&file)) {
+                Ok(topology) => {
+                    settings.topology = Some(topology);
+                    format!("{TOPOLOGY}={file}: the switches and hosts")
+                }
+                Err(error) => format!("{TOPOLOGY}: {error}; the network is taken for one switch"),
+            });
+        }
+        if let Some(file) = variable(PARAMETERS) {
+            settings.notes.push(match read_parameters(Path::new(&file)) {
+                Ok(parameters) => {
+                    settings.parameters = Some((parameters, file.clone()));
+                    format!("{PARAMETERS}={file}: predictions choose among trees")
+                }
+                Err(error) => format!("{PARAMETERS}: {error}; tables choose"),
+            });
+        }
         settings
     }
 
@@ -118,6 +173,10 @@ pub fn of_the_library() -> impl Iterator<Item = (String, String)> {
     let is_for_it =
         |name: &str| name == SWITCH || name.starts_with("POLYCAST_") && !OF_THE_TOOL.contains(&name);
     env::vars_os().filter_map(text).filter(move |(name, _)| is_for_it(name))
+}
+
+fn is_off(value: &str) -> bool {
+    OFF.contains(&value.to_ascii_lowercase().as_str())
 }
 
 fn variable(name: &str) -> Option<String> {

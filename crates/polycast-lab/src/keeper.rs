@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use nix::mount::{MntFlags, umount2};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{ForkResult, dup2_stderr, dup2_stdin, dup2_stdout, fork, pause, setsid};
+use polycast_core::topology::Format;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{at, kernel};
@@ -47,8 +48,9 @@ pub(crate) struct Order {
 /// What the keeper answers: one line of JSON on its standard output.
 pub(crate) type Reply = Result<Summary, String>;
 
-/// The hosts file, the launch agent and the network namespaces in a lab's directory.
+/// The hosts file, the topology, the launch agent and the network namespaces in a lab's directory.
 pub(crate) const HOSTS_FILE: &str = "hosts";
+pub(crate) const TOPOLOGY_FILE: &str = "topology.conf";
 pub(crate) const AGENT: &str = "agent";
 const NETWORKS: &str = "net";
 
@@ -181,6 +183,9 @@ fn write_files(order: &Order, directory: &Path) -> Result<(), LabError> {
     use std::os::unix::fs::PermissionsExt;
     let hosts = directory.join(HOSTS_FILE);
     fs::write(&hosts, batch::hosts_file(&order.plan)).map_err(at("write", &hosts))?;
+    let topology = directory.join(TOPOLOGY_FILE);
+    fs::write(&topology, order.plan.topology().write(Format::SlurmConf).text)
+        .map_err(at("write", &topology))?;
     let agent = directory.join(AGENT);
     fs::write(&agent, batch::agent_script(&order.tool, directory)).map_err(at("write", &agent))?;
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).map_err(at("make executable", &agent))?;

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use crate::batch::HOST_INTERFACE;
 use crate::error::{at, kernel};
-use crate::keeper::{AGENT, Order, Reply};
+use crate::keeper::{AGENT, Order, Reply, TOPOLOGY_FILE};
 use crate::state::{Lifetime, Summary, base_directory, check_name, forget};
 use crate::tools::own_tool;
 use crate::{Host, LabError, Plan};
@@ -115,6 +115,12 @@ impl Lab {
     /// The name of every host's interface on the emulated network.
     pub fn interface(&self) -> &'static str {
         HOST_INTERFACE
+    }
+
+    /// A file with its hosts, switches and links, as `Topology::parse` reads it; `None` if it has but one switch. It exists
+    /// inside of the lab only.
+    pub fn topology_file(&self) -> Option<PathBuf> {
+        (self.plan().switches.len() > 1).then(|| self.summary.directory.join(TOPOLOGY_FILE))
     }
 
     /// A program that stands in for ssh (`AGENT [options] HOST command…`). It exists inside of the lab only, for an mpiexec

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::quantity::DEFAULT_BUCKET_BYTES;
-use polycast_core::topology::Topology;
+use polycast_core::topology::{self, Link, Topology};
 use polycast_core::units::Rate;
 
 /// The most hosts of a lab: a kernel bridge has 1023 ports.
@@ -121,6 +121,22 @@ impl Plan {
             burst_bytes: DEFAULT_BUCKET_BYTES,
             loss_per_million: 0,
         })
+    }
+
+    /// Its switches, hosts and links.
+    pub fn topology(&self) -> Topology {
+        let link = |rate| Link { rate: Some(rate), latency: None };
+        let switches = self.switches.iter().map(|switch| topology::Switch {
+            name: switch.name.clone(),
+            parent: switch.uplink.map(|uplink| uplink.switch),
+            uplink: switch.uplink.map_or(Link::default(), |uplink| link(uplink.rate_bits_per_second)),
+        });
+        let hosts = self.hosts.iter().map(|host| topology::Host {
+            name: host.name.clone(),
+            switch: host.switch,
+            link: link(host.rate_bits_per_second),
+        });
+        Topology { switches: switches.collect(), hosts: hosts.collect(), notes: Vec::new() }
     }
 
     /// The host of this name.
@@ -301,5 +317,13 @@ mod tests {
         assert_eq!(path("a0", "a1"), "1gbit");
         assert_eq!(path("a0", "b0"), "50mbit");
         assert_eq!(path("c0", "a0"), "50mbit");
+    }
+
+    #[test]
+    fn the_topology_of_a_plan_gives_the_plan() {
+        let text = "SwitchName=a Nodes=x,y LinkSpeed=10\nSwitchName=b Nodes=z\nSwitchName=top Switches=a,b LinkSpeed=5\n";
+        let topology = Topology::parse(text, "t", Reading::default()).unwrap();
+        let plan = Plan::from_topology(&topology, rate("20mbit")).unwrap();
+        assert_eq!(Plan::from_topology(&plan.topology(), rate("1gbit")).unwrap(), plan);
     }
 }

@@ -24,12 +24,14 @@ use crate::bench::view::Format;
 use crate::bench::{sizes, variant};
 use crate::install::Installation;
 use crate::mpi::{Abi, Mpi};
+use crate::network::{self, KnownParameters, KnownTopology, Variables};
 use crate::settings;
 
 const EXAMPLES: &str = "\
 Examples:
   polycast bench --lab hosts=16,rate=20mbit --sizes 1KiB..4MiB:4 --variants stock,polycast
   polycast bench -n 4 --sizes 64KiB --variants stock,polycast,chain:segment=8KiB --json results.json
+  polycast bench --lab topology=cluster.conf,rate=20mbit --variants stock,chain:segment=4KiB --no-topology
   polycast bench --hosts a,b,c,d --root rotate --arrival one-late:2ms --time 10s --launches 3
 
 Exit status: 0 if all data was right; 1 if not, or if the measurement failed; 130 if it was interrupted.";
@@ -70,6 +72,10 @@ pub struct Args {
     /// Leave out the measurement without MPI that says how far the lab is to be believed
     #[arg(long, requires = "lab")]
     no_calibration: bool,
+    #[command(flatten)]
+    topology: KnownTopology,
+    #[command(flatten)]
+    parameters: KnownParameters,
     /// The hosts' network interface on which blast multicasts [default: in a lab its own, elsewhere as routed]
     #[arg(long, value_name = "NAME", conflicts_with = "lab")]
     interface: Option<String>,
@@ -109,7 +115,7 @@ pub fn run(args: Args) -> Outcome {
     let mpi = args.job.mpi()?;
     let installation = Installation::find()?;
     let program = args.job.measuring_program(&installation, &mpi)?;
-    let variables = variables(&args.job, &installation, &mpi, &plan)?;
+    let mut variables = variables(&args, &installation, &mpi, &plan)?;
     let mut report =
         Report::new(args.format.view(), args.json.as_deref(), raw_file(&args).as_deref(), steps(&plan))?;
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -118,6 +124,7 @@ pub fn run(args: Args) -> Outcome {
     }
     let site = args.job.site()?;
     check_ranks(&plan, site.ranks())?;
+    site.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
     let session = Session {
         plan: &plan,
         site: &site,
@@ -198,22 +205,24 @@ fn fidelity(args: &Args, site: &Site, report: &Report) -> Result<Fidelity, LabEr
 /// is measured as a program under polycast meets it.
 /// POLYCAST_ variables of this environment are handed on, but for POLYCAST_BCAST, which the variants set.
 fn variables(
-    job: &JobArgs,
+    args: &Args,
     installation: &Installation,
     mpi: &Mpi,
     plan: &Plan,
-) -> Result<Vec<(String, String)>, Box<dyn Error>> {
+) -> Result<Variables, Box<dyn Error>> {
     let abi = Abi::from(mpi.family());
     if plan.needs_polycast() {
         installation.require_door(abi)?;
     }
-    let mut variables = job.stock_variables(mpi)?;
+    let mut variables = args.job.stock_variables(mpi)?;
     // A launcher need not carry the environment to other hosts, and a setting counts only if all ranks have it.
     variables.extend(settings::of_the_library().filter(|(name, _)| name != settings::BROADCAST));
     if installation.door(abi).is_some() {
         variables.push((PRELOAD.to_owned(), utf8(&installation.preload())?));
     }
-    job.prefer_wanted(&mut variables);
+    network::set(&mut variables, args.topology.variables()?);
+    network::set(&mut variables, args.parameters.variables()?);
+    args.job.prefer_wanted(&mut variables);
     Ok(variables)
 }
 

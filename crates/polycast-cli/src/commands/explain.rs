@@ -1,15 +1,20 @@
 //! `polycast explain`.
 
+mod placement;
+mod prediction;
+
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use polycast_core::select::{BroadcastChoices, Choice, Collective, Explanation, Shape, Table, Verdict};
+use polycast_core::select::{BroadcastChoices, Choice, Collective, Explanation, Prediction, Verdict};
 use polycast_core::units::Bytes;
 use serde::Serialize;
 
+use self::placement::{Placement, Wishes};
+use self::prediction::Reason;
 use super::{Outcome, print};
-use crate::settings::{Settings, read_table};
+use crate::settings::{Settings, read_parameters, read_table, read_topology};
 
 /// Arguments of `polycast explain`.
 #[derive(clap::Args)]
@@ -19,24 +24,39 @@ Examples:
   polycast explain --ranks 64 --nodes 4               what each size would get
   polycast explain --ranks 64 --nodes 4 --no-multicast    in a cloud, for example
   polycast explain --ranks 64 --nodes 4 --bytes 64KiB --table cluster.toml --json
+  polycast explain --hosts n0,n1,n16,n17 --topology cluster.conf --no-multicast
+  polycast explain --ranks 32 --topology cluster.conf --params measured.json --no-multicast --bytes 1MiB
 
-POLYCAST, POLYCAST_BCAST, POLYCAST_TABLE and POLYCAST_MULTICAST count here as they do in a job.")]
+POLYCAST, POLYCAST_BCAST, POLYCAST_TABLE, POLYCAST_TOPOLOGY, POLYCAST_PARAMS and POLYCAST_MULTICAST count here as they do
+in a job.")]
 pub struct Args {
     /// The operation, named as its MPI function
     #[arg(long, value_name = "NAME", default_value = "bcast")]
     collective: Collective,
 
     /// Ranks in the communicator
-    #[arg(long, value_name = "N")]
-    ranks: u32,
+    #[arg(long, value_name = "N", required_unless_present = "hosts")]
+    ranks: Option<u32>,
 
-    /// Nodes that hold them; by default one for each rank
+    /// Nodes that hold them; by default one for each rank, as far as the topology has hosts
     #[arg(long, value_name = "N")]
     nodes: Option<u32>,
 
     /// Ranks on the node that holds most; by default they are spread evenly
     #[arg(long, value_name = "N")]
     ranks_per_node: Option<u32>,
+
+    /// The hosts of the ranks, in their order, instead of the first of the topology: a,b:2
+    #[arg(long, value_name = "HOSTS", conflicts_with_all = ["nodes", "ranks_per_node"])]
+    hosts: Option<String>,
+
+    /// The switches that join the hosts: a file of Slurm's, or what `polycast topology` writes
+    #[arg(long, value_name = "FILE")]
+    topology: Option<PathBuf>,
+
+    /// Choose among trees by prediction, from parameters that `polycast measure` has written
+    #[arg(long, value_name = "FILE")]
+    params: Option<PathBuf>,
 
     /// The network between the nodes does not carry multicast (`polycast doctor` tells)
     #[arg(long)]
@@ -57,15 +77,33 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
-    let shape = Shape::new(args.ranks, args.nodes.unwrap_or(args.ranks), args.ranks_per_node)?;
     let mut settings = Settings::from_environment();
-    let shape =
-        if args.no_multicast || settings.is_multicast_off { shape.without_multicast() } else { shape };
     if let Some(file) = &args.table {
         settings.table = Some(read_table(file)?);
         settings.notes.push(format!("--table {}: in place of any other table", file.display()));
     }
-    let answer = Answer::new(&args, shape, &settings);
+    if let Some(file) = &args.topology {
+        settings.topology = Some(read_topology(file)?);
+        settings.notes.push(format!("--topology {}: the switches and hosts", file.display()));
+    }
+    if let Some(file) = &args.params {
+        settings.parameters = Some((read_parameters(file)?, file.display().to_string()));
+    }
+    let mut placement = Placement::new(&Wishes {
+        ranks: args.ranks,
+        nodes: args.nodes,
+        ranks_per_node: args.ranks_per_node,
+        hosts: args.hosts.as_deref(),
+        topology: settings.topology.as_ref(),
+    })?;
+    if args.no_multicast || settings.is_multicast_off {
+        placement.shape = placement.shape.without_multicast();
+    }
+    if !placement.placed.strangers.is_empty() {
+        let strangers = placement.placed.strangers.join(", ");
+        settings.notes.push(format!("not in the topology, so placed apart: {strangers}"));
+    }
+    let answer = Answer::new(&args, &placement, &settings);
     let text = if args.json { serde_json::to_string_pretty(&answer)? + "\n" } else { answer.text()? };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -78,6 +116,7 @@ struct Answer {
     ranks: u32,
     nodes: u32,
     ranks_per_node: u32,
+    switches: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<Decision>,
     /// Without a size: what each range of sizes gets.
@@ -97,6 +136,8 @@ struct Decision {
     line: Option<usize>,
     because: Option<String>,
     looked_at: Vec<Rule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prediction: Option<Reason>,
 }
 
 #[derive(Serialize)]
@@ -114,19 +155,39 @@ struct Size {
 }
 
 impl Answer {
-    fn new(args: &Args, shape: Shape, settings: &Settings) -> Answer {
+    fn new(args: &Args, placement: &Placement, settings: &Settings) -> Answer {
+        let shape = placement.shape;
         let table = settings.table();
         let forced = if settings.is_off { Some(Choice::Stock) } else { settings.forced };
+        // What the user says in a table is not overruled.
+        let parameters =
+            settings.parameters.as_ref().filter(|_| forced.is_none() && settings.table.is_none());
+        let prediction = parameters.map(|(parameters, _)| Prediction::new(&placement.placed, parameters));
+        let choices = match (forced, &prediction) {
+            (Some(choice), _) => BroadcastChoices::always(choice),
+            (None, None) => table.broadcast_rules(shape),
+            (None, Some(prediction)) => table.broadcast_rules_and(shape, prediction),
+        };
         let decision = args.bytes.map(|bytes| match forced {
             Some(choice) => Decision::forced(choice, bytes),
-            None => Decision::by_table(table.explain(args.collective, shape, bytes), bytes),
+            None => {
+                let mut decision = Decision::by_table(table.explain(args.collective, shape, bytes), bytes);
+                let decides = prediction.as_ref().filter(|prediction| bytes >= prediction.first());
+                if let (Some(prediction), Some((parameters, file))) = (decides, parameters) {
+                    decision.predict(*choices.choose(bytes), |table| {
+                        Reason::new(prediction, &placement.placed, (parameters, file), bytes, table)
+                    });
+                }
+                decision
+            }
         });
-        let sizes = if decision.is_some() { Vec::new() } else { sizes(forced, &table, shape) };
+        let sizes = if decision.is_some() { Vec::new() } else { sizes(&choices) };
         Answer {
             collective: args.collective.name(),
             ranks: shape.ranks,
             nodes: shape.nodes,
             ranks_per_node: shape.ranks_per_node,
+            switches: shape.switches,
             decision,
             sizes,
             notes: settings.notes.clone(),
@@ -135,8 +196,9 @@ impl Answer {
 
     fn text(&self) -> Result<String, std::fmt::Error> {
         let mut out = String::new();
-        let Answer { collective, ranks, nodes, ranks_per_node, .. } = self;
-        let on = format!("ranks {ranks}, nodes {nodes}, ranks_per_node {ranks_per_node}");
+        let Answer { collective, ranks, nodes, ranks_per_node, switches, .. } = self;
+        let on =
+            format!("ranks {ranks}, nodes {nodes}, ranks_per_node {ranks_per_node}, switches {switches}");
         match &self.decision {
             Some(decision) => {
                 writeln!(out, "{collective} of {}, {on}: {}", Bytes(decision.bytes), decision.choice)?;
@@ -168,6 +230,7 @@ impl Decision {
             line: None,
             because: None,
             looked_at: Vec::new(),
+            prediction: None,
         }
     }
 
@@ -189,10 +252,30 @@ impl Decision {
                 })
                 .collect(),
             decided_by: explanation.origin,
+            prediction: None,
         }
     }
 
+    /// A prediction decides if it is about a tree, or nobody else does.
+    fn predict(&mut self, choice: Choice, reason: impl FnOnce(String) -> Option<Reason>) {
+        let is_left_to_it = self.line.is_none() || matches!(self.choice.parse(), Ok(Choice::Algorithm(_)));
+        if !(is_left_to_it && matches!(choice, Choice::Algorithm(_))) {
+            return;
+        }
+        let table = match self.line {
+            Some(line) => format!("{}, line {line}, would use {}", self.decided_by, self.choice),
+            None => format!("{} has no rule for this call", self.decided_by),
+        };
+        self.prediction = reason(table);
+        self.choice = choice.to_string();
+        self.decided_by = "prediction".to_owned();
+        (self.line, self.because) = (None, None);
+    }
+
     fn write(&self, out: &mut String) -> std::fmt::Result {
+        if let Some(prediction) = &self.prediction {
+            return prediction.write(out);
+        }
         match self.line {
             Some(line) => writeln!(out, "  decided by {}, line {line}", self.decided_by)?,
             None if self.decided_by == "environment" => writeln!(out, "  decided by the environment")?,
@@ -216,9 +299,9 @@ impl Decision {
     }
 }
 
-fn sizes(forced: Option<Choice>, table: &Table, shape: Shape) -> Vec<Size> {
-    let choices = forced.map_or_else(|| table.broadcast_rules(shape), BroadcastChoices::always);
-    let sizes =
-        choices.intervals().map(|(from, choice)| Size { from_bytes: from.0, choice: choice.to_string() });
-    sizes.collect()
+fn sizes(choices: &BroadcastChoices) -> Vec<Size> {
+    choices
+        .intervals()
+        .map(|(from, choice)| Size { from_bytes: from.0, choice: choice.to_string() })
+        .collect()
 }

@@ -12,6 +12,7 @@ use polycast_core::select::Choice;
 use super::{Outcome, print};
 use crate::install::Installation;
 use crate::mpi::{self, Launch, Mpi};
+use crate::network::{self, KnownParameters, KnownTopology};
 use crate::settings::{self, read_table};
 
 /// Arguments of `polycast run`.
@@ -39,6 +40,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
 
+    #[command(flatten)]
+    topology: KnownTopology,
+    #[command(flatten)]
+    parameters: KnownParameters,
+
     /// Use this algorithm for every broadcast: stock, chain:segment=8KiB, …
     #[arg(long, value_name = "SPEC")]
     algorithm: Option<String>,
@@ -48,7 +54,7 @@ pub struct Args {
     report: bool,
 
     /// Start the program in the same way but without polycast, for comparison
-    #[arg(long, conflicts_with_all = ["table", "algorithm", "report", "print_env"])]
+    #[arg(long, conflicts_with_all = ["table", "topology", "no_topology", "params", "algorithm", "report", "print_env"])]
     off: bool,
 
     /// Print the environment that ranks need and start nothing
@@ -127,10 +133,9 @@ fn environment_of_ranks(
     installation: &Installation,
 ) -> Result<Vec<(String, String)>, Box<dyn std::error::Error>> {
     let mut environment: Vec<(String, String)> = settings::of_the_library().collect();
-    let mut set = |name: &str, value: String| {
-        environment.retain(|(known, _)| known != name);
-        environment.push((name.to_owned(), value));
-    };
+    network::set(&mut environment, args.topology.variables()?);
+    network::set(&mut environment, args.parameters.variables()?);
+    let mut set = |name: &str, value: String| network::set(&mut environment, vec![(name.to_owned(), value)]);
     if let Some(file) = &args.table {
         read_table(file)?;
         set(settings::TABLE, utf8(&file.canonicalize()?)?);

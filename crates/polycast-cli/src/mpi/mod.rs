@@ -20,7 +20,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub use hosts::parse_hosts;
+pub use hosts::{HostsError, parse_hosts};
 pub use launch::Launch;
 pub use program::{Abi, linked_mpi};
 pub use resolve::find_on_path;

@@ -65,12 +65,15 @@ impl<'a> LabJob<'a> {
         self
     }
 
+    /// Behind polycast, which reports.
+    pub fn polycast(self) -> LabJob<'a> {
+        let object = self.mpi.preload();
+        self.variable("LD_PRELOAD", &object.to_string_lossy()).variable("POLYCAST_REPORT", "1")
+    }
+
     /// Behind polycast, every broadcast by the same algorithm.
     pub fn forced(self, algorithm: &str) -> LabJob<'a> {
-        let object = self.mpi.preload();
-        self.variable("LD_PRELOAD", &object.to_string_lossy())
-            .variable("POLYCAST_REPORT", "1")
-            .variable("POLYCAST_BCAST", algorithm)
+        self.polycast().variable("POLYCAST_BCAST", algorithm)
     }
 
     fn command(&self) -> Command {

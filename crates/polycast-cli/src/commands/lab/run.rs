@@ -10,6 +10,7 @@ use super::Shape;
 use crate::commands::Outcome;
 use crate::install::Installation;
 use crate::mpi::{Launch, Mpi};
+use crate::network::{self, KnownParameters, NoTopology};
 use crate::settings;
 
 /// Arguments of `polycast lab run`.
@@ -39,6 +40,10 @@ pub struct Args {
     /// MPI is as it came
     #[arg(long)]
     polycast: bool,
+    #[command(flatten)]
+    no_topology: NoTopology,
+    #[command(flatten)]
+    parameters: KnownParameters,
     /// The program and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     program: Vec<OsString>,
@@ -74,7 +79,10 @@ fn launch(args: &Args, mpi: &Mpi, lab: &Lab) -> Result<Command, Box<dyn std::err
     let hosts = place(lab, args.ranks, args.ranks_per_host)?;
     let first = hosts[0].0.clone();
     let mut env = if args.polycast { polycast_variables(mpi)? } else { Vec::new() };
-    env.extend(args.variables.iter().cloned());
+    network::set(&mut env, args.no_topology.variables());
+    network::set(&mut env, args.parameters.variables()?);
+    network::set(&mut env, args.variables.clone());
+    network::tell_of_lab(&mut env, lab);
     let launch = Launch {
         ranks: args.ranks,
         hosts,

@@ -1,0 +1,127 @@
+//! Where the ranks of the call are, as far as the user says.
+
+use std::collections::BTreeSet;
+
+use polycast_core::select::Shape;
+use polycast_core::topology::{Placed, Topology};
+
+use crate::mpi;
+
+/// What the options say.
+pub struct Wishes<'a> {
+    pub ranks: Option<u32>,
+    pub nodes: Option<u32>,
+    pub ranks_per_node: Option<u32>,
+    /// `a:2,b`.
+    pub hosts: Option<&'a str>,
+    pub topology: Option<&'a Topology>,
+}
+
+/// Ranks on hosts, and what a table may ask of them.
+pub struct Placement {
+    pub shape: Shape,
+    pub placed: Placed,
+}
+
+impl Placement {
+    /// Ranks fill the hosts in their order: those that are named, else the first of the topology, else any.
+    pub fn new(wishes: &Wishes) -> Result<Placement, Box<dyn std::error::Error>> {
+        let host_names = match wishes.hosts {
+            Some(hosts) => named(hosts, wishes.ranks)?,
+            None => counted(wishes)?,
+        };
+        let flat;
+        let topology = match wishes.topology {
+            Some(topology) => topology,
+            None => {
+                let hosts: BTreeSet<&String> = host_names.iter().collect();
+                flat = Topology::flat(hosts.into_iter().cloned());
+                &flat
+            }
+        };
+        let placed = topology.place(&host_names);
+        Ok(Placement { shape: shape_of(&placed)?, placed })
+    }
+}
+
+fn named(hosts: &str, ranks: Option<u32>) -> Result<Vec<String>, mpi::HostsError> {
+    let hosts = mpi::parse_hosts(hosts, ranks.map(|ranks| ranks as usize))?;
+    Ok(hosts.into_iter().flat_map(|(host, ranks)| std::iter::repeat_n(host, ranks)).collect())
+}
+
+/// A host name per rank: the first host is the fullest, the others share what is left evenly.
+fn counted(wishes: &Wishes) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let ranks = wishes.ranks.ok_or("expected --ranks or --hosts")?;
+    let known = wishes.topology.map(|topology| &topology.hosts[..]);
+    let nodes = wishes.nodes.unwrap_or_else(|| known.map_or(ranks, |hosts| ranks.min(hosts.len() as u32)));
+    let fullest = Shape::new(ranks, nodes, wishes.ranks_per_node)?.ranks_per_node;
+    if let Some(hosts) = known.filter(|hosts| hosts.len() < nodes as usize) {
+        return Err(format!("--nodes {nodes}: the topology has {} hosts", hosts.len()).into());
+    }
+    let name = |node: u32| match known {
+        Some(hosts) => hosts[node as usize].name.clone(),
+        None => format!("h{node}"),
+    };
+    let (mut left, mut names) = (ranks, Vec::new());
+    for node in 0..nodes {
+        let here = if node == 0 { fullest } else { left.div_ceil(nodes - node) };
+        left -= here;
+        names.extend(std::iter::repeat_n(name(node), here as usize));
+    }
+    Ok(names)
+}
+
+fn shape_of(placed: &Placed) -> Result<Shape, polycast_core::select::ShapeError> {
+    let mut ranks_on = vec![0; placed.topology.hosts.len()];
+    placed.host_of.iter().for_each(|host| ranks_on[*host] += 1);
+    let mut switches: Vec<usize> =
+        placed.host_of.iter().map(|host| placed.topology.hosts[*host].switch).collect();
+    switches.sort_unstable();
+    switches.dedup();
+    let nodes = ranks_on.iter().filter(|ranks| **ranks > 0).count() as u32;
+    let fullest = ranks_on.iter().copied().max();
+    Shape::new(placed.host_of.len() as u32, nodes, fullest)?.on_switches(switches.len() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use polycast_core::topology::Reading;
+
+    use super::*;
+
+    const TOPOLOGY: &str =
+        "SwitchName=s0 Nodes=a,b\nSwitchName=s1 Nodes=c,d\nSwitchName=top Switches=s0,s1\n";
+
+    fn wishes(ranks: Option<u32>, hosts: Option<&'static str>) -> Wishes<'static> {
+        Wishes { ranks, nodes: None, ranks_per_node: None, hosts, topology: None }
+    }
+
+    #[test]
+    fn named_hosts_are_looked_up_in_the_topology() {
+        let topology = Topology::parse(TOPOLOGY, "t", Reading::default()).unwrap();
+        let wishes = Wishes { topology: Some(&topology), ..wishes(None, Some("c:2,a,x")) };
+        let Placement { shape, placed } = Placement::new(&wishes).unwrap();
+        assert_eq!((shape.ranks, shape.nodes, shape.ranks_per_node, shape.switches), (4, 3, 2, 3));
+        assert_eq!((placed.host_of, placed.strangers), (vec![2, 2, 0, 4], vec!["x".to_owned()]));
+    }
+
+    #[test]
+    fn numbers_take_the_first_hosts() {
+        let topology = Topology::parse(TOPOLOGY, "t", Reading::default()).unwrap();
+        let wishes = Wishes { topology: Some(&topology), ..wishes(Some(3), None) };
+        let placement = Placement::new(&wishes).unwrap();
+        assert_eq!(placement.placed.host_of, [0, 1, 2]);
+        assert_eq!(placement.shape.switches, 2);
+        let fuller = Wishes { nodes: Some(2), ranks_per_node: Some(4), ranks: Some(6), ..wishes };
+        assert_eq!(Placement::new(&fuller).unwrap().placed.host_of, [0, 0, 0, 0, 1, 1]);
+        let error = Placement::new(&Wishes { nodes: Some(5), ranks: Some(5), ..fuller });
+        assert!(error.is_err_and(|error| error.to_string().contains("the topology has 4 hosts")));
+    }
+
+    #[test]
+    fn without_a_topology_there_is_one_switch() {
+        let placement = Placement::new(&Wishes { nodes: Some(4), ..wishes(Some(7), None) }).unwrap();
+        assert_eq!(placement.placed.host_of, [0, 0, 1, 1, 2, 2, 3]);
+        assert_eq!((placement.shape.ranks_per_node, placement.shape.switches), (2, 1));
+    }
+}

@@ -1,0 +1,117 @@
+//! The prediction behind a choice.
+
+use std::fmt::Write;
+
+use polycast_core::cost::{Bottleneck, Cost, Planner, Predicted, candidates, compare};
+use polycast_core::model::Parameters;
+use polycast_core::select::{Prediction, predicted_choice};
+use polycast_core::topology::Placed;
+use polycast_core::units::{Bytes, Rank};
+use serde::Serialize;
+
+/// How many that were slower are shown.
+const RUNNERS_UP: usize = 4;
+
+/// Why a tree was chosen by its predicted time, as `--json` says it.
+#[derive(Serialize)]
+pub struct Reason {
+    /// The parameter file.
+    from: String,
+    /// The size that was compared: the nearest one.
+    compared_bytes: u64,
+    ns: u64,
+    terms: Option<Terms>,
+    /// The next best.
+    runners_up: Vec<RunnerUp>,
+    /// What the table alone would use.
+    table: String,
+}
+
+#[derive(Serialize)]
+struct Terms {
+    /// Until the first segment has reached the rank that is last.
+    fill_ns: u64,
+    /// Between segments there.
+    interval_ns: u64,
+    segments: u64,
+    /// What sets the interval.
+    bottleneck: String,
+}
+
+#[derive(Serialize)]
+struct RunnerUp {
+    choice: String,
+    ns: u64,
+}
+
+impl Reason {
+    /// Of the choice for a broadcast of `bytes`. `table` says what the table alone would use.
+    pub fn new(
+        prediction: &Prediction,
+        placed: &Placed,
+        (parameters, file): (&Parameters, &str),
+        bytes: Bytes,
+        table: String,
+    ) -> Option<Reason> {
+        let compared = prediction.deciding(bytes).bytes;
+        // Once more, for the names of links are known to a planner only.
+        let mut planner = Planner::new(placed, parameters, Rank(0));
+        let again = compare(&mut planner, &candidates(), &[], &[compared]);
+        let (best, others) = again.first()?.predicted.split_first()?;
+        Some(Reason {
+            from: file.to_owned(),
+            compared_bytes: compared.0,
+            ns: best.time.0,
+            terms: best.cost.map(|cost| Terms::new(&planner, &cost)),
+            runners_up: others.iter().take(RUNNERS_UP).map(RunnerUp::new).collect(),
+            table,
+        })
+    }
+
+    /// Some lines.
+    pub fn write(&self, out: &mut String) -> std::fmt::Result {
+        let Reason { from, compared_bytes, ns, terms, runners_up, table } = self;
+        writeln!(out, "  decided by prediction from {from}, compared at {}", Bytes(*compared_bytes))?;
+        write!(out, "  {:>10}", milliseconds(*ns))?;
+        match terms {
+            Some(Terms { segments: 0 | 1, .. }) => writeln!(out, "   in one message per hop")?,
+            Some(Terms { fill_ns, interval_ns, segments, bottleneck }) => writeln!(
+                out,
+                "   = {} until the first segment is everywhere + {} × {} between segments, set by {bottleneck}",
+                milliseconds(*fill_ns),
+                segments - 1,
+                milliseconds(*interval_ns),
+            )?,
+            None => out.push('\n'),
+        }
+        out.push_str("\nrunners-up\n");
+        for RunnerUp { choice, ns } in runners_up {
+            writeln!(out, "  {:>10}   {choice}", milliseconds(*ns))?;
+        }
+        writeln!(out, "\n{table}; among trees, predictions decide")
+    }
+}
+
+impl Terms {
+    fn new(planner: &Planner, cost: &Cost) -> Terms {
+        Terms {
+            fill_ns: cost.fill.0,
+            interval_ns: cost.interval.0,
+            segments: cost.segments,
+            bottleneck: match cost.bottleneck {
+                Bottleneck::Rank(rank) => format!("rank {rank}"),
+                Bottleneck::Link(link) => format!("the link {}", planner.network().link_name(link)),
+            },
+        }
+    }
+}
+
+impl RunnerUp {
+    fn new(predicted: &Predicted) -> RunnerUp {
+        RunnerUp { choice: predicted_choice(predicted).to_string(), ns: predicted.time.0 }
+    }
+}
+
+fn milliseconds(ns: u64) -> String {
+    format!("{:.3} ms", ns as f64 / 1e6)
+}

@@ -1,0 +1,82 @@
+//! What a job is to know of its network, as options of the verbs that start one.
+
+use std::path::{Path, PathBuf};
+
+use polycast_lab::Lab;
+
+use crate::settings::{PARAMETERS, TOPOLOGY, read_parameters, read_topology};
+
+/// The variables of ranks, with their values.
+pub type Variables = Vec<(String, String)>;
+
+/// Options on where the hosts are.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct KnownTopology {
+    /// The switches that join the hosts: a file of Slurm's, or what `polycast topology` writes
+    #[arg(long, value_name = "FILE", conflicts_with = "no_topology")]
+    topology: Option<PathBuf>,
+    #[command(flatten)]
+    no_topology: NoTopology,
+}
+
+/// The option to know nothing of the network.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub struct NoTopology {
+    /// Take the network for one switch, whatever the environment, Slurm or the lab say
+    #[arg(long)]
+    no_topology: bool,
+}
+
+/// Options on how fast messages are.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct KnownParameters {
+    /// Choose algorithms by prediction, from parameters that `polycast measure` has written
+    #[arg(long, value_name = "FILE")]
+    params: Option<PathBuf>,
+}
+
+impl KnownTopology {
+    /// For the ranks, checked.
+    pub fn variables(&self) -> Result<Variables, Box<dyn std::error::Error>> {
+        let Some(file) = &self.topology else { return Ok(self.no_topology.variables()) };
+        read_topology(file)?;
+        Ok(vec![(TOPOLOGY.to_owned(), absolute(file)?)])
+    }
+}
+
+impl NoTopology {
+    /// For the ranks.
+    pub fn variables(self) -> Variables {
+        if self.no_topology { vec![(TOPOLOGY.to_owned(), "off".to_owned())] } else { Vec::new() }
+    }
+}
+
+impl KnownParameters {
+    /// For the ranks, checked.
+    pub fn variables(&self) -> Result<Variables, Box<dyn std::error::Error>> {
+        let Some(file) = &self.params else { return Ok(Vec::new()) };
+        read_parameters(file)?;
+        Ok(vec![(PARAMETERS.to_owned(), absolute(file)?)])
+    }
+}
+
+/// Ranks have other current directories.
+fn absolute(file: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    let file = file.canonicalize()?;
+    let text = file.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", file.display()))?;
+    Ok(text.to_owned())
+}
+
+/// `later` in place of what has the same names in `variables`.
+pub fn set(variables: &mut Variables, later: Variables) {
+    variables.retain(|(name, _)| later.iter().all(|(other, _)| other != name));
+    variables.extend(later);
+}
+
+/// Ranks in a lab know its switches, unless they were told something else.
+pub fn tell_of_lab(variables: &mut Variables, lab: &Lab) {
+    let is_told = variables.iter().any(|(name, _)| name == TOPOLOGY);
+    if let Some(file) = lab.topology_file().filter(|_| !is_told) {
+        variables.push((TOPOLOGY.to_owned(), file.to_string_lossy().into_owned()));
+    }
+}
