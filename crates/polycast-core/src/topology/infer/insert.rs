@@ -9,6 +9,7 @@ pub fn infer<E>(hosts: usize, ask: impl FnMut(Quartet) -> Result<bool, E>) -> Re
     for newcomer in 3..hosts {
         insert(&mut tree, newcomer, &mut voters)?;
     }
+    recheck(&mut tree, hosts, &mut voters)?;
     let witnesses = confirm(&mut tree, &mut voters)?;
     Ok(rooted(&tree, hosts, &witnesses, voters.answers))
 }
@@ -42,7 +43,7 @@ where
         break;
     }
     for host in tree.nodes[v].hosts.clone() {
-        let others = tree.two_apart(v, None, Some(host));
+        let Some(others) = tree.two_apart(v, None, Some(host)) else { continue };
         let (are_apart, evidence) = voters.separated([host, x], others)?;
         if are_apart {
             tree.split_off(v, host, x, evidence);
@@ -64,7 +65,29 @@ fn is_behind<E, A>(
 where
     A: FnMut(Quartet) -> Result<bool, E>,
 {
-    voters.separated(tree.two_apart(v, Some(w), None), [x, tree.host_behind(v, w)])
+    match tree.two_apart(v, Some(w), Some(x)) {
+        Some(apart) => voters.separated(apart, [x, tree.host_behind(v, w)]),
+        None => Ok((false, Evidence::default())),
+    }
+}
+
+/// Asks for every host whether it is not behind a link beside its switch after all; if so, it is inserted once more. A host
+/// that came when the link was not known yet had one chance only to show it.
+fn recheck<E, A>(tree: &mut Tree, hosts: usize, voters: &mut Voters<A>) -> Result<(), E>
+where
+    A: FnMut(Quartet) -> Result<bool, E>,
+{
+    for host in 0..hosts {
+        let Some(v) = tree.node_of(host) else { continue };
+        let ways: Vec<usize> = tree.nodes[v].neighbours.iter().map(|(next, _)| *next).collect();
+        for w in ways {
+            if is_behind(tree, v, w, host, voters)?.0 && tree.take_out(v, host) {
+                insert(tree, host, voters)?;
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Asks once more for every edge, with hosts that part at its two ends; one that is not confirmed is taken away. Returns
@@ -80,16 +103,18 @@ where
         .into_iter()
         .find(|(a, b)| !witnesses.iter().any(|(one, other, _)| (one, other) == (a, b)))
     {
-        let (near, far) = (tree.two_apart(a, Some(b), None), tree.two_apart(b, Some(a), None));
-        let (is_there, evidence) = voters.separated(near, far)?;
-        if is_there {
-            tree.support(a, b, evidence);
-            witnesses.push((a, b, Quartet { near, far }));
-        } else {
-            tree.merge(a, b);
-            // What was said of edges of `b` is asked again under their new name.
-            witnesses.retain(|(one, other, _)| *one != b && *other != b);
+        let sides = tree.two_apart(a, Some(b), None).zip(tree.two_apart(b, Some(a), None));
+        if let Some((near, far)) = sides {
+            let (is_there, evidence) = voters.separated(near, far)?;
+            if is_there {
+                tree.support(a, b, evidence);
+                witnesses.push((a, b, Quartet { near, far }));
+                continue;
+            }
         }
+        tree.merge(a, b);
+        // What was said of edges of `b` is asked again under their new name.
+        witnesses.retain(|(one, other, _)| *one != b && *other != b);
     }
     Ok(witnesses)
 }

@@ -36,16 +36,34 @@ impl Tree {
         unreachable!("invariant 2: hosts are behind every edge")
     }
 
-    /// Two hosts in different branches of `node`, neither of them behind `neighbour` nor `host`.
-    pub fn two_apart(&self, node: usize, neighbour: Option<usize>, host: Option<usize>) -> [usize; 2] {
+    /// Two hosts in different branches of `node`, neither of them behind `neighbour` nor `host`: by invariant 1 there are
+    /// such, if not both are left out.
+    pub fn two_apart(
+        &self,
+        node: usize,
+        neighbour: Option<usize>,
+        host: Option<usize>,
+    ) -> Option<[usize; 2]> {
         let Node { hosts, neighbours } = &self.nodes[node];
         let own = hosts.iter().copied().filter(|own| Some(*own) != host);
         let others = neighbours.iter().map(|(next, _)| *next).filter(|next| Some(*next) != neighbour);
         let mut branches = own.chain(others.map(|next| self.host_behind(node, next)));
-        match (branches.next(), branches.next()) {
-            (Some(one), Some(other)) => [one, other],
-            _ => unreachable!("invariant 1: two branches are left of three"),
+        Some([branches.next()?, branches.next()?])
+    }
+
+    /// Where a host is.
+    pub fn node_of(&self, host: usize) -> Option<usize> {
+        self.nodes.iter().position(|node| node.hosts.contains(&host))
+    }
+
+    /// Takes a host out. Returns false, and leaves it, where fewer than three branches would be left.
+    pub fn take_out(&mut self, node: usize, host: usize) -> bool {
+        let Node { hosts, neighbours } = &mut self.nodes[node];
+        let can_go = hosts.len() + neighbours.len() > 3;
+        if can_go {
+            hosts.retain(|other| *other != host);
         }
+        can_go
     }
 
     /// Adds what speaks for the edge between two nodes.
