@@ -4,7 +4,7 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::process::Command;
 
-use polycast_core::topology::{Host, Link, Switch, Topology};
+use polycast_core::topology::Topology;
 use polycast_lab::{Lab, LabSpec, Lifetime};
 
 use crate::mpi::{Launch, Mpi, parse_hosts};
@@ -76,19 +76,7 @@ impl Site {
 
     /// The switches between the hosts, where they are known: in a lab.
     pub fn topology(&self) -> Option<Topology> {
-        let plan = self.lab.as_ref()?.plan();
-        let link = |rate| Link { rate: Some(rate), latency: None };
-        let switches = plan.switches.iter().map(|switch| Switch {
-            name: switch.name.clone(),
-            parent: switch.uplink.map(|up| up.switch),
-            uplink: switch.uplink.map_or_else(Link::default, |up| link(up.rate_bits_per_second)),
-        });
-        let hosts = plan.hosts.iter().map(|host| Host {
-            name: host.name.clone(),
-            switch: host.switch,
-            link: link(host.rate_bits_per_second),
-        });
-        Some(Topology { switches: switches.collect(), hosts: hosts.collect(), notes: Vec::new() })
+        Some(self.lab.as_ref()?.plan().topology())
     }
 
     /// The hosts that a job uses; empty for this machine or a batch job's allocation.
