@@ -89,8 +89,8 @@ int polycast_is_enabled(void);
 
 /* Overrides the environment variable `name` in this process for communicators attached from now on; an empty
  * value or NULL unsets it. Programs reach it as polycast_configure in libpolycast-mpi.so. Returns 0, or -1 if
- * polycast knows no such setting. Known: POLYCAST_BCAST, POLYCAST_TABLE, POLYCAST_MULTICAST, POLYCAST_NET,
- * POLYCAST_MADCAP. */
+ * polycast knows no such setting. Known: POLYCAST_BCAST, POLYCAST_TABLE, POLYCAST_TOPOLOGY, POLYCAST_PARAMS,
+ * POLYCAST_MULTICAST, POLYCAST_NET, POLYCAST_MADCAP. */
 int polycast_set(const char *name, const char *value);
 
 /* Makes the state of a communicator; collective over it. Ranks compare versions and settings (rank 0's
