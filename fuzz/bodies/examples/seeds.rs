@@ -121,6 +121,61 @@ fn topologies() -> Vec<Vec<u8>> {
         "SwitchName=s Nodes=a[0-,b],c]]",
         "BlockName=b Nodes=a",
         "",
+        "BlockName=b[0 Nodes=a \\\n\nBlockSizes=4\nBlockName=c Nodes=d[0-3]",
+        "---\n- topology: main\n  cluster_default: true\n  tree:\n    switches:\n      - switch: core\n        children: leaf[0-1]\n      \
+         - switch: leaf0\n        nodes: dev[0-5]\n      - switch: leaf1\n        nodes: [\"dev[6-8]\", login]\n- topology: all\n  flat: true\n",
+        "- topology: racks\n  block:\n    block_sizes: [4, 8]\n    blocks:\n      - block: b0\n        nodes: dev[0-3]\n      - block: b1\n        \
+         nodes: dev[4-7]\n",
+        "- topology: a\n  ring: {}\n- topology: b\n  tree: {switches: [{switch: s, nodes: n}]}\n  cluster_default: true",
+        "- &a [*a, |\n  b\n, 'c', \"\\u00e9\", !!str d, ? e : f]",
+        r#"{ "format": "polycast-topology", "version": 1, "switches": [ { "name": "core" }, { "name": "leaf", "parent": "core",
+           "uplink": { "bits_per_second": 10000000000, "latency_ns": 500 } } ],
+           "hosts": [ { "name": "a", "switch": "leaf", "link": { "bits_per_second": 8000 } } ], "notes": [ "x\ty" ] }"#,
+        r#"{"format":"polycast-topology","version":1,"switches":[{"name":"a","parent":"b"},{"name":"b","parent":"a"}],"hosts":[{"name":"h","switch":"a"}]}"#,
+        r#"{"lldp":[{}]}"#,
+        "graph topology { a -- b }",
+    ])
+}
+
+fn lldp() -> Vec<Vec<u8>> {
+    let seen = |interface: &str, name: &str, id: &str, bridge: bool, medium: &str| {
+        format!(
+            r#"{{"name":"{interface}","chassis":[{{"id":[{{"type":"mac","value":"{id}"}}],"name":[{{"value":"{name}"}}],"capability":[{{"type":"Bridge","enabled":{bridge}}}]}}],"port":[{{"auto-negotiation":[{{"current":[{{"value":"{medium}"}}]}}]}}]}}"#
+        )
+    };
+    let host = |seen: &[String]| format!(r#"{{"lldp":[{{"interface":[{}]}}]}}"#, seen.join(","));
+    let leaf = |name, id| host(&[seen("eth0", name, id, true, "10GigBaseLR - optics")]);
+    let all = [
+        leaf("leaf0", "00:01"),
+        leaf("", "00:01"),
+        leaf("", ""),
+        host(&[]),
+        host(&[seen("eth0", "a", "1", true, "1000BaseTFD"), seen("eth1", "b", "2", true, "40GbaseCR4")]),
+        host(&[seen("eth0", "container", "1", false, "")]),
+        [leaf("leaf0", "1"), leaf("leaf0", "2"), leaf("leaf0", "1")].join("\0"),
+        [leaf("leaf0", "1"), leaf("leaf1", "2"), host(&[])].join("\0"),
+        r#"{"lldp":[{}]}"#.to_owned(),
+        r#"{"lldp":{"interface":{}}}"#.to_owned(),
+        r#"{"lldp":[{"interface":[{"name":"x","chassis":[{"id":[{}]}]}]}]}"#.to_owned(),
+        "{".to_owned(),
+    ];
+    all.into_iter().map(String::into_bytes).collect()
+}
+
+fn addresses() -> Vec<Vec<u8>> {
+    texts(&[
+        "a s3.s0.a\nb s3.s0.b\nc s3.s1.c\n",
+        "a s3.s0.a\na s3.s0.a\n",
+        "a.org s0.a\nb s0.b.org\nc s0.other\n",
+        "a block1.a\nb block2.b\n",
+        "a a\nb b\n",
+        "a a\nb s.b\n",
+        "a s3..a\nb s3.s0.b\n",
+        "a s[3-4].s0.a\nb s[3-4].s1.b\n",
+        "a s3.s0.a\nb s4.s0.b\na s3.s1.a\n",
+        "a s.s.a\n",
+        "a s0.s1.a\nb s1.s0.b\n",
+        "a s[0.a\nb s/.b\n",
     ])
 }
 
@@ -146,6 +201,8 @@ fn main() -> io::Result<()> {
         ("madcap", madcap()),
         ("table", tables()),
         ("topology", topologies()),
+        ("lldp", lldp()),
+        ("addresses", addresses()),
         ("endpoint", endpoints()),
     ] {
         let folder = corpus.join(target);

@@ -8,7 +8,7 @@ mod text;
 mod wire;
 
 pub use endpoint::endpoint;
-pub use text::{table, topology};
+pub use text::{addresses, lldp, table, topology};
 pub use wire::{datagram, message};
 
 /// MADCAP messages, and a server that gets them.
@@ -21,11 +21,13 @@ pub fn madcap(bytes: &[u8]) {
 pub type Body = fn(&[u8]);
 
 /// All of them, by the name of their target and of their folder in `fuzz/corpus`.
-pub const BODIES: [(&str, Body); 6] = [
+pub const BODIES: [(&str, Body); 8] = [
     ("datagram", datagram),
     ("message", message),
     ("madcap", madcap),
     ("table", table),
     ("topology", topology),
+    ("lldp", lldp),
+    ("addresses", addresses),
     ("endpoint", endpoint),
 ];

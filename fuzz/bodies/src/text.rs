@@ -1,7 +1,7 @@
 //! Files that people write.
 
 use polycast_core::select::{Collective, Shape, Table};
-use polycast_core::topology::{Format, MAX_HOSTS, Reading, Topology};
+use polycast_core::topology::{Address, Format, MAX_HOSTS, Neighbours, Reading, Topology};
 use polycast_core::units::Bytes;
 
 /// Sizes at both ends of the range and around a limit of the shipped table.
@@ -72,4 +72,37 @@ fn check_tree(topology: &Topology) {
         order.extend(&below[switch].switches);
     }
     assert_eq!(order.len(), topology.switches.len());
+}
+
+/// A text per host of what lldpcli prints, parted by NUL: if switches are seen, they are one tree.
+pub fn lldp(bytes: &[u8]) {
+    let texts = bytes.split(|byte| *byte == 0).filter_map(|part| str::from_utf8(part).ok());
+    let hosts: Vec<(String, &str)> =
+        texts.enumerate().map(|(index, text)| (format!("h{index}"), text)).collect();
+    let neighbours: Vec<Neighbours<'_>> =
+        hosts.iter().map(|(host, text)| Neighbours { host, file: host, text }).collect();
+    if let Ok(topology) = Topology::from_lldp(&neighbours) {
+        check_tree(&topology);
+        assert!(topology.hosts.len() <= hosts.len());
+    }
+}
+
+/// Lines of a host and its SLURM_TOPOLOGY_ADDR: what fits together is one tree, and is put together from its own addresses
+/// again.
+pub fn addresses(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let lines = text.lines().enumerate().filter_map(|(index, line)| Some((index + 1, line.split_once(' ')?)));
+    let addresses: Vec<Address<'_>> =
+        lines.map(|(line, (host, address))| Address { line, host, address }).collect();
+    let strict = Topology::from_addresses(&addresses, "t", Reading { spanning_tree: false });
+    let tolerant = Topology::from_addresses(&addresses, "t", Reading { spanning_tree: true });
+    match (&strict, &tolerant) {
+        (Ok(strict), tolerant) => {
+            assert_eq!(Ok(strict), tolerant.as_ref(), "a tree is its own spanning tree")
+        }
+        (Err(error), tolerant) => assert_eq!(error.is_irregular_only(), tolerant.is_ok(), "{error}"),
+    }
+    if let Ok(topology) = tolerant {
+        check_tree(&topology);
+    }
 }

@@ -104,6 +104,16 @@ fn topology() {
 }
 
 #[test]
+fn lldp() {
+    replay("lldp", 20_000);
+}
+
+#[test]
+fn addresses() {
+    replay("addresses", 20_000);
+}
+
+#[test]
 fn endpoint() {
     replay("endpoint", 24_000);
 }

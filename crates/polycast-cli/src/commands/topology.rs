@@ -4,6 +4,8 @@ mod check;
 mod convert;
 mod discover;
 mod draw;
+mod from_addresses;
+mod from_lldp;
 mod input;
 mod show;
 
@@ -25,6 +27,7 @@ Examples:
   polycast topology check topology.yaml                  every mistake with its line
   polycast topology convert topology.conf --to dot | dot -Tsvg > cluster.svg
   polycast topology discover --hosts a,b,c,d             find it by measurement
+  polycast topology from-lldp lldp/ -o cluster.json      from what lldpcli prints on the hosts
 
 A job uses a topology by POLYCAST_TOPOLOGY=FILE.";
 
@@ -39,6 +42,10 @@ enum Verb {
     Convert(convert::Args),
     /// Find the switches by measurement: hosts whose flows disturb each other share a link
     Discover(discover::Args),
+    /// Find the leaf switches in what lldpcli prints on the hosts
+    FromLldp(from_lldp::Args),
+    /// Put together what Slurm tells the ranks of a job in SLURM_TOPOLOGY_ADDR
+    FromAddresses(from_addresses::Args),
 }
 
 /// Runs the verb.
@@ -48,5 +55,7 @@ pub fn run(args: Args) -> Outcome {
         Verb::Check(args) => check::run(&args),
         Verb::Convert(args) => convert::run(&args),
         Verb::Discover(args) => discover::run(&args),
+        Verb::FromLldp(args) => from_lldp::run(&args),
+        Verb::FromAddresses(args) => from_addresses::run(&args),
     }
 }

@@ -127,6 +127,11 @@ impl Draft {
         }
     }
 
+    /// What is wrong so far, where it does not matter whether the rest is a tree.
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        self.problems
+    }
+
     /// The tree, or all that is wrong.
     pub(super) fn finish(mut self, reading: Reading) -> Result<Topology, TopologyError> {
         let is_mistaken =

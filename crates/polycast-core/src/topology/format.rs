@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::problem::TopologyError;
-use super::{Topology, slurm_conf};
+use super::{Topology, dot, json, slurm_conf, slurm_yaml};
 
 /// How to read a description.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,11 +17,17 @@ pub struct Reading {
 pub enum Format {
     /// Slurm's `topology.conf`.
     SlurmConf,
+    /// Slurm's `topology.yaml`.
+    SlurmYaml,
+    /// polycast's own, which says everything.
+    Json,
+    /// Graphviz's DOT, which is written only.
+    Dot,
 }
 
 /// A format that there is not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected {}, found {found:?}", names())]
+#[error("expected slurm-conf, slurm-yaml, json or dot, found {found:?}")]
 pub struct ParseFormatError {
     found: String,
 }
@@ -37,25 +43,39 @@ pub struct Written {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 1] = [Format::SlurmConf];
+    pub const ALL: [Format; 4] = [Format::SlurmConf, Format::SlurmYaml, Format::Json, Format::Dot];
 
     /// The name, as command lines have it.
     pub fn name(self) -> &'static str {
         match self {
             Format::SlurmConf => "slurm-conf",
+            Format::SlurmYaml => "slurm-yaml",
+            Format::Json => "json",
+            Format::Dot => "dot",
         }
     }
 
     /// Whether [`Topology::parse`] reads what is written in it.
     pub fn is_readable(self) -> bool {
-        match self {
-            Format::SlurmConf => true,
+        self != Format::Dot
+    }
+
+    /// The format that a text looks like: its first line that is neither empty nor a comment tells.
+    fn of(text: &str) -> Format {
+        let mut lines = text.lines().map(|line| line.trim_start_matches('\u{feff}').trim());
+        let first = lines.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or("");
+        let is_dot = |word: &str| first.strip_prefix(word).is_some_and(|rest| !rest.contains('='));
+        match first.chars().next() {
+            Some('{') => Format::Json,
+            Some('-' | '[' | '%') => Format::SlurmYaml,
+            _ if ["strict ", "graph ", "digraph ", "graph{", "digraph{"].into_iter().any(is_dot) => {
+                Format::Dot
+            }
+            // Of SwitchName=… there is no key with a colon.
+            _ if first.split('=').next().is_some_and(|key| key.contains(':')) => Format::SlurmYaml,
+            _ => Format::SlurmConf,
         }
     }
-}
-
-fn names() -> String {
-    Format::ALL.map(Format::name).join(", ")
 }
 
 impl fmt::Display for Format {
@@ -79,13 +99,60 @@ impl Topology {
     /// # Errors
     /// All mistakes of the description with their lines; where it is no tree, that too, unless `reading` takes a spanning tree.
     pub fn parse(text: &str, file: &str, reading: Reading) -> Result<Topology, TopologyError> {
-        slurm_conf::read(text, file, reading)
+        match Format::of(text) {
+            Format::SlurmConf => slurm_conf::read(text, file, reading),
+            Format::SlurmYaml => slurm_yaml::read(text, file, reading),
+            Format::Json => json::read(text, file, reading),
+            Format::Dot => {
+                let problem = "expected a topology.conf, a topology.yaml or polycast's JSON, found DOT, which is for drawing";
+                Err(TopologyError::mistake(file, 0, problem))
+            }
+        }
     }
 
     /// Writes the topology in a format.
     pub fn write(&self, format: Format) -> Written {
         match format {
             Format::SlurmConf => slurm_conf::write(self),
+            Format::SlurmYaml => slurm_yaml::write(self),
+            Format::Json => json::write(self),
+            Format::Dot => dot::write(self),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::testing::any_topology;
+    use super::*;
+
+    #[test]
+    fn the_content_tells_the_format() {
+        for (text, format) in [
+            ("", Format::SlurmConf),
+            ("# a\n\n  SwitchName=s Nodes=a", Format::SlurmConf),
+            ("graph=x", Format::SlurmConf),
+            ("---\n- topology: x", Format::SlurmYaml),
+            ("- topology: x", Format::SlurmYaml),
+            ("topology: x", Format::SlurmYaml),
+            ("[{topology: x}]", Format::SlurmYaml),
+            ("\n { \"format\": 1 }", Format::Json),
+            ("\u{feff}{}", Format::Json),
+            ("graph topology {", Format::Dot),
+        ] {
+            assert_eq!(Format::of(text), format, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_known_again(topology in any_topology()) {
+            for format in Format::ALL {
+                prop_assert_eq!(Format::of(&topology.write(format).text), format);
+                prop_assert_eq!(format.to_string().parse(), Ok(format));
+            }
         }
     }
 }

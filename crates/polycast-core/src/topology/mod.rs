@@ -10,12 +10,17 @@
 //!
 //! Every link is full duplex: two directed edges that do not disturb each other.
 
+mod addresses;
 mod below;
+mod dot;
 mod draft;
 mod format;
 mod hostlist;
 pub mod infer;
+mod json;
+mod lldp;
 mod name_order;
+mod node;
 mod paths;
 mod placed;
 mod problem;
@@ -23,13 +28,16 @@ mod random;
 mod slurm;
 mod slurm_address;
 mod slurm_conf;
+mod slurm_yaml;
 mod spanning;
 #[cfg(test)]
 mod testing;
 
+pub use addresses::{Address, host_of_address};
 pub use below::Below;
 pub use format::{Format, ParseFormatError, Reading, Written};
 pub use hostlist::compress as hostlist;
+pub use lldp::Neighbours;
 pub use name_order::counting_key;
 pub use paths::{Edge, Paths};
 pub use placed::Placed;

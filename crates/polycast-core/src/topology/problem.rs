@@ -49,6 +49,11 @@ impl TopologyError {
         problems.sort_by_key(|problem| problem.line);
         TopologyError { problems }
     }
+
+    pub(super) fn mistake(file: &str, line: usize, text: impl Into<String>) -> TopologyError {
+        let problem = Problem { file: file.to_owned(), line, kind: ProblemKind::Mistake, text: text.into() };
+        TopologyError { problems: vec![problem] }
+    }
 }
 
 impl fmt::Display for TopologyError {

@@ -31,7 +31,7 @@ pub struct Args {
 #[derive(clap::Args)]
 pub struct Output {
     /// The format to write
-    #[arg(long, value_name = "FORMAT", value_parser = parse_format())]
+    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = parse_format())]
     to: Format,
 
     /// The file to write; standard output by default

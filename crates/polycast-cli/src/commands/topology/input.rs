@@ -17,6 +17,13 @@ pub struct InputError {
     source: io::Error,
 }
 
+impl InputError {
+    /// What happened at `path`.
+    pub fn new(path: &Path, source: io::Error) -> InputError {
+        InputError { path: path.to_owned(), source }
+    }
+}
+
 /// A text with the name that problems show.
 pub struct Input {
     pub text: String,
@@ -26,7 +33,7 @@ pub struct Input {
 impl Input {
     /// Reads a file; `-` is standard input.
     pub fn read(path: &Path) -> Result<Input, InputError> {
-        let error = |source| InputError { path: path.to_owned(), source };
+        let error = |source| InputError::new(path, source);
         let mut text = String::new();
         let (mut reader, name): (Box<dyn Read>, String) = match path == Path::new("-") {
             true => (Box::new(io::stdin().lock()), "standard input".to_owned()),

@@ -30,7 +30,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let topology = Input::read(&args.file)?.topology()?;
     match args.json {
-        true => print(&topology.write(Format::SlurmConf).text)?,
+        true => print(&topology.write(Format::Json).text)?,
         false => print(&draw(&topology, Paint::for_standard_output()))?,
     }
     Ok(ExitCode::SUCCESS)
