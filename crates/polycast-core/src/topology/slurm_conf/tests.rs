@@ -104,16 +104,16 @@ fn limits() {
 
 #[test]
 fn two_spines_become_one() {
-    let text = "SwitchName=spine[0] Switches=leaf0,leaf1 LinkSpeed=40000\n".replace("[0]", "0")
-        + "SwitchName=spine1 Switches=leaf[0-1]\nSwitchName=leaf0 Nodes=a\nSwitchName=leaf1 Nodes=b\n";
-    let error = parse(&text).unwrap_err();
+    let text = "SwitchName=spine0 Switches=leaf0,leaf1 LinkSpeed=40000\nSwitchName=spine1 Switches=leaf[0-1]\n\
+                SwitchName=leaf0 Nodes=a\nSwitchName=leaf1 Nodes=b\n";
+    let error = parse(text).unwrap_err();
     assert!(error.is_irregular_only());
     assert_eq!(
         error.problems.iter().map(|p| (p.line, p.kind)).collect::<Vec<_>>(),
         [(2, ProblemKind::Irregular); 2]
     );
 
-    let topology = read(&text, "t", TREE).unwrap();
+    let topology = read(text, "t", TREE).unwrap();
     let names: Vec<_> =
         topology.switches.iter().map(|switch| (switch.name.as_str(), switch.parent)).collect();
     assert_eq!(names, [("spine0", None), ("leaf0", Some(0)), ("leaf1", Some(0))]);
@@ -154,7 +154,7 @@ fn cycles_several_roots_and_hosts_on_two_switches_are_read_as_a_tree() {
 fn what_the_format_cannot_say_is_told() {
     let text = "SwitchName=s Nodes=a,b LinkSpeed=1000\n";
     let mut topology = parse(text).unwrap();
-    assert_eq!(write(&topology).text, text.replace("a,b", "a,b"));
+    assert_eq!(write(&topology).text, text);
     topology.hosts[0].link.rate = "2.5mbit".parse().ok();
     assert!(write(&topology).lost[0].contains("differ"));
     topology.hosts[1].link.rate = topology.hosts[0].link.rate;
