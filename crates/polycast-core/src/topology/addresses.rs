@@ -26,11 +26,10 @@ pub struct Address<'a> {
 
 impl Topology {
     /// Puts together what the hosts of a job are told of their places; several ranks may tell of one host. `source` is the
-    /// name that problems show. Hosts whose address names no switch are left out with a note, unless none does: then it is
-    /// one switch.
+    /// name that problems show. Hosts whose address names no switch are left out with a note.
     ///
     /// # Errors
-    /// Names that are none; addresses that contradict each other, unless `reading` takes a spanning tree of them.
+    /// No address that names a switch; names that are none; addresses that contradict each other, unless `reading` takes a spanning tree of them.
     pub fn from_addresses(
         addresses: &[Address<'_>],
         source: &str,
@@ -107,12 +106,7 @@ fn place_the_rest(draft: &mut Draft, without_switch: &[&Address<'_>]) {
         let note = format!("left out, because their addresses name no switch: {}", names.join(", "));
         return draft.notes.push(note);
     }
-    let Some(switch) = draft.add_switch(0, "switch") else { return };
-    let mut placed = BTreeSet::new();
-    for entry in without_switch.iter().filter(|entry| placed.insert(entry.host)) {
-        draft.add_host(entry.line, entry.host, switch, Link::default());
-    }
-    draft.notes.push("no address names a switch: all hosts are taken to be on one".to_owned());
+    draft.mistake(0, "no address names a switch: Slurm has no topology here");
 }
 
 /// The host at the end of an address, for those who have nothing else.
@@ -165,12 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn without_switches_it_is_one() {
-        let topology = read(&[("a", "a"), ("b.org", "b.org"), ("a", "a")], STRICT).unwrap();
-        assert_eq!((topology.switches.len(), topology.hosts.len()), (1, 2));
-        let mixed = read(&[("a", "a"), ("b", "s.b")], STRICT).unwrap();
+    fn hosts_without_switches_are_left_out() {
+        let error = read(&[("a", "a"), ("b.org", "b.org"), ("c", "")], STRICT).unwrap_err();
+        assert!(error.problems[0].text.contains("no address names a switch"), "{error}");
+        let mixed = read(&[("a", "a"), ("b", "s.b"), ("c", "")], STRICT).unwrap();
         assert_eq!(mixed.hosts.len(), 1);
-        assert!(mixed.notes[0].ends_with("name no switch: a"));
+        assert!(mixed.notes[0].ends_with("name no switch: a, c"));
     }
 
     #[test]

@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::problem::TopologyError;
-use super::{Topology, dot, json, slurm_conf, slurm_yaml};
+use super::{MAX_TEXT_BYTES, Topology, dot, json, slurm_conf, slurm_yaml};
 
 /// How to read a description.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +99,10 @@ impl Topology {
     /// # Errors
     /// All mistakes of the description with their lines; where it is no tree, that too, unless `reading` takes a spanning tree.
     pub fn parse(text: &str, file: &str, reading: Reading) -> Result<Topology, TopologyError> {
+        if text.len() > MAX_TEXT_BYTES {
+            let problem = format!("expected at most {MAX_TEXT_BYTES} bytes of text, found {}", text.len());
+            return Err(TopologyError::mistake(file, 0, problem));
+        }
         match Format::of(text) {
             Format::SlurmConf => slurm_conf::read(text, file, reading),
             Format::SlurmYaml => slurm_yaml::read(text, file, reading),
@@ -144,6 +148,14 @@ mod tests {
         ] {
             assert_eq!(Format::of(text), format, "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_limit_of_a_text() {
+        let padded = |bytes: usize| format!("{:#<bytes$}", "SwitchName=s Nodes=a #");
+        let read = |text: &str| Topology::parse(text, "t", Reading::default());
+        assert!(read(&padded(MAX_TEXT_BYTES)).is_ok());
+        assert!(read(&padded(MAX_TEXT_BYTES + 1)).unwrap_err().to_string().contains("bytes of text"));
     }
 
     proptest! {

@@ -26,7 +26,6 @@ mod placed;
 mod problem;
 mod random;
 mod slurm;
-mod slurm_address;
 mod slurm_conf;
 mod slurm_yaml;
 mod spanning;

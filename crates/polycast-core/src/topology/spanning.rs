@@ -202,7 +202,7 @@ fn left_out(draft: &Draft, is_taken: &[bool], is_kept: &[bool]) -> Vec<String> {
 
 impl Topology {
     /// Puts a switch above several topmost ones.
-    pub(super) fn join_below_top(&mut self, roots: &[usize]) {
+    fn join_below_top(&mut self, roots: &[usize]) {
         let name = self.free_name("top");
         let names: Vec<&str> = roots.iter().map(|&root| self.switches[root].name.as_str()).collect();
         let note = format!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use polycast_core::topology::{Placed, Topology};
+use polycast_core::topology::{Address, Placed, Reading, Topology};
 
 use super::record::Record;
 use crate::door::{Door, MpiError};
@@ -84,9 +84,11 @@ pub fn find_out(
         Network::Unsaid => {
             let names = gather(door, records, |record| record.name_bytes, &here.host_name)?;
             let addresses = gather(door, records, |record| record.address_bytes, &here.address)?;
-            let told = names.iter().map(String::as_str).zip(addresses.iter().map(String::as_str));
-            Ok(Topology::from_slurm_addresses(told)
-                .map(|topology| Known::new(&topology, &names, ADDRESS.to_owned())))
+            let told = names.iter().zip(&addresses);
+            let told: Vec<_> = told.map(|(host, address)| Address { line: 0, host, address }).collect();
+            // Addresses that name no switch, or no names at all, say nothing.
+            let topology = Topology::from_addresses(&told, ADDRESS, Reading { spanning_tree: true }).ok();
+            Ok(topology.map(|topology| Known::new(&topology, &names, ADDRESS.to_owned())))
         }
     }
 }

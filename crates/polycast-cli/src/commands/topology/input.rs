@@ -4,10 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use polycast_core::topology::{Reading, Topology, TopologyError};
-
-/// The most bytes of a file: the largest cluster that is allowed needs less.
-const MAX_BYTES: u64 = 64 << 20;
+use polycast_core::topology::{MAX_TEXT_BYTES, Reading, Topology, TopologyError};
 
 /// A file that is not there or cannot be a topology.
 #[derive(Debug, thiserror::Error)]
@@ -39,11 +36,7 @@ impl Input {
             true => (Box::new(io::stdin().lock()), "standard input".to_owned()),
             false => (Box::new(fs::File::open(path).map_err(error)?), path.display().to_string()),
         };
-        reader.by_ref().take(MAX_BYTES + 1).read_to_string(&mut text).map_err(error)?;
-        if text.len() as u64 > MAX_BYTES {
-            let problem = format!("expected at most {MAX_BYTES} bytes, found more");
-            return Err(error(io::Error::new(io::ErrorKind::FileTooLarge, problem)));
-        }
+        reader.by_ref().take(MAX_TEXT_BYTES as u64 + 1).read_to_string(&mut text).map_err(error)?;
         Ok(Input { text, name })
     }
 
