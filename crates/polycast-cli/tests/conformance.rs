@@ -11,7 +11,7 @@ use common::job::{Job, Output};
 use common::mpi::Mpi;
 
 /// Every shape, whole and in segments that divide nothing, with and without waiting for children.
-const ALGORITHMS: [&str; 13] = [
+const ALGORITHMS: [&str; 20] = [
     "flat",
     "flat:segment=5000,ready",
     "chain",
@@ -25,6 +25,13 @@ const ALGORITHMS: [&str; 13] = [
     "split-binary:ready",
     "scatter-ring",
     "scatter-doubling",
+    "contention-free-chain:segment=1KiB",
+    "contention-free-binary:segment=8KiB,ready",
+    "contention-free-k-ary:k=4",
+    "link-aware:segment=4KiB",
+    "opt-tree:hold=20us,end=55us",
+    "alpha-port:ports=3,segment=777",
+    "block-binomial:block=2",
 ];
 
 /// Where the subject is not the algorithm: a pipeline with many messages, and a tree with one.

@@ -4,14 +4,14 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use polycast_core::algorithm::broadcast::{Algorithm, Call};
+use polycast_core::algorithm::broadcast::{Algorithm, Call, Planner};
 use polycast_core::executor::{Executor, Limits};
 use polycast_core::units::{Bytes, Rank};
 
 const SEGMENTS: u64 = 512;
 
-fn run(algorithm: &Algorithm, call: Call, rank: Rank) -> u64 {
-    let mut executor = Executor::new(algorithm.schedule(call, rank), Limits::default());
+fn run(algorithm: &Algorithm, call: Call, rank: Rank, planner: &mut Planner) -> u64 {
+    let mut executor = Executor::new(algorithm.schedule(call, rank, planner), Limits::default());
     let mut steps = 0;
     while let Some(operation) = executor.next_operation() {
         executor.complete(black_box(operation).id);
@@ -26,7 +26,9 @@ fn chain(criterion: &mut Criterion) {
     let call = Call { ranks: 16, root: Rank(0), bytes: Bytes(SEGMENTS * 2048) };
     let mut group = criterion.benchmark_group("executor");
     group.throughput(Throughput::Elements(2 * SEGMENTS));
-    group.bench_function("chain 1MiB in 2KiB", |bencher| bencher.iter(|| run(&algorithm, call, Rank(7))));
+    let mut planner = Planner::flat(16);
+    let name = "chain 1MiB in 2KiB";
+    group.bench_function(name, |bencher| bencher.iter(|| run(&algorithm, call, Rank(7), &mut planner)));
     group.finish();
 }
 
@@ -35,7 +37,9 @@ fn wide_root(criterion: &mut Criterion) {
     let call = Call { ranks: 1024, root: Rank(0), bytes: Bytes(1024) };
     let mut group = criterion.benchmark_group("executor");
     group.throughput(Throughput::Elements(1023));
-    group.bench_function("flat root of 1024", |bencher| bencher.iter(|| run(&algorithm, call, Rank(0))));
+    let mut planner = Planner::flat(1024);
+    let name = "flat root of 1024";
+    group.bench_function(name, |bencher| bencher.iter(|| run(&algorithm, call, Rank(0), &mut planner)));
     group.finish();
 }
 

@@ -1,12 +1,14 @@
 //! Every algorithm, for every communicator and root, is a correct broadcast: see the invariants of
 //! `polycast_core::schedule`, which the checker proves.
 
-use polycast_core::algorithm::broadcast::{Algorithm, Call};
-use polycast_core::schedule::{RankOrder, Summary, check};
+use polycast_core::algorithm::broadcast::{Algorithm, Call, Planner};
+use polycast_core::schedule::{Summary, check};
+use polycast_core::topology::{Placed, Topology};
+use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Rank};
 use proptest::prelude::*;
 
-const SHAPES: [&str; 10] = [
+const SHAPES: [&str; 18] = [
     "flat",
     "chain",
     "binary",
@@ -17,15 +19,27 @@ const SHAPES: [&str; 10] = [
     "split-binary",
     "scatter-ring",
     "scatter-doubling",
+    "contention-free-chain",
+    "contention-free-binary",
+    "contention-free-k-ary:k=4",
+    "link-aware",
+    "opt-tree:hold=7us,end=50us",
+    "alpha-port:ports=3",
+    "block-binomial",
+    "block-binomial:block=3",
 ];
+
+/// Those that are not planned for a site.
+const BY_POSITION: &[&str] = SHAPES.split_at(10).0;
 
 fn algorithm(text: &str) -> Algorithm {
     text.parse().expect("a valid algorithm")
 }
 
 /// Fails with the call that breaks it.
-fn prove(algorithm: Algorithm, call: Call) -> Summary {
-    let schedules: Vec<_> = (0..call.ranks).map(|rank| algorithm.schedule(call, Rank(rank))).collect();
+fn prove(algorithm: Algorithm, call: Call, planner: &mut Planner) -> Summary {
+    let schedules: Vec<_> =
+        (0..call.ranks).map(|rank| algorithm.schedule(call, Rank(rank), planner)).collect();
     let summary = check(&schedules, call.bytes, call.root)
         .unwrap_or_else(|violation| panic!("{algorithm} {call:?}: {violation}"));
     let expected = call.bytes.0 * u64::from(call.ranks - 1);
@@ -38,31 +52,36 @@ fn prove(algorithm: Algorithm, call: Call) -> Summary {
 const CUTS: [(u64, u64); 7] = [(0, 0), (1, 0), (7, 1), (37, 5), (1000, 0), (1021, 64), (100, 128)];
 
 fn prove_every_root(ranks: u32) {
+    let mut planner = Planner::flat(ranks);
     for (number, (bytes, segment)) in CUTS.into_iter().enumerate() {
         for shape in SHAPES {
-            for root in 0..ranks {
+            // Trees that are planned know nothing of a root's number: on larger communicators a few roots stand for all.
+            let roots = if ranks > 16 && !BY_POSITION.contains(&shape) { ranks / 16 } else { 1 };
+            for root in (0..ranks).step_by(roots as usize) {
                 // Every second root, others for the next cut.
                 let ready = (root as usize + number).is_multiple_of(2);
                 let segment = std::num::NonZeroU64::new(segment);
                 let algorithm = Algorithm { segment, ready, ..algorithm(shape) };
-                prove(algorithm, Call { ranks, root: Rank(root), bytes: Bytes(bytes) });
+                prove(algorithm, Call { ranks, root: Rank(root), bytes: Bytes(bytes) }, &mut planner);
             }
         }
     }
 }
 
-/// As a job does it where ranks are scattered over hosts.
+/// Ranks anywhere on a random tree of switches, several on a host or none.
+fn random_site(ranks: u32, switches: usize, hosts: usize, seed: u64) -> Site {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let topology = Topology::random(switches, hosts, |n| random.usize(..n));
+    let host_of = (0..ranks).map(|_| random.usize(..hosts)).collect();
+    Site::new(&Placed { topology, host_of, strangers: Vec::new() })
+}
+
 #[test]
-fn ranks_in_the_order_of_their_hosts() {
-    for (ranks, hosts) in [(4, 2), (7, 3), (16, 5)] {
-        let host_of: Vec<u64> = (0..ranks).map(|rank| u64::from(rank % hosts)).collect();
-        let order = RankOrder::by_host(&host_of).unwrap();
+fn every_root_of_ranks_scattered_over_hosts_and_switches() {
+    for (ranks, switches, hosts) in [(4, 1, 2), (7, 3, 3), (16, 4, 5), (33, 20, 40)] {
+        let mut planner = Planner::new(random_site(ranks, switches, hosts, 7));
         for (shape, root) in SHAPES.iter().flat_map(|shape| (0..ranks).map(move |root| (shape, Rank(root)))) {
-            let call = Call { ranks, root: order.position(root), bytes: Bytes(1021) };
-            let schedule = |rank| order.apply(algorithm(shape).schedule(call, order.position(Rank(rank))));
-            let schedules: Vec<_> = (0..ranks).map(schedule).collect();
-            check(&schedules, call.bytes, root)
-                .unwrap_or_else(|violation| panic!("{shape} {root}: {violation}"));
+            prove(algorithm(shape), Call { ranks, root, bytes: Bytes(1021) }, &mut planner);
         }
     }
 }
@@ -92,11 +111,14 @@ proptest! {
         bytes in prop_oneof![0u64..3000, 0u64..100_000_000],
         segments in 0u64..20,
         ready: bool,
+        (switches, hosts, seed) in (1usize..40, 1usize..200, any::<u64>()),
     ) {
+        let mut planner = Planner::new(random_site(ranks, switches, hosts, seed));
         let segment = bytes.checked_div(segments).and_then(std::num::NonZeroU64::new);
         prove(
             Algorithm { segment, ready, ..algorithm(shape) },
             Call { ranks, root: Rank(root), bytes: Bytes(bytes) },
+            &mut planner,
         );
     }
 }

@@ -4,10 +4,10 @@ use std::ffi::c_int;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::{Duration, Instant};
 
-use polycast_core::algorithm::broadcast::{Algorithm, Call, Shape};
+use polycast_core::algorithm::broadcast::{Algorithm, Call, Planner, Shape};
 use polycast_core::executor::{Executor, Limits, drive};
 use polycast_core::protocol::{Data, Multicast};
-use polycast_core::schedule::{RankOrder, Schedule};
+use polycast_core::schedule::Schedule;
 use polycast_core::select::{BroadcastChoices, Choice};
 use polycast_core::units::{Bytes, Rank};
 
@@ -64,7 +64,9 @@ pub struct Communicator {
     size: u32,
     choices: BroadcastChoices,
     choices_without_multicast: BroadcastChoices,
-    order: Option<RankOrder>,
+    planner: Planner,
+    /// For the ranks on this rank's node.
+    on_node: Planner,
     hosts: Vec<u64>,
     processes: Vec<u64>,
     nodes: Nodes,
@@ -87,14 +89,16 @@ impl Communicator {
         retired::visit();
         let Some(agreement) = agree(&door, rank as usize, size as usize, is_world)? else { return Ok(None) };
         counters::attached();
+        let nodes = Nodes::new(&agreement.hosts, agreement.site.ring(), Rank(rank));
         Ok(Some(Communicator {
             door,
             rank: Rank(rank),
             size,
             choices: agreement.choices,
             choices_without_multicast: agreement.choices_without_multicast,
-            order: RankOrder::unless_sorted(agreement.site.ring()),
-            nodes: Nodes::new(&agreement.hosts, agreement.site.ring(), Rank(rank)),
+            planner: Planner::new(agreement.site),
+            on_node: Planner::flat(nodes.local().ranks()),
+            nodes,
             hosts: agreement.hosts,
             processes: agreement.processes,
             private: Private::NotYet,
@@ -191,7 +195,9 @@ impl Communicator {
         bytes: u64,
         root: Rank,
     ) -> Result<(), Failure> {
-        let schedule = self.schedule(with_possible_messages(algorithm, bytes), root, bytes);
+        let call = Call { ranks: self.size, root, bytes: Bytes(bytes) };
+        let algorithm = with_possible_messages(algorithm, bytes);
+        let schedule = algorithm.schedule(call, self.rank, &mut self.planner);
         let tag = self.tags.next();
         // SAFETY: handed on from the caller; the schedule stays within 0..bytes.
         unsafe { self.drive(schedule, buffer, tag) }
@@ -261,21 +267,10 @@ impl Communicator {
             return Ok(());
         }
         let call = Call { ranks: local.ranks(), root: local.position(root), bytes: Bytes(bytes) };
-        let schedule = local.apply(ON_NODE.schedule(call, local.position(self.rank)));
+        let schedule = ON_NODE.schedule(call, local.position(self.rank), &mut self.on_node);
+        let schedule = local.apply(schedule);
         // SAFETY: handed on from the caller; the schedule stays within 0..bytes.
         unsafe { self.drive(Box::new(schedule), buffer, tag) }
-    }
-
-    /// What this rank does.
-    fn schedule(&self, algorithm: Algorithm, root: Rank, bytes: u64) -> Box<dyn Schedule> {
-        let (ranks, me, bytes) = (self.size, self.rank, Bytes(bytes));
-        match &self.order {
-            None => algorithm.schedule(Call { ranks, root, bytes }, me),
-            Some(order) => {
-                let call = Call { ranks, root: order.position(root), bytes };
-                Box::new(order.apply(algorithm.schedule(call, order.position(me))))
-            }
-        }
     }
 
     /// After an error, and at the end: MPI touches no buffer of ours any more.

@@ -1,5 +1,6 @@
-use polycast_core::algorithm::broadcast::{Algorithm, Call};
+use polycast_core::algorithm::broadcast::{Algorithm, Call, Planner};
 use polycast_core::executor::Limits;
+use polycast_core::tree::Site;
 use polycast_core::units::Rank;
 
 use crate::engine::Engine;
@@ -11,6 +12,7 @@ pub struct Simulation {
     network: Network,
     call: Call,
     algorithm: Algorithm,
+    site: Option<Site>,
     limits: Limits,
     starts_ns: Vec<u64>,
     data: Option<Vec<u8>>,
@@ -52,7 +54,16 @@ impl Simulation {
     /// All ranks start at 0, with the executor's usual limits, and only sizes travel.
     pub fn new(network: Network, call: Call, algorithm: Algorithm) -> Self {
         let starts_ns = vec![0; call.ranks as usize];
-        Simulation { network, call, algorithm, limits: Limits::default(), starts_ns, data: None }
+        Simulation { network, call, algorithm, site: None, limits: Limits::default(), starts_ns, data: None }
+    }
+
+    /// The ranks are here, which algorithms that know the network go by; else each is on a host of its own, all on one switch.
+    ///
+    /// # Panics
+    /// When it runs, if the site has another number of ranks than the call.
+    pub fn site(mut self, site: Site) -> Self {
+        self.site = Some(site);
+        self
     }
 
     /// Other limits for every rank's executor.
@@ -77,7 +88,9 @@ impl Simulation {
     /// Runs it. The same simulation always has the same outcome.
     pub fn run(self) -> Result<Outcome, Stuck> {
         let call = self.call;
-        let schedules = (0..call.ranks).map(|rank| self.algorithm.schedule(call, Rank(rank))).collect();
+        let mut planner = Planner::new(self.site.unwrap_or_else(|| Site::flat(call.ranks)));
+        let schedule = |rank| self.algorithm.schedule(call, Rank(rank), &mut planner);
+        let schedules = (0..call.ranks).map(schedule).collect();
         let data = self.data.map(|data| {
             let mut buffers = vec![vec![0; data.len()]; call.ranks as usize];
             buffers[call.root.index()] = data;

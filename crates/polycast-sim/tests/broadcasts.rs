@@ -6,7 +6,7 @@ use polycast_core::units::{Bytes, Rank};
 use polycast_sim::{Network, Outcome, Simulation};
 use proptest::prelude::*;
 
-const ALGORITHMS: [&str; 14] = [
+const ALGORITHMS: [&str; 20] = [
     "flat",
     "flat:segment=100",
     "chain:segment=64",
@@ -21,6 +21,12 @@ const ALGORITHMS: [&str; 14] = [
     "scatter-ring:segment=30,ready",
     "scatter-doubling",
     "scatter-doubling:segment=40,ready",
+    "contention-free-chain:segment=64",
+    "contention-free-binary:segment=100,ready",
+    "contention-free-k-ary:k=4",
+    "link-aware:segment=100",
+    "opt-tree:hold=5us,end=50us",
+    "block-binomial:block=3,segment=500",
 ];
 
 fn simulation(algorithm: &str, ranks: u32, root: u32, bytes: u64, network: Network) -> Simulation {

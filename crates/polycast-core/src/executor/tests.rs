@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::algorithm::broadcast::{Algorithm, Call};
+use crate::algorithm::broadcast::{Algorithm, Call, Planner};
 use crate::schedule::{Lane, Step};
 use crate::units::Bytes;
 
@@ -13,7 +13,8 @@ fn executor(
     limits: Limits,
 ) -> Executor<Box<dyn Schedule>> {
     let call = Call { ranks, root: Rank(0), bytes: Bytes(bytes) };
-    Executor::new(algorithm.parse::<Algorithm>().unwrap().schedule(call, Rank(rank)), limits)
+    let algorithm: Algorithm = algorithm.parse().unwrap();
+    Executor::new(algorithm.schedule(call, Rank(rank), &mut Planner::flat(ranks)), limits)
 }
 
 /// All that can start now, as (lane, index).

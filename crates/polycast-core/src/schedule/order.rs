@@ -1,5 +1,3 @@
-use std::collections::HashMap;
-
 use super::{Lane, LaneIndex, Schedule, Step};
 use crate::units::Rank;
 
@@ -20,18 +18,6 @@ pub struct RankOrder {
 }
 
 impl RankOrder {
-    /// Host by host in the order of their first ranks; `host_of` has an entry per rank. `None` if that is the order of
-    /// the ranks already.
-    pub fn by_host(host_of: &[u64]) -> Option<RankOrder> {
-        let mut first_rank_on = HashMap::new();
-        for (rank, host) in host_of.iter().enumerate() {
-            first_rank_on.entry(host).or_insert(rank);
-        }
-        let mut rank_at: Vec<Rank> = (0..host_of.len() as u32).map(Rank).collect();
-        rank_at.sort_by_key(|rank| (first_rank_on[&host_of[rank.index()]], *rank));
-        RankOrder::unless_sorted(&rank_at)
-    }
-
     /// These ranks in this order, each once; `None` if they rise.
     pub fn unless_sorted(rank_at: &[Rank]) -> Option<RankOrder> {
         if rank_at.is_sorted() { None } else { Some(RankOrder::of(rank_at.to_vec())) }
@@ -85,16 +71,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_stay_together_in_the_order_of_their_first_ranks() {
-        let order = RankOrder::by_host(&[7, 5, 7, 9, 5]).unwrap();
-        assert_eq!(order.rank_at, [0, 2, 1, 4, 3].map(Rank));
+    fn ranks_stand_where_the_list_says() {
+        let order = RankOrder::of([0, 2, 1, 4, 3].map(Rank).to_vec());
+        assert_eq!(order.ranks(), 5);
         assert_eq!([0, 1, 2, 3, 4].map(|rank| order.position(Rank(rank)).0), [0, 2, 1, 4, 3]);
-    }
-
-    #[test]
-    fn ranks_that_are_in_order_need_none() {
-        assert_eq!(RankOrder::by_host(&[3, 3, 1, 1, 2]), None);
-        assert_eq!(RankOrder::by_host(&[1, 2, 3]), None);
-        assert_eq!(RankOrder::by_host(&[]), None);
     }
 }

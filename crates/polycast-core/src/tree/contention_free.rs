@@ -23,14 +23,15 @@
 //! `[i..j]` has a tree of height `h`: P entries for each height, and contention is a comparison of positions
 //! ([`Traversal`]). 10,000 ranks take milliseconds.
 
-use std::num::NonZeroU32;
-
 use super::{PlannedTree, Site, Traversal};
 use crate::units::Rank;
 
 /// A tree higher than this is not worth its second child: beyond, the chain is taken. Only where hundreds of switches form
 /// one line is there no lower one.
 const HEIGHT_MOST: usize = 512;
+
+/// More children than this are not placed, whatever is asked for: the time to find their places grows with their number.
+pub const CONTENTION_FREE_CHILDREN_MOST: u32 = 64;
 
 /// Of the possible places for a child, how many are tried, the last ones first, before the last two children are placed;
 /// those are placed exactly. So binary trees are exact.
@@ -53,13 +54,14 @@ pub(super) fn chain_along(ranks: &[Rank]) -> PlannedTree {
 
 /// The contention-free tree in which each rank has at most `k` children, of the least height that dividing the depth-first
 /// order gives (for `k` = 2 exactly that of Algorithm 2; for more, of the places that are tried).
-pub(super) fn k_ary(site: &Site, root: Rank, k: NonZeroU32) -> PlannedTree {
-    along(&site.from_root(root), |_| k.get())
+pub(super) fn k_ary(site: &Site, root: Rank, k: u32) -> PlannedTree {
+    along(&site.from_root(root), |_| k)
 }
 
 /// The contention-free tree along an order in which each rank has at most as many children as `degree_of` says, at least 1.
 pub(super) fn along(order: &Traversal, degree_of: impl Fn(Rank) -> u32) -> PlannedTree {
-    let degrees = order.ranks().iter().map(|rank| degree_of(*rank).max(1)).collect();
+    let degrees =
+        order.ranks().iter().map(|rank| degree_of(*rank).clamp(1, CONTENTION_FREE_CHILDREN_MOST)).collect();
     match Heights::of(order, degrees) {
         Some(heights) => heights.tree(),
         None => chain_along(order.ranks()),

@@ -6,6 +6,7 @@
 //!
 //! A [`PlannedTree`] is made for the ranks of one communicator where they are, its [`Site`], by a [`PlannedShape`].
 
+mod block_binomial;
 mod chain;
 mod contention;
 mod contention_free;
@@ -13,6 +14,10 @@ mod draw;
 mod flat;
 mod k_ary;
 mod k_nomial;
+mod link_aware;
+mod optimal;
+mod ordered;
+mod pipeline;
 mod planned;
 #[cfg(test)]
 mod planned_tests;
@@ -21,7 +26,11 @@ mod site;
 mod traversal;
 
 pub use contention::contending_pairs;
+pub use contention_free::CONTENTION_FREE_CHILDREN_MOST;
 pub use k_nomial::subtree as k_nomial_subtree;
+pub use optimal::Splits;
+pub use ordered::{dimension_order, lexicographic_order, split_tree};
+pub use pipeline::Pipelined;
 pub use planned::PlannedTree;
 pub use shape::{PlannedShape, SendTimes};
 pub use site::Site;

@@ -1,6 +1,6 @@
 use std::num::NonZeroU32;
 
-use super::{PlannedTree, Site, contention_free};
+use super::{PlannedTree, Site, Splits, block_binomial, contention_free, link_aware, split_tree};
 use crate::units::{Nanos, Rank};
 
 /// What a [`PlannedTree`] is to be like.
@@ -11,9 +11,30 @@ pub enum PlannedShape {
     /// At most `k` children, no two messages over one edge, of little height (seed 1 §4.1.2: Algorithm 2 for `k` = 2, and its
     /// extension).
     ContentionFreeKAry(NonZeroU32),
+    /// The fastest of several contention-free trees for links of different rates and latencies; beyond the papers.
+    LinkAware {
+        /// Bytes of a segment.
+        segment_bytes: u64,
+        /// How many segments.
+        segments: u64,
+    },
+    /// OPT-tree (seed 4 ch. 4) along the depth-first order, which keeps messages in flight together off each other's edges.
+    Optimal(SendTimes),
+    /// OPT-tree for senders with several ports (seed 4 §4.5). Sends over different ports begin `hold / ports` apart.
+    OptimalWithPorts {
+        /// For one port.
+        times: SendTimes,
+        /// How many.
+        ports: NonZeroU32,
+    },
+    /// Binomial over blocks of neighbours, flat within them (seed 4 §3.4.1).
+    BlockBinomial {
+        /// Ranks in a block; `None` makes a block of the most ranks that are on one host.
+        block: Option<NonZeroU32>,
+    },
 }
 
-/// How long messages keep their sender, and how long they take (seed 4 ch. 2), for messages of one size.
+/// How long messages of one size keep their sender, and how long they take (seed 4 ch. 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SendTimes {
     /// `t_hold`: from the beginning of a send until the sender can begin the next.
@@ -22,12 +43,34 @@ pub struct SendTimes {
     pub end: Nanos,
 }
 
+impl Default for SendTimes {
+    /// What is assumed where nothing was measured: the example of seed 4 §4.3. Only the ratio counts for the form of a tree.
+    fn default() -> SendTimes {
+        SendTimes { hold: Nanos::from_micros(20), end: Nanos::from_micros(55) }
+    }
+}
+
 impl PlannedShape {
     /// The tree of this shape for the ranks of a site, from `root`. For 10,000 ranks a matter of milliseconds.
     pub fn plan(self, site: &Site, root: Rank) -> PlannedTree {
+        let order = || site.from_root(root);
+        let ranks = site.ranks();
         match self {
             PlannedShape::ContentionFreeChain => contention_free::chain(site, root),
-            PlannedShape::ContentionFreeKAry(k) => contention_free::k_ary(site, root, k),
+            PlannedShape::ContentionFreeKAry(k) => contention_free::k_ary(site, root, k.get()),
+            PlannedShape::LinkAware { segment_bytes, segments } => {
+                link_aware::plan(site, root, segment_bytes, segments)
+            }
+            PlannedShape::Optimal(times) => split_tree(order().ranks(), root, &Splits::optimal(times, ranks)),
+            PlannedShape::OptimalWithPorts { times, ports } => {
+                let interval = Nanos(times.hold.0.div_ceil(ports.get().into()));
+                let splits = Splits::optimal_with_ports(times, interval, ports, ranks);
+                split_tree(order().ranks(), root, &splits)
+            }
+            PlannedShape::BlockBinomial { block } => {
+                let on_a_host = NonZeroU32::new(site.most_ranks_on_a_host()).unwrap_or(NonZeroU32::MIN);
+                block_binomial::plan(order().ranks(), block.unwrap_or(on_a_host))
+            }
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The ranks of a communicator on the network: what trees that know the network are made from.
 
+use std::collections::HashMap;
+
 use super::traversal::{Traversal, Visits};
-use crate::topology::{Host, Link, Placed, Topology};
-use crate::units::Rank;
+use crate::topology::{Edge, Link, Paths, Placed, Topology};
+use crate::units::{Nanos, Rank};
 
 /// The ranks of a communicator on the switches and hosts that carry them, made once per communicator.
 ///
@@ -17,7 +19,9 @@ use crate::units::Rank;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Site {
+    /// Numbered as in [`Edge`].
     nodes: Vec<Node>,
+    paths: Paths,
     /// The host of each rank, an index into `nodes`.
     node_of: Vec<usize>,
     /// All ranks, as a walk from rank 0 meets them.
@@ -60,7 +64,8 @@ impl Site {
                 below = parent;
             }
         }
-        let mut site = Site { nodes, node_of, ring: Vec::new(), ring_position: Vec::new() };
+        let paths = Paths::new(placed);
+        let mut site = Site { nodes, paths, node_of, ring: Vec::new(), ring_position: Vec::new() };
         site.ring = site.from_root(Rank(0)).ranks().to_vec();
         site.ring_position = vec![0; site.ring.len()];
         for (position, rank) in (0..).zip(&site.ring) {
@@ -72,19 +77,19 @@ impl Site {
     /// Where nothing is known of the network: hosts on one switch. `host_of` has an entry per rank, the same for ranks on
     /// the same host.
     pub fn by_host(host_of: &[u64]) -> Site {
-        let mut names: Vec<String> = host_of.iter().map(u64::to_string).collect();
-        let mut hosts = names.clone();
-        hosts.sort_unstable();
-        hosts.dedup();
-        let placed = Topology::flat(hosts).place(&std::mem::take(&mut names));
-        Site::new(&placed)
+        let mut known = HashMap::new();
+        let index_of = |host| {
+            let next = known.len();
+            *known.entry(host).or_insert(next)
+        };
+        let host_of: Vec<usize> = host_of.iter().map(index_of).collect();
+        let topology = Topology::flat((0..known.len()).map(|host| host.to_string()));
+        Site::new(&Placed { topology, host_of, strangers: Vec::new() })
     }
 
     /// Each rank on a host of its own, all on one switch.
     pub fn flat(ranks: u32) -> Site {
-        let host = |rank: u32| Host { name: rank.to_string(), switch: 0, link: Link::default() };
-        let topology = Topology { hosts: (0..ranks).map(host).collect(), ..Topology::flat([]) };
-        Site::new(&Placed { topology, host_of: (0..ranks as usize).collect(), strangers: Vec::new() })
+        Site::by_host(&(0..ranks.into()).collect::<Vec<u64>>())
     }
 
     /// How many ranks there are.
@@ -112,6 +117,16 @@ impl Site {
     /// around, each with its machines first. Of several ways onward the one with the fewest ranks beyond is taken first,
     /// which makes binary trees lower: what comes last can begin anywhere in the order.
     pub fn from_root(&self, root: Rank) -> Traversal {
+        self.walk(root, |onward| (!onward.is_host, if onward.is_host { 0 } else { onward.ranks_beyond }))
+    }
+
+    /// As [`Site::from_root`], with what lies behind the costliest link visited last, from where the walk does not come back.
+    pub(super) fn from_root_by(&self, root: Rank, cost: impl Fn(Link) -> Nanos) -> Traversal {
+        self.walk(root, |onward| (cost(onward.link), !onward.is_host, onward.ranks_beyond))
+    }
+
+    /// Depth-first from `root`; of several ways onward those with the lowest key first.
+    fn walk<K: Ord>(&self, root: Rank, key: impl Fn(&Onward) -> K) -> Traversal {
         let start = self.node_of[root.index()];
         let mut visits = Visits::new(self.node_of.len());
         let ranks_of = |node: usize, visits: &mut Visits| {
@@ -125,23 +140,25 @@ impl Site {
         };
         // What remains to be done, the next on top. Not recursive: switches can form a long line.
         enum Pending {
-            Enter(Visit),
+            Enter(Onward),
             Leave,
         }
         ranks_of(start, &mut visits);
         let mut pending: Vec<Pending> = Vec::new();
         let go_on = |node, from, pending: &mut Vec<Pending>| {
-            pending.extend(self.onward(node, from).into_iter().rev().map(Pending::Enter));
+            let mut onward = self.onward(node, from);
+            onward.sort_by_key(&key);
+            pending.extend(onward.into_iter().rev().map(Pending::Enter));
         };
         go_on(start, None, &mut pending);
         while let Some(next) = pending.pop() {
             match next {
                 Pending::Leave => visits.leave(),
-                Pending::Enter(visit) => {
+                Pending::Enter(step) => {
                     visits.enter();
-                    ranks_of(visit.node, &mut visits);
+                    ranks_of(step.node, &mut visits);
                     pending.push(Pending::Leave);
-                    go_on(visit.node, Some(visit.from), &mut pending);
+                    go_on(step.node, Some(step.from), &mut pending);
                 }
             }
         }
@@ -150,23 +167,46 @@ impl Site {
 
     /// Where a walk can go from `node`, having come `from` there. What has no ranks below it is left out; what is above is
     /// taken along even so.
-    fn onward(&self, node: usize, from: Option<usize>) -> Vec<Visit> {
+    fn onward(&self, node: usize, from: Option<usize>) -> Vec<Onward> {
         let here = &self.nodes[node];
-        let up = here.parent.map(|parent| (parent, self.ranks() - here.ranks_below));
-        let down = here.children.iter().map(|&child| (child, self.nodes[child].ranks_below));
-        let mut onward: Vec<_> = down.chain(up).filter(|(other, _)| Some(*other) != from).collect();
-        onward.sort_by_key(|&(other, ranks)| {
-            (!self.nodes[other].is_host, if self.nodes[other].is_host { 0 } else { ranks })
-        });
-        onward.into_iter().map(|(other, _)| Visit { node: other, from: node }).collect()
+        let up = here.parent.map(|parent| (parent, node, self.ranks() - here.ranks_below));
+        let down = here.children.iter().map(|&child| (child, child, self.nodes[child].ranks_below));
+        down.chain(up)
+            .filter(|(other, ..)| Some(*other) != from)
+            .map(|(other, lower, ranks_beyond)| Onward {
+                node: other,
+                from: node,
+                link: self.paths.link(Edge { node: lower, is_up: true }),
+                is_host: self.nodes[other].is_host,
+                ranks_beyond,
+            })
+            .collect()
+    }
+
+    /// The ways between the ranks.
+    pub fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    /// The link of a rank's host.
+    pub(super) fn host_link(&self, rank: Rank) -> Link {
+        self.paths.link(Edge { node: self.node_of[rank.index()], is_up: true })
+    }
+
+    /// The links with ranks at both ends, which every broadcast uses.
+    pub(super) fn links(&self) -> impl Iterator<Item = Link> {
+        let used = |node: &usize| (1..self.ranks()).contains(&self.nodes[*node].ranks_below);
+        (0..self.nodes.len()).filter(used).map(|node| self.paths.link(Edge { node, is_up: true }))
     }
 }
 
-/// A step of a walk over the network.
-#[derive(Clone, Copy, Debug)]
-struct Visit {
+/// A way that a walk can take.
+struct Onward {
     node: usize,
     from: usize,
+    link: Link,
+    is_host: bool,
+    ranks_beyond: u32,
 }
 
 /// Switches, then hosts, without children and ranks.

@@ -6,6 +6,6 @@ mod rank;
 mod rate;
 
 pub use bytes::{Bytes, ParseBytesError};
-pub use nanos::Nanos;
+pub use nanos::{Nanos, ParseNanosError};
 pub use rank::Rank;
 pub use rate::{ParseRateError, Rate};

@@ -1,12 +1,22 @@
 //! Broadcast: every rank ends with the root's bytes.
 //!
-//! The files name ranks by *position*: the root is 0, the others follow around the ring of ranks.
+//! Algorithms that need no knowledge of the network name ranks by *position*: the root is 0, the others follow around the
+//! site's ring. The others send down a tree that the [`Planner`] has made for the ranks where they are.
 
+mod alpha_port;
 mod binary;
+mod block_binomial;
 mod chain;
+mod contention_free_binary;
+mod contention_free_chain;
+mod contention_free_k_ary;
 mod flat;
 mod k_ary;
 mod k_nomial;
+mod link_aware;
+mod opt_tree;
+mod parse;
+mod planner;
 mod scatter;
 mod scatter_doubling;
 mod scatter_ring;
@@ -14,8 +24,11 @@ mod spec;
 mod split_binary;
 mod tree_pipeline;
 
-pub use spec::{Algorithm, ParseAlgorithmError, Shape};
+pub use parse::ParseAlgorithmError;
+pub use planner::Planner;
+pub use spec::{Algorithm, Shape};
 
+use super::plan::Plan;
 use crate::schedule::{Channel, Schedule};
 use crate::units::{Bytes, Rank};
 
@@ -46,13 +59,27 @@ impl Call {
 }
 
 impl Algorithm {
-    /// What `rank` does in `call`. Costs no memory per segment; a broadcast of 0 bytes has no messages at all.
+    /// What `rank` does in `call` on the communicator that `planner` was made for. Costs no memory per segment; a broadcast of
+    /// 0 bytes has no messages at all.
     ///
     /// # Panics
-    /// If `rank` or the root is not below `call.ranks`, or for [`Shape::KNomial`] with k = 1.
-    pub fn schedule(&self, call: Call, rank: Rank) -> Box<dyn Schedule> {
+    /// If the communicator has another number of ranks than the call, `rank` or the root is not among them, or for
+    /// [`Shape::KNomial`] with k = 1.
+    pub fn schedule(&self, call: Call, rank: Rank, planner: &mut Planner) -> Box<dyn Schedule> {
         assert!(rank.0 < call.ranks && call.root.0 < call.ranks, "{rank} in {call:?}");
-        let plan = match self.shape {
+        assert_eq!(call.ranks, planner.site().ranks(), "{call:?}");
+        if self.shape == Shape::ContentionFreeChain {
+            return Box::new(contention_free_chain::plan(self, call, rank, planner).finish());
+        }
+        if let Some(shape) = self.planned_shape(call) {
+            let local = planner.planned(shape, call.root).local(rank);
+            return Box::new(tree_pipeline::plan_local(self, call, local).finish());
+        }
+        planner.in_order(call, rank, |call, rank| self.plan_by_position(call, rank).finish())
+    }
+
+    fn plan_by_position(&self, call: Call, rank: Rank) -> Plan {
+        match self.shape {
             Shape::Flat => flat::plan(self, call, rank),
             Shape::Chain => chain::plan(self, call, rank),
             Shape::Binary => binary::plan(self, call, rank),
@@ -61,7 +88,13 @@ impl Algorithm {
             Shape::SplitBinary => split_binary::plan(self, call, rank),
             Shape::ScatterRing => scatter_ring::plan(self, call, rank),
             Shape::ScatterDoubling => scatter_doubling::plan(self, call, rank),
-        };
-        Box::new(plan.finish())
+            Shape::ContentionFreeChain
+            | Shape::ContentionFreeBinary
+            | Shape::ContentionFreeKAry(_)
+            | Shape::LinkAware
+            | Shape::OptTree(_)
+            | Shape::AlphaPort { .. }
+            | Shape::BlockBinomial(_) => unreachable!("planned for the site"),
+        }
     }
 }

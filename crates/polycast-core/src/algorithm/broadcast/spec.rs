@@ -2,9 +2,14 @@
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
-use std::str::FromStr;
 
+use super::{
+    Call, alpha_port, block_binomial, contention_free_binary, contention_free_k_ary, link_aware, opt_tree,
+};
+use crate::tree::{PlannedShape, SendTimes, Tree};
 use crate::units::Bytes;
+
+const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
 /// The form of the way that the data takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +30,25 @@ pub enum Shape {
     ScatterRing,
     /// The root scatters blocks down a binomial tree, then ranks exchange what they have with doubling distance.
     ScatterDoubling,
+    /// Each rank forwards to the next one around the network.
+    ContentionFreeChain,
+    /// Up to two children per rank, no two messages on one edge.
+    ContentionFreeBinary,
+    /// Up to `k` children per rank, no two messages on one edge.
+    ContentionFreeKAry(NonZeroU32),
+    /// No two messages on one edge, children as the rates of links allow.
+    LinkAware,
+    /// The fastest tree for these times of a message; `None` takes [`SendTimes::default`].
+    OptTree(Option<SendTimes>),
+    /// The fastest tree for senders with several ports.
+    AlphaPort {
+        /// How many ports.
+        ports: NonZeroU32,
+        /// Times of a message over one port; `None` takes [`SendTimes::default`].
+        times: Option<SendTimes>,
+    },
+    /// Binomial over blocks of this many ranks; `None` makes blocks as large as the fullest host.
+    BlockBinomial(Option<NonZeroU32>),
 }
 
 /// A broadcast algorithm with its parameters.
@@ -39,187 +63,79 @@ pub struct Algorithm {
     pub ready: bool,
 }
 
-/// The names, with the parameters that each understands beside `segment` and `ready`.
-const NAMES: [(&str, &str); 9] = [
-    ("flat", ""),
-    ("chain", ""),
-    ("binary", ""),
-    ("k-ary", "k"),
-    ("binomial", ""),
-    ("k-nomial", "k"),
-    ("split-binary", ""),
-    ("scatter-ring", ""),
-    ("scatter-doubling", ""),
-];
+impl Algorithm {
+    /// The tree that goes by positions, if the data runs down one.
+    pub(super) fn tree(&self) -> Option<Tree> {
+        match self.shape {
+            Shape::Flat => Some(Tree::Flat),
+            Shape::Chain => Some(Tree::Chain),
+            Shape::Binary => Some(Tree::KAry(TWO)),
+            Shape::KAry(k) => Some(Tree::KAry(k)),
+            Shape::KNomial(k) => Some(Tree::KNomial(k)),
+            _ => None,
+        }
+    }
 
-/// Why an algorithm could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ParseAlgorithmError {
-    /// No algorithm has this name.
-    #[error("unknown algorithm {found:?}, expected one of {}", names())]
-    UnknownName {
-        /// What stood there.
-        found: String,
-    },
-    /// The algorithm has no such parameter.
-    #[error("{algorithm} has no parameter {found:?}, expected {expected}")]
-    UnknownParameter {
-        /// The algorithm's name.
-        algorithm: String,
-        /// What stood there.
-        found: String,
-        /// What could stand there.
-        expected: &'static str,
-    },
-    /// The parameter's value is not usable.
-    #[error("{parameter}={found}: expected {expected}")]
-    BadValue {
-        /// The parameter's name.
-        parameter: String,
-        /// What stood there.
-        found: String,
-        /// What could stand there.
-        expected: &'static str,
-    },
-    /// A parameter without which the algorithm is not defined.
-    #[error("{algorithm} needs k, for example {algorithm}:k=4")]
-    MissingK {
-        /// The algorithm's name.
-        algorithm: String,
-    },
-    /// The same parameter twice.
-    #[error("{parameter} is given twice")]
-    Twice {
-        /// The parameter's name.
-        parameter: String,
-    },
+    /// The tree that is planned for the site, if the data of `call` runs down one.
+    pub fn planned_shape(&self, call: Call) -> Option<PlannedShape> {
+        match self.shape {
+            Shape::ContentionFreeChain => Some(PlannedShape::ContentionFreeChain),
+            Shape::ContentionFreeBinary => Some(contention_free_binary::shape()),
+            Shape::ContentionFreeKAry(k) => Some(contention_free_k_ary::shape(k)),
+            Shape::LinkAware => Some(link_aware::shape(self, call)),
+            Shape::OptTree(times) => Some(opt_tree::shape(times)),
+            Shape::AlphaPort { ports, times } => Some(alpha_port::shape(ports, times)),
+            Shape::BlockBinomial(block) => Some(block_binomial::shape(block)),
+            Shape::Flat
+            | Shape::Chain
+            | Shape::Binary
+            | Shape::KAry(_)
+            | Shape::KNomial(_)
+            | Shape::SplitBinary
+            | Shape::ScatterRing
+            | Shape::ScatterDoubling => None,
+        }
+    }
 }
 
-fn names() -> String {
-    NAMES.map(|(name, _)| name).join(", ")
-}
-
-impl FromStr for Algorithm {
-    type Err = ParseAlgorithmError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, parameters) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
-        let Some((name, own)) = NAMES.iter().find(|(known, _)| *known == name) else {
-            return Err(ParseAlgorithmError::UnknownName { found: name.to_owned() });
+impl Shape {
+    /// Its name, and its parameters as they are written.
+    fn written(self) -> (&'static str, Vec<String>) {
+        let number = |name: &str, value: NonZeroU32| format!("{name}={value}");
+        let times = |times: Option<SendTimes>| {
+            times.into_iter().flat_map(|t| [format!("hold={}", t.hold), format!("end={}", t.end)])
         };
-        let (mut k, mut segment, mut ready) = (None, None, None);
-        for parameter in parameters.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-            let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let bad = |expected| ParseAlgorithmError::BadValue {
-                parameter: key.into(),
-                found: value.into(),
-                expected,
-            };
-            let twice = match key {
-                "k" if *own == "k" => {
-                    let parsed = value.parse::<NonZeroU32>().ok().filter(|k| k.get() >= 2);
-                    k.replace(parsed.ok_or_else(|| bad("a whole number of at least 2"))?).is_some()
-                }
-                "segment" => {
-                    let parsed = value.parse::<Bytes>().ok().and_then(|b| NonZeroU64::new(b.0));
-                    segment.replace(parsed.ok_or_else(|| bad("a size above 0 such as 8KiB"))?).is_some()
-                }
-                "ready" => ready
-                    .replace(match value {
-                        "" | "yes" => true,
-                        "no" => false,
-                        _ => return Err(bad("yes or no")),
-                    })
-                    .is_some(),
-                _ => {
-                    return Err(ParseAlgorithmError::UnknownParameter {
-                        algorithm: (*name).into(),
-                        found: key.into(),
-                        expected: if *own == "k" { "k, segment or ready" } else { "segment or ready" },
-                    });
-                }
-            };
-            if twice {
-                return Err(ParseAlgorithmError::Twice { parameter: key.into() });
+        match self {
+            Shape::Flat => ("flat", vec![]),
+            Shape::Chain => ("chain", vec![]),
+            Shape::Binary => ("binary", vec![]),
+            Shape::KAry(k) => ("k-ary", vec![number("k", k)]),
+            Shape::KNomial(TWO) => ("binomial", vec![]),
+            Shape::KNomial(k) => ("k-nomial", vec![number("k", k)]),
+            Shape::SplitBinary => ("split-binary", vec![]),
+            Shape::ScatterRing => ("scatter-ring", vec![]),
+            Shape::ScatterDoubling => ("scatter-doubling", vec![]),
+            Shape::ContentionFreeChain => ("contention-free-chain", vec![]),
+            Shape::ContentionFreeBinary => ("contention-free-binary", vec![]),
+            Shape::ContentionFreeKAry(k) => ("contention-free-k-ary", vec![number("k", k)]),
+            Shape::LinkAware => ("link-aware", vec![]),
+            Shape::OptTree(t) => ("opt-tree", times(t).collect()),
+            Shape::AlphaPort { ports, times: t } => {
+                ("alpha-port", [number("ports", ports)].into_iter().chain(times(t)).collect())
+            }
+            Shape::BlockBinomial(block) => {
+                ("block-binomial", block.into_iter().map(|block| number("block", block)).collect())
             }
         }
-        let k = || k.ok_or_else(|| ParseAlgorithmError::MissingK { algorithm: (*name).into() });
-        let shape = match *name {
-            "flat" => Shape::Flat,
-            "chain" => Shape::Chain,
-            "binary" => Shape::Binary,
-            "k-ary" => Shape::KAry(k()?),
-            "binomial" => Shape::KNomial(const { NonZeroU32::new(2).unwrap() }),
-            "k-nomial" => Shape::KNomial(k()?),
-            "split-binary" => Shape::SplitBinary,
-            "scatter-ring" => Shape::ScatterRing,
-            _ => Shape::ScatterDoubling,
-        };
-        Ok(Algorithm { shape, segment, ready: ready.unwrap_or(false) })
     }
 }
 
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, k) = match self.shape {
-            Shape::Flat => ("flat", None),
-            Shape::Chain => ("chain", None),
-            Shape::Binary => ("binary", None),
-            Shape::KAry(k) => ("k-ary", Some(k)),
-            Shape::KNomial(k) if k.get() == 2 => ("binomial", None),
-            Shape::KNomial(k) => ("k-nomial", Some(k)),
-            Shape::SplitBinary => ("split-binary", None),
-            Shape::ScatterRing => ("scatter-ring", None),
-            Shape::ScatterDoubling => ("scatter-doubling", None),
-        };
-        let parameters: Vec<String> = [
-            k.map(|k| format!("k={k}")),
-            self.segment.map(|segment| format!("segment={}", Bytes(segment.get()))),
-            self.ready.then(|| "ready".to_owned()),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let (name, mut parameters) = self.shape.written();
+        parameters.extend(self.segment.map(|segment| format!("segment={}", Bytes(segment.get()))));
+        parameters.extend(self.ready.then(|| "ready".to_owned()));
         let separator = if parameters.is_empty() { "" } else { ":" };
         f.pad(&format!("{name}{separator}{}", parameters.join(",")))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_printed_is_read_back() {
-        for text in [
-            "flat",
-            "chain:segment=8KiB",
-            "binary:segment=2KiB,ready",
-            "k-ary:k=3",
-            "binomial",
-            "k-nomial:k=4,segment=1000",
-            "split-binary:segment=4KiB",
-            "scatter-ring",
-            "scatter-doubling:ready",
-        ] {
-            assert_eq!(text.parse::<Algorithm>().unwrap().to_string(), text);
-        }
-    }
-
-    #[test]
-    fn errors_say_what_was_expected() {
-        for (text, expected) in [
-            ("chian", "expected one of flat, chain"),
-            ("chain:k=2", "expected segment or ready"),
-            ("chain:segment=0", "a size above 0"),
-            ("chain:segment=8KiB,segment=4KiB", "twice"),
-            ("k-ary", "k-ary:k=4"),
-            ("k-ary:k=1", "at least 2"),
-            ("chain:ready=maybe", "yes or no"),
-            ("", "expected one of"),
-        ] {
-            let error = text.parse::<Algorithm>().unwrap_err().to_string();
-            assert!(error.contains(expected), "{text}: {error}");
-        }
     }
 }
