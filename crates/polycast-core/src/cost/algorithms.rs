@@ -1,10 +1,12 @@
+use std::num::NonZeroU64;
+
 use super::exchange::{Exchange, Halves, ScatterExchange};
 use super::{Bottleneck, Network, Pipeline, Sends, Transfers};
-use crate::algorithm::broadcast::{Algorithm, Call, Shape};
+use crate::algorithm::broadcast::{self, Algorithm, Call, Shape};
 use crate::model::Parameters;
-use crate::schedule::{After, Direction, Lane, LaneIndex, RankOrder, Schedule};
+use crate::schedule::{After, Direction, Lane, LaneIndex, Schedule};
 use crate::topology::Placed;
-use crate::tree::PlannedTree;
+use crate::tree::{PlannedTree, Site};
 use crate::units::{Bytes, Nanos, Rank};
 
 /// What a broadcast costs, and why.
@@ -28,9 +30,12 @@ pub struct Planner {
     network: Network,
     root: Rank,
     sends: Sends,
-    /// As in a job: ranks are visited host by host.
-    order: Option<RankOrder>,
+    /// As in a job.
+    trees: broadcast::Planner,
 }
+
+/// The message and the segment that a link-aware tree is prepared for, since it then serves for all sizes.
+const LINK_AWARE_FOR: (u64, Option<NonZeroU64>) = (1 << 20, NonZeroU64::new(8 << 10));
 
 /// An algorithm's messages on the network of a [`Planner`].
 pub struct Prepared(Form);
@@ -48,9 +53,8 @@ impl Planner {
     /// If the root is not one of the ranks.
     pub fn new(placed: &Placed, parameters: &Parameters, root: Rank) -> Planner {
         assert!(root.index() < placed.host_of.len(), "{root} of {} ranks", placed.host_of.len());
-        let hosts: Vec<u64> = placed.host_of.iter().map(|host| *host as u64).collect();
         let network = Network::new(placed, parameters);
-        Planner { network, root, sends: Sends::default(), order: RankOrder::by_host(&hosts) }
+        Planner { network, root, sends: Sends::default(), trees: broadcast::Planner::new(Site::new(placed)) }
     }
 
     /// Another way in which a rank's sends share its port.
@@ -96,27 +100,23 @@ impl Planner {
     }
 
     fn exchange(&mut self, kind: Exchange) -> Form {
-        let ranks = self.network.ranks();
-        let position_of = |rank| self.order.as_ref().map_or(rank, |order| order.position(rank));
-        let mut rank_at: Vec<Rank> = (0..ranks).map(Rank).collect();
-        rank_at.sort_by_key(|rank| position_of(*rank).relative_to(position_of(self.root), ranks));
+        let site = self.trees.site();
+        let from = site.ring_position(self.root) as usize;
+        let rank_at = [&site.ring()[from..], &site.ring()[..from]].concat();
         Form::ScatterExchange(ScatterExchange::new(&mut self.network, kind, rank_at))
     }
 
     /// Follows the schedules that the ranks would run: who sends on what it receives on a lane is the parent there.
     fn tree(&mut self, shape: Shape) -> Transfers {
         let ranks = self.network.ranks();
-        let position_of = |rank| self.order.as_ref().map_or(rank, |order| order.position(rank));
-        // Enough bytes that no lane is empty; how many does not matter to a tree.
-        let call = Call { ranks, root: position_of(self.root), bytes: Bytes(2) };
-        let algorithm = Algorithm { shape, segment: None, ready: false };
-        let schedule = |rank| {
-            let for_position = algorithm.schedule(call, position_of(rank));
-            match &self.order {
-                Some(order) => Box::new(order.apply(for_position)) as Box<dyn Schedule>,
-                None => for_position,
-            }
+        // Enough bytes that no lane is empty; how many does not matter to a tree, except to one that is made for them.
+        let (bytes, segment) = match shape {
+            Shape::LinkAware => LINK_AWARE_FOR,
+            _ => (2, None),
         };
+        let call = Call { ranks, root: self.root, bytes: Bytes(bytes) };
+        let algorithm = Algorithm { shape, segment, ready: false };
+        let mut schedule = |rank| algorithm.schedule(call, rank, &mut self.trees);
         let schedules: Vec<Box<dyn Schedule>> = (0..ranks).map(|rank| schedule(Rank(rank))).collect();
         let root: (Rank, Option<LaneIndex>) = (self.root, None);
         Transfers::of_nodes(&mut self.network, root, self.sends, |(rank, lane)| {

@@ -24,7 +24,7 @@ const DEGREE_MOST: u64 = 8;
 /// The tree that is fastest for `segments` segments of `segment_bytes`.
 pub(super) fn plan(site: &Site, root: Rank, segment_bytes: u64, segments: u64) -> PlannedTree {
     let as_equal = site.from_root(root);
-    let slowest_last = site.from_root_by(root, |link| crossing(link, segment_bytes));
+    let slowest_last = site.costliest_last(root, |link| crossing(link, segment_bytes));
     let mut best: Option<(Nanos, PlannedTree)> = None;
     let mut consider = |tree: PlannedTree| {
         let completion = Pipelined::over(&tree, site.paths(), segment_bytes).completion(segments);
@@ -113,7 +113,7 @@ mod tests {
         placed.topology.hosts.push(Host { name: "f0".to_owned(), switch: 2, link: link("1gbit", 5) });
         placed.host_of.push(32);
         let site = Site::new(&placed);
-        let by_latency = site.from_root_by(Rank(0), |link| crossing(link, SEGMENT));
+        let by_latency = site.costliest_last(Rank(0), |link| crossing(link, SEGMENT));
         assert_eq!(by_latency.ranks().last(), Some(&Rank(32)));
         let chain = |order: &Traversal| completion(&site, &contention_free::chain_along(order.ranks()), 16);
         let saved_ns = chain(&site.from_root(Rank(0))) - chain(&by_latency);

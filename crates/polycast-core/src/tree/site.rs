@@ -121,7 +121,7 @@ impl Site {
     }
 
     /// As [`Site::from_root`], with what lies behind the costliest link visited last, from where the walk does not come back.
-    pub(super) fn from_root_by(&self, root: Rank, cost: impl Fn(Link) -> Nanos) -> Traversal {
+    pub(super) fn costliest_last(&self, root: Rank, cost: impl Fn(Link) -> Nanos) -> Traversal {
         self.walk(root, |onward| (cost(onward.link), !onward.is_host, onward.ranks_beyond))
     }
 

@@ -6,6 +6,7 @@ use super::*;
 use crate::cost::closed_forms::{binary_tree_ns, farthest, linear_tree_ns};
 use crate::model::{ClassParameters, Curve, LinkClass, Measured, Point};
 use crate::topology::{Host, Link, Switch, Topology};
+use crate::tree::Tree;
 
 /// `L` and `g` in nanoseconds, the same for all classes but for those on one node, which are ten times as fast.
 fn parameters(latency: f64, gap_per_byte: f64) -> Parameters {
@@ -90,11 +91,16 @@ fn overlapping_sends_delay_the_first_child() {
 fn a_chain_across_switches_shares_their_links() {
     let parameters = parameters(0.0, 1.0);
     let (ranks, leaves, segments) = (32, 2, 64);
-    let algorithm = "chain:segment=1448";
-    let hostile = cost(&hostile(leaves, ranks), &parameters, Sends::Overlapping, algorithm, segments * 1448);
+    // In the order of the ranks, which knows nothing of switches.
+    let chain = Tree::Chain.plan(&(0..ranks as u32).map(Rank).collect::<Vec<_>>());
+    let along = |placed: &Placed| {
+        let mut planner = Planner::new(placed, &parameters, Rank(0)).sends(Sends::Overlapping);
+        planner.prepare_tree(&chain).cost(&planner, Bytes(segments * 1448), Some(1448))
+    };
+    let hostile = along(&hostile(leaves, ranks));
     assert_eq!(hostile.interval, Nanos(16 * 1448));
     assert!(matches!(hostile.bottleneck, Bottleneck::Link(_)));
-    let benign = cost(&flat(ranks as u32), &parameters, Sends::Overlapping, algorithm, segments * 1448);
+    let benign = along(&flat(ranks as u32));
     assert_eq!(benign.interval, Nanos(1448));
     assert_eq!(benign.fill, hostile.fill, "one message at a time shares with nobody");
 }
