@@ -47,6 +47,8 @@ enum Command {
     Bench(commands::bench::Args),
     /// Measure the times of messages between hosts, into a file for predictions
     Measure(commands::measure::Args),
+    /// How long broadcasts take, from measured parameters: all algorithms, and the best one
+    Predict(commands::predict::Args),
     /// Why does multicast not work here? Checks hosts and the network between them
     Doctor(commands::doctor::Args),
     #[command(hide = true)]
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => commands::explain::run(args),
         Command::Bench(args) => commands::bench::run(args),
         Command::Measure(args) => commands::measure::run(args),
+        Command::Predict(args) => commands::predict::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::DoctorAgent => Ok(doctor::agent::run()),
         Command::Lab(args) => commands::lab::run(args),

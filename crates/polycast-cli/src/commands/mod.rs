@@ -8,6 +8,7 @@ pub mod job_args;
 pub mod lab;
 pub mod madcap;
 pub mod measure;
+pub mod predict;
 pub mod run;
 pub mod simulate;
 pub mod topology;

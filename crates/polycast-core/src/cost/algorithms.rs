@@ -1,7 +1,7 @@
 use std::num::NonZeroU64;
 
 use super::exchange::{Exchange, Halves, ScatterExchange};
-use super::{Bottleneck, Network, Pipeline, Sends, Transfers};
+use super::{Bottleneck, Network, Pipeline, Sends, Stream, Transfers};
 use crate::algorithm::broadcast::{self, Algorithm, Call, Shape};
 use crate::model::Parameters;
 use crate::schedule::{After, Direction, Lane, LaneIndex, Schedule};
@@ -151,13 +151,19 @@ impl Prepared {
     /// What `bytes` take in segments of at most `segment` bytes, or whole. `planner` is the one that prepared this.
     pub fn cost(&self, planner: &Planner, bytes: Bytes, segment: Option<u64>) -> Cost {
         let longest = segment.unwrap_or(u64::MAX).min(self.share_of(bytes)).max(1);
-        Cut { segment: longest, is_whole: segment.is_none(), ..self.cut(planner, longest) }.cost(bytes)
+        let stream = if longest < self.share_of(bytes) { Stream::Segments } else { Stream::Single };
+        let is_whole = segment.is_none();
+        Cut { is_whole, ..self.cut_for(planner, longest, stream) }.cost(bytes)
     }
 
     /// The algorithm in segments of at most `segment` bytes: what all sizes have in common.
     pub fn cut<'a>(&'a self, planner: &'a Planner, segment: u64) -> Cut<'a> {
+        self.cut_for(planner, segment, Stream::Segments)
+    }
+
+    fn cut_for<'a>(&'a self, planner: &'a Planner, segment: u64, stream: Stream) -> Cut<'a> {
         let pipeline = match &self.0 {
-            Form::Tree(transfers, _) => transfers.pipeline(&planner.network, segment),
+            Form::Tree(transfers, _) => transfers.pipeline(&planner.network, segment, stream),
             Form::ScatterExchange(_) => Pipeline::default(),
         };
         Cut { prepared: self, planner, segment, is_whole: false, pipeline }
@@ -182,7 +188,7 @@ pub struct Cut<'a> {
 }
 
 impl Cut<'_> {
-    /// What `bytes`, at least one segment, take.
+    /// What `bytes`, more than one segment, take.
     pub fn cost(&self, bytes: Bytes) -> Cost {
         if let Form::ScatterExchange(both) = &self.prepared.0 {
             let segment = (!self.is_whole).then_some(self.segment);

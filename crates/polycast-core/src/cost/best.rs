@@ -68,6 +68,22 @@ pub struct Predicted {
     pub cost: Option<Cost>,
 }
 
+impl Predicted {
+    /// What an algorithm takes with these very parameters.
+    pub fn of(planner: &mut Planner, algorithm: &Algorithm, bytes: Bytes) -> Predicted {
+        let cost = planner.cost(algorithm, bytes);
+        Predicted { candidate: Candidate::Algorithm(*algorithm), time: cost.time, cost: Some(cost) }
+    }
+
+    /// What a multicast takes without loss.
+    pub fn of_multicast(planner: &mut Planner, multicast: Multicast, bytes: Bytes) -> Predicted {
+        let root = planner.root();
+        let ns = multicast_ns(planner.network_mut(), root, multicast, bytes.0);
+        let time = Nanos(ns.round() as u64);
+        Predicted { candidate: Candidate::Multicast(multicast), time, cost: None }
+    }
+}
+
 /// All candidates for one size, the fastest first; not empty if there were candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
@@ -91,13 +107,9 @@ pub fn compare(
             comparison.predicted.push(predicted);
         }
     }
-    let root = planner.root();
     for comparison in &mut comparisons {
-        for &multicast in multicasts {
-            let ns = multicast_ns(planner.network_mut(), root, multicast, comparison.bytes.0);
-            let (candidate, time) = (Candidate::Multicast(multicast), Nanos(ns.round() as u64));
-            comparison.predicted.push(Predicted { candidate, time, cost: None });
-        }
+        let of = |multicast: &Multicast| Predicted::of_multicast(planner, *multicast, comparison.bytes);
+        comparison.predicted.extend(multicasts.iter().map(of));
         comparison.predicted.sort_by_key(|predicted| predicted.time);
     }
     comparisons

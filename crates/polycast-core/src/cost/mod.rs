@@ -25,4 +25,4 @@ pub use best::{Candidate, Comparison, Predicted, SEGMENTS, candidates, compare, 
 pub use multicast::multicast_ns;
 pub use network::{LinkIndex, Network, wire_bytes};
 pub use pipeline::{Bottleneck, Pipeline};
-pub use transfers::{Sends, Transfers};
+pub use transfers::{Sends, Stream, Transfers};

@@ -10,12 +10,24 @@ use crate::units::Rank;
 /// How a rank's sends to several children share its port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sends {
-    /// All at once, as non-blocking sends over TCP do: the port goes round between the messages, and equally large ones
-    /// all end when the last does.
+    /// All at once, as non-blocking sends over TCP do: each message begins with what TCP sends before it waits for an
+    /// answer, then the port goes round between them, so that large ones all end at about the time when the last does.
     #[default]
     Overlapping,
     /// One after the other, as in the papers (seed 1 §4.2, Figure 8).
     InTurn,
+}
+
+/// What a connection sends before it waits for the first acknowledgement: ten packets (RFC 6928).
+const FIRST_TURN: u64 = 14_480;
+
+/// Whether further segments follow the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// A message alone, over links that are idle.
+    Single,
+    /// One segment after the other.
+    Segments,
 }
 
 /// The messages that carry one segment down a tree over a network.
@@ -100,9 +112,9 @@ impl Transfers {
     }
 
     /// What segments of `bytes` take.
-    pub fn pipeline(&self, network: &Network, bytes: u64) -> Pipeline {
+    pub fn pipeline(&self, network: &Network, bytes: u64, stream: Stream) -> Pipeline {
         let times = network.times(bytes);
-        let fill = self.first_segment(network, bytes, &times);
+        let fill = self.first_segment(network, bytes, stream);
         let mut pipeline = Pipeline::default();
         let mut ways = vec![Way::NOWHERE; self.nodes.len()];
         let busy = self.busy_ranks(&times);
@@ -145,10 +157,6 @@ impl Transfers {
         &self.paths[node.path.start as usize..node.path.end as usize]
     }
 
-    fn children(&self, node: &Node) -> &[Node] {
-        &self.nodes[node.children.start as usize..node.children.end as usize]
-    }
-
     /// By rank, how long it takes to send a segment to all of its children.
     fn busy_ranks(&self, times: &[MessageTimes; 3]) -> Vec<f64> {
         let mut busy = vec![0.0; self.ranks];
@@ -158,46 +166,75 @@ impl Transfers {
         busy
     }
 
-    /// By node, when the first segment has come.
-    fn first_segment(&self, network: &Network, bytes: u64, times: &[MessageTimes; 3]) -> Vec<f64> {
-        if self.is_contended() {
-            self.first_segment_with_queues(network, bytes, times)
-        } else {
-            let mut arrived = vec![0.0; self.nodes.len()];
-            for (index, node) in self.nodes.iter().enumerate() {
-                let at = arrived[index];
-                let mut after = 0.0;
-                for child in node.children.clone() {
-                    let class = self.nodes[child as usize].class;
-                    after += times[class].gap_ns;
-                    let sent = match self.sends {
-                        Sends::InTurn => after,
-                        Sends::Overlapping => self.shared_port_ns(node, class, times),
-                    };
-                    arrived[child as usize] = at + sent + times[class].latency_ns;
-                }
+    /// By node, how long after its parent has a segment the node has it, if the network is free.
+    fn hops(&self, network: &Network, bytes: u64, stream: Stream) -> Vec<f64> {
+        let times = network.times(bytes);
+        let first_turn = network.times(bytes.min(FIRST_TURN)).map(|times| times.gap_ns);
+        let mut hops = vec![0.0; self.nodes.len()];
+        for node in &self.nodes {
+            let children = node.children.start as usize..node.children.end as usize;
+            let mut before = [0u32; 3];
+            let mut after = [0u32; 3];
+            self.nodes[children.clone()].iter().for_each(|child| after[child.class] += 1);
+            for index in children {
+                let child = &self.nodes[index];
+                after[child.class] -= 1;
+                let own = times[child.class].gap_ns;
+                let later = match self.sends {
+                    Sends::InTurn => 0.0,
+                    Sends::Overlapping => own - first_turn[child.class],
+                };
+                let shared: f64 = (0..3)
+                    .map(|class| {
+                        let gap = times[class].gap_ns;
+                        let earlier = if self.sends == Sends::InTurn { gap } else { gap.min(own) };
+                        f64::from(before[class]) * earlier + f64::from(after[class]) * gap.min(later)
+                    })
+                    .sum();
+                let latency = self.latency_ns(network, child, &times, bytes, stream);
+                hops[index] = own + shared + latency;
+                before[child.class] += 1;
             }
-            arrived
         }
+        hops
     }
 
-    /// When a message of `class` has left a port that goes round between the messages to all children of `node`: until
-    /// then each of the others has had as much of the port, or all it needed.
-    fn shared_port_ns(&self, node: &Node, class: usize, times: &[MessageTimes; 3]) -> f64 {
-        let own = times[class].gap_ns;
-        let mut of_class = [0u32; 3];
-        self.children(node).iter().for_each(|child| of_class[child.class] += 1);
-        of_class.iter().zip(times).map(|(count, times)| f64::from(*count) * own.min(times.gap_ns)).sum()
+    /// From when a message has left its sender until it is there. A negative latency was measured over links that let a
+    /// packet pass at once after a pause. In a stream there are no pauses: a message's last packet then has to be sent once
+    /// more by each switch on the way.
+    fn latency_ns(
+        &self,
+        network: &Network,
+        node: &Node,
+        times: &[MessageTimes; 3],
+        bytes: u64,
+        stream: Stream,
+    ) -> f64 {
+        let measured = times[node.class].latency_ns;
+        let onward = self.path(node).get(1..).unwrap_or_default();
+        if stream == Stream::Single || measured >= 0.0 {
+            return measured;
+        }
+        onward.iter().map(|link| network.packet_ns(*link, bytes)).sum()
+    }
+
+    /// By node, when the first segment has come.
+    fn first_segment(&self, network: &Network, bytes: u64, stream: Stream) -> Vec<f64> {
+        let hops = self.hops(network, bytes, stream);
+        if self.is_contended() {
+            return self.first_segment_with_queues(network, bytes, &hops);
+        }
+        let mut arrived = hops;
+        for index in 1..self.nodes.len() {
+            arrived[index] += arrived[self.nodes[index].parent as usize];
+        }
+        arrived
     }
 
     /// Links serve messages in the order in which they begin, one after the other; a message waits for the link of its way
     /// that is busy for longest.
-    fn first_segment_with_queues(
-        &self,
-        network: &Network,
-        bytes: u64,
-        times: &[MessageTimes; 3],
-    ) -> Vec<f64> {
+    fn first_segment_with_queues(&self, network: &Network, bytes: u64, hops: &[f64]) -> Vec<f64> {
+        let times = network.times(bytes);
         let occupancy: Vec<f64> =
             (0..network.links() as u32).map(|link| network.occupancy_ns(link, bytes)).collect();
         let mut free = vec![0.0f64; occupancy.len()];
@@ -208,24 +245,16 @@ impl Transfers {
         while let Some(Reverse((begin, index))) = begins.pop() {
             let begin_ns = f64::from_bits(begin);
             let node = &self.nodes[index as usize];
-            let parent = &self.nodes[node.parent as usize];
             let wait = self.shared_path(node).map(|link| free[link] - begin_ns).fold(0.0, f64::max);
             for link in self.shared_path(node) {
                 free[link] = free[link].max(begin_ns) + occupancy[link];
             }
-            let MessageTimes { latency_ns, gap_ns } = times[node.class];
-            let sent = match self.sends {
-                Sends::InTurn => begin_ns + gap_ns,
-                Sends::Overlapping => {
-                    arrived[node.parent as usize] + self.shared_port_ns(parent, node.class, times)
-                }
-            };
-            let at: f64 = sent + wait + latency_ns;
+            let at: f64 = arrived[node.parent as usize] + hops[index as usize] + wait;
             arrived[index as usize] = at;
             begins.extend(node.children.clone().next().map(|child| Reverse((at.to_bits(), child))));
             let sibling = index + 1;
-            if sibling < parent.children.end {
-                begins.push(Reverse(((begin_ns + gap_ns).to_bits(), sibling)));
+            if sibling < self.nodes[node.parent as usize].children.end {
+                begins.push(Reverse(((begin_ns + times[node.class].gap_ns).to_bits(), sibling)));
             }
         }
         arrived

@@ -24,7 +24,7 @@ fn network(switch_of_rank: &[usize]) -> Network {
 fn time(network: &mut Network, sends: Sends, children: &[&[u32]]) -> f64 {
     let children = |rank: Rank| children[rank.index()].iter().copied().map(Rank).collect();
     let transfers = Transfers::new(network, Rank(0), sends, children);
-    transfers.pipeline(network, 1448).after(1.0).0
+    transfers.pipeline(network, 1448, Stream::Single).after(1.0).0
 }
 
 /// 0 wakes 1, its neighbour; then both send to the other switch at the same time, over one uplink.
@@ -52,4 +52,16 @@ fn contention_is_between_ranks() {
     let children = |rank: Rank| tree[rank.index()].iter().copied().map(Rank).collect();
     let transfers = Transfers::new(&mut network, Rank(0), Sends::InTurn, children);
     assert!(!transfers.is_contended(), "0 sends twice over its uplink, but one message at a time");
+}
+
+/// Both children have had their first turn, 14480 bytes each, when the port goes round between what remains.
+#[test]
+fn overlapping_messages_begin_one_after_the_other() {
+    let tree: [&[u32]; 3] = [&[1, 2], &[], &[]];
+    let mut network = network(&[1, 1, 1]);
+    let children = |rank: Rank| tree[rank.index()].iter().copied().map(Rank).collect();
+    let transfers = Transfers::new(&mut network, Rank(0), Sends::Overlapping, children);
+    let hops = |bytes| transfers.hops(&network, bytes, Stream::Single)[1..].to_vec();
+    assert_eq!(hops(1000), [1000.0, 2000.0]);
+    assert_eq!(hops(20_000), [40_000.0 - 14_480.0, 40_000.0]);
 }

@@ -1,0 +1,169 @@
+//! `polycast predict`.
+
+mod against;
+mod chart;
+mod place;
+mod results;
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use polycast_core::cost::{self, Comparison, Planner};
+use polycast_core::model::Parameters;
+use polycast_core::select::{Choice, Collective};
+use polycast_core::topology::Placed;
+use polycast_core::units::{Bytes, Rank};
+
+use super::topology::Input;
+use super::{Outcome, print};
+use crate::bench::{sizes, variant};
+
+/// Arguments of `polycast predict`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  polycast predict --params cluster.json --ranks 32 --bytes 64KiB,1MiB
+  polycast predict --params cluster.json --topology topology.conf --bytes 1KiB..4MiB --svg times.svg
+  polycast predict --params cluster.json --hosts a,b:2,c --algorithms chain,binary:segment=4KiB
+  polycast predict --params cluster.json --topology topology.conf --against results.json
+
+`polycast measure` writes the parameters, `polycast bench --json results.json` the results.")]
+pub struct Args {
+    /// Measured parameters
+    #[arg(long, value_name = "FILE")]
+    params: PathBuf,
+
+    /// The switches and hosts; without it all hosts are on one switch
+    #[arg(long, value_name = "FILE")]
+    topology: Option<PathBuf>,
+
+    /// Ranks in all [default: one on each host]
+    #[arg(short = 'n', long, value_name = "N")]
+    ranks: Option<u32>,
+
+    /// Hosts in the order of their ranks, each with an optional number of ranks: a,b:2 [default: those of the topology]
+    #[arg(long, value_name = "HOSTS")]
+    hosts: Option<String>,
+
+    /// Who has the data
+    #[arg(long, value_name = "RANK", default_value = "0")]
+    root: u32,
+
+    /// The operation, named as its MPI function
+    #[arg(long, value_name = "NAME", default_value = "bcast")]
+    collective: Collective,
+
+    /// Message sizes and ranges: 1KiB,1000003 or 1KiB..4MiB (doubling) or 1KiB..4MiB:4 (times 4)
+    #[arg(long, value_name = "SIZES", default_value = "1KiB..4MiB:4", conflicts_with = "against")]
+    bytes: String,
+
+    /// What to predict: names with their best segment size, or with the one given, as in chain,binary:segment=4KiB
+    /// [default: all, and multicast]
+    #[arg(long, value_name = "LIST", conflicts_with = "against")]
+    algorithms: Option<String>,
+
+    /// The network between the nodes does not carry multicast
+    #[arg(long)]
+    no_multicast: bool,
+
+    /// Hold predictions against what `polycast bench --json` has measured
+    #[arg(long, value_name = "RESULTS")]
+    against: Option<PathBuf>,
+
+    /// Draw the times, or the predicted over the measured ones, into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> Outcome {
+    let input = Input::read(&args.params)?;
+    let parameters = Parameters::parse(&input.text, &input.name)?;
+    match &args.against {
+        Some(results) => hold_against(&args, &parameters, results),
+        None => predict(&args, &parameters),
+    }
+}
+
+fn predict(args: &Args, parameters: &Parameters) -> Outcome {
+    let sizes = {
+        let mut sizes = sizes::parse(&args.bytes)?;
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    };
+    let placed = place::placed(args.topology.as_deref(), args.hosts.as_deref(), args.ranks)?;
+    let mut planner = planner(&placed, parameters, args.root)?;
+    let comparisons = compare(&mut planner, args, &sizes)?;
+    let page = table::Page { parameters, placed: &placed, planner: &planner, comparisons: &comparisons };
+    print(&if args.json { page.json()? } else { page.text() })?;
+    if let Some(file) = &args.svg {
+        write_chart(file, &chart::of_times(&page)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn hold_against(args: &Args, parameters: &Parameters, file: &Path) -> Outcome {
+    let input = Input::read(file)?;
+    let results = results::Results::parse(&input.text, &input.name)?;
+    let hosts = args.hosts.clone().unwrap_or_else(|| results.hosts.clone());
+    let placed = place::placed(args.topology.as_deref(), Some(&hosts), args.ranks)?;
+    let comparison = against::Against::new(&results, parameters, &placed)?;
+    print(&if args.json { comparison.json()? } else { comparison.text() })?;
+    if let Some(file) = &args.svg {
+        write_chart(file, &chart::of_errors(&comparison)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn planner(placed: &Placed, parameters: &Parameters, root: u32) -> Result<Planner, RootError> {
+    let ranks = placed.host_of.len();
+    if root as usize >= ranks {
+        return Err(RootError { root, ranks });
+    }
+    Ok(Planner::new(placed, parameters, Rank(root)))
+}
+
+/// A root that is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("--root {root}: expected a rank below {ranks}, the number of ranks")]
+struct RootError {
+    root: u32,
+    ranks: usize,
+}
+
+/// What was asked for, for all sizes.
+fn compare(
+    planner: &mut Planner,
+    args: &Args,
+    sizes: &[Bytes],
+) -> Result<Vec<Comparison>, Box<dyn std::error::Error>> {
+    let asked = match &args.algorithms {
+        Some(list) => place::asked(&variant::parse(list)?)?,
+        None => place::Asked::everything(),
+    };
+    let multicasts: &[_] = if args.no_multicast { &[] } else { &asked.multicasts };
+    let mut comparisons = cost::compare(planner, &asked.best_of, multicasts, sizes);
+    for comparison in &mut comparisons {
+        for algorithm in &asked.exactly {
+            comparison.predicted.push(cost::Predicted::of(planner, algorithm, comparison.bytes));
+        }
+        comparison.predicted.sort_by_key(|predicted| predicted.time);
+    }
+    Ok(comparisons)
+}
+
+fn write_chart(file: &Path, svg: &str) -> Result<(), String> {
+    fs::write(file, svg).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+/// Predicted by the same form that a job would choose by.
+fn choice_of(text: &str) -> Option<Choice> {
+    text.parse().ok()
+}

@@ -1,0 +1,188 @@
+//! Predictions held against measurements.
+
+use std::collections::BTreeMap;
+
+use polycast_core::cost::{Planner, Predicted};
+use polycast_core::model::Parameters;
+use polycast_core::select::Choice;
+use polycast_core::topology::Placed;
+use polycast_core::units::{Bytes, Nanos, Rank};
+use serde::Serialize;
+
+use super::results::{Measured, Results};
+use super::table::us;
+
+/// How many of the worst are listed.
+const WORST: usize = 5;
+
+/// A measured time and its prediction.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pair {
+    /// What served the broadcast.
+    pub variant: String,
+    /// The message size.
+    pub bytes: u64,
+    /// The median that was measured.
+    pub measured_us: f64,
+    /// Its 95 % interval, where there is one.
+    pub interval_us: Option<(f64, f64)>,
+    /// What was predicted.
+    pub predicted_us: f64,
+    /// `predicted / measured - 1`.
+    pub error: f64,
+}
+
+/// All of them.
+#[derive(Debug, Serialize)]
+pub struct Against {
+    /// The median of the errors' sizes.
+    pub median_error: f64,
+    /// 90 % of the errors are not larger.
+    pub p90_error: f64,
+    /// In the order of the results.
+    pub pairs: Vec<Pair>,
+    /// Variants of which nothing can be predicted.
+    pub left_out: Vec<String>,
+}
+
+/// Nothing to compare.
+#[derive(Debug, thiserror::Error)]
+pub enum AgainstError {
+    /// No measured point has a prediction.
+    #[error(
+        "the results have no algorithm with a measured time; expected `polycast bench --variants chain,…`"
+    )]
+    Nothing,
+    /// The results are of other ranks.
+    #[error("the results have root {root}, but there are {ranks} ranks; leave out --hosts and --ranks")]
+    Root {
+        /// The root of a measurement.
+        root: u32,
+        /// The ranks that were asked for.
+        ranks: usize,
+    },
+}
+
+impl Against {
+    /// Predicts everything that was measured. A root that rotates is predicted as rank 0.
+    pub fn new(results: &Results, parameters: &Parameters, placed: &Placed) -> Result<Against, AgainstError> {
+        let mut planners: BTreeMap<u32, Planner> = BTreeMap::new();
+        let mut against =
+            Against { median_error: 0.0, p90_error: 0.0, pairs: Vec::new(), left_out: Vec::new() };
+        for point in &results.points {
+            let root = point.root.parse().unwrap_or(0);
+            if root as usize >= placed.host_of.len() {
+                return Err(AgainstError::Root { root, ranks: placed.host_of.len() });
+            }
+            let planner =
+                planners.entry(root).or_insert_with(|| Planner::new(placed, parameters, Rank(root)));
+            match predicted(planner, point) {
+                Some(time) => against.pairs.extend(pair(point, time)),
+                None if !against.left_out.contains(&point.variant) => {
+                    against.left_out.push(point.variant.clone())
+                }
+                None => {}
+            }
+        }
+        if against.pairs.is_empty() {
+            return Err(AgainstError::Nothing);
+        }
+        let sizes = sorted_errors(against.pairs.iter());
+        (against.median_error, against.p90_error) = (quantile(&sizes, 0.5), quantile(&sizes, 0.9));
+        Ok(against)
+    }
+
+    /// One JSON object.
+    pub fn json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// A table by size, what it comes to, and the worst cases.
+    pub fn text(&self) -> String {
+        let width = self.pairs.iter().map(|pair| pair.variant.len()).max().unwrap_or(0).max(9);
+        let row = |pair: &Pair| {
+            format!(
+                "{:>9}  {:<width$}  {:>12.1}  {:>12.1}  {:>+7.0} %\n",
+                Bytes(pair.bytes).to_string(),
+                pair.variant,
+                pair.measured_us,
+                pair.predicted_us,
+                pair.error * 100.0
+            )
+        };
+        let mut text = format!(
+            "{:>9}  {:<width$}  {:>12}  {:>12}  {:>9}\n",
+            "size", "algorithm", "measured µs", "predicted", "error"
+        );
+        text.extend(self.pairs.iter().map(row));
+        text += "\nmedian error by algorithm\n";
+        let mut variants: Vec<&str> = self.pairs.iter().map(|pair| pair.variant.as_str()).collect();
+        variants.sort_unstable();
+        variants.dedup();
+        for variant in variants {
+            let errors = sorted_errors(self.pairs.iter().filter(|pair| pair.variant == variant));
+            text += &format!("  {variant:<width$}  {:>4.0} %\n", quantile(&errors, 0.5) * 100.0);
+        }
+        text += "\nworst\n";
+        let mut worst: Vec<&Pair> = self.pairs.iter().collect();
+        worst.sort_by(|a, b| b.error.abs().total_cmp(&a.error.abs()));
+        text.extend(worst.into_iter().take(WORST).map(row));
+        text += &format!(
+            "\n{} predictions: median error {:.1} %, 90 % of them within {:.1} %\n",
+            self.pairs.len(),
+            self.median_error * 100.0,
+            self.p90_error * 100.0
+        );
+        if !self.left_out.is_empty() {
+            text += &format!("not predictable, left out: {}\n", self.left_out.join(", "));
+        }
+        text
+    }
+}
+
+fn predicted(planner: &mut Planner, point: &Measured) -> Option<Nanos> {
+    let candidate = match super::choice_of(&point.variant)? {
+        Choice::Algorithm(algorithm) => Predicted::of(planner, &algorithm, Bytes(point.bytes)),
+        Choice::Multicast(multicast) => Predicted::of_multicast(planner, multicast, Bytes(point.bytes)),
+        Choice::Stock => return None,
+    };
+    Some(candidate.time)
+}
+
+/// `None` if the point has no time.
+fn pair(point: &Measured, time: Nanos) -> Option<Pair> {
+    let measured_us = point.median_us.filter(|us| *us > 0.0)?;
+    Some(Pair {
+        variant: point.variant.clone(),
+        bytes: point.bytes,
+        measured_us,
+        interval_us: point.ci_low_us.zip(point.ci_high_us),
+        predicted_us: us(time),
+        error: us(time) / measured_us - 1.0,
+    })
+}
+
+fn sorted_errors<'a>(pairs: impl Iterator<Item = &'a Pair>) -> Vec<f64> {
+    let mut errors: Vec<f64> = pairs.map(|pair| pair.error.abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    errors
+}
+
+/// The value at this share of a sorted list that is not empty, between two values where it falls there.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    low + (high - low) * place.fract()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles() {
+        assert_eq!(quantile(&[1.0], 0.9), 1.0);
+        assert_eq!(quantile(&[1.0, 2.0], 0.5), 1.5);
+        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), 2.0);
+    }
+}

@@ -1,0 +1,140 @@
+//! From options to ranks on hosts, and to the algorithms that were asked for.
+
+use std::path::Path;
+
+use polycast_core::algorithm::broadcast::{Algorithm, Shape};
+use polycast_core::cost;
+use polycast_core::protocol::{MULTICAST_NAMES, Multicast};
+use polycast_core::select::Choice;
+use polycast_core::topology::{Placed, Topology};
+
+use crate::bench::variant::Variant;
+use crate::commands::topology::Input;
+use crate::mpi::parse_hosts;
+
+/// The largest communicator that is predicted.
+const MAX_RANKS: u32 = 1 << 20;
+
+/// Options that do not say where ranks are, or say it in two ways.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// Nothing says how many.
+    #[error("expected --ranks, --hosts or --topology, which say how many ranks there are")]
+    Nothing,
+    /// No or too many ranks.
+    #[error("--ranks {0}: expected 1 to {MAX_RANKS}")]
+    Ranks(u32),
+    /// A topology without hosts.
+    #[error("the topology has no hosts to put ranks on")]
+    NoHosts,
+}
+
+/// Where the ranks are: on the hosts in their order, or on those of the topology, or each on a host of its own.
+pub fn placed(
+    topology: Option<&Path>,
+    hosts: Option<&str>,
+    ranks: Option<u32>,
+) -> Result<Placed, Box<dyn std::error::Error>> {
+    if let Some(ranks) = ranks.filter(|ranks| !(1..=MAX_RANKS).contains(ranks)) {
+        return Err(PlaceError::Ranks(ranks).into());
+    }
+    let topology = topology.map(|file| Ok::<_, Box<dyn std::error::Error>>(Input::read(file)?.topology()?));
+    let topology = topology.transpose()?;
+    let names: Vec<String> = match (hosts, &topology, ranks) {
+        (Some(hosts), ..) => repeated(parse_hosts(hosts, ranks.map(|ranks| ranks as usize))?),
+        (None, Some(topology), ranks) => spread(topology, ranks)?,
+        (None, None, Some(ranks)) => (0..ranks).map(|rank| format!("host{rank}")).collect(),
+        (None, None, None) => return Err(PlaceError::Nothing.into()),
+    };
+    Ok(match topology {
+        Some(topology) => topology.place(&names),
+        None => {
+            let mut hosts = names.clone();
+            hosts.sort_unstable();
+            hosts.dedup();
+            Topology::flat(hosts).place(&names)
+        }
+    })
+}
+
+fn repeated(hosts: Vec<(String, usize)>) -> Vec<String> {
+    hosts.into_iter().flat_map(|(host, ranks)| std::iter::repeat_n(host, ranks)).collect()
+}
+
+/// Ranks on the hosts of a topology in the order of their names, as schedulers list them, evenly.
+fn spread(topology: &Topology, ranks: Option<u32>) -> Result<Vec<String>, PlaceError> {
+    let hosts = topology.hosts_by_name();
+    let ranks = ranks.map_or(hosts.len(), |ranks| ranks as usize);
+    let per_host = ranks.div_ceil(hosts.len().max(1));
+    if hosts.is_empty() {
+        return Err(PlaceError::NoHosts);
+    }
+    Ok((0..ranks).map(|rank| topology.hosts[hosts[rank / per_host]].name.clone()).collect())
+}
+
+/// What is to be predicted.
+pub struct Asked {
+    /// With the best segment size of each.
+    pub best_of: Vec<Shape>,
+    /// With these very parameters.
+    pub exactly: Vec<Algorithm>,
+    pub multicasts: Vec<Multicast>,
+}
+
+/// Something of which no time can be predicted.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}: expected an algorithm or a multicast; what the MPI below does is not known")]
+pub struct NotPredictable(Variant);
+
+impl Asked {
+    /// Every algorithm, and both multicasts.
+    pub fn everything() -> Asked {
+        let multicasts = MULTICAST_NAMES.iter().filter_map(|name| name.parse().ok()).collect();
+        Asked { best_of: cost::candidates(), exactly: Vec::new(), multicasts }
+    }
+}
+
+/// Sorts a list by what is to be done with its items.
+pub fn asked(variants: &[Variant]) -> Result<Asked, NotPredictable> {
+    let mut asked = Asked { best_of: Vec::new(), exactly: Vec::new(), multicasts: Vec::new() };
+    for variant in variants {
+        match variant {
+            Variant::Forced(Choice::Algorithm(algorithm)) if algorithm.segment.is_some() => {
+                asked.exactly.push(*algorithm);
+            }
+            Variant::Forced(Choice::Algorithm(algorithm)) => asked.best_of.push(algorithm.shape),
+            Variant::Forced(Choice::Multicast(multicast)) => asked.multicasts.push(*multicast),
+            other => return Err(NotPredictable(*other)),
+        }
+    }
+    Ok(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::variant;
+
+    #[test]
+    fn ranks_go_on_hosts_in_their_order() {
+        let hosts = |hosts, ranks| {
+            let placed = placed(None, hosts, ranks).unwrap();
+            let names = placed.host_of.iter().map(|host| placed.topology.hosts[*host].name.clone());
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(hosts(Some("b,a:2"), None), "b a a");
+        assert_eq!(hosts(None, Some(2)), "host0 host1");
+        assert!(placed(None, None, None).unwrap_err().to_string().contains("--ranks"));
+        assert!(placed(None, None, Some(0)).unwrap_err().to_string().contains("1 to 1048576"));
+        assert!(placed(None, None, Some(MAX_RANKS + 1)).is_err());
+    }
+
+    #[test]
+    fn names_are_tuned_and_segments_are_kept() {
+        let list = variant::parse("chain,binary:segment=4KiB,multicast-pull").unwrap();
+        let asked = asked(&list).unwrap();
+        assert_eq!((asked.best_of, asked.exactly.len(), asked.multicasts.len()), (vec![Shape::Chain], 1, 1));
+        let error = super::asked(&variant::parse("stock").unwrap()).err().unwrap();
+        assert!(error.to_string().contains("expected an algorithm"));
+    }
+}

@@ -1,0 +1,93 @@
+//! What `polycast bench --json` has written: a line with the environment, then a line per size and variant.
+
+use serde::Deserialize;
+
+/// Measured times that a prediction can be held against, and where they were measured.
+#[derive(Debug)]
+pub struct Results {
+    /// As for `--hosts`, in the order of the ranks.
+    pub hosts: String,
+    /// In the order of the file.
+    pub points: Vec<Measured>,
+}
+
+/// The figures of one variant at one size, as far as they are needed here.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Measured {
+    /// What served the broadcast.
+    pub variant: String,
+    /// The message size.
+    pub bytes: u64,
+    /// A rank, or `rotate`.
+    pub root: String,
+    /// Median of the completion in µs.
+    pub median_us: Option<f64>,
+    /// Its 95 % interval.
+    pub ci_low_us: Option<f64>,
+    /// Its upper end.
+    pub ci_high_us: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct First {
+    environment: Environment,
+}
+
+#[derive(Deserialize)]
+struct Environment {
+    hosts: Vec<Host>,
+}
+
+#[derive(Deserialize)]
+struct Host {
+    name: String,
+    ranks: usize,
+}
+
+/// A file that is not of `polycast bench`.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}:{line}: expected {expected}, as `polycast bench --json` writes it: {source}")]
+pub struct ResultsError {
+    file: String,
+    line: usize,
+    expected: &'static str,
+    source: serde_json::Error,
+}
+
+impl Results {
+    /// Reads a file; `file` is its name.
+    pub fn parse(text: &str, file: &str) -> Result<Results, ResultsError> {
+        let error =
+            |line, expected| move |source| ResultsError { file: file.to_owned(), line, expected, source };
+        let mut lines = (1..).zip(text.lines());
+        let first = lines.next().map_or("", |(_, line)| line);
+        let first: First = serde_json::from_str(first).map_err(error(1, "the environment"))?;
+        let hosts = first.environment.hosts.iter().map(|host| format!("{}:{}", host.name, host.ranks));
+        let points = lines
+            .filter(|(_, line)| !line.trim().is_empty())
+            .map(|(number, line)| serde_json::from_str(line).map_err(error(number, "a measurement")));
+        Ok(Results { hosts: hosts.collect::<Vec<_>>().join(","), points: points.collect::<Result<_, _>>()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_lines_and_says_which_is_wrong() {
+        let first =
+            r#"{"environment":{"hosts":[{"name":"h0","ranks":1,"cores":2},{"name":"h1","ranks":2}]}}"#;
+        let point =
+            r#"{"variant":"chain","bytes":1024,"root":"0","median_us":12.5,"ci_low_us":null,"samples":3}"#;
+        let results = Results::parse(&format!("{first}\n{point}\n\n"), "r.json").unwrap();
+        assert_eq!((results.hosts.as_str(), results.points.len()), ("h0:1,h1:2", 1));
+        assert_eq!(results.points[0].median_us, Some(12.5));
+        for (text, expected) in [
+            (String::new(), "r.json:1: expected the environment"),
+            (format!("{first}\n{point}\n{{}}"), "r.json:3: expected a measurement"),
+        ] {
+            assert!(Results::parse(&text, "r.json").unwrap_err().to_string().starts_with(expected));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `polycast predict`.
+
+mod fake;
+
+use std::fs;
+
+use fake::{World, error, output};
+use serde_json::Value;
+
+/// Seed 1 Table 2 at 100 Mb/s, in part.
+const PARAMETERS: &str = r#"{"format":"polycast-parameters","version":1,
+"measured":{"when":"2026-11-22T03:00:00Z","where":"32 machines, 100 Mb/s","how":"seed 1, Table 2"},
+"classes":{"same-switch":{
+ "latency":[{"bytes":256,"ns":110000,"low":110000,"high":110000,"samples":36},{"bytes":512,"ns":156000,"low":156000,"high":156000,"samples":36},
+            {"bytes":1024,"ns":250000,"low":250000,"high":250000,"samples":36},{"bytes":2048,"ns":318000,"low":318000,"high":318000,"samples":36}],
+ "gap":[{"bytes":256,"ns":30000,"low":30000,"high":30000,"samples":36},{"bytes":512,"ns":51000,"low":51000,"high":51000,"samples":36},
+        {"bytes":1024,"ns":89000,"low":89000,"high":89000,"samples":36},{"bytes":2048,"ns":177000,"low":177000,"high":177000,"samples":36}]}}}"#;
+
+fn world() -> World {
+    let world = World::with_doors(&[]);
+    fs::write(world.path().join("p.json"), PARAMETERS).unwrap();
+    world
+}
+
+fn predict(world: &World, arguments: &[&str]) -> String {
+    output(&mut world.polycast(&[&["predict", "--params", "p.json"], arguments].concat()))
+}
+
+/// Table 3: 1 MiB down a chain of 32 goes best in segments of 1 KiB.
+#[test]
+fn the_best_segment_size_and_the_terms_behind_it() {
+    let world = world();
+    let arguments = [
+        "--ranks",
+        "32",
+        "--bytes",
+        "128KiB,1MiB",
+        "--algorithms",
+        "chain,chain:segment=2KiB,binary",
+        "--json",
+    ];
+    let answer: Value = serde_json::from_str(&predict(&world, &arguments)).unwrap();
+    let best = &answer["sizes"][1]["predictions"][0];
+    assert_eq!(best["algorithm"], "chain:segment=1KiB");
+    let expected_us = 31.0 * (250.0 + 89.0) + 1023.0 * 89.0;
+    assert_eq!(best["time_us"].as_f64().unwrap(), expected_us);
+    assert_eq!((&best["interval_us"], &best["segments"]), (&89.0.into(), &1024.into()));
+    assert_eq!(answer["sizes"][0]["best"], "chain:segment=512");
+    assert_eq!(answer["sizes"][0]["predictions"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_table_and_a_plot() {
+    let world = world();
+    let text = predict(
+        &world,
+        &["--hosts", "a,b:2,c", "--bytes", "1KiB..64KiB:4", "--no-multicast", "--svg", "t.svg"],
+    );
+    for expected in ["bcast to 4 ranks from rank 0", "32 machines, 100 Mb/s", "limited by", "64KiB  "] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(!text.contains("multicast"), "{text}");
+    assert!(fs::read_to_string(world.path().join("t.svg")).unwrap().contains("scatter-ring"));
+    assert!(predict(&world, &["--ranks", "4"]).contains("multicast-pull"));
+}
+
+#[test]
+fn held_against_measurements() {
+    let world = world();
+    let environment = r#"{"environment":{"hosts":[{"name":"a","ranks":1},{"name":"b","ranks":1}]}}"#;
+    let point = |variant: &str, us: f64| {
+        format!(
+            r#"{{"variant":"{variant}","bytes":1024,"root":"0","median_us":{us},"ci_low_us":null,"ci_high_us":null}}"#
+        )
+    };
+    // One message: 339 µs.
+    let lines = [environment.to_owned(), point("chain", 339.0), point("flat", 678.0), point("stock", 1.0)];
+    fs::write(world.path().join("r.json"), lines.join("\n")).unwrap();
+    let answer = predict(&world, &["--against", "r.json", "--json", "--svg", "e.svg"]);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["median_error"], 0.25);
+    assert_eq!((&answer["pairs"][0]["error"], &answer["pairs"][1]["error"]), (&0.0.into(), &(-0.5).into()));
+    assert_eq!(answer["left_out"][0], "stock");
+    assert!(world.path().join("e.svg").exists());
+    let text = predict(&world, &["--against", "r.json"]);
+    assert!(text.contains("2 predictions: median error 25.0 %"), "{text}");
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let world = world();
+    fs::write(world.path().join("broken.json"), PARAMETERS.replace("\"gap\"", "\"gaps\"")).unwrap();
+    fs::write(world.path().join("r.json"), "{}").unwrap();
+    for (arguments, expected) in [
+        (&["--params", "p.json"][..], "expected --ranks, --hosts or --topology"),
+        (&["--params", "broken.json", "--ranks", "2"], "broken.json: line 7"),
+        (&["--params", "none.json", "--ranks", "2"], "none.json"),
+        (&["--params", "p.json", "--ranks", "2", "--root", "2"], "expected a rank below 2"),
+        (&["--params", "p.json", "--ranks", "2", "--algorithms", "stock"], "expected an algorithm"),
+        (&["--params", "p.json", "--against", "r.json"], "r.json:1: expected the environment"),
+    ] {
+        let said = error(&mut world.polycast(&[&["predict"], arguments].concat()), 1);
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+}
