@@ -93,7 +93,7 @@ fn errors_say_what_to_do() {
     fs::write(world.path().join("r.json"), "{}").unwrap();
     for (arguments, expected) in [
         (&["--params", "p.json"][..], "expected --ranks, --hosts or --topology"),
-        (&["--params", "broken.json", "--ranks", "2"], "broken.json: line 7"),
+        (&["--params", "broken.json", "--ranks", "2"], "broken.json: line 6"),
         (&["--params", "none.json", "--ranks", "2"], "none.json"),
         (&["--params", "p.json", "--ranks", "2", "--root", "2"], "expected a rank below 2"),
         (&["--params", "p.json", "--ranks", "2", "--algorithms", "stock"], "expected an algorithm"),
