@@ -5,6 +5,7 @@ mod commands;
 mod crew;
 mod discover;
 mod doctor;
+mod generate;
 mod install;
 mod measure;
 mod mpi;
@@ -53,6 +54,8 @@ enum Command {
     Doctor(commands::doctor::Args),
     #[command(hide = true)]
     DoctorAgent,
+    /// Write a broadcast for given hosts as a C file that needs nothing but MPI
+    Generate(commands::generate::Args),
     /// A cluster in a box: emulated hosts, switches and links on this machine
     Lab(commands::lab::Args),
     /// Give out multicast addresses to the jobs of a site (RFC 2730)
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => commands::predict::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::DoctorAgent => Ok(doctor::agent::run()),
+        Command::Generate(args) => commands::generate::run(args),
         Command::Lab(args) => commands::lab::run(args),
         Command::Madcap(args) => commands::madcap::run(args),
         Command::Simulate(args) => commands::simulate::run(&args),

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod doctor;
 pub mod explain;
+pub mod generate;
 pub mod info;
 pub mod job_args;
 pub mod lab;

@@ -6,7 +6,7 @@ mod discover;
 mod draw;
 mod from_addresses;
 mod from_lldp;
-mod input;
+pub(super) mod input;
 mod show;
 
 pub use input::Input;

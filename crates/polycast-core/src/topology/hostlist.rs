@@ -8,7 +8,7 @@ use super::MAX_NAME;
 const MAX_DIGITS: usize = 18;
 
 /// Expands a hostlist into at most `limit` names, in the order in which they are written.
-pub(super) fn expand(list: &str, limit: usize) -> Result<Vec<String>, String> {
+pub fn expand(list: &str, limit: usize) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for word in split_outside_brackets(list)? {
         // Each pair of brackets makes a name longer; without a limit their number would be the depth of the recursion.

@@ -36,6 +36,7 @@ pub use addresses::{Address, host_of_address};
 pub use below::Below;
 pub use format::{Format, ParseFormatError, Reading, Written};
 pub use hostlist::compress as hostlist;
+pub use hostlist::expand as expand_hostlist;
 pub use lldp::Neighbours;
 pub use name_order::counting_key;
 pub use paths::{Edge, Paths};

@@ -1,0 +1,141 @@
+//! `polycast generate`.
+
+mod hosts;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use polycast_core::model::Parameters;
+use polycast_core::topology::Placed;
+
+use super::topology::input::Input;
+use super::{Outcome, print};
+use crate::generate::{Model, Request, routine};
+
+/// Arguments of `polycast generate`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  polycast generate --topology cluster.conf -o bcast.c                     for all hosts of the cluster, a rank on each
+  polycast generate --topology cluster.conf --hosts node[00-15] --ranks-per-host 4 -o bcast.c
+  polycast generate --topology cluster.conf --hostfile hosts --params cluster.json --name my_bcast -o bcast.c
+  mpicc -O2 program.c bcast.c                                              and MPI_Bcast is the routine's
+
+The routine needs nothing but MPI. docs/generate.md shows one and says what it does.")]
+pub struct Args {
+    /// The cluster, in any format that `polycast topology` reads
+    #[arg(long, value_name = "FILE")]
+    topology: PathBuf,
+
+    /// The hosts of the ranks, in the order of the ranks: a,b,c or node[00-15], with the number of ranks as in a:4
+    /// [default: all of the topology]
+    #[arg(long, value_name = "HOSTS")]
+    hosts: Option<String>,
+    /// The same from a file as for mpiexec: a line per host, `node00`, `node00:4` or `node00 slots=4`
+    #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
+    hostfile: Option<PathBuf>,
+    /// Ranks on each host that does not say how many
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    ranks_per_host: u32,
+
+    /// Measured parameters of the network, from `polycast measure`; without them, times are assumed
+    #[arg(long, value_name = "FILE")]
+    params: Option<PathBuf>,
+    /// Build in the binary tree from this rank's switch only; other roots go along the chain
+    #[arg(long, value_name = "RANK")]
+    root: Option<usize>,
+    /// The name of the function
+    #[arg(long, value_name = "NAME", default_value = "MPI_Bcast", value_parser = function_name)]
+    name: String,
+    /// The file to be written [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> Outcome {
+    let placed = place(&args)?;
+    let ranks = placed.host_of.len();
+    if let Some(root) = args.root.filter(|root| *root >= ranks) {
+        return Err(format!("--root {root}: expected a rank from 0 to {}", ranks - 1).into());
+    }
+    let model = match &args.params {
+        Some(file) => Model::measured(parameters(file)?, file.display().to_string()),
+        None => Model::assumed(&placed),
+    };
+    let routine = routine(Request {
+        function: args.name,
+        topology_file: args.topology.display().to_string(),
+        placed,
+        root: args.root,
+        model,
+        command: command_line(),
+        when: now(),
+    });
+    for note in routine.notes {
+        eprintln!("polycast: {note}");
+    }
+    match &args.output {
+        Some(file) => fs::write(file, routine.text).map_err(cannot("write", file))?,
+        None => print(&routine.text)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The ranks on the topology. A host that is not in it has no place in the plan.
+fn place(args: &Args) -> Result<Placed, String> {
+    let file = args.topology.display().to_string();
+    let input = Input::read(&args.topology).map_err(|error| error.to_string())?;
+    let topology = input.topology().map_err(|error| error.to_string())?;
+    let listed = match (&args.hosts, &args.hostfile) {
+        (Some(list), _) => hosts::of_list(list)?,
+        (None, Some(file)) => hosts::of_file(
+            &fs::read_to_string(file).map_err(cannot("read", file))?,
+            &file.display().to_string(),
+        )?,
+        (None, None) => topology.hosts.iter().map(|host| (host.name.clone(), None)).collect(),
+    };
+    let of_ranks = hosts::of_ranks(&listed, args.ranks_per_host as usize)?;
+    let placed = topology.place(&of_ranks);
+    match &placed.strangers[..] {
+        [] => Ok(placed),
+        strangers => Err(format!(
+            "{file} has no host {}; correct the name, or add the host to its switch there (`polycast topology show {file}` lists the \
+             hosts it has)",
+            strangers.join(", ")
+        )),
+    }
+}
+
+fn parameters(file: &Path) -> Result<Parameters, String> {
+    let text = fs::read_to_string(file).map_err(cannot("read", file))?;
+    Parameters::parse(&text, &file.display().to_string()).map_err(|error| error.to_string())
+}
+
+fn cannot(what: &str, file: &Path) -> impl FnOnce(io::Error) -> String {
+    move |error| format!("cannot {what} {}: {error}", file.display())
+}
+
+/// An identifier of C that is no keyword one would try.
+fn function_name(text: &str) -> Result<String, String> {
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    if text.starts_with(is_letter) && text.chars().all(|c| is_letter(c) || c.is_ascii_digit()) {
+        return Ok(text.to_owned());
+    }
+    Err("expected a name of C: letters, digits and _, no digit first".to_owned())
+}
+
+fn command_line() -> String {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    format!("polycast {}", shell_words::join(words))
+}
+
+/// The time, or that of SOURCE_DATE_EPOCH, by which builds that must give the same again set it.
+fn now() -> String {
+    let set = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
+    let time = set.and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
+    humantime::format_rfc3339_seconds(time.unwrap_or_else(SystemTime::now)).to_string()
+}

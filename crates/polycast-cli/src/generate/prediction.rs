@@ -1,0 +1,108 @@
+//! The times by which ways and segments are chosen.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use polycast_core::algorithm::broadcast::Shape;
+use polycast_core::cost::{Planner, Prepared};
+use polycast_core::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
+use polycast_core::topology::Placed;
+use polycast_core::tree::{PlannedShape, Site};
+use polycast_core::units::{Bytes, Rank, Rate};
+
+use super::choices::Way;
+use super::layout::BINARY;
+
+/// Between hosts, where nothing was measured: on the way, and for each message, in nanoseconds.
+const ASSUMED_LATENCY: f64 = 30_000.0;
+const ASSUMED_PER_MESSAGE: f64 = 20_000.0;
+/// The same between ranks of one host, and the time of a byte there.
+const ASSUMED_LATENCY_IN_MEMORY: f64 = 500.0;
+const ASSUMED_PER_MESSAGE_IN_MEMORY: f64 = 500.0;
+const ASSUMED_MEMORY_NS_PER_BYTE: f64 = 0.25;
+/// Where the topology gives no rate.
+const ASSUMED_BITS_PER_SECOND: u64 = 1_000_000_000;
+
+/// What messages cost.
+pub struct Model {
+    parameters: Parameters,
+    /// Where it comes from, in a sentence or two.
+    pub source: String,
+}
+
+impl Model {
+    /// From a parameter file.
+    pub fn measured(parameters: Parameters, file: String) -> Model {
+        let Measured { when, place, .. } = parameters.measured();
+        Model { source: format!("by the parameters of {file}, measured on {when} ({place})"), parameters }
+    }
+
+    /// Where nothing was measured, the rates of the topology's links and figures that are usual for TCP.
+    pub fn assumed(placed: &Placed) -> Model {
+        let switches = placed.topology.switches.iter().map(|switch| switch.uplink);
+        let links = switches.chain(placed.topology.hosts.iter().map(|host| host.link));
+        let slowest = links.filter_map(|link| link.rate).min_by_key(|rate| rate.bits_per_second());
+        let rate =
+            slowest.or(Rate::from_bits_per_second(ASSUMED_BITS_PER_SECOND)).expect("a rate within limits");
+        let ns_per_byte = 8e9 / rate.bits_per_second() as f64;
+        let classes = BTreeMap::from([
+            (
+                LinkClass::SameNode,
+                class(ASSUMED_LATENCY_IN_MEMORY, ASSUMED_PER_MESSAGE_IN_MEMORY, ASSUMED_MEMORY_NS_PER_BYTE),
+            ),
+            (LinkClass::AcrossSwitches, class(ASSUMED_LATENCY, ASSUMED_PER_MESSAGE, ns_per_byte)),
+        ]);
+        let parameters =
+            Parameters::new(Measured::default(), classes).expect("two classes of positive times");
+        let source = format!(
+            "nothing was measured, so links are taken to carry {rate}, and a message between hosts to take {} us and to keep \
+             them {} us",
+            ASSUMED_LATENCY / 1e3,
+            ASSUMED_PER_MESSAGE / 1e3
+        );
+        Model { parameters, source }
+    }
+}
+
+/// Times that grow by the same for each byte.
+fn class(latency_ns: f64, per_message_ns: f64, ns_per_byte: f64) -> ClassParameters {
+    let line = |at: [f64; 2]| {
+        let points = [1, 1 << 20].into_iter().zip(at).map(|(bytes, ns)| Point::exact(bytes, ns));
+        Curve::new(points.collect()).expect("two points in rising order")
+    };
+    let gap = [1, 1 << 20].map(|bytes| per_message_ns + f64::from(bytes) * ns_per_byte);
+    ClassParameters::new(line([latency_ns; 2]), line(gap))
+}
+
+/// Predicts the ways of one plan, from its first rank.
+pub struct Prediction {
+    planner: Planner,
+    stock: Prepared,
+    tree: Prepared,
+    chain: Prepared,
+}
+
+impl Prediction {
+    /// For these ranks.
+    pub fn new(placed: &Placed, site: &Site, model: &Model) -> Prediction {
+        const BINOMIAL: Shape = Shape::KNomial(NonZeroU32::new(2).unwrap());
+        let root = Rank(0);
+        let mut planner = Planner::new(placed, &model.parameters, root);
+        Prediction {
+            stock: planner.prepare(BINOMIAL),
+            tree: planner.prepare_tree(&BINARY.plan(site, root)),
+            chain: planner.prepare_tree(&PlannedShape::ContentionFreeChain.plan(site, root)),
+            planner,
+        }
+    }
+
+    /// A broadcast of `bytes`, in nanoseconds.
+    pub fn time_ns(&self, way: Way, bytes: u64, segment: u64) -> f64 {
+        let (way, segment) = match way {
+            Way::Stock => (&self.stock, None),
+            Way::Tree => (&self.tree, Some(segment)),
+            Way::Chain => (&self.chain, Some(segment)),
+        };
+        way.cost(&self.planner, Bytes(bytes), segment).time.0 as f64
+    }
+}
