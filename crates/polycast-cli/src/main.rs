@@ -10,7 +10,6 @@ mod install;
 mod measure;
 mod mpi;
 mod network;
-#[allow(dead_code, reason = "its first users come with the next commits")]
 mod plot;
 mod settings;
 
@@ -60,6 +59,8 @@ enum Command {
     Lab(commands::lab::Args),
     /// Give out multicast addresses to the jobs of a site (RFC 2730)
     Madcap(commands::madcap::Args),
+    /// Draw and count broadcast trees over a cluster
+    Tree(Box<commands::tree::Args>),
     /// Run broadcasts in virtual time: under every fault, or on thousands of nodes
     Simulate(Box<commands::simulate::Args>),
     /// The tree of switches and hosts: show, check, convert or discover it
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
         Command::Generate(args) => commands::generate::run(args),
         Command::Lab(args) => commands::lab::run(args),
         Command::Madcap(args) => commands::madcap::run(args),
+        Command::Tree(args) => commands::tree::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Topology(args) => commands::topology::run(args),
         Command::Completions { shell } => {

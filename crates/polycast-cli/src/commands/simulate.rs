@@ -6,8 +6,6 @@ mod scaling;
 
 use std::ops::RangeInclusive;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use polycast_core::units::Bytes;
 
 use super::Outcome;
@@ -95,16 +93,6 @@ fn percentage(text: &str) -> Result<f64, String> {
     let percent = text.trim().trim_end_matches('%').parse::<f64>().ok();
     let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
     percent.map(|percent| percent / 100.0).ok_or_else(|| "expected a percentage such as 0.1% or 5".to_owned())
-}
-
-/// A table whose first `left` columns hold words.
-fn table(header: impl IntoIterator<Item = &'static str>, rows: Vec<Vec<String>>, left: usize) -> String {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(header.into_iter().collect::<Vec<_>>()).add_rows(rows);
-    for column in table.column_iter_mut().skip(left) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    format!("{}\n", table.trim_fmt())
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use polycast_core::units::Nanos;
 use polycast_sim::protocol::{Late, RootSyncTrial};
 use serde_json::json;
 
-use super::{Args, node_count, table};
-use crate::commands::{Outcome, print};
+use super::{Args, node_count};
+use crate::commands::{Outcome, print, table};
 
 const BYTES: u64 = 256 << 10;
 /// A quarter of the message, so that it matters whether somebody reads.

@@ -4,8 +4,8 @@ use polycast_core::protocol::Multicast;
 use polycast_sim::protocol::{Completion, Scaling};
 use serde_json::json;
 
-use super::{Args, node_count, table};
-use crate::commands::{Outcome, print};
+use super::{Args, node_count};
+use crate::commands::{Outcome, print, table};
 
 const NODES: &str = "16,128,1024,8192";
 const BYTES: u64 = 8 << 10;

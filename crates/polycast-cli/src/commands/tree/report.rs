@@ -1,0 +1,156 @@
+//! What is said of a tree, the same for people and programs.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use polycast_core::algorithm::broadcast::Algorithm;
+use polycast_core::tree::contending_pairs;
+use polycast_core::units::{Bytes, Rank};
+use serde::Serialize;
+
+use super::{Planned, traffic};
+
+/// A tree in numbers.
+#[derive(Serialize)]
+pub struct Report {
+    pub shape: String,
+    root: u32,
+    ranks: u32,
+    hosts: usize,
+    /// Switches with hosts of these ranks.
+    switches: usize,
+    pub height: u32,
+    /// What no binary tree is lower than.
+    complete_binary_height: u32,
+    /// The most children of a rank.
+    pub degree: u32,
+    pub contending_pairs: u64,
+    /// The directed edge that carries the message most often.
+    pub busiest_link: Option<BusiestLink>,
+    message_bytes: u64,
+    segment_bytes: u64,
+    /// By the links alone.
+    pub estimated_time_ns: u64,
+    /// By rank.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<Vec<Place>>,
+}
+
+#[derive(Serialize)]
+pub struct BusiestLink {
+    from: String,
+    to: String,
+    messages: u32,
+}
+
+/// A rank in a tree.
+#[derive(Serialize)]
+struct Place {
+    host: String,
+    parent: Option<u32>,
+    children: Vec<u32>,
+    /// Whether the message from the parent shares a link with one of another sender.
+    contends: bool,
+}
+
+/// Height of the complete binary tree over this many ranks: as many levels as the number has binary digits, less one.
+pub fn complete_binary_height(ranks: u32) -> u32 {
+    ranks.ilog2()
+}
+
+impl Report {
+    /// Counts everything.
+    pub fn new(planned: &Planned) -> Report {
+        let Planned { scene, tree, traffic, .. } = planned;
+        let hosts: HashSet<usize> = scene.placed.host_of.iter().copied().collect();
+        let switches: HashSet<usize> =
+            hosts.iter().map(|host| scene.placed.topology.hosts[*host].switch).collect();
+        let busiest_link = traffic.busiest().map(|(edge, messages)| {
+            let (from, to) = traffic::ends(edge, &scene.placed);
+            BusiestLink { from: from.to_owned(), to: to.to_owned(), messages }
+        });
+        Report {
+            shape: Algorithm { segment: None, ..planned.algorithm }.to_string(),
+            root: scene.root.0,
+            ranks: tree.ranks(),
+            hosts: hosts.len(),
+            switches: switches.len(),
+            height: tree.height(),
+            complete_binary_height: complete_binary_height(tree.ranks()),
+            degree: tree.degree(),
+            contending_pairs: contending_pairs(tree, &scene.placed),
+            busiest_link,
+            message_bytes: scene.bytes.get(),
+            segment_bytes: planned.segment().get(),
+            estimated_time_ns: planned.estimated_time().0,
+            tree: None,
+        }
+    }
+
+    /// The same with all parents and children.
+    pub fn with_tree(self, planned: &Planned) -> Report {
+        let placed = &planned.scene.placed;
+        let place = |(rank, host): (Rank, &usize)| Place {
+            host: placed.topology.hosts[*host].name.clone(),
+            parent: planned.tree.parent(rank).map(|parent| parent.0),
+            children: planned.tree.children(rank).iter().map(|child| child.0).collect(),
+            contends: planned.is_disturbed(rank),
+        };
+        let tree = (0..).map(Rank).zip(&placed.host_of).map(place).collect();
+        Report { tree: Some(tree), ..self }
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n", self.heading());
+        let mut line = |name: &str, value: String| {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "  {name:<17} {value}");
+        };
+        line("height", format!("{} (complete binary tree: {})", self.height, self.complete_binary_height));
+        line("most children", self.degree.to_string());
+        line("contending pairs", self.contending_pairs.to_string());
+        if let Some(link) = &self.busiest_link {
+            line("busiest link", link.text());
+        }
+        line("estimated time", format!("{} for {}", milliseconds(self.estimated_time_ns), self.sizes()));
+        text
+    }
+
+    /// What the numbers are of.
+    pub fn heading(&self) -> String {
+        let (shape, place) = (&self.shape, self.place());
+        format!("{shape} {place}")
+    }
+
+    /// What is sent.
+    pub fn sizes(&self) -> String {
+        format!("{} in segments of {}", Bytes(self.message_bytes), Bytes(self.segment_bytes))
+    }
+
+    /// From where to whom.
+    pub fn place(&self) -> String {
+        let Report { root, ranks, hosts, switches, .. } = self;
+        let plural =
+            |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+        format!(
+            "from rank {root} to {} on {} and {}",
+            plural(*ranks as usize, "rank", "ranks"),
+            plural(*hosts, "host", "hosts"),
+            plural(*switches, "switch", "switches")
+        )
+    }
+}
+
+impl BusiestLink {
+    /// `s0 → s1, 8 messages`.
+    pub fn text(&self) -> String {
+        let plural = if self.messages == 1 { "" } else { "s" };
+        format!("{} → {}, {} message{plural}", self.from, self.to, self.messages)
+    }
+}
+
+/// `419.4 ms`.
+pub fn milliseconds(time_ns: u64) -> String {
+    format!("{:.1} ms", time_ns as f64 / 1e6)
+}

@@ -1,0 +1,59 @@
+//! From the name of an algorithm to its tree, as a job would make it.
+
+use polycast_core::algorithm::broadcast::{Algorithm, Call, Planner};
+use polycast_core::tree::{PlannedTree, Site};
+use polycast_core::units::Bytes;
+
+use super::Scene;
+
+/// What a job knows of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knowledge {
+    /// Which ranks share a host.
+    Hosts,
+    /// The switches too.
+    Topology,
+}
+
+/// What is compared: trees that do not know the switches, as other libraries make them, then those that do.
+pub const COMPARED: [(&str, Knowledge); 13] = [
+    ("flat", Knowledge::Hosts),
+    ("chain", Knowledge::Hosts),
+    ("binary", Knowledge::Hosts),
+    ("k-ary:k=3", Knowledge::Hosts),
+    ("binomial", Knowledge::Hosts),
+    ("binomial", Knowledge::Topology),
+    ("block-binomial", Knowledge::Topology),
+    ("opt-tree", Knowledge::Topology),
+    ("alpha-port:ports=3", Knowledge::Topology),
+    ("contention-free-chain", Knowledge::Topology),
+    ("contention-free-binary", Knowledge::Topology),
+    ("contention-free-k-ary:k=3", Knowledge::Topology),
+    ("link-aware", Knowledge::Topology),
+];
+
+impl Knowledge {
+    /// For a column of a table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Knowledge::Hosts => "hosts",
+            Knowledge::Topology => "switches",
+        }
+    }
+}
+
+/// The tree of an algorithm.
+pub fn plan(algorithm: &Algorithm, knows: Knowledge, scene: &Scene) -> Result<PlannedTree, String> {
+    let site = match knows {
+        Knowledge::Topology => Site::new(&scene.placed),
+        Knowledge::Hosts => {
+            let hosts: Vec<u64> = scene.placed.host_of.iter().map(|host| *host as u64).collect();
+            Site::by_host(&hosts)
+        }
+    };
+    let call = Call { ranks: site.ranks(), root: scene.root, bytes: Bytes(scene.bytes.get()) };
+    let tree = Planner::new(site).tree(algorithm, call);
+    tree.map(|tree| PlannedTree::clone(&tree)).ok_or_else(|| {
+        format!("--shape {algorithm}: expected an algorithm with one tree such as binomial; this one sends parts along several")
+    })
+}
