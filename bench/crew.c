@@ -24,7 +24,7 @@ struct member {
     int rank;
     int ranks;
     unsigned char *buffer;
-    int capacity;
+    size_t capacity;
     int64_t values[MAX_VALUES];
 };
 
@@ -42,16 +42,16 @@ static int value_count(const struct order *order, struct way way, int rank) {
     }
 }
 
-static void make_room(struct member *member, int bytes) {
+static void make_room(struct member *member, size_t bytes) {
     if (bytes <= member->capacity)
         return;
-    unsigned char *larger = realloc(member->buffer, (size_t)bytes);
+    unsigned char *larger = realloc(member->buffer, bytes);
     if (!larger) {
-        fprintf(stderr, "polycast: rank %d has no memory for a message of %d bytes\n", member->rank, bytes);
+        fprintf(stderr, "polycast: rank %d has no memory for messages of %zu bytes\n", member->rank, bytes);
         MPI_Abort(member->comm, 1);
     }
     /* Pages that were never written are all one page of zeros, which is read faster than data is. */
-    memset(larger + member->capacity, 0x5a, (size_t)(bytes - member->capacity));
+    memset(larger + member->capacity, 0x5a, bytes - member->capacity);
     member->buffer = larger;
     member->capacity = bytes;
 }
@@ -89,7 +89,7 @@ static struct way way_of(const struct order *order, int rank) {
 }
 
 static void play(struct member *member, const struct order *order, struct way way) {
-    make_room(member, order->bytes);
+    make_room(member, (size_t)order->bytes * (order->kind == ORDER_FLOWS ? FLOW_UNDER_WAY : 1));
     if (order->kind == ORDER_STREAM)
         pair_stream(order, member->rank, member->comm, member->buffer, member->values);
     else if (order->kind == ORDER_PINGPONG)

@@ -124,7 +124,9 @@ fn measure(job: &mut Job, hosts: &[String]) -> Result<Topology, Box<dyn Error>> 
     let mut flows = Flows::new(job)?;
     for host in 0..hosts.len() {
         progress.set_message(format!("{} alone", hosts[host]));
-        flows.alone((host, (host + 1) % hosts.len()))?;
+        let next = (host + 1) % hosts.len();
+        flows.alone((host, next))?;
+        flows.alone((next, host))?;
     }
     let inferred = infer(hosts.len(), |quartet| {
         let Quartet { near: [a, b], far: [c, d] } = quartet;
