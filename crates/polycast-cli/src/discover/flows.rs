@@ -210,7 +210,7 @@ mod tests {
     impl Crew for Busy {
         fn obey(&mut self, order: &Order) -> Result<Vec<i64>, CrewError> {
             let mut answer = self.0.obey(order)?;
-            if self.0.orders % 2 == 0 {
+            if self.0.orders.is_multiple_of(2) {
                 answer.iter_mut().step_by(2).for_each(|bytes| *bytes /= 2);
             }
             Ok(answer)
