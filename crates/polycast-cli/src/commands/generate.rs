@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use polycast_core::model::Parameters;
 use polycast_core::topology::Placed;
 
-use super::topology::input::Input;
+use super::topology::Input;
 use super::{Outcome, print};
 use crate::generate::{Model, Request, routine};
 
