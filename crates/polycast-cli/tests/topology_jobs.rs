@@ -10,12 +10,12 @@ mod common;
 mod job;
 
 use std::fs;
-use std::path::PathBuf;
 
 use cluster::Labs;
 use common::job::Output;
 use common::mpi::Mpi;
 use job::{LabJob, expect_warning, lab, warnings};
+use tempfile::TempDir;
 
 const RANKS: usize = 6;
 
@@ -26,20 +26,23 @@ SwitchName=right Nodes=n1,n3,n5 LinkSpeed=1000
 SwitchName=top Switches=left,right LinkSpeed=1000
 ";
 
-/// A lab with the switches of [`SHUFFLED`], and that file.
-fn shuffled() -> Option<(Labs, PathBuf)> {
-    let labs = Labs::new();
-    let file = file(&labs, "shuffled.conf", SHUFFLED);
-    let shape = [job::LAB, "--topology", file.to_str().unwrap(), "--rate", "1gbit", "--burst", "64KiB"];
-    labs.up(&shape).then_some((labs, file))
+/// Files for jobs, gone at the end of the test.
+struct Files(TempDir);
+
+impl Files {
+    fn write(&self, name: &str, text: &str) -> String {
+        let file = self.0.path().join(name);
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    }
 }
 
-/// Beside the files of the labs, under a name that is none of theirs.
-fn file(labs: &Labs, name: &str, text: &str) -> PathBuf {
-    let folder = labs.directory().join("files");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join(name), text).unwrap();
-    folder.join(name)
+/// A lab with the switches of [`SHUFFLED`], and that file among others.
+fn shuffled() -> Option<(Labs, Files, String)> {
+    let (labs, files) = (Labs::new(), Files(tempfile::tempdir().unwrap()));
+    let topology = files.write("shuffled.conf", SHUFFLED);
+    let shape = [job::LAB, "--topology", &topology, "--rate", "1gbit", "--burst", "64KiB"];
+    labs.up(&shape).then_some((labs, files, topology))
 }
 
 fn roots(labs: &Labs, mpi: Mpi) -> LabJob<'_> {
@@ -66,7 +69,7 @@ fn choices(output: &Output) -> &str {
 
 #[test]
 fn every_tree_from_every_root_over_two_switches() {
-    let Some((labs, _)) = shuffled() else { return };
+    let Some((labs, _files, _)) = shuffled() else { return };
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
         for algorithm in [
             "contention-free-chain:segment=4KiB,ready",
@@ -90,7 +93,7 @@ fn every_tree_from_every_root_over_two_switches() {
 /// Several ranks per host, dealt out in turn.
 #[test]
 fn several_ranks_on_each_host() {
-    let Some((labs, _)) = shuffled() else { return };
+    let Some((labs, _files, _)) = shuffled() else { return };
     for algorithm in ["contention-free-binary:segment=8KiB", "contention-free-chain", "multicast-pull"] {
         let job = LabJob::stock(&labs, Mpi::OpenMpi, 2 * RANKS, "bcast_roots").ranks_per_host(2);
         let output = job.forced(algorithm).expect_ok();
@@ -101,14 +104,13 @@ fn several_ranks_on_each_host() {
 
 #[test]
 fn files_of_no_use_are_said_once_and_all_goes_on() {
-    let Some((labs, _)) = shuffled() else { return };
-    let broken = file(&labs, "broken.conf", "SwitchName=s0 Nodes=n[0-\n");
-    let broken = broken.to_str().unwrap();
+    let Some((labs, files, _)) = shuffled() else { return };
+    let broken = files.write("broken.conf", "SwitchName=s0 Nodes=n[0-\n");
     for (variable, value, words) in [
         ("POLYCAST_TOPOLOGY", "/no/such.conf", &["POLYCAST_TOPOLOGY=/no/such.conf", "one switch"][..]),
-        ("POLYCAST_TOPOLOGY", broken, &["broken.conf:1", "one switch"]),
+        ("POLYCAST_TOPOLOGY", &broken, &["broken.conf:1", "one switch"]),
         ("POLYCAST_PARAMS", "/no/such.json", &["POLYCAST_PARAMS=/no/such.json", "tables choose"]),
-        ("POLYCAST_PARAMS", broken, &["broken.conf", "tables choose"]),
+        ("POLYCAST_PARAMS", &broken, &["broken.conf", "tables choose"]),
     ] {
         let output = roots(&labs, Mpi::OpenMpi).polycast().variable(variable, value).expect_ok();
         expect_warning(&output, words);
@@ -120,10 +122,10 @@ fn files_of_no_use_are_said_once_and_all_goes_on() {
 
 #[test]
 fn hosts_that_the_file_lacks_are_placed_apart() {
-    let Some((labs, _)) = shuffled() else { return };
-    let partial = file(&labs, "partial.conf", "SwitchName=left Nodes=n0,n2,n4\n");
+    let Some((labs, files, _)) = shuffled() else { return };
+    let partial = files.write("partial.conf", "SwitchName=left Nodes=n0,n2,n4\n");
     let job = roots(&labs, Mpi::OpenMpi).forced("contention-free-chain:segment=8KiB");
-    let output = job.variable("POLYCAST_TOPOLOGY", partial.to_str().unwrap()).expect_ok();
+    let output = job.variable("POLYCAST_TOPOLOGY", &partial).expect_ok();
     expect_warning(&output, &["partial.conf", "n1, n3, n5", "placed apart"]);
     assert!(choices(&output).ends_with("switches=4"), "{}", output.stderr);
     labs.succeeds(&["down", "--all"]);
@@ -132,21 +134,20 @@ fn hosts_that_the_file_lacks_are_placed_apart() {
 /// Rank 0's file counts, also on a host that has another one or none.
 #[test]
 fn ranks_that_were_told_different_things() {
-    let Some((labs, file)) = shuffled() else { return };
-    let other = self::file(&labs, "other.conf", "SwitchName=s0 Nodes=n[0-5]\n");
+    let Some((labs, files, topology)) = shuffled() else { return };
+    let other = files.write("other.conf", "SwitchName=s0 Nodes=n[0-5]\n");
     let script = format!(
         "case $(hostname) in
-           n1) export POLYCAST_TOPOLOGY={0} ;;
+           n1) export POLYCAST_TOPOLOGY={other} ;;
            n2) export POLYCAST_TOPOLOGY=/no/such.conf ;;
            n3) unset POLYCAST_TOPOLOGY ;;
-         esac",
-        other.display()
+         esac"
     );
     let output = roots_in_shell(&labs, &script)
         .forced("contention-free-binary:segment=8KiB")
-        .variable("POLYCAST_TOPOLOGY", file.to_str().unwrap())
+        .variable("POLYCAST_TOPOLOGY", &topology)
         .expect_ok();
-    assert_eq!(choices(&output), format!("by=forced topology={} switches=2", file.display()));
+    assert_eq!(choices(&output), format!("by=forced topology={topology} switches=2"));
     assert!(warnings(&output).is_empty(), "rank 0 has nothing to complain of: {}", output.stderr);
     labs.succeeds(&["down", "--all"]);
 }
@@ -179,7 +180,7 @@ fn addresses_of_slurm() {
 /// Parameters by whose measure a chain is best from the smallest size that was measured on.
 #[test]
 fn parameters_choose_by_prediction() {
-    let Some((labs, topology)) = shuffled() else { return };
+    let Some((labs, files, topology)) = shuffled() else { return };
     let point = |bytes: u64, ns: u64| {
         format!("{{\"bytes\":{bytes},\"ns\":{ns},\"low\":{ns},\"high\":{ns},\"samples\":36}}")
     };
@@ -189,8 +190,7 @@ fn parameters_choose_by_prediction() {
         point(1024, 10_000),
         point(1 << 20, 10_000_000)
     );
-    let parameters = file(
-        &labs,
+    let parameters = files.write(
         "parameters.json",
         &format!(
             "{{\"format\":\"polycast-parameters\",\"version\":1,\
@@ -200,28 +200,23 @@ fn parameters_choose_by_prediction() {
     );
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
         let job = roots(&labs, mpi).polycast().variable("POLYCAST_MULTICAST", "off");
-        let output = job.variable("POLYCAST_PARAMS", parameters.to_str().unwrap()).expect_ok();
+        let output = job.variable("POLYCAST_PARAMS", &parameters).expect_ok();
         let said = choices(&output);
-        assert!(said.starts_with(&format!("by=prediction params={}", parameters.display())), "{said}");
+        assert!(said.starts_with(&format!("by=prediction params={parameters}")), "{said}");
         assert!(said.ends_with("switches=2"), "{said}");
         let report = output.report();
         assert!(report.stock() > 0, "small messages stay with stock: {report:?}");
         assert!(report.served() > 0, "{report:?}");
     }
-    let table = file(
-        &labs,
+    let table = files.write(
         "table.toml",
         "version = 1\n[[rule]]\ncollective = \"bcast\"\nswitches = \"2..\"\nuse = \"binomial\"\n",
     );
     // What the user says in a table is not overruled.
-    let job = roots(&labs, Mpi::OpenMpi).polycast().variable("POLYCAST_PARAMS", parameters.to_str().unwrap());
-    let job = job.variable("POLYCAST_TOPOLOGY", topology.to_str().unwrap());
-    let output = job.variable("POLYCAST_TABLE", table.to_str().unwrap()).expect_ok();
+    let job = roots(&labs, Mpi::OpenMpi).polycast().variable("POLYCAST_PARAMS", &parameters);
+    let job = job.variable("POLYCAST_TOPOLOGY", &topology);
+    let output = job.variable("POLYCAST_TABLE", &table).expect_ok();
     assert!(output.report().served_by("binomial") > 0, "{}", output.stderr);
-    assert!(
-        choices(&output).starts_with(&format!("by=table table={}", table.display())),
-        "{}",
-        output.stderr
-    );
+    assert!(choices(&output).starts_with(&format!("by=table table={table}")), "{}", output.stderr);
     labs.succeeds(&["down", "--all"]);
 }
