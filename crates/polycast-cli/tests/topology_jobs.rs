@@ -76,7 +76,7 @@ fn every_tree_from_every_root_over_two_switches() {
             "contention-free-binary:segment=4KiB",
             "contention-free-k-ary:k=3",
             "opt-tree",
-            "alpha-port",
+            "alpha-port:ports=3",
             "block-binomial",
             "chain:segment=4KiB,ready",
             "binomial",
