@@ -120,7 +120,8 @@ fn a_link_slower_than_those_that_were_measured_decides() {
 fn bottleneck_links_have_names() {
     let parameters = parameters(0.0, 8.0);
     let mut planner = Planner::new(&hostile(2, 8), &parameters, Rank(0));
-    let cost = planner.cost(&"chain:segment=1000".parse().unwrap(), Bytes(100_000));
+    let in_rank_order = Tree::Chain.plan(&(0..8).map(Rank).collect::<Vec<_>>());
+    let cost = planner.prepare_tree(&in_rank_order).cost(&planner, Bytes(100_000), Some(1000));
     let Bottleneck::Link(link) = cost.bottleneck else { panic!("{cost:?}") };
     assert_eq!(planner.network().link_name(link), "s0 → top");
 }
