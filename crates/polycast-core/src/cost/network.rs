@@ -15,7 +15,7 @@ pub fn wire_bytes(bytes: u64) -> u64 {
     bytes + PACKET_HEADERS * bytes.div_ceil(PACKET_DATA).max(1)
 }
 
-/// One direction of a link, numbered in the order in which [`Network::path`] met them.
+/// One direction of a link, numbered in the order in which a `Network` met them.
 pub type LinkIndex = u32;
 
 /// The ranks of a communicator where they are, with what messages between them cost.
