@@ -60,14 +60,14 @@ pub fn choose(has_tree: bool, time: impl Fn(Way, u64, u64) -> f64) -> Vec<Choice
 mod tests {
     use super::*;
 
-    /// 8 ranks, a microsecond per message and a nanosecond per byte.
+    /// 64 ranks, a microsecond per message and a nanosecond per byte.
     fn hockney(way: Way, bytes: u64, segment: u64) -> f64 {
         let time = |bytes: u64| 1000.0 + bytes as f64;
         let segments = bytes.div_ceil(segment) as f64;
         match way {
-            Way::Stock => 3.0 * time(bytes),
-            Way::Tree => 2.0 * (2.0 + segments - 1.0) * time(segment),
-            Way::Chain => (7.0 + segments - 1.0) * time(segment),
+            Way::Stock => 6.0 * time(bytes),
+            Way::Tree => 2.0 * (5.0 + segments - 1.0) * time(segment),
+            Way::Chain => (63.0 + segments - 1.0) * time(segment),
         }
     }
 

@@ -114,7 +114,8 @@ mod tests {
         assert_eq!(placement.shape.switches, 2);
         let fuller = Wishes { nodes: Some(2), ranks_per_node: Some(4), ranks: Some(6), ..wishes };
         assert_eq!(Placement::new(&fuller).unwrap().placed.host_of, [0, 0, 0, 0, 1, 1]);
-        let error = Placement::new(&Wishes { nodes: Some(5), ranks: Some(5), ..fuller });
+        let error =
+            Placement::new(&Wishes { nodes: Some(5), ranks: Some(5), ranks_per_node: None, ..fuller });
         assert!(error.is_err_and(|error| error.to_string().contains("the topology has 4 hosts")));
     }
 

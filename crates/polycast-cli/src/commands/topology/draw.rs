@@ -125,11 +125,20 @@ mod tests {
         let text = "SwitchName=core Switches=leaf[0-1] Nodes=login LinkSpeed=10000\nSwitchName=leaf0 Switches=deep \
                     Nodes=a[0-3]\nSwitchName=leaf1 Nodes=b,c LinkSpeed=1000\nSwitchName=deep Nodes=d\n";
         let topology = Topology::parse(text, "t", Reading::default()).unwrap();
-        let picture = "core\n│    login  10gbit\n├─ leaf0  10gbit\n│  │    a[0-3]\n│  └─ deep\n│       d\n\
-                       └─ leaf1  10gbit\n     b,c  1gbit\n\n\
-                       4 switches in 3 levels, 8 hosts; links of unknown rate, 1gbit and 10gbit\n";
-        let plain = Paint { is_styled: false };
-        assert_eq!(draw(&topology, plain), picture.replace("   └─ leaf1", "└─ leaf1"));
+        let picture = [
+            "core",
+            "│    login  10gbit",
+            "├─ leaf0  10gbit",
+            "│  │    a[0-3]",
+            "│  └─ deep",
+            "│          d",
+            "└─ leaf1  10gbit",
+            "        b,c  1gbit",
+            "",
+            "4 switches in 3 levels, 8 hosts; links of unknown rate, 1gbit and 10gbit",
+            "",
+        ];
+        assert_eq!(draw(&topology, Paint { is_styled: false }), picture.join("\n"));
         let styled = draw(&topology, Paint { is_styled: true });
         assert!(styled.starts_with("\u{1b}[1mcore\u{1b}[0m\n"), "{styled}");
         assert!(!styled.contains("\u{1b}[2m\u{1b}[0m"), "nothing is not painted");
