@@ -105,8 +105,9 @@ impl<'a> Flows<'a> {
         own.map(|(_, alone)| alone.most).fold(0.0, f64::max)
     }
 
-    /// The rates of flows at the same time.
+    /// The rates of flows at the same time; 0 of one that stalled.
     fn measure(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<f64>, CrewError> {
+        let mut unseen = 0;
         loop {
             let order = Order::Flows {
                 pairs: pairs.to_vec(),
@@ -115,17 +116,24 @@ impl<'a> Flows<'a> {
                 time_ns: TIME_NS,
             };
             let answer = self.crew.obey(&order)?;
-            let is_long_enough = answer.chunks_exact(2).all(|flow| flow[1] > 0);
-            if is_long_enough || self.message_bytes == MESSAGE_BYTES.0 {
-                return Ok(answer
-                    .chunks_exact(2)
-                    .map(|flow| flow[0] as f64 * 8e9 / flow[1].max(1) as f64)
-                    .collect());
+            let is_seen = answer.chunks_exact(2).all(|flow| flow[1] > 0);
+            if is_seen || self.message_bytes == MESSAGE_BYTES.0 {
+                return Ok(answer.chunks_exact(2).map(rate).collect());
             }
-            // Less than two messages arrived in the time: this link is slower than the first one was.
-            self.message_bytes = (self.message_bytes / 4).max(MESSAGE_BYTES.0);
+            // Twice less than two messages in the time: this link is slower than the first one was.
+            unseen += 1;
+            if unseen > 1 {
+                self.message_bytes = (self.message_bytes / 4).max(MESSAGE_BYTES.0);
+            }
         }
     }
+}
+
+/// Bits per second. Messages that come together after a stall say nothing of the link, so arrivals must be spread over half
+/// of the time.
+fn rate(flow: &[i64]) -> f64 {
+    let (bytes, time_ns) = (flow[0] as f64, flow[1] as f64);
+    if time_ns >= TIME_NS as f64 / 2.0 { bytes * 8e9 / time_ns } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -190,6 +198,13 @@ mod tests {
             }
             Ok(answer)
         }
+    }
+
+    #[test]
+    fn a_burst_after_a_stall_is_no_rate() {
+        assert_eq!(rate(&[300_000, 17_000]), 0.0);
+        assert_eq!(rate(&[300_000, 120_000_000]), 20e6);
+        assert_eq!(rate(&[0, 0]), 0.0);
     }
 
     #[test]
