@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The format of the file
-    #[arg(long, value_name = "FORMAT", default_value = "slurm-conf", value_parser = parse_format())]
+    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = parse_format())]
     to: Format,
 }
 
