@@ -129,4 +129,15 @@ mod tests {
         }
         assert!(!shipped(2, "1MiB").needs_multicast(), "two nodes have nobody to share a datagram with");
     }
+
+    #[test]
+    fn the_shipped_table_keeps_binary_trees_off_links_that_it_knows() {
+        let choice = |switches, bytes: &str| {
+            let shape = Shape::new(16, 16, None).unwrap().on_switches(switches).unwrap().without_multicast();
+            Table::shipped().broadcast_rules(shape).choose(bytes.parse().unwrap()).to_string()
+        };
+        assert_eq!(choice(1, "16KiB"), "binary:segment=2KiB");
+        assert_eq!(choice(2, "16KiB"), "contention-free-binary:segment=2KiB");
+        assert_eq!(choice(2, "1MiB"), choice(1, "1MiB"), "a chain goes around the network anyway");
+    }
 }
