@@ -40,14 +40,14 @@ impl Endpoint {
         data: &Data<'_>,
         buffer: &mut Vec<u8>,
     ) -> Option<Action> {
-        let nothing_said = self.front(0);
+        let like_all = self.front(0);
         let active = self.active.as_mut().filter(|_| room.message)?;
+        let message_bytes = active.cut.message_bytes();
+        let front = Front { message_bytes, root_waited: active.root_waited, ..like_all };
         if let Some(to) = self.nudge.take() {
-            message::encode_nudge(&nothing_said, buffer);
+            message::encode_nudge(&front, buffer);
             return Some(Action::Message { to });
         }
-        let message_bytes = active.cut.message_bytes();
-        let front = Front { message_bytes, root_waited: active.root_waited, ..nothing_said };
         let to = if std::mem::take(&mut active.arrival_is_due) {
             message::encode_arrived(&front, &std::mem::take(&mut self.report), buffer);
             let Membership { node, nodes, .. } = self.membership;
