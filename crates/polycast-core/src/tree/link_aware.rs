@@ -33,8 +33,9 @@ pub(super) fn plan(site: &Site, root: Rank, segment_bytes: u64, segments: u64) -
         }
     };
     consider(contention_free::chain(site, root));
-    for order in [&as_equal, &slowest_last] {
-        trees_along(site, order, segment_bytes).for_each(&mut consider);
+    trees_along(site, &as_equal, segment_bytes).for_each(&mut consider);
+    if slowest_last != as_equal {
+        trees_along(site, &slowest_last, segment_bytes).for_each(&mut consider);
     }
     best.map(|(_, tree)| tree).expect("a chain was considered")
 }
@@ -47,10 +48,13 @@ fn trees_along<'a>(
 ) -> impl Iterator<Item = PlannedTree> + 'a {
     let own_link = move |rank: Rank| on_link(site.host_link(rank), segment_bytes).0.max(1);
     let slowest = site.links().map(|link| on_link(link, segment_bytes).0).max().unwrap_or(1);
-    let equal = [1, 2, 3, 4].map(|degree| contention_free::along(order, |_| degree));
-    let by_rate = (1..=3).map(move |times| {
-        contention_free::along(order, |rank| (times * slowest / own_link(rank)).clamp(1, DEGREE_MOST) as u32)
-    });
+    let by_rate =
+        move |times: u64| move |rank: Rank| (times * slowest / own_link(rank)).clamp(1, DEGREE_MOST) as u32;
+    let equal = [1, 2, 4].map(|degree| contention_free::along(order, |_| degree));
+    // Where all hosts have links of the same rate, these are among the equal ones, or near them.
+    let differ = order.ranks().iter().any(|rank| own_link(*rank) < slowest);
+    let by_rate =
+        (1..=2).filter(move |_| differ).map(move |times| contention_free::along(order, by_rate(times)));
     equal.into_iter().chain(by_rate)
 }
 

@@ -117,12 +117,12 @@ impl Site {
     /// around, each with its machines first. Of several ways onward the one with the fewest ranks beyond is taken first,
     /// which makes binary trees lower: what comes last can begin anywhere in the order.
     pub fn from_root(&self, root: Rank) -> Traversal {
-        self.walk(root, |onward| (!onward.is_host, if onward.is_host { 0 } else { onward.ranks_beyond }))
+        self.walk(root, Onward::size)
     }
 
     /// As [`Site::from_root`], with what lies behind the costliest link visited last, from where the walk does not come back.
     pub(super) fn costliest_last(&self, root: Rank, cost: impl Fn(Link) -> Nanos) -> Traversal {
-        self.walk(root, |onward| (cost(onward.link), !onward.is_host, onward.ranks_beyond))
+        self.walk(root, |onward| (cost(onward.link), onward.size()))
     }
 
     /// Depth-first from `root`; of several ways onward those with the lowest key first.
@@ -207,6 +207,13 @@ struct Onward {
     link: Link,
     is_host: bool,
     ranks_beyond: u32,
+}
+
+impl Onward {
+    /// Hosts before switches, in the order of their first ranks; switches by the ranks beyond.
+    fn size(&self) -> (bool, u32) {
+        if self.is_host { (false, 0) } else { (true, self.ranks_beyond) }
+    }
 }
 
 /// Switches, then hosts, without children and ranks.
