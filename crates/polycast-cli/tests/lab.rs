@@ -138,7 +138,7 @@ fn a_topology_file_becomes_a_tree_of_switches() {
     fs::write(&file, "SwitchName=s Nodes=a\nSwitchName=s Nodes=b\n").unwrap();
     labs.fails(
         &["up", "--topology", file.to_str().unwrap()],
-        "t.conf:2: switch s is described already in line 1",
+        "t.conf:2: switch s is described already, in line 1",
     );
     labs.succeeds(&["down", "--all"]);
 }

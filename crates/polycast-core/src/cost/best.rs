@@ -23,7 +23,8 @@ pub const SEGMENTS: [u64; 12] = [
     512 << 10,
 ];
 
-/// The algorithms that are tried where nobody says which.
+/// The algorithms that are tried where nobody says which. A chain visits the ranks around the network, so it is free of
+/// contention wherever the topology is known.
 pub fn candidates() -> Vec<Shape> {
     let number = |k| NonZeroU32::new(k).expect("not 0");
     vec![
@@ -36,6 +37,9 @@ pub fn candidates() -> Vec<Shape> {
         Shape::SplitBinary,
         Shape::ScatterRing,
         Shape::ScatterDoubling,
+        Shape::ContentionFreeBinary,
+        Shape::LinkAware,
+        Shape::OptTree(None),
     ]
 }
 
