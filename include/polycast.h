@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 2u
+#define POLYCAST_INTERFACE_VERSION 3u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -75,6 +75,9 @@ typedef struct polycast_door {
 
     /* Adds up `values` over all ranks of MPI_COMM_WORLD, for rank 0. Collective; used while finalizing. */
     int (*sum_over_world)(uint64_t *values, size_t count);
+
+    /* All ranks of MPI_COMM_WORLD have sent their last message, or are about to. Collective; the last call. */
+    void (*take_leave)(void);
 } polycast_door;
 
 /* One communicator, as the runtime knows it. */

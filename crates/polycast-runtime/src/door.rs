@@ -21,6 +21,7 @@ pub struct DoorTable {
     pub abandon: unsafe extern "C" fn(*mut c_void),
     pub close: unsafe extern "C" fn(*mut c_void),
     pub sum_over_world: unsafe extern "C" fn(*mut u64, usize) -> c_int,
+    pub take_leave: unsafe extern "C" fn(),
 }
 
 impl DoorTable {
@@ -29,10 +30,16 @@ impl DoorTable {
         // SAFETY: the values are as many as we say.
         checked(unsafe { (self.sum_over_world)(values.as_mut_ptr(), values.len()) })
     }
+
+    /// The last call, when all is sent. Collective.
+    pub fn take_leave(&self) {
+        // SAFETY: MPI is there until `polycast_finalize` has returned.
+        unsafe { (self.take_leave)() }
+    }
 }
 
 /// `POLYCAST_INTERFACE_VERSION`.
-pub const INTERFACE_VERSION: u32 = 2;
+pub const INTERFACE_VERSION: u32 = 3;
 /// `POLYCAST_CAN_PACK`.
 pub const CAN_PACK: u32 = 1;
 /// `POLYCAST_MESSAGE_MOST_BYTES`.

@@ -134,8 +134,15 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
     // SAFETY: the caller's promise; it is the table that polycast_attach has checked, or nothing was attached.
     let door = unsafe { &*door };
     guarded((), || {
+        let mut is_collective = false;
+        let report = counters::report(|values| {
+            is_collective = true;
+            door.sum_over_world(values).is_ok()
+        });
         retired::leave_all_to_mpi();
-        let report = counters::report(|values| door.sum_over_world(values).is_ok());
+        if is_collective {
+            door.take_leave();
+        }
         if world_rank == 0 && settings::is_report_wanted() {
             eprint!("{report}");
         }

@@ -5,8 +5,12 @@
 //! (Open MPI 4 then crashes). So neighbours say goodbye, and a communicator stays until it has heard both.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::communicator::Communicator;
+
+/// How long `MPI_Finalize` waits for messages that are on their way.
+const LAST_PATIENCE: Duration = Duration::from_millis(100);
 
 struct Retired(Box<Communicator>);
 
@@ -34,7 +38,13 @@ pub fn visit() {
     }
 }
 
-/// MPI ends.
+/// MPI ends. All ranks have said goodbye by now, so what still comes is here soon; it is received, for some libraries complain of
+/// messages that nobody has asked for (UCX: a line for each).
 pub fn leave_all_to_mpi() {
-    take_all().into_iter().for_each(|Retired(communicator)| communicator.leave_to_mpi());
+    let end = Instant::now() + LAST_PATIENCE;
+    let mut all = take_all();
+    while !all.iter_mut().all(|Retired(communicator)| communicator.is_settled()) && Instant::now() < end {
+        std::thread::yield_now();
+    }
+    all.into_iter().for_each(|Retired(communicator)| communicator.leave_to_mpi());
 }
