@@ -63,11 +63,10 @@ fn every_datatype_down_trees_and_along_chains() {
     let workshop = Workshop::new(LINE);
     workshop.make(&[&EAGER[..], &["--hosts", "n[0-7]"]].concat());
     let all = ["n3", "n0", "n7", "n1", "n5", "n4", "n2", "n6"];
-    for mpi in BOTH {
+    // Without some of the hosts there is no tree. MPICH's ranks spin while they wait: eight take half a minute on two cores.
+    for (mpi, hosts) in [(Mpi::OpenMpi, &all[..]), (Mpi::OpenMpi, &all[..4]), (Mpi::Mpich, &all[..4])] {
         workshop.compile(mpi);
-        conforms(workshop.job(mpi, "bcast_datatypes", &all), "bcast_datatypes");
-        // Without some of the hosts there is no tree.
-        conforms(workshop.job(mpi, "bcast_datatypes", &all[..4]), "bcast_datatypes");
+        conforms(workshop.job(mpi, "bcast_datatypes", hosts), "bcast_datatypes");
     }
 }
 
