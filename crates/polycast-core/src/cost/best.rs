@@ -7,21 +7,10 @@ use crate::protocol::Multicast;
 use crate::units::{Bytes, Nanos};
 
 /// The segment sizes that are tried: seed 1 takes those from 256 B to 32 KiB, which are within a factor of 2 of the best
-/// one; faster networks want larger ones.
-pub const SEGMENTS: [u64; 12] = [
-    256,
-    512,
-    1 << 10,
-    2 << 10,
-    4 << 10,
-    8 << 10,
-    16 << 10,
-    32 << 10,
-    64 << 10,
-    128 << 10,
-    256 << 10,
-    512 << 10,
-];
+/// one; faster networks want larger ones. Those below a packet are left out: in the stream in which `g` is measured TCP puts
+/// them together, in a pipeline each goes with headers of its own (256 B took 1.2 to 1.6 times as long as 1 KiB).
+pub const SEGMENTS: [u64; 10] =
+    [1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10];
 
 /// The algorithms that are tried where nobody says which. A chain visits the ranks around the network, so it is free of
 /// contention wherever the topology is known.
