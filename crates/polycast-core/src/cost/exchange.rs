@@ -85,16 +85,18 @@ impl ScatterExchange {
     /// What a broadcast of `bytes` takes in messages of at most `segment` bytes.
     pub fn cost(&self, network: &Network, sends: Sends, bytes: u64, segment: Option<u64>) -> Halves {
         let block = bytes.div_ceil(self.blocks());
-        let scatter_ns = self.scatter_ns(network, sends, block, segment.is_some());
+        let scatter_ns = self.scatter_ns(network, sends, block);
         let mut exchange_ns = 0.0;
         let mut slowest = (0.0, Bottleneck::Rank(self.rank_at[0]));
         for (number, round) in self.rounds.iter().enumerate() {
-            let (blocks, hops) = match self.kind {
-                Exchange::Ring => (1, round.hops.len() as f64),
-                Exchange::Doubling => (1 << number, 1.0),
+            let (hop_ns, round_ns, bottleneck) = match self.kind {
+                Exchange::Ring => round.all_the_way(network, block, segment),
+                Exchange::Doubling => {
+                    let (hop_ns, further_ns, bottleneck) = round.stream(network, block << number, segment);
+                    (hop_ns, hop_ns + further_ns, bottleneck)
+                }
             };
-            let (hop_ns, interval_ns, bottleneck) = round.stream(network, blocks * block, segment);
-            exchange_ns += hops * hop_ns + interval_ns;
+            exchange_ns += round_ns;
             slowest = if hop_ns > slowest.0 { (hop_ns, bottleneck) } else { slowest };
         }
         if self.kind == Exchange::Doubling && self.rank_at.len() as u64 > self.blocks() {
@@ -104,9 +106,9 @@ impl ScatterExchange {
         Halves { scatter_ns, exchange_ns, bottleneck: slowest.1 }
     }
 
-    /// When the scatter's last blocks have come. Cut into segments, what is deeper in the tree overlaps with what the root
-    /// sends.
-    fn scatter_ns(&self, network: &Network, sends: Sends, block: u64, is_cut: bool) -> f64 {
+    /// When the scatter's last blocks have come. In segments it takes no less: those of all children and of the exchange take
+    /// turns, so that the last ones come late to all.
+    fn scatter_ns(&self, network: &Network, sends: Sends, block: u64) -> f64 {
         let positions = self.blocks() as u32;
         // Few different numbers of blocks occur.
         let mut known = HashMap::new();
@@ -140,9 +142,6 @@ impl ScatterExchange {
                 arrived[child as usize] = at;
                 last = last.max(at);
             }
-            if is_cut {
-                break;
-            }
         }
         last
     }
@@ -156,6 +155,16 @@ fn doubling_round(ranks: usize, round: u32) -> Vec<(usize, usize)> {
 }
 
 impl Round {
+    /// The ring: a hop, the time that all of it takes, and what is slowest. The root's block goes over all hops, and each hop
+    /// carries one block fewer than there are ranks; whichever takes longer.
+    fn all_the_way(&self, network: &Network, block: u64, segment: Option<u64>) -> (f64, f64, Bottleneck) {
+        let hops = self.hops.len() as u64;
+        let segment = segment.map_or(block, |segment| segment.min(block));
+        let (hop_ns, further_ns, bottleneck) = self.stream(network, block, Some(segment));
+        let (_, others_ns, _) = self.stream(network, hops * block, Some(segment));
+        (hop_ns, (hops as f64 * hop_ns + further_ns).max(hop_ns + others_ns), bottleneck)
+    }
+
     /// A hop of the first segment, the time that the others take after it, and what is slowest.
     fn stream(&self, network: &Network, bytes: u64, segment: Option<u64>) -> (f64, f64, Bottleneck) {
         let segment = segment.unwrap_or(bytes).clamp(1, bytes.max(1));

@@ -155,11 +155,6 @@ impl Network {
         links.into_iter().map(|link| self.links[link as usize].ns_per_byte).fold(0.0, f64::max)
     }
 
-    /// How long a packet of a message of `bytes` occupies a link, in nanoseconds.
-    pub(super) fn packet_ns(&self, link: LinkIndex, bytes: u64) -> f64 {
-        self.occupancy_ns(link, bytes.min(PACKET_DATA))
-    }
-
     /// The times of messages of `bytes`, by class.
     pub(super) fn times(&self, bytes: u64) -> [MessageTimes; 3] {
         std::array::from_fn(|class| {

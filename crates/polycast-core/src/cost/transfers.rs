@@ -191,7 +191,7 @@ impl Transfers {
                         f64::from(before[class]) * earlier + f64::from(after[class]) * gap.min(later)
                     })
                     .sum();
-                let latency = self.latency_ns(network, child, &times, bytes, stream);
+                let latency = self.latency_ns(child, &times, stream);
                 hops[index] = own + shared + latency;
                 before[child.class] += 1;
             }
@@ -200,22 +200,10 @@ impl Transfers {
     }
 
     /// From when a message has left its sender until it is there. A negative latency was measured over links that let a
-    /// packet pass at once after a pause. In a stream there are no pauses: a message's last packet then has to be sent once
-    /// more by each switch on the way.
-    fn latency_ns(
-        &self,
-        network: &Network,
-        node: &Node,
-        times: &[MessageTimes; 3],
-        bytes: u64,
-        stream: Stream,
-    ) -> f64 {
+    /// packet pass at once after a pause. In a stream there are no pauses.
+    fn latency_ns(&self, node: &Node, times: &[MessageTimes; 3], stream: Stream) -> f64 {
         let measured = times[node.class].latency_ns;
-        let onward = self.path(node).get(1..).unwrap_or_default();
-        if stream == Stream::Single || measured >= 0.0 {
-            return measured;
-        }
-        onward.iter().map(|link| network.packet_ns(*link, bytes)).sum()
+        if stream == Stream::Single { measured } else { measured.max(0.0) }
     }
 
     /// By node, when the first segment has come.

@@ -86,6 +86,29 @@ fn overlapping_sends_delay_the_first_child() {
     assert_eq!([Sends::InTurn, Sends::Overlapping].map(|sends| time(sends, "flat")), [15_000_000; 2]);
 }
 
+/// Its root sends the data twice: the blocks to their owners, and then around the ring.
+#[test]
+fn no_segment_takes_scatter_and_ring_below_twice_the_link() {
+    let parameters = parameters(0.0, 1.0);
+    for bytes in [24 << 10, 1 << 20] {
+        for algorithm in ["scatter-ring", "scatter-ring:segment=256", "scatter-ring:segment=8192"] {
+            let time = cost(&flat(24), &parameters, Sends::Overlapping, algorithm, bytes).time.0;
+            assert!(time >= 2 * bytes * 23 / 24 - 1, "{algorithm} of {bytes} bytes takes {time} ns");
+        }
+    }
+}
+
+/// A link that lets a packet pass at once after a pause makes a single message look faster than its gap; in a stream there
+/// are no pauses.
+#[test]
+fn negative_latencies_hold_for_messages_alone() {
+    let bursts = parameters(-600.0, 1.0);
+    let time = |algorithm, bytes| cost(&flat(3), &bursts, Sends::Overlapping, algorithm, bytes);
+    assert_eq!(time("chain", 1000).time, Nanos(2 * 400));
+    let stream = time("chain:segment=1000", 64_000);
+    assert_eq!((stream.fill, stream.interval), (Nanos(2 * 1000), Nanos(1000)));
+}
+
 /// Each uplink carries a message of every second rank, up and down.
 #[test]
 fn a_chain_across_switches_shares_their_links() {
