@@ -1,6 +1,8 @@
-//! What our objects export is a reviewed list (doors/symbols.txt), and the preloaded one needs nothing but libc.
+//! What our objects export is a reviewed list (doors/symbols.txt), and the preloaded one needs nothing but libc and does
+//! nothing in programs that have more rights than their user.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -55,4 +57,35 @@ fn objects_need_no_mpi_library() {
             assert!(object != "libpolycast-mpi.so" || needed.contains("libc.so.6"), "{object}: {needed}");
         }
     }
+}
+
+/// Looks for an MPI and says that there is none, unless it has been told to look for nothing.
+const PROGRAM: &str = "int polycast_configure(const char *, const char *);\n\
+                       int main(void) { return polycast_configure(\"x\", \"y\") != -1; }\n";
+
+/// `LD_PRELOAD` does not reach such programs, so this one is linked with the object.
+#[test]
+fn a_setgid_program_opens_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("left out: only root can make a setgid program of any group");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    std::fs::write(program.with_extension("c"), PROGRAM).unwrap();
+    let object = library("libpolycast-mpi.so");
+    let path = format!("-Wl,-rpath,{}", object.parent().unwrap().canonicalize().unwrap().display());
+    let mut compiler = Command::new("cc");
+    compiler.arg(program.with_extension("c")).arg(&object).arg(path).arg("-o").arg(&program);
+    assert!(compiler.status().unwrap().success());
+    let says = || {
+        let output = Command::new(&program).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(says().contains("no MPI library that polycast knows is loaded"), "{}", says());
+    const NOBODY: u32 = 65534;
+    chown(&program, None, Some(NOBODY)).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o2755)).unwrap();
+    assert_eq!(says(), "");
 }
