@@ -89,14 +89,18 @@ impl ScatterExchange {
         let mut exchange_ns = 0.0;
         let mut slowest = (0.0, Bottleneck::Rank(self.rank_at[0]));
         for (number, round) in self.rounds.iter().enumerate() {
-            let (hop_ns, round_ns, bottleneck) = match self.kind {
-                Exchange::Ring => round.all_the_way(network, block, segment),
-                Exchange::Doubling => {
-                    let (hop_ns, further_ns, bottleneck) = round.stream(network, block << number, segment);
-                    (hop_ns, hop_ns + further_ns, bottleneck)
+            let bytes = block << number;
+            let segment = segment.unwrap_or(bytes).clamp(1, bytes.max(1));
+            let (hop_ns, interval_ns, bottleneck) = round.hop(network, segment);
+            let further_ns = |bytes: u64| (bytes as f64 / segment as f64 - 1.0).max(0.0) * interval_ns;
+            exchange_ns += match self.kind {
+                // The root's block goes over all hops, and each hop carries as many blocks as there are hops.
+                Exchange::Ring => {
+                    let hops = round.hops.len() as u64;
+                    (hops as f64 * hop_ns + further_ns(block)).max(hop_ns + further_ns(hops * block))
                 }
+                Exchange::Doubling => hop_ns + further_ns(bytes),
             };
-            exchange_ns += round_ns;
             slowest = if hop_ns > slowest.0 { (hop_ns, bottleneck) } else { slowest };
         }
         if self.kind == Exchange::Doubling && self.rank_at.len() as u64 > self.blocks() {
@@ -155,19 +159,8 @@ fn doubling_round(ranks: usize, round: u32) -> Vec<(usize, usize)> {
 }
 
 impl Round {
-    /// The ring: a hop, the time that all of it takes, and what is slowest. The root's block goes over all hops, and each hop
-    /// carries one block fewer than there are ranks; whichever takes longer.
-    fn all_the_way(&self, network: &Network, block: u64, segment: Option<u64>) -> (f64, f64, Bottleneck) {
-        let hops = self.hops.len() as u64;
-        let segment = segment.map_or(block, |segment| segment.min(block));
-        let (hop_ns, further_ns, bottleneck) = self.stream(network, block, Some(segment));
-        let (_, others_ns, _) = self.stream(network, hops * block, Some(segment));
-        (hop_ns, (hops as f64 * hop_ns + further_ns).max(hop_ns + others_ns), bottleneck)
-    }
-
-    /// A hop of the first segment, the time that the others take after it, and what is slowest.
-    fn stream(&self, network: &Network, bytes: u64, segment: Option<u64>) -> (f64, f64, Bottleneck) {
-        let segment = segment.unwrap_or(bytes).clamp(1, bytes.max(1));
+    /// A hop of a segment, the time between two that follow each other, and what is slowest.
+    fn hop(&self, network: &Network, segment: u64) -> (f64, f64, Bottleneck) {
         let times = network.times(segment);
         let mut hop: (f64, f64, Bottleneck) = (0.0, 0.0, Bottleneck::Rank(Rank(0)));
         for &(from, to) in &self.hops {
@@ -182,8 +175,7 @@ impl Round {
                 hop = (hop.0 + load - hop.1, load, Bottleneck::Link(link));
             }
         }
-        let further = (bytes as f64 / segment as f64 - 1.0).max(0.0);
-        (hop.0, further * hop.1, hop.2)
+        hop
     }
 }
 

@@ -191,19 +191,15 @@ impl Transfers {
                         f64::from(before[class]) * earlier + f64::from(after[class]) * gap.min(later)
                     })
                     .sum();
-                let latency = self.latency_ns(child, &times, stream);
+                // A negative latency was measured over links that let a packet pass at once after a pause. In a stream there
+                // are no pauses.
+                let measured = times[child.class].latency_ns;
+                let latency = if stream == Stream::Single { measured } else { measured.max(0.0) };
                 hops[index] = own + shared + latency;
                 before[child.class] += 1;
             }
         }
         hops
-    }
-
-    /// From when a message has left its sender until it is there. A negative latency was measured over links that let a
-    /// packet pass at once after a pause. In a stream there are no pauses.
-    fn latency_ns(&self, node: &Node, times: &[MessageTimes; 3], stream: Stream) -> f64 {
-        let measured = times[node.class].latency_ns;
-        if stream == Stream::Single { measured } else { measured.max(0.0) }
     }
 
     /// By node, when the first segment has come.
