@@ -12,6 +12,7 @@ mod mpi;
 mod network;
 mod plot;
 mod settings;
+mod terminal;
 
 use std::process::ExitCode;
 

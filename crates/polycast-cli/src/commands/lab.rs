@@ -15,7 +15,7 @@ use polycast_lab::{
 
 pub use run::parse_variable;
 
-use super::Outcome;
+use super::{Outcome, print, print_json};
 
 /// Arguments of `polycast lab`.
 #[derive(clap::Args)]
@@ -153,9 +153,9 @@ fn up(args: &Up) -> Outcome {
     let plan = args.shape.spec().plan()?;
     let lab = Lab::up(&plan, args.name.as_deref(), Lifetime::UntilDown)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(lab.summary())?);
+        print_json(lab.summary())?;
     } else {
-        println!("{}", lab.name());
+        print(&format!("{}\n", lab.name()))?;
         eprintln!(
             "{}; run something on it: polycast lab exec {} {} -- hostname",
             list::describe(lab.summary()),

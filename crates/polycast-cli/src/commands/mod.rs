@@ -19,8 +19,7 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
+use serde::Serialize;
 
 /// What a verb ends with. An error is printed after `polycast: ` and ends the process with status 1.
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
@@ -30,12 +29,8 @@ pub fn print(text: &str) -> io::Result<()> {
     io::stdout().lock().write_all(text.as_bytes())
 }
 
-/// A table whose first `left` columns hold words.
-pub fn table(header: impl IntoIterator<Item = &'static str>, rows: Vec<Vec<String>>, left: usize) -> String {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(header.into_iter().collect::<Vec<_>>()).add_rows(rows);
-    for column in table.column_iter_mut().skip(left) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    format!("{}\n", table.trim_fmt())
+/// Writes one JSON document to standard output, as every `--json` without a file does: indented, so that people can
+/// read it too. Results that come one after another are lines of their own instead.
+pub fn print_json(document: &impl Serialize) -> io::Result<()> {
+    print(&(serde_json::to_string_pretty(document)? + "\n"))
 }

@@ -2,17 +2,14 @@
 
 use std::fmt::Write;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
+use polycast_core::topology::hostlist;
 
 use super::colour::Palette;
 use super::finding::{Finding, Level};
 use super::report::{HostReport, Pair, ProbeReport, Report, Said};
+use crate::terminal::{WIDTH, hanging, paragraph, table};
 
-/// Up to so many hosts, loss is shown as a square.
-const SQUARE_HOSTS_MOST: usize = 16;
-
-/// Beyond, so many pairs are listed; `--json` has all.
+/// Where a square of all pairs is too wide, so many are listed; `--json` has all.
 const PAIRS_LISTED_MOST: usize = 20;
 
 impl Report {
@@ -40,11 +37,12 @@ impl Report {
             Level::Warning => "warning",
             Level::Problem => "problem",
         };
-        // Padded before it is painted: colours have no width.
-        let word = palette.paint(*level, &format!("{word:<7}"));
-        writeln!(out, "{word}  {:<12}  {}{found}", topic.name(), self.about(&said.hosts))?;
+        let first = format!("{word:<7}  {:<12}  ", topic.name());
+        let text = hanging(&first, &" ".repeat(first.len()), &format!("{}{found}", self.about(&said.hosts)));
+        // Painted after the lines were broken: colours have no width.
+        writeln!(out, "{}{}", palette.paint(*level, &text[..word.len()]), &text[word.len()..])?;
         match remedy {
-            Some(remedy) => writeln!(out, "{:>25}{remedy}", "-> "),
+            Some(remedy) => writeln!(out, "{}", hanging(&format!("{:>25}", "-> "), &" ".repeat(25), remedy)),
             None => Ok(()),
         }
     }
@@ -54,7 +52,7 @@ impl Report {
         match hosts {
             [] => String::new(),
             _ if hosts.len() == self.hosts.len() => String::new(),
-            _ => format!("{}: ", hosts.join(", ")),
+            _ => format!("{}: ", hostlist(&hosts.iter().map(String::as_str).collect::<Vec<_>>())),
         }
     }
 
@@ -65,10 +63,9 @@ impl Report {
             (true, _) => palette.paint(Level::Ok, "polycast would use multicast."),
             (false, _) => {
                 let problems = if problems == 1 { "the problem" } else { "the problems" };
-                palette.paint(
-                    Level::Problem,
-                    &format!("polycast would not use multicast: see {problems} above. Trees would serve."),
-                )
+                let verdict =
+                    format!("polycast would not use multicast: see {problems} above. Trees would serve.");
+                palette.paint(Level::Problem, &paragraph(&verdict))
             }
         }
     }
@@ -76,16 +73,12 @@ impl Report {
 
 fn hosts_table(hosts: &[HostReport], palette: Palette) -> String {
     let yes_no = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(
-        ["HOST", "INTERFACE", "ADDRESS", "MTU", "LINK", "BUFFER", "GSO", "GRO", "KERNEL"]
-            .map(|word| palette.heading(word)),
-    );
-    for host in hosts {
+    let row = |host: &HostReport| {
         let interface = host.facts.interface.as_ref();
         let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-        table.add_row([
+        vec![
             host.name.clone(),
+            if host.facts.kernel.is_empty() { "-".to_owned() } else { host.facts.kernel.clone() },
             or_dash(interface.map(|interface| interface.name.clone())),
             or_dash(interface.and_then(|interface| Some(interface.address?.to_string()))),
             or_dash(interface.map(|interface| interface.mtu_bytes.to_string())),
@@ -93,10 +86,13 @@ fn hosts_table(hosts: &[HostReport], palette: Palette) -> String {
             or_dash(host.socket.map(|socket| format!("{} KiB", (socket.receive_bytes / 2) >> 10))),
             or_dash(host.socket.map(|socket| yes_no(socket.can_segment))),
             or_dash(host.socket.map(|socket| yes_no(socket.can_coalesce))),
-            if host.facts.kernel.is_empty() { "-".to_owned() } else { host.facts.kernel.clone() },
-        ]);
-    }
-    trimmed(&table)
+        ]
+    };
+    let header = ["HOST", "KERNEL", "INTERFACE", "ADDRESS", "MTU", "LINK", "BUFFER", "GSO", "GRO"];
+    let text = table(header, hosts.iter().map(row).collect(), 4);
+    // Painted after the columns were laid out.
+    let (heading, rows) = text.split_once('\n').unwrap_or_default();
+    format!("{}\n{}", palette.heading(heading), rows.trim_end())
 }
 
 fn rate(bits_per_second: u64) -> String {
@@ -110,27 +106,23 @@ impl ProbeReport {
     fn text(&self, palette: Palette) -> String {
         let datagrams = self.pairs.iter().map(|pair| pair.sent).max().unwrap_or(0);
         let title = palette.heading(&format!("loss in percent, {datagrams} datagrams from each host"));
-        let table = if self.names.len() <= SQUARE_HOSTS_MOST { self.square() } else { self.list() };
-        format!("{title}\n{table}")
+        let square = self.square();
+        let fits = square.lines().all(|line| line.chars().count() <= WIDTH);
+        format!("{title}\n{}", if fits { square } else { self.list() })
     }
 
     /// A row for each sender, a column for each receiver.
     fn square(&self) -> String {
-        let mut table = Table::new();
         let heading = std::iter::once("FROM \\ TO".to_owned()).chain(self.names.iter().cloned());
-        table.load_style(NOTHING).set_header(heading);
-        for (from, name) in self.names.iter().enumerate() {
+        let row = |(from, name): (usize, &String)| {
             let cell = |to: usize| match self.matrix.loss_percent(from, to) {
                 _ if from == to => "·".to_owned(),
                 None => "not sent".to_owned(),
                 Some(percent) => percent_text(percent),
             };
-            table.add_row(std::iter::once(name.clone()).chain((0..self.names.len()).map(cell)));
-        }
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        trimmed(&table)
+            std::iter::once(name.clone()).chain((0..self.names.len()).map(cell)).collect()
+        };
+        table(heading, self.names.iter().enumerate().map(row).collect(), 1).trim_end().to_owned()
     }
 
     /// The worst pairs: a square of many hosts fits no screen.
@@ -149,11 +141,6 @@ impl ProbeReport {
 
 fn percent_text(percent: f64) -> String {
     if percent == percent.round() { format!("{percent:.0}") } else { format!("{percent:.1}") }
-}
-
-/// Tables are padded to their right edge.
-fn trimmed(table: &Table) -> String {
-    table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -178,7 +165,7 @@ mod tests {
         report.add(&["b"], Finding::problem(Topic::Socket, "none", "more"));
         assert!(!report.multicast_would_be_used);
         let text = report.text(Palette::PLAIN).unwrap();
-        assert!(text.contains("warning  buffers       a, c: small\n"), "{text}");
+        assert!(text.contains("warning  buffers       a,c: small\n"), "{text}");
         assert!(
             text.contains("-> sysctl\n") && text.contains("would not use multicast: see the problem above"),
             "{text}"

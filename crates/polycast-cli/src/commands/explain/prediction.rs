@@ -9,6 +9,8 @@ use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Rank};
 use serde::Serialize;
 
+use crate::terminal::{hanging, nanoseconds, paragraph};
+
 /// How many that were slower are shown.
 const RUNNERS_UP: usize = 4;
 
@@ -72,24 +74,27 @@ impl Reason {
     pub fn write(&self, out: &mut String) -> std::fmt::Result {
         let Reason { from, compared_bytes, ns, terms, runners_up, table } = self;
         writeln!(out, "  decided by prediction from {from}, compared at {}", Bytes(*compared_bytes))?;
-        write!(out, "  {:>10}", milliseconds(*ns))?;
-        match terms {
-            Some(Terms { segments: 0 | 1, .. }) => writeln!(out, "   in one message per hop")?,
-            Some(Terms { fill_ns, interval_ns, segments, bottleneck }) => writeln!(
-                out,
-                "   = {} until the first segment is everywhere + {} × {} between segments, set by {bottleneck}",
-                milliseconds(*fill_ns),
+        let terms = match terms {
+            Some(Terms { segments: 0 | 1, .. }) => "in one message per hop".to_owned(),
+            Some(Terms { fill_ns, interval_ns, segments, bottleneck }) => format!(
+                "= {} until the first segment is everywhere + {} × {} between segments, set by {bottleneck}",
+                time(*fill_ns),
                 segments - 1,
-                milliseconds(*interval_ns),
-            )?,
-            None => out.push('\n'),
-        }
+                time(*interval_ns),
+            ),
+            None => String::new(),
+        };
+        writeln!(out, "{}", hanging(&format!("  {:>8}   ", time(*ns)), "             ", &terms))?;
         out.push_str("\nrunners-up\n");
         for RunnerUp { choice, ns } in runners_up {
-            writeln!(out, "  {:>10}   {choice}", milliseconds(*ns))?;
+            writeln!(out, "  {:>8}   {choice}", time(*ns))?;
         }
-        writeln!(out, "\n{table}; among trees, predictions decide")
+        writeln!(out, "\n{}", paragraph(&format!("{table}; among trees, predictions decide")))
     }
+}
+
+fn time(ns: u64) -> String {
+    nanoseconds(ns as f64)
 }
 
 impl Terms {
@@ -110,8 +115,4 @@ impl RunnerUp {
     fn new(predicted: &Predicted) -> RunnerUp {
         RunnerUp { choice: predicted_choice(predicted).to_string(), ns: predicted.time.0 }
     }
-}
-
-fn milliseconds(ns: u64) -> String {
-    format!("{:.3} ms", ns as f64 / 1e6)
 }

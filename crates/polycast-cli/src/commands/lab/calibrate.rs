@@ -3,13 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use polycast_core::units::Bytes;
 use polycast_lab::{Calibration, CalibrationOptions, Lab, Lifetime};
 
 use super::Shape;
-use crate::commands::Outcome;
+use crate::commands::{Outcome, print, print_json};
+use crate::terminal::{nanoseconds, paragraph, table};
 
 /// Arguments of `polycast lab calibrate`.
 #[derive(clap::Args)]
@@ -51,9 +50,9 @@ pub fn run(args: &Args) -> Outcome {
     let calibration =
         lab.calibrate(&CalibrationOptions { sizes, repetitions: args.repetitions, load_time })?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&calibration)?);
+        print_json(&calibration)?;
     } else {
-        print!("{}", report(&calibration));
+        print(&report(&calibration))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -64,29 +63,26 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
 }
 
 fn report(calibration: &Calibration) -> String {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(["SIZE", "MEDIAN", "WIRE", "RATIO", ""]);
-    for transfer in &calibration.transfers {
-        table.add_row([
-            Bytes(transfer.bytes).to_string(),
-            format!("{:.0} µs", transfer.median_us),
-            format!("{:.0} µs", transfer.wire_us),
-            format!("{:.2}", transfer.ratio_to_wire),
+    let rows = calibration.transfers.iter().map(|transfer| {
+        vec![
             if transfer.believable { String::new() } else { "not to be believed".to_owned() },
-        ]);
-    }
-    for column in table.column_iter_mut().take(4) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+            Bytes(transfer.bytes).to_string(),
+            nanoseconds(transfer.median_us * 1e3),
+            nanoseconds(transfer.wire_us * 1e3),
+            format!("{:.2}", transfer.ratio_to_wire),
+        ]
+    });
+    let table = table(["", "SIZE", "MEDIAN", "WIRE", "RATIO"], rows.collect(), 1);
     let load = &calibration.load;
+    let megabits = |bits_per_second: u64| bits_per_second as f64 / 1e6;
     format!(
-        "one way, from idle, {} hosts at {}, bucket of {} bytes:\n{table}\n\nall {} links at once: {:.0} of {:.0} Mb/s, {:.2}\n\n{}",
+        "one way, from idle, {} hosts at {}, bucket of {} bytes:\n{table}\nall {} links at once: {:.0} of {:.0} Mb/s, {:.2}\n\n{}",
         calibration.hosts,
         calibration.rate_bits_per_second,
         calibration.burst_bytes,
         load.flows,
-        load.achieved_bits_per_second as f64 / 1e6,
-        load.expected_bits_per_second as f64 / 1e6,
+        megabits(load.achieved_bits_per_second),
+        megabits(load.expected_bits_per_second),
         load.ratio,
         verdict(calibration)
     )
@@ -96,7 +92,8 @@ fn verdict(calibration: &Calibration) -> String {
     let believed = calibration.transfers.iter().filter(|transfer| transfer.believable);
     let sizes: Vec<String> = believed.map(|transfer| Bytes(transfer.bytes).to_string()).collect();
     if sizes.is_empty() {
-        return "Believe nothing: no single transfer takes the time of the wire. Choose a lower --rate or larger --sizes.\n".to_owned();
+        let nothing = "Believe nothing: no single transfer takes the time of the wire. Choose a lower --rate or larger --sizes.";
+        return paragraph(nothing) + "\n";
     }
     let load = &calibration.load;
     let each = load.achieved_bits_per_second as f64 / 1e6 / load.flows as f64;
@@ -109,5 +106,6 @@ fn verdict(calibration: &Calibration) -> String {
             each * 0.8
         )
     };
-    format!("Believe sizes of {}.\n{algorithms}\n", sizes.join(", "))
+    let sizes = format!("Believe sizes of {}.", sizes.join(", "));
+    format!("{}\n{}\n", paragraph(&sizes), paragraph(&algorithms))
 }

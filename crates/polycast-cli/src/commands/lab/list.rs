@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
+use polycast_core::topology::hostlist;
+use polycast_core::units::Bytes;
 use polycast_lab::{Lab, Summary};
 use serde::Serialize;
 
-use crate::commands::Outcome;
+use crate::commands::{Outcome, print, print_json};
+use crate::terminal::{count, table};
 
 /// Arguments of `polycast lab list`.
 #[derive(clap::Args)]
@@ -30,37 +31,34 @@ pub fn run(args: &Args) -> Outcome {
     if args.json {
         let entries: Vec<Entry> =
             labs.into_iter().map(|summary| Entry { alive: summary.is_alive(), summary }).collect();
-        println!("{}", serde_json::to_string_pretty(&entries)?);
+        print_json(&entries)?;
         return Ok(ExitCode::SUCCESS);
     }
     if labs.is_empty() {
         eprintln!("no labs; make one with `polycast lab up`");
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_header(["NAME", "HOSTS", "SWITCHES", "RATE", "BURST", "LOSS", "BLOCKED", "KEEPER", "STATE"]);
-    for lab in &labs {
-        table.add_row([
-            lab.name.clone(),
-            lab.plan.hosts.len().to_string(),
-            lab.plan.switches.len().to_string(),
-            rates(lab),
-            lab.plan.burst_bytes.to_string(),
-            loss(lab),
-            blocked(lab),
-            lab.keeper_pid.to_string(),
-            state(lab).to_owned(),
-        ]);
-    }
-    println!("{table}");
+    let header = ["NAME", "BLOCKED", "STATE", "HOSTS", "SWITCHES", "RATE", "BURST", "LOSS", "KEEPER"];
+    print(&table(header, labs.iter().map(row).collect(), 3))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn row(lab: &Summary) -> Vec<String> {
+    vec![
+        lab.name.clone(),
+        blocked(lab),
+        state(lab).to_owned(),
+        lab.plan.hosts.len().to_string(),
+        lab.plan.switches.len().to_string(),
+        rates(lab),
+        Bytes(lab.plan.burst_bytes.into()).to_string(),
+        loss(lab),
+        lab.keeper_pid.to_string(),
+    ]
 }
 
 /// A lab in half a line: `16 hosts on 1 switch, 20mbit, 1% loss, no multicast for h3`.
 pub fn describe(lab: &Summary) -> String {
-    let count = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     let hosts = count(lab.plan.hosts.len(), "host", "hosts");
     let switches = count(lab.plan.switches.len(), "switch", "switches");
     let mut text = format!("{hosts} on {switches}, {}", rates(lab));
@@ -78,11 +76,11 @@ fn loss(lab: &Summary) -> String {
     format!("{}%", f64::from(lab.plan.loss_per_million) / 10_000.0)
 }
 
-/// The hosts that get no multicast, `h1,h3`, or `-`.
+/// The hosts that get no multicast, `h[1-3]`, or `-`.
 fn blocked(lab: &Summary) -> String {
     let blocked = lab.plan.hosts.iter().filter(|host| host.blocks_multicast);
     let names: Vec<&str> = blocked.map(|host| host.name.as_str()).collect();
-    if names.is_empty() { "-".to_owned() } else { names.join(",") }
+    if names.is_empty() { "-".to_owned() } else { hostlist(&names) }
 }
 
 fn state(lab: &Summary) -> &'static str {

@@ -6,7 +6,8 @@ use polycast_sim::protocol::{Late, RootSyncTrial};
 use serde_json::json;
 
 use super::{Args, node_count};
-use crate::commands::{Outcome, print, table};
+use crate::commands::{Outcome, print, print_json};
+use crate::terminal::{nanoseconds, table};
 
 const BYTES: u64 = 256 << 10;
 /// A quarter of the message, so that it matters whether somebody reads.
@@ -34,8 +35,8 @@ pub fn run(args: &Args) -> Outcome {
                 name.to_owned(),
                 arrival.to_owned(),
                 sync.to_string(),
-                format!("{:.0}", result.completion_us),
-                format!("{:.0}", result.after_last_call_us),
+                nanoseconds(result.completion_us * 1e3),
+                nanoseconds(result.after_last_call_us * 1e3),
                 format!("{:.2}", result.repaired),
             ]);
             objects.push(json!({
@@ -48,13 +49,12 @@ pub fn run(args: &Args) -> Outcome {
             }));
         }
     }
-    let header = ["FORM", "ARRIVAL", "SYNC", "COMPLETION µs", "AFTER LAST CALL µs", "REPAIRED / RECEIVER"];
-    let text = if args.json {
-        format!("{}\n", json!({ "bytes": bytes, "results": objects }))
+    let header = ["FORM", "ARRIVAL", "SYNC", "COMPLETION", "AFTER LAST CALL", "REPAIRED EACH"];
+    if args.json {
+        print_json(&json!({ "bytes": bytes, "results": objects }))?;
     } else {
-        table(header, rows, 3)
-    };
-    print(&text)?;
+        print(&table(header, rows, 3))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

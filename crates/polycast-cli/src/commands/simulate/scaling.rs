@@ -5,7 +5,8 @@ use polycast_sim::protocol::{Completion, Scaling};
 use serde_json::json;
 
 use super::{Args, node_count};
-use crate::commands::{Outcome, print, table};
+use crate::commands::{Outcome, print, print_json};
+use crate::terminal::{margin, nanoseconds, table};
 
 const NODES: &str = "16,128,1024,8192";
 const BYTES: u64 = 8 << 10;
@@ -32,8 +33,11 @@ pub fn run(args: &Args) -> Outcome {
     }
     let tree = TREE.parse()?;
     completions.extend(nodes.iter().map(|count| scaling.tree(tree, *count)));
-    let text = if args.json { json(&scaling, &completions) } else { report(&completions, &nodes) };
-    print(&text)?;
+    if args.json {
+        print_json(&json(&scaling, &completions))?;
+    } else {
+        print(&report(&completions, &nodes))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -44,16 +48,16 @@ fn report(completions: &[Completion], nodes: &[u32]) -> String {
         vec![
             completion.algorithm.clone(),
             completion.nodes.to_string(),
-            format!("{:.1}", completion.median_us),
-            format!("{:.1} ± {:.1}", completion.mean_us, completion.interval_us),
-            format!("{:.1}", completion.percentile_99_us),
+            nanoseconds(completion.median_us * 1e3),
+            margin(completion.mean_us * 1e3, completion.interval_us * 1e3),
+            nanoseconds(completion.percentile_99_us * 1e3),
             format!("{:.2}", completion.mean_us / first.mean_us),
         ]
     });
-    table(["ALGORITHM", "NODES", "MEDIAN µs", "MEAN µs", "99 % µs", "GROWTH"], rows.collect(), 1)
+    table(["ALGORITHM", "NODES", "MEDIAN", "MEAN", "99 %", "GROWTH"], rows.collect(), 1)
 }
 
-fn json(scaling: &Scaling, completions: &[Completion]) -> String {
+fn json(scaling: &Scaling, completions: &[Completion]) -> serde_json::Value {
     let rows: Vec<_> = completions
         .iter()
         .map(|completion| {
@@ -68,7 +72,5 @@ fn json(scaling: &Scaling, completions: &[Completion]) -> String {
             })
         })
         .collect();
-    let object =
-        json!({ "bytes": scaling.bytes, "loss": scaling.loss, "seed": scaling.seed, "completions": rows });
-    format!("{object}\n")
+    json!({ "bytes": scaling.bytes, "loss": scaling.loss, "seed": scaling.seed, "completions": rows })
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::super::{Outcome, print};
 use super::draw::summary;
 use super::input::Input;
+use crate::terminal::count;
 
 /// Arguments of `polycast topology check`.
 #[derive(clap::Args)]
@@ -104,9 +105,4 @@ impl Report {
         }
         Ok(out)
     }
-}
-
-/// `1 host`, `2 hosts`.
-pub fn count(number: usize, one: &str, several: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { several })
 }

@@ -17,7 +17,7 @@ use std::io::IsTerminal;
 use anstyle::Style;
 use polycast_core::topology::{Below, Link, Topology, hostlist};
 
-use super::check::count;
+use crate::terminal::count;
 
 /// Whether names are set off from rates by more than spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use polycast_core::algorithm::broadcast::Algorithm;
 use serde_json::json;
 
-use super::report::{BusiestLink, Report, milliseconds};
+use super::report::{BusiestLink, Report};
 use super::shapes::COMPARED;
 use super::{Planned, Scene};
-use crate::commands::table;
+use crate::terminal::{nanoseconds, table};
 
 /// The table, or one JSON object.
 pub fn run(scene: &Scene, json: bool) -> Result<String, String> {
@@ -28,7 +28,7 @@ pub fn run(scene: &Scene, json: bool) -> Result<String, String> {
             report.height.to_string(),
             report.degree.to_string(),
             report.contending_pairs.to_string(),
-            milliseconds(report.estimated_time_ns),
+            nanoseconds(report.estimated_time_ns as f64),
         ]
     });
     let header = ["SHAPE", "KNOWS", "BUSIEST LINK", "HEIGHT", "DEGREE", "CONTENDING", "ESTIMATED"];

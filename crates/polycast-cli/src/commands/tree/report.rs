@@ -9,6 +9,7 @@ use polycast_core::units::{Bytes, Rank};
 use serde::Serialize;
 
 use super::{Planned, traffic};
+use crate::terminal::{count, nanoseconds};
 
 /// A tree in numbers.
 #[derive(Serialize)]
@@ -113,7 +114,10 @@ impl Report {
         if let Some(link) = &self.busiest_link {
             line("busiest link", link.text());
         }
-        line("estimated time", format!("{} for {}", milliseconds(self.estimated_time_ns), self.sizes()));
+        line(
+            "estimated time",
+            format!("{} for {}", nanoseconds(self.estimated_time_ns as f64), self.sizes()),
+        );
         text
     }
 
@@ -131,13 +135,11 @@ impl Report {
     /// From where to whom.
     pub fn place(&self) -> String {
         let Report { root, ranks, hosts, switches, .. } = self;
-        let plural =
-            |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
         format!(
             "from rank {root} to {} on {} and {}",
-            plural(*ranks as usize, "rank", "ranks"),
-            plural(*hosts, "host", "hosts"),
-            plural(*switches, "switch", "switches")
+            count(*ranks, "rank", "ranks"),
+            count(*hosts, "host", "hosts"),
+            count(*switches, "switch", "switches")
         )
     }
 }
@@ -145,12 +147,6 @@ impl Report {
 impl BusiestLink {
     /// `s0 → s1, 8 messages`.
     pub fn text(&self) -> String {
-        let plural = if self.messages == 1 { "" } else { "s" };
-        format!("{} → {}, {} message{plural}", self.from, self.to, self.messages)
+        format!("{} → {}, {}", self.from, self.to, count(self.messages, "message", "messages"))
     }
-}
-
-/// `419.4 ms`.
-pub fn milliseconds(time_ns: u64) -> String {
-    format!("{:.1} ms", time_ns as f64 / 1e6)
 }

@@ -16,8 +16,9 @@ use serde::Serialize;
 
 use super::report::complete_binary_height;
 use super::write;
-use crate::commands::{Outcome, print, table};
+use crate::commands::{Outcome, print};
 use crate::plot::{Axis, Chart, Curve, Point};
+use crate::terminal::table;
 
 const BINARY: NonZeroU32 = NonZeroU32::new(2).unwrap();
 

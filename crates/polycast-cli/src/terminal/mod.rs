@@ -1,0 +1,15 @@
+//! How the tool writes for people: quantities with the unit that fits, and tables and paragraphs within [`WIDTH`] columns.
+
+mod paragraph;
+mod quantity;
+mod table;
+
+pub use paragraph::{hanging, paragraph};
+#[allow(unused_imports, reason = "for the tables of bench")]
+pub use quantity::interval;
+pub use quantity::{count, margin, nanoseconds};
+pub use table::table;
+
+/// Columns of the narrowest terminal that is written for. Wider ones get the same: what is pasted into a mail or a
+/// ticket stays readable, and tests see what users see.
+pub const WIDTH: usize = 80;

@@ -1,0 +1,90 @@
+//! Times with three digits and the unit that fits: `12.3 µs`, `279 ms`; and counted things.
+
+use std::fmt::Display;
+
+/// Units of a time, and their lengths in ns.
+const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+
+/// `450 ns`, `12.3 µs`, `279 ms`, `1.58 s`: three digits, in the unit that leaves fewest before the point.
+pub fn nanoseconds(ns: f64) -> String {
+    let (unit, scale) = unit_of(ns);
+    format!("{} {unit}", digits(ns, scale))
+}
+
+/// `2.80 … 12.86 ms`: both ends in the unit that fits the upper one.
+#[allow(dead_code, reason = "the tables of bench will use it")]
+pub fn interval(low_ns: f64, high_ns: f64) -> String {
+    let (unit, scale) = unit_of(high_ns);
+    format!("{} … {} {unit}", digits(low_ns, scale), digits(high_ns, scale))
+}
+
+/// `12.3 ± 0.4 ms`: a time and how far its interval reaches, both in the unit and with the digits of the time.
+pub fn margin(ns: f64, reach_ns: f64) -> String {
+    let (unit, scale) = unit_of(ns);
+    let decimals = decimals(ns / scale);
+    format!("{:.decimals$} ± {:.decimals$} {unit}", ns / scale, reach_ns / scale)
+}
+
+/// `1 host`, `2 hosts`.
+pub fn count<N: Display + From<u8> + PartialEq>(number: N, one: &str, several: &str) -> String {
+    let noun = if number == N::from(1) { one } else { several };
+    format!("{number} {noun}")
+}
+
+/// The largest unit that does not bring the first digit behind the point, after rounding to three digits.
+fn unit_of(ns: f64) -> (&'static str, f64) {
+    let fits = |(_, scale): &&(&str, f64)| ns.abs() >= scale * 0.9995;
+    *UNITS.iter().rev().find(fits).unwrap_or(&UNITS[0])
+}
+
+fn digits(ns: f64, scale: f64) -> String {
+    let value = ns / scale;
+    format!("{value:.*}", if scale == 1.0 { 0 } else { decimals(value) })
+}
+
+/// Behind the point, for three digits in all.
+fn decimals(value: f64) -> usize {
+    match value.abs() {
+        99.95.. => 0,
+        9.995.. => 1,
+        _ => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_three_digits_and_a_unit_that_fits() {
+        for (ns, text) in [
+            (0.0, "0 ns"),
+            (450.4, "450 ns"),
+            (999.4, "999 ns"),
+            (999.6, "1.00 µs"),
+            (12_345.0, "12.3 µs"),
+            (278_953_800.0, "279 ms"),
+            (9_996_000.0, "10.0 ms"),
+            (99_960_000.0, "100 ms"),
+            (999_600_000.0, "1.00 s"),
+            (1_577e6, "1.58 s"),
+            (3_600e9, "3600 s"),
+            (-1_500.0, "-1.50 µs"),
+        ] {
+            assert_eq!(nanoseconds(ns), text);
+        }
+    }
+
+    #[test]
+    fn two_numbers_share_their_unit() {
+        assert_eq!(interval(990e3, 1_210e3), "0.99 … 1.21 ms");
+        assert_eq!(interval(300.0, 450.0), "300 … 450 ns");
+        assert_eq!(margin(12_340e3, 444e3), "12.3 ± 0.4 ms");
+        assert_eq!(margin(9_138e3, 8_896e3), "9.14 ± 8.90 ms");
+    }
+
+    #[test]
+    fn one_is_not_several() {
+        assert_eq!([count(1, "rank", "ranks"), count(2usize, "rank", "ranks")], ["1 rank", "2 ranks"]);
+    }
+}
