@@ -116,6 +116,11 @@ int polycast_choose_broadcast(polycast_communicator *communicator, size_t bytes)
  * bytes. */
 int polycast_broadcast(polycast_communicator *communicator, void *buffer, size_t bytes, int root);
 
+/* Writes what serves a broadcast of this many bytes (> 0) here, in the form of POLYCAST_BCAST ("stock",
+ * "chain:segment=8KiB"), and cuts it to `size` with its final NUL. Local: what was not tried yet counts as possible.
+ * Programs reach it as polycast_choice in libpolycast-mpi.so. */
+void polycast_name_choice(const polycast_communicator *communicator, size_t bytes, char *text, size_t size);
+
 /* Called once when MPI_Finalize begins, with the rank in MPI_COMM_WORLD: prints the report if it was asked
  * for. Collective if all ranks asked for it and know that (having attached a communicator of all). */
 void polycast_finalize(const polycast_door *door, int world_rank);

@@ -9,6 +9,7 @@
  * All MPI functions are called by their PMPI names and resolved in the libmpi that is already loaded; only
  * PMPI_Bcast is ours, too, and the real one is handed to us.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "door.h"
@@ -152,6 +153,17 @@ static int door_bcast_c(void *buffer, int64_t count, handle type, int root, hand
     return try_to_serve(&call, &result) ? result : stock_functions.bcast_c(buffer, count, type, root, comm);
 }
 
+/* Local, so a communicator that has had no broadcast is not attached for it: its broadcasts are stock's so far. */
+static int door_choice(handle comm, int64_t bytes, char *text, int size) {
+    struct communicator *state = NULL;
+    if (bytes > 0 && size > 0 && door_known_communicator((MPI_Comm)comm, &state) && state) {
+        polycast_name_choice(state->runtime, (size_t)bytes, text, (size_t)size);
+    } else if (size > 0) {
+        snprintf(text, (size_t)size, "stock");
+    }
+    return 0;
+}
+
 __attribute__((visibility("default"))) open_function polycast_door_open;
 
 void polycast_door_open(const struct stock *stock, struct served *served) {
@@ -159,5 +171,5 @@ void polycast_door_open(const struct stock *stock, struct served *served) {
         return;
     }
     stock_functions = *stock;
-    *served = (struct served){door_bcast, door_bcast_c, polycast_set};
+    *served = (struct served){door_bcast, door_bcast_c, polycast_set, door_choice};
 }

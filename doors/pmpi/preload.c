@@ -99,6 +99,7 @@ static bcast_c_function resolve_then_bcast_c;
 static bcast_function *serve_bcast = resolve_then_bcast;
 static bcast_c_function *serve_bcast_c = resolve_then_bcast_c;
 static configure_function *serve_configure;
+static choice_function *serve_choice;
 
 /* For a program that calls MPI_Bcast_c although its library has none. */
 static int bcast_c_without_library(void *buffer, int64_t count, handle type, int root, handle comm) {
@@ -122,7 +123,8 @@ static void resolve(void) {
     if (!stock.bcast_c) {
         stock.bcast_c = bcast_c_without_library;
     }
-    struct served served = {.bcast = stock.bcast, .bcast_c = stock.bcast_c, .configure = NULL};
+    struct served served = {
+        .bcast = stock.bcast, .bcast_c = stock.bcast_c, .configure = NULL, .choice = NULL};
     /* In a setuid program nothing from outside is opened. */
     if (!is_switched_off() && getauxval(AT_SECURE) == 0) {
         void *door = found.family ? open_door(found.family) : NULL;
@@ -137,6 +139,7 @@ static void resolve(void) {
         }
     }
     __atomic_store_n(&serve_configure, served.configure, __ATOMIC_RELEASE);
+    __atomic_store_n(&serve_choice, served.choice, __ATOMIC_RELEASE);
     __atomic_store_n(&serve_bcast_c, served.bcast_c, __ATOMIC_RELEASE);
     __atomic_store_n(&serve_bcast, served.bcast, __ATOMIC_RELEASE);
 }
@@ -172,4 +175,11 @@ EXPORT int MPI_Bcast_c(void *, int64_t, handle, int, handle) __attribute__((alia
 EXPORT int polycast_configure(const char *name, const char *value) {
     resolve_once();
     return serve_configure ? serve_configure(name, value) : -1;
+}
+
+/* Writes what serves a broadcast of `bytes` on `comm`, as POLYCAST_BCAST takes it; -1 if polycast does not serve this
+ * program. */
+EXPORT int polycast_choice(handle comm, int64_t bytes, char *text, int size) {
+    resolve_once();
+    return serve_choice ? serve_choice(comm, bytes, text, size) : -1;
 }

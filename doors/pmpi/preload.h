@@ -10,6 +10,7 @@ typedef uintptr_t handle; /* an MPI handle of any family */
 typedef int bcast_function(void *buffer, int count, handle type, int root, handle comm);
 typedef int bcast_c_function(void *buffer, int64_t count, handle type, int root, handle comm);
 typedef int configure_function(const char *name, const char *value);
+typedef int choice_function(handle comm, int64_t bytes, char *text, int size);
 
 /* Every entry point into polycast's objects has these names; they are declared here as the preload object
  * sees them. */
@@ -17,6 +18,7 @@ typedef int configure_function(const char *name, const char *value);
 bcast_function MPI_Bcast, PMPI_Bcast;
 bcast_c_function MPI_Bcast_c, PMPI_Bcast_c;
 configure_function polycast_configure;
+choice_function polycast_choice;
 #endif
 
 /* The real MPI's functions. */
@@ -30,6 +32,7 @@ struct served {
     bcast_function *bcast;
     bcast_c_function *bcast_c;
     configure_function *configure;
+    choice_function *choice;
 };
 
 /* `polycast_door_open`, the one symbol that a door exports. */

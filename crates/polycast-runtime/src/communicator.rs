@@ -124,6 +124,14 @@ impl Communicator {
         is_served
     }
 
+    /// What serves a broadcast of this many bytes, as far as it is known without trying.
+    pub fn choice(&self, bytes: u64) -> Choice {
+        match self.private {
+            Private::Refused => Choice::Stock,
+            Private::NotYet | Private::Open => *self.choices.choose(Bytes(bytes)),
+        }
+    }
+
     fn has_private(&mut self) -> bool {
         if self.private == Private::NotYet {
             let is_open = self.door.open_private().unwrap_or(false);

@@ -125,6 +125,33 @@ pub unsafe extern "C" fn polycast_broadcast(
     })
 }
 
+/// Names what serves a broadcast of this many bytes.
+///
+/// # Safety
+/// The pointer comes from [`polycast_attach`]; no other call for this communicator runs. `text` has room for `size`
+/// bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_name_choice(
+    communicator: *const Communicator,
+    bytes: usize,
+    text: *mut c_char,
+    size: usize,
+) {
+    // SAFETY: the caller's promise.
+    let communicator = unsafe { &*communicator };
+    guarded((), || {
+        let name = communicator.choice(bytes as u64).to_string();
+        if let Some(room) = size.checked_sub(1) {
+            let length = name.len().min(room);
+            // SAFETY: the caller's promise; `length` bytes and their final NUL are no more than `size`.
+            unsafe {
+                std::ptr::copy_nonoverlapping(name.as_ptr(), text.cast(), length);
+                text.add(length).write(0);
+            }
+        }
+    });
+}
+
 /// Prints the report if it was asked for.
 ///
 /// # Safety
