@@ -1,48 +1,69 @@
-# make build | doors | demo | test | install PREFIX=… | clean; see README.md
+# `make help` lists the targets.
 
 PREFIX ?= /usr/local
-MPICC ?= mpicc.openmpi mpicc.mpich
 LIBRARY := build/lib/polycast
 CARGO_OUT := $(or $(CARGO_TARGET_DIR),target)/release
+INSTALLED := $(DESTDIR)$(PREFIX)
 
-.PHONY: build setup rust doors demo test lint bench install uninstall clean
+# What a build is made from: `make install` builds again only when something of it is newer.
+SOURCES := Makefile Cargo.toml Cargo.lock README.md CHANGELOG.md CONTRIBUTING.md LICENSE scripts/setup.sh scripts/stage.sh \
+    $(shell find bench crates docs doors examples include tuning fuzz/README.md tests/README.md -type f -not -path '*/tests/*.rs')
 
-build: setup rust doors
+.NOTPARALLEL:
+.PHONY: build help setup rust doors stage demo check lint test test-all install install-debug uninstall clean
+
+build: setup rust doors stage ## the library, its doors, the tool, man pages: all into build/ and target/ (default)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
+	@echo
+	@echo 'PREFIX=$(PREFIX)  where to install, below DESTDIR if that is set'
+	@echo 'MPICC="mpicc …"   compiler wrappers of the MPIs to be served; default: mpicc, mpicc.openmpi, mpicc.mpich, where found'
 
 setup:
-	@scripts/setup.sh
+	@MPICC="$(MPICC)" scripts/setup.sh build
 
 rust:
 	cargo build --release --locked
 	@mkdir -p $(LIBRARY)
 	@cp $(CARGO_OUT)/libpolycast.so $(LIBRARY)/.new && mv $(LIBRARY)/.new $(LIBRARY)/libpolycast.so
 
-doors: rust
+doors: rust ## only the doors: make doors MPICC=/opt/mpi/bin/mpicc adds one
 	@doors/build.sh $(LIBRARY) $(MPICC)
 
-demo: build
+stage:
+	@scripts/stage.sh $(CARGO_OUT) $(LIBRARY) build/stage build/debug
+	@touch build/built
+
+build/built: $(SOURCES)
+	@$(MAKE) build
+
+demo: build ## stock MPI beside polycast on emulated clusters of 16 hosts; about four minutes
+	@scripts/setup.sh demo
 	@scripts/demo.sh
 
-test: build lint
+check: ## formatting, lints and the pure tests: the inner loop
+	@scripts/setup.sh test
+	@scripts/check.sh
+
+test: ## check, build and the tests that need an MPI
+	@scripts/setup.sh test
+	@$(MAKE) build
 	@scripts/test.sh
 
-lint:
-	cargo fmt --all -- --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polycast-core -p polycast-sim -p polycast-lab
-	clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
+install: build/built ## copies what is built to PREFIX (builds first if need be)
+	@scripts/install.sh build/stage "$(INSTALLED)"
 
-install: build
-	install -D -m 755 $(CARGO_OUT)/polycast $(DESTDIR)$(PREFIX)/bin/polycast
-	mkdir -p $(DESTDIR)$(PREFIX)/lib/polycast $(DESTDIR)$(PREFIX)/share/polycast
-	cp -r $(LIBRARY)/. $(DESTDIR)$(PREFIX)/lib/polycast/
-	install -D -m 644 include/polycast.h $(DESTDIR)$(PREFIX)/include/polycast.h
-	install -m 644 tuning/*.toml README.md LICENSE $(DESTDIR)$(PREFIX)/share/polycast/
-	@echo "installed: $(DESTDIR)$(PREFIX)/bin/polycast"
+install-debug: build/built ## debug information beside what is installed
+	@scripts/install.sh build/debug "$(INSTALLED)"
 
-uninstall:
-	rm -rf $(DESTDIR)$(PREFIX)/bin/polycast $(DESTDIR)$(PREFIX)/lib/polycast $(DESTDIR)$(PREFIX)/share/polycast $(DESTDIR)$(PREFIX)/include/polycast.h
+uninstall: ## removes what install copied
+	rm -rf "$(INSTALLED)/lib/polycast" "$(INSTALLED)/share/polycast" "$(INSTALLED)/share/doc/polycast"
+	rm -f "$(INSTALLED)/bin/polycast" "$(INSTALLED)/bin/.debug/polycast.debug" "$(INSTALLED)/include/polycast.h" \
+	    "$(INSTALLED)"/share/man/man1/polycast.1 "$(INSTALLED)"/share/man/man1/polycast-*.1 \
+	    "$(INSTALLED)/share/bash-completion/completions/polycast" "$(INSTALLED)/share/zsh/site-functions/_polycast" \
+	    "$(INSTALLED)/share/fish/vendor_completions.d/polycast.fish"
 
-clean:
+clean: ## removes everything that was built
 	cargo clean
 	rm -rf build

@@ -1,48 +1,117 @@
 #!/bin/sh
-# Makes sure that what polycast is built and tested with is there: installs it when root on Debian, otherwise says how.
+# setup.sh build|demo|test: makes sure that what polycast is built, shown or tested with is there. Missing packages are
+# installed when root on Debian; otherwise their names are told.
+#   build   a C compiler, an mpicc of any MPI (or those of $MPICC), Rust
+#   demo    and what emulates clusters
+#   test    and what the lints and the tests use
 set -eu
+level=${1:-build}
+case $level in build | demo | test) ;; *) echo "setup: expected build, demo or test, found $level" >&2; exit 2 ;; esac
 
-# command  package(s)
+# Level, command, its packages on Debian, Fedora, openSUSE and Arch; several are joined by commas. The tests call both MPIs
+# by Debian's names.
 needed='
-cc gcc
-mpicc.openmpi openmpi-bin libopenmpi-dev
-mpicc.mpich mpich libmpich-dev
-gfortran gfortran
-ip iproute2
-tc iproute2
-nft nftables
-clang-format clang-format
-nm binutils
-ping iputils-ping
-kill procps
-python3 python3-venv python3-dev
+build cc            gcc,libc6-dev                  gcc           gcc               gcc
+build mpicc         openmpi-bin,libopenmpi-dev     openmpi-devel openmpi4-devel    openmpi
+demo  ip            iproute2                       iproute       iproute2          iproute2
+demo  tc            iproute2                       iproute-tc    iproute2          iproute2
+demo  nft           nftables                       nftables      nftables          nftables
+test  mpicc.openmpi openmpi-bin,libopenmpi-dev     openmpi-devel openmpi4-devel    openmpi
+test  mpicc.mpich   mpich,libmpich-dev             mpich-devel   mpich-devel       mpich
+test  gfortran      gfortran                       gcc-gfortran  gcc-fortran       gcc-fortran
+test  clang-format  clang-format                   clang-tools-extra clang-tools   clang
+test  nm            binutils                       binutils      binutils          binutils
+test  ping          iputils-ping                   iputils       iputils           iputils
+test  kill          procps                         procps-ng     procps            procps-ng
+test  setpriv       util-linux                     util-linux    util-linux        util-linux
+test  python3       python3-venv,python3-dev       python3-devel python3-devel     python
 '
 
-missing=$(echo "$needed" | while read -r command packages; do
-    [ -z "$command" ] || command -v "$command" >/dev/null || PATH=$PATH:/usr/sbin:/sbin command -v "$command" >/dev/null || echo "$packages"
-done | tr ' ' '\n' | sort -u | tr '\n' ' ')
-# The module is a package of its own on Debian, and python3 without it looks complete.
-if command -v python3 >/dev/null && ! python3 -c 'import ensurepip' 2>/dev/null; then
-    missing="$missing python3-venv"
-fi
+# Which column: the system's own name, else what it says it is like.
+distribution() {
+    file=${OS_RELEASE:-/etc/os-release}
+    [ -r "$file" ] || return 0
+    for name in $(. "$file" && echo "${ID:-} ${ID_LIKE:-}"); do
+        case $name in
+        debian | ubuntu) echo debian && return ;;
+        fedora | rhel | centos) echo fedora && return ;;
+        *suse*) echo suse && return ;;
+        arch) echo arch && return ;;
+        esac
+    done
+}
 
-if [ -n "${missing% }" ]; then
-    line="apt-get install -y --no-install-recommends $missing"
-    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
-        echo "setup: these packages are missing; as root: $line" >&2
+is_there() {
+    case $1 in
+    # The headers are a package of their own.
+    cc) echo '#include <stdio.h>' | "${CC:-cc}" -E -o /dev/null - 2>/dev/null ;;
+    mpicc)
+        for mpicc in ${MPICC:-mpicc mpicc.openmpi mpicc.mpich}; do
+            command -v "$mpicc" >/dev/null && return
+        done
+        return 1
+        ;;
+    # The module is a package of its own on Debian, and python3 without it looks complete.
+    python3) python3 -c 'import ensurepip' 2>/dev/null ;;
+    *) PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null ;;
+    esac
+}
+
+is_of_level() {
+    case $level:$1 in build:demo | build:test | demo:test) return 1 ;; esac
+}
+
+system=$(distribution)
+commands=
+packages=
+while read -r of command debian fedora suse arch; do
+    [ -n "$of" ] && is_of_level "$of" && ! is_there "$command" || continue
+    commands="$commands $command"
+    case $system in
+    debian) packages="$packages $debian" ;;
+    fedora) packages="$packages $fedora" ;;
+    suse) packages="$packages $suse" ;;
+    arch) packages="$packages $arch" ;;
+    esac
+done <<END
+$needed
+END
+packages=$(echo "$packages" | tr ', ' '\n\n' | sort -u | tr '\n' ' ' | sed 's/^ *//; s/ *$//')
+
+if [ -n "$commands" ]; then
+    case $system in
+    debian) line="apt-get install -y --no-install-recommends $packages" ;;
+    fedora) line="dnf install $packages" ;;
+    suse) line="zypper install $packages" ;;
+    arch) line="pacman -S --needed $packages" ;;
+    *) line= ;;
+    esac
+    if [ "$system" != debian ] || [ "$(id -u)" -ne 0 ]; then
+        echo "setup: \`make $level\` needs commands that are not on PATH:$commands" >&2
+        [ -z "$line" ] || echo "setup: as root: $line" >&2
+        case $system:$commands in
+        debian:* | *:*mpicc.*) ;;
+        *mpicc*) echo "setup: an mpicc may have to be put on PATH (module load mpi) or named: make $level MPICC=/path/to/mpicc" >&2 ;;
+        esac
+        case $commands in
+        *mpicc.*) [ "$system" = debian ] || echo "setup: the tests call the MPIs as Debian does: mpicc.openmpi, mpiexec.mpich, …" >&2 ;;
+        esac
         exit 1
     fi
     echo "setup: $line"
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq
     # shellcheck disable=SC2086
-    apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    apt-get install -y -qq --no-install-recommends $packages >/dev/null
 fi
 
-if ! command -v cargo >/dev/null; then
-    echo "setup: no Rust toolchain: see https://rustup.rs (Debian 12's own is too old: polycast needs Rust 1.88)" >&2
+least=$(sed -n 's/^rust-version = "1\.\(.*\)"/\1/p' "$(dirname "$0")/../Cargo.toml")
+found=$(cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')
+if [ "${found:-0}" -lt "$least" ]; then
+    echo "setup: polycast needs Rust 1.$least or newer, found ${found:+1.}${found:-none}: see https://rustup.rs" >&2
     exit 1
 fi
+[ "$level" = test ] || exit 0
 for component in fmt clippy; do
     if ! cargo "$component" --version >/dev/null 2>&1; then
         echo "setup: cargo $component is missing: rustup component add rustfmt clippy" >&2

@@ -14,6 +14,7 @@ mod plot;
 mod settings;
 mod terminal;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -71,6 +72,12 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Write a manual page for each verb, made from its help
+    #[command(hide = true)]
+    ManPages {
+        /// Where to
+        directory: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -94,6 +101,9 @@ fn main() -> ExitCode {
             clap_complete::generate(shell, &mut Cli::command(), "polycast", &mut script);
             commands::print(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS).map_err(Into::into)
         }
+        Command::ManPages { directory } => commands::man_pages::write(Cli::command(), &directory)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
     };
     result.unwrap_or_else(|error| {
         eprintln!("polycast: {error}");

@@ -8,6 +8,7 @@ pub mod info;
 pub mod job_args;
 pub mod lab;
 pub mod madcap;
+pub mod man_pages;
 pub mod measure;
 pub mod predict;
 pub mod run;

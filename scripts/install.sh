@@ -1,0 +1,12 @@
+#!/bin/sh
+# Copies a folder as `make build` laid it out, readable for everybody whatever the umask was:
+#   scripts/install.sh FROM TO
+set -eu
+from=$1
+to=$2
+(cd "$from" && find . -type f) | while read -r file; do
+    mode=644
+    [ ! -x "$from/$file" ] || mode=755
+    install -D -m "$mode" "$from/$file" "$to/$file"
+done
+echo "installed in $to: $(du -sh "$from" | cut -f 1)"

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Lays out what `make install` copies: stripped objects, documents in the order of the checkout so that their links hold,
+# man pages and completions, which the tool writes itself.
+#   scripts/stage.sh CARGO_OUT LIBRARY_DIR STAGE DEBUG
+# DEBUG gets the debug information, in the same order; debuggers find it in .debug/ beside each object.
+set -eu
+cargo_out=$1
+library=$2
+stage=$3
+debug=$4
+
+rm -rf "$stage" "$debug"
+
+# FROM TO: the object without its debug information, which goes apart.
+strip_into() {
+    mkdir -p "$stage/$(dirname "$2")" "$debug/$(dirname "$2")/.debug"
+    apart=$debug/$(dirname "$2")/.debug/$(basename "$2").debug
+    objcopy --only-keep-debug "$1" "$apart"
+    objcopy --strip-unneeded --add-gnu-debuglink="$apart" "$1" "$stage/$2"
+}
+
+strip_into "$cargo_out/polycast" bin/polycast
+for object in "$library"/*.so "$library"/doors/*.so "$library"/bench/polycast-bench-*; do
+    strip_into "$object" "lib/polycast/${object#"$library"/}"
+done
+
+mkdir -p "$stage/include" "$stage/share/polycast"
+cp include/polycast.h "$stage/include/"
+cp tuning/*.toml "$stage/share/polycast/"
+
+documents=$stage/share/doc/polycast
+mkdir -p "$documents/fuzz" "$documents/tests"
+cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs examples include tuning "$documents/"
+cp fuzz/README.md "$documents/fuzz/"
+cp tests/README.md "$documents/tests/"
+
+tool=$stage/bin/polycast
+mkdir -p "$stage/share/man/man1" "$stage/share/bash-completion/completions" "$stage/share/zsh/site-functions" \
+    "$stage/share/fish/vendor_completions.d"
+"$tool" man-pages "$stage/share/man/man1"
+"$tool" completions bash >"$stage/share/bash-completion/completions/polycast"
+"$tool" completions zsh >"$stage/share/zsh/site-functions/_polycast"
+"$tool" completions fish >"$stage/share/fish/vendor_completions.d/polycast.fish"
