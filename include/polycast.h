@@ -86,6 +86,11 @@ typedef struct polycast_communicator polycast_communicator;
 /* The runtime's version, as in "0.1.0". */
 const char *polycast_version(void);
 
+/* Which build this is: a hash over the version, the sources, the table that is built in and the machine's kind
+ * (docs/agreement.md). The same in all processes that run the same build, never 0. Ranks with different builds
+ * may choose differently, so they are left to the stock MPI. */
+uint64_t polycast_build_identity(void);
+
 /* 0 if POLYCAST=off (or 0, no, false) stands in the environment: the doors must not call anything else then.
  */
 int polycast_is_enabled(void);

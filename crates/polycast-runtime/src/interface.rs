@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::communicator::Communicator;
 use crate::door::{Door, DoorTable, INTERFACE_VERSION};
+use crate::identity::build_identity;
 use crate::transport::Failure;
 use crate::{counters, retired, settings};
 
@@ -19,6 +20,12 @@ fn guarded<R>(otherwise: R, work: impl FnOnce() -> R) -> R {
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// Which build this is; never 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn polycast_build_identity() -> u64 {
+    guarded(1, build_identity)
 }
 
 /// 0 if the environment switches everything off.

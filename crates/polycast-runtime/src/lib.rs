@@ -18,8 +18,10 @@
 mod attach;
 mod communicator;
 mod counters;
+mod digest;
 mod door;
 mod entropy;
+mod identity;
 mod idle;
 mod interface;
 mod multicast;

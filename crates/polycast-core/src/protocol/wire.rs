@@ -15,7 +15,8 @@ use super::tag::Key;
 /// Bytes in front of the payload.
 pub const HEADER_BYTES: usize = 32;
 const TAG_AT: usize = 24;
-const VERSION: u8 = 1;
+/// Of the datagrams; the first byte of each.
+pub const VERSION: u8 = 1;
 
 /// What a datagram is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
