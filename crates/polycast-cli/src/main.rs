@@ -6,6 +6,7 @@ mod crew;
 mod discover;
 mod doctor;
 mod generate;
+mod hosts;
 mod install;
 mod measure;
 mod mpi;

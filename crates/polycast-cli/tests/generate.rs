@@ -231,10 +231,10 @@ fn mistakes_say_what_to_do() {
     for (arguments, words) in [
         (&["--hosts", "a,e,f"][..], "cluster.conf has no host e, f; correct the name"),
         (&["--hosts", "a"], "--ranks-per-host"),
-        (&["--hosts", "a[0-"], "--hosts a[0-: "),
+        (&["--hosts", "a[0-"], "hosts: brackets do not match in \"a[0-\""),
         (&["--hosts", "a:40000,b:40000"], "80000 ranks are too many"),
-        (&["--hostfile", "hosts"], "hosts:2: expected a number of ranks"),
-        (&["--hostfile", "none"], "cannot read none: "),
+        (&["--hostfile", "hosts"], "hosts:2: expected `host`, `host:2`"),
+        (&["--hostfile", "none"], "cannot read hosts from none: "),
         (&["--params", "none.json"], "cannot read none.json: "),
         (&["--params", "hosts"], "hosts: "),
         (&["--root", "4"], "--root 4: expected a rank from 0 to 3"),

@@ -2,13 +2,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use polycast_core::topology::{Reading, Topology};
+use polycast_core::topology::{Reading, Topology, expand_hostlist};
 use polycast_core::units::Rate;
 
 use crate::error::at;
 use crate::quantity::{DEFAULT_BUCKET_BYTES, parse_bucket_bytes};
 use crate::state::check_name;
-use crate::{LabError, Plan};
+use crate::{LabError, MAX_HOSTS, Plan};
 
 /// A lab as people ask for it: `hosts=16,rate=20mbit`, `topology=FILE,rate=100mbit,burst=64KiB,loss=0.5%,block=h3,name=x`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,7 +55,14 @@ impl LabSpec {
         };
         plan.burst_bytes = self.burst_bytes.unwrap_or(DEFAULT_BUCKET_BYTES);
         plan.loss_per_million = self.loss_per_million.unwrap_or(0);
-        self.block_multicast.iter().try_for_each(|name| plan.block_multicast(name))?;
+        for list in &self.block_multicast {
+            let hosts = expand_hostlist(list, MAX_HOSTS).map_err(|problem| LabError::Value {
+                key: "block-multicast",
+                expected: format!("hosts such as h1,h[3-7] ({problem})"),
+                found: list.clone(),
+            })?;
+            hosts.iter().try_for_each(|name| plan.block_multicast(name.trim()))?;
+        }
         Ok(plan)
     }
 }
@@ -141,10 +148,10 @@ mod tests {
 
     #[test]
     fn several_hosts_may_be_blocked() {
-        let plan = "hosts=4,block=h1,block=h3".parse::<LabSpec>().unwrap().plan().unwrap();
+        let plan = "hosts=6,block=h1,block=h[3-4]".parse::<LabSpec>().unwrap().plan().unwrap();
         let blocked: Vec<_> =
             plan.hosts.iter().filter(|host| host.blocks_multicast).map(|host| &host.name).collect();
-        assert_eq!(blocked, ["h1", "h3"]);
+        assert_eq!(blocked, ["h1", "h3", "h4"]);
         assert!("hosts=4,block=h4".parse::<LabSpec>().unwrap().plan().is_err());
     }
 

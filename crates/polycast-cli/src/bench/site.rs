@@ -7,7 +7,8 @@ use std::process::Command;
 use polycast_core::topology::Topology;
 use polycast_lab::{Lab, LabSpec, Lifetime};
 
-use crate::mpi::{Launch, Mpi, parse_hosts};
+use crate::hosts::{self, Listed};
+use crate::mpi::{Launch, Mpi};
 
 /// The user's wishes.
 #[derive(Clone, Debug, Default)]
@@ -48,13 +49,16 @@ impl Site {
         };
         launch.hosts = match (&lab, &wishes.hosts) {
             (Some(lab), _) => {
-                let names: Vec<&str> = lab.hosts().iter().map(|host| host.name.as_str()).collect();
-                fill(&names, wishes.ranks, wishes.ranks_per_host.unwrap_or(1))?
+                let hosts = lab.hosts().iter().map(|host| Listed { name: host.name.clone(), ranks: None });
+                fill(&hosts.collect::<Vec<_>>(), wishes.ranks, wishes.ranks_per_host.unwrap_or(1))?
             }
-            (None, Some(hosts)) => match wishes.ranks_per_host {
-                None => parse_hosts(hosts, wishes.ranks)?,
-                Some(each) => fill(&hosts.split(',').map(str::trim).collect::<Vec<_>>(), wishes.ranks, each)?,
-            },
+            (None, Some(hosts)) => {
+                let hosts = hosts::parse(hosts)?;
+                match wishes.ranks_per_host {
+                    None => hosts::place(&hosts, wishes.ranks)?,
+                    Some(each) => fill(&hosts, wishes.ranks, each)?,
+                }
+            }
             (None, None) => Vec::new(),
         };
         launch.ranks = match launch.hosts.is_empty() {
@@ -107,9 +111,9 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))
 }
 
-/// Gives host after host its ranks, all hosts unless `ranks` is less.
-fn fill(hosts: &[&str], ranks: Option<usize>, each: usize) -> Result<Vec<(String, usize)>, String> {
-    let places = hosts.len() * each;
+/// Gives host after host its ranks, `each` where it does not say how many, all hosts unless `ranks` is less.
+fn fill(hosts: &[Listed], ranks: Option<usize>, each: usize) -> Result<Vec<(String, usize)>, String> {
+    let places: usize = hosts.iter().map(|host| host.ranks.unwrap_or(each)).sum();
     let mut left = ranks.unwrap_or(places);
     if left > places {
         return Err(format!(
@@ -122,10 +126,10 @@ fn fill(hosts: &[&str], ranks: Option<usize>, each: usize) -> Result<Vec<(String
     }
     let mut placed = Vec::new();
     for host in hosts {
-        let here = left.min(each);
+        let here = left.min(host.ranks.unwrap_or(each));
         left -= here;
         if here > 0 {
-            placed.push(((*host).to_owned(), here));
+            placed.push((host.name.clone(), here));
         }
     }
     Ok(placed)
@@ -137,7 +141,8 @@ mod tests {
 
     #[test]
     fn hosts_are_filled_in_their_order() {
-        let placed = |ranks, each| fill(&["a", "b", "c"], ranks, each);
+        let hosts = hosts::parse("a,b,c").unwrap();
+        let placed = |ranks, each| fill(&hosts, ranks, each);
         assert_eq!(placed(None, 2).unwrap().len(), 3);
         assert_eq!(placed(Some(3), 2).unwrap(), [("a".to_owned(), 2), ("b".to_owned(), 1)]);
         let error = placed(Some(7), 2).unwrap_err();
@@ -145,5 +150,7 @@ mod tests {
             error.contains("need 4 hosts, there are 3") && error.contains("--ranks-per-host 3"),
             "{error}"
         );
+        let placed = fill(&hosts::parse("n[0-1]:3,x").unwrap(), None, 2).unwrap();
+        assert_eq!(placed, [("n0".to_owned(), 3), ("n1".to_owned(), 3), ("x".to_owned(), 2)]);
     }
 }

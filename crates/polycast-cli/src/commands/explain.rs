@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     ranks_per_node: Option<u32>,
 
-    /// The hosts of the ranks, in their order, instead of the first of the topology: a,b:2
+    /// The hosts of the ranks, in their order, instead of the first of the topology: a:2,n[0-7]
     #[arg(long, value_name = "HOSTS", conflicts_with_all = ["nodes", "ranks_per_node"])]
     hosts: Option<String>,
 

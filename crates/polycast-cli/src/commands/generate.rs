@@ -14,6 +14,7 @@ use polycast_core::topology::Placed;
 use super::topology::Input;
 use super::{Outcome, print};
 use crate::generate::{Model, Request, routine};
+use crate::hosts::{Listed, parse, read_file};
 
 /// Arguments of `polycast generate`.
 #[derive(clap::Args)]
@@ -91,12 +92,11 @@ fn place(args: &Args) -> Result<Placed, String> {
     let input = Input::read(&args.topology).map_err(|error| error.to_string())?;
     let topology = input.topology().map_err(|error| error.to_string())?;
     let listed = match (&args.hosts, &args.hostfile) {
-        (Some(list), _) => hosts::of_list(list)?,
-        (None, Some(file)) => hosts::of_file(
-            &fs::read_to_string(file).map_err(cannot("read", file))?,
-            &file.display().to_string(),
-        )?,
-        (None, None) => topology.hosts.iter().map(|host| (host.name.clone(), None)).collect(),
+        (Some(list), _) => parse(list).map_err(|error| error.to_string())?,
+        (None, Some(file)) => read_file(file).map_err(|error| error.to_string())?,
+        (None, None) => {
+            topology.hosts.iter().map(|host| Listed { name: host.name.clone(), ranks: None }).collect()
+        }
     };
     let of_ranks = hosts::of_ranks(&listed, args.ranks_per_host as usize)?;
     let placed = topology.place(&of_ranks);

@@ -18,7 +18,7 @@ pub struct JobArgs {
     /// burst=, loss=, block=, name=
     #[arg(long, value_name = "LAB", conflicts_with = "hosts", value_parser = parse_lab)]
     pub lab: Option<Arc<LabSpec>>,
-    /// Hosts to run on, each with an optional number of ranks: a,b:2
+    /// Hosts to run on, each with an optional number of ranks: a:2,n[0-7]
     #[arg(long, value_name = "HOSTS")]
     pub hosts: Option<String>,
     /// Ranks in all [default: all that the hosts take; as many as cores without hosts]

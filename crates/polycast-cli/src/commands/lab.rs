@@ -80,8 +80,8 @@ pub struct Shape {
     /// Packets that every link loses, in each direction, at random
     #[arg(long, value_name = "PERCENT", value_parser = parse_loss_per_million)]
     loss: Option<u32>,
-    /// A host from and to which its switch forwards no UDP multicast; may be repeated, or a list with commas
-    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    /// Hosts from and to which their switch forwards no UDP multicast: h1,h[3-7]; may be repeated
+    #[arg(long, value_name = "HOSTS")]
     block_multicast: Vec<String>,
 }
 

@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(short = 'n', long, value_name = "N")]
     ranks: Option<u32>,
 
-    /// Hosts in the order of their ranks, each with an optional number of ranks: a,b:2 [default: those of the topology]
+    /// Hosts in the order of their ranks, each with an optional number of ranks: a:2,n[0-7] [default: those of the topology]
     #[arg(long, value_name = "HOSTS")]
     hosts: Option<String>,
 

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use polycast_core::select::Choice;
 
 use super::{Outcome, print};
+use crate::hosts;
 use crate::install::Installation;
 use crate::mpi::{self, Launch, Mpi};
 use crate::network::{self, KnownParameters, KnownTopology};
@@ -28,7 +29,7 @@ pub struct Args {
     #[arg(long, value_name = "MPI")]
     mpi: Option<String>,
 
-    /// Hosts to start on, with the ranks that each takes: a,b:2
+    /// Hosts to start on, with the ranks that each takes: a:2,n[0-7]:4
     #[arg(long, value_name = "HOSTS")]
     hosts: Option<String>,
 
@@ -83,8 +84,10 @@ pub fn run(args: Args) -> Outcome {
         return print_environment(&args);
     }
     let ranks = args.ranks.map(|ranks| ranks as usize);
-    let hosts = args.hosts.as_deref().map(|hosts| mpi::parse_hosts(hosts, ranks)).transpose()?;
-    let hosts = hosts.unwrap_or_default();
+    let hosts = match &args.hosts {
+        Some(list) => hosts::place(&hosts::parse(list)?, ranks)?,
+        None => Vec::new(),
+    };
     let linked = match find_program(&args.program[0])? {
         Some(program) => mpi::linked_mpi(&program)?,
         // It may well exist on the hosts and only there.

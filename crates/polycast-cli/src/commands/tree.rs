@@ -23,6 +23,7 @@ use polycast_core::units::{Bytes, Nanos, Rank};
 
 use super::topology::Input;
 use super::{Outcome, print};
+use crate::hosts;
 use placement::Placement;
 use shapes::Knowledge;
 use traffic::Traffic;
@@ -53,9 +54,9 @@ pub struct Args {
     /// Which hosts get the ranks: by-name (n0, n1, n2, … n10), cyclic (by name, one rank at a time) or shuffled:SEED
     #[arg(long, value_name = "HOW", default_value = "by-name", conflicts_with = "hosts_of_ranks")]
     placement: Placement,
-    /// The host of each rank, in the order of the ranks: a,a,b,c
-    #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
-    hosts_of_ranks: Option<Vec<String>>,
+    /// The host of each rank, in the order of the ranks: a,a,b or a:2,n[0-7]
+    #[arg(long, value_name = "HOSTS")]
+    hosts_of_ranks: Option<String>,
 
     /// The rank that has the data
     #[arg(long, value_name = "RANK", default_value_t = 0)]
@@ -182,7 +183,7 @@ fn scene(args: &Args) -> Result<Scene, Box<dyn Error>> {
         eprintln!("polycast: {}: {note}", file.display());
     }
     let hosts = match &args.hosts_of_ranks {
-        Some(hosts) => hosts.clone(),
+        Some(list) => hosts::of_ranks(hosts::place(&hosts::parse(list)?, None)?),
         None => args.placement.hosts_of_ranks(&topology, args.ranks, args.ranks_per_host)?,
     };
     let placed = topology.place(&hosts);

@@ -7,6 +7,7 @@ use polycast_lab::{Lab, LabError, LabSpec, Lifetime};
 
 use super::probe::tally::SENDERS_MOST;
 use super::worker::Trouble;
+use crate::hosts;
 
 /// What a worker counts; a part of a larger cluster tells as much.
 const HOSTS_MOST: usize = SENDERS_MOST as usize;
@@ -136,16 +137,13 @@ fn host_name() -> String {
     nix::unistd::gethostname().map_or("localhost".into(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Reads `a,b,c`: each once, in order.
+/// Reads `a,n[0-7]`: each once, in order.
 pub fn parse_hosts(text: &str) -> Result<Vec<String>, String> {
     let mut hosts: Vec<String> = Vec::new();
-    for host in text.split(',').map(str::trim) {
-        // ssh would take a name with a dash for an option.
-        if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
-            return Err(format!("expected names of hosts such as a,b,c, found {host:?}"));
-        }
-        if !hosts.iter().any(|known| known == host) {
-            hosts.push(host.to_owned());
+    // The number of ranks that a host takes is of no meaning here, but the list may be that of a job.
+    for host in hosts::parse(text).map_err(|error| error.to_string())? {
+        if !hosts.contains(&host.name) {
+            hosts.push(host.name);
         }
     }
     if hosts.len() > HOSTS_MOST {
@@ -161,6 +159,7 @@ mod tests {
     #[test]
     fn hosts_are_taken_once_and_checked() {
         assert_eq!(parse_hosts("b, a,b").unwrap(), ["b", "a"]);
+        assert_eq!(parse_hosts("n[0-1]:2,n1").unwrap(), ["n0", "n1"]);
         for text in ["", "a,,b", "a,-oProxyCommand=x", "a b"] {
             assert!(parse_hosts(text).is_err(), "{text:?}");
         }

@@ -1,13 +1,12 @@
 //! Which MPI a launcher belongs to, and how programs are started with it.
 //!
 //! ```text
-//! "a,b:2" ──parse_hosts──▶ Launch ─────────────┐
+//! hosts, ranks, variables ──▶ Launch ──────────┐
 //! ./a.out ──linked_mpi──▶ Abi ──for_program──▶ Mpi ──command(launch, program)──▶ a composed mpiexec
 //!                                               ▲      options: open_mpi, hydra; what both share: launch
 //! "openmpi" | "mpich" | PATH ──resolve──────────┘      recognised by its --version: version
 //! ```
 
-mod hosts;
 mod hydra;
 mod launch;
 mod open_mpi;
@@ -20,7 +19,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub use hosts::{HostsError, parse_hosts};
 pub use launch::Launch;
 pub use program::{Abi, linked_mpi};
 pub use resolve::find_on_path;

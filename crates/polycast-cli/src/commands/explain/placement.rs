@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use polycast_core::select::Shape;
 use polycast_core::topology::{Placed, Topology};
 
-use crate::mpi;
+use crate::hosts::{self, HostsError};
 
 /// What the options say.
 pub struct Wishes<'a> {
@@ -44,9 +44,8 @@ impl Placement {
     }
 }
 
-fn named(hosts: &str, ranks: Option<u32>) -> Result<Vec<String>, mpi::HostsError> {
-    let hosts = mpi::parse_hosts(hosts, ranks.map(|ranks| ranks as usize))?;
-    Ok(hosts.into_iter().flat_map(|(host, ranks)| std::iter::repeat_n(host, ranks)).collect())
+fn named(hosts: &str, ranks: Option<u32>) -> Result<Vec<String>, HostsError> {
+    Ok(hosts::of_ranks(hosts::place(&hosts::parse(hosts)?, ranks.map(|ranks| ranks as usize))?))
 }
 
 /// A host name per rank: the first host is the fullest, the others share what is left evenly.
@@ -103,6 +102,12 @@ mod tests {
         let Placement { shape, placed } = Placement::new(&wishes).unwrap();
         assert_eq!((shape.ranks, shape.nodes, shape.ranks_per_node, shape.switches), (4, 3, 2, 3));
         assert_eq!((placed.host_of, placed.strangers), (vec![2, 2, 0, 4], vec!["x".to_owned()]));
+    }
+
+    #[test]
+    fn a_hostlist_stands_for_its_hosts() {
+        let shape = Placement::new(&wishes(None, Some("n[0-7]:2"))).unwrap().shape;
+        assert_eq!((shape.ranks, shape.nodes, shape.ranks_per_node), (16, 8, 2));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use polycast_core::topology::{Placed, Topology};
 
 use crate::bench::variant::Variant;
 use crate::commands::topology::Input;
-use crate::mpi::parse_hosts;
+use crate::hosts;
 
 /// The largest communicator that is predicted.
 const MAX_RANKS: u32 = 1 << 20;
@@ -41,7 +41,9 @@ pub fn placed(
     let topology = topology.map(|file| Ok::<_, Box<dyn std::error::Error>>(Input::read(file)?.topology()?));
     let topology = topology.transpose()?;
     let names: Vec<String> = match (hosts, &topology, ranks) {
-        (Some(hosts), ..) => repeated(parse_hosts(hosts, ranks.map(|ranks| ranks as usize))?),
+        (Some(hosts), ..) => {
+            hosts::of_ranks(hosts::place(&hosts::parse(hosts)?, ranks.map(|ranks| ranks as usize))?)
+        }
         (None, Some(topology), ranks) => spread(topology, ranks)?,
         (None, None, Some(ranks)) => (0..ranks).map(|rank| format!("host{rank}")).collect(),
         (None, None, None) => return Err(PlaceError::Nothing.into()),
@@ -55,10 +57,6 @@ pub fn placed(
             Topology::flat(hosts).place(&names)
         }
     })
-}
-
-fn repeated(hosts: Vec<(String, usize)>) -> Vec<String> {
-    hosts.into_iter().flat_map(|(host, ranks)| std::iter::repeat_n(host, ranks)).collect()
 }
 
 /// Ranks on the hosts of a topology in the order of their names, as schedulers list them, evenly.
@@ -123,6 +121,7 @@ mod tests {
             names.collect::<Vec<_>>().join(" ")
         };
         assert_eq!(hosts(Some("b,a:2"), None), "b a a");
+        assert_eq!(hosts(Some("n[0-1]:2"), None), "n0 n0 n1 n1");
         assert_eq!(hosts(None, Some(2)), "host0 host1");
         assert!(placed(None, None, None).unwrap_err().to_string().contains("--ranks"));
         assert!(placed(None, None, Some(0)).unwrap_err().to_string().contains("1 to 1048576"));
