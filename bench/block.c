@@ -5,8 +5,13 @@ int block_variant(const struct block *block, int64_t index, int variants) {
     return (int)((cycle + index) % variants);
 }
 
+int64_t block_patience_ns(const struct block *block) {
+    /* The root may be as late as its receivers were expected to be. */
+    return block->delay_ns + 2 * block->advance_ns;
+}
+
 int64_t block_slot_ns(const struct block *block, int variant) {
-    return block->window_ns[variant] + block->handling_ns;
+    return block->window_ns[variant] + block->handling_ns + block->advance_ns;
 }
 
 static enum outcome outcome_of(const struct variant *variant, bool complete, bool right) {
@@ -20,7 +25,9 @@ static struct timing repeat(struct bench *bench, const struct block *block, int6
     const struct plan *plan = bench->plan;
     const int root = plan_root(plan, cycle, bench->ranks);
     const int64_t repetition = cycle * plan->variant_count + variant;
-    const int64_t arrival_ns = plan_arrival_ns(plan, block->delay_ns, cycle, bench->rank, root, bench->ranks);
+    const int64_t arrival_ns =
+        plan_arrival_ns(plan, block->delay_ns, cycle, bench->rank, root, bench->ranks) -
+        (bench->rank == root ? 0 : block->advance_ns);
 
     payload_prepare(&bench->payload, repetition, (size_t)bytes, bench->rank == root);
     const int64_t own_deadline_ns = clock_to_local_ns(&bench->clock, deadline_ns + arrival_ns);
@@ -28,7 +35,7 @@ static struct timing repeat(struct bench *bench, const struct block *block, int6
 
     const int64_t start_ns = local_now_ns();
     const bool complete = variant_broadcast(&bench->variants[variant], bench->payload.buffer, bytes, root,
-                                            plan_silence_ns(plan, bytes) + block->delay_ns);
+                                            plan_silence_ns(plan, bytes) + block_patience_ns(block));
     const int64_t end_ns = local_now_ns();
 
     sleep_until_ns(clock_to_local_ns(&bench->clock, deadline_ns + block->window_ns[variant]), 0);

@@ -10,7 +10,9 @@
  *  1. Nothing is communicated between the repetitions of a block: no barrier lends its pattern to the result.
  *  2. Inside the window of a repetition a rank is in MPI_Bcast or asleep: nobody takes a core, or a link,
  *     from those who still work. Checking and filling wait for the end of the window.
- *  3. A repetition that a rank entered too late is dropped and counted, never corrected. */
+ *  3. A repetition that a rank entered too late is marked and counted, never corrected.
+ *  4. Where ranks share cores, receivers call `advance` before the deadline and wait in the call for the root, which
+ *     calls at the deadline; the time runs from the root's call then. */
 #ifndef POLYCAST_BENCH_BLOCK_H
 #define POLYCAST_BENCH_BLOCK_H
 
@@ -25,8 +27,9 @@ enum { MAX_REPETITIONS = 256 };
 
 /* What every rank needs to know in order to be on time; rank 0 decides it. */
 struct block {
-    int64_t start_ns; /* first deadline, on the common clock */
-    int64_t delay_ns; /* D of the arrival pattern */
+    int64_t start_ns;   /* first deadline, on the common clock */
+    int64_t delay_ns;   /* D of the arrival pattern */
+    int64_t advance_ns; /* of receivers */
     int64_t handling_ns;
     int64_t first_cycle; /* counts within a size */
     int64_t cycles;      /* each is one repetition of every variant; 0: this size is done */
@@ -44,7 +47,7 @@ enum outcome {
 struct timing {
     int64_t start_ns;
     int64_t end_ns;
-    int64_t late_ns; /* behind the own deadline, arrival pattern included */
+    int64_t late_ns; /* behind the own deadline, arrival pattern and advance included */
     int64_t outcome; /* enum outcome */
 };
 
@@ -57,7 +60,9 @@ struct bench {
     struct common_clock clock;
     struct payload payload;
     int ranks_per_core; /* where it is worst, rounded up; above 1: oversubscribed */
-    int64_t spin_ns;    /* before a deadline; 0 when oversubscribed */
+    int64_t
+        advance_ns;  /* rank 0: of receivers, as it was measured and grew; 0: times run from the first call */
+    int64_t spin_ns; /* before a deadline; 0 when oversubscribed */
     int rank;
     int ranks;
 };
@@ -66,8 +71,11 @@ struct bench {
  * C A, C A B, so that none gains or loses by its place. */
 int block_variant(const struct block *block, int64_t index, int variants);
 
-/* From one deadline of `variant` to that of its successor. */
+/* From one deadline, that of `variant`, to the next. */
 int64_t block_slot_ns(const struct block *block, int variant);
+
+/* How long after a receiver's call the root's may come. */
+int64_t block_patience_ns(const struct block *block);
 
 /* Runs the block. `timings` has room for cycles × variants; in the order of the repetitions. Local, apart
  * from the broadcasts themselves. */

@@ -10,20 +10,25 @@ struct pace {
     int64_t estimate_ns[MAX_VARIANTS]; /* of a completion, by variant */
     int64_t silence_ns[MAX_VARIANTS];  /* what a lost repetition takes beyond that; 0 where none is lost */
     int64_t delay_ns;                  /* D of the arrival pattern */
+    int64_t advance_ns;                /* of receivers; 0: nobody is to wait for the root */
     int64_t handling_ns;               /* to check and to fill, slowest rank */
     int64_t lead_ns;                   /* from deciding on a block to its first deadline */
     double margin;                     /* window over estimate */
 };
 
 /* A pace for messages of `bytes` where so many ranks share a core. */
-struct pace pace_new(const struct plan *plan, int bytes, int ranks_per_core);
+struct pace pace_new(const struct plan *plan, int bytes, int ranks_per_core, int64_t advance_ns);
 
 /* Sets D of the arrival pattern: as planned, or what stock takes by the present estimate. Not changed while
  * repetitions count, so that all of them met the same arrivals. */
 void pace_fix_delay(struct pace *pace);
 
-/* How late a rank may enter a repetition of `variant` that still counts. */
+/* How late a rank may enter a repetition of `variant` that still counts: behind its deadline, or where receivers have
+ * an advance, behind the root's call. */
 int64_t pace_tolerance_ns(const struct pace *pace, int variant);
+
+/* How far behind its deadline the root may call where receivers have an advance: the window has room for it. */
+int64_t pace_root_tolerance_ns(const struct pace *pace);
 
 /* One repetition of each variant. */
 int64_t pace_cycle_ns(const struct pace *pace);

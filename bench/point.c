@@ -71,21 +71,27 @@ static void first_cycle(struct point *point) {
     point->next_cycle = 1;
 }
 
-/* In place of a completion. */
-enum { WAS_LATE = -1, WAS_LOST = -2 };
+/* What is known of a repetition. */
+struct judgement {
+    int64_t completion_ns; /* from the root's call where receivers have an advance, else from the first one */
+    bool late;
+    bool lost;
+};
 
-/* Judges the `index`-th repetition of the block from all ranks' timings. Writes it down when it counts.
- * Returns its completion, or why there is none. */
-static int64_t judge(struct point *point, const struct block *block, int64_t index, bool counts) {
+/* Judges the `index`-th repetition of the block from all ranks' timings. Writes it down when it counts. */
+static struct judgement judge(struct point *point, const struct block *block, int64_t index, bool counts) {
     const struct bench *bench = point->bench;
     const int variants = bench->plan->variant_count;
     const int variant = block_variant(block, index, variants);
     const int64_t cycle = block->first_cycle + index / variants;
     const int64_t repetitions = block->cycles * variants;
-    int64_t first_start_ns = INT64_MAX, last_end_ns = INT64_MIN, latest_ns = 0, wrong = 0, lost = 0;
+    const int root = plan_root(bench->plan, cycle, bench->ranks);
+    int64_t first_start_ns = INT64_MAX, last_start_ns = INT64_MIN, last_end_ns = INT64_MIN, latest_ns = 0;
+    int64_t wrong = 0, lost = 0;
     for (int rank = 0; rank < bench->ranks; rank++) {
         const struct timing *timing = &point->all[rank * repetitions + index];
         first_start_ns = timing->start_ns < first_start_ns ? timing->start_ns : first_start_ns;
+        last_start_ns = timing->start_ns > last_start_ns ? timing->start_ns : last_start_ns;
         last_end_ns = timing->end_ns > last_end_ns ? timing->end_ns : last_end_ns;
         latest_ns = timing->late_ns > latest_ns ? timing->late_ns : latest_ns;
         wrong += timing->outcome == OUTCOME_WRONG;
@@ -93,20 +99,27 @@ static int64_t judge(struct point *point, const struct block *block, int64_t ind
     }
     if (index == 0)
         point->first_late_ns = latest_ns;
-    const bool late = latest_ns > pace_tolerance_ns(&point->pace, variant);
-    const char *verdict = late ? "late" : lost > 0 ? "lost" : "ok";
+    const struct timing *at_root = &point->all[root * repetitions + index];
+    const bool from_root = block->advance_ns > 0;
+    const int64_t tolerance_ns = pace_tolerance_ns(&point->pace, variant);
+    const bool late = from_root ? last_start_ns - at_root->start_ns > tolerance_ns ||
+                                      at_root->late_ns > pace_root_tolerance_ns(&point->pace)
+                                : latest_ns > tolerance_ns;
+    /* A rank without data is what a late repetition of blast may end with; it has no time all the same. */
+    const char *verdict = lost > 0 ? "lost" : late ? "late" : "ok";
     if (counts) {
-        printf("repetition %lld %d %d %s %lld", (long long)cycle, variant,
-               plan_root(bench->plan, cycle, bench->ranks), verdict, (long long)wrong);
+        printf("repetition %lld %d %d %s %lld", (long long)cycle, variant, root, verdict, (long long)wrong);
         for (int rank = 0; rank < bench->ranks; rank++) {
             const struct timing *timing = &point->all[rank * repetitions + index];
             printf(" %lld %lld", (long long)timing->start_ns, (long long)timing->end_ns);
         }
         putchar('\n');
     }
-    if (late || lost > 0)
-        return late ? WAS_LATE : WAS_LOST;
-    return last_end_ns - first_start_ns;
+    return (struct judgement){
+        .completion_ns = last_end_ns - (from_root ? at_root->start_ns : first_start_ns),
+        .late = late,
+        .lost = lost > 0,
+    };
 }
 
 /* Rank 0 takes in the results of a block. */
@@ -116,13 +129,14 @@ static void take_in(struct point *point, const struct block *block, bool counts)
     int64_t usual_ns[MAX_VARIANTS] = {0}, late = 0;
     for (int64_t index = 0; index < block->cycles * variants; index++) {
         const int variant = block_variant(block, index, variants);
-        const int64_t completion_ns = judge(point, block, index, counts);
-        late += completion_ns == WAS_LATE;
-        if (completion_ns < 0)
+        const struct judgement judgement = judge(point, block, index, counts);
+        late += judgement.late;
+        if (judgement.lost)
             continue;
-        bool kept = samples_add(&block_completions[variant], completion_ns);
-        if (counts)
-            kept = kept && samples_add(&point->completions[variant], completion_ns);
+        /* How long windows must be is learnt from late repetitions, too: there may be no others. */
+        bool kept = samples_add(&block_completions[variant], judgement.completion_ns);
+        if (counts && !judgement.late)
+            kept = kept && samples_add(&point->completions[variant], judgement.completion_ns);
         if (!kept)
             MPI_Abort(MPI_COMM_WORLD, 1);
     }
@@ -156,21 +170,15 @@ static bool run_block(struct point *point, struct block block, bool counts) {
 
 /* Rank 0: what comes next, a block without cycles at the end. */
 static struct block next_block(struct point *point) {
-    bool enough = true, nothing = false;
-    for (int variant = 0; variant < point->bench->plan->variant_count; variant++) {
+    bool enough = true;
+    for (int variant = 0; variant < point->bench->plan->variant_count; variant++)
         enough = enough && samples_are_enough(&point->completions[variant], NARROW_ENOUGH);
-        /* Where every blast is lost, more of them would be, too. */
-        nothing = nothing || (point->completions[variant].count == 0 &&
-                              variant_is_reliable(point->bench->plan->variants[variant]));
-    }
-    /* A limit that leaves no result at all is stretched: on a busy machine every repetition may come late. */
-    const int64_t limit_ns = nothing ? 5 * point->budget_ns : point->budget_ns;
     const int64_t used_ns = local_now_ns() - point->began_ns;
-    const bool out_of_time = used_ns + pace_cycle_ns(&point->pace) > limit_ns;
+    const bool out_of_time = used_ns + pace_cycle_ns(&point->pace) > point->budget_ns;
     if (enough || (point->blocks > 0 && out_of_time))
         return (struct block){.cycles = 0};
     point->blocks++;
-    const int64_t left_ns = limit_ns - used_ns;
+    const int64_t left_ns = point->budget_ns - used_ns;
     return pace_block(&point->pace, point->next_cycle, MAX_REPETITIONS,
                       left_ns < BLOCK_NS ? left_ns : BLOCK_NS);
 }
@@ -199,12 +207,21 @@ static void measure(struct point *point) {
         ;
 }
 
+/* What served the broadcasts of this size, where polycast is there to tell. */
+static void write_choices(const struct bench *bench, int bytes) {
+    for (int variant = 0; variant < bench->plan->variant_count; variant++) {
+        char name[256];
+        if (variant_choice(&bench->variants[variant], bytes, name, sizeof name))
+            printf("choice %d %s\n", variant, name);
+    }
+}
+
 void point_measure(struct bench *bench, int bytes) {
     const struct plan *plan = bench->plan;
     struct point point = {
         .bench = bench,
         .bytes = bytes,
-        .pace = pace_new(plan, bytes, bench->ranks_per_core),
+        .pace = pace_new(plan, bytes, bench->ranks_per_core, bench->advance_ns),
         .own = malloc(MAX_REPETITIONS * sizeof(struct timing)),
         .all =
             bench->rank == 0 ? malloc((size_t)bench->ranks * MAX_REPETITIONS * sizeof(struct timing)) : NULL,
@@ -218,7 +235,9 @@ void point_measure(struct bench *bench, int bytes) {
     }
     measure(&point);
     if (bench->rank == 0) {
-        printf("point-end %d %lld", bytes, (long long)point.pace.delay_ns);
+        bench->advance_ns = point.pace.advance_ns;
+        write_choices(bench, bytes);
+        printf("point-end %d %lld %lld", bytes, (long long)point.pace.delay_ns, (long long)bench->advance_ns);
         for (int variant = 0; variant < plan->variant_count; variant++)
             printf(" %lld", (long long)pace_tolerance_ns(&point.pace, variant));
         putchar('\n');

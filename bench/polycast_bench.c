@@ -5,18 +5,23 @@
  * the broadcasts of a communicator. On stdout, rank 0 writes lines, flushed after every block, so that an
  * interrupted job leaves what it had measured. Times in ns, relative to the common start of their repetition:
  *
- *     polycast-bench 2                      the version of this format
+ *     polycast-bench 3                      the version of this format
  *     mpi LIBRARY VERSION
  *     rank R host NAME kernel K cores C     one per rank; K: the first rank under the same kernel
  *     clock METHOD CLOCKS ERROR OBSERVED    METHOD: shared, two-level or pingpong; see common_clock.h
+ *     wake-up SPREAD                        where ranks share cores and all are to call at once: how far apart they
+ *                                           wake up. Receivers call so much before the root, and the time runs from the
+ *                                           root's call; without this line it runs from the first call
  *     oversubscribed 0|1
  *     point BYTES
  *     repetition CYCLE VARIANT ROOT ok|late|lost WRONG START END START END …
- *                                           late: a rank entered too late; lost: a variant that promises
+ *                                           late: a rank entered too late (its times are written all the same); lost: a variant that promises
  *                                           nothing left a rank without data; WRONG: ranks with wrong data;
  *                                           START END: by rank
  *     block REPETITIONS CLOCK-ERROR
- *     point-end BYTES DELAY TOLERANCE…      one tolerance per variant
+ *     choice VARIANT NAME                   what polycast served this size by, as POLYCAST_BCAST takes it
+ *     point-end BYTES DELAY ADVANCE TOLERANCE…
+ *                                           one tolerance per variant
  *     error SENTENCE
  *     end
  */
@@ -30,6 +35,7 @@
 #include "place.h"
 #include "point.h"
 #include "variant.h"
+#include "wake_up.h"
 
 static void write_library_version(void) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -82,6 +88,12 @@ static void measure(struct bench *bench) {
     const bool oversubscribed = bench->ranks_per_core > 1;
     bench->spin_ns = oversubscribed ? 0 : 200 * 1000;
     write_clock(&bench->clock, plan->pingpong_clock);
+    /* An arrival pattern says itself who is to be late. */
+    if (oversubscribed && plan->arrival == ARRIVAL_NONE) {
+        bench->advance_ns = wake_up_spread_ns(&bench->clock);
+        if (bench->rank == 0)
+            printf("wake-up %lld\n", (long long)bench->advance_ns);
+    }
     if (bench->rank == 0)
         printf("oversubscribed %d\n", oversubscribed);
     for (int i = 0; i < plan->size_count; i++)
@@ -112,7 +124,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     const bool is_crew = argc == 2 && strcmp(argv[1], CREW_ARGUMENT) == 0;
     if (rank == 0) {
-        puts(is_crew ? "polycast-measure 1" : "polycast-bench 2");
+        puts(is_crew ? "polycast-measure 1" : "polycast-bench 3");
         write_library_version();
     }
     const bool able = is_crew ? crew_run(MPI_COMM_WORLD) : measure_broadcasts(argc, argv);

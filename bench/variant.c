@@ -6,6 +6,7 @@
 #include <string.h>
 
 typedef int (*configure_function)(const char *name, const char *value);
+typedef int (*choice_function)(MPI_Comm communicator, int64_t bytes, char *text, int size);
 
 /* The program does not link polycast: like every program, it meets it when it was preloaded. */
 static configure_function find_configure(void) {
@@ -81,4 +82,10 @@ bool variant_broadcast(struct variant *variant, unsigned char *buffer, int bytes
         return blast_run(&variant->blast, buffer, bytes, root, silence_ns);
     MPI_Bcast(buffer, bytes, MPI_BYTE, root, variant->communicator);
     return true;
+}
+
+bool variant_choice(const struct variant *variant, int bytes, char *text, int size) {
+    choice_function choice;
+    *(void **)&choice = dlsym(RTLD_DEFAULT, "polycast_choice");
+    return choice && !variant->is_blast && choice(variant->communicator, bytes, text, size) == 0;
 }

@@ -31,4 +31,8 @@ void variant_settle(struct variant *variant);
 bool variant_broadcast(struct variant *variant, unsigned char *buffer, int bytes, int root,
                        int64_t silence_ns);
 
+/* Writes what serves the variant's broadcasts of `bytes`, in the form of POLYCAST_BCAST. Returns false where polycast
+ * is not there, and for blast. */
+bool variant_choice(const struct variant *variant, int bytes, char *text, int size);
+
 #endif

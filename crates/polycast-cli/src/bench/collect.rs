@@ -1,7 +1,7 @@
 //! Puts the lines of all launches together: the surroundings first, then size after size.
 
-use super::point::Measured;
-use super::record::{Clock, FORMAT_VERSION, Place, Record, Repetition};
+use super::figures::Measured;
+use super::record::{Clock, FORMAT_VERSION, Place, Record, Repetition, TimeFrom};
 
 /// What the measuring program says about the job before it measures.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,6 +14,15 @@ pub struct Header {
     pub clock: Option<Clock>,
     /// More ranks than cores under one kernel.
     pub oversubscribed: bool,
+    /// How far apart ranks wake up, in ns, where receivers are to wait for the root.
+    pub wake_up_ns: Option<u64>,
+}
+
+impl Header {
+    /// From whose call times run.
+    pub fn time_from(&self) -> TimeFrom {
+        if self.wake_up_ns.is_some() { TimeFrom::RootCall } else { TimeFrom::FirstCall }
+    }
 }
 
 /// Something that can be reported now.
@@ -85,6 +94,12 @@ impl Collector {
             Some(Record::Mpi(version)) => self.header.mpi_version = version,
             Some(Record::Rank(place)) => self.header.places.push(place),
             Some(Record::Clock(clock)) => self.header.clock = Some(clock),
+            Some(Record::WakeUp(spread_ns)) => self.header.wake_up_ns = Some(spread_ns),
+            Some(Record::Choice(variant, name)) => {
+                if let Some(size) = self.sizes.get_mut(self.current) {
+                    size.choices.insert(variant, name);
+                }
+            }
             Some(Record::Oversubscribed(oversubscribed)) => {
                 self.header.oversubscribed = oversubscribed;
                 return Ok(Some(Event::Ready));
@@ -97,9 +112,10 @@ impl Collector {
                 }
                 return Ok(Some(Event::Block(repetitions)));
             }
-            Some(Record::PointEnd { delay_ns, tolerance_ns }) => {
+            Some(Record::PointEnd { delay_ns, advance_ns, tolerance_ns }) => {
                 if let Some(size) = self.sizes.get_mut(self.current) {
-                    (size.delay_ns, size.tolerance_ns) = (delay_ns, tolerance_ns);
+                    (size.delay_ns, size.advance_ns, size.tolerance_ns) =
+                        (delay_ns, advance_ns, tolerance_ns);
                 }
                 return Ok(Some(Event::SizeDone(self.current)));
             }
@@ -134,21 +150,23 @@ impl Collector {
 mod tests {
     use super::*;
 
-    const JOB: &str = "polycast-bench 2
+    const JOB: &str = "polycast-bench 3
 mpi Some MPI 1.0
 rank 0 host h0 kernel 0 cores 2
 rank 1 host h1 kernel 0 cores 2
 clock shared 1 0 0
-oversubscribed 0
+wake-up 700000
+oversubscribed 1
 point 8
 repetition 1 0 0 ok 0 0 10 0 20
 hello from the launcher
 block 1 5
-point-end 8 0 50000
+choice 0 chain:segment=8KiB
+point-end 8 0 700000 50000
 point 16
 repetition 1 0 0 late 0 0 10 0 20
 repetition 1 0 0 ok 0 0 10
-point-end 16 0 50000
+point-end 16 0 800000 50000
 end
 ";
 
@@ -171,6 +189,8 @@ end
         assert_eq!(collector.sizes[0].launches.len(), 2);
         assert_eq!((collector.sizes[0].clock_error_ns, collector.sizes[0].tolerance_ns[0]), (5, 50_000));
         assert_eq!(collector.sizes[1].launches[1].len(), 1);
+        assert_eq!(collector.header.time_from(), TimeFrom::RootCall);
+        assert_eq!(collector.sizes[0].choices[&0], "chain:segment=8KiB");
     }
 
     #[test]

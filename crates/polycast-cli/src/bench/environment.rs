@@ -5,7 +5,7 @@ use std::fs;
 
 use serde::Serialize;
 
-use super::record::{Clock, Place};
+use super::record::{Clock, Place, TimeFrom};
 
 /// The surroundings of a measurement; the first line of the JSON output, under the key `environment`.
 #[derive(Clone, Debug, Serialize)]
@@ -40,7 +40,11 @@ pub struct Environment {
     pub launches: usize,
     /// The common clock.
     pub clock: Option<ClockReport>,
-    /// Which repetitions are dropped.
+    /// From whose call the time of a broadcast runs to the last return.
+    pub time_from: TimeFrom,
+    /// How far apart ranks wake up that are told the same time, where times run from the root's call.
+    pub wake_up_spread_us: Option<f64>,
+    /// Which repetitions are late.
     pub tolerance: &'static str,
     /// The slowest link, where it is known.
     pub rate_bits_per_second: Option<u64>,
@@ -98,12 +102,19 @@ impl From<&Clock> for ClockReport {
 }
 
 /// The rule of the measuring program, in words.
-pub fn tolerance_rule(oversubscribed: bool) -> &'static str {
-    if oversubscribed {
-        "a repetition is dropped when a rank enters it late by more than max(500 us, 125 us for each rank on a core, 5 % \
-         of the estimate)"
-    } else {
-        "a repetition is dropped when a rank enters it late by more than max(50 us, 1 % of the estimate)"
+pub fn tolerance_rule(oversubscribed: bool, from: TimeFrom) -> &'static str {
+    match (oversubscribed, from) {
+        (true, TimeFrom::RootCall) => {
+            "a repetition is late when a rank calls after the root by more than max(100 us, 5 % of the estimate), or the \
+             root after its deadline by more than the wake-up spread"
+        }
+        (true, TimeFrom::FirstCall) => {
+            "a repetition is late when a rank enters it late by more than max(500 us, 125 us for each rank on a core, \
+             5 % of the estimate)"
+        }
+        (false, _) => {
+            "a repetition is late when a rank enters it late by more than max(50 us, 1 % of the estimate)"
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use polycast_core::units::Bytes;
 use polycast_lab::{Calibration, CalibrationOptions, Lab, LabError, Plan};
 use serde_json::{Value, json};
 
-use super::point::{Point, wire_us};
+use super::figures::wire_us;
+use super::point::Point;
 
 /// What is known about the place of a measurement.
 #[derive(Clone, Debug, Default)]

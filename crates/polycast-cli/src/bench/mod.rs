@@ -4,8 +4,8 @@
 //!  sizes  variant  arrival ──▶ plan ──▶ session ──▶ job: mpiexec … polycast-bench-FAMILY  (bench/*.c, in C)
 //!                              site ──▶    │              │ lines
 //!                                          │           record ──▶ collect
-//!  view  report  ◀──  fidelity  ◀──────────┴── point ◀──────────────┘
-//!                                               analysis
+//!  view  report  ◀──  fidelity  ◀──────────┴── figures ◀────────────┘
+//!                                               analysis, remark
 //! ```
 
 pub mod arrival;
@@ -21,6 +21,8 @@ pub mod analysis;
 mod collect;
 pub mod environment;
 pub mod fidelity;
+mod figures;
 pub mod job;
 mod point;
 pub mod record;
+mod remark;

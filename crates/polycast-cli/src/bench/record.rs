@@ -1,14 +1,40 @@
 //! What the measuring program writes, line by line; the format is described in `bench/polycast_bench.c`.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 /// The version of the format that is read here.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
+
+/// From whose call the time of a broadcast runs to the last return.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TimeFrom {
+    /// From the first call of any rank.
+    #[default]
+    #[serde(rename = "first call")]
+    FirstCall,
+    /// From the root's call, for which the others wait: where ranks share cores, and come at other times than they
+    /// should.
+    #[serde(rename = "root's call")]
+    RootCall,
+}
+
+impl fmt::Display for TimeFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            TimeFrom::FirstCall => "first call",
+            TimeFrom::RootCall => "root's call",
+        })
+    }
+}
 
 /// Whether the times of a repetition count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// They do.
     Counts,
-    /// A rank was not ready at its deadline.
+    /// A rank called too late. Its times count only where there are too few others.
     Late,
     /// A variant that promises nothing left a rank without data.
     Lost,
@@ -66,6 +92,8 @@ pub enum Record {
     Rank(Place),
     /// The common clock, at the beginning.
     Clock(Clock),
+    /// How far apart ranks wake up, in ns: times run from the root's call.
+    WakeUp(u64),
     /// Whether ranks share cores.
     Oversubscribed(bool),
     /// A size begins.
@@ -74,10 +102,14 @@ pub enum Record {
     Repetition(Repetition),
     /// A block is complete: its repetitions, and the clock's error so far in ns.
     Block(u64, u64),
+    /// What served the present size: the variant's position, and a form of `POLYCAST_BCAST`.
+    Choice(usize, String),
     /// A size is done.
     PointEnd {
         /// The delay of the arrival pattern, in ns.
         delay_ns: u64,
+        /// How long before the root receivers were to call, in ns.
+        advance_ns: u64,
         /// How late a rank could be and still count, in ns, by variant.
         tolerance_ns: Vec<u64>,
     },
@@ -102,6 +134,11 @@ impl Record {
                 error_ns: words.next()?.parse().ok()?,
                 observed_error_ns: words.next()?.parse().ok()?,
             })),
+            "wake-up" => Some(Record::WakeUp(rest.parse().ok()?)),
+            "choice" => {
+                let (variant, name) = rest.split_once(' ')?;
+                Some(Record::Choice(variant.parse().ok()?, name.to_owned()))
+            }
             "oversubscribed" => Some(Record::Oversubscribed(rest == "1")),
             "point" => Some(Record::Point(rest.parse().ok()?)),
             "repetition" => parse_repetition(words),
@@ -109,8 +146,9 @@ impl Record {
             "point-end" => {
                 let _bytes: u64 = words.next()?.parse().ok()?;
                 let delay_ns = words.next()?.parse().ok()?;
+                let advance_ns = words.next()?.parse().ok()?;
                 let tolerance_ns = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
-                Some(Record::PointEnd { delay_ns, tolerance_ns })
+                Some(Record::PointEnd { delay_ns, advance_ns, tolerance_ns })
             }
             "error" => Some(Record::Error(rest.to_owned())),
             "end" if rest.is_empty() => Some(Record::End),
@@ -157,9 +195,27 @@ impl Repetition {
         self.verdict == Verdict::Counts
     }
 
-    /// From the first call to the last return.
-    pub fn completion_ns(&self) -> i64 {
-        self.last_end_ns() - self.times_ns.iter().map(|(start, _)| *start).min().unwrap_or(0)
+    /// From the first call, or the root's, to the last return.
+    pub fn completion_ns(&self, from: TimeFrom) -> i64 {
+        let first = || self.times_ns.iter().map(|(start, _)| *start).min().unwrap_or(0);
+        self.last_end_ns()
+            - match from {
+                TimeFrom::FirstCall => first(),
+                TimeFrom::RootCall => self.root_start_ns(),
+            }
+    }
+
+    /// When a rank returned, since the common start, or the root's call.
+    pub fn returned_ns(&self, rank: usize, from: TimeFrom) -> Option<i64> {
+        let (_, end) = self.times_ns.get(rank)?;
+        Some(match from {
+            TimeFrom::FirstCall => *end,
+            TimeFrom::RootCall => end - self.root_start_ns(),
+        })
+    }
+
+    fn root_start_ns(&self) -> i64 {
+        self.times_ns.get(self.root).map_or(0, |(start, _)| *start)
     }
 
     /// From the last call to the last return.
@@ -184,7 +240,13 @@ mod tests {
         };
         assert_eq!((repetition.cycle, repetition.variant, repetition.root), (4, 1, 2));
         assert_eq!(repetition.times_ns, [(-5, 100), (10, 250), (0, 90)]);
-        assert_eq!((repetition.completion_ns(), repetition.since_last_arrival_ns()), (255, 240));
+        assert_eq!(repetition.since_last_arrival_ns(), 240);
+        assert_eq!(repetition.completion_ns(TimeFrom::FirstCall), 255);
+        assert_eq!(repetition.completion_ns(TimeFrom::RootCall), 250);
+        let waiting = Record::parse("repetition 4 1 1 ok 0 -500 100 -20 250 -300 90");
+        let Some(Record::Repetition(waiting)) = waiting else { panic!() };
+        assert_eq!(waiting.completion_ns(TimeFrom::RootCall), 270, "receivers that wait take no time");
+        assert_eq!(waiting.returned_ns(2, TimeFrom::RootCall), Some(110));
         for (word, expected) in [("ok", Verdict::Counts), ("late", Verdict::Late), ("lost", Verdict::Lost)] {
             let line = format!("repetition 4 1 2 {word} 0 0 1");
             assert!(
@@ -212,12 +274,14 @@ mod tests {
 
     #[test]
     fn the_other_lines() {
-        assert_eq!(Record::parse("polycast-bench 2"), Some(Record::Version(2)));
+        assert_eq!(Record::parse("polycast-bench 3"), Some(Record::Version(3)));
         assert_eq!(Record::parse("mpi Open MPI v4.1.4, x"), Some(Record::Mpi("Open MPI v4.1.4, x".into())));
         assert_eq!(
-            Record::parse("point-end 1024 0 500000 7"),
-            Some(Record::PointEnd { delay_ns: 0, tolerance_ns: vec![500_000, 7] })
+            Record::parse("point-end 1024 0 30 500000 7"),
+            Some(Record::PointEnd { delay_ns: 0, advance_ns: 30, tolerance_ns: vec![500_000, 7] })
         );
+        assert_eq!(Record::parse("wake-up 2000000"), Some(Record::WakeUp(2_000_000)));
+        assert_eq!(Record::parse("choice 1 chain:ready"), Some(Record::Choice(1, "chain:ready".into())));
         assert!(matches!(Record::parse("rank 0 host h0 kernel 0 cores 2"), Some(Record::Rank(_))));
         assert!(matches!(Record::parse("clock two-level 3 100 0"), Some(Record::Clock(_))));
         assert_eq!(Record::parse("end"), Some(Record::End));

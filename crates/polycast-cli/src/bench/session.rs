@@ -11,9 +11,10 @@ use polycast_core::units::Bytes;
 use super::collect::{Collector, Event};
 use super::environment::{self, Environment, Machine};
 use super::fidelity::Fidelity;
+use super::figures::{self, Context};
 use super::job;
 use super::plan::{Links, Plan};
-use super::point::{self, Context, Point};
+use super::point::Point;
 use super::report::Report;
 use super::site::Site;
 use crate::mpi::Mpi;
@@ -128,7 +129,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn points(&self, collector: &Collector, measured: &point::Measured) -> Vec<Point> {
+    fn points(&self, collector: &Collector, measured: &figures::Measured) -> Vec<Point> {
         let context = Context {
             variants: &self.plan.variants,
             ranks: collector.header.places.len(),
@@ -136,8 +137,10 @@ impl Session<'_> {
             root: &self.plan.root.to_string(),
             arrival: &self.plan.arrival.pattern.to_string(),
             rate_bits_per_second: self.links.rate_bits_per_second,
+            time_from: collector.header.time_from(),
+            time_limit: self.plan.time,
         };
-        let mut points = point::summarise(&context, measured);
+        let mut points = figures::summarise(&context, measured);
         points.iter_mut().for_each(|point| self.fidelity.judge(point));
         points
     }
@@ -162,7 +165,9 @@ impl Session<'_> {
             time_limit_s: self.plan.time.as_secs_f64(),
             launches: self.plan.launches as usize,
             clock: header.clock.as_ref().map(Into::into),
-            tolerance: environment::tolerance_rule(header.oversubscribed),
+            time_from: header.time_from(),
+            wake_up_spread_us: header.wake_up_ns.map(|ns| ns as f64 / 1e3),
+            tolerance: environment::tolerance_rule(header.oversubscribed, header.time_from()),
             rate_bits_per_second: self.links.rate_bits_per_second,
             lab: self.fidelity.description().cloned(),
         }
