@@ -54,6 +54,22 @@ pub enum InstallError {
         /// Where its door would be.
         expected: PathBuf,
     },
+    /// The loader would take the path of the library for several.
+    #[error(
+        "{}: the loader splits LD_PRELOAD at white space and colons, so programs would run without polycast; install it \
+         in a directory without them (make install PREFIX=…)",
+        .preload.display()
+    )]
+    SplitByLoader {
+        /// What programs would preload.
+        preload: PathBuf,
+    },
+    /// The path of the library is no text.
+    #[error("{}: expected a path in UTF-8", .preload.display())]
+    NotUtf8 {
+        /// What programs would preload.
+        preload: PathBuf,
+    },
     /// The tool does not know where it is itself.
     #[error("cannot find out where this program is: {0}")]
     UnknownPlace(#[from] io::Error),
@@ -82,6 +98,18 @@ impl Installation {
     /// The object that programs preload.
     pub fn preload(&self) -> PathBuf {
         self.library_directory.join(PRELOAD)
+    }
+
+    /// The same as a value of LD_PRELOAD, in which nothing can be escaped.
+    pub fn preload_value(&self) -> Result<String, InstallError> {
+        let preload = self.preload();
+        match preload.to_str() {
+            None => Err(InstallError::NotUtf8 { preload }),
+            Some(text) if text.contains(|c: char| c == ':' || c.is_whitespace()) => {
+                Err(InstallError::SplitByLoader { preload })
+            }
+            Some(text) => Ok(text.to_owned()),
+        }
     }
 
     /// The door for programs of this binary interface, if it was built.
@@ -135,6 +163,16 @@ mod tests {
                     && error.contains("make doors MPICC=mpicc.openmpi"),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn a_path_that_the_loader_splits_is_refused() {
+        let value = |directory: &str| Installation { library_directory: directory.into() }.preload_value();
+        assert_eq!(value("/opt/polycast").unwrap(), "/opt/polycast/libpolycast-mpi.so");
+        for directory in ["/opt/poly cast", "/opt/a:b", "/opt/a\tb"] {
+            let error = value(directory).unwrap_err().to_string();
+            assert!(error.contains(directory) && error.contains("splits LD_PRELOAD"), "{error}");
         }
     }
 

@@ -108,6 +108,43 @@ fn what_the_user_set_goes_along_and_options_win() {
 }
 
 #[test]
+fn a_shell_hands_the_variables_on_as_they_are() {
+    let world = world();
+    let in_a_shell = |value: &str, line: &str| {
+        let mut shell = assert_cmd::Command::new("/bin/sh");
+        let tool = assert_cmd::cargo::cargo_bin!("polycast").parent().unwrap();
+        shell.args(["-c", line]).env_clear().current_dir(world.path());
+        shell.env("PATH", format!("{}:/usr/bin:/bin", tool.display()));
+        shell.env("POLYCAST_LIBDIR", world.library()).env("POLYCAST_NET", value);
+        shell
+    };
+    let shown = "printenv POLYCAST_BCAST POLYCAST_NET LD_PRELOAD";
+    let said = |value: &str| format!("chain:segment=8KiB\n{value}\n{}\n", world.preload().display());
+    let words = format!(
+        "POLYCAST_BCAST='chain:segment=8KiB' && export POLYCAST_BCAST && env $(polycast run --print-env) {shown}"
+    );
+    assert_eq!(output(&mut in_a_shell("^docker", &words)), said("^docker"));
+    let eval = format!(
+        "POLYCAST_BCAST='chain:segment=8KiB' && export POLYCAST_BCAST && eval \"env $(polycast run --print-env=sh) {shown}\""
+    );
+    assert_eq!(output(&mut in_a_shell("it's * a", &eval)), said("it's * a"));
+    let refused = error(&mut in_a_shell("eth*", "polycast run --print-env"), 1);
+    assert!(refused.contains("POLYCAST_NET=eth* has '*'") && refused.contains("--print-env=sh"), "{refused}");
+}
+
+#[test]
+fn a_directory_that_the_loader_would_split_is_refused() {
+    let world = world();
+    world.executable("script", "#!/bin/sh\n");
+    let spaced = world.path().join("with space");
+    fs::rename(world.library(), &spaced).unwrap();
+    for arguments in [&["run", "--print-env"][..], &["run", "-n", "2", "--", "./script"]] {
+        let said = error(world.polycast(arguments).env("POLYCAST_LIBDIR", &spaced), 1);
+        assert!(said.contains("with space") && said.contains("splits LD_PRELOAD"), "{said}");
+    }
+}
+
+#[test]
 fn off_starts_the_program_without_polycast() {
     let world = World::with_doors(&[]).launcher("mpiexec.openmpi", OPEN_MPI_4);
     world.program("libmpi.so.40", None);

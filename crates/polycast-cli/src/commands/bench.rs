@@ -12,7 +12,7 @@ use polycast_lab::{LabError, Rate};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::Outcome;
-use super::job_args::{JobArgs, utf8};
+use super::job_args::JobArgs;
 use crate::bench::arrival::{Arrival, Root, parse_duration};
 use crate::bench::fidelity::Fidelity;
 use crate::bench::plan::{ClockMethod, Links, Plan};
@@ -218,7 +218,7 @@ fn variables(
     // A launcher need not carry the environment to other hosts, and a setting counts only if all ranks have it.
     variables.extend(settings::of_the_library().filter(|(name, _)| name != settings::BROADCAST));
     if installation.door(abi).is_some() {
-        variables.push((PRELOAD.to_owned(), utf8(&installation.preload())?));
+        variables.push((PRELOAD.to_owned(), installation.preload_value()?));
     }
     network::set(&mut variables, args.topology.variables()?);
     network::set(&mut variables, args.parameters.variables()?);

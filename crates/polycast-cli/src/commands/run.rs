@@ -1,5 +1,7 @@
 //! `polycast run`.
 
+mod print_env;
+
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
@@ -15,6 +17,7 @@ use crate::install::Installation;
 use crate::mpi::{self, Launch, Mpi};
 use crate::network::{self, KnownParameters, KnownTopology};
 use crate::settings::{self, read_table};
+use print_env::Form;
 
 /// Arguments of `polycast run`.
 #[derive(clap::Args)]
@@ -58,9 +61,9 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["table", "topology", "no_topology", "params", "algorithm", "report", "print_env"])]
     off: bool,
 
-    /// Print the environment that ranks need and start nothing
-    #[arg(long)]
-    print_env: bool,
+    /// Print the environment that ranks need, for another launcher, and start nothing
+    #[arg(long, value_name = "FORM", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "words")]
+    print_env: Option<Form>,
 
     /// The program and its arguments
     #[arg(trailing_var_arg = true, value_name = "PROGRAM", required_unless_present = "print_env")]
@@ -76,12 +79,13 @@ Examples:
 
 With another launcher, give the environment to the ranks only, never to the launcher:
   srun -n 64 env $(polycast run --print-env) ./a.out
-  srun -n 64 --export=ALL,LD_PRELOAD=… ./a.out      (where no value has a comma)";
+  srun -n 64 \"$(polycast run --print-env=srun)\" ./a.out             (where no value has a comma)
+  eval \"srun -n 64 env $(polycast run --print-env=sh) ./a.out\"      (whatever the values are)";
 
 /// Runs the verb. The launcher takes this process over, so its exit status and signals are those of the verb.
 pub fn run(args: Args) -> Outcome {
-    if args.print_env {
-        return print_environment(&args);
+    if let Some(form) = args.print_env {
+        return print_environment(&args, form);
     }
     let ranks = args.ranks.map(|ranks| ranks as usize);
     let hosts = match &args.hosts {
@@ -113,18 +117,12 @@ pub fn run(args: Args) -> Outcome {
     Err(format!("{}: could not be started: {error}", mpi.path().display()).into())
 }
 
-fn print_environment(args: &Args) -> Outcome {
+fn print_environment(args: &Args, form: Form) -> Outcome {
     let environment = environment_of_ranks(args, &Installation::find()?)?;
-    let words: Vec<String> =
-        environment.iter().map(|(name, value)| format!("{name}={}", shell_words::quote(value))).collect();
-    print(&format!("{}\n", words.join(" ")))?;
+    print(&print_env::write(form, &environment)?)?;
     // Scripts read standard output; this is for a person who does not yet know what to do with it.
-    if std::io::stdout().is_terminal() {
-        eprintln!("with Slurm: srun … env $(polycast run --print-env) PROGRAM");
-        eprintln!(
-            "        or: srun … --export=ALL,{} PROGRAM   (where no value has a comma)",
-            words.join(",")
-        );
+    if let Some(example) = print_env::example(form).filter(|_| std::io::stdout().is_terminal()) {
+        eprintln!("with Slurm: {example}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -151,7 +149,7 @@ fn environment_of_ranks(
         set(settings::REPORT, "1".to_owned());
     }
     let others = env::var("LD_PRELOAD").unwrap_or_default();
-    set("LD_PRELOAD", preload_after(&others, &utf8(&installation.preload())?));
+    set("LD_PRELOAD", preload_after(&others, &installation.preload_value()?));
     Ok(environment)
 }
 

@@ -101,10 +101,7 @@ fn launch(args: &Args, mpi: &Mpi, lab: &Lab) -> Result<Command, Box<dyn std::err
 fn polycast_variables(mpi: &Mpi) -> Result<Vec<(String, String)>, Box<dyn std::error::Error>> {
     let installation = Installation::find()?;
     installation.require_door(mpi.family().into())?;
-    let preload = installation.preload();
-    let preload =
-        preload.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", preload.display()))?;
-    Ok(settings::of_the_library().chain([("LD_PRELOAD".to_owned(), preload.to_owned())]).collect())
+    Ok(settings::of_the_library().chain([("LD_PRELOAD".to_owned(), installation.preload_value()?)]).collect())
 }
 
 /// Fills host after host.
