@@ -11,13 +11,14 @@ use polycast_core::schedule::Schedule;
 use polycast_core::select::{BroadcastChoices, Choice};
 use polycast_core::units::{Bytes, Rank};
 
-use crate::attach::{agree, warn_once};
+use crate::attach::agree;
 use crate::counters::{self, Counters};
 use crate::door::{Door, MESSAGE_MOST_BYTES, MpiError};
 use crate::idle::Idle;
 use crate::multicast::{Mail, Resources, Ring, Unavailable, set_up};
 use crate::nodes::Nodes;
 use crate::retired;
+use crate::say::warn_once;
 use crate::slots::Slots;
 use crate::transport::{Failure, Tags, Transport};
 

@@ -7,7 +7,7 @@ use crate::communicator::Communicator;
 use crate::door::{Door, DoorTable, INTERFACE_VERSION};
 use crate::identity::build_identity;
 use crate::transport::Failure;
-use crate::{counters, retired, settings};
+use crate::{counters, retired, say, settings};
 
 const ERROR_INTERNAL: c_int = -1;
 const ERROR_SIZE: c_int = -2;
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
             door.take_leave();
         }
         if world_rank == 0 && settings::is_report_wanted() {
-            eprint!("{report}");
+            say::text(&report);
         }
     });
 }

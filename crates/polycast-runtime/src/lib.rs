@@ -27,6 +27,7 @@ mod interface;
 mod multicast;
 mod nodes;
 mod retired;
+mod say;
 mod settings;
 mod slots;
 mod sockets;

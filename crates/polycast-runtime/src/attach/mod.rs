@@ -15,11 +15,13 @@ use polycast_core::tree::Site;
 use polycast_core::{model, select, topology};
 
 use self::network::{Here, Known};
-use self::record::{Record, digest};
+use self::record::{RECORD_BYTES, Record};
 use crate::counters;
-use crate::door::{CAN_PACK, Door, INTERFACE_VERSION, MpiError};
+use crate::door::{CAN_PACK, Door, MpiError};
 use crate::entropy::process_identity;
+use crate::identity::build_identity;
 use crate::idle::Neighbours;
+use crate::say::warn_once;
 use crate::settings::{self, Rules, Settings};
 
 /// The longest settings that are accepted from rank 0: three files, and their names.
@@ -47,11 +49,8 @@ pub struct Agreement {
 /// `None`: leave this communicator to the stock MPI.
 pub fn agree(door: &Door, rank: usize, size: usize, is_world: bool) -> Result<Option<Agreement>, MpiError> {
     let mine = Settings::current();
-    let here = Here::new();
-    let record = record_of(door, mine.digest, &here);
-    let records: Vec<Record> =
-        door.allgather(&record.to_bytes(), size)?.into_iter().map(Record::from_bytes).collect();
-
+    let here = Here::get();
+    let record = record_of(door, mine.digest, here);
     let warn = |text: String| {
         if rank == 0 {
             warn_once(&text);
@@ -60,17 +59,20 @@ pub fn agree(door: &Door, rank: usize, size: usize, is_world: bool) -> Result<Op
     if let Some(problem) = mine.problem {
         warn(problem);
     }
-    if let Some(stranger) = records.iter().position(|other| other.version != record.version) {
-        warn(format!("rank {stranger} has another version of polycast; the stock MPI serves"));
-        return Ok(None);
-    }
+    let records = match same_builds(&door.allgather(&record.to_bytes(), size)?) {
+        Ok(records) => records,
+        Err(stranger) => {
+            warn(format!("rank {stranger} has another build of polycast than rank 0; the stock MPI serves"));
+            return Ok(None);
+        }
+    };
     if records.iter().any(|other| other.capabilities & u64::from(CAN_PACK) == 0) {
         return Ok(None);
     }
     let differ = records.iter().any(|other| other.settings_digest != records[0].settings_digest);
     let settings =
         if differ { Arc::new(take_from_rank_0(door, rank, &mine.settings)?) } else { mine.settings };
-    let known = network::find_out(door, &records, &settings, &here)?;
+    let known = network::find_out(door, &records, &settings, here)?;
     if let Some(warning) = known.as_ref().and_then(|known| known.warning.clone()) {
         warn(warning);
     }
@@ -98,15 +100,27 @@ pub fn agree(door: &Door, rank: usize, size: usize, is_world: bool) -> Result<Op
     }))
 }
 
+/// The records, or the first rank whose build is not that of rank 0. All ranks find the same.
+fn same_builds(gathered: &[[u8; RECORD_BYTES]]) -> Result<Vec<Record>, usize> {
+    let mut records: Vec<Record> = Vec::with_capacity(gathered.len());
+    for (rank, bytes) in gathered.iter().enumerate() {
+        let record = Record::from_bytes(bytes).ok_or(rank)?;
+        if record.build != records.first().unwrap_or(&record).build {
+            return Err(rank);
+        }
+        records.push(record);
+    }
+    Ok(records)
+}
+
 fn record_of(door: &Door, settings_digest: u64, here: &Here) -> Record {
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     Record {
-        version: digest((env!("CARGO_PKG_VERSION"), INTERFACE_VERSION)),
+        build: build_identity(),
         capabilities: u64::from(door.capabilities())
             | if settings::is_report_wanted() { WANTS_REPORT } else { 0 },
         settings_digest,
-        host: digest((&kernel, &here.host_name)),
-        kernel: digest(&kernel),
+        host: here.host,
+        kernel: here.kernel,
         process: process_identity(),
         name_bytes: here.name_bytes(),
         address_bytes: here.address_bytes(),
@@ -173,20 +187,24 @@ fn choices(settings: &Settings, shape: Shape, prediction: Option<&Prediction>) -
     }
 }
 
-/// The one line that polycast prints without being asked, once per process.
-pub fn warn_once(text: &str) {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| eprintln!("polycast: warning: {text}"));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn record(host: u64) -> Record {
-        let [version, capabilities, settings_digest, kernel, process] = [1, 2, 3, 5, 6];
+        let [build, capabilities, settings_digest, kernel, process] = [1, 2, 3, 5, 6];
         let (name_bytes, address_bytes) = (7, 8);
-        Record { version, capabilities, settings_digest, host, kernel, process, name_bytes, address_bytes }
+        Record { build, capabilities, settings_digest, host, kernel, process, name_bytes, address_bytes }
+    }
+
+    #[test]
+    fn another_build_is_found_on_all_ranks_alike() {
+        let mut gathered = [7, 8, 9].map(|host| record(host).to_bytes());
+        assert_eq!(same_builds(&gathered), Ok(vec![record(7), record(8), record(9)]));
+        gathered[2] = Record { build: 2, ..record(9) }.to_bytes();
+        assert_eq!(same_builds(&gathered), Err(2));
+        gathered[1] = [0; RECORD_BYTES];
+        assert_eq!(same_builds(&gathered), Err(1), "not polycast at all");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Which switches join the hosts of a communicator, if anybody knows.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use polycast_core::topology::{Address, Placed, Reading, Topology};
 
 use super::record::Record;
+use crate::digest::Digest;
 use crate::door::{Door, MpiError};
 use crate::settings::{Network, Settings};
 
@@ -12,25 +14,43 @@ use crate::settings::{Network, Settings};
 const ADDRESS: &str = "SLURM_TOPOLOGY_ADDR";
 /// What the parts of the address are: `switch.switch.node`; `node` where Slurm knows of no switches.
 const ADDRESS_PATTERN: &str = "SLURM_TOPOLOGY_ADDR_PATTERN";
+/// Another one after each start of the kernel.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// A longer address is taken for none: it is not Slurm's.
 const ADDRESS_MOST_BYTES: usize = 1024;
 /// Hosts that a warning names.
 const NAMED_MOST: usize = 3;
 
-/// What this process knows of its host.
+/// What this process knows of its host: it does not change, and communicators are made by the thousand.
 pub struct Here {
     pub host_name: String,
+    /// Of the kernel that runs now.
+    pub kernel: u64,
+    /// Of the kernel and the host's name.
+    pub host: u64,
     /// Empty where Slurm says nothing, or knows of no switches.
     address: String,
 }
 
 impl Here {
-    pub fn new() -> Here {
+    /// Found out at the first call.
+    pub fn get() -> &'static Here {
+        static HERE: OnceLock<Here> = OnceLock::new();
+        HERE.get_or_init(Here::new)
+    }
+
+    fn new() -> Here {
         let host_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let address = std::env::var(ADDRESS).unwrap_or_default();
         let is_name_only = std::env::var(ADDRESS_PATTERN).is_ok_and(|pattern| pattern == "node");
         let says_something = !is_name_only && address.contains('.') && address.len() <= ADDRESS_MOST_BYTES;
-        Here { host_name, address: if says_something { address } else { String::new() } }
+        let boot = std::fs::read_to_string(BOOT_ID).unwrap_or_default();
+        Here {
+            kernel: Digest::of("polycast kernel").bytes(boot.as_bytes()).finish(),
+            host: Digest::of("polycast host").bytes(boot.as_bytes()).bytes(host_name.as_bytes()).finish(),
+            host_name,
+            address: if says_something { address } else { String::new() },
+        }
     }
 
     pub fn name_bytes(&self) -> u32 {

@@ -1,12 +1,27 @@
-use std::hash::{DefaultHasher, Hash, Hasher};
+//! What one rank says of itself at a communicator's first broadcast: the first bytes that ranks exchange.
+//!
+//! ```text
+//! byte 0                                8                                16
+//!     ├──────────── "polycast" ─────────┼──────── build identity ────────┤   for ever
+//!  16 ├────────── capabilities ─────────┼──────── settings digest ───────┤   as this build has it
+//!  32 ├────────────── host ─────────────┼───────────── kernel ───────────┤
+//!  48 ├──────────── process ────────────┼─ name bytes ──┬ address bytes ─┤
+//! ```
+//! Numbers are little-endian. Ranks with different builds must be able to exchange records and to find out that their builds
+//! differ. So the length, and what the first 16 bytes mean, stay as they are in all versions. What stands in the other 48 is read
+//! only when all builds are the same, and any version may lay it out anew. What finds no room goes into another exchange, after
+//! this one has shown that all ranks take part in it.
 
-const RECORD_BYTES: usize = 56;
+/// The length, for ever.
+pub const RECORD_BYTES: usize = 64;
+/// What a record begins with: anything else comes from a program that is not polycast.
+const MAGIC: [u8; 8] = *b"polycast";
 
-/// What one rank says of itself at a communicator's first broadcast.
+/// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Of the library; another one may not speak the same messages.
-    pub version: u64,
+    /// Of the library; another one may not speak the same messages, and chooses differently.
+    pub build: u64,
     pub capabilities: u64,
     pub settings_digest: u64,
     /// The same for ranks that share a host: kernel and host name, since containers and emulated hosts share kernels.
@@ -24,56 +39,64 @@ pub struct Record {
 impl Record {
     pub fn to_bytes(self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
-        let Record { version, capabilities, settings_digest, host, kernel, process, .. } = self;
+        let Record { build, capabilities, settings_digest, host, kernel, process, .. } = self;
         let lengths = u64::from(self.name_bytes) | u64::from(self.address_bytes) << 32;
-        let fields = [version, capabilities, settings_digest, host, kernel, process, lengths];
+        let magic = u64::from_le_bytes(MAGIC);
+        let fields = [magic, build, capabilities, settings_digest, host, kernel, process, lengths];
         for (place, field) in bytes.chunks_exact_mut(8).zip(fields) {
             place.copy_from_slice(&field.to_le_bytes());
         }
         bytes
     }
 
-    pub fn from_bytes(bytes: [u8; RECORD_BYTES]) -> Record {
-        let mut fields = bytes.chunks_exact(8).map(|field| u64::from_le_bytes(field.try_into().unwrap()));
-        let mut next = || fields.next().unwrap();
-        let mut record = Record {
-            version: next(),
-            capabilities: next(),
-            settings_digest: next(),
-            host: next(),
-            kernel: next(),
-            process: next(),
-            name_bytes: 0,
-            address_bytes: 0,
-        };
-        let lengths = next();
-        (record.name_bytes, record.address_bytes) = (lengths as u32, (lengths >> 32) as u32);
-        record
+    /// `None` if it is no record.
+    pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Option<Record> {
+        let field = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[8 * index + at]));
+        (bytes[..8] == MAGIC).then(|| Record {
+            build: field(1),
+            capabilities: field(2),
+            settings_digest: field(3),
+            host: field(4),
+            kernel: field(5),
+            process: field(6),
+            name_bytes: field(7) as u32,
+            address_bytes: (field(7) >> 32) as u32,
+        })
     }
-}
-
-pub fn digest(of: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    of.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const RECORD: Record = Record {
+        build: 0x0807_0605_0403_0201,
+        capabilities: 2,
+        settings_digest: 3,
+        host: u64::MAX,
+        kernel: 5,
+        process: 6,
+        name_bytes: 7,
+        address_bytes: u32::MAX,
+    };
+
     #[test]
     fn a_record_survives_the_wire() {
-        let record = Record {
-            version: 1,
-            capabilities: 2,
-            settings_digest: 3,
-            host: u64::MAX,
-            kernel: 5,
-            process: 6,
-            name_bytes: 7,
-            address_bytes: u32::MAX,
-        };
-        assert_eq!(Record::from_bytes(record.to_bytes()), record);
+        assert_eq!(Record::from_bytes(&RECORD.to_bytes()), Some(RECORD));
+    }
+
+    /// Every version reads this of every other one.
+    #[test]
+    fn length_and_beginning_are_for_ever() {
+        let bytes = RECORD.to_bytes();
+        assert_eq!(bytes.len(), 64);
+        assert_eq!(bytes[..16], *b"polycast\x01\x02\x03\x04\x05\x06\x07\x08");
+    }
+
+    #[test]
+    fn a_stranger_is_recognised() {
+        let mut bytes = RECORD.to_bytes();
+        bytes[0] ^= 1;
+        assert_eq!(Record::from_bytes(&bytes), None);
     }
 }

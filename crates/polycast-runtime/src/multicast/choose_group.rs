@@ -7,8 +7,8 @@ use std::time::Duration;
 use polycast_net::madcap::{Client, ClientError, Keeper, Scope};
 use polycast_net::{Family, Group};
 
-use crate::attach::warn_once;
 use crate::entropy::random;
+use crate::say::warn_once;
 
 /// For how long an address is asked for; a longer job renews it.
 const LEASE: Duration = Duration::from_secs(24 * 3600);

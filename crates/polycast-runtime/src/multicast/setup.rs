@@ -11,7 +11,6 @@
 //! Invariant: whether to go on is decided after each step from what all ranks have, so all decide alike, and whoever
 //! fails still takes part in the next exchange.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +27,7 @@ use super::probe::{Probe, ROUNDS};
 use super::registry::{self, Standing};
 use super::ring::Ring;
 use super::terms::Terms;
+use crate::digest::Digest;
 use crate::door::{Door, MpiError};
 use crate::entropy::{random, random_bytes};
 use crate::nodes::Nodes;
@@ -79,11 +79,11 @@ pub fn set_up(
 
 /// Names the set of leaders.
 fn set_of(nodes: &Nodes, hosts: &[u64], processes: &[u64]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for leader in nodes.leaders() {
-        (hosts[leader.index()], processes[leader.index()]).hash(&mut hasher);
-    }
-    hasher.finish()
+    let leaders = nodes.leaders().iter().map(|leader| leader.index());
+    let set = leaders.fold(Digest::of("polycast nodes"), |set, leader| {
+        set.number(hosts[leader]).number(processes[leader])
+    });
+    set.finish()
 }
 
 /// What this process brings, if it leads a node.

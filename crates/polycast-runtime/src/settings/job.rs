@@ -2,12 +2,13 @@
 //!
 //! The files are read once per process. Rank 0's count; it sends them where another rank has others.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polycast_core::model::{self, Parameters};
 use polycast_core::select::{self, Choice, Table};
 use polycast_core::topology::{self, Reading, Topology};
+
+use crate::digest::Digest;
 
 use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, is_off, lookup};
 
@@ -95,10 +96,9 @@ impl Settings {
             None
         });
         let settings = Settings { rules, network, parameters };
-        let mut hasher = DefaultHasher::new();
-        settings.to_bytes().hash(&mut hasher);
+        let digest = Digest::of("polycast settings").bytes(&settings.to_bytes()).finish();
         let problem = (!problems.is_empty()).then(|| problems.join("; "));
-        Current { settings: Arc::new(settings), digest: hasher.finish(), problem }
+        Current { settings: Arc::new(settings), digest, problem }
     }
 
     /// Texts with their lengths.

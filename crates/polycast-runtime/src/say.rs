@@ -1,0 +1,15 @@
+//! What polycast says on standard error. A closed pipe or a full disk behind it must not change what a rank does: the others
+//! would wait for it. So a failure to write is ignored (`eprintln!` panics).
+
+use std::io::{self, Write};
+
+/// Says `text`, which ends its last line by itself, in one piece.
+pub fn text(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// The one line that polycast says without being asked, once per process.
+pub fn warn_once(warning: &str) {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| text(&format!("polycast: warning: {warning}\n")));
+}
