@@ -284,7 +284,7 @@ static void broadcast(int at_root, int elsewhere, int root, int units) {
         int value = message_int(seed, k);
         memcpy(l.memory + l.origin + l.offset[k], &value, INT_BYTES);
     }
-    MPI_Bcast(l.bottom ? MPI_BOTTOM : (void *)(l.memory + l.origin), l.count, l.type, root, MPI_COMM_WORLD);
+    MPI_Bcast(l.bottom ? MPI_BOTTOM : (void *)(l.memory + l.origin), l.count, l.type, root, check_comm);
     verify(&l, ints, seed, what);
     if (l.type != MPI_INT)
         MPI_Type_free(&l.type);
@@ -319,9 +319,9 @@ static void pair_type(int root) {
             pairs[i] = (struct pair){-1, -1};
     }
     if (as_pairs)
-        MPI_Bcast(pairs, 100, MPI_DOUBLE_INT, root, MPI_COMM_WORLD);
+        MPI_Bcast(pairs, 100, MPI_DOUBLE_INT, root, check_comm);
     else
-        MPI_Bcast(spreads, 100, spread, root, MPI_COMM_WORLD);
+        MPI_Bcast(spreads, 100, spread, root, check_comm);
     for (int i = 0; i < 100; i++) {
         double value = as_pairs ? pairs[i].value : spreads[i].value;
         int index = as_pairs ? pairs[i].index : spreads[i].index;
@@ -340,10 +340,10 @@ static void nothing(void) {
     MPI_Type_commit(&empty);
     MPI_Type_commit(&gap);
     memset(guard, CHECK_UNWRITTEN, sizeof guard);
-    MPI_Bcast(guard, 7, empty, 0, MPI_COMM_WORLD);
-    MPI_Bcast(guard, 7, gap, check_size() - 1, MPI_COMM_WORLD);
-    MPI_Bcast(guard, 0, MPI_DOUBLE_INT, 0, MPI_COMM_WORLD);
-    MPI_Bcast(NULL, 0, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Bcast(guard, 7, empty, 0, check_comm);
+    MPI_Bcast(guard, 7, gap, check_size() - 1, check_comm);
+    MPI_Bcast(guard, 0, MPI_DOUBLE_INT, 0, check_comm);
+    MPI_Bcast(NULL, 0, MPI_INT, 0, check_comm);
     check_unwritten(guard, sizeof guard, "empty messages");
     MPI_Type_free(&empty);
     MPI_Type_free(&gap);
@@ -359,8 +359,7 @@ static void mixed_large(void) {
     broadcast(BASIC, CONTIGUOUS_ONCE, 0, UNITS);
 }
 
-int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
+static void all_layouts(void) {
     int ranks = check_size();
     for (int a = 0; a < LAYOUT_COUNT; a++)
         for (int b = 0; b < LAYOUT_COUNT; b++)
@@ -373,6 +372,11 @@ int main(int argc, char **argv) {
     for (int root = 0; root < ranks; root++)
         pair_type(root);
     nothing();
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    check_each_algorithm(all_layouts);
     check_ok("bcast_datatypes");
     MPI_Finalize();
 }

@@ -21,7 +21,7 @@ static void broadcast(MPI_Datatype type, size_t element_bytes, int count, int ro
     if (check_rank() == root)
         check_fill(message, bytes, seed);
 
-    CHECK(MPI_Bcast(message, count, type, root, MPI_COMM_WORLD) == MPI_SUCCESS, "%s: not MPI_SUCCESS", what);
+    CHECK(MPI_Bcast(message, count, type, root, check_comm) == MPI_SUCCESS, "%s: not MPI_SUCCESS", what);
 
     check_pattern(message, bytes, seed, what);
     check_unwritten(memory, GUARD_BYTES, what);
@@ -29,12 +29,11 @@ static void broadcast(MPI_Datatype type, size_t element_bytes, int count, int ro
     free(memory);
 }
 
-int main(int argc, char **argv) {
+static void all_roots_and_sizes(void) {
     static const int small[] = {0,    1,    2,    3,    4,    5,    7,    8,    9,    31,   63,   64,
                                 65,   127,  255,  256,  257,  776,  777,  778,  1000, 1023, 1024, 1025,
                                 1553, 1554, 2047, 2049, 4095, 4096, 4097, 8191, 8193, 10007};
     static const int large[] = {65535, 65536, 65537, 262147, 1048573, 3 * 1048576 + 1};
-    MPI_Init(&argc, &argv);
     int ranks = check_size();
 
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
@@ -50,6 +49,11 @@ int main(int argc, char **argv) {
         broadcast(MPI_BYTE, 1, large[i], ranks - 1);
         broadcast(MPI_DOUBLE, sizeof(double), large[i] / 8, ranks / 2);
     }
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    check_each_algorithm(all_roots_and_sizes);
     check_ok("bcast_roots");
     MPI_Finalize();
 }

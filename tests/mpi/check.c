@@ -1,9 +1,14 @@
+#define _GNU_SOURCE
 #include "check.h"
 
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+MPI_Comm check_comm;
+static const char *algorithm = "";
 
 int check_rank(void) {
     int rank;
@@ -23,7 +28,7 @@ void check_fail(const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "FAIL rank %d: %s\n", check_rank(), message);
+    fprintf(stderr, "FAIL rank %d: %s%s%s\n", check_rank(), algorithm, *algorithm ? ": " : "", message);
     fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, 1);
     abort(); /* some launchers let MPI_Abort return */
@@ -74,6 +79,27 @@ void *check_allocate(size_t bytes) {
     void *memory = malloc(bytes ? bytes : 1);
     CHECK(memory, "no memory for %zu bytes", bytes);
     return memory;
+}
+
+void check_each_algorithm(void (*body)(void)) {
+    const char *wanted = getenv("CHECK_ALGORITHMS");
+    check_comm = MPI_COMM_WORLD;
+    if (!wanted) {
+        body();
+        return;
+    }
+    int (*configure)(const char *, const char *);
+    *(void **)&configure = dlsym(RTLD_DEFAULT, "polycast_configure");
+    CHECK(configure, "CHECK_ALGORITHMS is set, but no polycast is loaded");
+    char *rest = strdup(wanted);
+    while ((algorithm = strsep(&rest, " "))) {
+        /* It counts for communicators that are used for the first time. */
+        CHECK(configure("POLYCAST_BCAST", algorithm) == 0, "polycast knows no setting POLYCAST_BCAST");
+        MPI_Comm_dup(MPI_COMM_WORLD, &check_comm);
+        body();
+        MPI_Comm_free(&check_comm);
+    }
+    algorithm = "";
 }
 
 void check_ok(const char *name) {

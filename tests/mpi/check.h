@@ -37,6 +37,11 @@ void *check_allocate(size_t bytes);
 /* Waits for all ranks of MPI_COMM_WORLD, then rank 0 prints `OK name`. */
 void check_ok(const char *name);
 
+/* Runs `body` with each of the algorithms in CHECK_ALGORITHMS, which are separated by spaces, through polycast_configure; once
+ * on MPI_COMM_WORLD if it is not set. `body` broadcasts on check_comm, which has the ranks of MPI_COMM_WORLD. */
+void check_each_algorithm(void (*body)(void));
+extern MPI_Comm check_comm;
+
 /* Rank in and size of MPI_COMM_WORLD. */
 int check_rank(void);
 int check_size(void);
