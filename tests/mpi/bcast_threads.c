@@ -51,12 +51,7 @@ int main(int argc, char **argv) {
     static struct worker workers[THREADS];
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    if (provided < MPI_THREAD_MULTIPLE) {
-        if (check_rank() == 0)
-            printf("SKIP bcast_threads: the library provides thread level %d only\n", provided);
-        MPI_Finalize();
-        return 0;
-    }
+    CHECK(provided == MPI_THREAD_MULTIPLE, "the library provides thread level %d only", provided);
     if (argc > 1)
         broadcasts_each = atoi(argv[1]);
     for (int t = 0; t < THREADS; t++) {

@@ -155,11 +155,33 @@ fn files_stay_small_and_finished() {
             wrong.push(format!("{}: {} lines", path.display(), text.lines().count()));
         }
         // Put together here so that this file does not find itself.
-        for word in [["TO", "DO"], ["FIX", "ME"], ["unimplemen", "ted!"], ["to", "do!("], ["#[ig", "nore"]] {
+        for word in [["TO", "DO"], ["FIX", "ME"], ["unimplemen", "ted!"], ["to", "do!("]] {
             if text.contains(&word.concat()) {
                 wrong.push(format!("{}: {}", path.display(), word.concat()));
             }
         }
+        // What only `make test-all` runs says why.
+        let ignored = ["#[ig", "nore"].concat();
+        let with_reason = format!("{ignored} = \"make test-all: ");
+        if text.matches(&ignored).count() != text.matches(&with_reason).count() {
+            wrong.push(format!("{}: expected {with_reason}REASON\"]", path.display()));
+        }
     }
     assert!(wrong.is_empty(), "untidy:\n{}", wrong.join("\n"));
+}
+
+/// A file that no suite names would never be compiled.
+#[test]
+fn every_file_of_a_suite_is_run() {
+    for suite in ["crates/polycast-cli/tests/tool", "crates/polycast-cli/tests/jobs"] {
+        let main = fs::read_to_string(root().join(suite).join("main.rs")).unwrap();
+        for file in files_below(suite, &["rs"]).iter().filter(|file| file.parent().unwrap().ends_with(suite))
+        {
+            let name = file.file_stem().unwrap().to_str().unwrap();
+            assert!(
+                name == "main" || main.contains(&format!("mod {name};")),
+                "{suite}/main.rs does not name {name}"
+            );
+        }
+    }
 }

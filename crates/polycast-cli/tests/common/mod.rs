@@ -32,6 +32,9 @@ pub fn require(built: &Path) {
 /// `POLYCAST_TESTS_ALLOW_SKIP=1` says that such tests may be left out; then it returns, and the test is to return, too.
 pub fn cannot_run(reason: &str) {
     let may_be_left_out = std::env::var_os("POLYCAST_TESTS_ALLOW_SKIP").is_some_and(|value| value == "1");
-    assert!(may_be_left_out, "this test cannot run here (POLYCAST_TESTS_ALLOW_SKIP=1 leaves it out): {reason}");
+    assert!(
+        may_be_left_out,
+        "this test cannot run here (POLYCAST_TESTS_ALLOW_SKIP=1 leaves it out): {reason}"
+    );
     eprintln!("left out: {reason}");
 }

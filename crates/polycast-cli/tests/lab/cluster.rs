@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::common::cannot_run;
+
 /// The tool under test.
 pub const TOOL: &str = env!("CARGO_BIN_EXE_polycast");
 
@@ -33,7 +35,7 @@ impl Labs {
         command
     }
 
-    /// Makes a lab; false, with a printed reason, where the kernel allows none.
+    /// Makes a lab. Fails where the kernel allows none; false if such tests may be left out.
     pub fn up(&self, words: &[&str]) -> bool {
         let output = self.command(&[&["up"], words].concat()).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -87,11 +89,11 @@ impl Drop for Labs {
     }
 }
 
-/// Whether a message says that this system lets its user make no namespaces; then the reason is printed.
+/// Whether a message says that this system lets its user make no namespaces, and such tests may be left out; otherwise it fails.
 pub fn forbids_namespaces(errors: &str) -> bool {
     let forbidden = errors.contains("user namespaces are off") || errors.contains("unshare failed");
     if forbidden {
-        println!("skipped: {}", errors.trim());
+        cannot_run(errors.trim());
     }
     forbidden
 }

@@ -1,10 +1,8 @@
 //! `polycast explain`.
 
-mod fake;
-
 use std::fs;
 
-use fake::{World, error, output};
+use crate::fake::{World, error, output};
 use serde_json::Value;
 
 const TABLE: &str = r#"version = 1

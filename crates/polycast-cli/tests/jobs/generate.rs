@@ -1,17 +1,13 @@
 //! Generated routines: read by compilers and by clang-format, and in the place of `MPI_Bcast` in the programs of
 //! `tests/mpi`, whose promises they must keep as well as the library does.
 
-#[path = "lab/cluster.rs"]
-mod cluster;
-mod common;
-#[path = "generate/routine.rs"]
 mod routine;
 
 use std::time::Duration;
 
-use cluster::Labs;
-use common::job::{Job, Output};
-use common::mpi::Mpi;
+use crate::cluster::{self, Labs};
+use crate::common::job::{Job, Output};
+use crate::common::mpi::Mpi;
 use routine::{Workshop, is_formatted};
 
 const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];

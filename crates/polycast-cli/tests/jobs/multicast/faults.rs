@@ -2,11 +2,10 @@
 
 use std::thread;
 
-use crate::FORMS;
 use crate::cluster::Labs;
 use crate::common::job::{Output, alone};
 use crate::common::mpi::Mpi;
-use crate::job::{LAB, LabJob, expect_multicast, lab};
+use crate::job::{FORMS, LAB, LabJob, expect_multicast, lab};
 
 /// Drops this share of the datagrams with fragments that reach a host; TCP stays whole, as do the probes before the first
 /// broadcast, so that what is lost is known to be multicast's data. The second byte behind the UDP header is the kind.

@@ -2,19 +2,12 @@
 //!
 //! Data must be right from every root, whatever is wrong with what a job is told; and what chose is what the report says.
 
-#[path = "lab/cluster.rs"]
-mod cluster;
-mod common;
-#[allow(dead_code, reason = "shared with the tests of multicast")]
-#[path = "multicast/job.rs"]
-mod job;
-
 use std::fs;
 
-use cluster::Labs;
-use common::job::Output;
-use common::mpi::Mpi;
-use job::{LabJob, expect_warning, lab, warnings};
+use crate::cluster::Labs;
+use crate::common::job::Output;
+use crate::common::mpi::Mpi;
+use crate::job::{self, LabJob, expect_warning, lab, warnings};
 use tempfile::TempDir;
 
 const RANKS: usize = 6;

@@ -12,6 +12,9 @@ use crate::common::report::Report;
 /// The lab's name; every test has a directory of its own for them.
 pub const LAB: &str = "box";
 
+/// Both forms of the multicast protocol.
+pub const FORMS: [&str; 2] = ["multicast-pull", "multicast-push"];
+
 /// A lab of some hosts, and what else `lab up` is to be told; `None` where the kernel allows none.
 pub fn lab(hosts: usize, further: &[&str]) -> Option<Labs> {
     let labs = Labs::new();

@@ -1,10 +1,8 @@
 //! `polycast run`, with launchers that print what they were asked.
 
-mod fake;
-
 use std::fs;
 
-use fake::{MPICH_5, OPEN_MPI_4, World, error, output};
+use crate::fake::{MPICH_5, OPEN_MPI_4, World, error, output};
 
 /// Both families with their doors.
 fn world() -> World {

@@ -1,14 +1,12 @@
 //! `MPI_Bcast` behind polycast keeps MPI's promises: each program of `tests/mpi` runs on the bare library, which shows
 //! that the program is right, and behind polycast with several algorithms, which must have served it.
 
-mod common;
-
 use std::process::Command;
 use std::time::Duration;
 
-use common::checkout;
-use common::job::{Job, Output};
-use common::mpi::Mpi;
+use crate::common::job::{Job, Output};
+use crate::common::mpi::Mpi;
+use crate::common::{cannot_run, checkout};
 
 /// Every shape, whole and in segments that divide nothing, with and without waiting for children.
 const ALGORITHMS: [&str; 20] = [
@@ -59,7 +57,6 @@ under_each_mpi!(
     bcast_large,
     bcast_communicators,
     bcast_many,
-    bcast_sessions,
     bcast_threads,
     bcast_errors,
     bcast_mixed,
@@ -151,14 +148,13 @@ fn bcast_many(mpi: Mpi) {
 }
 
 /// Without MPI_COMM_WORLD and MPI_COMM_SELF everything is left to the library, and nothing ends the job.
-fn bcast_sessions(mpi: Mpi) {
-    let stock = Job::stock(mpi, 3, "bcast_sessions").run();
-    if let Some(reason) = stock.lines_of("SKIP").first() {
-        eprintln!("{}: {reason}", mpi.name());
-        return;
-    }
-    stock.expect_ok("bcast_sessions");
-    Job::stock(mpi, 3, "bcast_sessions").forced("chain").run().expect_ok("bcast_sessions");
+///
+/// Open MPI 4 has no sessions.
+#[test]
+fn bcast_sessions() {
+    let job = || Job::stock(Mpi::Mpich, 3, "bcast_sessions");
+    job().run().expect_ok("bcast_sessions");
+    job().forced("chain").run().expect_ok("bcast_sessions");
 }
 
 /// MPICH's waiting threads spin and hold its one lock: it gets fewer ranks and broadcasts.
@@ -166,11 +162,6 @@ fn bcast_threads(mpi: Mpi) {
     let (ranks, broadcasts) = if mpi == Mpi::OpenMpi { (3, "200") } else { (2, "60") };
     let job =
         || Job::stock(mpi, ranks, "bcast_threads").arguments(&[broadcasts]).limit(Duration::from_secs(120));
-    let stock = job().run();
-    if let Some(reason) = stock.lines_of("SKIP").first() {
-        eprintln!("{}: {reason}", mpi.name());
-        return;
-    }
     conforms("bcast_threads", &FEW_ALGORITHMS, job);
 }
 
@@ -205,15 +196,14 @@ fn bcast_f08(mpi: Mpi) {
     conforms("bcast_f08", &FEW_ALGORITHMS, || Job::stock(mpi, 4, "bcast_f08"));
 }
 
-/// Skipped, saying so, where mpi4py cannot be had: it comes from the network.
+/// mpi4py comes from the network.
 fn bcast_mpi4py(mpi: Mpi) {
     let folder = checkout().join("tests/mpi");
     let prepared =
         Command::new(folder.join("prepare-mpi4py.sh")).output().expect("the script is in the checkout");
     if !prepared.status.success() {
         let reason = String::from_utf8_lossy(&prepared.stderr);
-        eprintln!("skipped: tests/mpi/prepare-mpi4py.sh cannot get mpi4py:\n{reason}");
-        return;
+        return cannot_run(&format!("tests/mpi/prepare-mpi4py.sh cannot get mpi4py:\n{reason}"));
     }
     let environment = checkout().join("build/venv-mpi4py");
     conforms("bcast_mpi4py", &FEW_ALGORITHMS, || {

@@ -1,13 +1,10 @@
 //! `polycast doctor` on hosts that have what it is to find. Every host is a host of a lab of this test.
 
-#[path = "lab/cluster.rs"]
-mod cluster;
-
 use std::fs;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use cluster::{Labs, TOOL};
+use crate::cluster::{self, Labs, TOOL};
 use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(60);

@@ -2,17 +2,14 @@
 //!
 //! Every test has a directory of its own for state files, so that no lab but its own is seen or removed.
 
-#[path = "lab/cluster.rs"]
-mod cluster;
-#[path = "lab/datagram.rs"]
-mod datagram;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cluster::Labs;
+use crate::cluster::{self, Labs};
+use crate::common::cannot_run;
+use crate::datagram;
 
 #[test]
 fn hosts_have_names_and_reach_each_other() {
@@ -259,7 +256,8 @@ fn a_kernel_that_gives_no_namespaces_is_explained() {
 fn an_ordinary_user_needs_no_rights() {
     let root = nix::unistd::geteuid().is_root();
     if !root {
-        return println!("skipped: all tests run as an ordinary user already");
+        // Then all tests show it.
+        return;
     }
     let labs = Labs::new();
     let user = 65_534;
@@ -269,7 +267,7 @@ fn an_ordinary_user_needs_no_rights() {
         .output()
         .unwrap();
     if !reaches.status.success() {
-        return println!("skipped: user {user} cannot execute {}", cluster::TOOL);
+        return cannot_run(&format!("user {user} cannot execute {}", cluster::TOOL));
     }
     let as_user = |words: &[&str]| {
         let mut command = Command::new("setpriv");

@@ -1,10 +1,8 @@
 //! `polycast predict`.
 
-mod fake;
-
 use std::fs;
 
-use fake::{World, error, output};
+use crate::fake::{World, error, output};
 use serde_json::Value;
 
 /// Seed 1 Table 2 at 100 Mb/s, in part.

@@ -6,6 +6,8 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::common::cannot_run;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -67,8 +69,7 @@ const PROGRAM: &str = "int polycast_configure(const char *, const char *);\n\
 #[test]
 fn a_setgid_program_opens_nothing() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("left out: only root can make a setgid program of any group");
-        return;
+        return cannot_run("only root can make a setgid program of any group");
     }
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");

@@ -1,14 +1,12 @@
 //! `make install` copies what `make build` has laid out, and what is missing is named as the system names it.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{checkout, library_directory};
+use crate::common::{checkout, library_directory};
 use tempfile::TempDir;
 
 const MOST_BYTES: u64 = 10_000_000;

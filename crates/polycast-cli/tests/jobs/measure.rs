@@ -1,15 +1,13 @@
 //! `polycast measure` end to end, in small labs. What is checked is what holds on any machine however busy: which classes
 //! there are, that the file is one, that long messages take longer than short ones; never how long.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::library_directory;
+use crate::common::library_directory;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use polycast_core::model::{ClassParameters, LinkClass, Parameters};

@@ -1,15 +1,13 @@
 //! `polycast bench` end to end: a few ranks on this machine. What is checked is that figures are complete and
 //! consistent, never how large they are.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::library_directory;
+use crate::common::library_directory;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;

@@ -1,10 +1,8 @@
 //! `polycast tree`.
 
-mod fake;
-
 use std::fs;
 
-use fake::{World, error, output};
+use crate::fake::{World, error, output};
 use serde_json::Value;
 
 /// Three hosts, the third behind another switch.

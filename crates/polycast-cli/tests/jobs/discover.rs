@@ -1,11 +1,9 @@
 //! `polycast topology discover` end to end, in a lab whose switches are known.
 
-mod common;
-
 use std::fs;
 use std::process::{Command, Output};
 
-use common::library_directory;
+use crate::common::library_directory;
 use polycast_core::topology::{Reading, Topology};
 
 fn discover(arguments: &[&str]) -> Output {

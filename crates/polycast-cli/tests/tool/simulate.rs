@@ -1,8 +1,6 @@
 //! `polycast simulate`.
 
-mod fake;
-
-use fake::{World, error, output};
+use crate::fake::{World, error, output};
 use serde_json::Value;
 
 fn simulate(arguments: &[&str]) -> String {

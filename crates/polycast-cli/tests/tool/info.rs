@@ -1,10 +1,8 @@
 //! `polycast info`.
 
-mod fake;
-
 use std::fs;
 
-use fake::{MPICH_5, OPEN_MPI_4, World, output};
+use crate::fake::{MPICH_5, OPEN_MPI_4, World, output};
 use serde_json::Value;
 
 fn info(world: &World, environment: &[(&str, &str)]) -> Value {

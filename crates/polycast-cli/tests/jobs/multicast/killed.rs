@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::FORMS;
 use crate::cluster::{Labs, wait_until};
 use crate::common::mpi::Mpi;
-use crate::job::{LAB, LabJob, lab};
+use crate::job::{FORMS, LAB, LabJob, lab};
 
 const HOSTS: usize = 4;
 

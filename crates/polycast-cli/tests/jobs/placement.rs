@@ -1,14 +1,10 @@
 //! Ranks on several hosts, with real MPI in a lab: data is right however they are placed, and hosts are told apart.
 
-#[path = "lab/cluster.rs"]
-mod cluster;
-mod common;
-
 use std::time::Duration;
 
-use cluster::Labs;
-use common::mpi::Mpi;
-use common::report::Report;
+use crate::cluster::{self, Labs};
+use crate::common::mpi::Mpi;
+use crate::common::report::Report;
 
 /// Runs `program` on 5 ranks, dealt out to 2 hosts in turn: ranks 0, 2, 4 on one, 1 and 3 on the other.
 fn run_scattered(labs: &Labs, choice: &[&str], program: &[&str]) -> (String, String) {

@@ -3,10 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use crate::FORMS;
 use crate::cluster::{Labs, TOOL};
 use crate::common::mpi::Mpi;
-use crate::job::{LAB, LabJob, expect_multicast, expect_trees, expect_warning, lab, warnings};
+use crate::job::{FORMS, LAB, LabJob, expect_multicast, expect_trees, expect_warning, lab, warnings};
 
 /// The longest that a first broadcast may take which finds that multicast does not work.
 const SET_UP_SECONDS_MOST: f64 = 3.0;

@@ -4,10 +4,9 @@
 
 use std::process::Command;
 
-use crate::FORMS;
-use crate::common::checkout;
 use crate::common::mpi::Mpi;
-use crate::job::{LabJob, expect_multicast, lab};
+use crate::common::{cannot_run, checkout};
+use crate::job::{FORMS, LabJob, expect_multicast, lab};
 
 /// One test per MPI library for each function.
 macro_rules! under_each_mpi {
@@ -99,14 +98,13 @@ fn bcast_f08(mpi: Mpi) {
     conforms(mpi, [2, 1], "bcast_f08", &[]);
 }
 
-/// Skipped, saying so, where mpi4py cannot be had: it comes from the network.
+/// mpi4py comes from the network.
 fn bcast_mpi4py(mpi: Mpi) {
     let folder = checkout().join("tests/mpi");
     let prepared = Command::new(folder.join("prepare-mpi4py.sh")).output().expect("it is in the checkout");
     if !prepared.status.success() {
         let reason = String::from_utf8_lossy(&prepared.stderr);
-        eprintln!("skipped: tests/mpi/prepare-mpi4py.sh cannot get mpi4py:\n{reason}");
-        return;
+        return cannot_run(&format!("tests/mpi/prepare-mpi4py.sh cannot get mpi4py:\n{reason}"));
     }
     let environment = checkout().join("build/venv-mpi4py");
     let python = environment.join("bin/python").to_string_lossy().into_owned();

@@ -1,0 +1,20 @@
+//! Real MPI jobs, on this machine and on the hosts of labs.
+
+#[path = "../lab/cluster.rs"]
+mod cluster;
+#[path = "../common/mod.rs"]
+mod common;
+mod datagram;
+mod job;
+
+mod bench;
+mod blast;
+mod conformance;
+mod discover;
+mod doctor;
+mod generate;
+mod lab;
+mod measure;
+mod multicast;
+mod placement;
+mod topology_jobs;

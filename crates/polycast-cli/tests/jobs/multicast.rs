@@ -1,0 +1,8 @@
+//! Multicast in jobs: real MPI programs on the hosts of a lab.
+//!
+//! A job counts only when polycast's report says that multicast carried broadcasts: else it proves nothing.
+
+mod faults;
+mod killed;
+mod programs;
+mod settings;

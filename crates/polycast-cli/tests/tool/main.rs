@@ -1,0 +1,17 @@
+//! The tool without any MPI job: launchers, installations and clusters are files that only look like them.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../fake/mod.rs"]
+mod fake;
+
+mod explain;
+mod info;
+mod install;
+mod madcap;
+mod predict;
+mod run;
+mod simulate;
+mod symbols;
+mod topology;
+mod tree;
