@@ -91,8 +91,13 @@ impl fmt::Display for Root {
 
 /// Reads `3s`, `500ms`, `1.5s`, `20us`, `100ns`.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let error = || format!("expected a time such as 3s, 500ms or 20us, found {text:?}");
-    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(error)?;
+    let expected = "expected a time such as 3s, 500ms or 20us, of at most a day (86400s)";
+    let error = || format!("{expected}, found {text:?}");
+    let has_no_unit = || match text.parse::<f64>() {
+        Ok(_) => format!("{expected}, found {text:?} without a unit: {text}s?"),
+        Err(_) => error(),
+    };
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(has_no_unit)?;
     let (number, unit) = text.split_at(unit_at);
     let scale = match unit {
         "ns" => 1e-9,
@@ -141,6 +146,8 @@ mod tests {
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_duration("20us"), Ok(Duration::from_micros(20)));
         assert_eq!(parse_duration("86400s"), Ok(Duration::from_secs(86_400)));
+        assert!(parse_duration("5").unwrap_err().ends_with("found \"5\" without a unit: 5s?"));
+        assert!(parse_duration("2000m").unwrap_err().contains("at most a day (86400s)"));
         for text in ["", "3", "s", "1..2s", "-1s", "86401s", "3h", "."] {
             assert!(parse_duration(text).is_err(), "{text}");
         }

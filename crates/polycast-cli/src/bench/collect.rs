@@ -114,6 +114,7 @@ impl Collector {
             }
             Some(Record::PointEnd { delay_ns, advance_ns, tolerance_ns }) => {
                 if let Some(size) = self.sizes.get_mut(self.current) {
+                    size.complete_launches += 1;
                     (size.delay_ns, size.advance_ns, size.tolerance_ns) =
                         (delay_ns, advance_ns, tolerance_ns);
                 }
@@ -186,7 +187,7 @@ end
         assert!(collector.launch_is_complete());
         feed(&mut collector, JOB);
         assert_eq!(collector.header.places.len(), 2);
-        assert_eq!(collector.sizes[0].launches.len(), 2);
+        assert_eq!((collector.sizes[0].launches.len(), collector.sizes[0].complete_launches), (2, 2));
         assert_eq!((collector.sizes[0].clock_error_ns, collector.sizes[0].tolerance_ns[0]), (5, 50_000));
         assert_eq!(collector.sizes[1].launches[1].len(), 1);
         assert_eq!(collector.header.time_from(), TimeFrom::RootCall);
@@ -200,6 +201,7 @@ end
         assert!(!collector.launch_is_complete());
         assert_eq!(collector.sizes[0].launches[0].len(), 1);
         assert!(collector.sizes[1].launches.is_empty());
+        assert_eq!(collector.sizes[0].complete_launches, 0);
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Measured {
     pub bytes: u64,
     /// By launch.
     pub launches: Vec<Vec<Repetition>>,
+    /// Launches that measured it to the end.
+    pub complete_launches: usize,
     /// The delay of the arrival pattern in ns; of the last launch.
     pub delay_ns: u64,
     /// How long before the root receivers were to call, in ns; of the last launch.

@@ -41,6 +41,18 @@ pub struct Session<'a> {
     pub interrupted: Arc<AtomicBool>,
 }
 
+/// Sizes that all launches have measured to their end.
+fn complete(collector: &Collector, launches: u32) -> usize {
+    collector.sizes.iter().filter(|size| size.complete_launches == launches as usize).count()
+}
+
+fn interruption(measured: usize, sizes: usize) -> String {
+    let size = if sizes == 1 { "size" } else { "sizes" };
+    format!(
+        "interrupted: {measured} of {sizes} {size} measured to the end; what else there is of samples counts, too"
+    )
+}
+
 impl Session<'_> {
     /// Runs all launches. What was measured is reported even if one of them fails.
     pub fn run(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
@@ -58,6 +70,12 @@ impl Session<'_> {
         }
         self.report_up_to(collector.sizes.len(), &collector, report, &mut reported)?;
         report.end()?;
+        if self.interrupted.load(Ordering::Relaxed) {
+            eprintln!(
+                "polycast: {}",
+                interruption(complete(&collector, self.plan.launches), self.plan.sizes.len())
+            );
+        }
         outcome
     }
 

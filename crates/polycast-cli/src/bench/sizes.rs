@@ -12,7 +12,7 @@ pub const MAX_SIZES: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SizesError {
     /// One of them is no size.
-    #[error(transparent)]
+    #[error("{0}; at most 2147483647 bytes (2GiB - 1), which is what MPI_Bcast can count")]
     Size(#[from] ParseBytesError),
     /// Too large for one call.
     #[error("size {0}: expected at most 2147483647 bytes, which is what MPI_Bcast can count")]
@@ -84,6 +84,9 @@ mod tests {
             ("", "expected a size"),
             ("1KiB,", "expected a size"),
             ("2GiB", "at most 2147483647"),
+            ("1TiB", "at most 2147483647"),
+            ("1e9", "expected a size such as 512, 8KiB"),
+            ("1e9", "at most 2147483647"),
             ("4KiB..1KiB", "FROM <= TO"),
             ("0..8", "FROM..TO"),
             ("1..8:1", "FACTOR >= 2"),

@@ -112,12 +112,17 @@ fn parse_variants(text: &str) -> Result<Variants, variant::VariantsError> {
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
     let plan = plan(&args);
+    check_variables(&args.job.variables)?;
     let mpi = args.job.mpi()?;
     let installation = Installation::find()?;
     let program = args.job.measuring_program(&installation, &mpi)?;
     let mut variables = variables(&args, &installation, &mpi, &plan)?;
-    let mut report =
-        Report::new(args.format.view(), args.json.as_deref(), raw_file(&args).as_deref(), steps(&plan))?;
+    let mut report = Report::new(
+        args.format.view(plan.variants.len()),
+        args.json.as_deref(),
+        raw_file(&args).as_deref(),
+        steps(&plan),
+    )?;
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
@@ -166,6 +171,16 @@ fn plan(args: &Args) -> Plan {
 
 fn steps(plan: &Plan) -> usize {
     plan.sizes.len() * plan.launches as usize
+}
+
+/// The variants set what serves their broadcasts, whatever the environment says: here it would be without effect.
+fn check_variables(variables: &[(String, String)]) -> Result<(), String> {
+    match variables.iter().find(|(name, _)| name == settings::BROADCAST) {
+        None => Ok(()),
+        Some((name, value)) => Err(format!(
+            "--env {name}={value}: each variant sets {name} itself; to measure {value}, name it: --variants stock,{value}"
+        )),
+    }
 }
 
 fn check_ranks(plan: &Plan, ranks: usize) -> Result<(), String> {

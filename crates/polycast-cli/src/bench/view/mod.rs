@@ -2,9 +2,11 @@
 
 mod csv;
 mod imb;
+mod notes;
 mod osu;
 mod summary;
 mod table;
+pub mod text;
 
 use std::io::{self, Write};
 
@@ -16,7 +18,7 @@ use super::point::Point;
 pub enum Format {
     /// Everything that counts, for people
     Table,
-    /// A row per size, a column per variant
+    /// A row per size, a column per variant; of more than four variants the table
     Summary,
     /// As the OSU micro-benchmarks print it; averages over repetitions per rank, which hide the completion
     Osu,
@@ -37,9 +39,10 @@ pub trait View {
 }
 
 impl Format {
-    /// The view of this form.
-    pub fn view(self) -> Box<dyn View> {
+    /// The view of this form, of so many variants.
+    pub fn view(self, variants: usize) -> Box<dyn View> {
         match self {
+            Format::Summary if variants > summary::MOST_VARIANTS => Box::new(table::Table::default()),
             Format::Table => Box::new(table::Table::default()),
             Format::Summary => Box::new(summary::Summary::default()),
             Format::Osu => Box::new(osu::Osu::default()),
@@ -74,6 +77,8 @@ fn by_variant(points: &[Point]) -> Vec<(&str, Vec<&Point>)> {
 fn sample_points() -> Vec<Point> {
     let point = |variant: &str, bytes, factor: f64| Point {
         variant: variant.into(),
+        algorithm: Some(if variant == "stock" { "stock" } else { "chain" }.into()),
+        reference: "stock".into(),
         bytes,
         samples: 12,
         median_us: Some(400.0 * factor),

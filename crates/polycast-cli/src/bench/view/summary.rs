@@ -1,146 +1,161 @@
-//! One row per size: the wire, then every variant, as times and as multiples of the wire.
+//! One row per size: the wire, then every variant, and how those of polycast compare; 80 columns.
 
 use std::io::{self, Write};
 
 use polycast_core::units::Bytes;
 
 use super::View;
+use super::notes::Notes;
+use super::table::speedup;
+use super::text::{count, digits, head, or_dash, time, wrap};
 use crate::bench::environment::Environment;
 use crate::bench::point::Point;
+
+/// More variants need the table, which has a row for each.
+pub const MOST_VARIANTS: usize = 4;
+
+/// A column with a time.
+const TIME_WIDTH: usize = 10;
 
 /// Needs no state but whether the heading has been written: widths are fixed.
 #[derive(Default)]
 pub struct Summary {
     has_heading: bool,
-    is_doubted: bool,
-    /// Of a variant that is not reliable: its name, repetitions that were lost, and all.
-    unreliable: Option<(String, usize, usize)>,
+    notes: Notes,
 }
 
 impl View for Summary {
     fn begin(&mut self, environment: &Environment, out: &mut dyn Write) -> io::Result<()> {
         let library = environment.launcher.split(" (").next().unwrap_or_default();
-        writeln!(
-            out,
-            "MPI_Bcast on {} ranks, {} hosts, {library}: milliseconds from the first call to the last return, medians",
-            environment.ranks, environment.nodes
-        )
+        let (ranks, hosts) = (count(environment.ranks, "rank"), count(environment.nodes, "host"));
+        let what = format!(
+            "MPI_Bcast on {ranks}, {hosts}, {library}: medians from the {} to the last return",
+            environment.time_from
+        );
+        writeln!(out, "{}", wrap(&what, 2))
     }
 
     fn size(&mut self, points: &[Point], out: &mut dyn Write) -> io::Result<()> {
         let Some(first) = points.first() else { return Ok(()) };
+        let compared: Vec<&Point> =
+            points.iter().filter(|point| point.variant != point.reference && point.reliable).collect();
+        let blast = points.iter().any(|point| !point.reliable);
         if !self.has_heading {
             self.has_heading = true;
-            let variants: String = points.iter().map(|point| format!("  {:>20}", title(point))).collect();
-            let reference = &first.reference;
-            writeln!(out, "\n{:>8}  {:>9}{variants}   times faster than {reference} (95 %)", "size", "wire")?;
+            heading(points, &compared, blast).iter().try_for_each(|line| writeln!(out, "{line}"))?;
         }
-        let mut row = format!("{:>8}  {:>9}", Bytes(first.bytes).to_string(), milliseconds(first.wire_us));
+        let mut row = format!("{:>8} {:>8}", Bytes(first.bytes).to_string(), or_dash(first.wire_us, time));
         for point in points {
-            row += &format!("  {:>20}", cell(point));
+            row += &format!("{:>TIME_WIDTH$}{}", or_dash(point.median_us, time), Notes::mark(point));
+            self.notes.add(point);
         }
-        for point in points.iter().filter(|point| point.variant != point.reference && point.reliable) {
-            row += &format!("   {}", speedup(point));
+        match compared[..] {
+            [one] => {
+                row += &format!(" {:>5}", or_dash(one.ratio_to_wire, digits));
+                if blast {
+                    row += &format!(" {:>6}", or_dash(one.ratio_to_blast, digits));
+                }
+                row += &format!("  {}", speedup(one));
+            }
+            _ => compared.iter().for_each(|one| row += &format!(" {:>6}", or_dash(one.speedup, digits))),
         }
-        self.count_losses(points);
-        self.is_doubted |= points.iter().any(|point| point.doubt.is_some());
-        writeln!(out, "{row}")?;
+        writeln!(out, "{}", row.trim_end())?;
         out.flush()
     }
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if let Some((variant, lost, all)) = &self.unreliable {
-            writeln!(
-                out,
-                "\n* {variant}: a bare UDP multicast of the same bytes, not MPI and not reliable; {lost} of {all} \
-                 repetitions were lost and are not timed"
-            )?;
-        }
-        if self.is_doubted {
-            writeln!(
-                out,
-                "\n? more than this emulation can show: so small a message, or so much traffic at once, that the machine \
-                 and not the link sets the time"
-            )?;
-        }
-        Ok(())
+        self.notes.write(out)
     }
 }
 
-impl Summary {
-    fn count_losses(&mut self, points: &[Point]) {
-        for point in points.iter().filter(|point| !point.reliable) {
-            let (_, lost, all) = self.unreliable.get_or_insert_with(|| (point.variant.clone(), 0, 0));
-            *lost += point.lost;
-            *all += point.lost + point.samples;
+/// Names of variants take several lines; they end together.
+fn heading(points: &[Point], compared: &[&Point], blast: bool) -> Vec<String> {
+    let reference = points.first().map_or("", |point| &point.reference);
+    let title = |point: &Point| {
+        let mut lines = head(&point.variant, TIME_WIDTH - 1);
+        if !point.reliable {
+            lines.iter_mut().next_back().iter_mut().for_each(|line| line.push('*'));
         }
+        lines
+    };
+    let titles: Vec<Vec<String>> = points.iter().map(title).collect();
+    let height = titles.iter().map(Vec::len).max().unwrap_or(1);
+    let mut lines = vec![String::new()];
+    for line in 0..height {
+        let is_last = line + 1 == height;
+        let (size, wire) = if is_last { ("size", "wire") } else { ("", "") };
+        let mut text = format!("{size:>8} {wire:>8}");
+        for title in &titles {
+            let from_end = height - line;
+            let part = title.len().checked_sub(from_end).and_then(|position| title.get(position));
+            text += &format!("{:>TIME_WIDTH$} ", part.map_or("", String::as_str));
+        }
+        if is_last && compared.len() == 1 {
+            text += &format!(" {:>5}", "×wire");
+            text += if blast { " ×blast" } else { "" };
+            text += &format!("  over {}", reference.get(..14).unwrap_or(reference));
+        } else if is_last && !compared.is_empty() {
+            text += &format!("  over {}", reference.get(..14).unwrap_or(reference));
+        }
+        lines.push(text.trim_end().to_owned());
     }
-}
-
-/// The head of a variant's column, which has room for 20 characters.
-fn title(point: &Point) -> String {
-    let name = point.variant.get(..20).unwrap_or(&point.variant);
-    format!("{name}{}", if point.reliable { "" } else { "*" })
-}
-
-/// `12.34 (1.20×)`, with a mark where it is not to be believed; all marks stand in one column.
-fn cell(point: &Point) -> String {
-    let ratio = point.ratio_to_wire.map_or(String::new(), |ratio| format!(" ({ratio:.2}×)"));
-    milliseconds(point.median_us) + &ratio + if point.doubt.is_some() { "?" } else { " " }
-}
-
-fn milliseconds(us: Option<f64>) -> String {
-    us.map_or("-".to_owned(), |us| format!("{:.2}", us / 1000.0))
-}
-
-fn speedup(point: &Point) -> String {
-    match (point.speedup, point.speedup_ci_low, point.speedup_ci_high) {
-        (Some(times), Some(low), Some(high)) => format!("{times:.2} ({low:.2} … {high:.2})"),
-        (Some(times), ..) => format!("{times:.2}"),
-        _ => "-".to_owned(),
-    }
+    lines
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{sample_points, shown};
+    use super::super::sample_points;
+    use super::super::text::WIDTH;
     use super::*;
 
     /// The rows of points whose second one is twice the wire.
-    fn rows(change: impl Fn(&mut Point)) -> String {
+    fn rows(change: impl Fn(&mut Vec<Point>)) -> String {
         let mut points = sample_points();
+        points.truncate(2);
         points.iter_mut().for_each(|point| point.wire_us = Some(100.0));
-        (points[1].ratio_to_wire, points[1].speedup) = (Some(2.0), Some(2.0));
-        change(&mut points[1]);
+        (points[1].ratio_to_wire, points[1].speedup) = (Some(2.0), Some(2.5));
+        change(&mut points);
         let (mut summary, mut out) = (Summary::default(), Vec::new());
-        summary.size(&points[..2], &mut out).unwrap();
+        summary.size(&points, &mut out).unwrap();
         summary.end(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn a_size_is_a_row_with_the_wire_first() {
-        let text = shown(Summary::default());
-        assert!(text.contains("size") && text.contains("wire") && text.contains("polycast"), "{text}");
         let text = rows(|_| ());
-        let row = text.lines().last().unwrap();
-        assert!(
-            row.contains("1KiB       0.10") && row.contains("0.20 (2.00×)") && row.contains("   2.00"),
-            "{row}"
-        );
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "    size     wire     stock   polycast  ×wire  over stock", "{text}");
+        assert_eq!(lines[2], "    1KiB   100 µs    400 µs     200 µs   2.00  2.50", "{text}");
     }
 
     #[test]
     fn a_doubt_stands_at_its_figure() {
-        let text = rows(|point| point.doubt = Some("too fast".into()));
-        assert!(text.contains("0.40   ") && text.contains("0.20 (2.00×)?"), "{text}");
-        assert!(text.contains("? more than this emulation can show"), "{text}");
+        let text = rows(|points| points[1].doubt = Some("too fast".into()));
+        assert!(text.contains("400 µs ") && text.contains("200 µs? "), "{text}");
+        assert!(text.contains("? 1KiB: more than this lab can show: too fast"), "{text}");
     }
 
     #[test]
-    fn what_is_not_reliable_is_said_to_be_so() {
-        let text = rows(|point| (point.reliable, point.lost) = (false, 3));
-        assert!(text.contains("polycast*") && text.contains("3 of 15 repetitions were lost"), "{text}");
-        assert!(!text.contains("   2.00"), "it is not compared with stock: {text}");
+    fn blast_stands_beside_and_is_said_to_be_unreliable() {
+        let text = rows(|points| {
+            let blast = Point { variant: "blast".into(), reliable: false, lost: 3, ..points[0].clone() };
+            points[1].ratio_to_blast = Some(1.07);
+            points.push(blast);
+        });
+        assert!(text.contains("blast*") && text.contains("not reliable; 3 of"), "{text}");
+        assert!(text.contains("×wire ×blast  over stock") && text.contains("2.00   1.07  2.50"), "{text}");
+    }
+
+    #[test]
+    fn four_variants_with_long_names_fit_80_columns() {
+        let text = rows(|points| {
+            points[1].variant = "multicast-pull".into();
+            (points[1].speedup_ci_low, points[1].speedup_ci_high) = (Some(12.3), Some(45.6));
+            points.push(Point { variant: "chain:segment=8KiB,ready".into(), ..points[1].clone() });
+            points.push(Point { variant: "blast".into(), reliable: false, ..points[1].clone() });
+        });
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.contains("multicast-") && text.contains("ready"), "{text}");
     }
 }

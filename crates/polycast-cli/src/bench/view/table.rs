@@ -1,137 +1,153 @@
-//! The table for people: a group of rows per size, a row per variant.
+//! The table for people: a group of rows per size, a row per variant; 80 columns.
 
 use std::io::{self, Write};
 
 use polycast_core::units::Bytes;
 
 use super::View;
+use super::notes::Notes;
+use super::text::{count, digits, interval_of_time, or_dash, range, time, wrap};
 use crate::bench::environment::Environment;
 use crate::bench::point::Point;
+
+/// Room for the name of a variant; a longer one has a line of its own.
+const NAME_WIDTH: usize = 14;
 
 /// Rows are written as sizes are done, so widths are fixed.
 #[derive(Default)]
 pub struct Table {
-    has_wire: bool,
-    has_delay: bool,
-    compares: bool,
-    variant_width: usize,
-    notes: Vec<String>,
+    columns: Columns,
+    has_heading: bool,
+    notes: Notes,
+}
+
+/// Which columns there are.
+#[derive(Default)]
+struct Columns {
+    wire: bool,
+    blast: bool,
+    delay: bool,
+    speedup: bool,
 }
 
 impl View for Table {
     fn begin(&mut self, environment: &Environment, out: &mut dyn Write) -> io::Result<()> {
-        self.has_wire = environment.rate_bits_per_second.is_some();
-        let Environment { launcher, ranks, nodes, machine, clock, .. } = environment;
+        self.columns.wire = environment.rate_bits_per_second.is_some();
+        let Environment { launcher, ranks, nodes, machine, clock, time_from, .. } = environment;
         // Without the path of the mpiexec.
         let library = launcher.split(" (").next().unwrap_or_default();
-        let hosts = if *nodes == 1 { "host" } else { "hosts" };
         let shared = if environment.oversubscribed { ", oversubscribed" } else { "" };
-        writeln!(out, "{library} · {ranks} ranks on {nodes} {hosts} · {} cores{shared}", machine.cores)?;
+        let (ranks, hosts, cores) =
+            (count(*ranks, "rank"), count(*nodes, "host"), count(machine.cores, "core"));
+        writeln!(out, "{}", wrap(&format!("{library} · {ranks} on {hosts} · {cores}{shared}"), 2))?;
         let error = clock.as_ref().map_or(0.0, |clock| clock.error_us);
-        writeln!(
-            out,
-            "MPI_Bcast, first call to last return, median with 95 % interval · clock ± {error:.1} µs"
-        )
+        let what = format!(
+            "MPI_Bcast from the {time_from} to the last return: median, its 95 % interval in the same unit, message bytes \
+             per second · clock ± {error:.1} µs"
+        );
+        writeln!(out, "{}", wrap(&what, 2))
     }
 
     fn size(&mut self, points: &[Point], out: &mut dyn Write) -> io::Result<()> {
-        if self.variant_width == 0 {
-            self.compares = points.len() > 1;
-            self.has_delay = points.iter().any(|point| point.delay_us > 0.0);
-            self.variant_width = points.iter().map(|point| point.variant.len()).max().unwrap_or(0).max(8);
-            writeln!(out, "\n{}", self.heading(points))?;
+        let Some(first) = points.first() else { return Ok(()) };
+        if !self.has_heading {
+            self.has_heading = true;
+            self.columns.delay = points.iter().any(|point| point.delay_us > 0.0);
+            self.columns.blast = !self.columns.delay && points.iter().any(|point| !point.reliable);
+            self.columns.speedup = points.len() > 1;
+            writeln!(out, "\n{}", self.columns.heading(&first.reference))?;
         }
-        for (position, point) in points.iter().enumerate() {
-            writeln!(out, "{}", self.row(point, position == 0))?;
-            if let Some(doubt) = &point.doubt {
-                let note = format!("{}: {doubt}", Bytes(point.bytes));
-                if !self.notes.contains(&note) {
-                    self.notes.push(note);
-                }
+        writeln!(out, "{}", wrap(&title(points), 2))?;
+        for point in points {
+            writeln!(out, "{}", self.columns.row(point))?;
+            if point.wrong > 0 {
+                writeln!(out, "    WRONG DATA in {}", count(point.wrong, "repetition"))?;
             }
+            self.notes.add(point);
         }
         out.flush()
     }
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if !self.notes.is_empty() {
-            writeln!(out, "\n? the lab is not to be believed here:")?;
-        }
-        self.notes.iter().try_for_each(|note| writeln!(out, "  {note}"))
+        self.notes.write(out)
     }
 }
 
-impl Table {
-    fn heading(&self, points: &[Point]) -> String {
-        let reference = points.first().map_or("", |point| &point.reference);
-        let mut heading = format!("{:>10}  {:<width$}", "size", "variant", width = self.variant_width);
-        heading += &format!("  {:>12}  {:<23}", "median µs", "95 % interval");
-        if self.has_delay {
-            heading += &format!("  {:>14}", "after last µs");
+/// `64KiB · wire 549 µs · polycast by multicast-pull`
+fn title(points: &[Point]) -> String {
+    let Some(first) = points.first() else { return String::new() };
+    let wire = first.wire_us.filter(|us| *us > 0.0).map(|us| format!("wire {}", time(us)));
+    let of_polycast = points.iter().find(|point| point.variant == "polycast");
+    let choice = of_polycast.and_then(|point| point.algorithm.as_ref());
+    let choice = choice.map(|algorithm| format!("polycast by {algorithm}"));
+    [Some(Bytes(first.bytes).to_string()), wire, choice].into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+impl Columns {
+    fn heading(&self, reference: &str) -> String {
+        let mut heading = format!("  {:<NAME_WIDTH$} {:>7}  {:<9}", "variant", "median", "95 %");
+        heading += &if self.delay { format!(" {:>9}", "last call") } else { format!(" {:>5}", "MB/s") };
+        if self.wire {
+            heading += &format!(" {:>6}", "×wire");
         }
-        if self.has_wire {
-            heading += &format!("  {:>7}", "× wire");
+        if self.blast {
+            heading += &format!(" {:>6}", "×blast");
         }
-        if self.compares {
-            heading += &format!("  {:<25}", format!("times faster than {reference}"));
+        if self.speedup {
+            // The long name of a reference would push the columns apart.
+            let title = format!("over {reference}");
+            let title = if title.len() > 16 { "times faster".to_owned() } else { title };
+            heading += &format!("  {title:<16}");
         }
-        heading + &format!("  {:>5}  {:>5}  {:>7}", "skew", "n", "dropped")
+        heading + &format!(" {:>5}", "n")
     }
 
-    fn row(&self, point: &Point, first_of_size: bool) -> String {
-        let size = if first_of_size { Bytes(point.bytes).to_string() } else { String::new() };
-        let mut row = format!("{size:>10}  {:<width$}", point.variant, width = self.variant_width);
-        row += &format!(
-            "  {:>12}  {:<23}",
-            number(point.median_us, 1),
-            interval(point.ci_low_us, point.ci_high_us, 1)
+    fn row(&self, point: &Point) -> String {
+        let name = format!("{}{}", point.variant, if point.reliable { "" } else { "*" });
+        let (name, before) = match name.chars().count() > NAME_WIDTH {
+            true => (String::new(), format!("  {name}\n")),
+            false => (name, String::new()),
+        };
+        let interval = point.ci_low_us.zip(point.ci_high_us);
+        let mut row = format!(
+            "{before}  {name:<NAME_WIDTH$} {:>7}  {:<9}",
+            or_dash(point.median_us, time),
+            interval_of_time(point.median_us.unwrap_or(0.0), interval)
         );
-        if self.has_delay {
-            row += &format!("  {:>14}", number(point.since_last_arrival_median_us, 1));
+        row += &match self.delay {
+            true => format!(" {:>9}", or_dash(point.since_last_arrival_median_us, time)),
+            false => format!(" {:>5}", or_dash(point.bandwidth_mb_per_s, digits)),
+        };
+        if self.wire {
+            row += &format!(" {:>6}", or_dash(point.ratio_to_wire, digits));
         }
-        if self.has_wire {
-            row += &format!("  {:>7}", number(point.ratio_to_wire, 2));
+        if self.blast {
+            row += &format!(" {:>6}", or_dash(point.ratio_to_blast, digits));
         }
-        if self.compares {
-            let range = interval(point.speedup_ci_low, point.speedup_ci_high, 2);
-            let speedup = point.speedup.map(|speedup| format!("{speedup:.2} ({range})"));
-            row += &format!("  {:<25}", speedup.unwrap_or_default());
+        if self.speedup {
+            row += &format!("  {:<16}", speedup(point));
         }
-        row += &format!("  {:>5}  {:>5}  {:>7}", number(point.skew_ratio, 2), point.samples, point.dropped);
-        if !point.reliable {
-            row += "  not MPI, unreliable";
-        }
-        if point.lost > 0 {
-            row += &format!(": {} lost", point.lost);
-        }
-        if point.wrong > 0 {
-            row += &format!("  WRONG DATA in {} repetitions", point.wrong);
-        }
-        if point.believed == Some(false) {
-            row += "  ?";
-        }
-        row
+        row + &format!(" {:>5}{}", point.samples, Notes::mark(point))
     }
 }
 
-fn number(value: Option<f64>, digits: usize) -> String {
-    value.map_or("-".into(), |value| format!("{value:.digits$}"))
-}
-
-fn interval(low: Option<f64>, high: Option<f64>, digits: usize) -> String {
-    match (low, high) {
-        (Some(low), Some(high)) => format!("{low:.digits$} … {high:.digits$}"),
-        _ => "-".into(),
+/// `3.32 (3.07–3.57)`; nothing of the reference itself.
+pub(super) fn speedup(point: &Point) -> String {
+    let Some(times) = point.speedup else { return String::new() };
+    match point.speedup_ci_low.zip(point.speedup_ci_high) {
+        Some((low, high)) => format!("{} ({})", digits(times), range(low, high)),
+        None => digits(times),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::view::sample_points;
+    use crate::bench::view::{sample_points, text::WIDTH};
 
     fn lines(points: &[Point]) -> Vec<String> {
-        let mut table = Table { has_wire: true, ..Table::default() };
+        let mut table = Table::default();
+        table.columns.wire = true;
         let mut out = Vec::new();
         table.size(points, &mut out).unwrap();
         table.end(&mut out).unwrap();
@@ -141,9 +157,30 @@ mod tests {
     #[test]
     fn columns_stand_under_their_headings() {
         let lines = lines(&sample_points());
-        assert_eq!(lines[1].chars().count(), lines[2].chars().count());
-        assert!(lines[2].starts_with("      1KiB  stock            400.0  390.0 … 410.0"), "{}", lines[2]);
-        assert!(lines[3].starts_with("            polycast         200.0"), "{}", lines[3]);
+        assert_eq!(lines[1].chars().count() + 1, lines[3].chars().count(), "but for the mark");
+        assert_eq!(lines[2], "1KiB · polycast by chain");
+        assert!(lines[3].starts_with("  stock           400 µs  390–410  "), "{}", lines[3]);
+        assert!(lines[4].starts_with("  polycast        200 µs  195–205  "), "{}", lines[4]);
+    }
+
+    /// Of the longest values there are.
+    #[test]
+    fn no_line_is_longer_than_80_columns() {
+        let mut points = sample_points();
+        for point in &mut points {
+            (point.median_us, point.samples) = (Some(99_900.0), 12_345);
+            (point.ci_low_us, point.ci_high_us) = (Some(99_400.0), Some(100_400.0));
+            (point.ratio_to_wire, point.ratio_to_blast) = (Some(12_345.0), Some(99.94));
+            (point.speedup, point.speedup_ci_low, point.speedup_ci_high) =
+                (Some(12.3), Some(11.1), Some(13.3));
+            (point.bandwidth_mb_per_s, point.doubt) = (Some(12_345.0), Some("a long word ".repeat(30)));
+            point.remark = Some("another long word ".repeat(30));
+        }
+        points[0].reliable = false;
+        points[1].variant = "chain:segment=8KiB,ready".into();
+        let lines = lines(&points);
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.chars().count() == WIDTH), "{lines:#?}");
     }
 
     #[test]
@@ -152,9 +189,11 @@ mod tests {
         (points[1].verified, points[1].wrong) = (false, 3);
         (points[2].reliable, points[2].lost) = (false, 7);
         (points[1].believed, points[1].doubt) = (Some(false), Some("cores are the limit".into()));
+        points[0].remark = Some("1 repetition only".into());
         let text = lines(&points).join("\n");
-        assert!(text.contains("WRONG DATA in 3 repetitions  ?"), "{text}");
-        assert!(text.contains("1KiB: cores are the limit"), "{text}");
-        assert!(text.contains("not MPI, unreliable: 7 lost"), "{text}");
+        assert!(text.contains("12?\n    WRONG DATA in 3 repetitions"), "{text}");
+        assert!(text.contains("1KiB: more than this lab can show: cores are the limit"), "{text}");
+        assert!(text.contains("12!\n") && text.contains("! stock 1KiB: 1 repetition only"), "{text}");
+        assert!(text.contains("not MPI and not reliable; 7 of"), "{text}");
     }
 }
