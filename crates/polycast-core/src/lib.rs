@@ -3,7 +3,7 @@
 //! Modules from the ground up; each may use those to its left only (the `tidy` test checks it):
 //!
 //! ```text
-//! units ◀─ topology ◀─ model ◀─ tree ◀─ schedule ◀─ algorithm ◀─ protocol ◀─ cost ◀─ select ◀─ executor
+//! variables ◀─ units ◀─ topology ◀─ model ◀─ tree ◀─ schedule ◀─ algorithm ◀─ protocol ◀─ cost ◀─ select ◀─ executor
 //! ```
 //!
 //! A collective call takes this way through them: [`select`] picks an [`algorithm`] by a table, the algorithm
@@ -20,3 +20,4 @@ pub mod select;
 pub mod topology;
 pub mod tree;
 pub mod units;
+pub mod variables;

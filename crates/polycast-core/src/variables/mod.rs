@@ -1,0 +1,191 @@
+//! The environment variables of polycast: one list for the library, the tool and the documentation (docs/variables.md).
+
+mod check;
+mod report_to;
+
+pub use check::problems;
+pub use report_to::ReportTo;
+
+/// Words that switch on, in lower or upper case.
+pub const ON: [&str; 4] = ["on", "1", "yes", "true"];
+/// Words that switch off, in lower or upper case; doors/pmpi/preload.c has the same.
+pub const OFF: [&str; 4] = ["off", "0", "no", "false"];
+
+/// Whether a value switches on.
+pub fn is_on(value: &str) -> bool {
+    ON.iter().any(|word| word.eq_ignore_ascii_case(value))
+}
+
+/// Whether a value switches off.
+pub fn is_off(value: &str) -> bool {
+    OFF.iter().any(|word| word.eq_ignore_ascii_case(value))
+}
+
+/// One variable. A value that is empty counts as none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// Who reads it.
+    pub reader: Reader,
+    /// What it may be.
+    pub values: Values,
+    /// What holds without it.
+    pub default: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+}
+
+/// Who reads a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// The library, in every rank; the tool hands it on to ranks.
+    Library,
+    /// The tool: where things are on its host.
+    Tool,
+}
+
+/// What a variable may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// A word of [`ON`] or [`OFF`], or one of these words.
+    Switch {
+        /// Beside `on` and `off`.
+        further: &'static [&'static str],
+        /// What any other value comes to.
+        otherwise: &'static str,
+    },
+    /// As [`ReportTo`] reads it.
+    ReportTo,
+    /// What only its reader can judge, as documentation writes it.
+    Free(&'static str),
+}
+
+impl Values {
+    /// As documentation writes them.
+    pub fn written(self) -> String {
+        match self {
+            Values::Switch { further, .. } => [&["on", "off"], further].concat().join(", "),
+            Values::ReportTo => "on, off, FILE".to_owned(),
+            Values::Free(written) => written.to_owned(),
+        }
+    }
+}
+
+/// Switches the library off.
+pub const SWITCH: &str = "POLYCAST";
+/// Which algorithm to take, whatever the table says.
+pub const BROADCAST: &str = "POLYCAST_BCAST";
+/// A file with rules.
+pub const TABLE: &str = "POLYCAST_TABLE";
+/// A file with switches and hosts, or `off`.
+pub const TOPOLOGY: &str = "POLYCAST_TOPOLOGY";
+/// A file with measured parameters.
+pub const PARAMETERS: &str = "POLYCAST_PARAMS";
+/// Switches multicast off, or chooses the family.
+pub const MULTICAST: &str = "POLYCAST_MULTICAST";
+/// Which interface multicast uses.
+pub const NET: &str = "POLYCAST_NET";
+/// The MADCAP server to ask for a group.
+pub const MADCAP: &str = "POLYCAST_MADCAP";
+/// Where the report goes.
+pub const REPORT: &str = "POLYCAST_REPORT";
+/// Where the libraries are.
+pub const LIBRARY_DIRECTORY: &str = "POLYCAST_LIBDIR";
+/// Where labs keep their state.
+pub const LAB_DIRECTORY: &str = "POLYCAST_LAB_DIRECTORY";
+/// The tool that a lab starts again.
+pub const TOOL: &str = "POLYCAST_TOOL";
+
+/// All variables. Names that begin with `POLYCAST_TEST` are left to polycast's own tests.
+pub const ALL: [Variable; 12] = [
+    Variable {
+        name: SWITCH,
+        reader: Reader::Library,
+        values: Values::Switch { further: &[], otherwise: "taken for on" },
+        default: "on",
+        meaning: "`off`: every call goes to the MPI, as if polycast were not there",
+    },
+    Variable {
+        name: BROADCAST,
+        reader: Reader::Library,
+        values: Values::Free("ALGORITHM, stock"),
+        default: "the table chooses",
+        meaning: "one algorithm for all broadcasts, with its parameters: `chain:segment=8KiB`",
+    },
+    Variable {
+        name: TABLE,
+        reader: Reader::Library,
+        values: Values::Free("FILE"),
+        default: "the table that is built in",
+        meaning: "rules that choose algorithms by ranks, nodes and bytes",
+    },
+    Variable {
+        name: TOPOLOGY,
+        reader: Reader::Library,
+        values: Values::Free("FILE, off"),
+        default: "what Slurm tells the ranks, else one switch",
+        meaning: "the switches and hosts; `off`: all hosts are taken to be on one switch",
+    },
+    Variable {
+        name: PARAMETERS,
+        reader: Reader::Library,
+        values: Values::Free("FILE"),
+        default: "tables alone choose",
+        meaning: "times that `polycast measure` found: predictions choose among trees",
+    },
+    Variable {
+        name: MULTICAST,
+        reader: Reader::Library,
+        values: Values::Switch { further: &["ipv4", "ipv6"], otherwise: "trees serve in place of multicast" },
+        default: "ipv4",
+        meaning: "which protocol multicast uses; `on` is `ipv4`; `off`: trees serve",
+    },
+    Variable {
+        name: NET,
+        reader: Reader::Library,
+        values: Values::Free("eth0, =eth0, ^docker,veth"),
+        default: "the default route's, else the fastest",
+        meaning: "the interface of multicast: names that begin so, exactly this one, none of these",
+    },
+    Variable {
+        name: MADCAP,
+        reader: Reader::Library,
+        values: Values::Free("HOST, HOST:PORT"),
+        default: "a random group",
+        meaning: "the server that gives out multicast addresses; rank 0's counts",
+    },
+    Variable {
+        name: REPORT,
+        reader: Reader::Library,
+        values: Values::ReportTo,
+        default: "off",
+        meaning: "what polycast did, when the job ends: on standard error, or as JSON in a file",
+    },
+    Variable {
+        name: LIBRARY_DIRECTORY,
+        reader: Reader::Tool,
+        values: Values::Free("DIRECTORY"),
+        default: "beside the tool",
+        meaning: "where `libpolycast-mpi.so` and its doors are",
+    },
+    Variable {
+        name: LAB_DIRECTORY,
+        reader: Reader::Tool,
+        values: Values::Free("DIRECTORY"),
+        default: "one of this user's",
+        meaning: "where labs keep their state",
+    },
+    Variable {
+        name: TOOL,
+        reader: Reader::Tool,
+        values: Values::Free("FILE"),
+        default: "the running tool",
+        meaning: "the tool that a lab starts on its hosts, for programs that use labs as a Rust library",
+    },
+];
+
+/// The variable of this name.
+pub fn find(name: &str) -> Option<&'static Variable> {
+    ALL.iter().find(|variable| variable.name == name)
+}
