@@ -13,10 +13,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::mpi::Abi;
+use polycast_core::variables::LIBRARY_DIRECTORY;
 
-/// Names the library directory if it is not where it is installed.
-const LIBRARY_DIRECTORY_VARIABLE: &str = "POLYCAST_LIBDIR";
+use crate::mpi::Abi;
 
 /// The object that programs preload.
 const PRELOAD: &str = "libpolycast-mpi.so";
@@ -32,7 +31,7 @@ pub struct Installation {
 pub enum InstallError {
     /// The library is in none of the places.
     #[error(
-        "no {PRELOAD} in {}; build it with `make build`, or set {LIBRARY_DIRECTORY_VARIABLE} to the directory that \
+        "no {PRELOAD} in {}; build it with `make build`, or set {LIBRARY_DIRECTORY} to the directory that \
          holds it",
         .places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(" or ")
     )]
@@ -78,7 +77,7 @@ pub enum InstallError {
 impl Installation {
     /// The installation that this program belongs to, or that the environment names.
     pub fn find() -> Result<Installation, InstallError> {
-        let named = env::var_os(LIBRARY_DIRECTORY_VARIABLE).filter(|value| !value.is_empty());
+        let named = env::var_os(LIBRARY_DIRECTORY).filter(|value| !value.is_empty());
         Self::find_in(places(named, &env::current_exe()?.canonicalize()?))
     }
 

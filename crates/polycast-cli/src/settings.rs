@@ -10,26 +10,9 @@ use std::path::Path;
 use polycast_core::model::{self, Parameters};
 use polycast_core::select::{self, Choice, Table};
 use polycast_core::topology::{self, Reading, Topology};
-
-/// Switches the library off with one of the values [`OFF`].
-pub const SWITCH: &str = "POLYCAST";
-/// In lower or upper case; the same words as in the library and in doors/pmpi/preload.c.
-pub const OFF: [&str; 4] = ["off", "0", "no", "false"];
-/// Forces one algorithm for all broadcasts.
-pub const BROADCAST: &str = "POLYCAST_BCAST";
-/// Names a table file.
-pub const TABLE: &str = "POLYCAST_TABLE";
-/// Names a topology file; with one of the values [`OFF`], the network is taken for one switch.
-pub const TOPOLOGY: &str = "POLYCAST_TOPOLOGY";
-/// Names a file of measured parameters.
-pub const PARAMETERS: &str = "POLYCAST_PARAMS";
-/// Switches multicast off, or chooses between `ipv4` and `ipv6`.
-pub const MULTICAST: &str = "POLYCAST_MULTICAST";
-/// Asks for counters at finalize with the value `1`.
-pub const REPORT: &str = "POLYCAST_REPORT";
-
-/// What only the tool reads: where things are on this host.
-const OF_THE_TOOL: [&str; 2] = ["POLYCAST_LIBDIR", "POLYCAST_LAB_DIRECTORY"];
+use polycast_core::variables::{self, Reader, is_off};
+pub use polycast_core::variables::{BROADCAST, MULTICAST, PARAMETERS, REPORT, SWITCH, TABLE, TOPOLOGY};
+use polycast_net::InterfaceChoice;
 
 /// A file that is of no use.
 #[derive(Debug, thiserror::Error)]
@@ -168,18 +151,43 @@ impl Settings {
 /// The variables of this environment that are meant for the library, as they are handed on to ranks. Those whose value
 /// is no text cannot be.
 pub fn of_the_library() -> impl Iterator<Item = (String, String)> {
+    let is_for_it = |name: &str| {
+        let is_ours = name == SWITCH || name.starts_with("POLYCAST_");
+        is_ours && variables::find(name).is_none_or(|variable| variable.reader == Reader::Library)
+    };
+    environment().filter(move |(name, _)| is_for_it(name))
+}
+
+fn environment() -> impl Iterator<Item = (String, String)> {
     let text =
         |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-    let is_for_it =
-        |name: &str| name == SWITCH || name.starts_with("POLYCAST_") && !OF_THE_TOOL.contains(&name);
-    env::vars_os().filter_map(text).filter(move |(name, _)| is_for_it(name))
+    env::vars_os().filter_map(text)
 }
 
-fn is_off(value: &str) -> bool {
-    OFF.contains(&value.to_ascii_lowercase().as_str())
+/// What is wrong with the variables of this environment, and with `further` ones that ranks will have: names that are
+/// unknown, and values that are none. Files are judged where they are read.
+pub fn problems(further: &[(String, String)]) -> Vec<String> {
+    let is_further = |name: &str| further.iter().any(|(other, _)| other == name);
+    let mut all: Vec<_> = environment().filter(|(name, _)| !is_further(name)).collect();
+    all.extend_from_slice(further);
+    let net = all.iter().find(|(name, value)| name == variables::NET && !value.is_empty());
+    let net = net.and_then(|(name, value)| {
+        let error = value.parse::<InterfaceChoice>().err()?;
+        Some(format!("{name}={value}: {error}; trees serve in place of multicast"))
+    });
+    variables::problems(all).into_iter().chain(net).collect()
 }
 
-fn variable(name: &str) -> Option<String> {
+/// Says on one line what is wrong with the variables, before ranks are started with them.
+pub fn warn(further: &[(String, String)]) {
+    let problems = problems(further);
+    if !problems.is_empty() {
+        eprintln!("polycast: warning: {}", problems.join("; "));
+    }
+}
+
+/// The value of a variable of this environment, unless it is empty.
+pub fn variable(name: &str) -> Option<String> {
     let value = env::var_os(name)?.to_string_lossy().into_owned();
     Some(value).filter(|value| !value.is_empty())
 }

@@ -8,6 +8,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use polycast_core::variables;
 use serde::{Deserialize, Serialize};
 
 use crate::error::at;
@@ -55,14 +56,11 @@ pub(crate) fn check_name(name: &str) -> Result<(), LabError> {
     Err(LabError::Value { key: "name", expected, found: name.into() })
 }
 
-/// Names the directory of state files, where the usual one will not do. Labs are known to those who look there.
-const DIRECTORY_VARIABLE: &str = "POLYCAST_LAB_DIRECTORY";
-
 /// Where state files are: in the directory that the environment names, else in `/run/polycast/labs` for root, else under
 /// `XDG_RUNTIME_DIR` or `/tmp/polycast-UID`.
 pub(crate) fn base_directory() -> Result<PathBuf, LabError> {
     let uid = nix::unistd::geteuid();
-    let named = std::env::var_os(DIRECTORY_VARIABLE).filter(|path| !path.is_empty());
+    let named = std::env::var_os(variables::LAB_DIRECTORY).filter(|path| !path.is_empty());
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
     let base = match (named, runtime) {
         (Some(named), _) => std::path::absolute(&named).map_err(at("use", &named))?,

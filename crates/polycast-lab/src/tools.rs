@@ -6,6 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use polycast_core::variables;
+
 use crate::LabError;
 use crate::error::at;
 
@@ -134,7 +136,7 @@ fn missing_feature(command: &str, said: &str) -> String {
 
 /// The program that is executed again for keeper, entered commands and probes: this one, or `POLYCAST_TOOL`.
 pub(crate) fn own_tool() -> Result<PathBuf, LabError> {
-    match env::var_os("POLYCAST_TOOL").filter(|path| path.as_os_str() != OsStr::new("")) {
+    match env::var_os(variables::TOOL).filter(|path| path.as_os_str() != OsStr::new("")) {
         Some(path) => Ok(path.into()),
         None => env::current_exe().map_err(at("find the program file of", "this process")),
     }

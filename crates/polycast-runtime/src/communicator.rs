@@ -15,10 +15,11 @@ use crate::attach::agree;
 use crate::counters::{self, Counters};
 use crate::door::{Door, MESSAGE_MOST_BYTES, MpiError};
 use crate::idle::Idle;
-use crate::multicast::{Mail, Resources, Ring, Unavailable, set_up};
+use crate::multicast::{Mail, Reason, Resources, Ring, Unavailable, set_up};
 use crate::nodes::Nodes;
 use crate::retired;
 use crate::say::warn_once;
+use crate::settings;
 use crate::slots::Slots;
 use crate::transport::{Failure, Tags, Transport};
 
@@ -88,6 +89,9 @@ impl Communicator {
         is_world: bool,
     ) -> Result<Option<Communicator>, MpiError> {
         retired::visit();
+        if is_world && rank == 0 {
+            settings::warn_of_problems();
+        }
         let Some(agreement) = agree(&door, rank as usize, size as usize, is_world)? else { return Ok(None) };
         counters::attached();
         let nodes = Nodes::new(&agreement.hosts, agreement.site.ring(), Rank(rank));
@@ -166,7 +170,8 @@ impl Communicator {
 
     fn fall_back(&mut self, unavailable: Unavailable) {
         counters::fell_back();
-        if let (Rank(0), Some(warning)) = (self.rank, unavailable.warning()) {
+        let is_said = unavailable.reason == Reason::Setting && settings::is_warned_of();
+        if let (Rank(0), false, Some(warning)) = (self.rank, is_said, unavailable.warning()) {
             warn_once(&warning);
         }
     }

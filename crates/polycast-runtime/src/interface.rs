@@ -177,6 +177,10 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
         if is_collective {
             door.take_leave();
         }
+        if world_rank == 0 {
+            // No communicator of all ranks may have been attached.
+            settings::warn_of_problems();
+        }
         if world_rank == 0 && settings::is_report_wanted() {
             say::text(&report);
         }

@@ -238,6 +238,7 @@ fn variables(
     network::set(&mut variables, args.topology.variables()?);
     network::set(&mut variables, args.parameters.variables()?);
     args.job.prefer_wanted(&mut variables);
+    settings::warn(&variables);
     Ok(variables)
 }
 

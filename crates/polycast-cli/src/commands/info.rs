@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use polycast_core::select::Table;
+use polycast_core::variables;
 use serde::Serialize;
 
 use super::{Outcome, print};
 use crate::install::Installation;
 use crate::mpi::{Abi, Mpi};
-use crate::settings::Settings;
+use crate::settings::{self, Settings};
 
 /// Arguments of `polycast info`.
 #[derive(clap::Args)]
@@ -36,6 +37,19 @@ struct Info {
     tables: Vec<TableInfo>,
     /// What the environment sets, one line each.
     environment: Vec<String>,
+    variables: Vec<VariableInfo>,
+    /// Names that are unknown, and values that are none.
+    problems: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct VariableInfo {
+    name: &'static str,
+    /// As the environment has it; `None`: the default counts.
+    value: Option<String>,
+    values: String,
+    default: &'static str,
+    meaning: &'static str,
 }
 
 #[derive(Serialize)]
@@ -70,6 +84,9 @@ pub fn run(args: Args) -> Outcome {
     let info = Info::collect();
     let text = if args.json { serde_json::to_string_pretty(&info)? + "\n" } else { info.text()? };
     print(&text)?;
+    if let Some(problem) = &info.problem {
+        return Err(problem.as_str().into());
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -104,15 +121,17 @@ impl Info {
             launchers: launchers.collect(),
             tables: tables(&settings),
             environment: settings.notes,
+            variables: variables::ALL.map(VariableInfo::from).into(),
+            problems: settings::problems(&[]),
         }
     }
 
     fn text(&self) -> Result<String, std::fmt::Error> {
         let mut out = String::new();
         writeln!(out, "polycast {}", self.version)?;
-        match (&self.library_directory, &self.problem) {
-            (Some(directory), _) => writeln!(out, "library     {directory}")?,
-            (None, problem) => writeln!(out, "library     {}", problem.as_deref().unwrap_or("none"))?,
+        match &self.library_directory {
+            Some(directory) => writeln!(out, "library     {directory}")?,
+            None => out.push_str("library     none\n"),
         }
         out.push_str("\ndoors\n");
         for door in &self.doors {
@@ -144,7 +163,27 @@ impl Info {
         for note in &self.environment {
             writeln!(out, "  {note}")?;
         }
+        out.push_str("\nvariables, and in parentheses what holds where nothing is set\n");
+        for VariableInfo { name, value, default, .. } in &self.variables {
+            match value {
+                Some(value) => writeln!(out, "  {name:<22} {value}")?,
+                None => writeln!(out, "  {name:<22} ({default})")?,
+            }
+        }
+        if !self.problems.is_empty() {
+            out.push_str("\nwrong with them\n");
+        }
+        for problem in &self.problems {
+            writeln!(out, "  {problem}")?;
+        }
         Ok(out)
+    }
+}
+
+impl From<variables::Variable> for VariableInfo {
+    fn from(variable: variables::Variable) -> VariableInfo {
+        let variables::Variable { name, values, default, meaning, .. } = variable;
+        VariableInfo { name, value: settings::variable(name), values: values.written(), default, meaning }
     }
 }
 

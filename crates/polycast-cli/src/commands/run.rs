@@ -106,6 +106,7 @@ pub fn run(args: Args) -> Outcome {
         installation.require_door(linked.unwrap_or(mpi.family().into()))?;
         environment_of_ranks(&args, &installation)?
     };
+    settings::warn(&env);
     let launch = Launch {
         ranks: ranks.unwrap_or_else(|| hosts.iter().map(|(_, ranks)| ranks).sum()),
         hosts,

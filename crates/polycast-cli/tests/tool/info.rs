@@ -30,10 +30,38 @@ fn doors_are_matched_with_launchers() {
 }
 
 #[test]
-fn without_anything_it_says_what_to_do() {
+fn without_anything_it_says_what_to_do_and_fails() {
     let world = World::with_doors(&[]);
-    let text = output(world.polycast(&["info"]).env("POLYCAST_LIBDIR", "/nowhere"));
-    assert!(text.contains("build it with `make build`") && text.contains("apt-get install"), "{text}");
+    for arguments in [&["info"][..], &["info", "--json"]] {
+        let mut command = world.polycast(arguments);
+        let assert = command.env("POLYCAST_LIBDIR", "/nowhere").assert().code(1);
+        let said = assert.get_output();
+        let [out, err] = [&said.stdout, &said.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+        assert!(err.contains("no libpolycast-mpi.so in /nowhere") && err.contains("`make build`"), "{err}");
+        let is_whole = out.contains("apt-get install") || serde_json::from_str::<Value>(&out).is_ok();
+        assert!(is_whole, "what is there is said all the same: {out}");
+    }
+}
+
+#[test]
+fn variables_are_shown_with_their_values_and_unknown_ones_named() {
+    let world = World::with_doors(&[]);
+    let environment =
+        [("POLYCAST_NET", "=ib0"), ("POLYCAST_BCST", "chain"), ("POLYCAST_MULTICAST", "sometimes")];
+    let info = info(&world, &environment);
+    let of = |name: &str| {
+        let variables = info["variables"].as_array().unwrap();
+        variables.iter().find(|variable| variable["name"] == name).unwrap()["value"].clone()
+    };
+    assert_eq!((of("POLYCAST_NET"), of("POLYCAST_MADCAP")), ("=ib0".into(), Value::Null));
+    let problems = info["problems"].as_array().unwrap();
+    assert_eq!(problems[0], "POLYCAST_BCST is unknown: did you mean POLYCAST_BCAST?");
+    assert!(problems[1].as_str().unwrap().starts_with("POLYCAST_MULTICAST=sometimes: expected on, off"));
+
+    let text = output(world.polycast(&["info"]).envs(environment));
+    assert!(text.contains("  POLYCAST_NET           =ib0\n"), "{text}");
+    assert!(text.contains("  POLYCAST_MADCAP        (a random group)\n"), "{text}");
+    assert!(text.contains("  POLYCAST_BCST is unknown: did you mean"), "{text}");
 }
 
 #[test]

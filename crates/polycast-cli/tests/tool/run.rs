@@ -193,6 +193,23 @@ fn what_is_missing_is_named_with_its_remedy() {
 }
 
 #[test]
+fn variables_that_nobody_reads_are_named_before_the_start() {
+    let world = world();
+    world.executable("script", "#!/bin/sh\n");
+    let mut command = world.polycast(&["run", "-n", "2", "--mpi", "openmpi", "--", "./script"]);
+    command.env("POLYCAST_BCST", "chain").env("POLYCAST", "maybe").env("POLYCAST_NET", "=");
+    let said = error(&mut command, 7);
+    assert!(
+        said.starts_with("polycast: warning: POLYCAST=maybe: expected on or off; taken for on; "),
+        "{said}"
+    );
+    assert!(
+        said.contains("; POLYCAST_BCST is unknown: did you mean POLYCAST_BCAST?; POLYCAST_NET==: "),
+        "{said}"
+    );
+}
+
+#[test]
 fn ranks_and_a_program_are_needed() {
     let said = error(&mut world().polycast(&["run", "--", "./program"]), 2);
     assert!(said.contains("--ranks <N>"), "{said}");

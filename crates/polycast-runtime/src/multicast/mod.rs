@@ -23,5 +23,6 @@ mod terms;
 
 pub use group::Dropped;
 pub use mail::Mail;
+pub use offer::Reason;
 pub use ring::{Resources, Ring};
 pub use setup::{Unavailable, set_up};

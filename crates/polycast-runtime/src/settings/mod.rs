@@ -7,25 +7,16 @@ pub use job::{Network, Rules, Settings};
 pub use loaded::Loaded;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
 
+use polycast_core::variables::{
+    self, BROADCAST as FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SWITCH, TABLE, TOPOLOGY,
+    is_off, is_on,
+};
 use polycast_net::{Family, InterfaceChoice};
 
-/// Which algorithm to take, whatever the table says.
-const FORCED: &str = "POLYCAST_BCAST";
-/// A file with rules.
-const TABLE: &str = "POLYCAST_TABLE";
-/// A file with switches and hosts, or `off`.
-const TOPOLOGY: &str = "POLYCAST_TOPOLOGY";
-/// A file with measured parameters.
-const PARAMETERS: &str = "POLYCAST_PARAMS";
-
-/// Switches multicast off, or chooses the family.
-const MULTICAST: &str = "POLYCAST_MULTICAST";
-/// Which interface multicast uses.
-const NET: &str = "POLYCAST_NET";
-/// The MADCAP server to ask for a group.
-const MADCAP: &str = "POLYCAST_MADCAP";
+use crate::say;
 
 static OVERRIDES: Mutex<BTreeMap<&'static str, Option<String>>> = Mutex::new(BTreeMap::new());
 
@@ -46,13 +37,44 @@ fn lookup(name: &'static str) -> Option<String> {
     }
 }
 
-/// `POLYCAST=off` and its synonyms (the same words as in doors/pmpi/preload.c and in the tool's settings.rs).
+/// Not `POLYCAST=off`, nor a synonym.
 pub fn is_enabled() -> bool {
-    !is_off(&std::env::var("POLYCAST").unwrap_or_default())
+    !is_off(&variable(SWITCH))
 }
 
-fn is_off(value: &str) -> bool {
-    ["off", "0", "no", "false"].contains(&value.to_ascii_lowercase().as_str())
+fn variable(name: &str) -> String {
+    std::env::var_os(name).unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What is wrong with the variables of this process, but for files, which are read when they are needed.
+pub fn problems() -> Vec<String> {
+    let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+    let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
+    let mut problems = variables::problems(environment);
+    if let Err(problem) = interface_choice() {
+        problems.push(format!("{problem}; trees serve in place of multicast"));
+    }
+    problems
+}
+
+/// Something was said about the variables.
+static IS_SAID: AtomicBool = AtomicBool::new(false);
+
+/// Says once what is wrong with the variables: on rank 0 of the job alone, for all ranks mostly have the same.
+pub fn warn_of_problems() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let problems = problems();
+        if !problems.is_empty() {
+            IS_SAID.store(true, Ordering::Relaxed);
+            say::text(&format!("polycast: warning: {}\n", problems.join("; ")));
+        }
+    });
+}
+
+/// Whether this process has said so.
+pub fn is_warned_of() -> bool {
+    IS_SAID.load(Ordering::Relaxed)
 }
 
 /// What this process wants of multicast.
@@ -67,19 +89,28 @@ impl Multicast {
     /// The settings in force, or what is wrong with them.
     pub fn current() -> Result<Multicast, String> {
         let family = match lookup(MULTICAST).unwrap_or_default().to_ascii_lowercase().as_str() {
-            "" | "on" | "ipv4" => Some(Family::V4),
+            "" | "ipv4" => Some(Family::V4),
             "ipv6" => Some(Family::V6),
+            on if is_on(on) => Some(Family::V4),
             off if is_off(off) => None,
-            other => return Err(format!("{MULTICAST}={other}: expected ipv4, ipv6 or off")),
+            other => return Err(format!("{MULTICAST}={other}: expected on, off, ipv4 or ipv6")),
         };
-        let interface = lookup(NET).map_or(Ok(InterfaceChoice::default()), |text| {
-            text.parse().map_err(|error| format!("{NET}={text}: {error}"))
-        });
-        Ok(Multicast { family, interface: interface?, madcap_server: lookup(MADCAP) })
+        Ok(Multicast { family, interface: interface_choice()?, madcap_server: lookup(MADCAP) })
     }
 }
 
-/// `POLYCAST_REPORT` is set, and not to 0.
+fn interface_choice() -> Result<InterfaceChoice, String> {
+    let Some(text) = lookup(NET) else { return Ok(InterfaceChoice::default()) };
+    text.parse().map_err(|error| format!("{NET}={text}: {error}"))
+}
+
+/// Where the report of this process is to go.
+pub fn report_to() -> ReportTo {
+    // A word that nobody knows was meant to say something; there is a warning about it.
+    ReportTo::parse(&variable(REPORT)).unwrap_or(ReportTo::StandardError)
+}
+
+/// Whether there is to be one.
 pub fn is_report_wanted() -> bool {
-    std::env::var("POLYCAST_REPORT").is_ok_and(|value| !value.is_empty() && value != "0")
+    report_to() != ReportTo::Nowhere
 }

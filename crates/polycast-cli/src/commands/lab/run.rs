@@ -52,6 +52,7 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
     let mpi = Mpi::resolve(&args.mpi)?;
+    settings::warn(&args.variables);
     let lab = lab_for(args)?;
     let mut command = launch(args, &mpi, &lab)?;
     if args.lab.is_some() {

@@ -1,16 +1,10 @@
 //! What the environment tells polycast about multicast.
 
+use polycast_core::variables::{BROADCAST, MADCAP, SWITCH, is_off, is_on};
+pub use polycast_core::variables::{MULTICAST, NET};
 use polycast_net::{Family, InterfaceChoice};
 
 use crate::doctor::finding::{Finding, Topic};
-use crate::settings::{BROADCAST, OFF, SWITCH};
-
-/// Multicast on or off, and which.
-pub const MULTICAST: &str = "POLYCAST_MULTICAST";
-/// The interface.
-pub const NET: &str = "POLYCAST_NET";
-/// The server that lends group addresses.
-const MADCAP: &str = "POLYCAST_MADCAP";
 
 /// The family that POLYCAST_MULTICAST asks for; IPv4 where it says nothing else.
 pub fn family(variable: impl Fn(&str) -> Option<String>) -> Family {
@@ -23,9 +17,8 @@ pub fn family(variable: impl Fn(&str) -> Option<String>) -> Family {
 /// Looks at the variables that decide whether a job would try multicast.
 pub fn check(variable: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-    let is_off = |value: &String| OFF.contains(&value.to_ascii_lowercase().as_str());
     let mut findings = Vec::new();
-    if let Some(value) = set(SWITCH).filter(is_off) {
+    if let Some(value) = set(SWITCH).filter(|value| is_off(value)) {
         let found = format!("{SWITCH}={value}: polycast is switched off altogether");
         findings.push(Finding::problem(Topic::Settings, found, format!("unset {SWITCH}")));
     }
@@ -34,9 +27,9 @@ pub fn check(variable: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
             let found = format!("{MULTICAST}={value}: multicast is switched off");
             findings.push(Finding::problem(Topic::Settings, found, format!("unset {MULTICAST}")));
         }
-        Some(value) if !["ipv4", "ipv6"].contains(&value.to_ascii_lowercase().as_str()) => {
+        Some(value) if !is_on(&value) && !["ipv4", "ipv6"].contains(&value.to_ascii_lowercase().as_str()) => {
             let found =
-                format!("{MULTICAST}={value}: expected off, ipv4 or ipv6; jobs leave multicast alone");
+                format!("{MULTICAST}={value}: expected on, off, ipv4 or ipv6; jobs leave multicast alone");
             findings.push(Finding::problem(Topic::Settings, found, format!("export {MULTICAST}=ipv4")));
         }
         _ => {}

@@ -46,8 +46,12 @@ fn settings_that_leave_no_multicast() {
 
     for (name, value, words) in [
         ("POLYCAST_NET", "^e0", &["no multicast", "interface", "POLYCAST_NET"][..]),
-        ("POLYCAST_NET", "=", &["POLYCAST_NET", "cannot be understood"]),
-        ("POLYCAST_MULTICAST", "sometimes", &["POLYCAST_MULTICAST", "cannot be understood"]),
+        ("POLYCAST_NET", "=", &["POLYCAST_NET==", "expected", "trees serve"]),
+        (
+            "POLYCAST_MULTICAST",
+            "sometimes",
+            &["POLYCAST_MULTICAST=sometimes: expected on, off, ipv4 or ipv6", "trees serve"],
+        ),
     ] {
         let output = job(&labs).variable(name, value).expect_ok();
         expect_trees(&output);
