@@ -19,7 +19,7 @@ trap 'rm -rf "$objects"' EXIT
 mkdir -p "$library/doors" "$library/bench"
 
 # Written beside and renamed: a running program may have the old object mapped.
-"$cc" $flags -shared -o "$library/.new" "$sources/pmpi/preload.c" -ldl -pthread
+"$cc" $flags -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/vote.c" -ldl -pthread
 mv "$library/.new" "$library/libpolycast-mpi.so"
 
 built=

@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 3u
+#define POLYCAST_INTERFACE_VERSION 4u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -42,6 +42,9 @@ extern "C" {
 
 /* Bits of polycast_door.capabilities. All ranks must have a bit for it to be used. */
 #define POLYCAST_CAN_PACK 1u /* MPI_Pack gives the elements' bytes in type-map order, and nothing else */
+
+/* Operations that are counted but never served. */
+#define POLYCAST_UNSERVED_IBCAST 0u /* MPI_Ibcast and MPI_Ibcast_c */
 
 /* What a door can do. `communicator` is what the door gave to polycast_attach. */
 typedef struct polycast_door {
@@ -125,6 +128,9 @@ int polycast_broadcast(polycast_communicator *communicator, void *buffer, size_t
  * "chain:segment=8KiB"), and cuts it to `size` with its final NUL. Local: what was not tried yet counts as possible.
  * Programs reach it as polycast_choice in libpolycast-mpi.so. */
 void polycast_name_choice(const polycast_communicator *communicator, size_t bytes, char *text, size_t size);
+
+/* A call of a POLYCAST_UNSERVED_* operation goes to the stock MPI. Local; costs some nanoseconds. */
+void polycast_count_unserved(uint32_t operation, uint64_t bytes);
 
 /* Called once when MPI_Finalize begins, with the rank in MPI_COMM_WORLD: prints the report if it was asked
  * for. Collective if all ranks asked for it and know that (having attached a communicator of all). */

@@ -153,6 +153,25 @@ static int door_bcast_c(void *buffer, int64_t count, handle type, int root, hand
     return try_to_serve(&call, &result) ? result : stock_functions.bcast_c(buffer, count, type, root, comm);
 }
 
+/* Only counted. What stock would refuse is not. */
+static void count_ibcast(MPI_Count count, handle type) {
+    MPI_Count size;
+    if (count >= 0 && (MPI_Datatype)type != MPI_DATATYPE_NULL &&
+        PMPI_Type_size_x((MPI_Datatype)type, &size) == MPI_SUCCESS && size >= 0) {
+        polycast_count_unserved(POLYCAST_UNSERVED_IBCAST, (uint64_t)size * (uint64_t)count);
+    }
+}
+
+static int door_ibcast(void *buffer, int count, handle type, int root, handle comm, handle *request) {
+    count_ibcast(count, type);
+    return stock_functions.ibcast(buffer, count, type, root, comm, request);
+}
+
+static int door_ibcast_c(void *buffer, int64_t count, handle type, int root, handle comm, handle *request) {
+    count_ibcast(count, type);
+    return stock_functions.ibcast_c(buffer, count, type, root, comm, request);
+}
+
 /* Local, so a communicator that has had no broadcast is not attached for it: its broadcasts are stock's so far. */
 static int door_choice(handle comm, int64_t bytes, char *text, int size) {
     struct communicator *state = NULL;
@@ -171,5 +190,11 @@ void polycast_door_open(const struct stock *stock, struct served *served) {
         return;
     }
     stock_functions = *stock;
-    *served = (struct served){door_bcast, door_bcast_c, polycast_set, door_choice};
+    *served = (struct served){.bcast = door_bcast,
+                              .bcast_c = door_bcast_c,
+                              .ibcast = door_ibcast,
+                              .ibcast_c = door_ibcast_c,
+                              .configure = polycast_set,
+                              .choice = door_choice,
+                              .build_identity = polycast_build_identity()};
 }

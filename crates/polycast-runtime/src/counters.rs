@@ -8,6 +8,7 @@ use polycast_core::protocol;
 use polycast_core::select::Choice;
 
 use crate::multicast::{Dropped, Ring};
+use crate::unserved;
 
 /// Broadcasts that were treated alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,6 +153,9 @@ pub fn report(sum: impl FnOnce(&mut [u64]) -> bool) -> String {
         }
         for (name, Count { calls, bytes }) in &totals.by_name {
             let _ = writeln!(text, "polycast: report: bcast {name} calls={calls} bytes={bytes}");
+        }
+        for (operation, Count { calls, bytes }) in unserved::counts() {
+            let _ = writeln!(text, "polycast: report: unserved {operation} calls={calls} bytes={bytes}");
         }
         if values.iter().any(|value| *value > 0) || totals.fallbacks > 0 {
             text.push_str("polycast: report: multicast");

@@ -7,7 +7,7 @@ use crate::communicator::Communicator;
 use crate::door::{Door, DoorTable, INTERFACE_VERSION};
 use crate::identity::build_identity;
 use crate::transport::Failure;
-use crate::{counters, retired, say, settings};
+use crate::{counters, retired, say, settings, unserved};
 
 const ERROR_INTERNAL: c_int = -1;
 const ERROR_SIZE: c_int = -2;
@@ -26,6 +26,12 @@ pub extern "C" fn polycast_version() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_build_identity() -> u64 {
     guarded(1, build_identity)
+}
+
+/// A call that goes to the stock MPI because polycast serves no such operation.
+#[unsafe(no_mangle)]
+pub extern "C" fn polycast_count_unserved(operation: u32, bytes: u64) {
+    unserved::count(operation, bytes);
 }
 
 /// 0 if the environment switches everything off.

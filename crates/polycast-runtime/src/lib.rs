@@ -11,6 +11,7 @@
 //!             idle   what a rank does while it waits, on the process's sockets
 //!     settings    environment and overrides
 //!     counters    what was served how, for the report
+//!     unserved    calls of operations that are never served
 //! ```
 //!
 //! Nothing here aborts, and nothing prints unless it was asked for, except one warning line about bad settings.
@@ -32,3 +33,4 @@ mod settings;
 mod slots;
 mod sockets;
 mod transport;
+mod unserved;

@@ -7,6 +7,7 @@ mod common;
 mod datagram;
 mod job;
 
+mod activation;
 mod bench;
 mod blast;
 mod conformance;
