@@ -5,9 +5,7 @@ mod quantity;
 mod table;
 
 pub use paragraph::{hanging, paragraph};
-#[allow(unused_imports, reason = "for the tables of bench")]
-pub use quantity::interval;
-pub use quantity::{count, margin, nanoseconds};
+pub use quantity::{count, digits, interval, margin, nanoseconds, range};
 pub use table::table;
 
 /// Columns of the narrowest terminal that is written for. Wider ones get the same: what is pasted into a mail or a

@@ -8,14 +8,23 @@ const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1
 /// `450 ns`, `12.3 µs`, `279 ms`, `1.58 s`: three digits, in the unit that leaves fewest before the point.
 pub fn nanoseconds(ns: f64) -> String {
     let (unit, scale) = unit_of(ns);
-    format!("{} {unit}", digits(ns, scale))
+    format!("{:.*} {unit}", if scale == 1.0 { 0 } else { decimals(ns / scale) }, ns / scale)
 }
 
-/// `2.80 … 12.86 ms`: both ends in the unit that fits the upper one.
-#[allow(dead_code, reason = "the tables of bench will use it")]
-pub fn interval(low_ns: f64, high_ns: f64) -> String {
-    let (unit, scale) = unit_of(high_ns);
-    format!("{} … {} {unit}", digits(low_ns, scale), digits(high_ns, scale))
+/// `265–291`: an interval around a time, in that time's unit, which stands beside it.
+pub fn interval(ns: f64, (low_ns, high_ns): (f64, f64)) -> String {
+    let (_, scale) = unit_of(ns);
+    range(low_ns / scale, high_ns / scale)
+}
+
+/// `3.07–3.57`
+pub fn range(low: f64, high: f64) -> String {
+    format!("{}–{}", digits(low), digits(high))
+}
+
+/// Three digits: `0.98`, `12.3`, `279`, `12500`.
+pub fn digits(value: f64) -> String {
+    format!("{value:.*}", decimals(value))
 }
 
 /// `12.3 ± 0.4 ms`: a time and how far its interval reaches, both in the unit and with the digits of the time.
@@ -35,11 +44,6 @@ pub fn count<N: Display + From<u8> + PartialEq>(number: N, one: &str, several: &
 fn unit_of(ns: f64) -> (&'static str, f64) {
     let fits = |(_, scale): &&(&str, f64)| ns.abs() >= scale * 0.9995;
     *UNITS.iter().rev().find(fits).unwrap_or(&UNITS[0])
-}
-
-fn digits(ns: f64, scale: f64) -> String {
-    let value = ns / scale;
-    format!("{value:.*}", if scale == 1.0 { 0 } else { decimals(value) })
 }
 
 /// Behind the point, for three digits in all.
@@ -77,8 +81,8 @@ mod tests {
 
     #[test]
     fn two_numbers_share_their_unit() {
-        assert_eq!(interval(990e3, 1_210e3), "0.99 … 1.21 ms");
-        assert_eq!(interval(300.0, 450.0), "300 … 450 ns");
+        assert_eq!(interval(278_953_800.0, (265e6, 1_291e6)), "265–1291");
+        assert_eq!(interval(1_100e3, (990e3, 1_210e3)), "0.99–1.21");
         assert_eq!(margin(12_340e3, 444e3), "12.3 ± 0.4 ms");
         assert_eq!(margin(9_138e3, 8_896e3), "9.14 ± 8.90 ms");
     }

@@ -6,7 +6,7 @@ mod notes;
 mod osu;
 mod summary;
 mod table;
-pub mod text;
+mod text;
 
 use std::io::{self, Write};
 

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use polycast_core::units::Bytes;
 
-use super::text::wrap;
 use crate::bench::point::Point;
+use crate::terminal::hanging;
 
 /// The mark of a figure that the lab cannot show.
 pub const DOUBT: char = '?';
@@ -61,7 +61,7 @@ impl Notes {
                 "* {variant}: a bare UDP multicast of the same bytes, not MPI and not reliable; {lost} of {all} \
                  repetitions were lost and are not timed"
             );
-            writeln!(out, "\n{}", wrap(&text, 2))?;
+            writeln!(out, "\n{}", hanging("", "  ", &text))?;
         }
         let mut previous = None;
         for (mark, text, rows) in &self.notes {
@@ -74,7 +74,7 @@ impl Notes {
                 DOUBT => format!("{mark} {rows}: more than this lab can show: {text}"),
                 _ => format!("{mark} {rows}: {text}"),
             };
-            writeln!(out, "{}", wrap(&text, 2))?;
+            writeln!(out, "{}", hanging("", "  ", &text))?;
         }
         Ok(())
     }

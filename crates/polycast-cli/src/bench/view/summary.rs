@@ -7,9 +7,10 @@ use polycast_core::units::Bytes;
 use super::View;
 use super::notes::Notes;
 use super::table::speedup;
-use super::text::{count, digits, head, or_dash, time, wrap};
+use super::text::{head, or_dash, time};
 use crate::bench::environment::Environment;
 use crate::bench::point::Point;
+use crate::terminal::{count, digits, hanging};
 
 /// More variants need the table, which has a row for each.
 pub const MOST_VARIANTS: usize = 4;
@@ -27,12 +28,13 @@ pub struct Summary {
 impl View for Summary {
     fn begin(&mut self, environment: &Environment, out: &mut dyn Write) -> io::Result<()> {
         let library = environment.launcher.split(" (").next().unwrap_or_default();
-        let (ranks, hosts) = (count(environment.ranks, "rank"), count(environment.nodes, "host"));
+        let (ranks, hosts) =
+            (count(environment.ranks, "rank", "ranks"), count(environment.nodes, "host", "hosts"));
         let what = format!(
             "MPI_Bcast on {ranks}, {hosts}, {library}: medians from the {} to the last return",
             environment.time_from
         );
-        writeln!(out, "{}", wrap(&what, 2))
+        writeln!(out, "{}", hanging("", "  ", &what))
     }
 
     fn size(&mut self, points: &[Point], out: &mut dyn Write) -> io::Result<()> {
@@ -105,8 +107,8 @@ fn heading(points: &[Point], compared: &[&Point], blast: bool) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::sample_points;
-    use super::super::text::WIDTH;
     use super::*;
+    use crate::terminal::WIDTH;
 
     /// The rows of points whose second one is twice the wire.
     fn rows(change: impl Fn(&mut Vec<Point>)) -> String {

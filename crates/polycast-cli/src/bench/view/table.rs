@@ -6,9 +6,10 @@ use polycast_core::units::Bytes;
 
 use super::View;
 use super::notes::Notes;
-use super::text::{count, digits, interval_of_time, or_dash, range, time, wrap};
+use super::text::{or_dash, time};
 use crate::bench::environment::Environment;
 use crate::bench::point::Point;
+use crate::terminal::{count, digits, hanging, interval, range};
 
 /// Room for the name of a variant; a longer one has a line of its own.
 const NAME_WIDTH: usize = 14;
@@ -37,15 +38,18 @@ impl View for Table {
         // Without the path of the mpiexec.
         let library = launcher.split(" (").next().unwrap_or_default();
         let shared = if environment.oversubscribed { ", oversubscribed" } else { "" };
-        let (ranks, hosts, cores) =
-            (count(*ranks, "rank"), count(*nodes, "host"), count(machine.cores, "core"));
-        writeln!(out, "{}", wrap(&format!("{library} · {ranks} on {hosts} · {cores}{shared}"), 2))?;
+        let (ranks, hosts, cores) = (
+            count(*ranks, "rank", "ranks"),
+            count(*nodes, "host", "hosts"),
+            count(machine.cores, "core", "cores"),
+        );
+        writeln!(out, "{}", hanging("", "  ", &format!("{library} · {ranks} on {hosts} · {cores}{shared}")))?;
         let error = clock.as_ref().map_or(0.0, |clock| clock.error_us);
         let what = format!(
             "MPI_Bcast from the {time_from} to the last return: median, its 95 % interval in the same unit, message bytes \
              per second · clock ± {error:.1} µs"
         );
-        writeln!(out, "{}", wrap(&what, 2))
+        writeln!(out, "{}", hanging("", "  ", &what))
     }
 
     fn size(&mut self, points: &[Point], out: &mut dyn Write) -> io::Result<()> {
@@ -57,11 +61,11 @@ impl View for Table {
             self.columns.speedup = points.len() > 1;
             writeln!(out, "\n{}", self.columns.heading(&first.reference))?;
         }
-        writeln!(out, "{}", wrap(&title(points), 2))?;
+        writeln!(out, "{}", hanging("", "  ", &title(points)))?;
         for point in points {
             writeln!(out, "{}", self.columns.row(point))?;
             if point.wrong > 0 {
-                writeln!(out, "    WRONG DATA in {}", count(point.wrong, "repetition"))?;
+                writeln!(out, "    WRONG DATA in {}", count(point.wrong, "repetition", "repetitions"))?;
             }
             self.notes.add(point);
         }
@@ -108,11 +112,11 @@ impl Columns {
             true => (String::new(), format!("  {name}\n")),
             false => (name, String::new()),
         };
-        let interval = point.ci_low_us.zip(point.ci_high_us);
+        let ends = point.median_us.zip(point.ci_low_us.zip(point.ci_high_us));
         let mut row = format!(
             "{before}  {name:<NAME_WIDTH$} {:>7}  {:<9}",
             or_dash(point.median_us, time),
-            interval_of_time(point.median_us.unwrap_or(0.0), interval)
+            ends.map_or("-".into(), |(us, (low, high))| interval(us * 1e3, (low * 1e3, high * 1e3)))
         );
         row += &match self.delay {
             true => format!(" {:>9}", or_dash(point.since_last_arrival_median_us, time)),
@@ -143,7 +147,8 @@ pub(super) fn speedup(point: &Point) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::view::{sample_points, text::WIDTH};
+    use crate::bench::view::sample_points;
+    use crate::terminal::WIDTH;
 
     fn lines(points: &[Point]) -> Vec<String> {
         let mut table = Table::default();
