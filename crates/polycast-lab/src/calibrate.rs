@@ -121,8 +121,13 @@ impl Lab {
             burst_bytes: self.plan().burst_bytes,
             rate_bits_per_second: rate,
             transfers: self.single_transfers(options, (first, last), rate)?,
-            load: self.ring_load(options, &order)?,
+            load: self.ring_load(options.load_time, &order)?,
         })
+    }
+
+    /// Loads all links at once for so long. Nothing else should run on the lab, which has two hosts at least.
+    pub fn load(&self, time: Duration) -> Result<Load, LabError> {
+        self.ring_load(time, &self.plan().tree_order())
     }
 
     fn single_transfers(
@@ -149,13 +154,12 @@ impl Lab {
             .collect())
     }
 
-    fn ring_load(&self, options: &CalibrationOptions, order: &[usize]) -> Result<Load, LabError> {
+    fn ring_load(&self, load_time: Duration, order: &[usize]) -> Result<Load, LabError> {
         // Starting a process on a host takes some milliseconds; the window opens when all of them are there.
         let start_up = Duration::from_millis(500 + 40 * order.len() as u64);
         let send_from = monotonic_nanoseconds() + start_up.as_nanos() as u64;
         let count_from = send_from + Duration::from_millis(300).as_nanos() as u64;
-        let window =
-            Window { send_from, count_from, until: count_from + options.load_time.as_nanos() as u64 };
+        let window = Window { send_from, count_from, until: count_from + load_time.as_nanos() as u64 };
         let successors = order.iter().cycle().skip(1);
         let mut probes = Vec::new();
         let mut expected = 0;
@@ -165,7 +169,7 @@ impl Lab {
         }
         let arrived = probes.into_iter().map(Probe::result::<Arrived>).sum::<Result<u64, LabError>>()?;
         let with_headers = arrived as f64 * (SEGMENT_BYTES + HEADER_BYTES) as f64 / SEGMENT_BYTES as f64;
-        let achieved = with_headers * 8.0 / options.load_time.as_secs_f64();
+        let achieved = with_headers * 8.0 / load_time.as_secs_f64();
         let ratio = achieved / expected as f64;
         Ok(Load {
             flows: order.len(),

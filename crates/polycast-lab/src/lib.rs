@@ -28,6 +28,7 @@
 
 mod batch;
 mod calibrate;
+mod carried;
 
 mod enter;
 mod error;
@@ -47,6 +48,7 @@ mod tools;
 pub mod hidden;
 
 pub use calibrate::{Calibration, CalibrationOptions, Load, Transfer, wire_time};
+pub use carried::Carried;
 pub use error::LabError;
 pub use lab::Lab;
 pub use plan::{Host, MAX_HOSTS, Plan, Switch, Uplink};

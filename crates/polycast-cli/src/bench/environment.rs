@@ -48,6 +48,8 @@ pub struct Environment {
     pub tolerance: &'static str,
     /// The slowest link, where it is known.
     pub rate_bits_per_second: Option<u64>,
+    /// Why the links of a lab have that rate, where it was not given.
+    pub rate_choice: Option<String>,
     /// The emulated cluster, where there is one.
     pub lab: Option<serde_json::Value>,
 }

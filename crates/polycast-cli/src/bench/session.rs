@@ -37,6 +37,8 @@ pub struct Session<'a> {
     pub links: Links,
     /// What the lab can show.
     pub fidelity: Fidelity,
+    /// Why the links of the lab have their rate, where it was chosen here.
+    pub rate_choice: Option<String>,
     /// Set when the user has had enough.
     pub interrupted: Arc<AtomicBool>,
 }
@@ -187,6 +189,7 @@ impl Session<'_> {
             wake_up_spread_us: header.wake_up_ns.map(|ns| ns as f64 / 1e3),
             tolerance: environment::tolerance_rule(header.oversubscribed, header.time_from()),
             rate_bits_per_second: self.links.rate_bits_per_second,
+            rate_choice: self.rate_choice.clone(),
             lab: self.fidelity.description().cloned(),
         }
     }

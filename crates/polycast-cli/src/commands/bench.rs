@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use polycast_core::units::Bytes;
-use polycast_lab::{LabError, Rate};
+use polycast_lab::{Carried, LabError, Rate};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::Outcome;
@@ -26,6 +26,7 @@ use crate::install::Installation;
 use crate::mpi::{Abi, Mpi};
 use crate::network::{self, KnownParameters, KnownTopology, Variables};
 use crate::settings;
+use crate::terminal::{digits, hanging};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -110,7 +111,7 @@ fn parse_variants(text: &str) -> Result<Variants, variant::VariantsError> {
 }
 
 /// Runs the verb.
-pub fn run(args: Args) -> Outcome {
+pub fn run(mut args: Args) -> Outcome {
     let plan = plan(&args);
     check_variables(&args.job.variables)?;
     let mpi = args.job.mpi()?;
@@ -127,6 +128,7 @@ pub fn run(args: Args) -> Outcome {
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
+    let rate_choice = choose_rate(&mut args, &report)?;
     let site = args.job.site()?;
     check_ranks(&plan, site.ranks())?;
     site.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
@@ -139,6 +141,7 @@ pub fn run(args: Args) -> Outcome {
         variables,
         links: links(&args, &site),
         fidelity: fidelity(&args, &site, &report)?,
+        rate_choice,
         interrupted: Arc::clone(&interrupted),
     };
     session.run(&mut report)?;
@@ -208,6 +211,31 @@ fn links(args: &Args, site: &Site) -> Links {
         interface: site.lab().map(|lab| lab.interface().to_owned()).or_else(|| args.interface.clone()),
         rate_bits_per_second: args.rate.or(of_lab).map(Rate::bits_per_second),
     }
+}
+
+/// A lab without a rate gets one that this machine carries. Says which, and why.
+fn choose_rate(args: &mut Args, report: &Report) -> Result<Option<String>, LabError> {
+    let Some(spec) = args.job.lab.as_mut().filter(|_| !args.no_calibration) else { return Ok(None) };
+    report.doing("measuring which rate of links this machine carries".to_owned());
+    let Some(carried) = spec.carried_rate()? else { return Ok(None) };
+    Arc::make_mut(spec).rate = Some(carried.rate);
+    let sentence = rate_choice(&carried);
+    report.foreign(&hanging("polycast: ", "  ", &sentence));
+    Ok(Some(sentence))
+}
+
+fn rate_choice(carried: &Carried) -> String {
+    let most = carried.most_bits_per_second as f64 / 1e6;
+    let reason = match carried.is_verified {
+        true => "all of them at once were carried at that rate",
+        false => "a busy machine, which did not carry all of them at once at any rate that was tried",
+    };
+    format!(
+        "the links of the lab get {}: with no limit this machine forwards {} Mb/s over each of them at once; two thirds of \
+         that at most are asked of it, and {reason}. Another one: --lab rate=…",
+        carried.rate,
+        digits(most)
+    )
 }
 
 fn fidelity(args: &Args, site: &Site, report: &Report) -> Result<Fidelity, LabError> {

@@ -1,0 +1,94 @@
+//! Which rate of links this machine carries: the fastest of the usual ones at which it is the links, and not its cores,
+//! that are the limit.
+
+use std::time::Duration;
+
+use polycast_core::units::Rate;
+
+use crate::{Lab, LabError, LabSpec, Lifetime};
+
+/// Rates to choose from, the fastest first.
+const USUAL_MBIT: [u64; 10] = [1000, 500, 200, 100, 50, 20, 10, 5, 2, 1];
+
+/// No machine carries a lab of such links; it shows what it carries instead.
+const TOO_FAST_MBIT: u64 = 10_000;
+
+/// The part of what the cores can forward that links may ask of them: programs need cores, too.
+const SHARE: f64 = 2.0 / 3.0;
+
+const LOAD_TIME: Duration = Duration::from_millis(700);
+
+/// The rate of a lab's links, and why.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Carried {
+    /// What links get that have no rate in the topology.
+    pub rate: Rate,
+    /// What each link got when all of them were loaded at once, with no limit but the machine.
+    pub most_bits_per_second: u64,
+    /// Whether all links at once were carried at that rate.
+    pub is_verified: bool,
+}
+
+impl LabSpec {
+    /// Chooses the rate of links that have none, by measurements in labs like this one that are removed again; nothing
+    /// else should run meanwhile. `None` where there is nothing to choose: the rate is given, every link has its own in
+    /// the topology, or there is only one host.
+    pub fn carried_rate(&self) -> Result<Option<Carried>, LabError> {
+        let of = |mbit: u64| LabSpec { rate: Some(mbit_rate(mbit)), name: None, ..self.clone() };
+        let fast = of(TOO_FAST_MBIT).plan()?;
+        let is_open = fast.slowest_rate() == mbit_rate(TOO_FAST_MBIT);
+        if self.rate.is_some() || fast.hosts.len() < 2 || !is_open {
+            return Ok(None);
+        }
+        let load = |mbit| Lab::up(&of(mbit).plan()?, None, Lifetime::Caller)?.load(LOAD_TIME);
+        let all = load(TOO_FAST_MBIT)?;
+        let most_bits_per_second = all.achieved_bits_per_second / all.flows.max(1) as u64;
+        let mut carried = None;
+        for &mbit in candidates(most_bits_per_second) {
+            let is_verified = load(mbit)?.believable;
+            carried = Some(Carried { rate: mbit_rate(mbit), most_bits_per_second, is_verified });
+            if is_verified {
+                break;
+            }
+        }
+        Ok(carried)
+    }
+}
+
+/// Rates worth trying on a machine that forwards so much over each link: three of them, the fastest first. One at least.
+fn candidates(most_bits_per_second: u64) -> &'static [u64] {
+    let limit = SHARE * most_bits_per_second as f64;
+    let first =
+        USUAL_MBIT.iter().position(|mbit| *mbit as f64 * 1e6 <= limit).unwrap_or(USUAL_MBIT.len() - 1);
+    &USUAL_MBIT[first..USUAL_MBIT.len().min(first + 3)]
+}
+
+fn mbit_rate(mbit: u64) -> Rate {
+    Rate::from_bits_per_second(mbit * 1_000_000).unwrap_or(Rate::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_ask_for_a_part_of_what_the_cores_forward() {
+        for (most_mbit, expected) in [
+            (10_000, &[1000, 500, 200][..]),
+            (1500, &[1000, 500, 200]),
+            (1499, &[500, 200, 100]),
+            (62, &[20, 10, 5]),
+            (3, &[2, 1]),
+            (0, &[1]),
+        ] {
+            assert_eq!(candidates(most_mbit * 1_000_000), expected, "{most_mbit}");
+        }
+    }
+
+    #[test]
+    fn where_links_have_their_rates_there_is_nothing_to_choose() {
+        let spec: LabSpec = "hosts=4,rate=20mbit".parse().unwrap();
+        assert_eq!(spec.carried_rate().unwrap(), None);
+        assert_eq!("hosts=1".parse::<LabSpec>().unwrap().carried_rate().unwrap(), None);
+    }
+}
