@@ -8,7 +8,7 @@ use polycast_core::topology::Topology;
 use polycast_lab::{Lab, LabSpec, Lifetime};
 
 use crate::hosts::{self, Listed};
-use crate::mpi::{Launch, Mpi};
+use crate::mpi::{Allocation, Launch, Mpi};
 
 /// The user's wishes.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Wishes {
     /// An emulated cluster.
     pub lab: Option<LabSpec>,
     /// Hosts as for `polycast run`.
-    pub hosts: Option<String>,
+    pub hosts: Option<Vec<Listed>>,
     /// Ranks in all.
     pub ranks: Option<usize>,
     /// Ranks on each host.
@@ -29,14 +29,12 @@ pub struct Wishes {
 pub struct Site {
     lab: Option<Lab>,
     launch: Launch,
+    ranks: usize,
 }
 
 impl Site {
     /// Makes the lab if there is to be one. It is removed when the site is dropped.
     pub fn open(wishes: Wishes) -> Result<Site, Box<dyn Error>> {
-        if wishes.ranks == Some(0) || wishes.ranks_per_host == Some(0) {
-            return Err("expected at least one rank and one rank per host".into());
-        }
         let mut launch = Launch { extra: wishes.mpiexec_args.clone(), ..Launch::default() };
         let lab = match &wishes.lab {
             None => None,
@@ -52,25 +50,24 @@ impl Site {
                 let hosts = lab.hosts().iter().map(|host| Listed { name: host.name.clone(), ranks: None });
                 fill(&hosts.collect::<Vec<_>>(), wishes.ranks, wishes.ranks_per_host.unwrap_or(1))?
             }
-            (None, Some(hosts)) => {
-                let hosts = hosts::parse(hosts)?;
-                match wishes.ranks_per_host {
-                    None => hosts::place(&hosts, wishes.ranks)?,
-                    Some(each) => fill(&hosts, wishes.ranks, each)?,
-                }
-            }
+            (None, Some(hosts)) => match wishes.ranks_per_host {
+                None => hosts::place(hosts, wishes.ranks)?,
+                Some(each) => fill(hosts, wishes.ranks, each)?,
+            },
             (None, None) => Vec::new(),
         };
-        launch.ranks = match launch.hosts.is_empty() {
+        launch.require_known_hosts()?;
+        let ranks = match launch.hosts.is_empty() {
             false => launch.hosts.iter().map(|(_, ranks)| ranks).sum(),
-            true => wishes.ranks.unwrap_or_else(cores),
+            true => wishes.ranks.or_else(|| Allocation::of_this_process()?.places).unwrap_or_else(cores),
         };
-        Ok(Site { lab, launch })
+        launch.ranks = Some(ranks);
+        Ok(Site { lab, launch, ranks })
     }
 
     /// Ranks of a job here.
     pub fn ranks(&self) -> usize {
-        self.launch.ranks
+        self.ranks
     }
 
     /// The lab, if this is one.

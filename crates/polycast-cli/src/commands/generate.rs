@@ -14,7 +14,7 @@ use polycast_core::topology::Placed;
 use super::topology::Input;
 use super::{Outcome, print};
 use crate::generate::{Model, Request, routine};
-use crate::hosts::{Listed, parse, read_file};
+use crate::hosts::{Listed, given};
 
 /// Arguments of `polycast generate`.
 #[derive(clap::Args)]
@@ -91,12 +91,10 @@ fn place(args: &Args) -> Result<Placed, String> {
     let file = args.topology.display().to_string();
     let input = Input::read(&args.topology).map_err(|error| error.to_string())?;
     let topology = input.topology().map_err(|error| error.to_string())?;
-    let listed = match (&args.hosts, &args.hostfile) {
-        (Some(list), _) => parse(list).map_err(|error| error.to_string())?,
-        (None, Some(file)) => read_file(file).map_err(|error| error.to_string())?,
-        (None, None) => {
-            topology.hosts.iter().map(|host| Listed { name: host.name.clone(), ranks: None }).collect()
-        }
+    let given = given(args.hosts.as_deref(), args.hostfile.as_deref());
+    let listed = match given.map_err(|error| error.to_string())? {
+        Some(hosts) => hosts,
+        None => topology.hosts.iter().map(|host| Listed { name: host.name.clone(), ranks: None }).collect(),
     };
     let of_ranks = hosts::of_ranks(&listed, args.ranks_per_host as usize)?;
     let placed = topology.place(&of_ranks);

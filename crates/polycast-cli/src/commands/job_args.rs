@@ -8,6 +8,7 @@ use polycast_lab::{LabError, LabSpec};
 
 use super::lab::parse_variable;
 use crate::bench::site::{Site, Wishes};
+use crate::hosts;
 use crate::install::Installation;
 use crate::mpi::{Abi, Mpi};
 
@@ -21,11 +22,14 @@ pub struct JobArgs {
     /// Hosts to run on, each with an optional number of ranks: a:2,n[0-7]
     #[arg(long, value_name = "HOSTS")]
     pub hosts: Option<String>,
-    /// Ranks in all [default: all that the hosts take; as many as cores without hosts]
-    #[arg(short = 'n', long = "ranks", value_name = "N")]
+    /// The same from a file as for mpiexec: a line per host, `a`, `a:2` or `a slots=2`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["hosts", "lab"])]
+    pub hostfile: Option<PathBuf>,
+    /// Ranks in all [default: all that the hosts or a batch job's allocation take; else as many as cores]
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = parse_count)]
     pub ranks: Option<usize>,
     /// Ranks on each host
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = parse_count)]
     pub ranks_per_host: Option<usize>,
     /// openmpi, mpich, or the path of an mpiexec [default: the mpiexec on PATH]
     #[arg(long, value_name = "MPI")]
@@ -46,6 +50,12 @@ fn parse_lab(text: &str) -> Result<Arc<LabSpec>, LabError> {
     text.parse().map(Arc::new)
 }
 
+/// Reads how many there are to be of something.
+pub fn parse_count(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=hosts::MAX_RANKS).contains(number));
+    number.ok_or_else(|| format!("expected a whole number from 1 to {}", hosts::MAX_RANKS))
+}
+
 impl JobArgs {
     /// The MPI that was asked for.
     pub fn mpi(&self) -> Result<Mpi, Box<dyn Error>> {
@@ -60,7 +70,7 @@ impl JobArgs {
         let options = self.mpiexec_args.as_deref().map(shell_words::split).transpose();
         Site::open(Wishes {
             lab: self.lab.as_deref().cloned(),
-            hosts: self.hosts.clone(),
+            hosts: hosts::given(self.hosts.as_deref(), self.hostfile.as_deref())?,
             ranks: self.ranks,
             ranks_per_host: self.ranks_per_host,
             mpiexec_args: options.map_err(|error| format!("--mpiexec-args: {error}"))?.unwrap_or_default(),

@@ -3,7 +3,7 @@
 mod print_env;
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,11 @@ use std::process::ExitCode;
 
 use polycast_core::select::Choice;
 
+use super::job_args::parse_count;
 use super::{Outcome, print};
 use crate::hosts;
 use crate::install::Installation;
-use crate::mpi::{self, Launch, Mpi};
+use crate::mpi::{self, Allocation, Launch, Mpi, ProgramError};
 use crate::network::{self, KnownParameters, KnownTopology};
 use crate::settings::{self, read_table};
 use print_env::Form;
@@ -23,10 +24,9 @@ use print_env::Form;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Ranks to start; by default as many as the hosts take
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    #[arg(required_unless_present_any = ["hosts", "print_env"])]
-    ranks: Option<u32>,
+    /// Ranks to start; by default as many as the hosts or a batch job's allocation take
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
+    ranks: Option<usize>,
 
     /// The MPI: openmpi, mpich or the path of an mpiexec; by default the one that the program is linked with
     #[arg(long, value_name = "MPI")]
@@ -35,6 +35,10 @@ pub struct Args {
     /// Hosts to start on, with the ranks that each takes: a:2,n[0-7]:4
     #[arg(long, value_name = "HOSTS")]
     hosts: Option<String>,
+
+    /// The same from a file as for mpiexec: a line per host, `a`, `a:2` or `a slots=2`
+    #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
+    hostfile: Option<PathBuf>,
 
     /// Further arguments for mpiexec, split as a shell does
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
@@ -73,7 +77,8 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   polycast run -n 8 -- ./a.out input
-  polycast run --hosts node1:4,node2:4 --report -- ./a.out
+  polycast run --hosts n[0-7]:4 --report -- ./a.out
+  polycast run -- ./a.out                 in a batch job: as many ranks as it has places
   polycast run -n 8 --mpi mpich --algorithm chain:segment=8KiB -- ./a.out
   polycast run -n 8 --mpiexec-args '--bind-to core --report-bindings' -- ./a.out
 
@@ -82,38 +87,43 @@ With another launcher, give the environment to the ranks only, never to the laun
   srun -n 64 \"$(polycast run --print-env=srun)\" ./a.out             (where no value has a comma)
   eval \"srun -n 64 env $(polycast run --print-env=sh) ./a.out\"      (whatever the values are)";
 
+/// Why a job without any number is not started.
+const NO_RANKS: &str = "expected a number of ranks: give -n N, --hosts or --hostfile. In a batch job (Slurm, PBS, LSF, Grid \
+                        Engine) none is needed, but no variable of one is set here";
+
 /// Runs the verb. The launcher takes this process over, so its exit status and signals are those of the verb.
 pub fn run(args: Args) -> Outcome {
     if let Some(form) = args.print_env {
         return print_environment(&args, form);
     }
-    let ranks = args.ranks.map(|ranks| ranks as usize);
-    let hosts = match &args.hosts {
-        Some(list) => hosts::place(&hosts::parse(list)?, ranks)?,
-        None => Vec::new(),
+    let given = hosts::given(args.hosts.as_deref(), args.hostfile.as_deref())?;
+    let has_hosts = given.is_some();
+    let mut launch = Launch {
+        ranks: args.ranks,
+        hosts: given.map_or(Ok(Vec::new()), |given| hosts::place(&given, args.ranks))?,
+        extra: mpiexec_args(args.mpiexec_args.as_deref().unwrap_or_default())?,
+        ..Launch::default()
     };
-    let linked = match find_program(&args.program[0])? {
-        Some(program) => mpi::linked_mpi(&program)?,
+    if has_hosts {
+        launch.ranks = args.ranks.or_else(|| Some(launch.hosts.iter().map(|(_, ranks)| ranks).sum()));
+    } else if args.ranks.is_none() && Allocation::of_this_process().is_none() {
+        return Err(NO_RANKS.into());
+    }
+    let linked = match mpi::abi_of(&args.program[0]) {
         // It may well exist on the hosts and only there.
-        None if !hosts.is_empty() => None,
-        None => return Err(not_found(&args.program[0]).into()),
+        Err(ProgramError::NotFound { .. }) if has_hosts => None,
+        linked => linked?,
     };
+    launch.require_known_hosts()?;
     let mpi = Mpi::for_program(args.mpi.as_deref(), linked)?;
-    let env = if args.off {
+    launch.env = if args.off {
         vec![(settings::SWITCH.to_owned(), "off".to_owned())]
     } else {
         let installation = Installation::find()?;
         installation.require_door(linked.unwrap_or(mpi.family().into()))?;
         environment_of_ranks(&args, &installation)?
     };
-    settings::warn(&env);
-    let launch = Launch {
-        ranks: ranks.unwrap_or_else(|| hosts.iter().map(|(_, ranks)| ranks).sum()),
-        hosts,
-        env,
-        extra: mpiexec_args(args.mpiexec_args.as_deref().unwrap_or_default())?,
-        ..Launch::default()
-    };
+    settings::warn(&launch.env);
     let error = mpi.command(&launch, &args.program).exec();
     Err(format!("{}: could not be started: {error}", mpi.path().display()).into())
 }
@@ -167,26 +177,6 @@ fn utf8(path: &Path) -> Result<String, String> {
 
 fn mpiexec_args(text: &str) -> Result<Vec<String>, String> {
     shell_words::split(text).map_err(|error| format!("--mpiexec-args {text:?}: {error}"))
-}
-
-/// The program's file, found as launchers find it.
-fn find_program(name: &OsStr) -> std::io::Result<Option<PathBuf>> {
-    match mpi::find_on_path(name) {
-        Some(path) => path.canonicalize().map(Some),
-        None => Ok(None),
-    }
-}
-
-fn not_found(name: &OsStr) -> String {
-    let here = Path::new(".").join(name);
-    let shown = Path::new(name).display();
-    let hint = match here.metadata() {
-        Ok(file) if file.is_dir() => format!("{shown} is a directory"),
-        Ok(_) if mpi::find_on_path(here.as_os_str()).is_some() => format!("did you mean {}?", here.display()),
-        Ok(_) => format!("{shown} is not executable (chmod +x)"),
-        Err(_) => "neither that file nor a command of that name exists".to_owned(),
-    };
-    format!("program {shown} not found: {hint}")
 }
 
 #[cfg(test)]

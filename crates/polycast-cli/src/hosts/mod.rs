@@ -2,12 +2,16 @@
 //!
 //! ```text
 //! --hosts TEXT ──parse──▶ [Listed] ──place──▶ a host and its number of ranks, in rank order ──of_ranks──▶ a name per rank
-//! --hostfile F ──file───▶
+//! --hostfile F ──read_file──▶                      └─ require_known: has each an address?
 //! ```
 
 mod file;
+mod names;
 
 pub use file::read_file;
+pub use names::{UnknownHosts, require_known};
+
+use std::path::Path;
 
 use polycast_core::topology::{MAX_HOSTS, expand_hostlist};
 
@@ -85,6 +89,15 @@ pub enum HostsError {
 pub fn parse(text: &str) -> Result<Vec<Listed>, HostsError> {
     let words = expand_hostlist(text, MAX_HOSTS).map_err(HostsError::List)?;
     words.iter().map(|word| one(word).ok_or_else(|| HostsError::Unreadable { found: word.clone() })).collect()
+}
+
+/// The hosts that a list or a file says, whichever is given.
+pub fn given(list: Option<&str>, file: Option<&Path>) -> Result<Option<Vec<Listed>>, HostsError> {
+    match (list, file) {
+        (Some(list), _) => parse(list).map(Some),
+        (None, Some(file)) => read_file(file).map(Some),
+        (None, None) => Ok(None),
+    }
 }
 
 /// Reads `a` or `a:2`.

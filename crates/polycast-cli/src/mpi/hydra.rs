@@ -3,13 +3,13 @@
 use std::process::Command;
 
 use super::Version;
-use super::launch::{Launch, option};
+use super::launch::{Launch, Load, option};
 
 /// The first MPICH that can be told to sleep when it makes no progress.
 const FIRST_WITH_PROGRESS_THROTTLE: Version = Version::new(4, 1, 0);
 
 /// Options of mpiexec of MPICH.
-pub(super) fn mpich(command: &mut Command, launch: &Launch, oversubscribed: bool, version: Version) {
+pub(super) fn mpich(command: &mut Command, launch: &Launch, load: Load, version: Version) {
     hosts(command, launch);
     if let Some(interface) = &launch.interface {
         // MPICH is built over UCX or over libfabric; each ignores the other's variables.
@@ -17,7 +17,7 @@ pub(super) fn mpich(command: &mut Command, launch: &Launch, oversubscribed: bool
         genv(command, "UCX_NET_DEVICES", interface);
         libfabric_over_tcp(command, interface);
     }
-    if oversubscribed && version >= FIRST_WITH_PROGRESS_THROTTLE {
+    if load.outnumber_cores && version >= FIRST_WITH_PROGRESS_THROTTLE {
         genv(command, "MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1");
         genv(command, "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "16");
     }
@@ -57,7 +57,9 @@ fn libfabric_over_tcp(command: &mut Command, interface: &str) {
 }
 
 fn ranks(command: &mut Command, launch: &Launch) {
-    option(command, ["-n", &launch.ranks.to_string()]);
+    if let Some(ranks) = launch.ranks {
+        option(command, ["-n", &ranks.to_string()]);
+    }
     for (name, value) in &launch.env {
         genv(command, name, value);
     }

@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::thread::available_parallelism;
 
+use super::Allocation;
+use crate::hosts::{self, UnknownHosts};
+
 /// A job to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
-    /// Ranks in all, at least 1.
-    pub ranks: usize,
+    /// Ranks in all, at least 1; `None`: as many as a batch job's allocation takes.
+    pub ranks: Option<usize>,
     /// Hosts with the ranks that each may take, in rank order. Empty: this machine, or the batch job's allocation.
     pub hosts: Vec<(String, usize)>,
     /// A program that stands in for ssh. It reaches hosts that are emulated on this machine, so all ranks share its
@@ -29,31 +32,61 @@ pub(super) struct Surroundings {
     pub cores: usize,
     /// Whether the effective user is root.
     pub is_root: bool,
-    /// Whether a batch system decides where ranks go.
-    pub has_allocation: bool,
+    /// What a batch system decides about where ranks go.
+    pub allocation: Option<Allocation>,
 }
 
 impl Surroundings {
     pub fn of_this_process() -> Self {
-        let batch_systems = ["SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE"];
         Surroundings {
             cores: available_parallelism().map_or(1, NonZeroUsize::get),
             is_root: nix::unistd::geteuid().is_root(),
-            has_allocation: batch_systems.iter().any(|name| std::env::var_os(name).is_some()),
+            allocation: Allocation::of_this_process(),
         }
     }
 }
 
+/// Variables and options by which users put something else in the place of ssh: it may know hosts that nobody else knows.
+const OWN_AGENTS: [&str; 6] = [
+    "OMPI_MCA_plm_rsh_agent",
+    "PRTE_MCA_plm_ssh_agent",
+    "HYDRA_LAUNCHER",
+    "HYDRA_LAUNCHER_EXEC",
+    "HYDRA_BOOTSTRAP_EXEC",
+    "I_MPI_HYDRA_BOOTSTRAP_EXEC",
+];
+const OWN_AGENT_OPTIONS: [&str; 5] = ["plm_rsh_agent", "plm_ssh_agent", "-launcher", "-bootstrap", "-rmk"];
+
 impl Launch {
+    /// Fails, with their names, if there are hosts that the system cannot look up.
+    pub fn require_known_hosts(&self) -> Result<(), UnknownHosts> {
+        let names_option = |word: &String| OWN_AGENT_OPTIONS.iter().any(|option| word.contains(option));
+        let has_own_agent = self.agent.is_some()
+            || OWN_AGENTS.iter().any(|name| std::env::var_os(name).is_some())
+            || self.extra.iter().any(names_option);
+        if has_own_agent {
+            Ok(())
+        } else {
+            hosts::require_known(self.hosts.iter().map(|(host, _)| &host[..]))
+        }
+    }
+
+    /// What the launcher is to be told of cores and slots.
+    pub(super) fn load(&self, surroundings: &Surroundings) -> Load {
+        let outnumber_cores = self.is_oversubscribed(surroundings);
+        let has_slots = !self.hosts.is_empty() || surroundings.allocation.is_some();
+        Load { outnumber_cores, outnumber_slots: outnumber_cores || !has_slots }
+    }
+
     /// Whether ranks outnumber cores, so that a rank which spins while it waits takes the core from one that works.
     /// Hosts other than this machine are taken to be like it; an allocation is the batch system's affair.
-    pub(super) fn is_oversubscribed(&self, surroundings: &Surroundings) -> bool {
+    fn is_oversubscribed(&self, surroundings: &Surroundings) -> bool {
         let largest_host = self.hosts.iter().map(|(_, ranks)| *ranks).max();
         let ranks_on_one_machine = match largest_host {
-            _ if self.agent.is_some() => self.ranks,
-            Some(ranks) => ranks.min(self.ranks),
-            None if surroundings.has_allocation => return false,
-            None => self.ranks,
+            _ if self.agent.is_some() => self.ranks.unwrap_or(0),
+            Some(ranks) => self.ranks.map_or(ranks, |all| ranks.min(all)),
+            None if surroundings.allocation.is_some() => return false,
+            None => self.ranks.unwrap_or(0),
         };
         ranks_on_one_machine > surroundings.cores
     }
@@ -69,6 +102,16 @@ impl Launch {
         let hosts: Vec<String> = self.hosts.iter().map(|(host, ranks)| format!("{host}:{ranks}")).collect();
         hosts.join(",")
     }
+}
+
+/// How full the machines are.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    /// Ranks that wait must let others have the core.
+    pub outnumber_cores: bool,
+    /// Ranks may be more than the slots that the launcher counts. Where nobody says how many there are, it counts cores,
+    /// hardware threads left out: a number of ranks that the user asked for must not be refused for that.
+    pub outnumber_slots: bool,
 }
 
 /// Appends the words of one option.

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! hosts, ranks, variables ──▶ Launch ──────────┐
-//! ./a.out ──linked_mpi──▶ Abi ──for_program──▶ Mpi ──command(launch, program)──▶ a composed mpiexec
+//! ./a.out ──abi_of──────▶ Abi ──for_program──▶ Mpi ──command(launch, program)──▶ a composed mpiexec
 //!                                               ▲      options: open_mpi, hydra; what both share: launch
 //! "openmpi" | "mpich" | PATH ──resolve──────────┘      recognised by its --version: version
 //! ```
 
+mod allocation;
 mod hydra;
 mod launch;
 mod open_mpi;
@@ -19,8 +20,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub use allocation::Allocation;
 pub use launch::Launch;
-pub use program::{Abi, linked_mpi};
+pub use program::{Abi, ProgramError, abi_of};
 pub use resolve::find_on_path;
 pub use version::Version;
 
@@ -116,11 +118,19 @@ impl Mpi {
 
     fn command_in(&self, surroundings: &Surroundings, launch: &Launch, program: &[OsString]) -> Command {
         let mut command = Command::new(&self.path);
-        let oversubscribed = launch.is_oversubscribed(surroundings);
+        let allotted;
+        let launch = match &surroundings.allocation {
+            Some(Allocation { hosts, .. }) if self.family() == Family::OpenMpi && launch.hosts.is_empty() => {
+                allotted = Launch { hosts: hosts.clone(), ..launch.clone() };
+                &allotted
+            }
+            _ => launch,
+        };
+        let load = launch.load(surroundings);
         match self.launcher {
-            Launcher::Orte => open_mpi::orte(&mut command, launch, oversubscribed),
-            Launcher::Prrte => open_mpi::prrte(&mut command, launch, oversubscribed),
-            Launcher::Hydra => hydra::mpich(&mut command, launch, oversubscribed, self.version),
+            Launcher::Orte => open_mpi::orte(&mut command, launch, load),
+            Launcher::Prrte => open_mpi::prrte(&mut command, launch, load),
+            Launcher::Hydra => hydra::mpich(&mut command, launch, load, self.version),
             Launcher::IntelHydra => hydra::intel(&mut command, launch),
         }
         if self.family() == Family::OpenMpi && surroundings.is_root {

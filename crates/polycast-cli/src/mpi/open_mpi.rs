@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use super::launch::{Launch, option};
+use super::launch::{Launch, Load, option};
 
 /// Options of mpiexec of Open MPI up to 4.
-pub(super) fn orte(command: &mut Command, launch: &Launch, oversubscribed: bool) {
+pub(super) fn orte(command: &mut Command, launch: &Launch, load: Load) {
     if let Some(agent) = &launch.agent {
         option(command, ["--mca", "plm_rsh_agent"]);
         command.arg(agent);
@@ -13,20 +13,18 @@ pub(super) fn orte(command: &mut Command, launch: &Launch, oversubscribed: bool)
     if let Some(interface) = &launch.interface {
         option(command, ["--mca", "oob_tcp_if_include", interface]);
     }
-    transports(command, launch, oversubscribed);
+    transports(command, launch, load);
     if !launch.hosts.is_empty() {
         option(command, ["--host", &launch.host_list()]);
     }
-    // Without hosts, slots are counted in cores, hardware threads left out: a number of ranks that the user asked
-    // for must not be refused for that.
-    if oversubscribed || launch.hosts.is_empty() {
+    if load.outnumber_slots {
         option(command, ["--oversubscribe"]);
     }
-    placement(command, launch, oversubscribed);
+    placement(command, launch, load);
 }
 
 /// Options of mpiexec of Open MPI from 5.
-pub(super) fn prrte(command: &mut Command, launch: &Launch, oversubscribed: bool) {
+pub(super) fn prrte(command: &mut Command, launch: &Launch, load: Load) {
     if let Some(agent) = &launch.agent {
         option(command, ["--prtemca", "plm_ssh_agent"]);
         command.arg(agent);
@@ -35,7 +33,7 @@ pub(super) fn prrte(command: &mut Command, launch: &Launch, oversubscribed: bool
         // From 5 on a UCX that finds a network is chosen before the TCP that was asked for.
         option(command, ["--mca", "pml", "ob1"]);
     }
-    transports(command, launch, oversubscribed);
+    transports(command, launch, load);
     if !launch.hosts.is_empty() {
         option(command, ["--host", &launch.host_list()]);
     }
@@ -43,30 +41,32 @@ pub(super) fn prrte(command: &mut Command, launch: &Launch, oversubscribed: bool
         Some(ranks) => format!("ppr:{ranks}:node"),
         None => "slot".to_owned(),
     };
-    let modifier = if oversubscribed || launch.hosts.is_empty() { ":oversubscribe" } else { "" };
+    let modifier = if load.outnumber_slots { ":oversubscribe" } else { "" };
     option(command, ["--map-by", &format!("{by}{modifier}")]);
-    placement(command, launch, oversubscribed);
+    placement(command, launch, load);
 }
 
 /// What ranks use to talk, and how they wait.
-fn transports(command: &mut Command, launch: &Launch, oversubscribed: bool) {
+fn transports(command: &mut Command, launch: &Launch, load: Load) {
     if let Some(interface) = &launch.interface {
         option(command, ["--mca", "btl", "tcp,self"]);
         option(command, ["--mca", "btl_tcp_if_include", interface]);
     }
     // Open MPI sees this by itself only where all ranks are on one host; emulated hosts look like many.
-    if oversubscribed {
+    if load.outnumber_cores {
         option(command, ["--mca", "mpi_yield_when_idle", "1"]);
     }
 }
 
 /// Which cores, how many ranks, with which variables.
-fn placement(command: &mut Command, launch: &Launch, oversubscribed: bool) {
+fn placement(command: &mut Command, launch: &Launch, load: Load) {
     // Each emulated host takes the machine for its own and would bind its first rank to the first core.
-    if launch.agent.is_some() || oversubscribed {
+    if launch.agent.is_some() || load.outnumber_cores {
         option(command, ["--bind-to", "none"]);
     }
-    option(command, ["-n", &launch.ranks.to_string()]);
+    if let Some(ranks) = launch.ranks {
+        option(command, ["-n", &ranks.to_string()]);
+    }
     for (name, value) in &launch.env {
         option(command, ["-x", &format!("{name}={value}")]);
     }

@@ -1,5 +1,6 @@
 //! Which MPI a program is linked with, found without running it.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use object::Endianness;
 use object::elf::{DT_NEEDED, FileHeader64, PT_INTERP};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 
-use super::Family;
+use super::{Family, find_on_path};
 
 /// The application binary interface that a program was linked for; there is one door for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,9 +77,49 @@ impl From<Family> for Abi {
     }
 }
 
+/// A program that cannot be started, or not be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// There is none of that name.
+    #[error("program {} not found: {hint}", Path::new(.name).display())]
+    NotFound {
+        /// What was asked for.
+        name: OsString,
+        /// What is there instead.
+        hint: String,
+    },
+    /// The system refused to show it.
+    #[error("program {}: {source}", Path::new(.name).display())]
+    Unreadable {
+        /// What was asked for.
+        name: OsString,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+/// The MPI that the program of this name is linked with, which is found as launchers find it.
+pub fn abi_of(name: &OsStr) -> Result<Option<Abi>, ProgramError> {
+    let unreadable = |source| ProgramError::Unreadable { name: name.to_owned(), source };
+    match find_on_path(name) {
+        Some(path) => path.canonicalize().and_then(|path| linked_mpi(&path)).map_err(unreadable),
+        None => Err(ProgramError::NotFound { name: name.to_owned(), hint: what_is_there(name) }),
+    }
+}
+
+fn what_is_there(name: &OsStr) -> String {
+    let (here, shown) = (Path::new(".").join(name), Path::new(name).display());
+    match here.metadata() {
+        Ok(file) if file.is_dir() => format!("{shown} is a directory"),
+        Ok(_) if find_on_path(here.as_os_str()).is_some() => format!("did you mean {}?", here.display()),
+        Ok(_) => format!("{shown} is not executable (chmod +x)"),
+        Err(_) => "neither that file nor a command of that name exists".to_owned(),
+    }
+}
+
 /// The MPI that `program` is linked with, itself or through its libraries. `None` for what does not show it: scripts,
 /// interpreters, static programs.
-pub fn linked_mpi(program: &Path) -> io::Result<Option<Abi>> {
+fn linked_mpi(program: &Path) -> io::Result<Option<Abi>> {
     let data = fs::read(program)?;
     let Ok(dynamic) = Dynamic::read(&data) else { return Ok(None) };
     if let Some(abi) = dynamic.needed.iter().find_map(|soname| Abi::of_soname(soname)) {

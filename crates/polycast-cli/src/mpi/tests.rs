@@ -1,6 +1,6 @@
 use super::*;
 
-const PLAIN: Surroundings = Surroundings { cores: 2, is_root: false, has_allocation: false };
+const PLAIN: Surroundings = Surroundings { cores: 2, is_root: false, allocation: None };
 
 fn mpi(launcher: Launcher, version: (u32, u32, u32)) -> Mpi {
     let version = Version::new(version.0, version.1, version.2);
@@ -16,7 +16,7 @@ fn line(mpi: &Mpi, surroundings: &Surroundings, launch: &Launch) -> String {
 /// Three emulated hosts with one rank each on two cores.
 fn emulated() -> Launch {
     Launch {
-        ranks: 3,
+        ranks: Some(3),
         hosts: ["h0", "h1", "h2"].map(|host| (host.to_owned(), 1)).into(),
         agent: Some("/opt/agent".into()),
         interface: Some("e0".into()),
@@ -26,7 +26,7 @@ fn emulated() -> Launch {
 }
 
 fn uneven() -> Launch {
-    Launch { ranks: 3, hosts: vec![("a".into(), 1), ("b".into(), 2)], ..Launch::default() }
+    Launch { ranks: Some(3), hosts: vec![("a".into(), 1), ("b".into(), 2)], ..Launch::default() }
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn intel_mpi_across_emulated_hosts() {
 
 #[test]
 fn without_hosts_the_job_runs_here_over_whatever_is_best() {
-    let launch = Launch { ranks: 2, ..Launch::default() };
+    let launch = Launch { ranks: Some(2), ..Launch::default() };
     for (launcher, expected) in [
         (Launcher::Orte, "--oversubscribe -n 2 ./a.out 7"),
         (Launcher::Prrte, "--map-by slot:oversubscribe -n 2 ./a.out 7"),
@@ -81,6 +81,34 @@ fn without_hosts_the_job_runs_here_over_whatever_is_best() {
         (Launcher::IntelHydra, "-n 2 ./a.out 7"),
     ] {
         assert_eq!(line(&mpi(launcher, (5, 0, 0)), &PLAIN, &launch), expected);
+    }
+}
+
+#[test]
+fn in_an_allocation_the_launcher_knows_how_many() {
+    let surroundings = Surroundings { allocation: Some(Allocation::default()), ..PLAIN };
+    for (launcher, expected) in [
+        (Launcher::Orte, "./a.out 7"),
+        (Launcher::Prrte, "--map-by slot ./a.out 7"),
+        (Launcher::Hydra, "./a.out 7"),
+        (Launcher::IntelHydra, "./a.out 7"),
+    ] {
+        assert_eq!(line(&mpi(launcher, (5, 0, 0)), &surroundings, &Launch::default()), expected);
+    }
+}
+
+#[test]
+fn open_mpi_is_told_what_stands_in_the_node_file_of_pbs() {
+    let hosts = vec![("n1".to_owned(), 2), ("n0".to_owned(), 1)];
+    let allocation = Some(Allocation { places: Some(3), hosts });
+    let surroundings = Surroundings { allocation, ..PLAIN };
+    for (launcher, ranks, expected) in [
+        (Launcher::Orte, None, "--host n1:2,n0:1 ./a.out 7"),
+        (Launcher::Orte, Some(2), "--host n1:2,n0:1 -n 2 ./a.out 7"),
+        (Launcher::Hydra, None, "./a.out 7"),
+    ] {
+        let launch = Launch { ranks, ..Launch::default() };
+        assert_eq!(line(&mpi(launcher, (4, 1, 4)), &surroundings, &launch), expected);
     }
 }
 
@@ -97,14 +125,14 @@ fn uneven_hosts_keep_their_ranks() {
 
 #[test]
 fn ranks_that_outnumber_cores_are_told_to_yield() {
-    let here = |ranks| Launch { ranks, ..Launch::default() };
+    let here = |ranks| Launch { ranks: Some(ranks), ..Launch::default() };
     let yields = |surroundings: &Surroundings, launch: &Launch| {
         line(&mpi(Launcher::Orte, (4, 1, 4)), surroundings, launch).contains("mpi_yield_when_idle 1")
     };
     assert!(!yields(&PLAIN, &here(2)));
     assert!(yields(&PLAIN, &here(3)));
     assert!(yields(&Surroundings { cores: 1, ..PLAIN }, &uneven()));
-    assert!(!yields(&Surroundings { has_allocation: true, ..PLAIN }, &here(64)));
+    assert!(!yields(&Surroundings { allocation: Some(Allocation::default()), ..PLAIN }, &here(64)));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::cluster::{self, Labs};
 use crate::common::cannot_run;
 use crate::datagram;
+use crate::small;
 
 #[test]
 fn hosts_have_names_and_reach_each_other() {
@@ -250,6 +251,24 @@ fn a_kernel_that_gives_no_namespaces_is_explained() {
     assert!(!output.status.success());
     assert!(errors.contains("user.max_net_namespaces"), "{errors}");
     labs.are_gone();
+}
+
+#[test]
+fn a_program_gets_the_mpiexec_that_it_is_linked_for() {
+    let labs = Labs::new();
+    if !labs.up(&["box", "--hosts", "2"]) {
+        return;
+    }
+    for family in ["openmpi", "mpich"] {
+        let program = small::compile(family, labs.directory(), small::WHO);
+        let said = labs.succeeds(&["run", "--lab", "box", "-n", "2", "--", program.to_str().unwrap()]);
+        assert_eq!(said.trim(), "2 ranks, sum 1, on h0", "{family}");
+        fs::remove_file(program).unwrap();
+    }
+    let program = small::compile("mpich", labs.directory(), small::WHO);
+    let run = ["run", "--lab", "box", "-n", "2", "--mpi", "openmpi", "--", program.to_str().unwrap()];
+    labs.fails(&run, "linked with mpich");
+    labs.succeeds(&["down", "box"]);
 }
 
 #[test]

@@ -18,4 +18,5 @@ mod lab;
 mod measure;
 mod multicast;
 mod placement;
+mod small;
 mod topology_jobs;

@@ -73,7 +73,7 @@ fn options_become_variables_of_the_ranks() {
         &world,
         &[
             "run",
-            "--hosts=a,b:2",
+            "--hosts=127.0.0.[1-2]:2",
             "--mpi=openmpi",
             "--table=cluster.toml",
             "--algorithm=chain:segment=8192",
@@ -84,8 +84,8 @@ fn options_become_variables_of_the_ranks() {
         ],
     );
     for expected in [
-        "--host a:1,b:2",
-        "-n 3",
+        "--host 127.0.0.1:2,127.0.0.2:2",
+        "-n 4",
         "-x POLYCAST_BCAST=chain:segment=8KiB",
         "-x POLYCAST_REPORT=1",
         &format!("-x POLYCAST_TABLE={}", table.canonicalize().unwrap().display()),
@@ -143,6 +143,49 @@ fn a_directory_that_the_loader_would_split_is_refused() {
 }
 
 #[test]
+fn a_file_of_hosts_is_read_in_both_ways_of_writing() {
+    let world = world();
+    world.executable("script", "#!/bin/sh\n");
+    fs::write(world.path().join("nodes"), "127.0.0.1 slots=2   # two\n127.0.0.2:1\n").unwrap();
+    for (mpi, expected) in
+        [("openmpi", "--host 127.0.0.1:2,127.0.0.2:1"), ("mpich", "-hosts 127.0.0.1:2,127.0.0.2:1")]
+    {
+        let line = asked(&world, &["run", "--mpi", mpi, "--hostfile", "nodes", "--", "./script"]);
+        assert!(line.contains(expected) && line.contains("-n 3"), "{line}");
+    }
+}
+
+#[test]
+fn in_an_allocation_mpiexec_says_how_many_ranks_there_are() {
+    let world = world();
+    world.executable("script", "#!/bin/sh\n");
+    let nodes = world.path().join("nodes");
+    fs::write(&nodes, "n1\nn1\nn0\n").unwrap();
+    let line = |mpi: &str, name: &str, value: &str| {
+        let mut command = world.polycast(&["run", "--off", "--mpi", mpi, "--", "./script"]);
+        let assert = command.env(name, value).assert().code(7);
+        let words = String::from_utf8(assert.get_output().stdout.clone()).unwrap();
+        words.lines().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("mpich", "SLURM_JOB_ID", "7"), "-genv POLYCAST off ./script");
+    assert_eq!(line("openmpi", "SLURM_JOB_ID", "7"), "-x POLYCAST=off ./script");
+    let nodes = nodes.to_str().unwrap();
+    assert_eq!(line("mpich", "PBS_NODEFILE", nodes), "-genv POLYCAST off ./script");
+    // Open MPI is often built without PBS's library, and would start as many ranks here as there are cores.
+    let of_open_mpi = line("openmpi", "PBS_NODEFILE", nodes);
+    assert!(of_open_mpi.starts_with("--host n1:2,n0:1 "), "{of_open_mpi}");
+}
+
+#[test]
+fn hosts_that_an_agent_of_the_user_knows_are_left_to_it() {
+    let world = world();
+    world.executable("script", "#!/bin/sh\n");
+    let option = "--mpiexec-args=--mca plm_rsh_agent /opt/kubexec.sh";
+    let line = asked(&world, &["run", "--mpi=openmpi", "--hosts=pod-0.invalid", option, "--", "./script"]);
+    assert!(line.contains("--host pod-0.invalid:1"), "{line}");
+}
+
+#[test]
 fn off_starts_the_program_without_polycast() {
     let world = World::with_doors(&[]).launcher("mpiexec.openmpi", OPEN_MPI_4);
     world.program("libmpi.so.40", None);
@@ -163,6 +206,11 @@ fn what_is_wrong_is_said_before_anything_starts() {
         (&["--mpiexec-args", "'a", "--", "./script"], "--mpiexec-args"),
         (&["--mpi", "/nowhere/mpiexec", "--", "./script"], "expected openmpi, mpich or the path"),
         (&["--hosts", "a:2", "--", "./script"], "4 ranks are to run, but the hosts take 2"),
+        (
+            &["--hosts", "localhost,n[3-4].invalid,n3.invalid", "--", "./script"],
+            "found none for n3.invalid,n4.invalid;",
+        ),
+        (&["--hostfile", "none", "--", "./script"], "cannot read hosts from none"),
         (&["--", "script"], "did you mean ./script?"),
         (&["--", "plain"], "not executable"),
         (&["--", "absent"], "program absent not found"),
@@ -211,8 +259,10 @@ fn variables_that_nobody_reads_are_named_before_the_start() {
 
 #[test]
 fn ranks_and_a_program_are_needed() {
-    let said = error(&mut world().polycast(&["run", "--", "./program"]), 2);
-    assert!(said.contains("--ranks <N>"), "{said}");
+    let said = error(&mut world().polycast(&["run", "--", "./program"]), 1);
+    assert!(said.contains("give -n N, --hosts or --hostfile"), "{said}");
+    let said = error(&mut world().polycast(&["run", "-n", "0", "--", "./program"]), 2);
+    assert!(said.contains("expected a whole number from 1"), "{said}");
     let said = error(&mut world().polycast(&["run", "-n", "2"]), 2);
     assert!(said.contains("<PROGRAM>"), "{said}");
 }

@@ -8,8 +8,9 @@ use polycast_lab::{Lab, Lifetime};
 
 use super::Shape;
 use crate::commands::Outcome;
-use crate::install::Installation;
-use crate::mpi::{Launch, Mpi};
+use crate::commands::job_args::parse_count;
+use crate::install::{InstallError, Installation};
+use crate::mpi::{self, Abi, Launch, Mpi};
 use crate::network::{self, KnownParameters, NoTopology};
 use crate::settings;
 
@@ -17,18 +18,18 @@ use crate::settings;
 #[derive(clap::Args)]
 pub struct Args {
     /// Number of ranks
-    #[arg(short = 'n', long = "ranks", value_name = "N")]
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = parse_count)]
     ranks: usize,
     /// An existing lab; without it one is made for this run and removed afterwards
     #[arg(long, value_name = "NAME", conflicts_with_all = super::SHAPE)]
     lab: Option<String>,
     #[command(flatten)]
     shape: Shape,
-    /// openmpi, mpich, or the path of an mpiexec
-    #[arg(long, default_value = "openmpi", value_name = "MPI")]
-    mpi: String,
+    /// The MPI: openmpi, mpich or the path of an mpiexec; by default the one that the program is linked with
+    #[arg(long, value_name = "MPI")]
+    mpi: Option<String>,
     /// Consecutive ranks on each host
-    #[arg(long, default_value_t = 1, value_name = "K")]
+    #[arg(long, default_value_t = 1, value_name = "K", value_parser = parse_count)]
     ranks_per_host: usize,
     /// A variable for the ranks; may be repeated
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_variable)]
@@ -51,10 +52,15 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
-    let mpi = Mpi::resolve(&args.mpi)?;
+    let linked = mpi::abi_of(&args.program[0])?;
+    let mpi = Mpi::for_program(args.mpi.as_deref(), linked)?;
+    let installation = match args.polycast {
+        true => Some(installation_for(linked.unwrap_or(mpi.family().into()))?),
+        false => None,
+    };
     settings::warn(&args.variables);
     let lab = lab_for(args)?;
-    let mut command = launch(args, &mpi, &lab)?;
+    let mut command = launch(args, &mpi, installation.as_ref(), &lab)?;
     if args.lab.is_some() {
         // Nothing is to be removed afterwards: the command takes this process over, with the signals that it gets.
         let error = command.exec();
@@ -70,22 +76,27 @@ fn lab_for(args: &Args) -> Result<Lab, Box<dyn std::error::Error>> {
     }
     let mut spec = args.shape.spec();
     if spec.hosts.is_none() && spec.topology.is_none() {
-        spec.hosts = Some(args.ranks.div_ceil(args.ranks_per_host.max(1)));
+        spec.hosts = Some(args.ranks.div_ceil(args.ranks_per_host));
     }
     Ok(Lab::up(&spec.plan()?, None, Lifetime::Caller)?)
 }
 
 /// mpiexec on the first host, with ranks on the first hosts that are needed, in the order of the lab.
-fn launch(args: &Args, mpi: &Mpi, lab: &Lab) -> Result<Command, Box<dyn std::error::Error>> {
+fn launch(
+    args: &Args,
+    mpi: &Mpi,
+    installation: Option<&Installation>,
+    lab: &Lab,
+) -> Result<Command, Box<dyn std::error::Error>> {
     let hosts = place(lab, args.ranks, args.ranks_per_host)?;
     let first = hosts[0].0.clone();
-    let mut env = if args.polycast { polycast_variables(mpi)? } else { Vec::new() };
+    let mut env = installation.map_or(Ok(Vec::new()), polycast_variables)?;
     network::set(&mut env, args.no_topology.variables());
     network::set(&mut env, args.parameters.variables()?);
     network::set(&mut env, args.variables.clone());
     network::tell_of_lab(&mut env, lab);
     let launch = Launch {
-        ranks: args.ranks,
+        ranks: Some(args.ranks),
         hosts,
         agent: Some(lab.agent()),
         interface: Some(lab.interface().to_owned()),
@@ -98,18 +109,20 @@ fn launch(args: &Args, mpi: &Mpi, lab: &Lab) -> Result<Command, Box<dyn std::err
     Ok(command)
 }
 
-/// What puts polycast under the ranks. Other hosts do not see this environment, so its settings are sent along.
-fn polycast_variables(mpi: &Mpi) -> Result<Vec<(String, String)>, Box<dyn std::error::Error>> {
+/// The installation, which has to have a door for the program.
+fn installation_for(abi: Abi) -> Result<Installation, InstallError> {
     let installation = Installation::find()?;
-    installation.require_door(mpi.family().into())?;
+    installation.require_door(abi)?;
+    Ok(installation)
+}
+
+/// What puts polycast under the ranks. Other hosts do not see this environment, so its settings are sent along.
+fn polycast_variables(installation: &Installation) -> Result<Vec<(String, String)>, InstallError> {
     Ok(settings::of_the_library().chain([("LD_PRELOAD".to_owned(), installation.preload_value()?)]).collect())
 }
 
 /// Fills host after host.
 fn place(lab: &Lab, ranks: usize, ranks_per_host: usize) -> Result<Vec<(String, usize)>, String> {
-    if ranks == 0 || ranks_per_host == 0 {
-        return Err("expected at least one rank and one rank per host".into());
-    }
     let available = lab.hosts().len();
     let needed = ranks.div_ceil(ranks_per_host);
     if needed > available {

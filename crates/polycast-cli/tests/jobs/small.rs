@@ -1,0 +1,33 @@
+//! MPI programs of a few lines, compiled for the test that runs them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Every rank prints where it is, rank 0 how many there are.
+pub const WHO: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+    int rank, size, sum = 0, length;
+    char name[MPI_MAX_PROCESSOR_NAME];
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Get_processor_name(name, &length);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0) printf("%d ranks, sum %d, on %s\n", size, sum, name);
+    MPI_Finalize();
+    return 0;
+}
+"#;
+
+/// Compiles `source` with the `mpicc` of this family, by Debian's names.
+pub fn compile(family: &str, directory: &Path, source: &str) -> PathBuf {
+    let (file, program) = (directory.join("small.c"), directory.join(format!("small-{family}")));
+    fs::write(&file, source).unwrap();
+    let mut compiler = Command::new(format!("mpicc.{family}"));
+    let made = compiler.arg("-o").args([&program, &file]).output().unwrap();
+    assert!(made.status.success(), "mpicc.{family}: {}", String::from_utf8_lossy(&made.stderr));
+    program
+}
