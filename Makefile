@@ -10,7 +10,7 @@ SOURCES := Makefile Cargo.toml Cargo.lock README.md CHANGELOG.md CONTRIBUTING.md
     $(shell find bench crates docs doors examples include tuning fuzz/README.md tests/README.md -type f -not -path '*/tests/*.rs')
 
 .NOTPARALLEL:
-.PHONY: build help setup rust doors stage demo check lint test test-all install install-debug uninstall clean
+.PHONY: build help setup rust doors stage demo check test test-all install install-debug uninstall clean
 
 build: setup rust doors stage ## the library, its doors, the tool, man pages: all into build/ and target/ (default)
 
@@ -46,10 +46,14 @@ check: ## formatting, lints and the pure tests: the inner loop
 	@scripts/setup.sh test
 	@scripts/check.sh
 
-test: ## check, build and the tests that need an MPI
+test: ## every test but the longest, and the lints
 	@scripts/setup.sh test
 	@$(MAKE) build
 	@scripts/test.sh
+
+test-all: test ## and those that take or need more
+	@if [ -x scripts/setup-all.sh ]; then scripts/setup-all.sh; fi
+	@scripts/test-all.sh
 
 install: build/built ## copies what is built to PREFIX (builds first if need be)
 	@scripts/install.sh build/stage "$(INSTALLED)"

@@ -1,9 +1,11 @@
 #!/bin/sh
-# Formatting, lints, and the tests that need neither an MPI nor a network.
+# The inner loop: formatting, lints, and the tests that need neither an MPI nor a network.
 set -eu
 cd "$(dirname "$0")/.."
-cargo fmt --all -- --check
-# shellcheck disable=SC2046
-clang-format --dry-run --Werror $(git ls-files '*.c' '*.h')
-cargo clippy --workspace --all-targets --locked -- -D warnings
-cargo test --workspace --locked --lib --bins
+. scripts/suite.sh
+suite lint scripts/lint.sh
+suite units cargo test --no-fail-fast --workspace --locked --lib --bins
+suite core cargo test --no-fail-fast --locked -p polycast-core --test '*'
+suite simulations cargo test --no-fail-fast --locked -p polycast-sim --test '*'
+suite tool cargo test --no-fail-fast --locked -p polycast-cli --test tool
+total

@@ -1,10 +1,18 @@
 #!/bin/sh
-# Every test. `make test` has built everything before.
+# Every test; `make test` has built everything before. MPI jobs mostly wait, for each other and for late ranks: the lints and
+# the pure tests run beside them.
 set -eu
 cd "$(dirname "$0")/.."
-cargo fmt --all -- --check
-# shellcheck disable=SC2046
-clang-format --dry-run --Werror $(git ls-files '*.c' '*.h')
-cargo clippy --workspace --all-targets --locked -- -D warnings
-RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polycast-core -p polycast-sim -p polycast-lab
-cargo test --workspace --locked
+. scripts/suite.sh
+suite jobs cargo test --no-fail-fast --locked -p polycast-cli --test jobs &
+jobs=$!
+trap 'kill "$jobs" 2>/dev/null || true' EXIT INT TERM
+suite units cargo test --no-fail-fast --workspace --locked --lib --bins
+suite tool cargo test --no-fail-fast --locked -p polycast-cli --test tool
+suite core cargo test --no-fail-fast --locked -p polycast-core --test '*'
+suite simulations cargo test --no-fail-fast --locked -p polycast-sim --test '*'
+suite network cargo test --no-fail-fast --locked -p polycast-net --test '*'
+suite inputs cargo test --no-fail-fast --locked -p polycast-fuzz-bodies --test '*'
+suite lint scripts/lint.sh
+wait "$jobs"
+total

@@ -92,11 +92,13 @@ fn every_root_up_to_32_ranks() {
 }
 
 #[test]
+#[ignore = "make test-all: takes longer than all other proofs together"]
 fn every_root_up_to_48_ranks() {
     (33..=48).for_each(prove_every_root);
 }
 
 #[test]
+#[ignore = "make test-all: takes longer than all other proofs together"]
 fn every_root_up_to_64_ranks() {
     (49..=64).for_each(prove_every_root);
 }

@@ -1,4 +1,4 @@
-//! Real MPI jobs, on this machine and on the hosts of labs.
+//! What needs `make build`: what is built and installed, and real MPI jobs on this machine and on the hosts of labs.
 
 #[path = "../lab/cluster.rs"]
 mod cluster;
@@ -14,9 +14,11 @@ mod conformance;
 mod discover;
 mod doctor;
 mod generate;
+mod install;
 mod lab;
 mod measure;
 mod multicast;
 mod placement;
 mod small;
+mod symbols;
 mod topology_jobs;

@@ -7,11 +7,9 @@ mod fake;
 
 mod explain;
 mod info;
-mod install;
 mod madcap;
 mod predict;
 mod run;
 mod simulate;
-mod symbols;
 mod topology;
 mod tree;

@@ -1,0 +1,42 @@
+# For the scripts that run tests: each suite writes into a file of its own, says in a line how it went, and is counted.
+#   suite NAME COMMAND…     run it; what it wrote is shown if it failed
+#   total                   the closing line; status 1 if something failed
+# Suites may run beside each other.
+logs=build/test-logs
+rm -rf "$logs"
+mkdir -p "$logs"
+
+# WORD FILE…: how many tests are reported with this word by cargo's lines "test result: … 12 passed; 0 failed; …".
+counted() {
+    word=$1
+    shift
+    sed -n "s/^test result: .* \([0-9]*\) $word.*/\1/p" "$@" | awk '{ n += $1 } END { print n + 0 }'
+}
+
+suite() (
+    name=$1
+    shift
+    log=$logs/$name
+    began=$(date +%s)
+    status=0
+    "$@" >"$log" 2>&1 || status=$?
+    took="$(($(date +%s) - began)) s"
+    if [ "$status" -eq 0 ]; then
+        printf '%-24s %6s  %s passed\n' "$name" "$took" "$(counted passed "$log")"
+    else
+        touch "$log.failed"
+        # A suite that could not even be built has failed once.
+        printf '%-24s %6s  FAILED\n' "$name" "$took"
+        cat "$log"
+    fi
+)
+
+total() {
+    # shellcheck disable=SC2046
+    failed=$(counted failed $(find "$logs" -type f ! -name '*.failed'))
+    # shellcheck disable=SC2046
+    passed=$(counted passed $(find "$logs" -type f ! -name '*.failed'))
+    [ "$failed" -gt 0 ] || failed=$(find "$logs" -name '*.failed' | wc -l)
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+}

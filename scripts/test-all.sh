@@ -1,0 +1,9 @@
+#!/bin/sh
+# What takes too long, or needs too much, for `make test`: the tests that are marked with "make test-all", and the documentation.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/suite.sh
+suite documentation env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polycast-core -p polycast-sim -p polycast-lab
+suite examples cargo test --workspace --locked --doc
+suite ignored cargo test --workspace --locked --no-fail-fast -- --ignored
+total
