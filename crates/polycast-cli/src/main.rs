@@ -47,7 +47,7 @@ enum Command {
     /// Say which algorithm a call would get, and by which rule
     Explain(commands::explain::Args),
     /// Measure broadcasts as a program calls them
-    Bench(commands::bench::Args),
+    Bench(Box<commands::bench::Args>),
     /// Measure the times of messages between hosts, into a file for predictions
     Measure(commands::measure::Args),
     /// How long broadcasts take, from measured parameters: all algorithms, and the best one
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(args),
         Command::Info(args) => commands::info::run(args),
         Command::Explain(args) => commands::explain::run(args),
-        Command::Bench(args) => commands::bench::run(args),
+        Command::Bench(args) => commands::bench::run(*args),
         Command::Measure(args) => commands::measure::run(args),
         Command::Predict(args) => commands::predict::run(args),
         Command::Doctor(args) => commands::doctor::run(args),

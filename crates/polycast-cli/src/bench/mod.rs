@@ -9,6 +9,8 @@
 //! ```
 
 pub mod arrival;
+pub mod chart;
+pub mod compare;
 pub mod plan;
 pub mod report;
 pub mod session;
@@ -23,6 +25,6 @@ pub mod environment;
 pub mod fidelity;
 mod figures;
 pub mod job;
-mod point;
+pub mod point;
 pub mod record;
 mod remark;

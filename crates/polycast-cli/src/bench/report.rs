@@ -19,6 +19,8 @@ pub struct Report {
     progress: ProgressBar,
     /// Whether a point had wrong data.
     pub wrong: bool,
+    /// All that was reported.
+    pub points: Vec<Point>,
 }
 
 impl Report {
@@ -41,7 +43,14 @@ impl Report {
         let progress = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{spinner} {wide_msg} [{bar:24}] {pos}/{len}  {elapsed}");
         progress.set_style(style.map_err(|error| error.to_string())?.progress_chars("━╸ "));
-        Ok(Report { view: Some(view).filter(|_| !to_stdout), json, raw, progress, wrong: false })
+        Ok(Report {
+            view: Some(view).filter(|_| !to_stdout),
+            json,
+            raw,
+            progress,
+            wrong: false,
+            points: Vec::new(),
+        })
     }
 
     /// Before the first size.
@@ -56,6 +65,7 @@ impl Report {
     /// A size is complete.
     pub fn size(&mut self, points: &[Point]) -> io::Result<()> {
         self.wrong |= points.iter().any(|point| point.wrong > 0);
+        self.points.extend_from_slice(points);
         if let Some(json) = &mut self.json {
             for point in points {
                 serde_json::to_writer(&mut *json, point)?;

@@ -1,7 +1,10 @@
 //! `polycast bench`.
 
+mod compare;
+
 use std::error::Error;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +17,10 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::Outcome;
 use super::job_args::JobArgs;
 use crate::bench::arrival::{Arrival, Root, parse_duration};
+use crate::bench::chart;
 use crate::bench::fidelity::Fidelity;
 use crate::bench::plan::{ClockMethod, Links, Plan};
+use crate::bench::point::Point;
 use crate::bench::report::Report;
 use crate::bench::session::Session;
 use crate::bench::site::Site;
@@ -34,13 +39,16 @@ Examples:
   polycast bench -n 4 --sizes 64KiB --variants stock,polycast,chain:segment=8KiB --json results.json
   polycast bench --lab topology=cluster.conf,rate=20mbit --variants stock,chain:segment=4KiB --no-topology
   polycast bench --hosts a,b,c,d --root rotate --arrival one-late:2ms --time 10s --launches 3
+  polycast bench compare before.json after.json
 
 Exit status: 0 if all data was right; 1 if not, or if the measurement failed; 130 if it was interrupted.";
 
 /// Arguments of `polycast bench`.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
     /// The operation
     #[arg(long, value_parser = ["bcast"], default_value = "bcast")]
     collective: String,
@@ -90,12 +98,22 @@ pub struct Args {
     /// Write JSON lines: the environment, then one object per size and variant; - for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write a plot of the medians over the sizes, with their intervals
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Write all samples of all ranks [default: beside the JSON file, with .samples added]
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
     /// A rank that damages its data before it is checked, to test the check
     #[arg(long, value_name = "RANK", hide = true)]
     corrupt: Option<u32>,
+}
+
+/// What can be done besides measuring.
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Ratios of the medians of two measurements that were kept with --json
+    Compare(compare::Args),
 }
 
 // clap takes a Vec for an option that may be repeated; these are single values.
@@ -112,6 +130,9 @@ fn parse_variants(text: &str) -> Result<Variants, variant::VariantsError> {
 
 /// Runs the verb.
 pub fn run(mut args: Args) -> Outcome {
+    if let Some(Action::Compare(args)) = &args.action {
+        return compare::run(args);
+    }
     let plan = plan(&args);
     check_variables(&args.job.variables)?;
     let mpi = args.job.mpi()?;
@@ -144,7 +165,11 @@ pub fn run(mut args: Args) -> Outcome {
         rate_choice,
         interrupted: Arc::clone(&interrupted),
     };
-    session.run(&mut report)?;
+    let outcome = session.run(&mut report);
+    if let Some(file) = &args.svg {
+        write_chart(file, &report.points)?;
+    }
+    outcome?;
     Ok(match (interrupted.load(Ordering::Relaxed), report.wrong) {
         (_, true) => {
             eprintln!(
@@ -268,6 +293,12 @@ fn variables(
     args.job.prefer_wanted(&mut variables);
     settings::warn(&variables);
     Ok(variables)
+}
+
+/// What was measured before an interruption is drawn, too.
+fn write_chart(file: &Path, points: &[Point]) -> Result<(), Box<dyn Error>> {
+    let svg = chart::of_times(points)?;
+    Ok(fs::write(file, svg).map_err(|error| format!("cannot write {}: {error}", file.display()))?)
 }
 
 /// All samples are kept wherever results are kept.

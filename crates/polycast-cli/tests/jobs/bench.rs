@@ -46,6 +46,7 @@ fn assert_ordered(point: &Value, fields: &[&str]) {
 fn assert_figures_under(mpi: &str, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("results.json");
+    let svg = folder.path().join("results.svg");
     let output = run(&[
         "--mpi",
         mpi,
@@ -65,6 +66,8 @@ fn assert_figures_under(mpi: &str, ranks: usize) {
         "1gbit",
         "--json",
         json.to_str().unwrap(),
+        "--svg",
+        svg.to_str().unwrap(),
     ]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let (environment, points) = read_json(&json);
@@ -97,6 +100,23 @@ fn assert_figures_under(mpi: &str, ranks: usize) {
             "{point}"
         );
     }
+    let same = run(&["compare", json.to_str().unwrap(), json.to_str().unwrap()]);
+    assert!(same.status.success(), "{}", text(&same.stderr));
+    assert!(
+        text(&same.stdout).contains("1.00") && !text(&same.stdout).contains("faster"),
+        "{}",
+        text(&same.stdout)
+    );
+    let unlike = folder.path().join("unlike.json");
+    fs::write(&unlike, fs::read_to_string(&json).unwrap().replace("\"nodes\":1", "\"nodes\":2")).unwrap();
+    let refused = run(&["compare", json.to_str().unwrap(), unlike.to_str().unwrap()]);
+    assert!(
+        !refused.status.success() && text(&refused.stderr).contains("nodes: 1 and 2"),
+        "{}",
+        text(&refused.stderr)
+    );
+    assert!(run(&["compare", json.to_str().unwrap(), unlike.to_str().unwrap(), "--force"]).status.success());
+    assert!(fs::read_to_string(&svg).unwrap().contains("polycast"), "the plot");
     assert_eq!(kept, reported("samples") + reported("dropped"), "every repetition is in the file of samples");
 }
 

@@ -1,0 +1,75 @@
+//! The medians over the sizes as SVG: a curve with intervals for each variant, and the wire.
+
+use super::point::Point;
+use crate::plot::{self, Axis, Chart, Curve, PlotError};
+
+/// Draws all points that have a time. What the axes, which are logarithmic, have no place for is left out: messages
+/// of 0 bytes.
+pub fn of_times(points: &[Point]) -> Result<String, PlotError> {
+    let first = points.first();
+    let (ranks, nodes) = first.map_or((0, 0), |point| (point.ranks, point.nodes));
+    let from = first.map(|point| point.time_from).unwrap_or_default();
+    let title =
+        format!("MPI_Bcast, {ranks} ranks on {nodes} hosts: from the {from} to the last return, medians");
+    let mut chart = Chart::new(title, Axis::bytes("message"), Axis::nanoseconds("time"));
+    let mut variants: Vec<&str> = Vec::new();
+    for point in points {
+        if !variants.contains(&point.variant.as_str()) {
+            variants.push(&point.variant);
+        }
+    }
+    for variant in variants {
+        let own = points.iter().filter(|point| point.variant == variant);
+        chart.curves.push(Curve::measured(variant, own.filter_map(median).collect()));
+    }
+    let mut wire: Vec<plot::Point> = Vec::new();
+    for point in points.iter().filter(|point| point.bytes > 0) {
+        let x = point.bytes as f64;
+        if let Some(us) = point.wire_us.filter(|_| wire.last().is_none_or(|last| last.x != x)) {
+            wire.push(plot::Point::new(x, us * 1e3));
+        }
+    }
+    if !wire.is_empty() {
+        chart.curves.push(Curve::reference("the wire", wire));
+    }
+    chart.to_svg()
+}
+
+fn median(point: &Point) -> Option<plot::Point> {
+    let us = point.median_us.filter(|us| *us > 0.0 && point.bytes > 0)?;
+    let at = plot::Point::new(point.bytes as f64, us * 1e3);
+    let interval = point.ci_low_us.zip(point.ci_high_us).filter(|(low, _)| *low > 0.0);
+    Some(interval.map_or(at, |(low, high)| at.between(low * 1e3, high * 1e3)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variant_is_a_curve_beside_the_wire() {
+        let point = |variant: &str, bytes, us| Point {
+            variant: variant.into(),
+            bytes,
+            ranks: 4,
+            nodes: 4,
+            median_us: us,
+            ci_low_us: us.map(|us| us * 0.9),
+            ci_high_us: us.map(|us| us * 1.1),
+            wire_us: Some(bytes as f64 / 10.0),
+            ..Point::default()
+        };
+        let points = [
+            point("stock", 0, Some(1.0)),
+            point("stock", 1024, Some(200.0)),
+            point("polycast", 1024, Some(120.0)),
+            point("stock", 4096, None),
+            point("polycast", 4096, Some(500.0)),
+        ];
+        let svg = of_times(&points).unwrap();
+        for text in ["stock", "polycast", "the wire", "1 KiB", "4 ranks on 4 hosts", "first call"] {
+            assert!(svg.contains(text), "{text}: {svg}");
+        }
+        assert!(of_times(&points[..1]).is_err(), "nothing to draw");
+    }
+}
