@@ -65,6 +65,21 @@ impl Mpi {
         folder
     }
 
+    /// The Python of an environment with mpi4py as pip leaves it, which finds this MPI by itself.
+    ///
+    /// # Errors
+    /// Why it cannot be had: it comes from the network.
+    pub fn python_with_mpi4py(self) -> Result<PathBuf, String> {
+        let script = checkout().join("tests/mpi/prepare-mpi4py.sh");
+        let prepared = Command::new(script).output().expect("the script is in the checkout");
+        if prepared.status.success() {
+            Ok(checkout().join("build/venv-mpi4py").join(self.name()).join("bin/python"))
+        } else {
+            let reason = String::from_utf8_lossy(&prepared.stderr);
+            Err(format!("tests/mpi/prepare-mpi4py.sh cannot get mpi4py:\n{reason}"))
+        }
+    }
+
     /// The object that users preload. Fails when it, or this MPI's door, is not built.
     pub fn preload(self) -> PathBuf {
         let directory = library_directory();

@@ -1,7 +1,6 @@
 //! `MPI_Bcast` behind polycast keeps MPI's promises: each program of `tests/mpi` runs on the bare library, which shows
 //! that the program is right, and behind polycast with several algorithms, which must have served it.
 
-use std::process::Command;
 use std::time::Duration;
 
 use crate::common::job::{Job, Output};
@@ -196,23 +195,15 @@ fn bcast_f08(mpi: Mpi) {
     conforms("bcast_f08", &FEW_ALGORITHMS, || Job::stock(mpi, 4, "bcast_f08"));
 }
 
-/// mpi4py comes from the network.
+/// It opens `libmpi.so`, privately, and no variable helps it.
 fn bcast_mpi4py(mpi: Mpi) {
-    let folder = checkout().join("tests/mpi");
-    let prepared =
-        Command::new(folder.join("prepare-mpi4py.sh")).output().expect("the script is in the checkout");
-    if !prepared.status.success() {
-        let reason = String::from_utf8_lossy(&prepared.stderr);
-        return cannot_run(&format!("tests/mpi/prepare-mpi4py.sh cannot get mpi4py:\n{reason}"));
-    }
-    let environment = checkout().join("build/venv-mpi4py");
+    let python = match mpi.python_with_mpi4py() {
+        Ok(python) => python,
+        Err(reason) => return cannot_run(&reason),
+    };
+    let script = checkout().join("tests/mpi/bcast_mpi4py.py");
     conforms("bcast_mpi4py", &FEW_ALGORITHMS, || {
-        let program = vec![environment.join("bin/python").into(), folder.join("bcast_mpi4py.py").into()];
-        let job = Job::of(mpi, 3, program).variable("MPI4PY_MPIABI", mpi.name());
-        match mpi {
-            Mpi::OpenMpi => job,
-            Mpi::Mpich => job.variable("LD_LIBRARY_PATH", &environment.join("mpich-abi").to_string_lossy()),
-        }
+        Job::of(mpi, 3, vec![python.clone().into(), script.clone().into()])
     });
 }
 

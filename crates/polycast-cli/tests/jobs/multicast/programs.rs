@@ -2,8 +2,6 @@
 //!
 //! Four hosts; each form once with one rank on each and once with two, so that some roots lead no node.
 
-use std::process::Command;
-
 use crate::common::mpi::Mpi;
 use crate::common::{cannot_run, checkout};
 use crate::job::{FORMS, LabJob, expect_multicast, lab};
@@ -98,21 +96,13 @@ fn bcast_f08(mpi: Mpi) {
     conforms(mpi, [2, 1], "bcast_f08", &[]);
 }
 
-/// mpi4py comes from the network.
 fn bcast_mpi4py(mpi: Mpi) {
-    let folder = checkout().join("tests/mpi");
-    let prepared = Command::new(folder.join("prepare-mpi4py.sh")).output().expect("it is in the checkout");
-    if !prepared.status.success() {
-        let reason = String::from_utf8_lossy(&prepared.stderr);
-        return cannot_run(&format!("tests/mpi/prepare-mpi4py.sh cannot get mpi4py:\n{reason}"));
-    }
-    let environment = checkout().join("build/venv-mpi4py");
-    let python = environment.join("bin/python").to_string_lossy().into_owned();
-    let script = folder.join("bcast_mpi4py.py").to_string_lossy().into_owned();
-    let abi = environment.join("mpich-abi").to_string_lossy().into_owned();
-    let variables = [("MPI4PY_MPIABI", mpi.name()), ("LD_LIBRARY_PATH", &abi)];
-    let needed = if mpi == Mpi::Mpich { 2 } else { 1 };
-    conforms_as(mpi, [2, 1], &[&python, &script], &variables[..needed]);
+    let python = match mpi.python_with_mpi4py() {
+        Ok(python) => python.to_string_lossy().into_owned(),
+        Err(reason) => return cannot_run(&reason),
+    };
+    let script = checkout().join("tests/mpi/bcast_mpi4py.py").to_string_lossy().into_owned();
+    conforms_as(mpi, [2, 1], &[&python, &script], &[]);
 }
 
 fn bcast_stress(mpi: Mpi) {
