@@ -26,8 +26,9 @@ use crate::crew::{ARGUMENT, CrewError, Job};
 use crate::install::Installation;
 use crate::measure::pairs::{self, Pairs};
 use crate::measure::sizes::{self, Plan};
-use crate::measure::{parameters, table, time_stamp};
+use crate::measure::{doubt, parameters, table, time_stamp};
 use crate::mpi::Mpi;
+use crate::terminal::{hanging, paragraph};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,7 +37,10 @@ Examples:
   polycast measure --lab hosts=4,rate=20mbit --sizes 256..64KiB --time 1s -o params.json
 
 Give a host two ranks to measure what is passed within a host. The other ranks sleep meanwhile, so a pair of hosts for
-each link class is enough. docs/measuring.md says how each parameter is measured.";
+each link class is enough. docs/measuring.md says how each parameter is measured.
+
+Exit status: 0 if the parameters were written; 1 if not, for example because intervals are too wide; 130 if it was
+interrupted.";
 
 /// Arguments of `polycast measure`.
 #[derive(clap::Args)]
@@ -61,6 +65,9 @@ pub struct Args {
     /// The parameter file [default: to standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write also what is hardly known: values whose 95 % interval reaches further to a side than half of them
+    #[arg(long)]
+    force: bool,
 }
 
 // clap takes a Vec for an option that may be repeated; this is a single value.
@@ -103,15 +110,35 @@ pub fn run(args: Args) -> Outcome {
         Err(error) => return Err(error),
     };
     job.dismiss()?;
+    if args.output.is_some() {
+        super::print(&table::print(&parameters))?;
+    }
+    check_intervals(&parameters, &args)?;
     match &args.output {
         None => super::print(&parameters.to_json())?,
-        Some(file) => {
-            fs::write(file, parameters.to_json())
-                .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
-            super::print(&table::print(&parameters))?;
-        }
+        Some(file) => fs::write(file, parameters.to_json())
+            .map_err(|error| format!("cannot write {}: {error}", file.display()))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Predictions would take what is hardly known for known.
+fn check_intervals(parameters: &Parameters, args: &Args) -> Result<(), String> {
+    let doubts = doubt::doubts(parameters);
+    let list: String = doubts.iter().map(|line| format!("\n{}", hanging("  ", "    ", line))).collect();
+    let what = format!("intervals reach further than {:.0} % of their values:{list}", doubt::WIDEST * 100.0);
+    match (doubts.is_empty(), args.force) {
+        (true, _) => {}
+        (false, true) => eprintln!("polycast: {what}"),
+        (false, false) => {
+            let advice = format!(
+                "Measure again when nothing else runs on the hosts, or longer: --time {}s. --force writes them all the same.",
+                (args.time.as_secs_f64() * 4.0).ceil()
+            );
+            return Err(format!("nothing written: {what}\n{}", paragraph(&advice)));
+        }
+    }
+    Ok(())
 }
 
 fn read_topology(file: &Path) -> Result<Topology, Box<dyn Error>> {

@@ -10,6 +10,7 @@
 //! How long things take is read from the ranks' own answers, never from a clock here: so all of it can be tested against a
 //! network that is a formula.
 
+pub mod doubt;
 pub mod estimate;
 pub mod pairs;
 pub mod parameters;

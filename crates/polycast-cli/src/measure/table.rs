@@ -1,14 +1,15 @@
 //! Parameters as a table for people.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use polycast_core::model::{Curve, Parameters};
 use polycast_core::units::Bytes;
 
-/// The curves that are shown, with their headings; the others follow from them or are for simulators.
-const COLUMNS: [&str; 5] = ["L(m)", "g(m)", "os(m)", "or(m)", "t_end(m)"];
+use super::doubt::reach_ns;
+use crate::terminal::{nanoseconds, table};
 
-/// A table per class, in µs: the estimate, and how far its 95 % interval reaches to either side.
+/// The curves that are shown, with their headings; the others follow from them or are for simulators.
+const COLUMNS: [&str; 6] = ["bytes", "L(m)", "g(m)", "os(m)", "or(m)", "t_end(m)"];
+
+/// A table per class: the estimate, and how far its 95 % interval reaches to either side, as a part of it.
 pub fn print(parameters: &Parameters) -> String {
     let mut text = String::new();
     for (class, curves) in parameters.classes() {
@@ -19,21 +20,49 @@ pub fn print(parameters: &Parameters) -> String {
             curves.receive_overhead.as_ref(),
             curves.end.as_ref(),
         ];
-        let mut table = Table::new();
-        table.load_style(NOTHING);
-        table.set_header(std::iter::once("bytes").chain(COLUMNS));
-        for (row, point) in curves.gap.points().iter().enumerate() {
+        let row = |(row, bytes)| {
             let cells = columns.iter().map(|curve| curve.map_or_else(String::new, |curve| cell(curve, row)));
-            table.add_row(std::iter::once(Bytes(point.bytes).to_string()).chain(cells));
-        }
-        table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-        text += &format!("{class}, times in µs\n{table}\n\n");
+            std::iter::once(Bytes(bytes).to_string()).chain(cells).collect()
+        };
+        let sizes = curves.gap.points().iter().map(|point| point.bytes).enumerate();
+        text += &format!("{class}\n{}\n", table(COLUMNS, sizes.map(row).collect(), 0));
     }
     text
 }
 
+/// `9.14 ms ±97%`
 fn cell(curve: &Curve, row: usize) -> String {
     let Some(point) = curve.points().get(row) else { return String::new() };
-    let reach = (point.high - point.ns).max(point.ns - point.low);
-    format!("{:.1} ± {:.1}", point.ns / 1e3, reach / 1e3)
+    let percent = match (reach_ns(point) / point.ns.abs() * 100.0).round() {
+        small if small <= 999.0 => format!("±{small}%"),
+        _ => "±>999%".to_owned(),
+    };
+    format!("{} {percent}", nanoseconds(point.ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use polycast_core::model::{ClassParameters, LinkClass, Measured, Point};
+
+    use super::*;
+    use crate::terminal::WIDTH;
+
+    #[test]
+    fn it_fits_80_columns() {
+        let point = |bytes, ns: f64| Point { bytes, ns, low: ns * 0.03, high: ns * 1.97, samples: 9 };
+        let curve = || Curve::new(vec![point(1024, 9_138e3), point(4 << 20, 278_953e3)]).unwrap();
+        let class = ClassParameters {
+            send_overhead: Some(curve()),
+            receive_overhead: Some(curve()),
+            end: Some(curve()),
+            ..ClassParameters::new(curve(), curve())
+        };
+        let measured = Measured { when: "now".into(), place: "here".into(), how: "so".into() };
+        let parameters = Parameters::new(measured, BTreeMap::from([(LinkClass::SameNode, class)])).unwrap();
+        let text = print(&parameters);
+        assert!(text.contains("9.14 ms ±97%") && text.contains("279 ms ±97%"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    }
 }

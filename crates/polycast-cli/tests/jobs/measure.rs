@@ -2,6 +2,7 @@
 //! there are, that the file is one, that long messages take longer than short ones; never how long.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -54,7 +55,7 @@ fn every_link_class_of_a_lab_is_measured() {
     let file = folder.path().join("params.json");
     let lab = format!("topology={},rate=20mbit", two_switches(folder.path()).display());
     let output = measure(&["--lab", &lab, "--ranks-per-host", "2", "--mpi", "openmpi", "--time", "300ms"])
-        .args(["--sizes", "64KiB,1KiB", "--most-sizes", "2", "-o", file.to_str().unwrap()])
+        .args(["--sizes", "64KiB,1KiB", "--most-sizes", "2", "--force", "-o", file.to_str().unwrap()])
         .output()
         .unwrap();
     succeeded(&output);
@@ -76,7 +77,7 @@ fn every_link_class_of_a_lab_is_measured() {
 #[test]
 fn mpich_on_this_machine_to_standard_output() {
     let output = measure(&["--mpi", "mpich", "-n", "2", "--time", "300ms"])
-        .args(["--sizes", "1KiB,64KiB", "--most-sizes", "2"])
+        .args(["--sizes", "1KiB,64KiB", "--most-sizes", "2", "--force"])
         .output()
         .unwrap();
     succeeded(&output);
@@ -126,4 +127,54 @@ fn an_interrupt_leaves_neither_lab_nor_file() {
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert!(!file.exists());
     assert!(!labs().contains(&name));
+}
+
+/// Obeys orders as the measuring program does, with times of which every other one is a hundred times as long.
+const SCATTERED: &str = r#"#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = 0 ] || exit 0
+echo polycast-measure 1
+echo mpi Scattered 1.0
+echo rank 0 host h0 kernel 0 cores 2
+echo rank 1 host h0 kernel 0 cores 2
+echo ready
+while read -r kind from to bytes a b samples; do
+    case $kind in
+    stream) numbers=$((2 * samples)) ;;
+    pingpong) numbers=$((3 * samples)) ;;
+    *) echo end; exit ;;
+    esac
+    answer=answer
+    for number in $(seq "$numbers"); do
+        [ $((number / 3 % 2)) = 0 ] && answer="$answer 200000000" || answer="$answer 2000000"
+    done
+    echo "$answer"
+done
+"#;
+
+#[test]
+fn what_could_not_be_measured_is_not_written_without_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, file) = (folder.path().join("scattered"), folder.path().join("params.json"));
+    fs::write(&program, SCATTERED).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let arguments =
+        ["--mpi", "openmpi", "-n", "2", "--sizes", "1KiB,64KiB", "--most-sizes", "2", "--time", "1s"];
+    let run = |more: &[&str]| {
+        let files = ["--program", program.to_str().unwrap(), "-o", file.to_str().unwrap()];
+        measure(&[&arguments[..], &files, more].concat()).output().unwrap()
+    };
+    let refused = run(&[]);
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    for expected in
+        ["nothing written", "50 %", "same-node, t_end(m) of 1KiB (", "64KiB (", "--time 4s", "--force"]
+    {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    assert!(text(&refused.stdout).contains("t_end(m)"), "the table shows what was measured");
+    assert!(!file.exists());
+    let forced = run(&["--force"]);
+    succeeded(&forced);
+    assert!(text(&forced.stderr).contains("intervals reach further"), "{}", text(&forced.stderr));
+    Parameters::parse(&fs::read_to_string(&file).unwrap(), "params.json").unwrap();
 }
