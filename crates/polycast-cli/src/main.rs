@@ -1,6 +1,7 @@
 //! The `polycast` tool.
 
 mod bench;
+mod command_line;
 mod commands;
 mod crew;
 mod discover;
@@ -11,14 +12,16 @@ mod install;
 mod measure;
 mod mpi;
 mod network;
+mod numbers;
 mod plot;
 mod settings;
 mod terminal;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 /// Makes MPI broadcasts run at the speed of the wire, in any unmodified MPI program.
 #[derive(Parser)]
@@ -30,9 +33,9 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  polycast info                                      what is installed here
-  polycast run -n 8 -- ./a.out                       start a program with polycast under it
-  polycast run -n 8 --off -- ./a.out                 the same without, for comparison
+  polycast info                          what is installed here
+  polycast run -n 8 -- ./a.out           start a program with polycast under it
+  polycast run -n 8 --off -- ./a.out     the same without, for comparison
   polycast explain --ranks 16 --nodes 16 --bytes 1MiB
   source <(polycast completions bash)
 
@@ -82,7 +85,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli: Cli = match command_line::read() {
+        Ok(cli) => cli,
+        Err(status) => return status,
+    };
+    let result = match cli.command {
         Command::Run(args) => commands::run::run(args),
         Command::Info(args) => commands::info::run(args),
         Command::Explain(args) => commands::explain::run(args),
@@ -99,15 +106,20 @@ fn main() -> ExitCode {
         Command::Topology(args) => commands::topology::run(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "polycast", &mut script);
+            clap_complete::generate(shell, &mut command_line::command::<Cli>(), "polycast", &mut script);
             commands::print(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS).map_err(Into::into)
         }
-        Command::ManPages { directory } => commands::man_pages::write(Cli::command(), &directory)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Into::into),
+        Command::ManPages { directory } => {
+            commands::man_pages::write(command_line::command::<Cli>(), &directory)
+                .map(|()| ExitCode::SUCCESS)
+                .map_err(Into::into)
+        }
     };
     result.unwrap_or_else(|error| {
-        eprintln!("polycast: {error}");
+        if commands::has_lost_reader(&*error) {
+            return ExitCode::SUCCESS;
+        }
+        let _ = writeln!(io::stderr(), "polycast: {error}");
         ExitCode::FAILURE
     })
 }

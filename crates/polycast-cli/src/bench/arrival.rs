@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use polycast_core::units::{Nanos, ParseNanosError};
+
 /// How ranks arrive at a broadcast, against the common start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
@@ -91,31 +93,9 @@ impl fmt::Display for Root {
 
 /// Reads `3s`, `500ms`, `1.5s`, `20us`, `100ns`.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let expected = "expected a time such as 3s, 500ms or 20us, of at most a day (86400s)";
-    let error = || format!("{expected}, found {text:?}");
-    let has_no_unit = || match text.parse::<f64>() {
-        Ok(_) => format!("{expected}, found {text:?} without a unit: {text}s?"),
-        Err(_) => error(),
-    };
-    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(has_no_unit)?;
-    let (number, unit) = text.split_at(unit_at);
-    let scale = match unit {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        _ => return Err(error()),
-    };
-    let number: f64 = number.parse().map_err(|_| error())?;
-    Some(number * scale)
-        .filter(|seconds| *seconds <= MAX_SECONDS)
-        .map(Duration::from_secs_f64)
-        .ok_or_else(error)
+    let time: Nanos = text.parse().map_err(|error: ParseNanosError| error.to_string())?;
+    Ok(Duration::from_nanos(time.0))
 }
-
-/// A day: more is a mistake.
-const MAX_SECONDS: f64 = 86_400.0;
 
 #[cfg(test)]
 mod tests {
@@ -126,9 +106,12 @@ mod tests {
         let parsed: Arrival = "root-last:2ms".parse().unwrap();
         assert_eq!(parsed, Arrival { pattern: Pattern::RootLast, delay: Some(Duration::from_millis(2)) });
         assert_eq!("one-late".parse::<Arrival>().unwrap().delay, None);
-        for (text, expected) in
-            [("last", "root-first"), ("none:1ms", "no delay"), ("random:2", "3s, 500ms"), ("random:", "3s")]
-        {
+        for (text, expected) in [
+            ("last", "root-first"),
+            ("none:1ms", "no delay"),
+            ("random:2", "20us, 1.5ms or 3s"),
+            ("random:", "or 3s"),
+        ] {
             let error = text.parse::<Arrival>().unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
@@ -146,9 +129,7 @@ mod tests {
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_duration("20us"), Ok(Duration::from_micros(20)));
         assert_eq!(parse_duration("86400s"), Ok(Duration::from_secs(86_400)));
-        assert!(parse_duration("5").unwrap_err().ends_with("found \"5\" without a unit: 5s?"));
-        assert!(parse_duration("2000m").unwrap_err().contains("at most a day (86400s)"));
-        for text in ["", "3", "s", "1..2s", "-1s", "86401s", "3h", "."] {
+        for text in ["", "3", "s", "1..2s", "-1s", "86401s", "3d", "."] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
     }

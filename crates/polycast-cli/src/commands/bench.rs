@@ -30,18 +30,24 @@ use crate::bench::{sizes, variant};
 use crate::install::Installation;
 use crate::mpi::{Abi, Mpi};
 use crate::network::{self, KnownParameters, KnownTopology, Variables};
+use crate::numbers::whole;
 use crate::settings;
 use crate::terminal::{digits, hanging};
 
 const EXAMPLES: &str = "\
 Examples:
-  polycast bench --lab hosts=16,rate=20mbit --sizes 1KiB..4MiB:4 --variants stock,polycast
-  polycast bench -n 4 --sizes 64KiB --variants stock,polycast,chain:segment=8KiB --json results.json
-  polycast bench --lab topology=cluster.conf,rate=20mbit --variants stock,chain:segment=4KiB --no-topology
-  polycast bench --hosts a,b,c,d --root rotate --arrival one-late:2ms --time 10s --launches 3
+  polycast bench --lab hosts=16,rate=20mbit --sizes 1KiB..4MiB:4 \\
+    --variants stock,polycast
+  polycast bench -n 4 --sizes 64KiB --json results.json \\
+    --variants stock,polycast,chain:segment=8KiB
+  polycast bench --lab topology=cluster.conf,rate=20mbit --no-topology \\
+    --variants stock,chain:segment=4KiB
+  polycast bench --hosts a,b,c,d --root rotate --arrival one-late:2ms \\
+    --time 10s --launches 3
   polycast bench compare before.json after.json
 
-Exit status: 0 if all data was right; 1 if not, or if the measurement failed; 130 if it was interrupted.";
+Exit status: 0 if all data was right; 1 if not, or if the measurement failed;
+130 if it was interrupted.";
 
 /// Arguments of `polycast bench`.
 #[derive(clap::Args)]
@@ -64,7 +70,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse_duration)]
     time: Duration,
     /// Start the job so many times and put the results together
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1u32..=100))]
     launches: u32,
     /// When ranks call: none, root-first, root-last, one-late or random, with an optional delay as in root-last:2ms
     #[arg(long, value_name = "PATTERN", default_value = "none")]
@@ -105,7 +111,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
     /// A rank that damages its data before it is checked, to test the check
-    #[arg(long, value_name = "RANK", hide = true)]
+    #[arg(long, value_name = "RANK", hide = true, value_parser = whole(0u32..))]
     corrupt: Option<u32>,
 }
 

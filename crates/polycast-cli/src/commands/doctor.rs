@@ -14,15 +14,18 @@ use crate::doctor::checks::settings;
 use crate::doctor::colour::Palette;
 use crate::doctor::examination::{Wishes, examine};
 use crate::doctor::fleet::{Fleet, parse_hosts};
+use crate::numbers::whole;
 
 const EXAMPLES: &str = "\
 Examples:
   polycast doctor                              this machine
-  polycast doctor --hosts a,b,c                the hosts of a job, and the network between them; needs ssh without password
-  polycast doctor --hosts a,b --watch 300      does a switch forget the members of a group?
-  polycast doctor --lab hosts=4,rate=1gbit     an emulated cluster, for comparison
+  polycast doctor --hosts a,b,c              hosts and the network between them;
+                                             needs ssh without password
+  polycast doctor --hosts a,b --watch 300    does a switch forget group members?
+  polycast doctor --lab hosts=4,rate=1gbit   an emulated cluster, for comparison
 
-Exit status: 0 if a job would use multicast, 1 if not, 2 if the command line is wrong.";
+Exit status: 0 if a job would use multicast, 1 if not, 2 if the command line is
+wrong.";
 
 /// Arguments of `polycast doctor`.
 #[derive(clap::Args)]
@@ -41,10 +44,10 @@ pub struct Args {
     #[arg(long, value_enum)]
     family: Option<FamilyName>,
     /// Datagrams that each host sends
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = whole(1u32..=10_000))]
     datagrams: u32,
     /// Go on for so long after the probe, to catch a switch that forgets
-    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = whole(0u64..=86_400))]
     watch: u64,
     /// A command in place of ssh, called as COMMAND HOST words…
     #[arg(long, value_name = "COMMAND", requires = "hosts")]

@@ -14,6 +14,7 @@ use serde::Serialize;
 use self::placement::{Placement, Wishes};
 use self::prediction::Reason;
 use super::{Outcome, print};
+use crate::numbers::whole;
 use crate::settings::{Settings, read_parameters, read_table, read_topology};
 
 /// Arguments of `polycast explain`.
@@ -21,29 +22,30 @@ use crate::settings::{Settings, read_parameters, read_table, read_topology};
 #[command(after_help = "\
 Examples:
   polycast explain --collective bcast --ranks 16 --nodes 16 --bytes 1MiB
-  polycast explain --ranks 64 --nodes 4               what each size would get
-  polycast explain --ranks 64 --nodes 4 --no-multicast    in a cloud, for example
-  polycast explain --ranks 64 --nodes 4 --bytes 64KiB --table cluster.toml --json
+  polycast explain --ranks 64 --nodes 4           what each size would get
+  polycast explain --ranks 64 --nodes 4 --no-multicast          as in a cloud
+  polycast explain --ranks 64 --nodes 4 --bytes 64KiB --table mine.toml --json
   polycast explain --hosts n0,n1,n16,n17 --topology cluster.conf --no-multicast
-  polycast explain --ranks 32 --topology cluster.conf --params measured.json --no-multicast --bytes 1MiB
+  polycast explain --ranks 32 --topology cluster.conf --params measured.json \\
+    --no-multicast --bytes 1MiB
 
-POLYCAST, POLYCAST_BCAST, POLYCAST_TABLE, POLYCAST_TOPOLOGY, POLYCAST_PARAMS and POLYCAST_MULTICAST count here as they do
-in a job.")]
+POLYCAST, POLYCAST_BCAST, POLYCAST_TABLE, POLYCAST_TOPOLOGY, POLYCAST_PARAMS and
+POLYCAST_MULTICAST count here as they do in a job.")]
 pub struct Args {
     /// The operation, named as its MPI function
     #[arg(long, value_name = "NAME", default_value = "bcast")]
     collective: Collective,
 
     /// Ranks in the communicator
-    #[arg(long, value_name = "N", required_unless_present = "hosts")]
+    #[arg(long, value_name = "N", required_unless_present = "hosts", value_parser = whole(1u32..))]
     ranks: Option<u32>,
 
     /// Nodes that hold them; by default one for each rank, as far as the topology has hosts
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(1u32..))]
     nodes: Option<u32>,
 
     /// Ranks on the node that holds most; by default they are spread evenly
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(1u32..))]
     ranks_per_node: Option<u32>,
 
     /// The hosts of the ranks, in their order, instead of the first of the topology: a:2,n[0-7]

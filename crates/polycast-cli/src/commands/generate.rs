@@ -15,17 +15,21 @@ use super::topology::Input;
 use super::{Outcome, print};
 use crate::generate::{Model, Request, routine};
 use crate::hosts::{Listed, given};
+use crate::numbers::whole;
 
 /// Arguments of `polycast generate`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  polycast generate --topology cluster.conf -o bcast.c                     for all hosts of the cluster, a rank on each
-  polycast generate --topology cluster.conf --hosts node[00-15] --ranks-per-host 4 -o bcast.c
-  polycast generate --topology cluster.conf --hostfile hosts --params cluster.json --name my_bcast -o bcast.c
-  mpicc -O2 program.c bcast.c                                              and MPI_Bcast is the routine's
+  polycast generate --topology cluster.conf -o bcast.c   a rank on each host
+  polycast generate --topology cluster.conf --hosts 'node[00-15]' \\
+    --ranks-per-host 4 -o bcast.c
+  polycast generate --topology cluster.conf --hostfile hosts \\
+    --params cluster.json --name my_bcast -o bcast.c
+  mpicc -O2 program.c bcast.c                            MPI_Bcast is this one
 
-The routine needs nothing but MPI. docs/generate.md shows one and says what it does.")]
+The routine needs nothing but MPI. docs/generate.md shows one and says what it
+does.")]
 pub struct Args {
     /// The cluster, in any format that `polycast topology` reads
     #[arg(long, value_name = "FILE")]
@@ -39,14 +43,14 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
     hostfile: Option<PathBuf>,
     /// Ranks on each host that does not say how many
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1u32..=4096))]
     ranks_per_host: u32,
 
     /// Measured parameters of the network, from `polycast measure`; without them, times are assumed
     #[arg(long, value_name = "FILE")]
     params: Option<PathBuf>,
     /// Build in the binary tree from this rank's switch only; other roots go along the chain
-    #[arg(long, value_name = "RANK")]
+    #[arg(long, value_name = "RANK", value_parser = whole(0usize..))]
     root: Option<usize>,
     /// The name of the function
     #[arg(long, value_name = "NAME", default_value = "MPI_Bcast", value_parser = function_name)]

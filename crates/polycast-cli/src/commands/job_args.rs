@@ -11,6 +11,7 @@ use crate::bench::site::{Site, Wishes};
 use crate::hosts;
 use crate::install::Installation;
 use crate::mpi::{Abi, Mpi};
+use crate::numbers::whole;
 
 /// Arguments about the job.
 #[derive(clap::Args)]
@@ -26,10 +27,10 @@ pub struct JobArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["hosts", "lab"])]
     pub hostfile: Option<PathBuf>,
     /// Ranks in all [default: all that the hosts or a batch job's allocation take; else as many as cores]
-    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = parse_count)]
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = whole(1..=hosts::MAX_RANKS))]
     pub ranks: Option<usize>,
     /// Ranks on each host
-    #[arg(long, value_name = "K", value_parser = parse_count)]
+    #[arg(long, value_name = "K", value_parser = whole(1..=hosts::MAX_RANKS))]
     pub ranks_per_host: Option<usize>,
     /// openmpi, mpich, or the path of an mpiexec [default: the mpiexec on PATH]
     #[arg(long, value_name = "MPI")]
@@ -48,12 +49,6 @@ pub struct JobArgs {
 
 fn parse_lab(text: &str) -> Result<Arc<LabSpec>, LabError> {
     text.parse().map(Arc::new)
-}
-
-/// Reads how many there are to be of something.
-pub fn parse_count(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=hosts::MAX_RANKS).contains(number));
-    number.ok_or_else(|| format!("expected a whole number from 1 to {}", hosts::MAX_RANKS))
 }
 
 impl JobArgs {

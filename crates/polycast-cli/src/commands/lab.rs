@@ -16,6 +16,7 @@ use polycast_lab::{
 pub use run::parse_variable;
 
 use super::{Outcome, print, print_json};
+use crate::numbers::whole;
 
 /// Arguments of `polycast lab`.
 #[derive(clap::Args)]
@@ -27,7 +28,7 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  polycast lab run -n 16 --rate 20mbit -- ./a.out        a lab around one run, gone afterwards
+  polycast lab run -n 16 --rate 20mbit -- ./a.out        a lab around one run
   polycast lab up box --topology cluster.conf            a lab that stays
   polycast lab run --lab box -n 16 --mpi mpich -- ./a.out
   polycast lab exec box h3 -- ip address                 a command on one host
@@ -66,7 +67,7 @@ enum Verb {
 #[derive(clap::Args, Clone)]
 pub struct Shape {
     /// Number of hosts, h0, h1, …, on one switch [default: 16, for `run` what the ranks need]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(1usize..))]
     hosts: Option<usize>,
     /// A Slurm topology.conf: hosts and any tree of switches, LinkSpeed in Mb/s
     #[arg(long, value_name = "FILE", conflicts_with = "hosts")]

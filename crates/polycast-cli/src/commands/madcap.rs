@@ -28,9 +28,9 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Groups of different jobs then never meet. The protocol is MADCAP (RFC 2730). Leases are
-kept in memory: after a restart, addresses that are in use may be given again, which costs
-speed but never correctness.
+Groups of different jobs then never meet. The protocol is MADCAP (RFC 2730).
+Leases are kept in memory: after a restart, addresses that are in use may be
+given again, which costs speed but never correctness.
 
 Examples:
   polycast madcap --listen 10.0.0.1 --pool 239.192.0.0/24

@@ -28,19 +28,22 @@ use crate::measure::pairs::{self, Pairs};
 use crate::measure::sizes::{self, Plan};
 use crate::measure::{doubt, parameters, table, time_stamp};
 use crate::mpi::Mpi;
+use crate::numbers::whole;
 use crate::terminal::{hanging, paragraph};
 
 const EXAMPLES: &str = "\
 Examples:
   polycast measure --hosts a,b,c -o params.json
   polycast measure --hosts a:2,b,c --topology topology.conf -o params.json
-  polycast measure --lab hosts=4,rate=20mbit --sizes 256..64KiB --time 1s -o params.json
+  polycast measure --lab hosts=4,rate=20mbit --sizes 256..64KiB --time 1s \\
+    -o params.json
 
-Give a host two ranks to measure what is passed within a host. The other ranks sleep meanwhile, so a pair of hosts for
-each link class is enough. docs/measuring.md says how each parameter is measured.
+Give a host two ranks to measure what is passed within a host. The other ranks
+sleep meanwhile, so a pair of hosts for each link class is enough.
+docs/measuring.md says how each parameter is measured.
 
-Exit status: 0 if the parameters were written; 1 if not, for example because intervals are too wide; 130 if it was
-interrupted.";
+Exit status: 0 if the parameters were written; 1 if not, for example because
+intervals are too wide; 130 if it was interrupted.";
 
 /// Arguments of `polycast measure`.
 #[derive(clap::Args)]
@@ -57,7 +60,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZES", value_parser = parse_sizes)]
     sizes: Option<Sizes>,
     /// The most sizes for each link class
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole(1u16..=256))]
     most_sizes: u16,
     /// Time for a size; less is used where 95 % intervals are within 2 % earlier
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]

@@ -25,9 +25,23 @@ use serde::Serialize;
 /// What a verb ends with. An error is printed after `polycast: ` and ends the process with status 1.
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
 
-/// Writes all of `text` to standard output; a reader that has gone is an error like any other, not a panic.
+/// Who read standard output has seen enough, as `head` has after ten lines.
+#[derive(Debug, thiserror::Error)]
+#[error("nobody reads standard output any more")]
+struct ReaderGone;
+
+/// Writes all of `text` to standard output.
 pub fn print(text: &str) -> io::Result<()> {
-    io::stdout().lock().write_all(text.as_bytes())
+    io::stdout().lock().write_all(text.as_bytes()).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => io::Error::new(error.kind(), ReaderGone),
+        _ => error,
+    })
+}
+
+/// Whether a verb ended because nobody reads what it says, which is no failure. Other pipes that break are.
+pub fn has_lost_reader(error: &(dyn Error + 'static)) -> bool {
+    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    inner.is_some_and(|inner| inner.is::<ReaderGone>())
 }
 
 /// Writes one JSON document to standard output, as every `--json` without a file does: indented, so that people can

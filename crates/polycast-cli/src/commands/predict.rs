@@ -19,17 +19,22 @@ use polycast_core::units::{Bytes, Rank};
 use super::topology::Input;
 use super::{Outcome, print};
 use crate::bench::{sizes, variant};
+use crate::numbers::whole;
 
 /// Arguments of `polycast predict`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   polycast predict --params cluster.json --ranks 32 --bytes 64KiB,1MiB
-  polycast predict --params cluster.json --topology topology.conf --bytes 1KiB..4MiB --svg times.svg
-  polycast predict --params cluster.json --hosts a,b:2,c --algorithms chain,binary:segment=4KiB
-  polycast predict --params cluster.json --topology topology.conf --against results.json
+  polycast predict --params cluster.json --topology topology.conf \\
+    --bytes 1KiB..4MiB --svg times.svg
+  polycast predict --params cluster.json --hosts a,b:2,c \\
+    --algorithms chain,binary:segment=4KiB
+  polycast predict --params cluster.json --topology topology.conf \\
+    --against results.json
 
-`polycast measure` writes the parameters, `polycast bench --json results.json` the results.")]
+`polycast measure` writes the parameters, `polycast bench --json results.json`
+the results.")]
 pub struct Args {
     /// Measured parameters
     #[arg(long, value_name = "FILE")]
@@ -40,7 +45,7 @@ pub struct Args {
     topology: Option<PathBuf>,
 
     /// Ranks in all [default: one on each host]
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole(1u32..=place::MAX_RANKS))]
     ranks: Option<u32>,
 
     /// Hosts in the order of their ranks, each with an optional number of ranks: a:2,n[0-7] [default: those of the topology]
@@ -48,7 +53,7 @@ pub struct Args {
     hosts: Option<String>,
 
     /// Who has the data
-    #[arg(long, value_name = "RANK", default_value = "0")]
+    #[arg(long, value_name = "RANK", default_value = "0", value_parser = whole(0u32..))]
     root: u32,
 
     /// The operation, named as its MPI function

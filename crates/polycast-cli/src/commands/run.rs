@@ -11,12 +11,12 @@ use std::process::ExitCode;
 
 use polycast_core::select::Choice;
 
-use super::job_args::parse_count;
 use super::{Outcome, print};
 use crate::hosts;
 use crate::install::Installation;
 use crate::mpi::{self, Allocation, Launch, Mpi, ProgramError};
 use crate::network::{self, KnownParameters, KnownTopology};
+use crate::numbers::whole;
 use crate::settings::{self, read_table};
 use print_env::Form;
 
@@ -25,7 +25,7 @@ use print_env::Form;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Ranks to start; by default as many as the hosts or a batch job's allocation take
-    #[arg(short = 'n', long, value_name = "N", value_parser = parse_count)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole(1..=hosts::MAX_RANKS))]
     ranks: Option<usize>,
 
     /// The MPI: openmpi, mpich or the path of an mpiexec; by default the one that the program is linked with
@@ -78,14 +78,14 @@ const EXAMPLES: &str = "\
 Examples:
   polycast run -n 8 -- ./a.out input
   polycast run --hosts n[0-7]:4 --report -- ./a.out
-  polycast run -- ./a.out                 in a batch job: as many ranks as it has places
+  polycast run -- ./a.out                 a batch job: a rank for each place
   polycast run -n 8 --mpi mpich --algorithm chain:segment=8KiB -- ./a.out
   polycast run -n 8 --mpiexec-args '--bind-to core --report-bindings' -- ./a.out
 
-With another launcher, give the environment to the ranks only, never to the launcher:
+Under another launcher the environment is for the ranks only, not for itself:
   srun -n 64 env $(polycast run --print-env) ./a.out
-  srun -n 64 \"$(polycast run --print-env=srun)\" ./a.out             (where no value has a comma)
-  eval \"srun -n 64 env $(polycast run --print-env=sh) ./a.out\"      (whatever the values are)";
+  srun -n 64 \"$(polycast run --print-env=srun)\" ./a.out    (no commas in values)
+  eval \"srun -n 64 env $(polycast run --print-env=sh) ./a.out\"      (any values)";
 
 /// Why a job without any number is not started.
 const NO_RANKS: &str = "expected a number of ranks: give -n N, --hosts or --hostfile. In a batch job (Slurm, PBS, LSF, Grid \

@@ -9,18 +9,20 @@ use std::ops::RangeInclusive;
 use polycast_core::units::Bytes;
 
 use super::Outcome;
+use crate::numbers::whole;
 
 /// Arguments of `polycast simulate`.
 #[derive(clap::Args)]
 #[command(
     after_help = "\
 Examples:
-  polycast simulate --protocol --seeds 100000                faults of every kind; status 1 if anything went wrong
-  polycast simulate --protocol --seed 42 --verbose           one of these runs again, step by step
-  polycast simulate --scaling                                the same time for 16 and for 8192 nodes?
-  polycast simulate --root-sync --bytes 256KiB               does it pay to wait for receivers?
+  polycast simulate --protocol --seeds 100000        faults of every kind
+  polycast simulate --protocol --seed 42 --verbose   one of these, step by step
+  polycast simulate --scaling                        from 16 to 8192 nodes
+  polycast simulate --root-sync --bytes 256KiB       does waiting for ranks pay?
 
-docs/simulation.md says what is simulated, and what is checked.",
+Exit status: 0 if everything held, 1 if not. docs/simulation.md says what is
+simulated, and what is checked.",
     group(clap::ArgGroup::new("what").required(true).args(["protocol", "scaling", "root_sync"]))
 )]
 pub struct Args {
@@ -35,13 +37,13 @@ pub struct Args {
     root_sync: bool,
 
     /// Runs, each of another seed [--protocol]
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole(1u64..))]
     seeds: u64,
     /// The seed of the first run [--protocol]
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = whole(0u64..))]
     first_seed: u64,
     /// Only the run of this seed; for --scaling and --root-sync, the seed of what is drawn
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "first_seed"])]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "first_seed"], value_parser = whole(0u64..))]
     seed: Option<u64>,
     /// Say what is run and what happens, step by step
     #[arg(long, requires = "seed", requires = "protocol")]
@@ -55,7 +57,7 @@ pub struct Args {
     bytes: Option<Bytes>,
     /// Broadcasts that are measured for each figure [--scaling, --root-sync]
     #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "protocol",
-          value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+          value_parser = whole(2u32..=1_000_000))]
     broadcasts: u32,
     /// Datagrams that each receiver misses, in percent [--scaling]
     #[arg(long, value_name = "PERCENT", default_value = "0.1%", value_parser = percentage, conflicts_with = "protocol")]

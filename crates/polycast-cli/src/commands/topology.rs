@@ -23,11 +23,11 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  polycast topology show /etc/slurm/topology.conf        the tree of switches and hosts
-  polycast topology check topology.yaml                  every mistake with its line
+  polycast topology show /etc/slurm/topology.conf    the tree of switches
+  polycast topology check topology.yaml              every mistake with its line
   polycast topology convert topology.conf --to dot | dot -Tsvg > cluster.svg
   polycast topology discover --hosts a,b,c,d             find it by measurement
-  polycast topology from-lldp lldp/ -o cluster.json      from what lldpcli prints on the hosts
+  polycast topology from-lldp lldp/ -o cluster.json  from lldpcli on the hosts
 
 A job uses a topology by POLYCAST_TOPOLOGY=FILE.";
 

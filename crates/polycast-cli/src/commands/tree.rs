@@ -24,6 +24,7 @@ use polycast_core::units::{Bytes, Nanos, Rank};
 use super::topology::Input;
 use super::{Outcome, print};
 use crate::hosts;
+use crate::numbers::whole;
 use placement::Placement;
 use shapes::Knowledge;
 use traffic::Traffic;
@@ -45,11 +46,11 @@ pub struct Args {
     topology: Option<PathBuf>,
 
     /// Ranks in all [default: as many as the hosts take]
-    #[arg(long, value_name = "N", conflicts_with = "hosts_of_ranks")]
+    #[arg(long, value_name = "N", conflicts_with = "hosts_of_ranks", value_parser = whole(1u32..))]
     ranks: Option<u32>,
     /// Ranks on each host
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "hosts_of_ranks",
-          value_parser = clap::value_parser!(u32).range(1..=4096))]
+          value_parser = whole(1u32..=4096))]
     ranks_per_host: u32,
     /// Which hosts get the ranks: by-name (n0, n1, n2, … n10), cyclic (by name, one rank at a time) or shuffled:SEED
     #[arg(long, value_name = "HOW", default_value = "by-name", conflicts_with = "hosts_of_ranks")]
@@ -59,7 +60,7 @@ pub struct Args {
     hosts_of_ranks: Option<String>,
 
     /// The rank that has the data
-    #[arg(long, value_name = "RANK", default_value_t = 0)]
+    #[arg(long, value_name = "RANK", default_value_t = 0, value_parser = whole(0u32..))]
     root: u32,
     /// The tree, named as for POLYCAST_BCAST
     #[arg(long, value_name = "SHAPE", default_value = "contention-free-binary", conflicts_with = "compare")]
@@ -88,14 +89,16 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  polycast tree --topology cluster.conf                      a contention-free binary tree from rank 0
+  polycast tree --topology cluster.conf             contention-free, binary
   polycast tree --topology cluster.conf --root 5 --shape binomial --svg tree.svg
-  polycast tree --topology cluster.conf --compare            all shapes: height, contention, busiest link, time
-  polycast tree --topology cluster.conf --compare --ranks-per-host 4 --placement shuffled:1
-  polycast tree study --svg study.svg                        heights on random clusters
+  polycast tree --topology cluster.conf --compare   all shapes side by side
+  polycast tree --topology cluster.conf --compare --ranks-per-host 4 \\
+    --placement shuffled:1
+  polycast tree study --svg study.svg               heights on random clusters
 
-Arrows: → between hosts on one switch or on the same host, ⇒ from switch to switch; a ! behind a rank says that its message shares a
-link with one of another sender. docs/trees.md explains the trees and the numbers.";
+Arrows: → between hosts on one switch or on the same host, ⇒ from switch to
+switch; a ! behind a rank says that its message shares a link with one of
+another sender. docs/trees.md explains the trees and the numbers.";
 
 #[derive(Subcommand)]
 enum Verb {

@@ -1,11 +1,9 @@
 //! Colours, where somebody looks and has not declined them.
 
-use std::env;
-use std::io::IsTerminal;
-
 use anstyle::{AnsiColor, Style};
 
 use super::finding::Level;
+use crate::terminal::is_colourful;
 
 /// How findings are painted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +16,9 @@ impl Palette {
     #[cfg(test)]
     pub const PLAIN: Palette = Palette { is_coloured: false };
 
-    /// Colours on a terminal that has them, unless NO_COLOR is set to anything (<https://no-color.org>).
+    /// Colours where somebody sees them.
     pub fn of_standard_output() -> Palette {
-        let declined = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let dumb = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
-        Palette { is_coloured: std::io::stdout().is_terminal() && !declined && !dumb }
+        Palette { is_coloured: is_colourful(&std::io::stdout()) }
     }
 
     /// A word in the colour of a level.

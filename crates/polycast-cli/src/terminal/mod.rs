@@ -1,9 +1,11 @@
 //! How the tool writes for people: quantities with the unit that fits, and tables and paragraphs within [`WIDTH`] columns.
 
+mod colour;
 mod paragraph;
 mod quantity;
 mod table;
 
+pub use colour::is_colourful;
 pub use paragraph::{hanging, paragraph};
 pub use quantity::{count, digits, interval, margin, nanoseconds, range};
 pub use table::table;

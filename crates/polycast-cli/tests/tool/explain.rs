@@ -41,7 +41,7 @@ fn the_rule_that_decides_is_named_with_its_line_and_reason() {
     assert_eq!(decision["decided_by"], "cluster.toml");
     assert_eq!(decision["line"], 8);
     assert_eq!(decision["because"], "16 hosts, 100 Mb/s");
-    assert_eq!(decision["looked_at"][0]["verdict"], "is for nodes 1, not 4");
+    assert_eq!(decision["looked_at"][0]["verdict"], "is for 1 node, not 4");
     assert_eq!(answer["ranks_per_node"], 4);
 }
 
@@ -50,7 +50,7 @@ fn without_a_matching_rule_it_is_stock() {
     let answer = explain(&world(), &["--ranks", "16", "--bytes", "1MiB"], &[]);
     assert_eq!(answer["decision"]["choice"], "stock");
     assert_eq!(answer["decision"]["line"], Value::Null);
-    assert_eq!(answer["decision"]["looked_at"][1]["verdict"], "is for ranks_per_node 4, not 1");
+    assert_eq!(answer["decision"]["looked_at"][1]["verdict"], "is for 4 ranks on the fullest node, not 1");
 }
 
 #[test]

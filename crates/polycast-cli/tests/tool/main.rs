@@ -5,6 +5,7 @@ mod common;
 #[path = "../fake/mod.rs"]
 mod fake;
 
+mod command_line;
 mod explain;
 mod info;
 mod madcap;

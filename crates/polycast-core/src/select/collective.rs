@@ -34,8 +34,11 @@ fn names() -> String {
 impl FromStr for Collective {
     type Err = ParseCollectiveError;
 
+    /// The name in upper or lower case, with or without `MPI_`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let known = Collective::ALL.into_iter().find(|collective| collective.name() == text);
+        let lower = text.to_ascii_lowercase();
+        let name = lower.strip_prefix("mpi_").unwrap_or(&lower);
+        let known = Collective::ALL.into_iter().find(|collective| collective.name() == name);
         known.ok_or_else(|| ParseCollectiveError { found: text.to_owned() })
     }
 }
@@ -43,5 +46,20 @@ impl FromStr for Collective {
 impl fmt::Display for Collective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_people_write_them() {
+        for text in ["bcast", "Bcast", "MPI_Bcast", "mpi_bcast", "MPI_BCAST"] {
+            assert_eq!(text.parse(), Ok(Collective::Broadcast), "{text}");
+        }
+        for text in ["", "mpi_", "broadcast", "MPI_MPI_Bcast"] {
+            assert!(text.parse::<Collective>().unwrap_err().to_string().contains("expected bcast"), "{text}");
+        }
     }
 }

@@ -51,6 +51,17 @@ impl Property {
         }
     }
 
+    /// What is counted, one and several of it; nothing for sizes, which carry their unit.
+    fn nouns(self) -> (&'static str, &'static str) {
+        match self {
+            Property::Ranks => (" rank", " ranks"),
+            Property::Nodes => (" node", " nodes"),
+            Property::RanksPerNode => (" rank on the fullest node", " ranks on the fullest node"),
+            Property::Switches => (" switch", " switches"),
+            Property::Bytes => ("", ""),
+        }
+    }
+
     fn read(self, text: &str) -> Option<u64> {
         match self {
             Property::Bytes => text.parse::<Bytes>().ok().map(|bytes| bytes.0),
@@ -142,6 +153,23 @@ impl Condition {
         Ok(Condition { property, range })
     }
 
+    /// For sentences: `1 node`, `fewer than 3 ranks`, `2 to 15 nodes`, `2 or more nodes`, `less than 8KiB`, `64KiB to less than 1MiB`.
+    pub fn in_words(&self) -> String {
+        let Condition { property, range: Range { first, last } } = *self;
+        let (one, several) = property.nouns();
+        let counted = |value: u64| property.write(value) + if value == 1 { one } else { several };
+        match (first, last, property) {
+            _ if first == last => counted(first),
+            (first, u64::MAX, _) => format!("{} or more{several}", property.write(first)),
+            (0, last, Property::Bytes) => format!("less than {}", property.write(last + 1)),
+            (first, last, Property::Bytes) => {
+                format!("{} to less than {}", property.write(first), property.write(last + 1))
+            }
+            (0, last, _) => format!("fewer than {}", counted(last + 1)),
+            (first, last, _) => format!("{first} to {}", counted(last)),
+        }
+    }
+
     /// Whether a call of `bytes` on a communicator of `shape` satisfies it.
     pub fn holds(&self, shape: Shape, bytes: Bytes) -> bool {
         self.range.contains(self.property.of(shape, bytes))
@@ -178,6 +206,22 @@ mod tests {
         assert_eq!(bytes(".."), Ok((0, u64::MAX)));
         assert_eq!(bytes("0"), Ok((0, 0)));
         assert_eq!(bytes("18446744073709551615"), Ok((u64::MAX, u64::MAX)));
+    }
+
+    #[test]
+    fn a_range_is_said_in_words() {
+        for (property, text, words) in [
+            (Property::Ranks, "..3", "fewer than 3 ranks"),
+            (Property::Nodes, "1", "1 node"),
+            (Property::Nodes, "2..16", "2 to 15 nodes"),
+            (Property::RanksPerNode, "4..", "4 or more ranks on the fullest node"),
+            (Property::Switches, "2..", "2 or more switches"),
+            (Property::Bytes, "..8KiB", "less than 8KiB"),
+            (Property::Bytes, "64KiB..1MiB", "64KiB to less than 1MiB"),
+            (Property::Bytes, "4KiB..", "4KiB or more"),
+        ] {
+            assert_eq!(Condition::parse(property, text).unwrap().in_words(), words);
+        }
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl fmt::Display for Verdict {
             Verdict::OtherCollective(collective) => write!(f, "is for {collective}"),
             Verdict::NoMulticast => f.pad("needs a network with multicast"),
             Verdict::Misses { expected, found } => {
-                write!(f, "is for {expected}, not {}", expected.property.write(*found))
+                write!(f, "is for {}, not {}", expected.in_words(), expected.property.write(*found))
             }
         }
     }
@@ -128,8 +128,8 @@ because = "measured"
         assert_eq!(
             said,
             [
-                (2, "is for nodes 1, not 16".to_owned()),
-                (6, "is for bytes ..8KiB, not 1MiB".to_owned()),
+                (2, "is for 1 node, not 16".to_owned()),
+                (6, "is for less than 8KiB, not 1MiB".to_owned()),
                 (10, "matches".to_owned()),
             ]
         );

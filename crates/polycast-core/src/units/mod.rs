@@ -4,6 +4,7 @@ mod bytes;
 mod nanos;
 mod rank;
 mod rate;
+mod written;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use nanos::{Nanos, ParseNanosError};

@@ -2,6 +2,8 @@ use std::fmt;
 use std::ops::{Add, Sub};
 use std::str::FromStr;
 
+use super::written::{problem, split};
+
 /// A time in nanoseconds: since a moment that its maker chose, or a length of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
@@ -45,13 +47,25 @@ impl fmt::Display for Nanos {
 
 /// A time that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected a time such as 20us, 1.5ms or 500ns, found {found:?}")]
+#[error("expected a time such as 20us, 1.5ms or 3s, found {found:?}: {problem}")]
 pub struct ParseNanosError {
     found: String,
+    problem: String,
 }
 
-/// Units of a time. Those that end others stand behind them.
-const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+/// As messages name them.
+const UNIT_NAMES: &str = "ns, us, ms, s, min, h";
+
+const UNITS: [(&str, f64); 8] = [
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("µs", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("m", 60e9),
+    ("min", 60e9),
+    ("h", 3_600e9),
+];
 
 /// The longest time that is read: a day.
 const READ_MOST_NS: f64 = 86_400e9;
@@ -61,12 +75,15 @@ impl FromStr for Nanos {
 
     /// A number with its unit.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = || ParseNanosError { found: text.to_owned() };
-        let with_unit = |(unit, scale): (&str, f64)| Some((text.trim().strip_suffix(unit)?, scale));
-        let (number, scale) = UNITS.into_iter().find_map(with_unit).ok_or_else(error)?;
-        let is_plain = number.chars().all(|c| c.is_ascii_digit() || c == '.');
-        let nanos = number.parse::<f64>().ok().filter(|_| is_plain).ok_or_else(error)? * scale;
-        if nanos <= READ_MOST_NS { Ok(Nanos(nanos.round() as u64)) } else { Err(error()) }
+        let error = |problem: String| ParseNanosError { found: text.to_owned(), problem };
+        let (number, unit) = split(text);
+        let scale = UNITS.iter().find(|(name, _)| *name == unit).filter(|_| !number.is_empty());
+        let (_, scale) = scale.ok_or_else(|| error(problem(text, UNIT_NAMES)))?;
+        let nanos = number.parse::<f64>().map_err(|_| error("its number is none".to_owned()))? * scale;
+        match nanos <= READ_MOST_NS {
+            true => Ok(Nanos(nanos.round() as u64)),
+            false => Err(error("more than a day (24h)".to_owned())),
+        }
     }
 }
 
@@ -77,16 +94,26 @@ mod tests {
     #[test]
     fn times_are_read_and_printed_back() {
         for (text, nanos, printed) in
-            [("20us", 20_000, "20us"), ("1.5ms", 1_500_000, "1500us"), ("1s", 1_000_000_000, "1000000us")]
+            [("20us", 20_000, "20us"), ("1.5 ms", 1_500_000, "1500us"), ("1s", 1_000_000_000, "1000000us")]
         {
             let time: Nanos = text.parse().unwrap();
             assert_eq!((time.0, time.to_string().as_str()), (nanos, printed));
         }
         assert_eq!("55.500us".parse(), Ok(Nanos(55_500)));
-        for text in ["", "us", "20", "-1us", "1e3us", "infs", "86401s", "1.2.3us", "20 us"] {
+        for text in ["", "us", "20", "-1us", "1e3us", "infs", "86401s", "1.2.3us", "20uss"] {
             assert!(text.parse::<Nanos>().is_err(), "{text}");
         }
-        assert!("86400s".parse::<Nanos>().is_ok());
+        assert_eq!("24h".parse::<Nanos>(), "86400s".parse());
+        assert_eq!("2min".parse::<Nanos>(), "120s".parse());
+        for (text, problem) in [
+            ("5", "its unit is missing (ns, us, ms, s, min, h)"),
+            ("5d", "\"d\" is no unit (ns"),
+            ("25h", "more than a day"),
+            ("ms", "it begins with no number"),
+        ] {
+            let error = text.parse::<Nanos>().unwrap_err().to_string();
+            assert!(error.contains(problem), "{text}: {error}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::Nanos;
+use super::written::{problem, split};
 
 /// Bits per second on a link. Written `20mbit`, `1gbit`, `100kbit` as for `tc`; `100Mb/s` is read too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -12,10 +13,14 @@ pub struct Rate(u64);
 
 /// A rate that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected a rate between 8kbit and 1000gbit such as 20mbit, 1gbit or 2.5gbit, found {found:?}")]
+#[error("expected a rate such as 20mbit, 1gbit or 2.5gbit, found {found:?}: {problem}")]
 pub struct ParseRateError {
     found: String,
+    problem: String,
 }
+
+/// As messages name them.
+const UNIT_NAMES: &str = "bit, kbit, mbit, gbit, or kb/s, mb/s, gb/s, in bits per second";
 
 /// Units of a rate, the largest first because that is the order in which they are tried when printing.
 const RATE_UNITS: [(&str, &str, u64); 4] = [
@@ -51,13 +56,14 @@ impl FromStr for Rate {
     type Err = ParseRateError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = || ParseRateError { found: text.to_owned() };
-        let lower = text.trim().to_ascii_lowercase();
-        let end = lower.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(error)?;
-        let (number, unit) = lower.split_at(end);
-        let scale = RATE_UNITS.iter().find(|(a, b, _)| [*a, *b].contains(&unit.trim())).ok_or_else(error)?.2;
-        let bits = number.parse::<f64>().map_err(|_| error())? * scale as f64;
-        Rate::from_bits_per_second(bits.round() as u64).ok_or_else(error)
+        let error = |problem: String| ParseRateError { found: text.to_owned(), problem };
+        let (number, unit) = split(text);
+        let scale = RATE_UNITS.iter().find(|(a, b, _)| [*a, *b].contains(&unit.as_str()));
+        let (.., scale) =
+            scale.filter(|_| !number.is_empty()).ok_or_else(|| error(problem(text, UNIT_NAMES)))?;
+        let bits = number.parse::<f64>().map_err(|_| error("its number is none".to_owned()))? * *scale as f64;
+        let rate = Rate::from_bits_per_second(bits.round() as u64);
+        rate.ok_or_else(|| error(format!("it is not between {} and {}", Rate::MIN, Rate::MAX)))
     }
 }
 
@@ -96,6 +102,9 @@ mod tests {
         for text in ["", "20", "mbit", "0mbit", "7999bit", "1001gbit", "-1mbit", "1.2.3mbit", "20mbits"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
+        let error = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
+        assert!(error("20").contains("its unit is missing (bit, kbit, mbit, gbit"), "{}", error("20"));
+        assert!(error("1001gbit").ends_with("it is not between 8kbit and 1000gbit"), "{}", error("1001gbit"));
         assert!("1000gbit".parse::<Rate>().is_ok());
     }
 

@@ -8,6 +8,7 @@ use polycast_lab::{Calibration, CalibrationOptions, Lab, Lifetime};
 
 use super::Shape;
 use crate::commands::{Outcome, print, print_json};
+use crate::numbers::whole;
 use crate::terminal::{nanoseconds, paragraph, table};
 
 /// Arguments of `polycast lab calibrate`.
@@ -27,7 +28,7 @@ pub struct Args {
     )]
     sizes: Vec<Bytes>,
     /// Transfers of each size
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole(1usize..))]
     repetitions: usize,
     /// Seconds for which all links are loaded at once
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = parse_seconds)]

@@ -8,17 +8,18 @@ use polycast_lab::{Lab, Lifetime};
 
 use super::Shape;
 use crate::commands::Outcome;
-use crate::commands::job_args::parse_count;
+use crate::hosts;
 use crate::install::{InstallError, Installation};
 use crate::mpi::{self, Abi, Launch, Mpi};
 use crate::network::{self, KnownParameters, NoTopology};
+use crate::numbers::whole;
 use crate::settings;
 
 /// Arguments of `polycast lab run`.
 #[derive(clap::Args)]
 pub struct Args {
     /// Number of ranks
-    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = parse_count)]
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = whole(1..=hosts::MAX_RANKS))]
     ranks: usize,
     /// An existing lab; without it one is made for this run and removed afterwards
     #[arg(long, value_name = "NAME", conflicts_with_all = super::SHAPE)]
@@ -29,7 +30,7 @@ pub struct Args {
     #[arg(long, value_name = "MPI")]
     mpi: Option<String>,
     /// Consecutive ranks on each host
-    #[arg(long, default_value_t = 1, value_name = "K", value_parser = parse_count)]
+    #[arg(long, default_value_t = 1, value_name = "K", value_parser = whole(1..=hosts::MAX_RANKS))]
     ranks_per_host: usize,
     /// A variable for the ranks; may be repeated
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_variable)]

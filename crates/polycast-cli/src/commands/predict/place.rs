@@ -13,7 +13,7 @@ use crate::commands::topology::Input;
 use crate::hosts;
 
 /// The largest communicator that is predicted.
-const MAX_RANKS: u32 = 1 << 20;
+pub const MAX_RANKS: u32 = 1 << 20;
 
 /// Options that do not say where ranks are, or say it in two ways.
 #[derive(Debug, thiserror::Error)]

@@ -15,8 +15,8 @@ use crate::terminal::count;
 /// Arguments of `polycast topology check`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Exit status 1 if there are mistakes. Where the switches are not a tree, that is a warning: a
-job takes a spanning tree, and what it leaves out is told.
+Exit status 1 if there are mistakes. Where the switches are not a tree, that is
+a warning: a job takes a spanning tree, and what it leaves out is told.
 
 Examples:
   polycast topology check /etc/slurm/topology.conf

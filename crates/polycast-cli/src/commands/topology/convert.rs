@@ -12,8 +12,8 @@ use super::input::Input;
 /// Arguments of `polycast topology convert`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-What the format cannot say is told on standard error. Where the switches are not a tree, a
-spanning tree is written.
+What the format cannot say is told on standard error. Where the switches are not
+a tree, a spanning tree is written.
 
 Examples:
   polycast topology convert topology.conf --to slurm-yaml -o topology.yaml

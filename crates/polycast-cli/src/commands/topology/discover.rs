@@ -27,10 +27,11 @@ use crate::measure::time_stamp;
 /// Arguments of `polycast topology discover`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Starts one rank on each host, and lets pairs of them send at the same time: they disturb each
-other if they share a link that does not carry both. That takes about half a second for each
-two hosts on one switch; nothing else should run on the network. What cannot be seen stands in
-the notes of the result, and in docs/measuring.md.
+Starts one rank on each host, and lets pairs of them send at the same time: they
+disturb each other if they share a link that does not carry both. That takes
+about half a second for each two hosts on one switch; nothing else should run on
+the network. What cannot be seen stands in the notes of the result, and in
+docs/measuring.md.
 
 Examples:
   polycast topology discover --hosts a,b,c,d,e,f -o cluster.json

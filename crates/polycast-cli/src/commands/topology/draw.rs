@@ -11,13 +11,11 @@
 //! ```
 
 use std::collections::BTreeSet;
-use std::env;
-use std::io::IsTerminal;
 
 use anstyle::Style;
 use polycast_core::topology::{Below, Link, Topology, hostlist};
 
-use crate::terminal::count;
+use crate::terminal::{count, is_colourful};
 
 /// Whether names are set off from rates by more than spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +24,9 @@ pub struct Paint {
 }
 
 impl Paint {
-    /// Styles on a terminal that has them, unless NO_COLOR is set to anything (<https://no-color.org>).
+    /// Styles where somebody sees them.
     pub fn for_standard_output() -> Paint {
-        let declined = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let dumb = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
-        Paint { is_styled: std::io::stdout().is_terminal() && !declined && !dumb }
+        Paint { is_styled: is_colourful(&std::io::stdout()) }
     }
 
     fn set(self, style: Style, text: &str) -> String {

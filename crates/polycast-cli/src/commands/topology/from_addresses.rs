@@ -11,13 +11,15 @@ use super::input::Input;
 /// Arguments of `polycast topology from-addresses`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Slurm's topology plugins tell every rank of a job where its host is, as in s3.s0.dev0. A job
-reads this by itself; the file is for what shall outlive the job.
+Slurm's topology plugins tell every rank of a job where its host is, as in
+s3.s0.dev0. A job reads this by itself; the file is for what shall outlive the
+job.
 
 Examples:
   srun -N 16 sh -c 'echo $(hostname) $SLURM_TOPOLOGY_ADDR' > addresses
   polycast topology from-addresses addresses -o cluster.json
-  srun -N 16 printenv SLURM_TOPOLOGY_ADDR | polycast topology from-addresses - --to slurm-conf")]
+  srun -N 16 printenv SLURM_TOPOLOGY_ADDR |
+    polycast topology from-addresses - --to slurm-conf")]
 pub struct Args {
     /// A line per host: its name and its SLURM_TOPOLOGY_ADDR, or that alone; - is standard input
     #[arg(value_name = "FILE")]

@@ -12,11 +12,12 @@ use super::input::{Input, InputError};
 /// Arguments of `polycast topology from-lldp`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A host sees the switch that it is joined to and nothing above it: if there are several, one
-switch is assumed to join them.
+A host sees the switch that it is joined to and nothing above it: if there are
+several, one switch is assumed to join them.
 
 Examples:
-  clush -w 'dev[0-15]' 'lldpcli -f json0 show neighbors > /shared/lldp/$(hostname).json'
+  clush -w 'dev[0-15]' \\
+    'lldpcli -f json0 show neighbors > /shared/lldp/$(hostname).json'
   polycast topology from-lldp /shared/lldp -o cluster.json
   polycast topology from-lldp dev0=a.json dev1=b.json --to slurm-conf")]
 pub struct Args {

@@ -4,9 +4,12 @@ use polycast_core::algorithm::broadcast::Algorithm;
 use serde_json::json;
 
 use super::report::{BusiestLink, Report};
-use super::shapes::COMPARED;
+use super::shapes::{COMPARED, Knowledge};
 use super::{Planned, Scene};
-use crate::terminal::{nanoseconds, table};
+use crate::terminal::{nanoseconds, paragraph, table};
+
+const LEGEND: &str = "LOAD: messages per segment over the busiest link. CONTEND: pairs of messages that share a \
+                      link. TIME: estimated by the links alone. Hosts only: the job does not know the switches.";
 
 /// The table, or one JSON object.
 pub fn run(scene: &Scene, json: bool) -> Result<String, String> {
@@ -22,17 +25,22 @@ pub fn run(scene: &Scene, json: bool) -> Result<String, String> {
     }
     let rows = trees.iter().map(|(knows, report)| {
         vec![
-            report.shape.clone(),
-            knows.name().to_owned(),
-            report.busiest_link.as_ref().map_or("none".to_owned(), BusiestLink::text),
+            match knows {
+                Knowledge::Hosts => format!("{} (hosts only)", report.shape),
+                Knowledge::Topology => report.shape.clone(),
+            },
+            report.busiest_link.as_ref().map_or("none".to_owned(), BusiestLink::ends),
+            report.busiest_link.as_ref().map_or(0, BusiestLink::messages).to_string(),
             report.height.to_string(),
             report.degree.to_string(),
             report.contending_pairs.to_string(),
             nanoseconds(report.estimated_time_ns as f64),
         ]
     });
-    let header = ["SHAPE", "KNOWS", "BUSIEST LINK", "HEIGHT", "DEGREE", "CONTENDING", "ESTIMATED"];
-    let table = table(header, rows.collect(), 3);
+    let header = ["SHAPE", "BUSIEST LINK", "LOAD", "HEIGHT", "DEGREE", "CONTEND", "TIME"];
+    let table = table(header, rows.collect(), 2);
     let (_, first) = &trees[0];
-    Ok(format!("{}, {}\n\n{table}", first.place(), first.sizes()))
+    let heading = paragraph(&format!("{}, {}", first.place(), first.sizes()));
+    let legend = paragraph(LEGEND);
+    Ok(format!("{heading}\n\n{table}\n{legend}\n"))
 }

@@ -147,6 +147,16 @@ impl Report {
 impl BusiestLink {
     /// `s0 → s1, 8 messages`.
     pub fn text(&self) -> String {
-        format!("{} → {}, {}", self.from, self.to, count(self.messages, "message", "messages"))
+        format!("{}, {}", self.ends(), count(self.messages, "message", "messages"))
+    }
+
+    /// `s0 → s1`.
+    pub fn ends(&self) -> String {
+        format!("{} → {}", self.from, self.to)
+    }
+
+    /// Messages over it for each segment.
+    pub fn messages(&self) -> u32 {
+        self.messages
     }
 }

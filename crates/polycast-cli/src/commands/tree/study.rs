@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::report::complete_binary_height;
 use super::write;
 use crate::commands::{Outcome, print};
+use crate::numbers::whole;
 use crate::plot::{Axis, Chart, Curve, Point};
 use crate::terminal::table;
 
@@ -26,26 +27,27 @@ const BINARY: NonZeroU32 = NonZeroU32::new(2).unwrap();
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  polycast tree study --svg study.svg                 the figure of the paper, in seconds
+  polycast tree study --svg study.svg        the figure of the paper, in seconds
   polycast tree study --machines 4096,8192 --per-switch 24 --topologies 100
-  polycast tree study --seed 7 --json                 other random clusters, as JSON
+  polycast tree study --seed 7 --json        other random clusters, as JSON
 
-Switches are wired at random in two ways: grown (each new switch is linked to one of those before it) and joined (links that would
-close a cycle are left out, any others are made); joined trees are deeper.")]
+Switches are wired at random in two ways: grown (each new switch is linked to
+one of those before it) and joined (links that would close a cycle are left out,
+any others are made); joined trees are deeper.")]
 pub struct Args {
     /// Machines in the cluster
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "16,32,64,128,256,512,1024",
-          value_parser = clap::value_parser!(u32).range(2..=65_536))]
+          value_parser = whole(2u32..=65_536))]
     machines: Vec<u32>,
     /// Machines on each switch, on average
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "8,16",
-          value_parser = clap::value_parser!(u32).range(1..=65_536))]
+          value_parser = whole(1u32..=65_536))]
     per_switch: Vec<u32>,
     /// Random clusters of each kind
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole(1u32..=100_000))]
     topologies: u32,
     /// The seed of everything that is drawn
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = whole(0u64..))]
     seed: u64,
     /// Also plot the heights, as SVG
     #[arg(long, value_name = "FILE")]

@@ -1,0 +1,103 @@
+//! What every verb has in common: help that fits, errors in the same words, readers that go.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command as System, Stdio};
+
+use crate::fake::{World, error, output};
+
+/// All verbs, found in the help of the tool and in that of verbs that have verbs themselves.
+fn verbs(world: &World, above: &[String]) -> Vec<Vec<String>> {
+    let mut arguments: Vec<&str> = above.iter().map(String::as_str).collect();
+    arguments.push("--help");
+    let help = output(&mut world.polycast(&arguments));
+    let commands =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    let names = commands
+        .filter(is_name)
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help");
+    let below = names.flat_map(|name| verbs(world, &[above, &[name.to_owned()]].concat()));
+    std::iter::once(above.to_vec()).chain(below).collect()
+}
+
+#[test]
+fn help_fits_the_narrowest_terminal() {
+    let world = World::with_doors(&[]);
+    let verbs = verbs(&world, &[]);
+    assert!(
+        verbs.len() > 20 && verbs.contains(&vec!["topology".to_owned(), "check".to_owned()]),
+        "{verbs:?}"
+    );
+    for verb in verbs {
+        let mut arguments: Vec<&str> = verb.iter().map(String::as_str).collect();
+        arguments.push("--help");
+        // A wide terminal: nothing is broken that was not meant to be.
+        for line in output(world.polycast(&arguments).env("COLUMNS", "200")).lines() {
+            assert!(line.chars().count() <= 80, "{verb:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn numbers_are_refused_with_what_was_expected() {
+    let world = World::with_doors(&[]);
+    for (arguments, expected) in [
+        (&["explain", "--ranks", "0"][..], "'0' for '--ranks <N>': expected a whole number of at least 1"),
+        (&["explain", "--ranks", "-5"], "'-5' for '--ranks <N>': expected a whole number of at least 1"),
+        (
+            &["predict", "-n", "0", "--params", "p"],
+            "'0' for '-n, --ranks <N>': expected a whole number from 1 to 1048576",
+        ),
+        (&["predict", "-n", "-1", "--params", "p"], "'-1' for '-n, --ranks <N>': expected"),
+        (
+            &["simulate", "--protocol", "--seeds", "0"],
+            "'0' for '--seeds <N>': expected a whole number of at least 1",
+        ),
+        (&["tree", "study", "--per-switch", "0"], "expected a whole number from 1 to 65536"),
+        (&["bench", "--time", "5"], "its unit is missing (ns, us, ms, s, min, h)"),
+        (&["explain", "--ranks", "4", "--bytes", "1e9"], "\"e9\" is no unit (B, KiB, MiB, GiB, TiB"),
+        (
+            &["explain", "--ranks", "4", "--bytes", "-1"],
+            "'-1' for '--bytes <SIZE>': expected a size such as 512",
+        ),
+    ] {
+        let said = error(&mut world.polycast(arguments), 2);
+        assert!(said.starts_with("polycast: ") && said.contains(expected), "{arguments:?}: {said}");
+        assert!(!said.contains("tip:") && !said.contains("error:"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn the_operation_may_be_named_as_in_programs() {
+    let world = World::with_doors(&[]);
+    for name in ["bcast", "MPI_Bcast", "mpi_bcast"] {
+        let text = output(&mut world.polycast(&[
+            "explain",
+            "--ranks",
+            "4",
+            "--collective",
+            name,
+            "--bytes",
+            "1TiB",
+        ]));
+        assert!(text.starts_with("bcast of 1TiB, "), "{text}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let world = World::with_doors(&[]);
+    let mut tool = System::new(assert_cmd::cargo::cargo_bin!("polycast"))
+        .args(["tree", "study", "--machines", "16,32", "--topologies", "2000"])
+        .env("POLYCAST_LIBDIR", world.library())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Closed while the tool still computes.
+    drop(tool.stdout.take());
+    let mut said = String::new();
+    BufReader::new(tool.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!((tool.wait().unwrap().success(), said.as_str()), (true, ""));
+}
