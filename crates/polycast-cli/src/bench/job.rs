@@ -10,30 +10,73 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::processes::Processes;
+
 /// How often a job is looked at while it is silent.
 pub const LOOK: Duration = Duration::from_millis(100);
+
+/// The same while it is to leave, which takes milliseconds.
+const LEAVE_LOOK: Duration = Duration::from_millis(5);
 
 /// How long an mpiexec may take to clean up before it is ended.
 const CLEAN_UP: Duration = Duration::from_secs(5);
 
+/// How long a job may take to end after its last result. MPICH 4.0 over UCX sometimes never leaves MPI_Finalize.
+const LEAVE: Duration = Duration::from_secs(10);
+
+/// What is said of a job that had to be ended; its results count.
+pub const HUNG: &str =
+    "the job had not ended 10 s after its last result, so it was ended; the results are complete";
+
+/// What a line meant to the one who heard it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Results may follow.
+    More,
+    /// It was the last result.
+    Last,
+}
+
+/// How a job went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, or because the user had enough.
+    Exited(ExitStatus),
+    /// It stayed after its last result, and was ended.
+    Hung,
+}
+
 /// Runs `command` and hands every line of its output to `on_line`. Returns early when `interrupted` is set or
-/// `on_line` fails; the job is ended then.
+/// `on_line` fails, or when the job stays after its last result; the job is ended then.
 pub fn run<E: From<io::Error>>(
+    command: Command,
+    interrupted: &AtomicBool,
+    on_line: impl FnMut(&str) -> Result<Heard, E>,
+) -> Result<Ending, E> {
+    run_until(LEAVE, command, interrupted, on_line)
+}
+
+fn run_until<E: From<io::Error>>(
+    leave: Duration,
     mut command: Command,
     interrupted: &AtomicBool,
-    mut on_line: impl FnMut(&str) -> Result<(), E>,
-) -> Result<ExitStatus, E> {
+    mut on_line: impl FnMut(&str) -> Result<Heard, E>,
+) -> Result<Ending, E> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let lines = lines_of(&mut child);
+    let mut last_result: Option<Instant> = None;
     loop {
-        let outcome = match lines.recv_timeout(LOOK) {
-            Ok(line) => on_line(&line),
+        match lines.recv_timeout(LOOK) {
+            Ok(line) => match on_line(&line) {
+                Ok(Heard::More) => {}
+                Ok(Heard::Last) => last_result = last_result.or_else(|| Some(Instant::now())),
+                Err(error) => {
+                    end(&mut child)?;
+                    return Err(error);
+                }
+            },
             Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => Ok(()),
-        };
-        if let Err(error) = outcome {
-            end(&mut child)?;
-            return Err(error);
+            Err(RecvTimeoutError::Timeout) => {}
         }
         if interrupted.load(Ordering::Relaxed) {
             end(&mut child)?;
@@ -43,8 +86,36 @@ pub fn run<E: From<io::Error>>(
             }
             break;
         }
+        if last_result.is_some_and(|since| since.elapsed() >= leave) {
+            break;
+        }
     }
-    Ok(child.wait()?)
+    let left = leave.saturating_sub(last_result.map_or(Duration::ZERO, |since| since.elapsed()));
+    Ok(leave_or_end(&mut child, left, interrupted)?)
+}
+
+/// Waits for a job that has nothing more to say, and ends it if it stays for longer than `leave`.
+pub fn see_off(child: &mut Child, interrupted: &AtomicBool) -> io::Result<Ending> {
+    leave_or_end(child, LEAVE, interrupted)
+}
+
+fn leave_or_end(child: &mut Child, leave: Duration, interrupted: &AtomicBool) -> io::Result<Ending> {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Ending::Exited(status));
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            end(child)?;
+            return Ok(Ending::Exited(child.wait()?));
+        }
+        if began.elapsed() >= leave {
+            end(child)?;
+            child.wait()?;
+            return Ok(Ending::Hung);
+        }
+        thread::sleep(LEAVE_LOOK);
+    }
 }
 
 /// A thread reads, so that an interrupt is noticed while nothing comes.
@@ -68,17 +139,22 @@ pub fn lines_of(child: &mut Child) -> Receiver<String> {
     receiver
 }
 
-/// Asks the launcher to end its ranks; insists if it does not.
+/// Asks the launcher to end its ranks; ends whatever it has started on this machine if it does not, or leaves something.
 pub fn end(child: &mut Child) -> io::Result<()> {
     let began = Instant::now();
-    let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
+    let launcher = child.id() as i32;
+    let mut processes = Processes::default();
+    processes.look(launcher);
+    let _ = kill(Pid::from_raw(launcher), Signal::SIGTERM);
     while child.try_wait()?.is_none() {
         if began.elapsed() > CLEAN_UP {
+            processes.look(launcher);
             child.kill()?;
             break;
         }
         thread::sleep(Duration::from_millis(20));
     }
+    processes.kill();
     Ok(())
 }
 
@@ -97,10 +173,10 @@ mod tests {
         let mut lines = Vec::new();
         let status = run::<io::Error>(shell("echo a; echo b; exit 3"), &AtomicBool::new(false), |line| {
             lines.push(line.to_owned());
-            Ok(())
+            Ok(Heard::More)
         });
         assert_eq!(lines, ["a", "b"]);
-        assert_eq!(status.unwrap().code(), Some(3));
+        assert!(matches!(status.unwrap(), Ending::Exited(status) if status.code() == Some(3)));
     }
 
     #[test]
@@ -111,10 +187,30 @@ mod tests {
         let status = run::<io::Error>(shell("echo a; exec sleep 60"), &interrupted, |_| {
             lines += 1;
             interrupted.store(true, Ordering::Relaxed);
-            Ok(())
+            Ok(Heard::More)
         });
-        assert!(!status.unwrap().success());
+        assert!(matches!(status.unwrap(), Ending::Exited(status) if !status.success()));
         assert_eq!(lines, 1);
         assert!(began.elapsed() < Duration::from_secs(30));
+    }
+
+    fn heard(line: &str) -> io::Result<Heard> {
+        Ok(if line == "end" { Heard::Last } else { Heard::More })
+    }
+
+    #[test]
+    fn a_job_that_stays_after_its_last_result_is_ended() {
+        let short = Duration::from_millis(50);
+        for stays in ["exec sleep 1000", "exec >/dev/null; exec sleep 1000", "sleep 1000 & wait"] {
+            let job = shell(&format!("echo a; echo end; {stays}"));
+            let ending = run_until(short, job, &AtomicBool::new(false), heard);
+            assert_eq!(ending.unwrap(), Ending::Hung, "{stays}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_leaves_after_its_last_result_is_waited_for() {
+        let ending = run_until(LEAVE, shell("echo end; exit 3"), &AtomicBool::new(false), heard);
+        assert!(matches!(ending.unwrap(), Ending::Exited(status) if status.code() == Some(3)));
     }
 }

@@ -26,5 +26,6 @@ pub mod fidelity;
 mod figures;
 pub mod job;
 pub mod point;
+mod processes;
 pub mod record;
 mod remark;

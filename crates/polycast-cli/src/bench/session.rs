@@ -12,7 +12,7 @@ use super::collect::{Collector, Event};
 use super::environment::{self, Environment, Machine};
 use super::fidelity::Fidelity;
 use super::figures::{self, Context};
-use super::job;
+use super::job::{self, Ending, Heard};
 use super::plan::{Links, Plan};
 use super::point::Point;
 use super::report::Report;
@@ -95,7 +95,7 @@ impl Session<'_> {
         let command =
             self.site.command(self.mpi, &self.variables, &self.plan.program(&self.program, &self.links))?;
         let (mut repetitions, mut size) = (0, 0);
-        let status = job::run::<Box<dyn Error>>(command, &self.interrupted, |line| {
+        let ending = job::run::<Box<dyn Error>>(command, &self.interrupted, |line| {
             let event = collector.line(line)?;
             match event {
                 Some(Event::Foreign) => report.foreign(line),
@@ -118,12 +118,18 @@ impl Session<'_> {
                 }
                 _ => {}
             }
-            Ok(())
+            Ok(if collector.launch_is_complete() { Heard::Last } else { Heard::More })
         })?;
-        let was_ended = self.interrupted.load(Ordering::Relaxed);
-        if was_ended || (status.success() && collector.launch_is_complete()) {
-            return Ok(());
-        }
+        let status = match ending {
+            _ if self.interrupted.load(Ordering::Relaxed) => return Ok(()),
+            Ending::Hung if collector.launch_is_complete() => {
+                report.foreign(&format!("polycast: {}", job::HUNG));
+                return Ok(());
+            }
+            Ending::Hung => "it stayed without a word and was ended".to_owned(),
+            Ending::Exited(status) if status.success() && collector.launch_is_complete() => return Ok(()),
+            Ending::Exited(status) => status.to_string(),
+        };
         Err(format!(
             "{} ended before the measurement was through ({status}); what it said stands above",
             self.mpi.path().display()

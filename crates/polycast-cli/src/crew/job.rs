@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use super::{Crew, Muster, Order};
-use crate::bench::job::{LOOK, end, lines_of};
+use crate::bench::job::{Ending, HUNG, LOOK, end, lines_of, see_off};
 use crate::bench::record::Record;
 
 /// The argument that makes the measuring program a crew.
@@ -74,12 +74,14 @@ impl Job {
         &self.muster
     }
 
-    /// Sends the ranks home.
-    pub fn dismiss(mut self) -> Result<(), CrewError> {
-        writeln!(self.stdin, "end")?;
-        while self.line()? != "end" {}
+    /// Sends the ranks home. All that was asked is answered, so whatever becomes of them is no error.
+    pub fn dismiss(mut self) -> io::Result<()> {
+        // A job that is gone needs no order to go.
+        let _ = writeln!(self.stdin, "end");
+        if see_off(&mut self.child, &self.interrupted)? == Ending::Hung {
+            eprintln!("polycast: {HUNG}");
+        }
         self.ended = true;
-        self.child.wait()?;
         Ok(())
     }
 

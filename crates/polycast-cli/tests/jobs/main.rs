@@ -14,6 +14,7 @@ mod conformance;
 mod discover;
 mod doctor;
 mod generate;
+mod hung;
 mod install;
 mod lab;
 mod measure;

@@ -1,0 +1,89 @@
+//! A launcher's processes on this machine: ssh or what stands for it, daemons, ranks; in a lab all of them.
+
+use std::collections::HashSet;
+use std::fs;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// Processes, each known by its number and by when it started, because numbers are used again.
+#[derive(Debug, Default)]
+pub struct Processes(HashSet<Process>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Process {
+    pid: i32,
+    start_ticks: u64,
+}
+
+impl Processes {
+    /// Adds what `root` has started, and what that has started, and so on, and those that are known already. A daemon that
+    /// was known before its parent ended stays known.
+    pub fn look(&mut self, root: i32) {
+        let all: Vec<(Process, i32)> = every().collect();
+        let mut new: Vec<i32> = self.0.iter().map(|process| process.pid).chain([root]).collect();
+        while let Some(parent) = new.pop() {
+            for (process, _) in all.iter().filter(|(_, of)| *of == parent) {
+                if self.0.insert(*process) {
+                    new.push(process.pid);
+                }
+            }
+        }
+    }
+
+    /// Kills those that are still there.
+    pub fn kill(&self) {
+        for process in &self.0 {
+            if stat(process.pid).is_some_and(|(now, _)| now == *process) {
+                // It may end at this moment.
+                let _ = kill(Pid::from_raw(process.pid), Signal::SIGKILL);
+            }
+        }
+    }
+}
+
+/// All processes, with their parents.
+fn every() -> impl Iterator<Item = (Process, i32)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?))
+}
+
+fn stat(pid: i32) -> Option<(Process, i32)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is a name that may hold spaces and parentheses; the third and on are counted after its end.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let (parent, start_ticks) = (fields.get(1)?.parse().ok()?, fields.get(19)?.parse().ok()?);
+    Some((Process { pid, start_ticks }, parent))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_daemon_does_not_escape() {
+        // The grandchild ignores what asks it to end, and outlives its parent.
+        let script = "sh -c 'trap \"\" TERM HUP; echo $$; while :; do sleep 1; done' & read stay";
+        let mut command = Command::new("sh");
+        let mut child =
+            command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let daemon: i32 = line.trim().parse().unwrap();
+        let mut processes = Processes::default();
+        processes.look(child.id() as i32);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(stat(daemon).is_some(), "it ended with its parent");
+        processes.kill();
+        // Whoever inherited it may take a while to bury it.
+        let is_dead =
+            || fs::read_to_string(format!("/proc/{daemon}/stat")).map_or(true, |stat| stat.contains(") Z "));
+        while !is_dead() {
+            std::thread::yield_now();
+        }
+    }
+}
