@@ -9,8 +9,7 @@ pub fn of_times(points: &[Point]) -> Result<String, PlotError> {
     let first = points.first();
     let (ranks, nodes) = first.map_or((0, 0), |point| (point.ranks, point.nodes));
     let from = first.map(|point| point.time_from).unwrap_or_default();
-    let title =
-        format!("MPI_Bcast, {ranks} ranks on {nodes} hosts: from the {from} to the last return, medians");
+    let title = format!("MPI_Bcast, {ranks} ranks on {nodes} hosts, from the {from}");
     let mut chart = Chart::new(title, Axis::bytes("message"), Axis::nanoseconds("time"));
     let mut variants: Vec<&str> = Vec::new();
     for point in points {

@@ -10,11 +10,13 @@
 //! fs::write(file, chart.to_svg()?)?;
 //! ```
 //!
-//! Colours are those of Okabe and Ito, which people with any colour vision tell apart; each curve also has its own mark.
+//! Colours are those of Okabe and Ito, which people with any colour vision tell apart; each curve also has its own dashes
+//! and mark. Names stand at the ends of the curves, in their order.
 
 mod axis;
 mod draw;
 mod label;
+mod legend;
 mod ticks;
 
 pub use axis::Axis;
@@ -30,7 +32,7 @@ pub struct Chart {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// In the order of the legend; the later ones are drawn over the earlier ones.
+    /// The later ones are drawn over the earlier ones.
     pub curves: Vec<Curve>,
 }
 
