@@ -23,6 +23,7 @@ test  clang-format  clang-format                   clang-tools-extra clang-tools
 test  nm            binutils                       binutils      binutils          binutils
 test  ping          iputils-ping                   iputils       iputils           iputils
 test  kill          procps                         procps-ng     procps            procps-ng
+test  eu-stack      elfutils                       elfutils      elfutils          elfutils
 test  setpriv       util-linux                     util-linux    util-linux        util-linux
 test  python3       python3-venv,python3-dev       python3-devel python3-devel     python
 '
