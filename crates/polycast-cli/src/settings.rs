@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
 use polycast_core::select::{self, Choice, Table};
 use polycast_core::topology::{self, Reading, Topology};
@@ -24,7 +25,7 @@ pub enum ReadError {
         kind: &'static str,
         /// The file.
         file: String,
-        /// The system's reason.
+        /// The system's reason, or what was found instead.
         source: io::Error,
     },
     /// It is not what it was to be: its problem, with the file's name.
@@ -39,36 +40,36 @@ pub enum ReadError {
 
 /// Reads a table file.
 pub fn read_table(file: &Path) -> Result<Table, ReadError> {
-    read("table", file, select::MAX_TEXT_BYTES, Table::parse)
+    read(("table", FileKind::Table), file, select::MAX_TEXT_BYTES, Table::parse)
 }
 
 /// Reads a topology file of any format. Of a graph that is no tree, a spanning tree counts, as in a job.
 pub fn read_topology(file: &Path) -> Result<Topology, ReadError> {
     let parse = |text: &str, file: &str| Topology::parse(text, file, Reading { spanning_tree: true });
-    read("topology", file, topology::MAX_TEXT_BYTES, parse)
+    read(("topology", FileKind::Topology), file, topology::MAX_TEXT_BYTES, parse)
 }
 
 /// Reads a file of measured parameters.
 pub fn read_parameters(file: &Path) -> Result<Parameters, ReadError> {
-    read("parameters", file, model::MAX_TEXT_BYTES, Parameters::parse)
+    read(("parameters", FileKind::Parameters), file, model::MAX_TEXT_BYTES, Parameters::parse)
 }
 
 /// No more of the file is read than such a file may have.
 fn read<T, E: fmt::Display>(
-    kind: &'static str,
+    (name, kind): (&'static str, FileKind),
     file: &Path,
     most_bytes: usize,
     parse: impl FnOnce(&str, &str) -> Result<T, E>,
 ) -> Result<T, ReadError> {
     let origin = file.display().to_string();
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let limit = most_bytes as u64 + 1;
-    match File::open(file).and_then(|file| file.take(limit).read_to_string(&mut text)) {
-        Ok(_) => {
-            parse(&text, &origin).map_err(|problem| ReadError::Wrong { kind, problem: problem.to_string() })
-        }
-        Err(source) => Err(ReadError::Unreadable { kind, file: origin, source }),
+    if let Err(source) = File::open(file).and_then(|file| file.take(limit).read_to_end(&mut bytes)) {
+        return Err(ReadError::Unreadable { kind: name, file: origin, source });
     }
+    let wrong = |problem: String| ReadError::Wrong { kind: name, problem };
+    let text = kind.text(bytes).map_err(|problem| wrong(format!("{origin}: {problem}")))?;
+    parse(&text, &origin).map_err(|problem| wrong(problem.to_string()))
 }
 
 /// The settings of the environment. What is wrong with one is kept as a note: in a job, the library says it once and

@@ -3,7 +3,7 @@
 //! Modules from the ground up; each may use those to its left only (the `tidy` test checks it):
 //!
 //! ```text
-//! variables ◀─ units ◀─ topology ◀─ model ◀─ tree ◀─ schedule ◀─ algorithm ◀─ protocol ◀─ cost ◀─ select ◀─ executor
+//! files ◀─ variables ◀─ units ◀─ topology ◀─ model ◀─ tree ◀─ schedule ◀─ algorithm ◀─ protocol ◀─ cost ◀─ select ◀─ executor
 //! ```
 //!
 //! A collective call takes this way through them: [`select`] picks an [`algorithm`] by a table, the algorithm
@@ -13,6 +13,7 @@
 pub mod algorithm;
 pub mod cost;
 pub mod executor;
+pub mod files;
 pub mod model;
 pub mod protocol;
 pub mod schedule;

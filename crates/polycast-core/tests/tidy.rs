@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of polycast-core from the ground up, as in docs/architecture.md: each may use those before it.
-const MODULES: [&str; 11] = [
+const MODULES: [&str; 12] = [
+    "files",
     "variables",
     "units",
     "topology",

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use polycast_core::files::FileKind;
 use polycast_core::model::Parameters;
 use polycast_core::topology::Placed;
 
@@ -93,7 +94,7 @@ pub fn run(args: Args) -> Outcome {
 /// The ranks on the topology. A host that is not in it has no place in the plan.
 fn place(args: &Args) -> Result<Placed, String> {
     let file = args.topology.display().to_string();
-    let input = Input::read(&args.topology).map_err(|error| error.to_string())?;
+    let input = Input::read(&args.topology, FileKind::Topology).map_err(|error| error.to_string())?;
     let topology = input.topology().map_err(|error| error.to_string())?;
     let given = given(args.hosts.as_deref(), args.hostfile.as_deref());
     let listed = match given.map_err(|error| error.to_string())? {
@@ -113,8 +114,8 @@ fn place(args: &Args) -> Result<Placed, String> {
 }
 
 fn parameters(file: &Path) -> Result<Parameters, String> {
-    let text = fs::read_to_string(file).map_err(cannot("read", file))?;
-    Parameters::parse(&text, &file.display().to_string()).map_err(|error| error.to_string())
+    let input = Input::read(file, FileKind::Parameters).map_err(|error| error.to_string())?;
+    Parameters::parse(&input.text, &input.name).map_err(|error| error.to_string())
 }
 
 fn cannot(what: &str, file: &Path) -> impl FnOnce(io::Error) -> String {

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use polycast_core::files::FileKind;
 use polycast_core::model::{Measured, Parameters};
 use polycast_core::topology::Topology;
 use polycast_core::units::Bytes;
@@ -145,7 +146,7 @@ fn check_intervals(parameters: &Parameters, args: &Args) -> Result<(), String> {
 }
 
 fn read_topology(file: &Path) -> Result<Topology, Box<dyn Error>> {
-    Ok(Input::read(file)?.topology()?)
+    Ok(Input::read(file, FileKind::Topology)?.topology()?)
 }
 
 fn plan(args: &Args) -> Plan {

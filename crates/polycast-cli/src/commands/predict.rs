@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use polycast_core::cost::{self, Comparison, Planner};
+use polycast_core::files::FileKind;
 use polycast_core::model::Parameters;
 use polycast_core::select::{Choice, Collective};
 use polycast_core::topology::Placed;
@@ -88,7 +89,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
-    let input = Input::read(&args.params)?;
+    let input = Input::read(&args.params, FileKind::Parameters)?;
     let parameters = Parameters::parse(&input.text, &input.name)?;
     match &args.against {
         Some(results) => hold_against(&args, &parameters, results),
@@ -115,7 +116,7 @@ fn predict(args: &Args, parameters: &Parameters) -> Outcome {
 }
 
 fn hold_against(args: &Args, parameters: &Parameters, file: &Path) -> Outcome {
-    let input = Input::read(file)?;
+    let input = Input::read(file, FileKind::Results)?;
     let results = results::Results::parse(&input.text, &input.name)?;
     let hosts = args.hosts.clone().unwrap_or_else(|| results.hosts.clone());
     let placed = place::placed(args.topology.as_deref(), Some(&hosts), args.ranks)?;

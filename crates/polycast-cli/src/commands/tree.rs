@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use polycast_core::algorithm::broadcast::Algorithm;
+use polycast_core::files::FileKind;
 use polycast_core::topology::{Paths, Placed};
 use polycast_core::tree::{Pipelined, PlannedTree};
 use polycast_core::units::{Bytes, Nanos, Rank};
@@ -181,7 +182,7 @@ fn run_tree(args: &Args) -> Outcome {
 
 fn scene(args: &Args) -> Result<Scene, Box<dyn Error>> {
     let file = args.topology.as_ref().expect("clap demands it without a subcommand");
-    let topology = Input::read(file)?.topology()?;
+    let topology = Input::read(file, FileKind::Topology)?.topology()?;
     for note in &topology.notes {
         eprintln!("polycast: {}: {note}", file.display());
     }

@@ -1,5 +1,6 @@
 //! What every verb has in common: help that fits, errors in the same words, readers that go.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command as System, Stdio};
 
@@ -100,4 +101,40 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     let mut said = String::new();
     BufReader::new(tool.stderr.take().unwrap()).read_line(&mut said).unwrap();
     assert_eq!((tool.wait().unwrap().success(), said.as_str()), (true, ""));
+}
+
+/// Every verb that reads a file says what it expected, what it found, and who writes what it wants.
+#[test]
+fn a_file_of_another_kind_is_named() {
+    let world = World::with_doors(&[]);
+    let write = |name: &str, content: &[u8]| fs::write(world.path().join(name), content).unwrap();
+    write("binary", b"\x7fELF\x02\xff\xfe");
+    write("empty", b"");
+    write("table.toml", b"version = 1\n[[rule]]\ncollective = \"bcast\"\nuse = \"stock\"\n");
+    write("cluster.conf", b"SwitchName=s0 Nodes=n[0-3]\n");
+    let table = "expected a table of rules in TOML";
+    let topology =
+        "expected Slurm's topology.conf or topology.yaml, or the JSON that `polycast topology convert`";
+    let parameters = "expected the JSON of measured parameters that `polycast measure -o FILE` writes";
+    for (arguments, expected) in [
+        (&["explain", "--ranks", "4", "--table"][..], table),
+        (&["explain", "--ranks", "4", "--topology"], topology),
+        (&["explain", "--ranks", "4", "--params"], parameters),
+        (&["predict", "--ranks", "4", "--params"], parameters),
+        (&["topology", "check"], topology),
+        (&["topology", "show"], topology),
+        (&["topology", "convert"], topology),
+        (&["topology", "from-addresses"], "expected lines with a host and its SLURM_TOPOLOGY_ADDR"),
+        (&["tree", "--topology"], topology),
+        (&["generate", "--topology", "cluster.conf", "--params"], parameters),
+    ] {
+        let other = if expected == table { "cluster.conf" } else { "table.toml" };
+        for (file, found) in
+            [("binary", "found binary data"), ("empty", "found an empty file"), (other, "found ")]
+        {
+            let said = error(&mut world.polycast(&[arguments, &[file]].concat()), 1);
+            assert!(said.contains(expected) && said.contains(found), "{arguments:?} {file}: {said}");
+            assert_eq!(said.lines().count(), 1, "{said}");
+        }
+    }
 }

@@ -32,6 +32,9 @@ impl fmt::Display for Problem {
     }
 }
 
+/// So many problems are told where somebody wants the topology and not its problems.
+const SHOWN_MOST: usize = 3;
+
 /// All problems of a description; at least one, in the order of their lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyError {
@@ -57,14 +60,36 @@ impl TopologyError {
 }
 
 impl fmt::Display for TopologyError {
-    /// One problem a line.
+    /// The first problems, one a line, and how many more there are.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.problems.iter().enumerate() {
+        for (index, problem) in self.problems.iter().take(SHOWN_MOST).enumerate() {
             let line_break = if index == 0 { "" } else { "\n" };
             write!(f, "{line_break}{problem}")?;
         }
-        Ok(())
+        let more = self.problems.len().saturating_sub(SHOWN_MOST);
+        match self.problems.first() {
+            Some(first) if more > 0 => {
+                write!(f, "\nand {more} more: `polycast topology check {}` lists them", first.file)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 impl Error for TopologyError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_problems_the_first_are_told() {
+        let problems = |number: usize| {
+            let problem = |line| TopologyError::mistake("t.conf", line, "wrong").problems.remove(0);
+            TopologyError::new((1..=number).map(problem).collect()).to_string()
+        };
+        assert_eq!(problems(3).lines().count(), 3);
+        let many = problems(100);
+        assert!(many.ends_with("\nand 97 more: `polycast topology check t.conf` lists them"), "{many}");
+    }
+}

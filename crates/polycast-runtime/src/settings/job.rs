@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
 use polycast_core::select::{self, Choice, Table};
 use polycast_core::topology::{self, Reading, Topology};
@@ -89,7 +90,8 @@ impl Settings {
             Network::Flat
         });
         let parameters = parameters.map(|file| {
-            Loaded::read(PARAMETERS, file, model::MAX_TEXT_BYTES, parse_parameters).map(Arc::new)
+            Loaded::read(PARAMETERS, file, (FileKind::Parameters, model::MAX_TEXT_BYTES), parse_parameters)
+                .map(Arc::new)
         });
         let parameters = parameters.transpose().unwrap_or_else(|problem| {
             without("tables choose", problem);
@@ -168,7 +170,8 @@ impl Rules {
                 text.parse().map(Rules::Forced).map_err(|error| format!("{FORCED}={text}: {error}"))
             }
             (None, Some(file)) => {
-                let table = Loaded::read(TABLE, file, select::MAX_TEXT_BYTES, parse_table)?;
+                let table =
+                    Loaded::read(TABLE, file, (FileKind::Table, select::MAX_TEXT_BYTES), parse_table)?;
                 Ok(Rules::Table(Arc::new(table)))
             }
             (None, None) => Ok(Rules::Shipped),
@@ -182,7 +185,12 @@ impl Network {
             None => Ok(Network::Unsaid),
             Some(word) if is_off(&word) => Ok(Network::Flat),
             Some(file) => {
-                let topology = Loaded::read(TOPOLOGY, file, topology::MAX_TEXT_BYTES, parse_topology)?;
+                let topology = Loaded::read(
+                    TOPOLOGY,
+                    file,
+                    (FileKind::Topology, topology::MAX_TEXT_BYTES),
+                    parse_topology,
+                )?;
                 Ok(Network::Known(Arc::new(topology)))
             }
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use polycast_core::algorithm::broadcast::{Algorithm, Shape};
 use polycast_core::cost;
+use polycast_core::files::FileKind;
 use polycast_core::protocol::{MULTICAST_NAMES, Multicast};
 use polycast_core::select::Choice;
 use polycast_core::topology::{Placed, Topology};
@@ -38,7 +39,8 @@ pub fn placed(
     if let Some(ranks) = ranks.filter(|ranks| !(1..=MAX_RANKS).contains(ranks)) {
         return Err(PlaceError::Ranks(ranks).into());
     }
-    let topology = topology.map(|file| Ok::<_, Box<dyn std::error::Error>>(Input::read(file)?.topology()?));
+    let topology = topology
+        .map(|file| Ok::<_, Box<dyn std::error::Error>>(Input::read(file, FileKind::Topology)?.topology()?));
     let topology = topology.transpose()?;
     let names: Vec<String> = match (hosts, &topology, ranks) {
         (Some(hosts), ..) => {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use polycast_core::files::FileKind;
 use polycast_core::topology::{ProblemKind, Reading, Topology, TopologyError};
 use serde::Serialize;
 
@@ -33,7 +34,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
-    let input = Input::read(&args.file)?;
+    let input = Input::read(&args.file, FileKind::Topology)?;
     let report = Report::new(&input);
     let text = if args.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.text()? };
     print(&text)?;

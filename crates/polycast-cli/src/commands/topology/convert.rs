@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use polycast_core::files::FileKind;
 use polycast_core::topology::{Format, Topology};
 
 use super::super::{Outcome, print};
@@ -41,7 +42,7 @@ pub struct Output {
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
-    let topology = Input::read(&args.file)?.topology()?;
+    let topology = Input::read(&args.file, FileKind::Topology)?.topology()?;
     args.output.write(&topology)
 }
 

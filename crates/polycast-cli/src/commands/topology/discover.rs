@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use polycast_core::files::FileKind;
 use polycast_core::topology::infer::{Quartet, infer};
 use polycast_core::topology::{Format, Topology};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -52,8 +53,10 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
-    let truth =
-        args.truth.as_deref().map(|file| -> Result<_, Box<dyn Error>> { Ok(Input::read(file)?.topology()?) });
+    let truth = args
+        .truth
+        .as_deref()
+        .map(|file| -> Result<_, Box<dyn Error>> { Ok(Input::read(file, FileKind::Topology)?.topology()?) });
     let truth = truth.transpose()?;
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use polycast_core::files::FileKind;
 use polycast_core::topology::{Address, Reading, Topology, host_of_address};
 
 use super::super::Outcome;
@@ -31,7 +32,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
-    let input = Input::read(&args.file)?;
+    let input = Input::read(&args.file, FileKind::Addresses)?;
     let mut addresses = Vec::new();
     for (index, line) in input.text.lines().enumerate() {
         let words: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();

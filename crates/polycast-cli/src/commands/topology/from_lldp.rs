@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use polycast_core::files::FileKind;
 use polycast_core::topology::{Neighbours, Topology, counting_key};
 
 use super::super::Outcome;
@@ -35,11 +36,11 @@ pub fn run(args: &Args) -> Outcome {
     for argument in &args.files {
         match argument.split_once('=') {
             Some((host, file)) if !Path::new(argument).is_dir() => {
-                hosts.push((host.to_owned(), Input::read(Path::new(file))?));
+                hosts.push((host.to_owned(), Input::read(Path::new(file), FileKind::Neighbours)?));
             }
             _ => {
                 for (host, file) in files_of(Path::new(argument))? {
-                    hosts.push((host, Input::read(&file)?));
+                    hosts.push((host, Input::read(&file, FileKind::Neighbours)?));
                 }
             }
         }

@@ -4,20 +4,34 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use polycast_core::files::FileKind;
 use polycast_core::topology::{MAX_TEXT_BYTES, Reading, Topology, TopologyError};
 
 /// A file that is not there or cannot be a topology.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read {}: {source}", path.display())]
-pub struct InputError {
-    path: PathBuf,
-    source: io::Error,
+pub enum InputError {
+    /// The system cannot.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// It is something else.
+    #[error("{name}: {problem}")]
+    Wrong {
+        /// The file.
+        name: String,
+        /// What was expected and what was found.
+        problem: String,
+    },
 }
 
 impl InputError {
     /// What happened at `path`.
     pub fn new(path: &Path, source: io::Error) -> InputError {
-        InputError { path: path.to_owned(), source }
+        InputError::Unreadable { path: path.to_owned(), source }
     }
 }
 
@@ -29,14 +43,16 @@ pub struct Input {
 
 impl Input {
     /// Reads a file; `-` is standard input.
-    pub fn read(path: &Path) -> Result<Input, InputError> {
+    pub fn read(path: &Path, kind: FileKind) -> Result<Input, InputError> {
         let error = |source| InputError::new(path, source);
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         let (mut reader, name): (Box<dyn Read>, String) = match path == Path::new("-") {
             true => (Box::new(io::stdin().lock()), "standard input".to_owned()),
             false => (Box::new(fs::File::open(path).map_err(error)?), path.display().to_string()),
         };
-        reader.by_ref().take(MAX_TEXT_BYTES as u64 + 1).read_to_string(&mut text).map_err(error)?;
+        reader.by_ref().take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(error)?;
+        let wrong = |problem| InputError::Wrong { name: name.clone(), problem };
+        let text = kind.text(bytes).map_err(wrong)?;
         Ok(Input { text, name })
     }
 

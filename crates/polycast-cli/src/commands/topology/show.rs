@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use polycast_core::files::FileKind;
 use polycast_core::topology::Format;
 
 use super::super::{Outcome, print};
@@ -28,7 +29,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
-    let topology = Input::read(&args.file)?.topology()?;
+    let topology = Input::read(&args.file, FileKind::Topology)?.topology()?;
     match args.json {
         true => print(&topology.write(Format::Json).text)?,
         false => print(&draw(&topology, Paint::for_standard_output()))?,
