@@ -18,9 +18,12 @@ use nix::unistd::{ForkResult, Pid, fork, sethostname};
 
 use crate::LabError;
 use crate::error::{at, kernel};
-use crate::keeper::{network_file, show_hosts_file};
+use crate::keeper::{network_file, show_hosts_file, temporary_directory};
 use crate::namespace::{join_network, join_process, make_mounts_private, mount_virtual, open};
 use crate::state::Summary;
+
+/// Names the folder for temporary files to programs.
+const TMPDIR: &str = "TMPDIR";
 
 /// Runs a program on a host and returns its exit status (128 + signal if one killed it), as a shell does.
 /// Signals that this process gets are passed on. The calling process must have one thread.
@@ -50,7 +53,7 @@ pub(crate) fn run_on(lab: &Summary, host: &str, program: &[OsString]) -> Result<
             // If we are killed in a way that cannot be passed on, the program must not stay.
             let _ = prctl::set_pdeathsig(Signal::SIGKILL);
             let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
-            let error = execute(program);
+            let error = execute(program, &lab.directory);
             eprintln!("polycast: {error}");
             std::process::exit(
                 if matches!(&error, LabError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
@@ -76,7 +79,7 @@ pub(crate) fn agent(directory: &Path, arguments: &[OsString]) -> Result<Infallib
         known: "in /etc/hosts".into(),
     })?;
     become_host(directory, index, &host)?;
-    let error = remote_shell(&command).exec();
+    let error = remote_shell(&command, directory).exec();
     Err(at("start a shell on", &host)(error))
 }
 
@@ -93,11 +96,11 @@ fn become_host(directory: &Path, index: usize, name: &str) -> Result<(), LabErro
     sethostname(name).map_err(kernel("set the host name"))
 }
 
-fn execute(program: &[OsString]) -> LabError {
+fn execute(program: &[OsString], directory: &Path) -> LabError {
     let Some((name, arguments)) = program.split_first() else {
         return LabError::Value { key: "command", expected: "a program".into(), found: String::new() };
     };
-    let error = Command::new(name).args(arguments).exec();
+    let error = Command::new(name).args(arguments).env(TMPDIR, temporary_directory(directory)).exec();
     at("start", PathBuf::from(name))(error)
 }
 
@@ -157,18 +160,19 @@ fn host_index_in(hosts: &str, name: &str) -> Option<usize> {
 /// What a login over the network leaves of the environment. The rest would tell the far side things that are true
 /// here only (with `PMIX_HOSTNAME`, every daemon takes itself for the first one).
 fn survives_login(name: &OsStr) -> bool {
-    let kept = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LD_LIBRARY_PATH", "TMPDIR", "TZ"];
+    let kept = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LD_LIBRARY_PATH", "TZ"];
     kept.iter().any(|kept| name == *kept) || name.as_bytes().starts_with(b"LC_")
 }
 
 /// Like sshd: the words become one line for the user's shell.
-fn remote_shell(words: &[OsString]) -> Command {
+fn remote_shell(words: &[OsString], directory: &Path) -> Command {
     let shell = std::env::var_os("SHELL")
         .filter(|shell| Path::new(shell).is_file())
         .unwrap_or_else(|| "/bin/sh".into());
     let kept: Vec<_> = std::env::vars_os().filter(|(name, _)| survives_login(name)).collect();
     let mut command = Command::new(shell);
     command.arg("-c").arg(words.join(OsStr::new(" "))).env_clear().envs(kept);
+    command.env(TMPDIR, temporary_directory(directory));
     command
 }
 

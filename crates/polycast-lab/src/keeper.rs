@@ -54,6 +54,12 @@ pub(crate) const TOPOLOGY_FILE: &str = "topology.conf";
 pub(crate) const AGENT: &str = "agent";
 const NETWORKS: &str = "net";
 
+/// The folder for what programs leave for each other under the names of hosts, users and processes, such as the sessions of
+/// Open MPI: hosts of two labs have the same names, and every user is root in a lab of their own.
+pub(crate) fn temporary_directory(directory: &Path) -> PathBuf {
+    directory.join("tmp")
+}
+
 /// The file that stands for the network namespace of a host. Its index, since a name need not be a file name.
 pub(crate) fn network_file(directory: &Path, host: usize) -> PathBuf {
     directory.join(NETWORKS).join(host.to_string())
@@ -152,6 +158,8 @@ fn build(order: &Order, directory: &Path) -> Result<(), LabError> {
     fs::create_dir_all(directory).map_err(at("create", directory))?;
     mount_virtual("tmpfs", directory)?;
     mount_virtual("proc", Path::new("/proc"))?;
+    // Shared memory has names like those of temporary files. Without the folder there is none to share.
+    let _ = mount_virtual("tmpfs", Path::new("/dev/shm"));
     write_files(order, directory)?;
 
     let fabric = open(Path::new("/proc/self/ns/net"))?;
@@ -189,6 +197,9 @@ fn write_files(order: &Order, directory: &Path) -> Result<(), LabError> {
     let agent = directory.join(AGENT);
     fs::write(&agent, batch::agent_script(&order.tool, directory)).map_err(at("write", &agent))?;
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).map_err(at("make executable", &agent))?;
+    let temporary = temporary_directory(directory);
+    fs::create_dir(&temporary).map_err(at("create", &temporary))?;
+    fs::set_permissions(&temporary, fs::Permissions::from_mode(0o1777)).map_err(at("open", &temporary))?;
     let networks = directory.join(NETWORKS);
     fs::create_dir(&networks).map_err(at("create", &networks))
 }

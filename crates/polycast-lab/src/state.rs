@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use polycast_core::variables;
@@ -57,11 +57,13 @@ pub(crate) fn check_name(name: &str) -> Result<(), LabError> {
 }
 
 /// Where state files are: in the directory that the environment names, else in `/run/polycast/labs` for root, else under
-/// `XDG_RUNTIME_DIR` or `/tmp/polycast-UID`.
+/// `XDG_RUNTIME_DIR`, unless it is somebody else's as after `su`, or in `/tmp/polycast-UID`.
 pub(crate) fn base_directory() -> Result<PathBuf, LabError> {
     let uid = nix::unistd::geteuid();
     let named = std::env::var_os(variables::LAB_DIRECTORY).filter(|path| !path.is_empty());
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
+    let is_own =
+        |path: &PathBuf| fs::metadata(path).is_ok_and(|meta| meta.is_dir() && meta.uid() == uid.as_raw());
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(is_own);
     let base = match (named, runtime) {
         (Some(named), _) => std::path::absolute(&named).map_err(at("use", &named))?,
         (None, _) if uid.is_root() => "/run/polycast/labs".into(),
@@ -70,7 +72,7 @@ pub(crate) fn base_directory() -> Result<PathBuf, LabError> {
     };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&base).map_err(at("create", &base))?;
     // In /tmp anybody could have made it before us.
-    let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&base).map_err(at("look at", &base))?);
+    let owner = fs::metadata(&base).map_err(at("look at", &base))?.uid();
     if owner != uid.as_raw() {
         let source = std::io::Error::new(
             ErrorKind::PermissionDenied,

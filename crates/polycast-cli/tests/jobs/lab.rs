@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -271,28 +272,34 @@ fn a_program_gets_the_mpiexec_that_it_is_linked_for() {
     labs.succeeds(&["down", "box"]);
 }
 
-#[test]
-fn an_ordinary_user_needs_no_rights() {
-    let root = nix::unistd::geteuid().is_root();
-    if !root {
-        // Then all tests show it.
-        return;
-    }
+/// The tool as a user without rights, who owns the folder of these labs.
+fn as_nobody(labs: &Labs, words: &[&str]) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", cluster::TOOL]).args(words);
+    command.env("POLYCAST_LAB_DIRECTORY", labs.directory()).env("HOME", labs.directory());
+    command
+}
+
+/// Labs of a user without rights. `None` where that cannot be tried.
+fn labs_of_nobody() -> Option<Labs> {
     let labs = Labs::new();
     let user = 65_534;
     std::os::unix::fs::chown(labs.directory(), Some(user), Some(user)).unwrap();
-    let reaches = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", cluster::TOOL, "--version"])
-        .output()
-        .unwrap();
-    if !reaches.status.success() {
-        return cannot_run(&format!("user {user} cannot execute {}", cluster::TOOL));
+    if as_nobody(&labs, &["--version"]).output().unwrap().status.success() {
+        return Some(labs);
     }
-    let as_user = |words: &[&str]| {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", cluster::TOOL, "lab"]).args(words);
-        command.env("POLYCAST_LAB_DIRECTORY", labs.directory()).output().unwrap()
-    };
+    cannot_run(&format!("user {user} cannot execute {}", cluster::TOOL));
+    None
+}
+
+#[test]
+fn an_ordinary_user_needs_no_rights() {
+    if !nix::unistd::geteuid().is_root() {
+        // Then all tests show it.
+        return;
+    }
+    let Some(labs) = labs_of_nobody() else { return };
+    let as_user = |words: &[&str]| as_nobody(&labs, &[&["lab"], words].concat()).output().unwrap();
     let output = as_user(&["up", "mine", "--hosts", "2"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     if cluster::forbids_namespaces(&errors) {
@@ -303,6 +310,57 @@ fn an_ordinary_user_needs_no_rights() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("1 received") && said.ends_with("e0\nlo\n"), "{said}");
     assert!(as_user(&["down", "mine"]).status.success());
+    labs.are_gone();
+}
+
+#[test]
+fn jobs_of_two_users_on_hosts_of_the_same_names_do_not_meet() {
+    if !nix::unistd::geteuid().is_root() {
+        // One user cannot be two; labs of one user meet in the same way, which is tried below by root.
+        return;
+    }
+    let roots = Labs::new();
+    let Some(others) = labs_of_nobody() else { return };
+    if !roots.up(&["box", "--hosts", "2"]) {
+        return;
+    }
+    // A job whose sessions are there while the others run. `sleep` does not end by itself in the time of the test.
+    let stay =
+        ["run", "--lab", "box", "-n", "2", "--mpi", "openmpi", "--", "sh", "-c", "echo up; exec sleep 1000"];
+    let mut stays = roots.command(&stay).stdout(Stdio::piped()).spawn().unwrap();
+    assert_eq!(first_line(&mut stays), "up\n");
+    let run = |command: &mut Command, who: &str| {
+        let output = cluster::output_within(command, Duration::from_secs(60));
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{who}: {errors}");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout).trim(),
+            "2 ranks, sum 1, on h0",
+            "{who}: {errors}"
+        );
+    };
+    let program = small::compile("openmpi", others.directory(), small::WHO);
+    let job = ["lab", "run", "-n", "2", "--", program.to_str().unwrap()];
+    run(&mut as_nobody(&others, &job), "another user");
+    run(&mut roots.command(&job[1..]), "the same user");
+    Command::new("kill").arg(stays.id().to_string()).status().unwrap();
+    stays.wait().unwrap();
+    roots.succeeds(&["down", "box"]);
+    roots.are_gone();
+}
+
+#[test]
+fn temporary_files_and_shared_memory_go_with_the_lab() {
+    let labs = Labs::new();
+    if !labs.up(&["box", "--hosts", "2"]) {
+        return;
+    }
+    let mark = format!("polycast-test-{}", std::process::id());
+    labs.exec("box", "h0", &format!("echo here > $TMPDIR/{mark} && echo here > /dev/shm/{mark}"));
+    // Hosts of one lab share them as they share all files.
+    assert_eq!(labs.exec("box", "h1", &format!("cat $TMPDIR/{mark} /dev/shm/{mark}")), "here\nhere\n");
+    assert!(!Path::new("/dev/shm").join(&mark).exists(), "the machine's shared memory is another");
+    labs.succeeds(&["down", "box"]);
     labs.are_gone();
 }
 
