@@ -1,39 +1,27 @@
 //! One communicator: its rules, its counters, its broadcasts.
 
 use std::ffi::c_int;
-use std::num::{NonZeroU32, NonZeroU64};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use polycast_core::algorithm::broadcast::{Algorithm, Call, Planner, Shape};
-use polycast_core::executor::{Executor, Limits, drive};
+use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::protocol::{Data, Multicast};
-use polycast_core::schedule::Schedule;
 use polycast_core::select::{BroadcastChoices, Choice};
 use polycast_core::units::{Bytes, Rank};
 
 use crate::attach::agree;
+use crate::call::{Call, CallOnNode, drive};
 use crate::counters::{self, Counters};
-use crate::door::{Door, MESSAGE_MOST_BYTES, MpiError};
+use crate::door::{Door, MpiError};
 use crate::idle::Idle;
 use crate::multicast::{Mail, Reason, Resources, Ring, Unavailable, set_up};
 use crate::nodes::Nodes;
 use crate::retired;
 use crate::say::warn_once;
 use crate::settings;
+use crate::scratch::Scratch;
 use crate::slots::Slots;
-use crate::transport::{Failure, Tags, Transport};
-
-/// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed
-/// processor, and enough sends in all that children which have not arrived do not hold up their siblings.
-const LIMITS: Limits = Limits { per_lane: 16, sends: 256 };
-
-/// How data goes from a leader to the others on its node: through MPI's shared memory, where messages are cheap and copies
-/// are not.
-const ON_NODE: Algorithm = Algorithm {
-    shape: Shape::KNomial(NonZeroU32::new(2).unwrap()),
-    segment: NonZeroU64::new(64 << 10),
-    ready: false,
-};
+use crate::transport::{Failure, Means, Tags};
 
 /// How long freeing a communicator waits for the last messages between its nodes. What takes longer is looked at when the
 /// next communicator is attached.
@@ -77,6 +65,7 @@ pub struct Communicator {
     counters: Counters,
     tags: Tags,
     slots: Slots,
+    scratch: Scratch,
     idle: Idle,
 }
 
@@ -111,6 +100,7 @@ impl Communicator {
             counters: Counters::default(),
             tags: Tags::default(),
             slots: Slots::default(),
+            scratch: Scratch::default(),
             idle: Idle::new(agreement.neighbours),
         }))
     }
@@ -176,25 +166,16 @@ impl Communicator {
         }
     }
 
+    /// Whatever goes wrong, MPI touches `buffer` no more when this returns.
+    ///
     /// # Safety
     /// `buffer` must be valid for `bytes` bytes: readable on the root, writable elsewhere.
     pub unsafe fn broadcast(&mut self, buffer: *mut u8, bytes: u64, root: c_int) -> Result<(), Failure> {
-        let choice = *self.choices.choose(Bytes(bytes));
-        self.counters.served(choice, bytes);
-        let root = Rank(root as u32);
         // SAFETY: handed on from the caller.
-        let outcome = unsafe {
-            match choice {
-                Choice::Stock => Err(Failure::Internal),
-                Choice::Algorithm(algorithm) => self.broadcast_by_schedule(algorithm, buffer, bytes, root),
-                Choice::Multicast(multicast) => self.broadcast_by_multicast(multicast, buffer, bytes, root),
-            }
-        };
-        if outcome.is_err() {
-            if let MulticastState::Ready(Some(ring)) = &mut self.multicast {
-                let Communicator { door, slots, idle, .. } = self;
-                ring.give_up(&mut Resources { door, slots, idle });
-            }
+        let attempt =
+            AssertUnwindSafe(|| unsafe { self.broadcast_by_choice(buffer, bytes, Rank(root as u32)) });
+        let outcome = catch_unwind(attempt).unwrap_or(Err(Failure::Internal));
+        if matches!(outcome, Err(Failure::Mpi(_) | Failure::Internal)) {
             self.abandon();
         }
         outcome
@@ -202,36 +183,37 @@ impl Communicator {
 
     /// # Safety
     /// As for [`Communicator::broadcast`].
+    unsafe fn broadcast_by_choice(&mut self, buffer: *mut u8, bytes: u64, root: Rank) -> Result<(), Failure> {
+        let choice = *self.choices.choose(Bytes(bytes));
+        self.counters.served(choice, bytes);
+        // SAFETY: handed on from the caller.
+        unsafe {
+            match choice {
+                Choice::Stock => Err(Failure::Internal),
+                Choice::Algorithm(_) => self.broadcast_by_schedule(buffer, bytes, root),
+                Choice::Multicast(multicast) => self.broadcast_by_multicast(multicast, buffer, bytes, root),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Communicator::broadcast`].
     unsafe fn broadcast_by_schedule(
         &mut self,
-        algorithm: Algorithm,
         buffer: *mut u8,
         bytes: u64,
         root: Rank,
     ) -> Result<(), Failure> {
-        let call = Call { ranks: self.size, root, bytes: Bytes(bytes) };
-        let algorithm = with_possible_messages(algorithm, bytes);
-        let schedule = algorithm.schedule(call, self.rank, &mut self.planner);
         let tag = self.tags.next();
+        let Communicator { rank, size, choices, planner, door, slots, scratch, idle, .. } = self;
+        let (rank, ranks) = (*rank, *size);
+        let mut call = Call { choices, planner, ranks, rank, root };
         // SAFETY: handed on from the caller; the schedule stays within 0..bytes.
-        unsafe { self.drive(schedule, buffer, tag) }
+        unsafe { drive(&mut call, buffer, bytes, false, tag, Means { door, slots, scratch, idle }) }
     }
 
-    /// # Safety
-    /// `buffer` must be valid for all that the schedule reads and writes.
-    unsafe fn drive(
-        &mut self,
-        schedule: Box<dyn Schedule>,
-        buffer: *mut u8,
-        tag: c_int,
-    ) -> Result<(), Failure> {
-        // SAFETY: handed on from the caller.
-        let mut transport =
-            unsafe { Transport::new(&self.door, buffer, tag, &mut self.slots, &mut self.idle) };
-        drive(Executor::new(schedule, LIMITS), &mut transport)
-    }
-
-    /// From the root to its node, from node to node, on each node from its leader to the others.
+    /// From the root to its node, from node to node, on each node from its leader to the others. A rank that finds out that sizes
+    /// differ still takes part in what follows, so that nobody waits for it.
     ///
     /// # Safety
     /// As for [`Communicator::broadcast`].
@@ -245,9 +227,10 @@ impl Communicator {
         let tag = self.tags.next();
         let root_node = self.nodes.of(root);
         let is_on_root_node = self.nodes.mine() == root_node;
+        let mut is_spoiled = false;
         if is_on_root_node {
             // SAFETY: handed on from the caller.
-            unsafe { self.broadcast_on_node(buffer, bytes, root, tag)? };
+            is_spoiled = sizes_differ(unsafe { self.broadcast_on_node(buffer, bytes, root, false, tag) })?;
         }
         if let MulticastState::Ready(Some(ring)) = &mut self.multicast {
             // SAFETY: the caller's promise; a root only reads, and its node's leader has the data by now.
@@ -258,13 +241,16 @@ impl Communicator {
                 }
             };
             let Communicator { door, slots, idle, .. } = self;
-            ring.run(multicast, root_node, &mut data, &mut Resources { door, slots, idle })?;
+            let resources = &mut Resources { door, slots, idle };
+            is_spoiled |= sizes_differ(ring.run(multicast, root_node, is_spoiled, &mut data, resources))?;
         }
         if !is_on_root_node {
+            let leader = self.nodes.my_leader();
             // SAFETY: handed on from the caller.
-            unsafe { self.broadcast_on_node(buffer, bytes, self.nodes.my_leader(), tag)? };
+            let local = unsafe { self.broadcast_on_node(buffer, bytes, leader, is_spoiled, tag) };
+            is_spoiled |= sizes_differ(local)?;
         }
-        Ok(())
+        if is_spoiled { Err(Failure::Size) } else { Ok(()) }
     }
 
     /// # Safety
@@ -274,17 +260,16 @@ impl Communicator {
         buffer: *mut u8,
         bytes: u64,
         root: Rank,
+        is_spoiled: bool,
         tag: c_int,
     ) -> Result<(), Failure> {
-        let local = self.nodes.local();
-        if local.ranks() < 2 {
+        let Communicator { rank, nodes, on_node, door, slots, scratch, idle, .. } = self;
+        if nodes.local().ranks() < 2 {
             return Ok(());
         }
-        let call = Call { ranks: local.ranks(), root: local.position(root), bytes: Bytes(bytes) };
-        let schedule = ON_NODE.schedule(call, local.position(self.rank), &mut self.on_node);
-        let schedule = local.apply(schedule);
+        let mut call = CallOnNode { local: nodes.local(), planner: on_node, rank: *rank, root };
         // SAFETY: handed on from the caller; the schedule stays within 0..bytes.
-        unsafe { self.drive(Box::new(schedule), buffer, tag) }
+        unsafe { drive(&mut call, buffer, bytes, is_spoiled, tag, Means { door, slots, scratch, idle }) }
     }
 
     /// After an error, and at the end: MPI touches no buffer of ours any more.
@@ -293,6 +278,7 @@ impl Communicator {
             self.door.abandon();
         }
         self.slots.clear();
+        self.scratch.forget();
         match &mut self.multicast {
             MulticastState::Ready(Some(ring)) => ring.forget(),
             MulticastState::Leaving(mail) => mail.forget(),
@@ -351,29 +337,11 @@ impl Communicator {
     }
 }
 
-/// What is to be sent whole is still cut here: MPI's counts are ints, and a message that takes long shows no progress
-/// by which the idle strategy could tell a working transfer from a late rank.
-fn with_possible_messages(algorithm: Algorithm, bytes: u64) -> Algorithm {
-    let most = NonZeroU64::new(MESSAGE_MOST_BYTES);
-    match algorithm.segment {
-        Some(segment) if segment.get() <= MESSAGE_MOST_BYTES => algorithm,
-        None if bytes <= MESSAGE_MOST_BYTES => algorithm,
-        _ => Algorithm { segment: most, ..algorithm },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_message_is_larger_than_the_interface_allows() {
-        let whole: Algorithm = "chain".parse().unwrap();
-        let huge: Algorithm = "chain:segment=2GiB".parse().unwrap();
-        let capped = Algorithm { segment: NonZeroU64::new(MESSAGE_MOST_BYTES), ..whole };
-        assert_eq!(with_possible_messages(whole, MESSAGE_MOST_BYTES), whole);
-        assert_eq!(with_possible_messages(whole, MESSAGE_MOST_BYTES + 1), capped);
-        assert_eq!(with_possible_messages(huge, 5 << 30), capped);
-        assert_eq!(with_possible_messages(capped, 5 << 30), capped);
+/// Whether that is what went wrong; other errors are handed on.
+fn sizes_differ(outcome: Result<(), Failure>) -> Result<bool, Failure> {
+    match outcome {
+        Ok(()) => Ok(false),
+        Err(Failure::Size) => Ok(true),
+        Err(error) => Err(error),
     }
 }

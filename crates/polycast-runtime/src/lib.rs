@@ -6,8 +6,10 @@
 //!         attach     what the ranks of a communicator tell each other at its first broadcast
 //!         retired    freed by the program, not yet by us
 //!         multicast  the protocol of polycast-core::protocol over a group of polycast-net and MPI
+//!         call       a broadcast by messages
 //!         transport  point-to-point messages through the door, for schedules
 //!             slots  names for messages in flight
+//!             scratch  memory for what does not go straight to the buffer
 //!             idle   what a rank does while it waits, on the process's sockets
 //!     settings    environment and overrides
 //!     counters    what was served how, for the report
@@ -17,6 +19,7 @@
 //! Nothing here aborts, and nothing prints unless it was asked for, except one warning line about bad settings.
 
 mod attach;
+mod call;
 mod communicator;
 mod counters;
 mod digest;
@@ -29,6 +32,7 @@ mod multicast;
 mod nodes;
 mod retired;
 mod say;
+mod scratch;
 mod settings;
 mod slots;
 mod sockets;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use polycast_core::executor::StepId;
+use polycast_core::executor::MessageId;
 
 use crate::door::Door;
 use crate::transport::Failure;
@@ -11,12 +11,8 @@ use crate::transport::Failure;
 /// What a started message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A step of a schedule.
-    Step {
-        id: StepId,
-        /// How many bytes must come, for a receive.
-        expected_bytes: Option<usize>,
-    },
+    /// A message of a schedule.
+    Step { id: MessageId, is_receive: bool },
     /// A message of the multicast protocol; it may stay in flight from one broadcast to the next.
     Letter(Letter),
 }
@@ -36,10 +32,11 @@ pub enum Letter {
     Out,
 }
 
-/// A completed step.
+/// A completed message of a schedule.
 pub struct StepDone {
-    pub id: StepId,
-    pub expected_bytes: Option<usize>,
+    pub id: MessageId,
+    pub slot: u32,
+    pub is_receive: bool,
     pub received_bytes: usize,
 }
 
@@ -89,8 +86,8 @@ impl Slots {
         for index in 0..count {
             let (slot, received_bytes) = (self.completed_slots[index], self.received_bytes[index]);
             match self.give_back(slot).ok_or(Failure::Internal)? {
-                Purpose::Step { id, expected_bytes } => {
-                    self.steps_done.push(StepDone { id, expected_bytes, received_bytes });
+                Purpose::Step { id, is_receive } => {
+                    self.steps_done.push(StepDone { id, slot, is_receive, received_bytes });
                 }
                 Purpose::Letter(letter) => {
                     self.letters_done.push(LetterDone { letter, slot, received_bytes });
@@ -108,10 +105,12 @@ impl Slots {
 
 #[cfg(test)]
 mod tests {
+    use polycast_core::executor::Part;
+
     use super::*;
 
     fn step(index: u64) -> Purpose {
-        Purpose::Step { id: StepId { lane: 0, index }, expected_bytes: None }
+        Purpose::Step { id: MessageId { lane: 0, part: Part::Step(index) }, is_receive: false }
     }
 
     #[test]

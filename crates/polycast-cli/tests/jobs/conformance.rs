@@ -58,6 +58,8 @@ under_each_mpi!(
     bcast_many,
     bcast_threads,
     bcast_errors,
+    bcast_lengths,
+    unwritable_warning,
     bcast_mixed,
     bcast_mpifh,
     bcast_usempi,
@@ -176,6 +178,32 @@ fn bcast_errors(mpi: Mpi) {
     };
     same(&|| Job::stock(mpi, 3, "bcast_errors"), &FEW_ALGORITHMS);
     same(&|| Job::stock(mpi, 2, "bcast_errors").arguments(&["--truncation"]), &["binomial"]);
+}
+
+/// Ranks that call with different lengths end: on the bare library this program may leave messages behind, so it is not run there.
+fn bcast_lengths(mpi: Mpi) {
+    let algorithms = [
+        "chain:segment=2KiB",
+        "chain:segment=4KiB,ready",
+        "binary:segment=16KiB",
+        "scatter-ring",
+        "split-binary:segment=1KiB",
+    ];
+    for algorithm in algorithms {
+        let job = Job::stock(mpi, 5, "bcast_lengths").arguments(&["shorter"]).forced(algorithm);
+        expect_served(&job.run().expect_ok("bcast_lengths"), algorithm);
+    }
+}
+
+/// A warning that cannot be written changes nothing: one rank that went to stock because of it would leave the others waiting.
+fn unwritable_warning(mpi: Mpi) {
+    let program = mpi.built("bcast_roots").into_os_string();
+    // Nobody reads the pipe any more when the warning comes.
+    for script in ["exec \"$0\" 2>/dev/full", "trap '' PIPE; { \"$0\" 2>&1 >&3 | :; } 3>&1"] {
+        let words = vec!["sh".into(), "-c".into(), script.into(), program.clone()];
+        let job = Job::of(mpi, 2, words).polycast().variable("POLYCAST_BCAST", "chian");
+        job.run().expect_ok("bcast_roots");
+    }
 }
 
 fn bcast_mixed(mpi: Mpi) {

@@ -1,6 +1,7 @@
 //! Runs one rank's schedule: says which messages to start next, and is told which have completed.
 //!
-//! The executor has no clock and does no I/O; [`drive`] joins it to a [`Transport`]. Receives are started early (they
+//! The executor has no clock and does no I/O; a [`Conversation`] turns its steps into messages, and [`drive`] joins both to a
+//! [`Transport`]. Receives are started early (they
 //! land in their final place, so nothing is gained by waiting); sends start in the order of their lane's phase, then
 //! of their step index, then of their lane, so that all children of a rank get segment 0 before any gets segment 1.
 //!
@@ -12,8 +13,12 @@
 //!    lane, or nowhere because its window is full or its steps are used up. So every event costs time in
 //!    proportion to the lanes that it sets free, not to all lanes.
 
+mod conversation;
 mod transport;
 
+pub use conversation::{
+    Call, Completed, Content, Conversation, FIRST_DATA_BYTES_MOST, Message, MessageId, Outcome, Part,
+};
 pub use transport::{Transport, drive};
 
 use std::cmp::Reverse;

@@ -16,6 +16,7 @@
 //! | done | successor ▶ predecessor | I have everything |
 //! | arrived | a receiver ▶ root | I have called; and what I have missed lately |
 //! | bye | to both neighbours | the communicator goes: nothing more will come |
+//! | failed | predecessor ▶ successor | I have no message for you: the ranks called with different sizes |
 //! | nudge | to a neighbour | nothing: the transport below notices that the message before got lost |
 //!
 //! They come over MPI, from processes of the same job, so there is no tag; the decoder still trusts nothing.
@@ -69,6 +70,8 @@ pub enum Body<'a> {
     Bye,
     /// Of no meaning.
     Nudge,
+    /// The predecessor has no message, and will have none.
+    Failed,
 }
 
 /// Runs of fragments as they stand in a message.
@@ -97,6 +100,7 @@ pub fn decode(message: &[u8]) -> Option<(Front, Body<'_>)> {
         5 => Body::Arrived(Report::from_bytes(rest.try_into().ok()?)),
         6 => Body::Bye,
         7 => Body::Nudge,
+        8 => Body::Failed,
         _ => return None,
     };
     let front = Front {
@@ -159,6 +163,11 @@ pub fn encode_nudge(front: &Front, message: &mut Vec<u8>) {
     start(7, front, &[], message);
 }
 
+/// Replaces `message` by a failed.
+pub fn encode_failed(front: &Front, message: &mut Vec<u8>) {
+    start(8, front, &[], message);
+}
+
 /// Replaces `message` by an arrived.
 pub fn encode_arrived(front: &Front, report: &Report, message: &mut Vec<u8>) {
     start(5, front, &[], message);
@@ -196,6 +205,8 @@ mod tests {
         assert_eq!(decode(&message), Some((FRONT, Body::Bye)));
         encode_nudge(&FRONT, &mut message);
         assert_eq!(decode(&message), Some((FRONT, Body::Nudge)));
+        encode_failed(&FRONT, &mut message);
+        assert_eq!(decode(&message), Some((FRONT, Body::Failed)));
         let report = Report { seen: [1, 2], repaired: [3, 4] };
         encode_arrived(&FRONT, &report, &mut message);
         assert_eq!(message.len(), ARRIVED_BYTES);

@@ -93,11 +93,13 @@ impl Ring {
         Arc::strong_count(&self.group) == 1
     }
 
-    /// Takes part in one broadcast from node `root`, until this node owes nobody anything.
+    /// Takes part in one broadcast from node `root`, until this node owes nobody anything. `is_spoiled`: this node is the root, and
+    /// has nothing to send.
     pub fn run(
         &mut self,
         spec: Multicast,
         root: u32,
+        is_spoiled: bool,
         data: &mut Data<'_>,
         with: &mut Resources<'_>,
     ) -> Result<(), Failure> {
@@ -109,9 +111,13 @@ impl Ring {
                 with.idle.wait(true, self.mail.is_sending());
             }
         }
-        self.endpoint.begin(spec, root, self.now(), data).map_err(size)?;
+        let begun = self.endpoint.begin(spec, root, self.now(), data).map_err(size);
         if let Some(node) = self.endpoint.expects_arrival_from() {
             self.mail.expect_arrival(self.leaders[node as usize], with.door, with.slots)?;
+        }
+        let mut outcome = if is_spoiled { Err(Failure::Size) } else { begun };
+        if outcome.is_err() {
+            self.endpoint.fail();
         }
         // Asking MPI costs system calls: it is asked when one of its sockets has something, not for every datagram.
         let mut polls_due = 0;
@@ -121,13 +127,20 @@ impl Ring {
                 polls_due -= 1;
                 with.slots.poll(with.door)?;
             }
-            let received = self.receive(data, with)?;
+            let received = match self.receive(data, with) {
+                Err(Failure::Size) => {
+                    self.endpoint.fail();
+                    outcome = Err(Failure::Size);
+                    Received { datagrams: true, messages: true }
+                }
+                received => received?,
+            };
             let has_sent = self.send(root, data, with)?;
             // What MPI has not sent yet would wait for the program's next call, and the neighbour with it.
             let has_sent_all = self.unsent.is_empty() && !self.mail.is_sending();
             if self.endpoint.is_finished() && has_sent_all {
                 self.endpoint.end();
-                return Ok(());
+                return outcome;
             }
             if received.messages || has_sent {
                 polls_due = POLLS_UNTIL_NOTHING;
@@ -219,14 +232,6 @@ impl Ring {
         let events = if self.unsent.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
         let until = self.endpoint.deadline().map(|at| Duration::from_nanos((at - self.now()).0));
         with.idle.rest(Some((self.group.as_fd(), events)), until, self.mail.is_sending())
-    }
-
-    /// A broadcast failed: the predecessor must not wait for a node that has given up.
-    pub fn give_up(&mut self, with: &mut Resources<'_>) {
-        if self.endpoint.give_up(&mut self.buffer) {
-            // If MPI fails now, it has failed the program already.
-            let _ = self.mail.send(To::Predecessor, &mut self.buffer, with.door, with.slots);
-        }
     }
 
     /// The communicator goes: says so to both neighbours. What may still come is for the mail that is returned; the group is

@@ -184,6 +184,8 @@ impl Said {
             Body::Arrived(_) => once(&mut self.arrived, "arrived"),
             // A job's driver says it, when no broadcast is in progress.
             Body::Bye => Err(Violation::Unreadable),
+            // Nodes here have the same message.
+            Body::Failed => Err(Violation::Unreadable),
             Body::Nudge => Ok(()),
         }
     }

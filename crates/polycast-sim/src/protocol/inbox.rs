@@ -34,7 +34,7 @@ pub(super) const LANES: usize = 3;
 /// The lane of a message.
 pub(super) fn lane(message: &[u8]) -> usize {
     match message::decode(message) {
-        Some((_, Body::Fragments(..) | Body::End)) => 0,
+        Some((_, Body::Fragments(..) | Body::End | Body::Failed)) => 0,
         Some((_, Body::Request(_) | Body::Done)) => 1,
         Some((_, Body::Arrived(_) | Body::Bye | Body::Nudge)) | None => 2,
     }

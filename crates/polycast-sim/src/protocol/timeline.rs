@@ -31,6 +31,7 @@ impl Timeline {
                 Body::End => "end".to_owned(),
                 Body::Done => "done".to_owned(),
                 Body::Bye => "bye".to_owned(),
+                Body::Failed => "failed".to_owned(),
                 Body::Nudge => "nudge".to_owned(),
                 Body::Arrived(report) => format!("arrived {report:?}"),
             };

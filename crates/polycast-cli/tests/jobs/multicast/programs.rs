@@ -29,6 +29,7 @@ under_each_mpi!(
     bcast_many,
     bcast_threads,
     bcast_errors,
+    bcast_lengths,
     bcast_mixed,
     bcast_f08,
     bcast_mpi4py,
@@ -51,6 +52,10 @@ fn conforms_as(mpi: Mpi, ranks_per_host: [usize; 2], program: &[&str], variables
         expect_multicast(&job.expect_ok(), form);
     }
     labs.succeeds(&["down", "--all"]);
+}
+
+fn bcast_lengths(mpi: Mpi) {
+    conforms(mpi, [2, 1], "bcast_lengths", &[]);
 }
 
 fn bcast_roots(mpi: Mpi) {

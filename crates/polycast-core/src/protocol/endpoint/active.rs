@@ -14,6 +14,13 @@ pub(super) enum Gate {
     Arrival,
 }
 
+/// Who waits for a node that has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Failed {
+    pub successor_is_to_know: bool,
+    pub predecessor_is_to_know: bool,
+}
+
 /// The broadcast in progress.
 #[derive(Debug)]
 pub(super) struct Active {
@@ -29,6 +36,8 @@ pub(super) struct Active {
     pub root_waited: bool,
     /// This node has been drawn and has not told the root that it is there.
     pub arrival_is_due: bool,
+    /// This node will not have the message.
+    pub failed: Option<Failed>,
     pub repaired: u32,
     pub sent_again: u64,
 }

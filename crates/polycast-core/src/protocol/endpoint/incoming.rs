@@ -47,7 +47,9 @@ impl Endpoint {
         data: &mut Data<'_>,
     ) -> Result<(), Mismatch> {
         let mismatch = self.mismatch();
-        let Some(active) = &mut self.active else { return Ok(()) };
+        let Some(active) = self.active.as_mut().filter(|active| active.failed.is_none()) else {
+            return Ok(());
+        };
         active.root_waited |= header.flags & FLAG_WAITED != 0;
         if header.kind != Kind::Data && header.fragment != active.cut.fragments() {
             return Err(mismatch);
@@ -97,9 +99,17 @@ impl Endpoint {
             return Ok(Delivery::Taken);
         }
         let Some(active) = self.active.as_mut().filter(|_| ahead == 0) else { return Ok(Delivery::Early) };
-        let brings_data = matches!(body, Body::Fragments(..) | Body::End);
-        if brings_data && front.message_bytes != active.cut.message_bytes() {
-            // Whoever receives something else than it expects has an error; whoever sends has none.
+        if active.failed.is_some() {
+            return Ok(Delivery::Taken);
+        }
+        let is_same = front.message_bytes == active.cut.message_bytes();
+        let is_well = match body {
+            // What the other node makes of its own size is for it to know.
+            Body::Done | Body::Arrived(_) => true,
+            Body::Failed => active.receiver.is_complete(),
+            _ => is_same,
+        };
+        if !is_well {
             return Err(mismatch);
         }
         active.root_waited |= front.root_waited;
@@ -112,7 +122,7 @@ impl Endpoint {
             Body::Request(runs) => self.on_request(runs),
             Body::Done => active.chain.successor_is_done(),
             Body::Arrived(_) => active.gate = Gate::Open,
-            Body::Bye | Body::Nudge => {}
+            Body::Bye | Body::Nudge | Body::Failed => {}
         }
         Ok(Delivery::Taken)
     }

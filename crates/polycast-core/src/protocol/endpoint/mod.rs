@@ -22,7 +22,7 @@ mod outgoing;
 
 pub use face::{Action, Delivery, Membership, Mismatch, Peer, Room};
 
-use active::{Active, Gate};
+use active::{Active, Failed, Gate};
 use nudge::Nudge;
 
 use super::chain::Chain;
@@ -112,6 +112,7 @@ impl Endpoint {
             gate,
             root_waited: gate == Gate::Arrival,
             arrival_is_due: !is_root && drawn == Some(position),
+            failed: None,
             repaired: 0,
             sent_again: 0,
         });
@@ -126,10 +127,26 @@ impl Endpoint {
     /// The broadcast in progress needs nothing from this node any more, and this node nothing from it.
     pub fn is_finished(&self) -> bool {
         self.active.as_ref().is_some_and(|active| {
+            if let Some(failed) = active.failed {
+                return !(failed.successor_is_to_know
+                    || failed.predecessor_is_to_know
+                    || active.arrival_is_due);
+            }
             let has_sent = active.sender.as_ref().is_none_or(Sender::is_through);
             let has_said_all = active.chain.is_settled() && !active.arrival_is_due && !self.nudge.is_due();
             has_sent && active.receiver.is_complete() && has_said_all
         })
+    }
+
+    /// This node will not have the message: after a [`Mismatch`], or if it has none to send. It goes on until it is finished, to tell
+    /// its neighbours; what comes meanwhile is of no interest.
+    pub fn fail(&mut self) {
+        let nodes = self.membership.nodes;
+        let Some(active) = self.active.as_mut().filter(|active| active.failed.is_none()) else { return };
+        active.failed = Some(Failed {
+            successor_is_to_know: active.position + 1 < nodes,
+            predecessor_is_to_know: active.chain.gives_up(),
+        });
     }
 
     /// Ends the broadcast in progress, finished or given up.
@@ -181,3 +198,6 @@ impl Endpoint {
         &self.counters
     }
 }
+
+#[cfg(test)]
+mod size_tests;

@@ -52,6 +52,16 @@ impl Endpoint {
             message::encode_arrived(&front, &std::mem::take(&mut self.report), buffer);
             let Membership { node, nodes, .. } = self.membership;
             Peer::Drawn((node + nodes - active.position) % nodes)
+        } else if let Some(failed) = &mut active.failed {
+            if std::mem::take(&mut failed.predecessor_is_to_know) {
+                message::encode_done(&front, buffer);
+                Peer::Predecessor
+            } else if std::mem::take(&mut failed.successor_is_to_know) {
+                message::encode_failed(&front, buffer);
+                Peer::Successor
+            } else {
+                return None;
+            }
         } else if active.chain.says_done(&active.receiver) {
             message::encode_done(&front, buffer);
             Peer::Predecessor
@@ -82,17 +92,6 @@ impl Endpoint {
         message::encode_bye(&self.front(0), message);
     }
 
-    /// After a [`Mismatch`](super::Mismatch): replaces `message` by the word for the predecessor that nothing is wanted of it.
-    /// False if it has had it, or waits for none.
-    pub fn give_up(&mut self, message: &mut Vec<u8>) -> bool {
-        let front = self.front(0);
-        let is_awaited = self.active.as_mut().is_some_and(|active| active.chain.gives_up());
-        if is_awaited {
-            message::encode_done(&front, message);
-        }
-        is_awaited
-    }
-
     fn front(&self, message_bytes: u64) -> Front {
         let Membership { communicator, .. } = self.membership;
         Front { communicator, operation: self.operation, message_bytes, root_waited: false }
@@ -105,7 +104,7 @@ impl Endpoint {
         data: &Data<'_>,
         buffer: &mut Vec<u8>,
     ) -> Option<Action> {
-        let active = self.active.as_mut().filter(|_| room.datagrams)?;
+        let active = self.active.as_mut().filter(|active| room.datagrams && active.failed.is_none())?;
         let sender = active.sender.as_mut().filter(|sender| !sender.is_through())?;
         if !active.gate.is_open(now) || self.pacer.wait_until(now).is_some() {
             return None;

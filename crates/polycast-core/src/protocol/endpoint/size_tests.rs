@@ -1,0 +1,159 @@
+//! Nodes that were called with different sizes: all end, and those that have wrong bytes know it.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::protocol::wire;
+use crate::protocol::{KEY_BYTES, Key};
+
+struct Node {
+    endpoint: Endpoint,
+    buffer: Vec<u8>,
+    is_root: bool,
+    has_failed: bool,
+    is_over: bool,
+    /// From the predecessor, from the successor, from drawn receivers: MPI keeps the order of each.
+    messages: [std::collections::VecDeque<Vec<u8>>; 3],
+    datagrams: std::collections::VecDeque<Vec<u8>>,
+}
+
+impl Node {
+    /// Gives it what has come; true if there was anything.
+    fn receive(&mut self, now: Nanos) -> bool {
+        let Node { endpoint, buffer, is_root, messages, datagrams, has_failed, .. } = self;
+        let mut data = if *is_root { Data::Source(buffer) } else { Data::Sink(buffer) };
+        let mut has_any = false;
+        for datagram in datagrams.drain(..) {
+            let (header, payload) = wire::open(&datagram, 1, &key()).unwrap();
+            if endpoint.on_datagram(&header, payload, now, &mut data).is_err() {
+                *has_failed = true;
+                endpoint.fail();
+            }
+            has_any = true;
+        }
+        for line in messages.iter_mut() {
+            while let Some(message) = line.front() {
+                match endpoint.on_message(message, now, &mut data) {
+                    Ok(Delivery::Early) => break,
+                    Ok(Delivery::Taken) => {}
+                    Err(_) => {
+                        *has_failed = true;
+                        endpoint.fail();
+                    }
+                }
+                line.pop_front();
+                has_any = true;
+            }
+        }
+        has_any
+    }
+}
+
+fn key() -> Key {
+    Key::from_bytes([7; KEY_BYTES])
+}
+
+fn node(index: u32, nodes: u32, total: usize) -> Node {
+    let membership = Membership {
+        job: 1,
+        communicator: 1,
+        key: key(),
+        node: index,
+        nodes,
+        payload_bytes: 10,
+        batch_datagrams: 2,
+        bits_per_second: None,
+        first_operation: 1,
+    };
+    Node {
+        endpoint: Endpoint::new(membership),
+        buffer: if index == 0 { (0..total).map(|at| at as u8).collect() } else { vec![0; total] },
+        is_root: index == 0,
+        has_failed: false,
+        is_over: false,
+        messages: Default::default(),
+        datagrams: Default::default(),
+    }
+}
+
+/// Every datagram but each `lost`-th arrives. `None` if a node waits for ever.
+fn run(spec: Multicast, totals: &[usize], lost: usize, is_root_spoiled: bool) -> Option<Vec<Node>> {
+    let count = totals.len();
+    let mut nodes: Vec<Node> =
+        totals.iter().enumerate().map(|(index, total)| node(index as u32, count as u32, *total)).collect();
+    for node in &mut nodes {
+        let Node { endpoint, buffer, is_root, has_failed, .. } = node;
+        let mut data = if *is_root { Data::Source(buffer) } else { Data::Sink(buffer) };
+        endpoint.begin(spec, 0, Nanos(0), &mut data).unwrap();
+        if *is_root && is_root_spoiled {
+            *has_failed = true;
+            endpoint.fail();
+        }
+    }
+    let (mut sent, mut buffer) = (0, Vec::new());
+    for round in 0..2000u64 {
+        let now = Nanos(round * 100_000);
+        for index in 0..count {
+            while nodes[index].receive(now) {}
+            let room = Room { datagrams: true, message: true };
+            loop {
+                let Node { endpoint, buffer: own, is_root, .. } = &mut nodes[index];
+                let data = if *is_root { Data::Source(own) } else { Data::Sink(own) };
+                let Some(action) = endpoint.next_action(now, room, &data, &mut buffer) else { break };
+                match action {
+                    Action::Message { to: Peer::Successor } => {
+                        nodes[(index + 1) % count].messages[0].push_back(buffer.clone());
+                    }
+                    Action::Message { to: Peer::Predecessor } => {
+                        nodes[(index + count - 1) % count].messages[1].push_back(buffer.clone());
+                    }
+                    Action::Message { to: Peer::Drawn(_) } => nodes[0].messages[2].push_back(buffer.clone()),
+                    Action::Datagrams { datagram_bytes } => {
+                        for datagram in buffer.chunks(datagram_bytes) {
+                            sent += 1;
+                            if lost == 0 || sent % lost != 0 {
+                                nodes[1..]
+                                    .iter_mut()
+                                    .for_each(|node| node.datagrams.push_back(datagram.into()));
+                            }
+                        }
+                    }
+                }
+            }
+            if !nodes[index].is_over && nodes[index].endpoint.is_finished() {
+                nodes[index].endpoint.end();
+                nodes[index].is_over = true;
+            }
+        }
+        if nodes.iter().all(|node| node.is_over) {
+            return Some(nodes);
+        }
+    }
+    None
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nobody_waits(
+        spec in prop::sample::select(&["multicast-pull", "multicast-push", "multicast-pull:parity", "multicast-pull:sync=random"][..]),
+        // A few fragments, so that sizes often have the same number of them.
+        totals in prop::collection::vec(prop_oneof![2 => Just(40), 3 => 1usize..60], 2..6),
+        lost in 0usize..5,
+        is_root_spoiled in prop::bool::weighted(0.1),
+    ) {
+        let nodes = run(spec.parse().unwrap(), &totals, lost, is_root_spoiled);
+        prop_assert!(nodes.is_some(), "somebody waits");
+        let nodes = nodes.unwrap();
+        let message = nodes[0].buffer.clone();
+        let is_one_size = totals.iter().all(|total| *total == totals[0]);
+        for (index, node) in nodes.iter().enumerate() {
+            let bytes = node.buffer.len().min(message.len());
+            prop_assert!(node.has_failed || node.buffer[..bytes] == message[..bytes], "node {index}");
+            prop_assert!(node.has_failed || node.buffer.len() <= message.len(), "node {index}");
+            prop_assert!(!node.has_failed || !is_one_size || is_root_spoiled, "node {index}");
+        }
+        prop_assert!(!is_root_spoiled || nodes.iter().all(|node| node.has_failed));
+    }
+}

@@ -1,0 +1,116 @@
+//! One broadcast by messages: what this rank does in it, for whatever size.
+
+use std::ffi::c_int;
+use std::num::{NonZeroU32, NonZeroU64};
+
+use polycast_core::algorithm::broadcast::{self, Algorithm, Planner, Shape};
+use polycast_core::executor::{self, Limits, Outcome};
+use polycast_core::schedule::{RankOrder, Schedule};
+use polycast_core::select::{BroadcastChoices, Choice};
+use polycast_core::units::{Bytes, Rank};
+
+use crate::door::MESSAGE_MOST_BYTES;
+use crate::transport::{Failure, Means, Transport};
+
+/// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed
+/// processor, and enough sends in all that children which have not arrived do not hold up their siblings.
+const LIMITS: Limits = Limits { per_lane: 16, sends: 256 };
+
+/// How data goes from a leader to the others on its node: through MPI's shared memory, where messages are cheap and copies
+/// are not.
+const ON_NODE: Algorithm = Algorithm {
+    shape: Shape::KNomial(NonZeroU32::new(2).unwrap()),
+    segment: NonZeroU64::new(64 << 10),
+    ready: false,
+};
+
+/// A broadcast of a communicator.
+pub struct Call<'a> {
+    pub choices: &'a BroadcastChoices,
+    pub planner: &'a mut Planner,
+    pub ranks: u32,
+    pub rank: Rank,
+    pub root: Rank,
+}
+
+impl executor::Call for Call<'_> {
+    /// `None` if this size is not served by messages.
+    fn schedule(&mut self, bytes: u64) -> Option<Box<dyn Schedule>> {
+        let Choice::Algorithm(algorithm) = *self.choices.choose(Bytes(bytes)) else { return None };
+        let call = broadcast::Call { ranks: self.ranks, root: self.root, bytes: Bytes(bytes) };
+        Some(with_possible_messages(algorithm, bytes).schedule(call, self.rank, self.planner))
+    }
+
+    fn bytes_for_all_lanes(&self) -> u64 {
+        self.ranks.into()
+    }
+}
+
+/// A broadcast among the ranks of a node.
+pub struct CallOnNode<'a> {
+    pub local: &'a RankOrder,
+    pub planner: &'a mut Planner,
+    pub rank: Rank,
+    pub root: Rank,
+}
+
+impl executor::Call for CallOnNode<'_> {
+    fn schedule(&mut self, bytes: u64) -> Option<Box<dyn Schedule>> {
+        let CallOnNode { local, planner, rank, root } = self;
+        let call = broadcast::Call { ranks: local.ranks(), root: local.position(*root), bytes: Bytes(bytes) };
+        let schedule = ON_NODE.schedule(call, local.position(*rank), planner);
+        Some(Box::new(local.apply(schedule)))
+    }
+
+    fn bytes_for_all_lanes(&self) -> u64 {
+        self.local.ranks().into()
+    }
+}
+
+/// Runs it. `is_spoiled`: this rank has nothing to send.
+///
+/// # Safety
+/// `buffer` must be valid for all that the schedule of `bytes` reads and writes.
+pub unsafe fn drive(
+    call: &mut impl executor::Call,
+    buffer: *mut u8,
+    bytes: u64,
+    is_spoiled: bool,
+    tag: c_int,
+    means: Means<'_>,
+) -> Result<(), Failure> {
+    // SAFETY: handed on from the caller.
+    let mut transport = unsafe { Transport::new(buffer, tag, means) };
+    match executor::drive(call, bytes, is_spoiled, LIMITS, &mut transport)? {
+        Some(Outcome::Complete) => Ok(()),
+        Some(Outcome::SizesDiffer) => Err(Failure::Size),
+        None => Err(Failure::Internal),
+    }
+}
+
+/// What is to be sent whole is still cut here: MPI's counts are ints, and a message that takes long shows no progress
+/// by which the idle strategy could tell a working transfer from a late rank.
+fn with_possible_messages(algorithm: Algorithm, bytes: u64) -> Algorithm {
+    let most = NonZeroU64::new(MESSAGE_MOST_BYTES);
+    match algorithm.segment {
+        Some(segment) if segment.get() <= MESSAGE_MOST_BYTES => algorithm,
+        None if bytes <= MESSAGE_MOST_BYTES => algorithm,
+        _ => Algorithm { segment: most, ..algorithm },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_message_is_larger_than_the_interface_allows() {
+        let whole: Algorithm = "chain".parse().unwrap();
+        let huge: Algorithm = "chain:segment=2GiB".parse().unwrap();
+        let capped = Algorithm { segment: NonZeroU64::new(MESSAGE_MOST_BYTES), ..whole };
+        assert_eq!(with_possible_messages(whole, MESSAGE_MOST_BYTES), whole);
+        assert_eq!(with_possible_messages(whole, MESSAGE_MOST_BYTES + 1), capped);
+        assert_eq!(with_possible_messages(huge, 5 << 30), capped);
+        assert_eq!(with_possible_messages(capped, 5 << 30), capped);
+    }
+}
