@@ -9,23 +9,27 @@ use polycast_core::protocol::{Data, Multicast};
 use polycast_core::select::{BroadcastChoices, Choice};
 use polycast_core::units::{Bytes, Rank};
 
-use crate::attach::agree;
+use crate::attach::{Agreement, agree};
 use crate::call::{Call, CallOnNode, drive};
 use crate::counters::{self, Counters};
 use crate::door::{Door, MpiError};
 use crate::idle::Idle;
-use crate::multicast::{Mail, Reason, Resources, Ring, Unavailable, set_up};
+use crate::multicast::{Mail, Reason, Resources, Ring, Unavailable, left_group, set_up, visit_groups};
 use crate::nodes::Nodes;
 use crate::retired;
 use crate::say::warn_once;
-use crate::settings;
 use crate::scratch::Scratch;
+use crate::settings;
 use crate::slots::Slots;
 use crate::transport::{Failure, Means, Tags};
 
 /// How long freeing a communicator waits for the last messages between its nodes. What takes longer is looked at when the
 /// next communicator is attached.
 const SETTLING: Duration = Duration::from_millis(1);
+
+/// Calls for which multicast would have been chosen, until it is tried again where it did not work. A try that all leaders hold
+/// worth its time takes a second, any other one message to and from each rank.
+const RETRY_AFTER_CALLS: u32 = 1024;
 
 /// Whether the door's private communicator is there.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,8 +45,10 @@ enum MulticastState {
     Untried,
     /// The ring of leaders; `None` on ranks that lead no node.
     Ready(Option<Box<Ring>>),
-    /// Trees serve.
-    Unavailable,
+    /// Trees serve; it is tried again after so many calls for which multicast would have been chosen.
+    Unavailable {
+        calls_until_retry: u32,
+    },
     /// The program has freed the communicator, and its neighbours have not yet said goodbye.
     Leaving(Box<Mail>),
 }
@@ -53,6 +59,7 @@ pub struct Communicator {
     rank: Rank,
     size: u32,
     choices: BroadcastChoices,
+    choices_with_multicast: BroadcastChoices,
     choices_without_multicast: BroadcastChoices,
     planner: Planner,
     /// For the ranks on this rank's node.
@@ -67,6 +74,8 @@ pub struct Communicator {
     slots: Slots,
     scratch: Scratch,
     idle: Idle,
+    /// MPI failed, or polycast did, while ranks agreed on something: this one does not know what the others do.
+    broken: Option<Failure>,
 }
 
 impl Communicator {
@@ -82,13 +91,24 @@ impl Communicator {
             settings::warn_of_problems();
         }
         let Some(agreement) = agree(&door, rank as usize, size as usize, is_world)? else { return Ok(None) };
+        let made = catch_unwind(AssertUnwindSafe(|| Communicator::new(door, Rank(rank), size, agreement)));
+        let is_made = [u8::from(made.is_ok())];
+        let all = door.allgather(&is_made, size as usize)?;
+        let Some(made) = made.ok().filter(|_| all.iter().all(|is_made| *is_made == [1])) else {
+            return Ok(None);
+        };
         counters::attached();
-        let nodes = Nodes::new(&agreement.hosts, agreement.site.ring(), Rank(rank));
-        Ok(Some(Communicator {
+        Ok(Some(made))
+    }
+
+    fn new(door: Door, rank: Rank, size: u32, agreement: Agreement) -> Communicator {
+        let nodes = Nodes::new(&agreement.hosts, agreement.site.ring(), rank);
+        Communicator {
             door,
-            rank: Rank(rank),
+            rank,
             size,
-            choices: agreement.choices,
+            choices: agreement.choices.clone(),
+            choices_with_multicast: agreement.choices,
             choices_without_multicast: agreement.choices_without_multicast,
             planner: Planner::new(agreement.site),
             on_node: Planner::flat(nodes.local().ranks()),
@@ -102,21 +122,37 @@ impl Communicator {
             slots: Slots::default(),
             scratch: Scratch::default(),
             idle: Idle::new(agreement.neighbours),
-        }))
+            broken: None,
+        }
     }
 
     /// Whether [`Communicator::broadcast`] serves this many bytes; the same on all ranks. Collective the first time that a
     /// choice needs something that is not there yet.
+    ///
+    /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the broadcast
+    /// gives the error.
     pub fn serves(&mut self, bytes: u64) -> bool {
+        if self.broken.is_none() {
+            match catch_unwind(AssertUnwindSafe(|| self.decide(bytes))) {
+                Ok(Ok(is_served)) => return is_served,
+                Ok(Err(error)) => self.broken = Some(Failure::Mpi(error)),
+                Err(_) => self.broken = Some(Failure::Internal),
+            }
+        }
+        true
+    }
+
+    fn decide(&mut self, bytes: u64) -> Result<bool, MpiError> {
+        self.retry_multicast(bytes)?;
         let mut choice = *self.choices.choose(Bytes(bytes));
-        if choice.needs_multicast() && !self.has_multicast() {
+        if choice.needs_multicast() && !self.has_multicast()? {
             choice = *self.choices.choose(Bytes(bytes));
         }
-        let is_served = choice != Choice::Stock && self.has_private();
+        let is_served = choice != Choice::Stock && self.has_private()?;
         if !is_served {
             self.counters.stock.add(bytes);
         }
-        is_served
+        Ok(is_served)
     }
 
     /// What serves a broadcast of this many bytes, as far as it is known without trying.
@@ -127,43 +163,55 @@ impl Communicator {
         }
     }
 
-    fn has_private(&mut self) -> bool {
+    fn has_private(&mut self) -> Result<bool, MpiError> {
         if self.private == Private::NotYet {
-            let is_open = self.door.open_private().unwrap_or(false);
-            self.private = if is_open { Private::Open } else { Private::Refused };
+            self.private = if self.door.open_private()? { Private::Open } else { Private::Refused };
         }
-        self.private == Private::Open
+        Ok(self.private == Private::Open)
     }
 
     /// Tries it the first time; without it, choices are made anew.
-    fn has_multicast(&mut self) -> bool {
+    fn has_multicast(&mut self) -> Result<bool, MpiError> {
         if let MulticastState::Untried = self.multicast {
-            let is_possible = self.nodes.count() > 1 && self.has_private();
-            let outcome = match is_possible {
-                true => set_up(&self.door, self.rank, &self.nodes, &self.hosts, &self.processes),
-                false => Ok(Err(Unavailable::nowhere())),
-            };
-            self.multicast = match outcome {
-                Ok(Ok(ring)) => MulticastState::Ready(ring.map(Box::new)),
-                Ok(Err(unavailable)) => {
-                    self.fall_back(unavailable);
-                    MulticastState::Unavailable
-                }
-                Err(_) => MulticastState::Unavailable,
-            };
-            if let MulticastState::Unavailable = self.multicast {
-                self.choices = self.choices_without_multicast.clone();
+            self.try_multicast()?;
+            if let MulticastState::Unavailable { .. } = self.multicast {
+                counters::fell_back();
             }
         }
-        matches!(self.multicast, MulticastState::Ready(_))
+        Ok(matches!(self.multicast, MulticastState::Ready(_)))
     }
 
-    fn fall_back(&mut self, unavailable: Unavailable) {
-        counters::fell_back();
-        let is_said = unavailable.reason == Reason::Setting && settings::is_warned_of();
-        if let (Rank(0), false, Some(warning)) = (self.rank, is_said, unavailable.warning()) {
-            warn_once(&warning);
+    /// Where it did not work, it is tried again after a number of calls, which all ranks count alike. Whether a try is worth its time by
+    /// then is for each leader to say in it.
+    fn retry_multicast(&mut self, bytes: u64) -> Result<(), MpiError> {
+        let MulticastState::Unavailable { calls_until_retry } = &mut self.multicast else { return Ok(()) };
+        if self.choices_with_multicast.choose(Bytes(bytes)).needs_multicast() {
+            *calls_until_retry = calls_until_retry.saturating_sub(1);
+            if *calls_until_retry == 0 {
+                self.try_multicast()?;
+            }
         }
+        Ok(())
+    }
+
+    fn try_multicast(&mut self) -> Result<(), MpiError> {
+        let is_possible = self.nodes.count() > 1 && self.has_private()?;
+        let outcome = match is_possible {
+            true => set_up(&self.door, self.rank, &self.nodes, &self.hosts, &self.processes)?,
+            false => Err(Unavailable::nowhere()),
+        };
+        (self.multicast, self.choices) = match outcome {
+            Ok(ring) => (MulticastState::Ready(ring.map(Box::new)), self.choices_with_multicast.clone()),
+            Err(unavailable) => {
+                let is_said = unavailable.reason == Reason::Setting && settings::is_warned_of();
+                if let (Rank(0), false, Some(warning)) = (self.rank, is_said, unavailable.warning()) {
+                    warn_once(&warning);
+                }
+                let calls_until_retry = if unavailable.may_pass() { RETRY_AFTER_CALLS } else { u32::MAX };
+                (MulticastState::Unavailable { calls_until_retry }, self.choices_without_multicast.clone())
+            }
+        };
+        Ok(())
     }
 
     /// Whatever goes wrong, MPI touches `buffer` no more when this returns.
@@ -171,6 +219,10 @@ impl Communicator {
     /// # Safety
     /// `buffer` must be valid for `bytes` bytes: readable on the root, writable elsewhere.
     pub unsafe fn broadcast(&mut self, buffer: *mut u8, bytes: u64, root: c_int) -> Result<(), Failure> {
+        if let Some(failure) = self.broken {
+            return Err(failure);
+        }
+        visit_groups();
         // SAFETY: handed on from the caller.
         let attempt =
             AssertUnwindSafe(|| unsafe { self.broadcast_by_choice(buffer, bytes, Rank(root as u32)) });
@@ -296,12 +348,13 @@ impl Communicator {
         }
         counters::released(&self.counters);
         if let MulticastState::Ready(Some(ring)) =
-            std::mem::replace(&mut self.multicast, MulticastState::Unavailable)
+            std::mem::replace(&mut self.multicast, MulticastState::Untried)
         {
             let Communicator { door, slots, idle, .. } = &mut *self;
             if let Ok(mail) = ring.say_bye(&mut Resources { door, slots, idle }) {
                 self.multicast = MulticastState::Leaving(Box::new(mail));
             }
+            left_group();
         }
         let mut is_settled = self.is_settled();
         let patience = if is_over { Duration::ZERO } else { SETTLING };

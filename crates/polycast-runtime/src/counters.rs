@@ -55,7 +55,7 @@ impl Counters {
 
     /// The communicator's ring goes.
     pub fn multicast(&mut self, ring: &Ring) {
-        let dropped = if ring.is_last_of_group() { ring.group().dropped() } else { Dropped::default() };
+        let dropped = ring.group().take_dropped();
         self.multicast = Multicast { protocol: ring.counters(), dropped, send_errors: ring.send_errors() };
     }
 }

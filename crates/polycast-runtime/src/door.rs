@@ -48,6 +48,7 @@ pub const MESSAGE_MOST_BYTES: u64 = 4 << 20;
 pub const TAG_MOST: c_int = 32767;
 
 /// One communicator's door.
+#[derive(Clone, Copy)]
 pub struct Door {
     table: DoorTable,
     communicator: *mut c_void,

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::communicator::Communicator;
 use crate::door::{Door, DoorTable, INTERFACE_VERSION};
 use crate::identity::build_identity;
+use crate::multicast::leave_all_groups;
 use crate::transport::Failure;
 use crate::{counters, retired, say, settings, unserved};
 
@@ -111,7 +112,7 @@ pub unsafe extern "C" fn polycast_detach(communicator: *mut Communicator, is_ove
 pub unsafe extern "C" fn polycast_choose_broadcast(communicator: *mut Communicator, bytes: usize) -> c_int {
     // SAFETY: the caller's promise.
     let communicator = unsafe { &mut *communicator };
-    guarded(0, || communicator.serves(bytes as u64).into())
+    guarded(1, || communicator.serves(bytes as u64).into())
 }
 
 /// Broadcasts.
@@ -180,6 +181,7 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
             door.sum_over_world(values).is_ok()
         });
         retired::leave_all_to_mpi();
+        leave_all_groups();
         if is_collective {
             door.take_leave();
         }

@@ -8,6 +8,7 @@ mod network;
 mod record;
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use polycast_core::select::{BroadcastChoices, Prediction, Shape, Table};
@@ -48,9 +49,15 @@ pub struct Agreement {
 
 /// `None`: leave this communicator to the stock MPI.
 pub fn agree(door: &Door, rank: usize, size: usize, is_world: bool) -> Result<Option<Agreement>, MpiError> {
-    let mine = Settings::current();
-    let here = Here::get();
-    let record = record_of(door, mine.digest, here);
+    // A rank that cannot even say who it is takes part as one that cannot serve.
+    let prepared = catch_unwind(AssertUnwindSafe(|| {
+        let (mine, here) = (Settings::current(), Here::get());
+        (record_of(door, mine.digest, here), mine, here)
+    }));
+    let Ok((record, mine, here)) = prepared else {
+        door.allgather(&Record::unable(build_identity()).to_bytes(), size)?;
+        return Ok(None);
+    };
     let warn = |text: String| {
         if rank == 0 {
             warn_once(&text);

@@ -37,6 +37,13 @@ pub struct Record {
 }
 
 impl Record {
+    /// Of a rank that cannot serve: it has no capabilities.
+    pub fn unable(build: u64) -> Record {
+        let [capabilities, settings_digest, host, kernel, process] = [0; 5];
+        let (name_bytes, address_bytes) = (0, 0);
+        Record { build, capabilities, settings_digest, host, kernel, process, name_bytes, address_bytes }
+    }
+
     pub fn to_bytes(self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
         let Record { build, capabilities, settings_digest, host, kernel, process, .. } = self;

@@ -38,6 +38,16 @@ pub struct Dropped {
 }
 
 impl Dropped {
+    /// What has come since `before`.
+    fn since(&self, before: &Dropped) -> Dropped {
+        Dropped {
+            foreign: self.foreign - before.foreign,
+            forged: self.forged - before.forged,
+            unclaimed: self.unclaimed - before.unclaimed,
+            by_kernel: self.by_kernel - before.by_kernel,
+        }
+    }
+
     pub fn add(&mut self, other: &Dropped) {
         self.foreign += other.foreign;
         self.forged += other.forged;
@@ -66,6 +76,8 @@ struct Inner {
     socket: Socket,
     inboxes: BTreeMap<u32, Inbox>,
     dropped: Dropped,
+    /// What [`Group::take_dropped`] has told.
+    counted: Dropped,
 }
 
 /// See the module.
@@ -87,7 +99,8 @@ impl Group {
     pub fn new(socket: Socket, job: u32, key: Key, pace: Pace, keeper: Option<Keeper>) -> Group {
         let receive_buffer_bytes = socket.granted_receive_bytes();
         let descriptor = socket.as_fd().as_raw_fd();
-        let inner = Inner { socket, inboxes: BTreeMap::new(), dropped: Dropped::default() };
+        let (dropped, counted) = Default::default();
+        let inner = Inner { socket, inboxes: BTreeMap::new(), dropped, counted };
         let inner = Mutex::new(inner);
         let communicators = AtomicU32::new(FIRST_COMMUNICATOR);
         Group { job, key, pace, receive_buffer_bytes, descriptor, inner, communicators, _keeper: keeper }
@@ -129,17 +142,18 @@ impl Group {
         self.lock().inboxes.remove(&communicator);
     }
 
-    /// What has been dropped so far.
-    pub fn dropped(&self) -> Dropped {
-        let inner = self.lock();
+    /// What has been dropped since the last call: communicators that follow each other share the group.
+    pub fn take_dropped(&self) -> Dropped {
+        let mut inner = self.lock();
         let foreign = inner.dropped.foreign + inner.socket.refused();
-        Dropped { foreign, by_kernel: inner.socket.dropped_by_kernel(), ..inner.dropped }
+        let all = Dropped { foreign, by_kernel: inner.socket.dropped_by_kernel(), ..inner.dropped };
+        all.since(&std::mem::replace(&mut inner.counted, all))
     }
 
     /// Hands on what has come for `communicator`; true if there was anything at all.
     pub fn receive(&self, communicator: u32, mut each: impl FnMut(&Header, &[u8])) -> io::Result<bool> {
         let mut inner = self.lock();
-        let Inner { socket, inboxes, dropped } = &mut *inner;
+        let Inner { socket, inboxes, dropped, .. } = &mut *inner;
         let mut is_any = false;
         if let Some(inbox) = inboxes.get_mut(&communicator) {
             inbox.bytes = 0;

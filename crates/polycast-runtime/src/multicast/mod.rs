@@ -24,5 +24,6 @@ mod terms;
 pub use group::Dropped;
 pub use mail::Mail;
 pub use offer::Reason;
+pub use registry::{leave_all as leave_all_groups, left as left_group, visit as visit_groups};
 pub use ring::{Resources, Ring};
 pub use setup::{Unavailable, set_up};

@@ -28,10 +28,12 @@ pub enum Reason {
     Silence,
     /// No random numbers.
     Entropy,
+    /// A mistake of polycast's.
+    Internal,
 }
 
 impl Reason {
-    const ALL: [Reason; 9] = [
+    const ALL: [Reason; 10] = [
         Reason::Off,
         Reason::Setting,
         Reason::Interface,
@@ -41,6 +43,7 @@ impl Reason {
         Reason::Conflict,
         Reason::Silence,
         Reason::Entropy,
+        Reason::Internal,
     ];
 
     /// Undoes `as u8`; `None` for 0, which means that all is well.
@@ -55,11 +58,12 @@ impl Reason {
             Reason::Setting => "POLYCAST_MULTICAST or POLYCAST_NET cannot be understood",
             Reason::Interface => "no interface can be used, or POLYCAST_NET excludes all",
             Reason::TooManyGroups => "the process has as many groups as it may have",
-            Reason::TriedBefore => "it did not work before between these nodes",
+            Reason::TriedBefore => "it did not work a short while ago between these nodes",
             Reason::Socket => "a socket could not be opened",
             Reason::Conflict => "no group and port was free",
             Reason::Silence => "datagrams from some node do not arrive there",
             Reason::Entropy => "the system gives no random numbers",
+            Reason::Internal => "polycast failed inside",
         }
     }
 }

@@ -1,7 +1,13 @@
-//! What this process knows of multicast between sets of nodes, so that each set is tried once.
+//! What this process knows of multicast between sets of nodes: the groups that it is a member of, and where it did not work.
+//!
+//! Programs make a communicator, broadcast, and free it, thousands of times. To join a group and to find out that it works takes
+//! tens of milliseconds. So a group stays for a while after its last communicator, and the next one over the same nodes takes
+//! it. Processes need not agree about it: who does not have the group any more says so, and all make a new one.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::group::Group;
 
@@ -9,12 +15,32 @@ use super::group::Group;
 /// jobs share.
 const GROUPS_MOST: usize = 16;
 
+/// How long a group stays that no communicator uses.
+const LINGERING: Duration = Duration::from_secs(1);
+
+/// After how long it is tried again where it did not work; each time twice as long, up to the most. A try takes most of a second,
+/// and what it waits for, an administrator or a switch, takes minutes.
+const RETRY_AFTER: Duration = Duration::from_secs(30);
+const RETRY_AFTER_MOST: Duration = Duration::from_secs(16 * 60);
+
 enum Known {
-    Open(Weak<Group>),
-    Refused,
+    /// `unused_since`: no communicator uses it.
+    Open {
+        group: Arc<Group>,
+        unused_since: Option<Instant>,
+    },
+    Refused {
+        since: Instant,
+        retry_after: Duration,
+    },
 }
 
-static REGISTRY: Mutex<BTreeMap<u64, Known>> = Mutex::new(BTreeMap::new());
+#[derive(Default)]
+struct Registry(BTreeMap<u64, Known>);
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry(BTreeMap::new()));
+/// Whether [`visit`] has something to do.
+static HAS_UNUSED: AtomicBool = AtomicBool::new(false);
 
 /// What is known of a set of nodes.
 pub enum Standing {
@@ -22,37 +48,168 @@ pub enum Standing {
     New,
     /// There is a group.
     Open(Arc<Group>),
-    /// It did not work.
+    /// It did not work a short while ago.
     Refused,
     /// Nothing is known, and there is no room.
     Full,
 }
 
-fn with_registry<R>(change: impl FnOnce(&mut BTreeMap<u64, Known>) -> R) -> R {
+impl Known {
+    /// Only the registry holds it.
+    fn is_unused(&self) -> bool {
+        matches!(self, Known::Open { group, .. } if Arc::strong_count(group) == 1)
+    }
+}
+
+impl Registry {
+    /// Leaves the groups that nobody has used for a while. What is returned is to be dropped without the lock: a group may have to
+    /// tell a server.
+    fn visit(&mut self, now: Instant) -> Vec<Known> {
+        let mut over = Vec::new();
+        for (nodes, known) in &mut self.0 {
+            let is_unused = known.is_unused();
+            if let Known::Open { unused_since, .. } = known {
+                *unused_since = is_unused.then(|| unused_since.unwrap_or(now));
+                over.extend(unused_since.filter(|since| now - *since >= LINGERING).map(|_| *nodes));
+            }
+        }
+        over.into_iter().filter_map(|nodes| self.0.remove(&nodes)).collect()
+    }
+
+    fn standing(&mut self, nodes: u64, now: Instant) -> Standing {
+        match self.0.get_mut(&nodes) {
+            Some(Known::Refused { since, retry_after }) if now - *since < *retry_after => Standing::Refused,
+            Some(Known::Open { group, unused_since }) => {
+                *unused_since = None;
+                Standing::Open(group.clone())
+            }
+            Some(Known::Refused { .. }) | None => self.room(),
+        }
+    }
+
+    /// A group that nobody uses makes way for one that somebody will.
+    fn room(&mut self) -> Standing {
+        let open = self.0.values().filter(|known| matches!(known, Known::Open { .. })).count();
+        let unused = self.0.iter().find(|(_, known)| known.is_unused()).map(|(nodes, _)| *nodes);
+        match unused {
+            _ if open < GROUPS_MOST => Standing::New,
+            Some(unused) => {
+                self.0.remove(&unused);
+                Standing::New
+            }
+            None => Standing::Full,
+        }
+    }
+
+    fn refuse(&mut self, nodes: u64, now: Instant) {
+        let retry_after = match self.0.get(&nodes) {
+            Some(Known::Refused { retry_after, .. }) => (*retry_after * 2).min(RETRY_AFTER_MOST),
+            _ => RETRY_AFTER,
+        };
+        self.0.insert(nodes, Known::Refused { since: now, retry_after });
+    }
+}
+
+fn with_registry<R>(change: impl FnOnce(&mut Registry) -> R) -> R {
     change(&mut REGISTRY.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Looks up a set of nodes.
 pub fn standing(nodes: u64) -> Standing {
-    with_registry(|known| {
-        known.retain(|_, known| !matches!(known, Known::Open(group) if group.strong_count() == 0));
-        match known.get(&nodes) {
-            Some(Known::Refused) => Standing::Refused,
-            Some(Known::Open(group)) => group.upgrade().map_or(Standing::New, Standing::Open),
-            None => {
-                let open = known.values().filter(|known| matches!(known, Known::Open(_))).count();
-                if open < GROUPS_MOST { Standing::New } else { Standing::Full }
-            }
-        }
-    })
+    visit();
+    with_registry(|registry| registry.standing(nodes, Instant::now()))
 }
 
 /// A group works between these nodes.
 pub fn remember(nodes: u64, group: &Arc<Group>) {
-    with_registry(|known| known.insert(nodes, Known::Open(Arc::downgrade(group))));
+    let known = Known::Open { group: group.clone(), unused_since: None };
+    let before = with_registry(|registry| registry.0.insert(nodes, known));
+    drop(before);
 }
 
 /// Multicast does not work between these nodes.
 pub fn remember_refusal(nodes: u64) {
-    with_registry(|known| known.insert(nodes, Known::Refused));
+    with_registry(|registry| registry.refuse(nodes, Instant::now()));
+}
+
+/// A communicator has left its group, perhaps as the last.
+pub fn left() {
+    HAS_UNUSED.store(true, Ordering::Relaxed);
+    visit();
+}
+
+/// Leaves the groups that nobody has used for a while. Costs nothing if all are in use.
+pub fn visit() {
+    if HAS_UNUSED.load(Ordering::Relaxed) {
+        let over = with_registry(|registry| {
+            let over = registry.visit(Instant::now());
+            HAS_UNUSED.store(registry.0.values().any(Known::is_unused), Ordering::Relaxed);
+            over
+        });
+        drop(over);
+    }
+}
+
+/// MPI ends: leaves all groups.
+pub fn leave_all() {
+    let all = with_registry(|registry| std::mem::take(&mut registry.0));
+    drop(all);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_did_not_work_is_tried_again_at_growing_intervals() {
+        let mut registry = Registry::default();
+        let start = Instant::now();
+        let is_refused = |registry: &mut Registry, at| matches!(registry.standing(7, at), Standing::Refused);
+        assert!(!is_refused(&mut registry, start));
+        registry.refuse(7, start);
+        assert!(is_refused(&mut registry, start + RETRY_AFTER / 2));
+        let second = start + RETRY_AFTER;
+        assert!(!is_refused(&mut registry, second), "it may work by now");
+        registry.refuse(7, second);
+        assert!(is_refused(&mut registry, second + RETRY_AFTER));
+        assert!(!is_refused(&mut registry, second + 2 * RETRY_AFTER));
+        (0..20).for_each(|_| registry.refuse(7, second));
+        assert!(!is_refused(&mut registry, second + RETRY_AFTER_MOST));
+    }
+
+    #[test]
+    fn a_group_outlives_its_last_communicator_by_a_while() {
+        let Some(group) = group_on_loopback() else { panic!("expected a loopback interface") };
+        let mut registry = Registry::default();
+        let start = Instant::now();
+        registry.0.insert(7, Known::Open { group: group.clone(), unused_since: None });
+        assert!(registry.visit(start + 2 * LINGERING).is_empty(), "a communicator uses it");
+        drop(group);
+        assert!(registry.visit(start).is_empty());
+        let Standing::Open(reused) = registry.standing(7, start + LINGERING / 2) else {
+            panic!("gone too soon")
+        };
+        drop(reused);
+        assert!(registry.visit(start + LINGERING).is_empty(), "it was used in between");
+        assert_eq!(registry.visit(start + 2 * LINGERING).len(), 1);
+        assert!(matches!(registry.standing(7, start + 2 * LINGERING), Standing::New));
+    }
+
+    fn group_on_loopback() -> Option<Arc<Group>> {
+        use polycast_core::protocol::{KEY_BYTES, Key};
+        use polycast_net::{Family, Interface, Socket, SocketOptions};
+
+        use super::super::group::Pace;
+
+        let interface = Interface::all().ok()?.into_iter().find(|interface| interface.name == "lo")?;
+        let mut seed = u64::from(std::process::id());
+        let mut next = || {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1);
+            seed
+        };
+        let address = polycast_net::Group::random(Family::V4, &mut next);
+        let socket = Socket::open(&interface, address, &SocketOptions::default()).ok()?;
+        let pace = Pace { payload_bytes: 1000, batch_datagrams: 1, bits_per_second: None };
+        Some(Arc::new(Group::new(socket, 1, Key::from_bytes([1; KEY_BYTES]), pace, None)))
+    }
 }

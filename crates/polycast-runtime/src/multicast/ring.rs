@@ -84,13 +84,8 @@ impl Ring {
         self.send_errors
     }
 
-    pub fn group(&self) -> &Arc<Group> {
+    pub fn group(&self) -> &Group {
         &self.group
-    }
-
-    /// No other communicator uses its group.
-    pub fn is_last_of_group(&self) -> bool {
-        Arc::strong_count(&self.group) == 1
     }
 
     /// Takes part in one broadcast from node `root`, until this node owes nobody anything. `is_spoiled`: this node is the root, and

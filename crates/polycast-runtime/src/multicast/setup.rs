@@ -9,8 +9,10 @@
 //! ```
 //!
 //! Invariant: whether to go on is decided after each step from what all ranks have, so all decide alike, and whoever
-//! fails still takes part in the next exchange.
+//! fails, or panics, still takes part in the next exchange. Where MPI itself fails in an exchange, a rank cannot know what the others
+//! decide: the broadcast ends there with MPI's error.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +53,11 @@ impl Unavailable {
     /// There is but one node, or MPI refused a communicator: nothing to warn of.
     pub fn nowhere() -> Unavailable {
         Unavailable { reason: Reason::Off, rank: 0 }
+    }
+
+    /// It may work later, without the user's doing.
+    pub fn may_pass(self) -> bool {
+        !matches!(self.reason, Reason::Off | Reason::Setting)
     }
 
     /// What to tell the user; nothing if it is what they asked for.
@@ -107,7 +114,11 @@ impl Party<'_> {
     }
 
     fn agree(&self) -> Result<Result<Option<Ring>, Unavailable>, MpiError> {
-        let (mine, means) = if self.leads() { self.offer() } else { (Offer::none(), None) };
+        let (mine, means) = if self.leads() {
+            guarded(|| Ok(self.offer())).unwrap_or_else(|reason| (Offer::refuse(reason), None))
+        } else {
+            (Offer::none(), None)
+        };
         let offers = self.door.allgather(&mine.to_bytes(), self.ranks)?;
         let offers: Vec<Offer> = offers.into_iter().map(Offer::from_bytes).collect();
         if let Some(refusal) = first_refusal(offers.iter().map(|offer| offer.refusal)) {
@@ -129,7 +140,7 @@ impl Party<'_> {
                 let group = means.and_then(|means| means.existing);
                 return Ok(Ok(group.map(|group| self.ring(plan.communicator, group))));
             }
-            let socket = means.as_ref().map(|means| open(&means.interface, &plan));
+            let socket = means.as_ref().map(|means| guarded(|| open(&means.interface, &plan)));
             let failure = socket.as_ref().and_then(|socket| socket.as_ref().err().copied());
             let opened = socket.as_ref().and_then(|socket| socket.as_ref().ok());
             match self.exchange_buffers(failure, opened, &mut terms)? {
@@ -175,7 +186,7 @@ impl Party<'_> {
         let mut bytes = Zeroizing::new([0; Plan::BYTES]);
         let mut keeper = None;
         if self.rank == Rank(0) {
-            let plan = new_plan(terms, reused, &mut keeper).unwrap_or_else(Plan::refuse);
+            let plan = guarded(|| new_plan(terms, reused, &mut keeper)).unwrap_or_else(Plan::refuse);
             bytes = plan.to_bytes();
         }
         self.door.broadcast(&mut bytes[..], 0)?;
@@ -223,11 +234,11 @@ impl Party<'_> {
         // Switches learn of a membership from a report that the kernel sends within a few milliseconds.
         std::thread::sleep(SWITCHES_LEARN);
         for longest in ROUNDS {
-            let has_heard_all = match &mut socket {
-                Some(socket) => probe.round(socket, &plan.key, longest),
-                None => true,
-            };
-            if let Some(refusal) = self.exchange((!has_heard_all).then_some(Reason::Silence))? {
+            let failure = socket.as_mut().and_then(|socket| {
+                let heard = guarded(|| Ok(probe.round(socket, &plan.key, longest)));
+                heard.map_or_else(Some, |has_heard_all| (!has_heard_all).then_some(Reason::Silence))
+            });
+            if let Some(refusal) = self.exchange(failure)? {
                 if longest == ROUNDS[ROUNDS.len() - 1] {
                     return Ok(Err(refusal));
                 }
@@ -260,6 +271,11 @@ impl Party<'_> {
         });
         Ring::new(endpoint, communicator, group, self.nodes.mine(), self.nodes.leaders())
     }
+}
+
+/// A panic is a failure like others.
+fn guarded<R>(step: impl FnOnce() -> Result<R, Reason>) -> Result<R, Reason> {
+    catch_unwind(AssertUnwindSafe(step)).unwrap_or(Err(Reason::Internal))
 }
 
 fn first_refusal(reasons: impl Iterator<Item = Option<Reason>>) -> Option<Unavailable> {
