@@ -119,12 +119,15 @@ static int has_local_error(const struct call *call, const struct communicator *s
 
 /* Returns 0 if the call is for stock after all, because of an error that only this rank's arguments have. */
 static int serve(const struct call *call, struct communicator *state, size_t bytes, int *result) {
-    if (has_local_error(call, state)) {
+    if (state->private_comm != MPI_COMM_NULL && has_local_error(call, state)) {
         return 0;
     }
     struct element element;
     int error = door_look_at_type(call->type, call->count, &element);
-    if (!error && element.is_contiguous) {
+    if (!error && state->private_comm == MPI_COMM_NULL) {
+        /* It could not be opened, and the runtime knows the error: no data moves. */
+        error = polycast_broadcast(state->runtime, NULL, bytes, call->root);
+    } else if (!error && element.is_contiguous) {
         error =
             polycast_broadcast(state->runtime, (char *)call->buffer + element.true_lower, bytes, call->root);
     } else if (!error) {
