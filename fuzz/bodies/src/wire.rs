@@ -62,6 +62,7 @@ pub fn message(bytes: &[u8]) {
         }
         Body::End => message::encode_end(&front, &mut again),
         Body::Nudge => message::encode_nudge(&front, &mut again),
+        Body::Failed => message::encode_failed(&front, &mut again),
         Body::Done => message::encode_done(&front, &mut again),
         Body::Bye => message::encode_bye(&front, &mut again),
         Body::Arrived(report) => message::encode_arrived(&front, &report, &mut again),
