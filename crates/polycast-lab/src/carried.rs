@@ -7,8 +7,8 @@ use polycast_core::units::Rate;
 
 use crate::{Lab, LabError, LabSpec, Lifetime};
 
-/// Rates to choose from, the fastest first.
-const USUAL_MBIT: [u64; 10] = [1000, 500, 200, 100, 50, 20, 10, 5, 2, 1];
+/// Rates to choose from, the fastest first. On slower links 4 MiB take minutes by some broadcasts.
+const USUAL_MBIT: [u64; 8] = [1000, 500, 200, 100, 50, 20, 10, 5];
 
 /// No machine carries a lab of such links; it shows what it carries instead.
 const TOO_FAST_MBIT: u64 = 10_000;
@@ -45,7 +45,8 @@ impl LabSpec {
         let most_bits_per_second = all.achieved_bits_per_second / all.flows.max(1) as u64;
         let mut carried = None;
         for &mbit in candidates(most_bits_per_second) {
-            let is_verified = load(mbit)?.believable;
+            // Once more, because what disturbs for a moment says nothing about the machine.
+            let is_verified = load(mbit)?.believable || load(mbit)?.believable;
             carried = Some(Carried { rate: mbit_rate(mbit), most_bits_per_second, is_verified });
             if is_verified {
                 break;
@@ -78,8 +79,8 @@ mod tests {
             (1500, &[1000, 500, 200]),
             (1499, &[500, 200, 100]),
             (62, &[20, 10, 5]),
-            (3, &[2, 1]),
-            (0, &[1]),
+            (14, &[5]),
+            (0, &[5]),
         ] {
             assert_eq!(candidates(most_mbit * 1_000_000), expected, "{most_mbit}");
         }

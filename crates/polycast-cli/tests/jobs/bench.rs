@@ -75,6 +75,15 @@ fn assert_figures_under(mpi: &str, ranks: usize) {
     assert_eq!((&environment["ranks"], &environment["nodes"]), (&ranks.into(), &1.into()));
     assert_eq!(environment["clock"]["method"], "shared");
     assert_eq!(environment["clock"]["error_us"], 0.0);
+    let (from, has_spread) = match environment["oversubscribed"].as_bool().unwrap() {
+        true => ("root's call", true),
+        false => ("first call", false),
+    };
+    assert_eq!(
+        (&environment["time_from"], environment["wake_up_spread_us"].is_number()),
+        (&from.into(), has_spread)
+    );
+    assert!(points.iter().all(|point| point["time_from"] == from));
     let names: Vec<_> =
         points.iter().map(|point| (&point["bytes"], point["variant"].as_str().unwrap())).collect();
     let variants = ["stock", "polycast", "chain:segment=8KiB,ready"];
@@ -149,6 +158,59 @@ fn figures_are_complete_under_mpich() {
     assert_figures_under("mpich", 2);
 }
 
+/// More ranks than cores everywhere: the times of the file of samples run from the root's call, for which receivers wait.
+#[test]
+fn receivers_wait_for_the_root_where_ranks_share_cores() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("results.json");
+    let ranks = (std::thread::available_parallelism().unwrap().get() + 1).to_string();
+    let arguments =
+        ["--mpi", "openmpi", "-n", &ranks, "--sizes", "8", "--variants", "stock", "--time", "300ms"];
+    let output = run(&[&arguments[..], &["--json", json.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (environment, points) = read_json(&json);
+    let least_us = 500.0;
+    assert!(environment["wake_up_spread_us"].as_f64().unwrap() >= least_us, "{environment}");
+    assert!(!points[0]["median_us"].is_null(), "{}", points[0]);
+    let samples = fs::read_to_string(folder.path().join("results.json.samples")).unwrap();
+    let mut completions = Vec::new();
+    for line in samples.lines().filter(|line| line.starts_with("repetition") && line.contains(" ok ")) {
+        let times: Vec<f64> = line.split_whitespace().skip(6).map(|word| word.parse().unwrap()).collect();
+        let (root, last_return) =
+            (times[0], times.iter().skip(1).step_by(2).copied().fold(f64::MIN, f64::max));
+        let tolerance = points[0]["tolerance_us"].as_f64().unwrap() * 1e3;
+        assert!(times.iter().step_by(2).all(|call| *call <= root + tolerance), "{line}");
+        completions.push((last_return - root) / 1e3);
+    }
+    if points[0]["late"] == 0 {
+        completions.sort_by(f64::total_cmp);
+        assert_eq!(points[0]["samples"], completions.len());
+        assert_eq!(points[0]["min_us"].as_f64(), completions.first().copied());
+        assert_eq!(points[0]["max_us"].as_f64(), completions.last().copied());
+    }
+}
+
+/// The labs that find the rate are gone when the measurement begins.
+#[test]
+fn a_lab_without_a_rate_gets_one_that_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("results.json");
+    let arguments =
+        ["--lab", "hosts=2", "--mpi", "openmpi", "--sizes", "1KiB", "--variants", "stock", "--time", "200ms"];
+    let output = run(&[&arguments[..], &["--json", json.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (environment, _) = read_json(&json);
+    let mbit = environment["rate_bits_per_second"].as_u64().unwrap() / 1_000_000;
+    assert!([5, 10, 20, 50, 100, 200, 500, 1000].contains(&mbit), "{mbit}");
+    assert_eq!(
+        environment["lab"]["calibration"]["rate_bits_per_second"],
+        environment["rate_bits_per_second"]
+    );
+    let reason = environment["rate_choice"].as_str().unwrap();
+    assert!(reason.contains("this machine forwards"), "{reason}");
+    assert!(text(&output.stderr).contains("the links of the lab get"), "{}", text(&output.stderr));
+}
+
 #[test]
 fn wrong_data_on_one_rank_is_seen() {
     let folder = tempfile::tempdir().unwrap();
@@ -170,7 +232,7 @@ fn what_cannot_be_measured_is_refused_before_anything_starts() {
         (&["--variants", "stock,bianry"][..], "unknown algorithm \"bianry\", expected one of flat, chain"),
         (&["--sizes", "1KiB..2"], "FROM <= TO"),
         (&["--arrival", "late"], "root-first"),
-        (&["--time", "3"], "without a unit: 3s?"),
+        (&["--time", "3"], "its unit is missing"),
         (&["--sizes", "1TiB"], "at most 2147483647 bytes"),
         (&["--env", "POLYCAST_BCAST=chain"], "name it: --variants stock,chain"),
         (&["--mpi", "openmpi", "-n", "3", "--root", "3"], "expected a rank below 3"),
