@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use polycast_core::files::FileKind;
 use polycast_core::units::Bytes;
 
 use crate::bench::compare::{Kept, Pair, differences, pairs};
@@ -63,7 +64,8 @@ pub fn run(args: &Args) -> Outcome {
 fn read(file: &Path) -> Result<Kept, Box<dyn std::error::Error>> {
     let shown = file.display().to_string();
     let bytes = fs::read(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
-    Ok(Kept::parse(&String::from_utf8_lossy(&bytes), &shown)?)
+    let text = FileKind::Results.text(bytes).map_err(|problem| format!("{shown}: {problem}"))?;
+    Ok(Kept::parse(&text, &shown)?)
 }
 
 fn row(pair: &Pair) -> Vec<String> {

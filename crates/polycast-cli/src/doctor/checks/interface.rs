@@ -34,13 +34,39 @@ pub fn choose(
             let findings = describe(system, &interface);
             (Some(interface), findings)
         }
-        Err(error) => {
-            let remedy = match all.iter().find(|candidate| !candidate.is_loopback) {
-                Some(candidate) => remedy_for(candidate, family),
-                None => "give this host a network: in a container, start it with --network host".into(),
-            };
-            (None, vec![Finding::of_error(Topic::Interface, &error).with_remedy(remedy)])
+        Err(error) => (
+            None,
+            vec![Finding::of_error(Topic::Interface, &error).with_remedy(remedy(&all, choice, family))],
+        ),
+    }
+}
+
+/// Another choice where there is one; else what the interface lacks that was meant.
+fn remedy(all: &[Interface], choice: Option<&str>, family: Family) -> String {
+    let automatic = InterfaceChoice::default();
+    let is_usable =
+        |interface: &&Interface| automatic.choose(std::slice::from_ref(interface), family).is_ok();
+    let usable: Vec<&str> = all.iter().filter(is_usable).map(|interface| interface.name.as_str()).collect();
+    let named = choice.map(|choice| choice.trim_start_matches('='));
+    let meant = all.iter().find(|interface| Some(interface.name.as_str()) == named);
+    match (meant, usable.as_slice()) {
+        (None, [first, ..]) => {
+            format!(
+                "usable here: {}; choose one (export {NET}=={first}), or leave the choice out",
+                usable.join(", ")
+            )
         }
+        (Some(meant), [first, ..]) => {
+            let other = usable.join(", ");
+            format!(
+                "{}; or choose one that is usable: {other} (export {NET}=={first})",
+                remedy_for(meant, family)
+            )
+        }
+        (meant, []) => match meant.or_else(|| all.iter().find(|candidate| !candidate.is_loopback)) {
+            Some(candidate) => remedy_for(candidate, family),
+            None => "give this host a network: in a container, start it with --network host".into(),
+        },
     }
 }
 
@@ -129,6 +155,23 @@ mod tests {
         assert!(findings[0].remedy.as_deref().unwrap().starts_with("ip link set dev e0 up"));
         let (_, findings) = choose(&system, Ok(vec![]), None, Family::V4);
         assert!(findings[0].remedy.as_deref().unwrap().contains("--network host"));
+    }
+
+    #[test]
+    fn a_name_that_is_none_gets_those_that_are() {
+        let (_root, system) = fake::system(&[]);
+        let all = || Ok(vec![ethernet("e0"), Interface { is_up: false, ..ethernet("e1") }, ethernet("e2")]);
+        let remedy = |choice| {
+            let (chosen, findings) = choose(&system, all(), Some(choice), Family::V4);
+            assert!(chosen.is_none());
+            findings[0].remedy.clone().unwrap()
+        };
+        assert_eq!(
+            remedy("nope0"),
+            "usable here: e0, e2; choose one (export POLYCAST_NET==e0), or leave the choice out"
+        );
+        assert!(remedy("=e1").starts_with("ip link set dev e1 up"), "{}", remedy("=e1"));
+        assert!(remedy("=e1").ends_with("usable: e0, e2 (export POLYCAST_NET==e0)"), "{}", remedy("=e1"));
     }
 
     #[test]
