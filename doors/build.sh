@@ -44,7 +44,7 @@ for mpicc in "$@"; do
         continue
         ;;
     esac
-    for source in door communicator point_to_point datatype; do
+    for source in door communicator point_to_point datatype device; do
         "$mpicc" $flags -c -o "$objects/$source.o" "$sources/pmpi/$source.c"
     done
     # The old kind of path, which goes before LD_LIBRARY_PATH: a door and its runtime belong together.

@@ -3,7 +3,9 @@
  *
  *   MPI_Comm_dup, _split    the attribute is not copied: the new communicator gets its own
  *   MPI_Comm_free           the delete callback frees the state and the private communicator
- *   MPI_Finalize            MPI deletes the attributes of MPI_COMM_SELF first of all: our signal to report
+ *   MPI_Finalize            MPI deletes the attributes of MPI_COMM_SELF first of all, in the reverse order of their
+ *                           making: ours, made in MPI_Init, is the last, and our signal to report. What broadcasts
+ *                           later gets stock.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,6 +19,10 @@ static int finalize_keyval = MPI_KEYVAL_INVALID;
 static struct communicator stock_for_ever;
 
 static int is_finalizing;
+
+int door_is_over(void) {
+    return __atomic_load_n(&is_finalizing, __ATOMIC_RELAXED);
+}
 
 static pthread_mutex_t alive_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct communicator *alive;
@@ -55,7 +61,7 @@ static void free_memory(struct communicator *state) {
 /* While MPI finalizes, it frees what is left itself, and deletes the attributes that lead to the states. */
 void door_close(void *communicator) {
     struct communicator *state = communicator;
-    if (is_finalizing) {
+    if (door_is_over()) {
         return;
     }
     if (state->private_comm != MPI_COMM_NULL) {
@@ -83,7 +89,7 @@ static int free_state(MPI_Comm comm, int keyval, void *attribute, void *extra) {
 static int at_finalize(MPI_Comm comm, int keyval, void *attribute, void *extra) {
     int world_rank = 0;
     (void)comm, (void)keyval, (void)attribute, (void)extra;
-    is_finalizing = 1;
+    __atomic_store_n(&is_finalizing, 1, __ATOMIC_RELAXED);
     PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     pthread_mutex_lock(&alive_lock);
     for (struct communicator *state = alive; state; state = state->next) {
@@ -117,11 +123,34 @@ int door_known_communicator(MPI_Comm comm, struct communicator **state) {
     return 1;
 }
 
+/* Whether it has ranks outside this process's MPI_COMM_WORLD (spawned, connected): nobody knows what they run. Each rank of
+ * such a communicator finds some, so all decide alike without a word. */
+static int reaches_outside(MPI_Comm comm, int size) {
+    MPI_Group group, of_world;
+    int *ranks = malloc(2 * (size_t)size * sizeof *ranks);
+    int is_outside = 1;
+    if (ranks && PMPI_Comm_group(comm, &group) == MPI_SUCCESS) {
+        PMPI_Comm_group(MPI_COMM_WORLD, &of_world);
+        int *in_world = ranks + size;
+        for (int i = 0; i < size; i++) {
+            ranks[i] = i;
+        }
+        is_outside = PMPI_Group_translate_ranks(group, size, ranks, of_world, in_world) != MPI_SUCCESS;
+        for (int i = 0; i < size; i++) {
+            is_outside = is_outside || in_world[i] == MPI_UNDEFINED;
+        }
+        PMPI_Group_free(&of_world);
+        PMPI_Group_free(&group);
+    }
+    free(ranks);
+    return is_outside;
+}
+
 /* NULL if the communicator is not one that we serve, or on lack of memory. */
 static struct communicator *new_state(MPI_Comm comm) {
     int is_inter, size;
     if (PMPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || is_inter ||
-        PMPI_Comm_size(comm, &size) != MPI_SUCCESS || size < 2) {
+        PMPI_Comm_size(comm, &size) != MPI_SUCCESS || size < 2 || reaches_outside(comm, size)) {
         return NULL;
     }
     struct communicator *state = calloc(1, sizeof *state);
@@ -134,14 +163,19 @@ static struct communicator *new_state(MPI_Comm comm) {
     return state;
 }
 
-struct communicator *door_communicator(MPI_Comm comm) {
-    /* In the sessions model there is no MPI_COMM_SELF to tell us of the end. */
-    int has_world;
-    if (PMPI_Initialized(&has_world) != MPI_SUCCESS || !has_world) {
-        return NULL;
-    }
+void door_begin(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, create_keyvals);
+}
+
+struct communicator *door_communicator(MPI_Comm comm) {
+    /* In the sessions model there is no MPI_COMM_SELF to tell us of the end, and a session may outlive it. */
+    int has_begun, has_ended;
+    if (PMPI_Initialized(&has_begun) != MPI_SUCCESS || !has_begun ||
+        PMPI_Finalized(&has_ended) != MPI_SUCCESS || has_ended) {
+        return NULL;
+    }
+    door_begin();
     struct communicator *state = new_state(comm);
     if (state) {
         int likeness = MPI_UNEQUAL;

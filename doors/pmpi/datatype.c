@@ -18,54 +18,82 @@
 /* One MPI_Pack handles at most this much: its position is an int. */
 #define PACK_MOST_BYTES (1 << 30)
 
-/* Bytes in which every reordering shows. */
-static void fill_with_distinct_bytes(unsigned char *bytes, size_t length) {
-    uint64_t state = 0x9e3779b97f4a7c15u;
+/* Digit `digit` of each byte's index, written with base 256. */
+static void fill_with_digits(unsigned char *bytes, size_t length, unsigned digit) {
     for (size_t i = 0; i < length; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        bytes[i] = (unsigned char)(state >> 56);
+        bytes[i] = (unsigned char)(i >> (8 * digit));
     }
 }
 
-/* Packs one element whose data lies without holes in [true_lower, true_lower + size) and says whether its
- * bytes come out as they lie. Works on a copy of the type, since an inner type need not be committed. */
+/* Packs one element whose data lies without holes in [true_lower, true_lower + size), once for each digit of an index: bytes
+ * that come out with all digits of their place came from that place. Works on a copy of the type, since an inner type need
+ * not be committed. */
 static int keeps_order(MPI_Datatype type, MPI_Aint true_lower, int size) {
     unsigned char *element = malloc((size_t)size);
     unsigned char *packed = malloc((size_t)size);
     MPI_Datatype copy;
-    int position = 0, is_kept = 0;
+    int is_kept = 0;
     if (element && packed && PMPI_Type_dup(type, &copy) == MPI_SUCCESS) {
-        fill_with_distinct_bytes(element, (size_t)size);
-        PMPI_Type_commit(&copy);
-        PMPI_Pack(element - true_lower, 1, copy, packed, size, &position, MPI_COMM_SELF);
+        is_kept = PMPI_Type_commit(&copy) == MPI_SUCCESS;
+        for (unsigned digit = 0; is_kept && (size_t)(size - 1) >> (8 * digit) > 0; digit++) {
+            int position = 0;
+            fill_with_digits(element, (size_t)size, digit);
+            PMPI_Pack(element - true_lower, 1, copy, packed, size, &position, MPI_COMM_SELF);
+            is_kept = position == size && memcmp(element, packed, (size_t)size) == 0;
+        }
         PMPI_Type_free(&copy);
-        is_kept = position == size && memcmp(element, packed, (size_t)size) == 0;
     }
     free(element);
     free(packed);
     return is_kept;
 }
 
+/* MPI 4's form, where the library has it: the old one refuses types that were made by a function with large counts. Weak, so
+ * that a door loads in a library without it. */
+int PMPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count *integers, MPI_Count *addresses, MPI_Count *counts,
+                             MPI_Count *types, int *combiner) __attribute__((weak));
+
+struct envelope {
+    MPI_Count integers, addresses, counts, types;
+    int combiner;
+};
+
+static int get_envelope(MPI_Datatype type, struct envelope *envelope) {
+    if (PMPI_Type_get_envelope_c) {
+        return PMPI_Type_get_envelope_c(type, &envelope->integers, &envelope->addresses, &envelope->counts,
+                                        &envelope->types, &envelope->combiner);
+    }
+    int integers, addresses, types;
+    int error = PMPI_Type_get_envelope(type, &integers, &addresses, &types, &envelope->combiner);
+    if (!error) {
+        envelope->integers = integers;
+        envelope->addresses = addresses;
+        envelope->counts = 0;
+        envelope->types = types;
+    }
+    return error;
+}
+
 int door_is_named_type(MPI_Datatype type) {
-    int integers, addresses, types, combiner;
-    return PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
-           combiner == MPI_COMBINER_NAMED;
+    struct envelope envelope;
+    return get_envelope(type, &envelope) == MPI_SUCCESS && envelope.combiner == MPI_COMBINER_NAMED;
 }
 
 /* The type that `type` repeats without changing its order, or MPI_DATATYPE_NULL. The caller frees it if it is
  * not predefined (MPI hands out a new reference). */
 static MPI_Datatype repeated_type(MPI_Datatype type) {
-    int integers, addresses, types, combiner;
-    if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
-        (combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS &&
-         combiner != MPI_COMBINER_RESIZED) ||
-        integers > 1 || addresses > 2 || types != 1) {
+    struct envelope envelope;
+    if (get_envelope(type, &envelope) != MPI_SUCCESS ||
+        (envelope.combiner != MPI_COMBINER_DUP && envelope.combiner != MPI_COMBINER_CONTIGUOUS &&
+         envelope.combiner != MPI_COMBINER_RESIZED) ||
+        envelope.integers > 1 || envelope.addresses > 2 || envelope.counts > 0 || envelope.types != 1) {
         return MPI_DATATYPE_NULL;
     }
     int integer[1];
     MPI_Aint address[2];
     MPI_Datatype inner;
-    int error = PMPI_Type_get_contents(type, integers, addresses, types, integer, address, &inner);
+    int error = PMPI_Type_get_contents(type, (int)envelope.integers, (int)envelope.addresses, 1, integer,
+                                       address, &inner);
     return error ? MPI_DATATYPE_NULL : inner;
 }
 

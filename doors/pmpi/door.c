@@ -49,7 +49,7 @@ static size_t total_bytes(const struct call *call) {
 /* The communicator's state if the runtime serves this call, NULL if it is left to stock. */
 static inline struct communicator *served_by(const struct call *call, size_t *bytes) {
     struct communicator *state;
-    if (!arguments_are_ordinary(call)) {
+    if (!arguments_are_ordinary(call) || door_is_over()) {
         return NULL;
     }
     int is_known = door_known_communicator(call->comm, &state);
@@ -89,49 +89,75 @@ static int report_error(MPI_Comm comm, int error) {
     return error;
 }
 
-static int broadcast_packed(const struct call *call, struct communicator *state,
-                            const struct element *element, size_t bytes) {
-    void *packed = malloc(bytes);
-    if (!packed) {
+/* Between the program's buffer and a stretch of bytes in the host's memory. MPI's own packing reads and writes any memory that
+ * the program may give to MPI. */
+static int copy_message(enum direction direction, const struct call *call, const struct communicator *state,
+                        const struct element *element, enum memory memory, void *bytes, size_t length) {
+    if (!element->is_contiguous) {
+        return door_convert(direction, call->buffer, call->count, call->type, element, bytes,
+                            state->private_comm);
+    }
+    char *first_byte = (char *)call->buffer + element->true_lower;
+    return direction == TO_PACKED ? door_copy(memory, bytes, first_byte, length)
+                                  : door_copy(memory, first_byte, bytes, length);
+}
+
+static int broadcast_by_copy(const struct call *call, struct communicator *state,
+                             const struct element *element, enum memory memory, size_t bytes) {
+    void *copy = malloc(bytes);
+    if (!copy) {
         return MPI_ERR_NO_MEM;
     }
     int is_root = state->rank == call->root;
     int error = MPI_SUCCESS;
     if (is_root) {
-        error = door_convert(TO_PACKED, call->buffer, call->count, call->type, element, packed,
-                             state->private_comm);
+        error = copy_message(TO_PACKED, call, state, element, memory, copy, bytes);
     }
     if (!error) {
-        error = polycast_broadcast(state->runtime, packed, bytes, call->root);
+        error = polycast_broadcast(state->runtime, copy, bytes, call->root);
     }
     if (!error && !is_root) {
-        error = door_convert(FROM_PACKED, call->buffer, call->count, call->type, element, packed,
-                             state->private_comm);
+        error = copy_message(FROM_PACKED, call, state, element, memory, copy, bytes);
     }
-    free(packed);
+    free(copy);
     return error;
 }
 
-/* What only the stock MPI can say in its own words: a missing buffer, a datatype that was not committed. */
+static int broadcast_elements(const struct call *call, struct communicator *state,
+                              const struct element *element, size_t bytes) {
+    if (state->private_comm == MPI_COMM_NULL) {
+        /* It could not be opened, and the runtime knows the error: no data moves. */
+        return polycast_broadcast(state->runtime, NULL, bytes, call->root);
+    }
+    char *first_byte = (char *)call->buffer + element->true_lower;
+    enum memory memory = element->is_contiguous ? door_memory_of(first_byte) : HOST_MEMORY;
+    return element->is_contiguous && memory == HOST_MEMORY
+               ? polycast_broadcast(state->runtime, first_byte, bytes, call->root)
+               : broadcast_by_copy(call, state, element, memory, bytes);
+}
+
+/* What only the stock MPI can say in its own words: a missing buffer, a datatype that was not committed, a communicator that
+ * was revoked. */
 static int has_local_error(const struct call *call, const struct communicator *state) {
+    if (call->buffer == MPI_IN_PLACE || door_is_revoked(state)) {
+        return 1;
+    }
     return door_is_named_type(call->type) ? !call->buffer : !is_committed(call->type, state->private_comm);
 }
 
-/* Returns 0 if the call is for stock after all, because of an error that only this rank's arguments have. */
+/* Returns 0 if the call is for stock after all, because of an error that only this rank's arguments have, or one that stock
+ * has to say: the communicator was revoked. */
 static int serve(const struct call *call, struct communicator *state, size_t bytes, int *result) {
     if (state->private_comm != MPI_COMM_NULL && has_local_error(call, state)) {
         return 0;
     }
     struct element element;
     int error = door_look_at_type(call->type, call->count, &element);
-    if (!error && state->private_comm == MPI_COMM_NULL) {
-        /* It could not be opened, and the runtime knows the error: no data moves. */
-        error = polycast_broadcast(state->runtime, NULL, bytes, call->root);
-    } else if (!error && element.is_contiguous) {
-        error =
-            polycast_broadcast(state->runtime, (char *)call->buffer + element.true_lower, bytes, call->root);
-    } else if (!error) {
-        error = broadcast_packed(call, state, &element, bytes);
+    if (!error) {
+        error = broadcast_elements(call, state, &element, bytes);
+    }
+    if (error && door_is_revoked(state)) {
+        return 0;
     }
     *result = error ? report_error(call->comm, error) : MPI_SUCCESS;
     return 1;
@@ -199,5 +225,6 @@ void polycast_door_open(const struct stock *stock, struct served *served) {
                               .ibcast_c = door_ibcast_c,
                               .configure = polycast_set,
                               .choice = door_choice,
+                              .begin = door_begin,
                               .build_identity = polycast_build_identity()};
 }

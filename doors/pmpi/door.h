@@ -33,6 +33,10 @@ int door_stock_broadcast(void *buffer, int count, MPI_Datatype type, int root, M
 /* communicator.c: the attribute and what belongs to it. Returns NULL if `comm` is left to stock. Collective
  * the first time it sees a communicator; every argument must have been checked. */
 struct communicator *door_communicator(MPI_Comm comm);
+/* Makes the attributes. Called when MPI begins, if we see that. */
+void door_begin(void);
+/* MPI has begun to end: nothing is served any more. */
+int door_is_over(void);
 /* The state, without attaching: 1 and *state (NULL: stock for ever), or 0 if the communicator is new. */
 int door_known_communicator(MPI_Comm comm, struct communicator **state);
 
@@ -42,6 +46,15 @@ void door_close(void *communicator);
 /* point_to_point.c: the functions that the runtime calls back. */
 extern polycast_door door_functions;
 void door_close_private(struct communicator *state);
+
+/* Whether ULFM's MPI_Comm_revoke was called for the program's communicator, as far as the MPI tells. */
+int door_is_revoked(const struct communicator *state);
+
+/* device.c: memory that only a GPU may touch, and which kind it is. */
+enum memory { HOST_MEMORY, CUDA_MEMORY, HIP_MEMORY };
+enum memory door_memory_of(const void *buffer);
+/* Copies between such memory and the host's. */
+int door_copy(enum memory memory, void *to, const void *from, size_t bytes);
 
 /* datatype.c */
 struct element {

@@ -130,6 +130,16 @@ static int first_error(const struct communicator *state, int completed) {
     return MPI_ERR_OTHER;
 }
 
+/* ULFM's, where the library has it. The private communicator is not revoked with the program's, so its messages would be
+ * waited for, for ever. */
+int MPIX_Comm_is_revoked(MPI_Comm comm, int *is_revoked) __attribute__((weak));
+
+int door_is_revoked(const struct communicator *state) {
+    int is_revoked = 0;
+    return MPIX_Comm_is_revoked && MPIX_Comm_is_revoked(state->user, &is_revoked) == MPI_SUCCESS &&
+           is_revoked;
+}
+
 static int poll_requests(void *communicator, uint32_t *slots, size_t *received, uint32_t *completed) {
     struct communicator *state = communicator;
     int count = 0;
@@ -139,6 +149,9 @@ static int poll_requests(void *communicator, uint32_t *slots, size_t *received, 
         return error == MPI_ERR_IN_STATUS ? first_error(state, count) : error;
     }
     *completed = count == MPI_UNDEFINED ? 0 : (uint32_t)count;
+    if (*completed == 0 && door_is_revoked(state)) {
+        return MPI_ERR_COMM;
+    }
     for (uint32_t i = 0; i < *completed; i++) {
         int bytes;
         PMPI_Get_count(&state->statuses[i], MPI_BYTE, &bytes);

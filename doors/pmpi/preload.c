@@ -54,6 +54,7 @@ static struct served now = {
 static void publish(const struct served *served) {
     __atomic_store_n(&now.configure, served->configure, __ATOMIC_RELEASE);
     __atomic_store_n(&now.choice, served->choice, __ATOMIC_RELEASE);
+    __atomic_store_n(&now.begin, served->begin, __ATOMIC_RELEASE);
     __atomic_store_n(&now.ibcast_c, served->ibcast_c, __ATOMIC_RELEASE);
     __atomic_store_n(&now.ibcast, served->ibcast, __ATOMIC_RELEASE);
     __atomic_store_n(&now.bcast_c, served->bcast_c, __ATOMIC_RELEASE);
@@ -249,6 +250,8 @@ static void begin(void) {
     if (!verdict.is_served) {
         const struct served stock = only_stock();
         publish(&stock);
+    } else if (now.begin) {
+        now.begin();
     }
 }
 

@@ -46,6 +46,7 @@ struct served {
     ibcast_c_function *ibcast_c;
     configure_function *configure;
     choice_function *choice;
+    void (*begin)(void);     /* called when MPI has begun and all ranks are served */
     uint64_t build_identity; /* polycast_build_identity() of the runtime behind the door */
 };
 

@@ -13,6 +13,7 @@ mod blast;
 mod conformance;
 mod discover;
 mod doctor;
+mod doors;
 mod generate;
 mod hung;
 mod install;
