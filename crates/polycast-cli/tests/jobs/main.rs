@@ -21,6 +21,7 @@ mod lab;
 mod measure;
 mod multicast;
 mod placement;
+mod slurm;
 mod small;
 mod symbols;
 mod topology_jobs;

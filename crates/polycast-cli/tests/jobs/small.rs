@@ -22,6 +22,26 @@ int main(int argc, char** argv) {
 }
 "#;
 
+/// Rank 0 broadcasts 100 KiB, all say that they have them.
+pub const BROADCAST: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+    static unsigned char bytes[100 << 10];
+    int rank, size, wrong = 0, sum = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 0; rank == 0 && i < (int)sizeof bytes; i++) bytes[i] = (unsigned char)(i * 7 + 1);
+    MPI_Bcast(bytes, sizeof bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    for (int i = 0; i < (int)sizeof bytes; i++) wrong += bytes[i] != (unsigned char)(i * 7 + 1);
+    MPI_Allreduce(&wrong, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0 && sum == 0) printf("%d ranks, all bytes right\n", size);
+    MPI_Finalize();
+    return 0;
+}
+"#;
+
 /// Compiles `source` with the `mpicc` of this family, by Debian's names.
 pub fn compile(family: &str, directory: &Path, source: &str) -> PathBuf {
     let (file, program) = (directory.join("small.c"), directory.join(format!("small-{family}")));
