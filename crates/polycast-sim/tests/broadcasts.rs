@@ -177,5 +177,9 @@ fn thousands_of_ranks() {
         let outcome = run(algorithm, 4096, 1 << 20, Network::ethernet(1e10));
         assert!(outcome.messages >= 4095, "{algorithm}");
         assert!(outcome.per_rank_ns.iter().skip(1).all(|finished_ns| *finished_ns > 0));
+        let data = pattern(1000);
+        let outcome = simulation(algorithm, 4096, 4095, 0, Network::ethernet(1e10)).carry(data.clone()).run();
+        let delivered = outcome.expect("a correct broadcast").delivered.expect("data was carried");
+        assert!(delivered.len() == 4096 && delivered.iter().all(|buffer| *buffer == data), "{algorithm}");
     }
 }

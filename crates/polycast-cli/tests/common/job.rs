@@ -41,7 +41,7 @@ impl Job {
 
     /// Any command on the bare MPI library.
     pub fn of(mpi: Mpi, ranks: usize, program: Vec<OsString>) -> Job {
-        Job { mpi, ranks, program, preload: vec![], variables: vec![], limit: Duration::from_secs(60) }
+        Job { mpi, ranks, program, preload: vec![], variables: vec![], limit: Duration::from_secs(300) }
     }
 
     pub fn arguments(mut self, arguments: &[&str]) -> Job {

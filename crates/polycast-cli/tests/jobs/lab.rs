@@ -40,9 +40,13 @@ fn a_link_takes_the_time_of_its_rate() {
     let text =
         labs.succeeds(&["calibrate", "--lab", "box", "--sizes", "64KiB", "--load-time", "0.2", "--json"]);
     let calibration: serde_json::Value = serde_json::from_str(&text).unwrap();
-    // Wide bounds: this is about a link that has no rate, or one that loses packets, not about the machine's load.
+    // Whatever the load, nothing is faster than the rate that is set, and the rate that is set is the one that was asked for.
     let ratio = calibration["transfers"][0]["ratio_to_wire"].as_f64().unwrap();
-    assert!((0.5..20.0).contains(&ratio), "{text}");
+    assert!(ratio > 0.9, "{text}");
+    for host in ["h0", "h1", "h2"] {
+        let set = labs.exec("box", host, "tc qdisc show dev e0");
+        assert!(set.contains("rate 20Mbit"), "{set}");
+    }
     assert_eq!(calibration["load"]["flows"], 3);
 }
 
@@ -145,11 +149,14 @@ fn a_topology_file_becomes_a_tree_of_switches() {
 #[test]
 fn loss_loses_packets() {
     let labs = Labs::new();
-    if !labs.up(&["lossy", "--hosts", "2", "--loss", "50%"]) {
+    if !labs.up(&["lossy", "--hosts", "2", "--loss", "10%"]) {
         return;
     }
-    let said = labs.exec("lossy", "h0", "ping -q -c40 -i0.01 -W1 h1 || true");
-    assert!(!said.contains(" 0% packet loss"), "{said}");
+    // A question and its answer cross four links: of 200, 131 come back on the average, with
+    // a standard deviation of 7.
+    let said = labs.exec("lossy", "h0", "ping -q -c200 -i0.01 -W1 h1 || true");
+    let received = said.split(", ").find_map(|part| part.strip_suffix(" received")?.parse::<u32>().ok());
+    assert!(received.is_some_and(|received| (90..=170).contains(&received)), "{said}");
     labs.succeeds(&["down", "--all"]);
 }
 

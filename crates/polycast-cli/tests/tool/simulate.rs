@@ -42,9 +42,21 @@ fn experiments_have_a_line_for_each_case() {
     assert_eq!(scaling["loss"], 0.01);
     let completions = scaling["completions"].as_array().unwrap();
     assert_eq!(completions.len(), 2 * 5);
-    assert!(completions.iter().all(|completion| completion["median_us"].as_f64().unwrap() > 30.0));
+    for of_two_and_more in completions.chunks(2) {
+        let [two, more] = [0, 1].map(|index| of_two_and_more[index]["median_us"].as_f64().unwrap());
+        assert!(two > 30.0 && more >= two, "more nodes take no less: {of_two_and_more:?}");
+    }
     let sync = json(&["--root-sync", "--nodes", "4", "--broadcasts", "5", "--bytes", "64KiB"]);
-    assert_eq!(sync["results"].as_array().unwrap().len(), 2 * 5 * 4);
+    let results = sync["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2 * 5 * 4);
+    // Where nobody is late, a root that waits 50 us takes 50 us longer.
+    let completion = |sync: &str| {
+        let wanted = |result: &&Value| {
+            result["form"] == "pull" && result["arrival"] == "all together" && result["sync"] == sync
+        };
+        results.iter().find(wanted).unwrap()["completion_us"].as_f64().unwrap()
+    };
+    assert!((completion("50us") - completion("none") - 50.0).abs() < 1e-6, "{results:?}");
 }
 
 #[test]
