@@ -142,11 +142,6 @@ impl Settings {
         }
         settings
     }
-
-    /// The table that decides what is not forced.
-    pub fn table(&self) -> Table {
-        self.table.clone().unwrap_or_else(Table::shipped)
-    }
 }
 
 /// The variables of this environment that are meant for the library, as they are handed on to ranks. Those whose value

@@ -7,7 +7,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use polycast_core::select::{BroadcastChoices, Choice, Collective, Explanation, Prediction, Verdict};
+use polycast_core::select::{
+    BroadcastChoices, Choice, Collective, Explanation, Prediction, Rules, Table, Verdict,
+};
 use polycast_core::units::Bytes;
 use serde::Serialize;
 
@@ -159,17 +161,22 @@ struct Size {
 impl Answer {
     fn new(args: &Args, placement: &Placement, settings: &Settings) -> Answer {
         let shape = placement.shape;
-        let table = settings.table();
         let forced = if settings.is_off { Some(Choice::Stock) } else { settings.forced };
-        // What the user says in a table is not overruled.
-        let parameters =
-            settings.parameters.as_ref().filter(|_| forced.is_none() && settings.table.is_none());
-        let prediction = parameters.map(|(parameters, _)| Prediction::new(&placement.placed, parameters));
-        let choices = match (forced, &prediction) {
-            (Some(choice), _) => BroadcastChoices::always(choice),
-            (None, None) => table.broadcast_rules(shape),
-            (None, Some(prediction)) => table.broadcast_rules_and(shape, prediction),
+        let shipped = Table::shipped();
+        let wanted = match (forced, &settings.table) {
+            (Some(choice), _) => Rules::Forced(choice),
+            (None, Some(table)) => Rules::Table(table),
+            (None, None) => Rules::Shipped,
         };
+        let rules = wanted.in_force(shape);
+        let (forced, table) = match rules {
+            Rules::Forced(choice) => (Some(choice), &shipped),
+            Rules::Table(table) => (None, table),
+            Rules::Shipped => (None, &shipped),
+        };
+        let parameters = settings.parameters.as_ref().filter(|_| rules == Rules::Shipped);
+        let prediction = parameters.map(|(parameters, _)| Prediction::new(&placement.placed, parameters));
+        let choices = rules.choices(shape, &shipped, prediction.as_ref());
         let decision = args.bytes.map(|bytes| match forced {
             Some(choice) => Decision::forced(choice, bytes),
             None => {

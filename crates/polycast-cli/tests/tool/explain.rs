@@ -81,6 +81,21 @@ fn the_environment_counts_and_is_named() {
     assert!(text.contains("POLYCAST_TABLE=cluster.toml: in place of the shipped table"), "{text}");
 }
 
+/// As in a job: a forced multicast that the network does not carry leaves the decision to the shipped table.
+#[test]
+fn a_forced_multicast_needs_multicast() {
+    let world = world();
+    let call = ["--ranks", "16", "--bytes", "1MiB", "--no-multicast"];
+    let environment = [("POLYCAST_BCAST", "multicast-pull")];
+    let forced = explain(&world, &call, &environment);
+    assert_eq!(forced["decision"]["choice"], "chain:segment=4KiB,ready", "{forced}");
+    assert!(forced["decision"]["line"].is_number(), "{forced}");
+    let with = explain(&world, &call[..4], &environment);
+    assert_eq!(with["decision"]["choice"], "multicast-pull", "{with}");
+    let sizes = explain(&world, &["--ranks", "16", "--no-multicast"], &environment);
+    assert!(!sizes["sizes"].to_string().contains("multicast"), "{sizes}");
+}
+
 #[test]
 fn the_shipped_table_answers_by_itself() {
     let text =

@@ -19,6 +19,7 @@ mod condition;
 mod explanation;
 mod parse;
 mod prediction;
+mod rules;
 mod shape;
 mod table;
 
@@ -29,5 +30,6 @@ pub use condition::{Condition, Property, Range};
 pub use explanation::{Explanation, LookedAt, Verdict};
 pub use parse::{MAX_RULES, MAX_TEXT_BYTES, TableError};
 pub use prediction::{Prediction, choice as predicted_choice};
+pub use rules::Rules;
 pub use shape::{Shape, ShapeError};
 pub use table::{Rule, SHIPPED_TEXT, Table};

@@ -113,6 +113,18 @@ mod tests {
     }
 
     #[test]
+    fn the_shipped_table_leaves_medium_calls_on_few_nodes_to_stock() {
+        for nodes in [2, 4, 7] {
+            for bytes in ["8KiB", "16KiB", "32767"] {
+                assert_eq!(shipped(nodes, bytes), Choice::Stock, "{nodes} nodes, {bytes}");
+                assert_eq!(shipped_without_multicast(nodes, bytes), Choice::Stock, "{nodes} nodes, {bytes}");
+            }
+            assert_ne!(shipped(nodes, "32KiB"), Choice::Stock, "{nodes} nodes");
+        }
+        assert!(shipped(8, "8KiB").needs_multicast());
+    }
+
+    #[test]
     fn the_shipped_table_pipelines_large_calls_between_nodes() {
         for bytes in ["1MiB", "4MiB", "1GiB"] {
             let Choice::Algorithm(algorithm) = shipped_without_multicast(16, bytes) else {

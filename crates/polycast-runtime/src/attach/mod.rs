@@ -9,7 +9,7 @@ mod record;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use polycast_core::select::{BroadcastChoices, Prediction, Shape, Table};
 use polycast_core::tree::Site;
@@ -182,16 +182,14 @@ fn shape_of(records: &[Record]) -> Shape {
 }
 
 fn choices(settings: &Settings, shape: Shape, prediction: Option<&Prediction>) -> BroadcastChoices {
-    match &settings.rules {
-        Rules::Forced(choice) if shape.has_multicast || !choice.needs_multicast() => {
-            BroadcastChoices::always(*choice)
-        }
-        Rules::Shipped | Rules::Forced(_) => match prediction {
-            Some(prediction) => Table::shipped().broadcast_rules_and(shape, prediction),
-            None => Table::shipped().broadcast_rules(shape),
-        },
-        Rules::Table(table) => table.content.broadcast_rules(shape),
-    }
+    // Parsed once: communicators are made by the thousand.
+    static SHIPPED: LazyLock<Table> = LazyLock::new(Table::shipped);
+    let rules = match &settings.rules {
+        Rules::Forced(choice) => select::Rules::Forced(*choice),
+        Rules::Shipped => select::Rules::Shipped,
+        Rules::Table(table) => select::Rules::Table(&table.content),
+    };
+    rules.choices(shape, &SHIPPED, prediction)
 }
 
 #[cfg(test)]
