@@ -7,6 +7,8 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::fake::World;
+
 const TWO_LEAVES: &str = "\
 # of the cluster
 SwitchName=leaf0 Nodes=dev[0-3] LinkSpeed=1000
@@ -184,4 +186,33 @@ fn switches_come_from_slurms_addresses() {
     let (conf, _) = folder.said(&["from-addresses", "addresses", "--to", "slurm-conf"]);
     assert_eq!(conf, "SwitchName=s2 Switches=s[0-1]\nSwitchName=s0 Nodes=dev0\nSwitchName=s1 Nodes=dev1\n");
     assert!(folder.refused(&["from-addresses", "wrong"]).1.contains("wrong:2: expected a host"));
+}
+
+/// One mistake is one message, and names are folded as they are written.
+#[test]
+fn mistakes_do_not_cascade() {
+    let world = World::with_doors(&[]);
+    for (text, status, said) in [
+        (
+            "SwitchNam=s0 Nodes=n[0-7]\nSwitchName=s1 Nodes=n[8-15]\nSwitchName=top Switches=s[0-1]\n",
+            1,
+            "t:1: expected SwitchName, Nodes, Switches, LinkSpeed or BlockName, found the key \"SwitchNam\"\n\
+             t: 1 mistake to mend\n",
+        ),
+        (
+            "SwitchName=top Switches=s[0-7]\n",
+            1,
+            "t:1: switch top has the switches s[0-7] below it, but no entry describes them\nt: 1 mistake to mend\n",
+        ),
+        (
+            "SwitchName=s0 Nodes=n[0-7]\nSwitchName=s1 Nodes=n[4-9]\nSwitchName=top Switches=s[0-1]\n",
+            0,
+            "t:2: hosts n[4-7] are on switch s0 already, in line 1: their links to s1 are left out (warning)\n\
+             t: 3 switches in 2 levels, 10 hosts; links of unknown rate\n",
+        ),
+    ] {
+        fs::write(world.path().join("t"), text).unwrap();
+        let assertion = world.polycast(&["topology", "check", "t"]).assert().code(status);
+        assert_eq!(String::from_utf8_lossy(&assertion.get_output().stdout), said);
+    }
 }

@@ -1,7 +1,9 @@
 use std::collections::HashMap;
 
 use super::problem::{Problem, ProblemKind, TopologyError};
-use super::{Host, Link, MAX_HOSTS, MAX_LINKS, MAX_NAME, MAX_SWITCHES, Reading, Topology, spanning};
+use super::{
+    Host, Link, MAX_HOSTS, MAX_LINKS, MAX_NAME, MAX_SWITCHES, Reading, Topology, hostlist, spanning,
+};
 
 /// Switches, links and hosts as a description gives them, before anybody knows whether they are a tree.
 ///
@@ -15,10 +17,21 @@ pub(super) struct Draft {
     /// Index and line of each host.
     host_by_name: HashMap<String, (usize, usize)>,
     problems: Vec<Problem>,
+    /// Hosts that are on another switch already, each with its line; told together in the end.
+    doubled: Vec<(Doubled, String)>,
     /// What the reader has to say itself.
     pub(super) notes: Vec<String>,
     /// The source cannot know what is above the topmost switches, so they are joined as a matter of course.
     pub(super) is_open_above: bool,
+}
+
+/// That a host comes again: its switches and the lines that say so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Doubled {
+    line: usize,
+    first_line: usize,
+    kept: usize,
+    found: usize,
 }
 
 pub(super) struct DraftSwitch {
@@ -44,6 +57,7 @@ impl Draft {
             switch_by_name: HashMap::new(),
             host_by_name: HashMap::new(),
             problems: Vec::new(),
+            doubled: Vec::new(),
             notes: Vec::new(),
             is_open_above: false,
         }
@@ -104,14 +118,8 @@ impl Draft {
             return self.mistake(line, text);
         }
         if let Some(&(first, first_line)) = self.host_by_name.get(name) {
-            let (kept, found) = (&self.switches[self.hosts[first].switch].name, &self.switches[switch].name);
-            let text = format!(
-                "host {name} is on switch {kept} already{}: its link to {found} is left out",
-                in_line(first_line)
-            );
-            // Only a reader that goes on shows notes.
-            self.notes.push(text.clone());
-            return self.irregular(line, text);
+            let doubled = Doubled { line, first_line, kept: self.hosts[first].switch, found: switch };
+            return self.doubled.push((doubled, name.to_owned()));
         }
         if self.hosts.len() >= MAX_HOSTS {
             return self.once(line, format!("expected at most {MAX_HOSTS} hosts, found more"));
@@ -127,27 +135,54 @@ impl Draft {
         }
     }
 
+    /// Tells of hosts that come again, those of one line together.
+    fn tell_doubled(&mut self) {
+        let doubled = std::mem::take(&mut self.doubled);
+        for same in doubled.chunk_by(|(one, _), (next, _)| one == next) {
+            let Doubled { line, first_line, kept, found } = same[0].0;
+            let names = hostlist(&same.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>());
+            let (kept, found) = (&self.switches[kept].name, &self.switches[found].name);
+            let first = in_line(first_line);
+            let text = match same.len() {
+                1 => format!(
+                    "host {names} is on switch {kept} already{first}: its link to {found} is left out"
+                ),
+                _ => format!(
+                    "hosts {names} are on switch {kept} already{first}: their links to {found} are left out"
+                ),
+            };
+            // Only a reader that goes on shows notes.
+            self.notes.push(text.clone());
+            self.irregular(line, text);
+        }
+    }
+
+    /// Whether something was said that cannot be understood, so that what follows from it is not worth a word.
+    pub(super) fn is_mistaken(&self) -> bool {
+        self.problems.iter().any(|problem| problem.kind == ProblemKind::Mistake)
+    }
+
     /// What is wrong so far, where it does not matter whether the rest is a tree.
-    pub(super) fn into_problems(self) -> Vec<Problem> {
+    pub(super) fn into_problems(mut self) -> Vec<Problem> {
+        self.tell_doubled();
         self.problems
     }
 
     /// The tree, or all that is wrong.
     pub(super) fn finish(mut self, reading: Reading) -> Result<Topology, TopologyError> {
-        let is_mistaken =
-            |draft: &Draft| draft.problems.iter().any(|problem| problem.kind == ProblemKind::Mistake);
+        self.tell_doubled();
         // An entry that could not be read may be the one that had the hosts.
-        if self.hosts.is_empty() && !is_mistaken(&self) {
+        if self.hosts.is_empty() && !self.is_mistaken() {
             self.mistake(0, "expected at least one host, found none");
         }
         // What a mistake has taken away would be reported as a hole in the tree.
-        if !is_mistaken(&self) {
+        if !self.is_mistaken() {
             for (line, text) in spanning::irregularities(&self) {
                 self.irregular(line, text);
             }
         }
         let is_irregular = !self.problems.is_empty();
-        if is_irregular && (!reading.spanning_tree || is_mistaken(&self)) {
+        if is_irregular && (!reading.spanning_tree || self.is_mistaken()) {
             return Err(TopologyError::new(self.problems));
         }
         Ok(spanning::tree(self, is_irregular))

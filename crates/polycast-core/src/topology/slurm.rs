@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::hostlist::expand;
-use super::{Link, MAX_HOSTS, MAX_LINKS};
+use super::{Link, MAX_HOSTS, MAX_LINKS, hostlist};
 use crate::units::Rate;
 
 /// A text with the line it stands in.
@@ -37,12 +37,22 @@ struct Budget {
     links: usize,
 }
 
+fn not_described(above: &str, unknown: &[&str]) -> String {
+    let names = hostlist(unknown);
+    match unknown.len() {
+        1 => format!("switch {above} has the switch {names} below it, but no entry describes {names}"),
+        _ => format!("switch {above} has the switches {names} below it, but no entry describes them"),
+    }
+}
+
 impl Draft {
     /// Switches by name, in any order.
     pub(super) fn add_switch_entries(&mut self, entries: &[SwitchEntry]) {
         let mut budget = Budget { hosts: MAX_HOSTS, links: MAX_LINKS };
         // All names first: a switch may be described after the one above it.
         let indices: Vec<_> = entries.iter().map(|entry| self.add_switch(entry.line, &entry.name)).collect();
+        // A switch that seems to be missing may be in a line that could not be read.
+        let is_complete = !self.is_mistaken();
         for (entry, switch) in entries.iter().zip(indices) {
             if entry.nodes.is_none() && entry.switches.is_none() {
                 self.mistake(
@@ -57,24 +67,32 @@ impl Draft {
                     self.add_host(nodes.line, &name, switch, link);
                 }
             }
-            for name in self.names(entry.switches.as_ref(), &mut budget.links) {
-                if let (Some(switch), Some(switches)) = (switch, &entry.switches) {
-                    self.add_child(switches.line, switch, &name, link);
+            let below = self.names(entry.switches.as_ref(), &mut budget.links);
+            if let (Some(switch), Some(switches)) = (switch, &entry.switches) {
+                let unknown = self.add_children(switches.line, switch, &below, link);
+                if is_complete && !unknown.is_empty() {
+                    self.mistake(switches.line, not_described(&entry.name, &unknown));
                 }
             }
         }
     }
 
-    fn add_child(&mut self, line: usize, switch: usize, child: &str, link: Link) {
-        match self.switch(child) {
-            Some(child) => self.add_link(line, switch, child, link),
-            None => {
-                let above = &self.switches[switch].name;
-                let text =
-                    format!("switch {above} has the switch {child} below it, but no entry describes {child}");
-                self.mistake(line, text);
+    /// Gives those that no entry describes.
+    fn add_children<'a>(
+        &mut self,
+        line: usize,
+        switch: usize,
+        children: &'a [String],
+        link: Link,
+    ) -> Vec<&'a str> {
+        let mut unknown = Vec::new();
+        for name in children {
+            match self.switch(name) {
+                Some(child) => self.add_link(line, switch, child, link),
+                None => unknown.push(name.as_str()),
             }
         }
+        unknown
     }
 
     /// Blocks as leaf switches below one.

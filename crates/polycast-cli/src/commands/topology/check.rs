@@ -78,11 +78,14 @@ impl Report {
                 .collect()
         };
         let topology = input.topology().ok();
+        let mut notes = topology.as_ref().map_or(Vec::new(), |topology| topology.notes.clone());
+        // A reader that goes on notes what is a warning here.
+        notes.retain(|note| problems.iter().all(|problem| problem.text != *note));
         Report {
             file: input.name.clone(),
             mistakes: of_kind(ProblemKind::Mistake),
             warnings: of_kind(ProblemKind::Irregular),
-            notes: topology.as_ref().map_or(Vec::new(), |topology| topology.notes.clone()),
+            notes,
             topology: topology.as_ref().map(summary),
         }
     }
