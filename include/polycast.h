@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 4u
+#define POLYCAST_INTERFACE_VERSION 5u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -42,6 +42,19 @@ extern "C" {
 
 /* Bits of polycast_door.capabilities. All ranks must have a bit for it to be used. */
 #define POLYCAST_CAN_PACK 1u /* MPI_Pack gives the elements' bytes in type-map order, and nothing else */
+
+/* What polycast_choose_broadcast answers. */
+#define POLYCAST_LEFT 0   /* for the stock MPI */
+#define POLYCAST_SERVED 1 /* for polycast_broadcast */
+#define POLYCAST_LEFT_AND_TIMED                                                                              \
+    2 /* for the stock MPI, and polycast_end_of_stock is to be called afterwards */
+
+/* Why a broadcast is left to the stock MPI without asking the runtime. */
+#define POLYCAST_BECAUSE_INTERCOMMUNICATOR 0u
+#define POLYCAST_BECAUSE_ONE_RANK 1u
+#define POLYCAST_BECAUSE_NOT_ATTACHED 2u /* polycast_attach gave no state */
+#define POLYCAST_BECAUSE_OUTSIDE 3u      /* ranks outside the process's MPI_COMM_WORLD */
+#define POLYCAST_BECAUSE_EMPTY 4u        /* 0 bytes */
 
 /* Operations that are counted but never served. */
 #define POLYCAST_UNSERVED_IBCAST 0u /* MPI_Ibcast and MPI_Ibcast_c */
@@ -116,9 +129,15 @@ int polycast_attach(const polycast_door *door, void *communicator, int rank, int
 void polycast_detach(polycast_communicator *communicator, int is_over);
 
 /* Whether a broadcast of this many bytes (> 0) is served by polycast_broadcast: 1, or is left to the stock
- * MPI: 0. The same on all ranks. Counts the call. Collective the first time that an algorithm is chosen
- * (opens the private communicator), and the first time that multicast is (finds out whether it works). */
+ * MPI: a POLYCAST_LEFT* value. Served or not, it is the same on all ranks. Collective the first time that an algorithm
+ * is chosen (opens the private communicator), and the first time that multicast is (finds out whether it works). */
 int polycast_choose_broadcast(polycast_communicator *communicator, size_t bytes);
+
+/* The stock MPI has done a call for which polycast_choose_broadcast gave POLYCAST_LEFT_AND_TIMED. Local. */
+void polycast_end_of_stock(polycast_communicator *communicator);
+
+/* A broadcast goes to the stock MPI for a POLYCAST_BECAUSE_* reason. Local; costs some nanoseconds. */
+void polycast_count_left(uint32_t because, uint64_t bytes);
 
 /* Broadcasts `bytes` bytes from `root`; on every rank after polycast_choose_broadcast gave 1 for the same
  * bytes. */

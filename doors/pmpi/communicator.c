@@ -15,8 +15,17 @@
 static int state_keyval = MPI_KEYVAL_INVALID;
 static int finalize_keyval = MPI_KEYVAL_INVALID;
 
-/* Hangs on communicators that are left to the stock MPI for ever, so that they are looked at only once. */
-static struct communicator stock_for_ever;
+/* They hang on communicators that are left to the stock MPI for ever, so that these are looked at only once. */
+static struct communicator stock_for_ever[] = {
+    {.left_because = POLYCAST_BECAUSE_INTERCOMMUNICATOR},
+    {.left_because = POLYCAST_BECAUSE_ONE_RANK},
+    {.left_because = POLYCAST_BECAUSE_NOT_ATTACHED},
+    {.left_because = POLYCAST_BECAUSE_OUTSIDE},
+};
+
+static int is_stock_for_ever(const struct communicator *state) {
+    return state == &stock_for_ever[state->left_because];
+}
 
 static int is_finalizing;
 
@@ -73,7 +82,7 @@ void door_close(void *communicator) {
 static int free_state(MPI_Comm comm, int keyval, void *attribute, void *extra) {
     struct communicator *state = attribute;
     (void)comm, (void)keyval, (void)extra;
-    if (state == &stock_for_ever) {
+    if (is_stock_for_ever(state)) {
         return MPI_SUCCESS;
     }
     remove_from_alive(state);
@@ -113,14 +122,8 @@ static void create_keyvals(void) {
 int door_known_communicator(MPI_Comm comm, struct communicator **state) {
     int keyval = __atomic_load_n(&state_keyval, __ATOMIC_ACQUIRE);
     int is_known = 0;
-    if (keyval == MPI_KEYVAL_INVALID || PMPI_Comm_get_attr(comm, keyval, state, &is_known) != MPI_SUCCESS ||
-        !is_known) {
-        return 0;
-    }
-    if (*state == &stock_for_ever) {
-        *state = NULL;
-    }
-    return 1;
+    return keyval != MPI_KEYVAL_INVALID &&
+           PMPI_Comm_get_attr(comm, keyval, state, &is_known) == MPI_SUCCESS && is_known;
 }
 
 /* Whether it has ranks outside this process's MPI_COMM_WORLD (spawned, connected): nobody knows what they run. Each rank of
@@ -146,20 +149,26 @@ static int reaches_outside(MPI_Comm comm, int size) {
     return is_outside;
 }
 
-/* NULL if the communicator is not one that we serve, or on lack of memory. */
+/* One of `stock_for_ever` if the communicator is not one that we serve, or on lack of memory. */
 static struct communicator *new_state(MPI_Comm comm) {
-    int is_inter, size;
-    if (PMPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || is_inter ||
-        PMPI_Comm_size(comm, &size) != MPI_SUCCESS || size < 2 || reaches_outside(comm, size)) {
-        return NULL;
+    int is_inter = 0, size = 0;
+    if (PMPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || is_inter) {
+        return &stock_for_ever[POLYCAST_BECAUSE_INTERCOMMUNICATOR];
+    }
+    if (PMPI_Comm_size(comm, &size) != MPI_SUCCESS || size < 2) {
+        return &stock_for_ever[POLYCAST_BECAUSE_ONE_RANK];
+    }
+    if (reaches_outside(comm, size)) {
+        return &stock_for_ever[POLYCAST_BECAUSE_OUTSIDE];
     }
     struct communicator *state = calloc(1, sizeof *state);
-    if (state) {
-        state->user = comm;
-        state->private_comm = MPI_COMM_NULL;
-        state->size = size;
-        PMPI_Comm_rank(comm, &state->rank);
+    if (!state) {
+        return &stock_for_ever[POLYCAST_BECAUSE_NOT_ATTACHED];
     }
+    state->user = comm;
+    state->private_comm = MPI_COMM_NULL;
+    state->size = size;
+    PMPI_Comm_rank(comm, &state->rank);
     return state;
 }
 
@@ -177,20 +186,20 @@ struct communicator *door_communicator(MPI_Comm comm) {
     }
     door_begin();
     struct communicator *state = new_state(comm);
-    if (state) {
+    if (!is_stock_for_ever(state)) {
         int likeness = MPI_UNEQUAL;
         PMPI_Comm_compare(comm, MPI_COMM_WORLD, &likeness);
         int error = polycast_attach(&door_functions, state, state->rank, state->size,
                                     likeness == MPI_IDENT || likeness == MPI_CONGRUENT, &state->runtime);
         if (error || !state->runtime) {
             free(state);
-            state = NULL;
+            state = &stock_for_ever[POLYCAST_BECAUSE_NOT_ATTACHED];
         }
     }
-    if (PMPI_Comm_set_attr(comm, state_keyval, state ? state : &stock_for_ever) != MPI_SUCCESS) {
+    if (PMPI_Comm_set_attr(comm, state_keyval, state) != MPI_SUCCESS) {
         return NULL;
     }
-    if (state) {
+    if (state->runtime) {
         add_to_alive(state);
     }
     return state;

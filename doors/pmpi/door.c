@@ -46,27 +46,47 @@ static size_t total_bytes(const struct call *call) {
     return __builtin_mul_overflow(size, call->count, &bytes) ? 0 : (size_t)bytes;
 }
 
-/* The communicator's state if the runtime serves this call, NULL if it is left to stock. */
-static inline struct communicator *served_by(const struct call *call, size_t *bytes) {
+/* What stock would refuse is not counted. */
+static void count_unusual(const struct call *call) {
+    if (call->count == 0) {
+        polycast_count_left(POLYCAST_BECAUSE_EMPTY, 0);
+    } else if (call->root == MPI_ROOT && call->count > 0 && call->type != MPI_DATATYPE_NULL) {
+        polycast_count_left(POLYCAST_BECAUSE_INTERCOMMUNICATOR, total_bytes(call));
+    }
+}
+
+/* The communicator's state if the runtime serves this call, NULL if it is left to stock; then *timed is the state that is to be
+ * told of its end, if any. */
+static inline struct communicator *served_by(const struct call *call, size_t *bytes,
+                                             struct communicator **timed) {
     struct communicator *state;
-    if (!arguments_are_ordinary(call) || door_is_over()) {
+    *timed = NULL;
+    if (door_is_over()) {
+        return NULL;
+    }
+    if (!arguments_are_ordinary(call)) {
+        count_unusual(call);
         return NULL;
     }
     int is_known = door_known_communicator(call->comm, &state);
-    if (is_known && !state) {
-        return NULL;
-    }
     *bytes = total_bytes(call);
     if (*bytes == 0) {
+        polycast_count_left(POLYCAST_BECAUSE_EMPTY, 0);
         return NULL;
     }
     if (!is_known) {
         state = door_communicator(call->comm);
     }
-    if (!state || call->root >= state->size || !polycast_choose_broadcast(state->runtime, *bytes)) {
+    if (!state) {
         return NULL;
     }
-    return state;
+    if (!state->runtime) {
+        polycast_count_left(state->left_because, *bytes);
+        return NULL;
+    }
+    int choice = call->root < state->size ? polycast_choose_broadcast(state->runtime, *bytes) : POLYCAST_LEFT;
+    *timed = choice == POLYCAST_LEFT_AND_TIMED ? state : NULL;
+    return choice == POLYCAST_SERVED ? state : NULL;
 }
 
 /* A datatype that was not committed: MPI only tells by refusing it, so it is asked to send and to pack
@@ -164,22 +184,36 @@ static int serve(const struct call *call, struct communicator *state, size_t byt
 }
 
 /* Serves the call if it is for us; otherwise returns 0, and it is for stock. */
-static int try_to_serve(const struct call *call, int *result) {
+static int try_to_serve(const struct call *call, int *result, struct communicator **timed) {
     size_t bytes;
-    struct communicator *state = served_by(call, &bytes);
+    struct communicator *state = served_by(call, &bytes, timed);
     return state && serve(call, state, bytes, result);
+}
+
+/* Stock has done a call. */
+static inline int stock_result(int result, struct communicator *timed) {
+    if (timed) {
+        polycast_end_of_stock(timed->runtime);
+    }
+    return result;
 }
 
 static int door_bcast(void *buffer, int count, handle type, int root, handle comm) {
     int result;
+    struct communicator *timed;
     const struct call call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
-    return try_to_serve(&call, &result) ? result : stock_functions.bcast(buffer, count, type, root, comm);
+    return try_to_serve(&call, &result, &timed)
+               ? result
+               : stock_result(stock_functions.bcast(buffer, count, type, root, comm), timed);
 }
 
 static int door_bcast_c(void *buffer, int64_t count, handle type, int root, handle comm) {
     int result;
+    struct communicator *timed;
     const struct call call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
-    return try_to_serve(&call, &result) ? result : stock_functions.bcast_c(buffer, count, type, root, comm);
+    return try_to_serve(&call, &result, &timed)
+               ? result
+               : stock_result(stock_functions.bcast_c(buffer, count, type, root, comm), timed);
 }
 
 /* Only counted. What stock would refuse is not. */
@@ -204,7 +238,7 @@ static int door_ibcast_c(void *buffer, int64_t count, handle type, int root, han
 /* Local, so a communicator that has had no broadcast is not attached for it: its broadcasts are stock's so far. */
 static int door_choice(handle comm, int64_t bytes, char *text, int size) {
     struct communicator *state = NULL;
-    if (bytes > 0 && size > 0 && door_known_communicator((MPI_Comm)comm, &state) && state) {
+    if (bytes > 0 && size > 0 && door_known_communicator((MPI_Comm)comm, &state) && state->runtime) {
         polycast_name_choice(state->runtime, (size_t)bytes, text, (size_t)size);
     } else if (size > 0) {
         snprintf(text, (size_t)size, "stock");

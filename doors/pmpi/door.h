@@ -11,6 +11,7 @@
 /* What the door keeps for a communicator; hangs on it as an attribute. */
 struct communicator {
     polycast_communicator *runtime; /* NULL: left to the stock MPI for ever */
+    uint32_t left_because;          /* then: POLYCAST_BECAUSE_* */
     MPI_Comm user;
     MPI_Comm private_comm; /* MPI_COMM_NULL until the first broadcast that is served */
     int rank;
@@ -30,14 +31,15 @@ struct communicator {
 /* door.c: the MPI's own broadcast. PMPI_Bcast by its name would come back to us. */
 int door_stock_broadcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
 
-/* communicator.c: the attribute and what belongs to it. Returns NULL if `comm` is left to stock. Collective
- * the first time it sees a communicator; every argument must have been checked. */
+/* communicator.c: the attribute and what belongs to it. Returns a state without `runtime` if `comm` is left to stock for ever,
+ * and NULL if it is left to stock this time. Collective the first time it sees a communicator; every argument must have been
+ * checked. */
 struct communicator *door_communicator(MPI_Comm comm);
 /* Makes the attributes. Called when MPI begins, if we see that. */
 void door_begin(void);
 /* MPI has begun to end: nothing is served any more. */
 int door_is_over(void);
-/* The state, without attaching: 1 and *state (NULL: stock for ever), or 0 if the communicator is new. */
+/* The state, without attaching: 1 and *state, or 0 if the communicator is new. */
 int door_known_communicator(MPI_Comm comm, struct communicator **state);
 
 /* Frees a state and its private communicator. */

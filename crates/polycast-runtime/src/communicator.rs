@@ -1,4 +1,4 @@
-//! One communicator: its rules, its counters, its broadcasts.
+//! One communicator: its rules, its log, its broadcasts.
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::protocol::{Data, Multicast};
-use polycast_core::select::{BroadcastChoices, Choice};
+use polycast_core::select::{BroadcastChoices, Choice, Shape};
 use polycast_core::units::{Bytes, Rank};
 
 use crate::attach::{Agreement, agree};
 use crate::call::{Call, CallOnNode, drive};
-use crate::counters::{self, Counters};
 use crate::door::{Door, MpiError};
 use crate::idle::Idle;
 use crate::multicast::{Mail, Reason, Resources, Ring, Unavailable, left_group, set_up, visit_groups};
 use crate::nodes::Nodes;
+use crate::report::{self, Log};
 use crate::retired;
 use crate::say::warn_once;
 use crate::scratch::Scratch;
@@ -53,6 +53,15 @@ enum MulticastState {
     Leaving(Box<Mail>),
 }
 
+/// Whether a call is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serves {
+    No = 0,
+    Yes = 1,
+    /// [`Communicator::end_of_left`] is to be called when the MPI has done it.
+    NoAndTimed = 2,
+}
+
 /// State of one communicator in one process.
 pub struct Communicator {
     door: Door,
@@ -69,7 +78,8 @@ pub struct Communicator {
     nodes: Nodes,
     private: Private,
     multicast: MulticastState,
-    counters: Counters,
+    shape: Shape,
+    log: Log,
     tags: Tags,
     slots: Slots,
     scratch: Scratch,
@@ -97,7 +107,7 @@ impl Communicator {
         let Some(made) = made.ok().filter(|_| all.iter().all(|is_made| *is_made == [1])) else {
             return Ok(None);
         };
-        counters::attached();
+        report::attached();
         Ok(Some(made))
     }
 
@@ -117,7 +127,8 @@ impl Communicator {
             processes: agreement.processes,
             private: Private::NotYet,
             multicast: MulticastState::Untried,
-            counters: Counters::default(),
+            log: Log::new(&agreement.settings, agreement.shape),
+            shape: agreement.shape,
             tags: Tags::default(),
             slots: Slots::default(),
             scratch: Scratch::default(),
@@ -131,28 +142,36 @@ impl Communicator {
     ///
     /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the broadcast
     /// gives the error.
-    pub fn serves(&mut self, bytes: u64) -> bool {
+    pub fn serves(&mut self, bytes: u64) -> Serves {
+        self.log.begin();
         if self.broken.is_none() {
             match catch_unwind(AssertUnwindSafe(|| self.decide(bytes))) {
-                Ok(Ok(is_served)) => return is_served,
+                Ok(Ok(serves)) => return serves,
                 Ok(Err(error)) => self.broken = Some(Failure::Mpi(error)),
                 Err(_) => self.broken = Some(Failure::Internal),
             }
         }
-        true
+        Serves::Yes
     }
 
-    fn decide(&mut self, bytes: u64) -> Result<bool, MpiError> {
+    /// The MPI has done a call that was left to it, and is timed.
+    pub fn end_of_left(&mut self) {
+        self.log.end_of_left();
+    }
+
+    fn decide(&mut self, bytes: u64) -> Result<Serves, MpiError> {
         self.retry_multicast(bytes)?;
         let mut choice = *self.choices.choose(Bytes(bytes));
         if choice.needs_multicast() && !self.has_multicast()? {
             choice = *self.choices.choose(Bytes(bytes));
         }
-        let is_served = choice != Choice::Stock && self.has_private()?;
-        if !is_served {
-            self.counters.stock.add(bytes);
+        if choice != Choice::Stock && self.has_private()? {
+            return Ok(Serves::Yes);
         }
-        Ok(is_served)
+        Ok(match self.log.leave(bytes, choice != Choice::Stock) {
+            true => Serves::NoAndTimed,
+            false => Serves::No,
+        })
     }
 
     /// What serves a broadcast of this many bytes, as far as it is known without trying.
@@ -174,9 +193,6 @@ impl Communicator {
     fn has_multicast(&mut self) -> Result<bool, MpiError> {
         if let MulticastState::Untried = self.multicast {
             self.try_multicast()?;
-            if let MulticastState::Unavailable { .. } = self.multicast {
-                counters::fell_back();
-            }
         }
         Ok(matches!(self.multicast, MulticastState::Ready(_)))
     }
@@ -203,6 +219,9 @@ impl Communicator {
         (self.multicast, self.choices) = match outcome {
             Ok(ring) => (MulticastState::Ready(ring.map(Box::new)), self.choices_with_multicast.clone()),
             Err(unavailable) => {
+                if let MulticastState::Untried = self.multicast {
+                    report::fell_back(unavailable);
+                }
                 let is_said = unavailable.reason == Reason::Setting && settings::is_warned_of();
                 if let (Rank(0), false, Some(warning)) = (self.rank, is_said, unavailable.warning()) {
                     warn_once(&warning);
@@ -211,6 +230,8 @@ impl Communicator {
                 (MulticastState::Unavailable { calls_until_retry }, self.choices_without_multicast.clone())
             }
         };
+        let has_multicast = matches!(self.multicast, MulticastState::Ready(_));
+        self.log.change_shape(Shape { has_multicast, ..self.shape });
         Ok(())
     }
 
@@ -223,6 +244,7 @@ impl Communicator {
             return Err(failure);
         }
         visit_groups();
+        let choice = *self.choices.choose(Bytes(bytes));
         // SAFETY: handed on from the caller.
         let attempt =
             AssertUnwindSafe(|| unsafe { self.broadcast_by_choice(buffer, bytes, Rank(root as u32)) });
@@ -230,6 +252,7 @@ impl Communicator {
         if matches!(outcome, Err(Failure::Mpi(_) | Failure::Internal)) {
             self.abandon();
         }
+        self.log.served(choice, bytes);
         outcome
     }
 
@@ -237,7 +260,6 @@ impl Communicator {
     /// As for [`Communicator::broadcast`].
     unsafe fn broadcast_by_choice(&mut self, buffer: *mut u8, bytes: u64, root: Rank) -> Result<(), Failure> {
         let choice = *self.choices.choose(Bytes(bytes));
-        self.counters.served(choice, bytes);
         // SAFETY: handed on from the caller.
         unsafe {
             match choice {
@@ -343,10 +365,10 @@ impl Communicator {
     /// The program frees the communicator: it is counted, and goes when MPI has nothing more for it. `is_over`: MPI ends, and
     /// nobody will ask again.
     pub fn detach(mut self: Box<Communicator>, is_over: bool) {
-        if let MulticastState::Ready(Some(ring)) = &self.multicast {
-            self.counters.multicast(ring);
-        }
-        counters::released(&self.counters);
+        report::released(match &self.multicast {
+            MulticastState::Ready(Some(ring)) => Some(ring),
+            _ => None,
+        });
         if let MulticastState::Ready(Some(ring)) =
             std::mem::replace(&mut self.multicast, MulticastState::Untried)
         {

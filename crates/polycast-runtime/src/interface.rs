@@ -3,12 +3,12 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, Serves};
 use crate::door::{Door, DoorTable, INTERFACE_VERSION};
 use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
 use crate::transport::Failure;
-use crate::{counters, retired, say, settings, unserved};
+use crate::{report, retired, settings};
 
 const ERROR_INTERNAL: c_int = -1;
 const ERROR_SIZE: c_int = -2;
@@ -32,7 +32,13 @@ pub extern "C" fn polycast_build_identity() -> u64 {
 /// A call that goes to the stock MPI because polycast serves no such operation.
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_count_unserved(operation: u32, bytes: u64) {
-    unserved::count(operation, bytes);
+    report::UNSERVED.count(operation, bytes);
+}
+
+/// A broadcast that goes to the stock MPI although no communicator was asked.
+#[unsafe(no_mangle)]
+pub extern "C" fn polycast_count_left(because: u32, bytes: u64) {
+    report::LEFT.count(because, bytes);
 }
 
 /// 0 if the environment switches everything off.
@@ -104,7 +110,8 @@ pub unsafe extern "C" fn polycast_detach(communicator: *mut Communicator, is_ove
     }
 }
 
-/// Whether a broadcast of this many bytes is served here.
+/// Whether a broadcast of this many bytes is served here: 0, 1, or 2 for no, and
+/// [`polycast_end_of_stock`] is to be called.
 ///
 /// # Safety
 /// The pointer comes from [`polycast_attach`]; no other call for this communicator runs.
@@ -112,7 +119,18 @@ pub unsafe extern "C" fn polycast_detach(communicator: *mut Communicator, is_ove
 pub unsafe extern "C" fn polycast_choose_broadcast(communicator: *mut Communicator, bytes: usize) -> c_int {
     // SAFETY: the caller's promise.
     let communicator = unsafe { &mut *communicator };
-    guarded(1, || communicator.serves(bytes as u64).into())
+    guarded(Serves::Yes, || communicator.serves(bytes as u64)) as c_int
+}
+
+/// The stock MPI has done a call for which [`polycast_choose_broadcast`] gave 2.
+///
+/// # Safety
+/// The pointer comes from [`polycast_attach`]; no other call for this communicator runs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_end_of_stock(communicator: *mut Communicator) {
+    // SAFETY: the caller's promise.
+    let communicator = unsafe { &mut *communicator };
+    guarded((), || communicator.end_of_left());
 }
 
 /// Broadcasts.
@@ -176,7 +194,7 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
     let door = unsafe { &*door };
     guarded((), || {
         let mut is_collective = false;
-        let report = counters::report(|values| {
+        let summary = report::summary(|values| {
             is_collective = true;
             door.sum_over_world(values).is_ok()
         });
@@ -188,9 +206,7 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
         if world_rank == 0 {
             // No communicator of all ranks may have been attached.
             settings::warn_of_problems();
-        }
-        if world_rank == 0 && settings::is_report_wanted() {
-            say::text(&report);
+            summary.publish();
         }
     });
 }

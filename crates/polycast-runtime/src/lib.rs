@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! interface   the C functions; checks pointers, stops panics
-//!     communicator   one communicator: its rules, its counters, its broadcasts
+//!     communicator   one communicator: its rules, its log, its broadcasts
 //!         attach     what the ranks of a communicator tell each other at its first broadcast
 //!         retired    freed by the program, not yet by us
 //!         multicast  the protocol of polycast-core::protocol over a group of polycast-net and MPI
@@ -12,8 +12,7 @@
 //!             scratch  memory for what does not go straight to the buffer
 //!             idle   what a rank does while it waits, on the process's sockets
 //!     settings    environment and overrides
-//!     counters    what was served how, for the report
-//!     unserved    calls of operations that are never served
+//!     report      what was done and why, when MPI ends
 //! ```
 //!
 //! Nothing here aborts, and nothing prints unless it was asked for, except one warning line about bad settings.
@@ -21,7 +20,6 @@
 mod attach;
 mod call;
 mod communicator;
-mod counters;
 mod digest;
 mod door;
 mod entropy;
@@ -30,6 +28,7 @@ mod idle;
 mod interface;
 mod multicast;
 mod nodes;
+mod report;
 mod retired;
 mod say;
 mod scratch;
@@ -37,4 +36,3 @@ mod settings;
 mod slots;
 mod sockets;
 mod transport;
-mod unserved;

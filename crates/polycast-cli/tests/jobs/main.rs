@@ -21,6 +21,7 @@ mod lab;
 mod measure;
 mod multicast;
 mod placement;
+mod report;
 mod slurm;
 mod small;
 mod symbols;

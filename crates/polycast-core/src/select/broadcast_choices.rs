@@ -46,7 +46,9 @@ impl BroadcastChoices {
 
     pub(super) fn from_rules(rules: &[Rule], shape: Shape) -> Self {
         let by_rule = by_rule(rules, shape).into_iter();
-        BroadcastChoices::of(by_rule.map(|(first, choice)| (first, choice.unwrap_or(Choice::Stock))))
+        BroadcastChoices::of(
+            by_rule.map(|(first, rule)| (first, rule.map_or(Choice::Stock, |rule| rule.choice))),
+        )
     }
 
     /// The rules for stock and multicast stand; in place of a tree, and where no rule matches, `predicted` decides from
@@ -65,7 +67,7 @@ impl BroadcastChoices {
         starts.dedup();
         BroadcastChoices::of(starts.into_iter().map(|first| {
             let by_rule = by_rule[by_rule.partition_point(|(start, _)| *start <= first) - 1].1;
-            let choice = match by_rule {
+            let choice = match by_rule.map(|rule| rule.choice) {
                 None | Some(Choice::Algorithm(_)) if first >= from.0 => *predicted.choose(Bytes(first)),
                 by_rule => by_rule.unwrap_or(Choice::Stock),
             };
@@ -74,12 +76,12 @@ impl BroadcastChoices {
     }
 }
 
-/// Disjoint intervals over all sizes, with the choice of the first rule that matches in each.
-fn by_rule(rules: &[Rule], shape: Shape) -> Vec<(u64, Option<Choice>)> {
-    let relevant: Vec<(Range, Choice)> = rules
+/// Disjoint intervals over all sizes, with the first rule that matches in each.
+pub(super) fn by_rule(rules: &[Rule], shape: Shape) -> Vec<(u64, Option<&Rule>)> {
+    let relevant: Vec<(Range, &Rule)> = rules
         .iter()
         .filter(|rule| rule.collective == Collective::Broadcast && rule.is_possible(shape))
-        .filter_map(|rule| Some((sizes(rule, shape)?, rule.choice)))
+        .filter_map(|rule| Some((sizes(rule, shape)?, rule)))
         .collect();
     let mut starts: Vec<u64> = relevant
         .iter()
@@ -91,7 +93,7 @@ fn by_rule(rules: &[Rule], shape: Shape) -> Vec<(u64, Option<Choice>)> {
     starts.dedup();
     // Between two neighbours of `starts` no rule begins or ends, so the first size decides for all.
     let first_match = |first| relevant.iter().find(|(range, _)| range.contains(first));
-    starts.into_iter().map(|first| (first, first_match(first).map(|(_, choice)| *choice))).collect()
+    starts.into_iter().map(|first| (first, first_match(first).map(|(_, rule)| *rule))).collect()
 }
 
 /// The sizes for which `rule` matches on communicators of `shape`; `None` if the shape rules it out.
@@ -158,6 +160,9 @@ mod tests {
             for bytes in sizes.into_iter().map(Bytes) {
                 prop_assert_eq!(*choices.choose(bytes), first_match(&table, shape, bytes));
                 let explanation = table.explain(Collective::Broadcast, shape, bytes);
+                let deciding = table.deciding_rules(shape);
+                let (_, rule) = deciding[deciding.partition_point(|(first, _)| *first <= bytes) - 1];
+                prop_assert_eq!(rule.map(|rule| rule.line), explanation.winner().map(|rule| rule.line));
                 prop_assert_eq!(*choices.choose(bytes), explanation.choice);
                 prop_assert!(has_multicast || !explanation.choice.needs_multicast());
             }

@@ -1,3 +1,4 @@
+use super::broadcast_choices;
 use super::parse::{self, TableError};
 use super::{BroadcastChoices, Choice, Collective, Condition, Explanation, Prediction, Shape};
 use crate::units::Bytes;
@@ -71,6 +72,13 @@ impl Table {
     pub fn broadcast_rules_and(&self, shape: Shape, prediction: &Prediction) -> BroadcastChoices {
         let (predicted, from) = (prediction.choices(), prediction.first());
         BroadcastChoices::from_rules_and(&self.rules, shape, &predicted, from)
+    }
+
+    /// Which rule decides about broadcasts of which sizes on communicators of this shape: intervals over all sizes by their
+    /// first sizes, rising from 0. `None`: no rule is for them, which means stock.
+    pub fn deciding_rules(&self, shape: Shape) -> Vec<(Bytes, Option<&Rule>)> {
+        let by_rule = broadcast_choices::by_rule(&self.rules, shape).into_iter();
+        by_rule.map(|(first, rule)| (Bytes(first), rule)).collect()
     }
 
     /// How the decision about one call comes about.

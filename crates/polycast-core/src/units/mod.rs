@@ -2,6 +2,7 @@
 
 mod bytes;
 mod nanos;
+pub mod quantity;
 mod rank;
 mod rate;
 mod written;

@@ -17,11 +17,11 @@ use polycast_core::{model, select, topology};
 
 use self::network::{Here, Known};
 use self::record::{RECORD_BYTES, Record};
-use crate::counters;
 use crate::door::{CAN_PACK, Door, MpiError};
 use crate::entropy::process_identity;
 use crate::identity::build_identity;
 use crate::idle::Neighbours;
+use crate::report;
 use crate::say::warn_once;
 use crate::settings::{self, Rules, Settings};
 
@@ -34,6 +34,9 @@ const WANTS_REPORT: u64 = 1 << 32;
 
 /// What the ranks agreed on.
 pub struct Agreement {
+    /// Those of all ranks.
+    pub settings: Arc<Settings>,
+    pub shape: Shape,
     /// How this communicator's broadcasts are chosen.
     pub choices: BroadcastChoices,
     /// How they are chosen where the network has no multicast.
@@ -84,7 +87,7 @@ pub fn agree(door: &Door, rank: usize, size: usize, is_world: bool) -> Result<Op
         warn(warning);
     }
     if is_world && records.iter().all(|other| other.capabilities & WANTS_REPORT != 0) {
-        counters::all_ranks_report();
+        report::all_ranks_report();
     }
     report_choices(&settings, known.as_ref());
     let shape = Shape { switches: known.as_ref().map_or(1, Known::switches), ..shape_of(&records) };
@@ -95,6 +98,7 @@ pub fn agree(door: &Door, rank: usize, size: usize, is_world: bool) -> Result<Op
         Prediction::new(&placed, &parameters.content)
     });
     Ok(Some(Agreement {
+        shape,
         choices: choices(&settings, shape, prediction.as_ref()),
         choices_without_multicast: choices(&settings, shape.without_multicast(), prediction.as_ref()),
         site: known.map_or_else(|| Site::by_host(&hosts), |known| Site::new(&known.placed)),
@@ -104,6 +108,7 @@ pub fn agree(door: &Door, rank: usize, size: usize, is_world: bool) -> Result<Op
         },
         hosts,
         processes: records.iter().map(|other| other.process).collect(),
+        settings,
     }))
 }
 
@@ -148,7 +153,7 @@ fn report_choices(settings: &Settings, known: Option<&Known>) {
     if let Some(known) = known {
         said.push_str(&format!(" topology={} switches={}", known.origin, known.switches()));
     }
-    counters::choices(said);
+    report::choices(said);
 }
 
 fn take_from_rank_0(door: &Door, rank: usize, mine: &Settings) -> Result<Settings, MpiError> {

@@ -30,10 +30,12 @@ pub enum Reason {
     Entropy,
     /// A mistake of polycast's.
     Internal,
+    /// There is no other node, or no private communicator; no rank is asked then.
+    Nowhere,
 }
 
 impl Reason {
-    const ALL: [Reason; 10] = [
+    const ALL: [Reason; 11] = [
         Reason::Off,
         Reason::Setting,
         Reason::Interface,
@@ -44,6 +46,7 @@ impl Reason {
         Reason::Silence,
         Reason::Entropy,
         Reason::Internal,
+        Reason::Nowhere,
     ];
 
     /// Undoes `as u8`; `None` for 0, which means that all is well.
@@ -64,6 +67,7 @@ impl Reason {
             Reason::Silence => "datagrams from some node do not arrive there",
             Reason::Entropy => "the system gives no random numbers",
             Reason::Internal => "polycast failed inside",
+            Reason::Nowhere => "one node, or no private communicator",
         }
     }
 }

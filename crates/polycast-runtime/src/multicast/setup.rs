@@ -12,6 +12,7 @@
 //! fails, or panics, still takes part in the next exchange. Where MPI itself fails in an exchange, a rank cannot know what the others
 //! decide: the broadcast ends there with MPI's error.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,19 +53,29 @@ pub struct Unavailable {
 impl Unavailable {
     /// There is but one node, or MPI refused a communicator: nothing to warn of.
     pub fn nowhere() -> Unavailable {
-        Unavailable { reason: Reason::Off, rank: 0 }
+        Unavailable { reason: Reason::Nowhere, rank: 0 }
     }
 
     /// It may work later, without the user's doing.
     pub fn may_pass(self) -> bool {
-        !matches!(self.reason, Reason::Off | Reason::Setting)
+        !matches!(self.reason, Reason::Off | Reason::Setting | Reason::Nowhere)
     }
 
     /// What to tell the user; nothing if it is what they asked for.
     pub fn warning(self) -> Option<String> {
         let Unavailable { reason, rank } = self;
         let remedy = "trees serve; `polycast doctor` finds out more, POLYCAST_MULTICAST=off silences this";
-        (reason != Reason::Off).then(|| format!("no multicast: rank {rank}: {}; {remedy}", reason.text()))
+        (![Reason::Off, Reason::Nowhere].contains(&reason))
+            .then(|| format!("no multicast: rank {rank}: {}; {remedy}", reason.text()))
+    }
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.reason {
+            Reason::Nowhere => f.write_str(Reason::Nowhere.text()),
+            reason => write!(f, "rank {}: {}", self.rank, reason.text()),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Times with three digits and the unit that fits: `12.3 µs`, `279 ms`; and counted things.
+//! What people read: times with three digits and the unit that fits (`12.3 µs`, `279 ms`), sizes likewise, and counted things.
 
 use std::fmt::Display;
 
@@ -32,6 +32,19 @@ pub fn margin(ns: f64, reach_ns: f64) -> String {
     let (unit, scale) = unit_of(ns);
     let decimals = decimals(ns / scale);
     format!("{:.decimals$} ± {:.decimals$} {unit}", ns / scale, reach_ns / scale)
+}
+
+/// `512 B`, `1.5 KiB`, `20 MiB`: one digit behind the point where it says something, and the largest unit that fits.
+pub fn size(bytes: u64) -> String {
+    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let Some((unit, power)) = units.into_iter().find(|(_, power)| bytes >> power > 0) else {
+        return format!("{bytes} B");
+    };
+    let tenths = (u128::from(bytes) * 10 + (1 << (power - 1))) >> power;
+    match tenths % 10 {
+        0 => format!("{} {unit}", tenths / 10),
+        tenth => format!("{}.{tenth} {unit}", tenths / 10),
+    }
 }
 
 /// `1 host`, `2 hosts`.
@@ -85,6 +98,21 @@ mod tests {
         assert_eq!(interval(1_100e3, (990e3, 1_210e3)), "0.99–1.21");
         assert_eq!(margin(12_340e3, 444e3), "12.3 ± 0.4 ms");
         assert_eq!(margin(9_138e3, 8_896e3), "9.14 ± 8.90 ms");
+    }
+
+    #[test]
+    fn a_size_has_the_largest_unit_that_fits() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1 KiB"),
+            (1536, "1.5 KiB"),
+            (20 << 20, "20 MiB"),
+            ((20 << 20) + 1, "20 MiB"),
+            (u64::MAX, "16777216 TiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
     }
 
     #[test]

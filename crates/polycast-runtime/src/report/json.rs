@@ -1,0 +1,101 @@
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::record::Count;
+use super::summary::{SizeClass, Summary};
+
+/// Rises with every change that a reader of the file would notice, but for new fields.
+const SCHEMA_VERSION: u32 = 1;
+
+/// What a person who opens the file should see first stands first.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    schema_version: u32,
+    polycast: &'static str,
+    summary: String,
+    rank_0: Value,
+    all_ranks: Option<Value>,
+    multicast: Option<Map<String, Value>>,
+}
+
+impl Serialize for Count {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Count { calls, bytes, nanos } = self;
+        json!({ "calls": calls, "bytes": bytes, "seconds": seconds(*nanos) }).serialize(serializer)
+    }
+}
+
+impl Summary {
+    /// The report as docs/report.md describes it, and a line's end.
+    pub fn json(&self) -> String {
+        let named = |name: &str, of: &str, count: &Count| {
+            let mut object = json!(count);
+            object[name] = of.into();
+            object
+        };
+        let algorithms = self.served.iter().map(|(of, count)| named("algorithm", of, count));
+        let reasons = self.left.iter().map(|(of, count)| named("reason", of, count));
+        // Nobody waits for a nonblocking call here, so it takes no time.
+        let unserved = self.unserved.iter().map(
+            |(of, Count { calls, bytes, .. })| json!({ "operation": of, "calls": calls, "bytes": bytes }),
+        );
+        let without = self.without_multicast.iter();
+        let without = without.map(|(reason, count)| json!({ "reason": reason, "communicators": count }));
+        let report = Report {
+            schema: "polycast-report",
+            schema_version: SCHEMA_VERSION,
+            polycast: env!("CARGO_PKG_VERSION"),
+            summary: self.sentence(),
+            rank_0: json!({
+                "served": self.all_served(),
+                "left_to_mpi": self.all_left(),
+                "algorithms": algorithms.collect::<Vec<_>>(),
+                "reasons": reasons.collect::<Vec<_>>(),
+                "unserved": unserved.collect::<Vec<_>>(),
+                "sizes": self.sizes.iter().map(of_size).collect::<Vec<_>>(),
+                "choices": self.choices,
+                "communicators": {
+                    "attached": self.attached,
+                    "released": self.released,
+                    "without_multicast": without.collect::<Vec<_>>(),
+                },
+            }),
+            all_ranks: self.all_ranks.as_ref().map(|all| {
+                json!({
+                    "served": all.served,
+                    "left_to_mpi": all.left,
+                    "unserved": { "calls": all.unserved.calls, "bytes": all.unserved.bytes },
+                })
+            }),
+            multicast: self.of_multicast(),
+        };
+        let text = serde_json::to_string_pretty(&report).expect("numbers, texts and objects with names");
+        text + "\n"
+    }
+
+    fn of_multicast(&self) -> Option<Map<String, Value>> {
+        let numbers = self.multicast.as_ref()?.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
+        let ranks = ("ranks".to_owned(), json!(self.ranks_of_multicast()));
+        Some(numbers.chain([ranks]).collect())
+    }
+}
+
+fn of_size(class: &SizeClass) -> Value {
+    let SizeClass { first_bytes, above_bytes, by, count, times } = class;
+    json!({
+        "first_bytes": first_bytes,
+        "above_bytes": above_bytes,
+        "by": by.name(),
+        "calls": count.calls,
+        "bytes": count.bytes,
+        "seconds": seconds(count.nanos),
+        "median_seconds": seconds(times.median_nanos),
+        "mean_seconds": seconds(count.nanos) / count.calls as f64,
+        "longest_seconds": seconds(times.longest_nanos),
+    })
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}

@@ -1,0 +1,81 @@
+use std::sync::Arc;
+use std::time::Instant;
+
+use polycast_core::select::{Choice, Shape};
+
+use super::reasons::Reasons;
+use super::record::ReasonId;
+use super::with_record;
+use crate::settings::{self, Settings};
+
+/// One communicator's calls. Where no report is wanted, it does nothing.
+pub struct Log(Option<Box<Wanted>>);
+
+struct Wanted {
+    settings: Arc<Settings>,
+    reasons: Reasons,
+    /// When the call began that is under way.
+    begun: Instant,
+    /// Its bytes and why, if it is left to the MPI.
+    left: Option<(u64, ReasonId)>,
+}
+
+impl Log {
+    /// Of a communicator whose choices were made by these settings.
+    pub fn new(settings: &Arc<Settings>, shape: Shape) -> Log {
+        Log(settings::is_report_wanted().then(|| {
+            Box::new(Wanted {
+                settings: settings.clone(),
+                reasons: Reasons::new(settings, shape),
+                begun: Instant::now(),
+                left: None,
+            })
+        }))
+    }
+
+    /// Its choices are others now.
+    pub fn change_shape(&mut self, shape: Shape) {
+        if let Some(wanted) = &mut self.0 {
+            wanted.reasons = Reasons::new(&wanted.settings, shape);
+        }
+    }
+
+    /// A call begins.
+    pub fn begin(&mut self) {
+        if let Some(wanted) = &mut self.0 {
+            (wanted.begun, wanted.left) = (Instant::now(), None);
+        }
+    }
+
+    /// The call was served.
+    pub fn served(&self, choice: Choice, bytes: u64) {
+        if let Some(wanted) = &self.0 {
+            let took = wanted.begun.elapsed();
+            with_record(|record| record.served(choice, bytes, took));
+        }
+    }
+
+    /// The call is left to the MPI: by a rule, or because a private communicator was `refused`. Whether [`Log::end_of_left`]
+    /// is to be called.
+    pub fn leave(&mut self, bytes: u64, refused: bool) -> bool {
+        let Some(wanted) = &mut self.0 else { return false };
+        let reason = match refused {
+            true => with_record(|record| record.reason(REFUSED)),
+            false => wanted.reasons.of(bytes),
+        };
+        wanted.left = Some((bytes, reason));
+        true
+    }
+
+    /// The MPI has done it.
+    pub fn end_of_left(&mut self) {
+        let Some(wanted) = &mut self.0 else { return };
+        if let Some((bytes, reason)) = wanted.left.take() {
+            let took = wanted.begun.elapsed();
+            with_record(|record| record.left(reason, bytes, took));
+        }
+    }
+}
+
+const REFUSED: &str =
+    "no private communicator: the MPI has no more of them, or the process has as many as it may have";

@@ -1,0 +1,82 @@
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+use polycast_core::variables::ReportTo;
+use rustix::fs::OFlags;
+
+use super::summary::Summary;
+use crate::{say, settings};
+
+impl Summary {
+    /// Says it where it was asked for. To be called on rank 0.
+    pub fn publish(&self) {
+        match settings::report_to() {
+            ReportTo::Nowhere => {}
+            ReportTo::StandardError => say::text(&self.text()),
+            ReportTo::File(name) => {
+                let file = expand(&name);
+                if let Err(error) = write(&file, &self.json()) {
+                    let sentence = self.sentence();
+                    say::text(&format!("polycast: warning: report {file}: {error}; {sentence}\n"));
+                }
+            }
+        }
+    }
+}
+
+/// The name of a file with `%h`, `%j` and `%p` replaced by host, job and process, and `%%` by a percent sign.
+fn expand(name: &str) -> String {
+    let mut expanded = String::new();
+    let mut rest = name.chars();
+    while let Some(c) = rest.next() {
+        match (c, c == '%') {
+            (_, true) => match rest.next() {
+                Some('h') => expanded.push_str(&rustix::system::uname().nodename().to_string_lossy()),
+                Some('j') => expanded.push_str(&job()),
+                Some('p') => expanded.push_str(&std::process::id().to_string()),
+                Some('%') => expanded.push('%'),
+                other => expanded.extend(std::iter::once('%').chain(other)),
+            },
+            (other, false) => expanded.push(other),
+        }
+    }
+    expanded
+}
+
+/// The number of the batch system's job.
+fn job() -> String {
+    let names = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"];
+    names.into_iter().find_map(|name| std::env::var(name).ok()).unwrap_or_else(|| "0".to_owned())
+}
+
+/// A pipe that nobody reads is an error and no reason to wait.
+fn write(file: &str, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
+    options.open(file)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_tell_jobs_and_processes_apart() {
+        let process = std::process::id();
+        assert_eq!(expand("out/%p.json"), format!("out/{process}.json"));
+        assert_eq!(expand("a%%p%x%"), "a%p%x%");
+        assert!(!expand("%h").is_empty() && !expand("%j").contains('%'));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        assert!(write(&at("none/report.json"), "x").is_err());
+        assert!(write("/dev/full", "x").is_err());
+        write(&at("report.json"), "a longer text").unwrap();
+        write(&at("report.json"), "x").unwrap();
+        assert_eq!(std::fs::read_to_string(at("report.json")).unwrap(), "x");
+    }
+}

@@ -1,0 +1,125 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use polycast_core::protocol;
+use polycast_core::select::Choice;
+
+use super::sizes::{By, Sizes};
+use crate::multicast::{Dropped, Ring};
+
+/// Calls that were treated alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    pub calls: u64,
+    pub bytes: u64,
+    /// How long they took in all; 0 for calls that are not timed.
+    pub nanos: u64,
+}
+
+impl Count {
+    pub fn add(&mut self, bytes: u64, took: Duration) {
+        let nanos = nanos(took);
+        self.merge(Count { calls: 1, bytes, nanos });
+    }
+
+    pub fn merge(&mut self, other: Count) {
+        self.calls += other.calls;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.nanos = self.nanos.saturating_add(other.nanos);
+    }
+
+    pub fn sum(counts: impl IntoIterator<Item = Count>) -> Count {
+        counts.into_iter().fold(Count::default(), |mut sum, count| {
+            sum.merge(count);
+            sum
+        })
+    }
+}
+
+pub fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What multicast did, on all communicators that are gone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Multicast {
+    pub protocol: protocol::Counters,
+    pub dropped: Dropped,
+    pub send_errors: u64,
+}
+
+impl Multicast {
+    /// A ring goes.
+    pub fn add(&mut self, ring: &Ring) {
+        self.protocol.add(&ring.counters());
+        self.send_errors += ring.send_errors();
+        self.dropped.add(&ring.group().take_dropped());
+    }
+
+    /// Name and value of each, in the order of the report.
+    pub fn named(&self) -> Vec<(&'static str, u64)> {
+        let Dropped { foreign, forged, unclaimed, by_kernel } = self.dropped;
+        let dropped = [
+            ("foreign", foreign),
+            ("forged", forged),
+            ("unclaimed", unclaimed),
+            ("buffer_drops", by_kernel),
+            ("send_errors", self.send_errors),
+        ];
+        self.protocol.named().into_iter().chain(dropped).collect()
+    }
+}
+
+/// Ways to choose that a report names: each communicator may have its own.
+const CHOICES_MOST: usize = 16;
+
+/// The totals of this process.
+#[derive(Default)]
+pub struct Record {
+    pub attached: u64,
+    pub released: u64,
+    /// All ranks of MPI_COMM_WORLD make a report, and know that of each other.
+    pub all_ranks_report: bool,
+    pub served: Vec<(Choice, Count)>,
+    /// Why calls were left to the MPI. Calls name a reason by its index, so none is ever removed.
+    pub left: Vec<(String, Count)>,
+    pub sizes: Sizes,
+    pub multicast: Multicast,
+    /// Why communicators do without multicast, and how many.
+    pub without_multicast: BTreeMap<String, u64>,
+    /// By what choices were made, where it is not the table that is built in alone.
+    pub choices: BTreeSet<String>,
+}
+
+/// A reason by its index in [`Record::left`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReasonId(usize);
+
+impl Record {
+    pub fn served(&mut self, choice: Choice, bytes: u64, took: Duration) {
+        self.sizes.add(By::Polycast, bytes, took);
+        match self.served.iter_mut().find(|(known, _)| *known == choice) {
+            Some((_, count)) => count.add(bytes, took),
+            None => self.served.push((choice, Count { calls: 1, bytes, nanos: nanos(took) })),
+        }
+    }
+
+    pub fn left(&mut self, ReasonId(reason): ReasonId, bytes: u64, took: Duration) {
+        self.sizes.add(By::Mpi, bytes, took);
+        self.left[reason].1.add(bytes, took);
+    }
+
+    pub fn reason(&mut self, text: &str) -> ReasonId {
+        let known = self.left.iter().position(|(known, _)| known == text);
+        ReasonId(known.unwrap_or_else(|| {
+            self.left.push((text.to_owned(), Count::default()));
+            self.left.len() - 1
+        }))
+    }
+
+    pub fn choices(&mut self, by: String) {
+        if self.choices.len() < CHOICES_MOST {
+            self.choices.insert(by);
+        }
+    }
+}

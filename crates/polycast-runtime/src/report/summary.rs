@@ -1,0 +1,136 @@
+use super::record::{Count, Record};
+use super::sizes::{By, CLASSES, bounds};
+use super::untimed::{LEFT, UNSERVED};
+
+/// What is to be said when MPI ends: numbers of this rank, and sums over all ranks.
+pub struct Summary {
+    /// Broadcasts by what served them, in the order of the names.
+    pub served: Vec<(String, Count)>,
+    /// Broadcasts that were left to the MPI, by the reason; the most calls first.
+    pub left: Vec<(String, Count)>,
+    /// Calls of operations that polycast does not serve.
+    pub unserved: Vec<(&'static str, Count)>,
+    /// Broadcasts by size, the smallest first.
+    pub sizes: Vec<SizeClass>,
+    /// Names and values; `None` if multicast was neither used nor tried.
+    pub multicast: Option<Vec<(&'static str, u64)>>,
+    /// Why communicators did without multicast, and how many.
+    pub without_multicast: Vec<(String, u64)>,
+    pub choices: Vec<String>,
+    pub attached: u64,
+    pub released: u64,
+    /// `None` if not all ranks take part. Then multicast's numbers are this rank's, too.
+    pub all_ranks: Option<AllRanks>,
+}
+
+/// Broadcasts of one class of sizes by polycast, or by the MPI.
+pub struct SizeClass {
+    pub first_bytes: u64,
+    /// The smallest size above; `None`: there is none.
+    pub above_bytes: Option<u64>,
+    pub by: By,
+    pub count: Count,
+    pub times: Times,
+}
+
+/// How long single broadcasts took.
+pub struct Times {
+    pub median_nanos: u64,
+    pub longest_nanos: u64,
+}
+
+/// Sums over all ranks: a broadcast on four ranks counts four times.
+pub struct AllRanks {
+    pub served: Count,
+    pub left: Count,
+    pub unserved: Count,
+}
+
+impl Summary {
+    /// `sum` is called if all ranks know that all do so.
+    pub fn of(record: &Record, sum: impl FnOnce(&mut [u64]) -> bool) -> Summary {
+        let unserved: Vec<_> = UNSERVED.counts().collect();
+        let timed = record.left.iter().filter(|(_, count)| count.calls > 0).cloned();
+        let untimed = LEFT.counts().map(|(reason, count)| (reason.to_owned(), count));
+        let mut left: Vec<_> = timed.chain(untimed).collect();
+        left.sort_by_key(|(_, count)| std::cmp::Reverse(count.calls));
+        let named = record.multicast.named();
+        let mine = AllRanks {
+            served: Count::sum(record.served.iter().map(|(_, count)| *count)),
+            left: Count::sum(left.iter().map(|(_, count)| *count)),
+            unserved: Count::sum(unserved.iter().map(|(_, count)| *count)),
+        };
+        let mut values = mine.to_values();
+        values.extend(named.iter().map(|(_, value)| value));
+        let is_sum = record.all_ranks_report && sum(&mut values);
+        let (all_ranks, values) = AllRanks::from_values(&values);
+        let multicast: Vec<_> = named.iter().zip(values).map(|((name, _), value)| (*name, *value)).collect();
+        let was_tried = multicast.iter().any(|(_, value)| *value > 0) || !record.without_multicast.is_empty();
+        let served = record.served.iter().map(|(choice, count)| (choice.to_string(), *count));
+        let mut summary = Summary {
+            served: served.collect(),
+            left,
+            unserved,
+            sizes: sizes_of(record),
+            multicast: was_tried.then_some(multicast),
+            without_multicast: record.without_multicast.clone().into_iter().collect(),
+            choices: record.choices.iter().cloned().collect(),
+            attached: record.attached,
+            released: record.released,
+            all_ranks: is_sum.then_some(all_ranks),
+        };
+        summary.served.sort_by(|one, other| one.0.cmp(&other.0));
+        summary
+    }
+
+    /// All that polycast served.
+    pub fn all_served(&self) -> Count {
+        Count::sum(self.served.iter().map(|(_, count)| *count))
+    }
+
+    /// All that was left to the MPI.
+    pub fn all_left(&self) -> Count {
+        Count::sum(self.left.iter().map(|(_, count)| *count))
+    }
+
+    /// Communicators that were to use multicast and did without.
+    pub fn fallbacks(&self) -> u64 {
+        self.without_multicast.iter().map(|(_, communicators)| communicators).sum()
+    }
+
+    /// Whose the numbers of multicast are.
+    pub fn ranks_of_multicast(&self) -> &'static str {
+        if self.all_ranks.is_some() { "all" } else { "this" }
+    }
+
+    /// A counter of multicast; 0 if it was not tried.
+    pub fn multicast(&self, name: &str) -> u64 {
+        let named = self.multicast.iter().flatten().find(|(known, _)| *known == name);
+        named.map_or(0, |(_, value)| *value)
+    }
+}
+
+fn sizes_of(record: &Record) -> Vec<SizeClass> {
+    let all = (0..CLASSES).flat_map(|index| By::ALL.map(|by| (index, by)));
+    let known = all.filter_map(|(index, by)| {
+        let class = record.sizes.class(by, index)?;
+        let (first_bytes, above_bytes) = bounds(index);
+        let times = Times { median_nanos: class.median_nanos(), longest_nanos: class.longest_nanos };
+        Some(SizeClass { first_bytes, above_bytes, by, count: class.count, times })
+    });
+    known.collect()
+}
+
+impl AllRanks {
+    /// The same number of values on all ranks.
+    fn to_values(&self) -> Vec<u64> {
+        let of = |count: Count| [count.calls, count.bytes, count.nanos];
+        [self.served, self.left, self.unserved].map(of).concat()
+    }
+
+    /// Undoes [`AllRanks::to_values`]; beside it the values that follow.
+    fn from_values(values: &[u64]) -> (AllRanks, &[u64]) {
+        let count = |at: usize| Count { calls: values[at], bytes: values[at + 1], nanos: values[at + 2] };
+        (AllRanks { served: count(0), left: count(3), unserved: count(6) }, &values[9..])
+    }
+}

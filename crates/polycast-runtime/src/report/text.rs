@@ -1,0 +1,141 @@
+use std::fmt::Write;
+
+use polycast_core::units::quantity::{count as counted, nanoseconds, size};
+
+use super::record::Count;
+use super::summary::{SizeClass, Summary};
+
+/// Algorithms that the sentence names.
+const NAMED_MOST: usize = 3;
+
+impl Summary {
+    /// What happened, for a person.
+    pub fn sentence(&self) -> String {
+        let (served, left) = (self.all_served(), self.all_left());
+        let all = served.calls + left.calls;
+        let broadcasts = if all == 1 { "broadcast" } else { "broadcasts" };
+        match (served.calls, left.calls) {
+            (0, 0) => "rank 0 called no MPI_Bcast that polycast could serve".to_owned(),
+            (0, calls) => {
+                format!(
+                    "served none of {calls} {broadcasts} ({}): all were left to the MPI",
+                    bytes_in_time(left)
+                )
+            }
+            (calls, _) => format!(
+                "served {calls} of {all} {broadcasts} ({}) by {} in {}{}",
+                size(served.bytes),
+                self.algorithms(),
+                nanoseconds(served.nanos as f64),
+                self.repair()
+            ),
+        }
+    }
+
+    /// Those that served, the most bytes first.
+    fn algorithms(&self) -> String {
+        let mut by_bytes: Vec<&(String, Count)> = self.served.iter().collect();
+        by_bytes.sort_by_key(|(_, count)| std::cmp::Reverse(count.bytes));
+        let mut names: Vec<String> = by_bytes.iter().take(NAMED_MOST).map(|(name, _)| name.clone()).collect();
+        match by_bytes.len().saturating_sub(NAMED_MOST) {
+            0 => {}
+            others => names.push(counted(others as u64, "other", "others")),
+        }
+        match names.split_last() {
+            Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+            _ => names.concat(),
+        }
+    }
+
+    /// What was repaired, where multicast was used.
+    fn repair(&self) -> String {
+        let mended = self.multicast("repaired") + self.multicast("restored");
+        match (self.multicast("broadcasts"), mended) {
+            (0, _) => String::new(),
+            (_, 0) => "; nothing was repaired".to_owned(),
+            _ => format!("; {mended} of {} fragments were repaired", mended + self.multicast("useful")),
+        }
+    }
+
+    /// The report as lines.
+    pub fn text(&self) -> String {
+        let mut lines = vec![self.sentence()];
+        for (reason, count) in &self.left {
+            let calls = counted(count.calls, "broadcast", "broadcasts");
+            lines.push(format!("left to the MPI: {calls} ({}): {reason}", bytes_in_time(*count)));
+        }
+        for (operation, count) in &self.unserved {
+            let calls = counted(count.calls, "call", "calls");
+            lines.push(format!("cannot be served: {calls} of {operation} ({})", size(count.bytes)));
+        }
+        for (reason, communicators) in &self.without_multicast {
+            let communicators = counted(*communicators, "communicator", "communicators");
+            lines.push(format!("without multicast: {communicators}: {reason}"));
+        }
+        lines.extend(self.repairs());
+        if !self.sizes.is_empty() {
+            let [size, by, calls, all, median, longest] =
+                ["size", "by", "calls", "in all", "median", "longest"];
+            lines.push(format!("{size:>16} {by:<8}{calls:>7}{all:>10}{median:>10}{longest:>10}"));
+        }
+        lines.extend(self.sizes.iter().map(size_line));
+        lines.extend(self.numbers());
+        let mut text = String::new();
+        for line in lines {
+            let _ = writeln!(text, "polycast: report: {line}");
+        }
+        text
+    }
+
+    /// What multicast's counters say, in words.
+    fn repairs(&self) -> Option<String> {
+        self.multicast.as_ref().filter(|_| self.multicast("broadcasts") > 0)?;
+        let of = |name: &str, one: &str, several: &str| counted(self.multicast(name), one, several);
+        let ranks = if self.all_ranks.is_some() { "over all nodes" } else { "on this node" };
+        Some(format!(
+            "repairs {ranks}: {} brought by the ring, {} restored from parity, in {}; {} lost in full buffers",
+            of("repaired", "fragment", "fragments"),
+            self.multicast("restored"),
+            of("penalty_broadcasts", "repair round", "repair rounds"),
+            of("buffer_drops", "datagram", "datagrams"),
+        ))
+    }
+
+    /// Names and numbers, as tests and scripts read them.
+    fn numbers(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.choices.iter().map(|by| format!("choices {by}")).collect();
+        let stock = self.all_left();
+        let stock = (stock.calls > 0).then(|| ("stock".to_owned(), stock));
+        for (name, Count { calls, bytes, nanos }) in self.served.iter().cloned().chain(stock) {
+            let seconds = nanos as f64 / 1e9;
+            lines.push(format!("bcast {name} calls={calls} bytes={bytes} seconds={seconds:.9}"));
+        }
+        for (operation, Count { calls, bytes, .. }) in &self.unserved {
+            lines.push(format!("unserved {operation} calls={calls} bytes={bytes}"));
+        }
+        if let Some(multicast) = &self.multicast {
+            let numbers: String = multicast.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+            let (fallbacks, ranks) = (self.fallbacks(), self.ranks_of_multicast());
+            lines.push(format!("multicast{numbers} fallbacks={fallbacks} ranks={ranks}"));
+        }
+        let Summary { attached, released, .. } = self;
+        lines.push(format!("attached communicators={attached} released={released}"));
+        lines
+    }
+}
+
+fn bytes_in_time(count: Count) -> String {
+    match count.nanos {
+        0 => size(count.bytes),
+        nanos => format!("{} in {}", size(count.bytes), nanoseconds(nanos as f64)),
+    }
+}
+
+fn size_line(class: &SizeClass) -> String {
+    let SizeClass { first_bytes, above_bytes, by, count, times } = class;
+    let range =
+        format!("{}..{}", size(*first_bytes), above_bytes.map_or(String::new(), size)).replace(' ', "");
+    let [all, median, longest] =
+        [count.nanos, times.median_nanos, times.longest_nanos].map(|nanos| nanoseconds(nanos as f64));
+    format!("{range:>16} {:<8}{:>7}{all:>10}{median:>10}{longest:>10}", by.name(), count.calls)
+}

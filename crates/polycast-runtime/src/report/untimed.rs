@@ -1,0 +1,67 @@
+//! Calls that only the door sees: they are counted by atomic numbers, for the report need not be wanted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::record::Count;
+
+/// Operations that are never served, by `POLYCAST_UNSERVED_*` of polycast.h.
+pub static UNSERVED: Untimed<1> = Untimed::new(["MPI_Ibcast"]);
+
+/// Why broadcasts are left to the MPI, by `POLYCAST_BECAUSE_*` of polycast.h.
+pub static LEFT: Untimed<5> = Untimed::new([
+    "on intercommunicators",
+    "on communicators of one rank",
+    "on communicators whose ranks cannot all be served alike (another build of polycast on some rank, or an error of the MPI)",
+    "on communicators that reach outside MPI_COMM_WORLD",
+    "of no data",
+]);
+
+/// Kinds of calls with their counts.
+pub struct Untimed<const N: usize> {
+    names: [&'static str; N],
+    calls: [AtomicU64; N],
+    bytes: [AtomicU64; N],
+}
+
+impl<const N: usize> Untimed<N> {
+    const fn new(names: [&'static str; N]) -> Untimed<N> {
+        let [calls, bytes] = [const { [const { AtomicU64::new(0) }; N] }; 2];
+        Untimed { names, calls, bytes }
+    }
+
+    /// One more call. A kind of a newer door is ignored.
+    pub fn count(&self, kind: u32, bytes: u64) {
+        if let (Some(calls), Some(sum)) = (self.calls.get(kind as usize), self.bytes.get(kind as usize)) {
+            // Relaxed: nothing is ordered by these numbers, which are read when MPI ends.
+            calls.fetch_add(1, Ordering::Relaxed);
+            sum.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// The kinds that there were, with their counts.
+    pub fn counts(&self) -> impl Iterator<Item = (&'static str, Count)> {
+        let read = |(calls, bytes): (&AtomicU64, &AtomicU64)| Count {
+            calls: calls.load(Ordering::Relaxed),
+            bytes: bytes.load(Ordering::Relaxed),
+            nanos: 0,
+        };
+        let counts = self.calls.iter().zip(&self.bytes).map(read);
+        self.names.into_iter().zip(counts).filter(|(_, count)| count.calls > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_known_kinds_are_counted() {
+        let untimed = Untimed::new(["first", "second"]);
+        assert_eq!(untimed.counts().count(), 0);
+        untimed.count(1, 100);
+        untimed.count(1, 11);
+        untimed.count(2, 5);
+        let expected = [("second", Count { calls: 2, bytes: 111, nanos: 0 })];
+        assert_eq!(untimed.counts().collect::<Vec<_>>(), expected);
+    }
+}
