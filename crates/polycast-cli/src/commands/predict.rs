@@ -70,6 +70,10 @@ pub struct Args {
     #[arg(long, value_name = "LIST", conflicts_with = "against")]
     algorithms: Option<String>,
 
+    /// Show the slower algorithms too, not only the best few of each size
+    #[arg(long, conflicts_with = "against")]
+    all: bool,
+
     /// The network between the nodes does not carry multicast
     #[arg(long)]
     no_multicast: bool,
@@ -86,6 +90,9 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 }
+
+/// How many are shown of each size, unless all are asked for: the best, and how close the next ones are.
+const ROWS_OF_A_SIZE: usize = 4;
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
@@ -107,7 +114,10 @@ fn predict(args: &Args, parameters: &Parameters) -> Outcome {
     let placed = place::placed(args.topology.as_deref(), args.hosts.as_deref(), args.ranks)?;
     let mut planner = planner(&placed, parameters, args.root)?;
     let comparisons = compare(&mut planner, args, &sizes)?;
-    let page = table::Page { parameters, placed: &placed, planner: &planner, comparisons: &comparisons };
+    // Who names algorithms wants to see them.
+    let most_rows = if args.all || args.algorithms.is_some() { usize::MAX } else { ROWS_OF_A_SIZE };
+    let page =
+        table::Page { parameters, placed: &placed, planner: &planner, comparisons: &comparisons, most_rows };
     print(&if args.json { page.json()? } else { page.text() })?;
     if let Some(file) = &args.svg {
         write_chart(file, &chart::of_times(&page)?)?;

@@ -55,12 +55,16 @@ fn a_table_and_a_plot() {
         &world,
         &["--hosts", "a,b:2,c", "--bytes", "1KiB..64KiB:4", "--no-multicast", "--svg", "t.svg"],
     );
-    for expected in ["bcast to 4 ranks from rank 0", "32 machines, 100 Mb/s", "limited by", "64KiB  "] {
+    for expected in ["bcast to 4 ranks from rank 0", "32 machines, 100 Mb/s", "LIMIT", "64KiB  "] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     assert!(!text.contains("multicast"), "{text}");
     assert!(fs::read_to_string(world.path().join("t.svg")).unwrap().contains("scatter-ring"));
-    assert!(predict(&world, &["--ranks", "4"]).contains("multicast-pull"));
+    let text = predict(&world, &["--ranks", "4"]);
+    assert!(text.lines().count() < 40 && text.contains("--all"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let all = predict(&world, &["--ranks", "4", "--all"]);
+    assert!(all.contains("multicast-pull") && all.lines().count() > 80 && !all.contains("--all"), "{all}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::results::{Measured, Results};
 use super::table::us;
+use crate::terminal::nanoseconds;
 
 /// How many of the worst are listed.
 const WORST: usize = 5;
@@ -102,17 +103,17 @@ impl Against {
         let width = self.pairs.iter().map(|pair| pair.variant.len()).max().unwrap_or(0).max(9);
         let row = |pair: &Pair| {
             format!(
-                "{:>9}  {:<width$}  {:>12.1}  {:>12.1}  {:>+7.0} %\n",
+                "{:>9}  {:<width$}  {:>9}  {:>9}  {:>+5.0} %\n",
                 Bytes(pair.bytes).to_string(),
                 pair.variant,
-                pair.measured_us,
-                pair.predicted_us,
+                nanoseconds(pair.measured_us * 1e3),
+                nanoseconds(pair.predicted_us * 1e3),
                 pair.error * 100.0
             )
         };
         let mut text = format!(
-            "{:>9}  {:<width$}  {:>12}  {:>12}  {:>9}\n",
-            "size", "algorithm", "measured µs", "predicted", "error"
+            "{:>9}  {:<width$}  {:>9}  {:>9}  {:>7}\n",
+            "size", "algorithm", "measured", "predicted", "error"
         );
         text.extend(self.pairs.iter().map(row));
         text += "\nmedian error by algorithm\n";

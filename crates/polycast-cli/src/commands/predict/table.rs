@@ -6,12 +6,16 @@ use polycast_core::topology::Placed;
 use polycast_core::units::Nanos;
 use serde::Serialize;
 
+use crate::terminal::{count, nanoseconds, paragraph, table};
+
 /// What a page says.
 pub struct Page<'a> {
     pub parameters: &'a Parameters,
     pub placed: &'a Placed,
     pub planner: &'a Planner,
     pub comparisons: &'a [Comparison],
+    /// So many of a size are for people; JSON has all.
+    pub most_rows: usize,
 }
 
 #[derive(Serialize)]
@@ -91,38 +95,39 @@ impl Page<'_> {
     /// The page for people: a group of rows per size, the fastest first.
     pub fn text(&self) -> String {
         let measured = self.parameters.measured();
-        let mut text = format!(
-            "bcast to {} ranks from rank {} · parameters of {}, {}\n",
-            self.placed.host_of.len(),
-            self.planner.root(),
-            measured.when,
-            measured.place
-        );
+        let ranks = count(self.placed.host_of.len(), "rank", "ranks");
+        let root = self.planner.root();
+        let source = paragraph(&format!("by parameters of {}, {}", measured.when, measured.place));
+        let mut text = format!("bcast to {ranks} from rank {root}\n{source}\n");
         if !self.placed.strangers.is_empty() {
             let strangers = self.placed.strangers.join(", ");
-            text += &format!("not in the topology, so placed apart: {strangers}\n");
+            text += &(paragraph(&format!("not in the topology, so placed apart: {strangers}")) + "\n");
         }
-        let rows = || self.comparisons.iter().flat_map(|comparison| &comparison.predicted);
-        let width = rows().map(|row| row.candidate.to_string().len()).max().unwrap_or(0).max(9);
-        text += &format!(
-            "\n{:>9}  {:<width$}  {:>12}  {:>12}  {:>12}  {:>8}  limited by\n",
-            "size", "algorithm", "time µs", "fill µs", "interval µs", "segments"
-        );
-        for comparison in self.comparisons {
-            for (index, predicted) in comparison.predicted.iter().enumerate() {
-                let size = if index == 0 { comparison.bytes.to_string() } else { String::new() };
-                let name = predicted.candidate.to_string();
-                text += &format!("{size:>9}  {name:<width$}  {:>12.1}", us(predicted.time));
-                if let Some(cost) = &predicted.cost {
-                    let Cost { fill, interval, segments, .. } = cost;
-                    let limit = self.bottleneck(cost);
-                    text +=
-                        &format!("  {:>12.1}  {:>12.1}  {segments:>8}  {limit}", us(*fill), us(*interval));
-                }
-                text.push('\n');
-            }
+        let header = ["SIZE", "ALGORITHM", "LIMIT", "TIME", "FILL", "INTERVAL", "SEGMENTS"];
+        let rows = self.comparisons.iter().flat_map(|comparison| self.rows_of(comparison)).collect();
+        text += &format!("\n{}", table(header, rows, 3));
+        let slower = |comparison: &Comparison| comparison.predicted.len().saturating_sub(self.most_rows);
+        if self.comparisons.iter().any(|comparison| slower(comparison) > 0) {
+            text += "\nthe best of each size; --all shows the slower ones too\n";
         }
         text
+    }
+
+    /// The fastest for a size, which stands in the first row.
+    fn rows_of(&self, comparison: &Comparison) -> Vec<Vec<String>> {
+        let time = |time: Nanos| nanoseconds(time.0 as f64);
+        let row = |(index, predicted): (usize, &Predicted)| {
+            let size = if index == 0 { comparison.bytes.to_string() } else { String::new() };
+            let mut row = vec![size, predicted.candidate.to_string()];
+            let cost = predicted.cost.as_ref();
+            row.push(cost.map_or(String::new(), |cost| self.bottleneck(cost)));
+            row.push(time(predicted.time));
+            row.push(cost.map_or(String::new(), |cost| time(cost.fill)));
+            row.push(cost.map_or(String::new(), |cost| time(cost.interval)));
+            row.push(cost.map_or(String::new(), |cost| cost.segments.to_string()));
+            row
+        };
+        comparison.predicted.iter().take(self.most_rows).enumerate().map(row).collect()
     }
 }
 

@@ -7,7 +7,8 @@ use polycast_sim::protocol::{Failure, Scenario, Search, Simulator};
 use serde_json::json;
 
 use super::{Args, node_count};
-use crate::commands::{Outcome, print};
+use crate::commands::{Outcome, print, print_json};
+use crate::terminal::paragraph;
 
 /// Runs `polycast simulate --protocol`.
 pub fn run(args: &Args) -> Outcome {
@@ -29,7 +30,7 @@ fn narrate(seed: u64, nodes: RangeInclusive<u32>) -> Outcome {
     let scenario = Scenario::from_seed(seed, nodes);
     let (result, timeline) = Simulator::new().narrate(&scenario);
     let end = match &result {
-        Ok(outcome) => format!("everything held; {}", words(&outcome.totals.named())),
+        Ok(outcome) => paragraph(&format!("everything held; {}", words(&outcome.totals.named()))),
         Err(failure) => format!("FAILED {failure}"),
     };
     print(&format!("{scenario:#?}\n\n{timeline}\n{end}\n"))?;
@@ -52,17 +53,17 @@ fn search(args: &Args, nodes: RangeInclusive<u32>) -> Outcome {
         .run(on_failure, |done| progress.set_position(done));
     progress.finish_and_clear();
     let seconds = started.elapsed().as_secs_f64();
-    let line = if args.json {
+    if args.json {
         let mut object = json!({ "first_seed": first_seed, "seeds": seeds, "failures": found.failures, "seconds": seconds });
         for (name, value) in found.totals.named() {
             object[name] = value.into();
         }
-        object.to_string()
+        print_json(&object)?;
     } else {
         let failures = found.failures.len();
-        format!("{}, {failures} failures, {seconds:.1} seconds", words(&found.totals.named()))
-    };
-    print(&format!("{line}\n"))?;
+        let totals = paragraph(&words(&found.totals.named()));
+        print(&format!("{seeds} seeds, {failures} failures, {seconds:.1} seconds\n{totals}\n"))?;
+    }
     Ok(status(found.failures.is_empty()))
 }
 
