@@ -44,8 +44,8 @@ fn every_variable_that_sources_name_is_listed() {
     }
     let mut unknown = BTreeSet::new();
     for file in files {
-        // The readers of the list itself are tested with names that do not exist.
-        if file.ends_with("variables/check.rs") || file.ends_with("tests/variables.rs") {
+        // Tests also use names that do not exist.
+        if file.iter().any(|part| part == "tests") {
             continue;
         }
         let text = fs::read_to_string(&file).unwrap();
