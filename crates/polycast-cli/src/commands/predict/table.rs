@@ -103,7 +103,7 @@ impl Page<'_> {
             let strangers = self.placed.strangers.join(", ");
             text += &(paragraph(&format!("not in the topology, so placed apart: {strangers}")) + "\n");
         }
-        let header = ["SIZE", "ALGORITHM", "LIMIT", "TIME", "FILL", "INTERVAL", "SEGMENTS"];
+        let header = ["SIZE", "ALGORITHM", "LIMIT", "TIME", "FILL", "PERIOD", "PIECES"];
         let rows = self.comparisons.iter().flat_map(|comparison| self.rows_of(comparison)).collect();
         text += &format!("\n{}", table(header, rows, 3));
         let slower = |comparison: &Comparison| comparison.predicted.len().saturating_sub(self.most_rows);
