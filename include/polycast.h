@@ -119,8 +119,9 @@ int polycast_set(const char *name, const char *value);
 
 /* Makes the state of a communicator; collective over it. Ranks compare versions and settings (rank 0's
  * count), and learn who shares a host with whom. *attached is NULL if this communicator is to be left to the
- * stock MPI (another version of polycast on some rank, for example); that is the same on all ranks. `is_world`:
- * the communicator has the ranks of MPI_COMM_WORLD. */
+ * stock MPI (another version of polycast on some rank, for example); that is the same on all ranks. Where MPI fails
+ * meanwhile, this rank does not know what the others do: all its broadcasts are served, and give MPI's error.
+ * `is_world`: the communicator has the ranks of MPI_COMM_WORLD. */
 int polycast_attach(const polycast_door *door, void *communicator, int rank, int size, int is_world,
                     polycast_communicator **attached);
 

@@ -9,9 +9,10 @@ use polycast_core::protocol::{Data, Multicast};
 use polycast_core::select::{BroadcastChoices, Choice, Shape};
 use polycast_core::units::{Bytes, Rank};
 
-use crate::attach::{Agreement, agree};
+use crate::attach::{Agreement, gather};
 use crate::call::{Call, CallOnNode, drive};
 use crate::door::{Door, MpiError};
+use crate::fault::{self, Point};
 use crate::idle::Idle;
 use crate::multicast::{Mail, Reason, Resources, Ring, Unavailable, left_group, set_up, visit_groups};
 use crate::nodes::Nodes;
@@ -89,26 +90,36 @@ pub struct Communicator {
 }
 
 impl Communicator {
-    /// Collective. `None`: leave it to the stock MPI, as all ranks do.
-    pub fn attach(
-        door: Door,
-        rank: u32,
-        size: u32,
-        is_world: bool,
-    ) -> Result<Option<Communicator>, MpiError> {
-        retired::visit();
-        if is_world && rank == 0 {
-            settings::warn_of_problems();
+    /// Collective. `None`: leave it to the stock MPI, as all ranks do. Where MPI fails on this rank, the others may serve: its
+    /// broadcasts give MPI's error.
+    pub fn attach(door: Door, rank: u32, size: u32, is_world: bool) -> Option<Communicator> {
+        // What goes wrong with others is no matter of this one.
+        let _ = catch_unwind(|| {
+            retired::visit();
+            if is_world && rank == 0 {
+                settings::warn_of_problems();
+            }
+        });
+        let attached = Communicator::agree(door, rank, size, is_world).unwrap_or_else(|error| {
+            let mut broken = Communicator::new(door, Rank(rank), size, Agreement::unknown(size as usize));
+            broken.broken = Some(Failure::Mpi(error));
+            Some(broken)
+        });
+        if attached.is_some() {
+            report::attached();
         }
-        let Some(agreement) = agree(&door, rank as usize, size as usize, is_world)? else { return Ok(None) };
-        let made = catch_unwind(AssertUnwindSafe(|| Communicator::new(door, Rank(rank), size, agreement)));
+        attached
+    }
+
+    fn agree(door: Door, rank: u32, size: u32, is_world: bool) -> Result<Option<Communicator>, MpiError> {
+        let Some(gathered) = gather(&door, rank as usize, size as usize)? else { return Ok(None) };
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            let agreement = gathered.agreement(rank as usize, is_world);
+            Communicator::new(door, Rank(rank), size, agreement)
+        }));
         let is_made = [u8::from(made.is_ok())];
         let all = door.allgather(&is_made, size as usize)?;
-        let Some(made) = made.ok().filter(|_| all.iter().all(|is_made| *is_made == [1])) else {
-            return Ok(None);
-        };
-        report::attached();
-        Ok(Some(made))
+        Ok(made.ok().filter(|_| all.iter().all(|is_made| *is_made == [1])))
     }
 
     fn new(door: Door, rank: Rank, size: u32, agreement: Agreement) -> Communicator {
@@ -160,6 +171,7 @@ impl Communicator {
     }
 
     fn decide(&mut self, bytes: u64) -> Result<Serves, MpiError> {
+        fault::point(Point::Choose);
         self.retry_multicast(bytes)?;
         let mut choice = *self.choices.choose(Bytes(bytes));
         if choice.needs_multicast() && !self.has_multicast()? {

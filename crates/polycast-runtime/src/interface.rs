@@ -87,14 +87,12 @@ pub unsafe extern "C" fn polycast_attach(
     };
     // SAFETY: the caller's promise.
     let door = unsafe { Door::new(table, communicator) };
-    guarded(ERROR_INTERNAL, || match Communicator::attach(door, rank as u32, size as u32, is_world != 0) {
-        Ok(state) => {
-            let state = state.map_or(std::ptr::null_mut(), |state| Box::into_raw(Box::new(state)));
-            // SAFETY: the caller's promise.
-            unsafe { *attached = state };
-            0
-        }
-        Err(error) => error.0,
+    guarded(ERROR_INTERNAL, || {
+        let state = Communicator::attach(door, rank as u32, size as u32, is_world != 0);
+        let state = state.map_or(std::ptr::null_mut(), |state| Box::into_raw(Box::new(state)));
+        // SAFETY: the caller's promise.
+        unsafe { *attached = state };
+        0
     })
 }
 

@@ -13,6 +13,7 @@
 //!             idle   what a rank does while it waits, on the process's sockets
 //!     settings    environment and overrides
 //!     report      what was done and why, when MPI ends
+//!     fault       where tests let a rank panic; nothing elsewhere
 //! ```
 //!
 //! Nothing here aborts, and nothing prints unless it was asked for, except one warning line about bad settings.
@@ -23,6 +24,9 @@ mod communicator;
 mod digest;
 mod door;
 mod entropy;
+#[cfg(test)]
+mod fake_door;
+mod fault;
 mod identity;
 mod idle;
 mod interface;

@@ -8,6 +8,7 @@ use polycast_core::executor::{self, Completed, Content, FIRST_DATA_BYTES_MOST, M
 use polycast_core::schedule::{CHANNELS, Direction, LaneIndex};
 
 use crate::door::{Door, MpiError, TAG_MOST};
+use crate::fault::{self, Point};
 use crate::idle::Idle;
 use crate::scratch::Scratch;
 use crate::slots::{Purpose, Slots, StepDone};
@@ -135,6 +136,7 @@ impl executor::Transport for Transport<'_> {
     type Error = Failure;
 
     fn start(&mut self, message: &Message) -> Result<(), Failure> {
+        fault::point(Point::Message);
         let is_receive = message.direction == Direction::Receive;
         let slot = self.means.slots.take(Purpose::Step { id: message.id, is_receive });
         let started = if is_receive { self.receive(message, slot) } else { self.send(message, slot) };

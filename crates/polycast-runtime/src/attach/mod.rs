@@ -15,10 +15,11 @@ use polycast_core::select::{BroadcastChoices, Prediction, Shape, Table};
 use polycast_core::tree::Site;
 use polycast_core::{model, select, topology};
 
-use self::network::{Here, Known};
+use self::network::{Here, Known, Told};
 use self::record::{RECORD_BYTES, Record};
 use crate::door::{CAN_PACK, Door, MpiError};
 use crate::entropy::process_identity;
+use crate::fault::{self, Point};
 use crate::identity::build_identity;
 use crate::idle::Neighbours;
 use crate::report;
@@ -50,10 +51,46 @@ pub struct Agreement {
     pub processes: Vec<u64>,
 }
 
-/// `None`: leave this communicator to the stock MPI.
-pub fn agree(door: &Door, rank: usize, size: usize, is_world: bool) -> Result<Option<Agreement>, MpiError> {
+impl Agreement {
+    /// Of a rank that does not know what the others said: it serves nobody.
+    pub fn unknown(size: usize) -> Agreement {
+        let settings = Arc::new(Settings::default());
+        let shape = Shape {
+            ranks: size as u32,
+            nodes: 1,
+            ranks_per_node: size as u32,
+            switches: 1,
+            has_multicast: false,
+        };
+        let hosts = vec![0; size];
+        Agreement {
+            shape,
+            choices: choices(&settings, shape, None),
+            choices_without_multicast: choices(&settings, shape, None),
+            site: Site::by_host(&hosts),
+            neighbours: Neighbours { on_this_kernel: 1, on_this_host: 1 },
+            processes: hosts.clone(),
+            hosts,
+            settings,
+        }
+    }
+}
+
+/// What the ranks have told each other.
+pub struct Gathered {
+    records: Vec<Record>,
+    settings: Arc<Settings>,
+    told: Told,
+    /// What is wrong with this rank's own settings.
+    problem: Option<String>,
+}
+
+/// All that is exchanged. `None`: leave this communicator to the stock MPI. Between two exchanges nothing is done that could fail on
+/// one rank alone, or a vote follows.
+pub fn gather(door: &Door, rank: usize, size: usize) -> Result<Option<Gathered>, MpiError> {
     // A rank that cannot even say who it is takes part as one that cannot serve.
     let prepared = catch_unwind(AssertUnwindSafe(|| {
+        fault::point(Point::Record);
         let (mine, here) = (Settings::current(), Here::get());
         (record_of(door, mine.digest, here), mine, here)
     }));
@@ -61,18 +98,14 @@ pub fn agree(door: &Door, rank: usize, size: usize, is_world: bool) -> Result<Op
         door.allgather(&Record::unable(build_identity()).to_bytes(), size)?;
         return Ok(None);
     };
-    let warn = |text: String| {
-        if rank == 0 {
-            warn_once(&text);
-        }
-    };
-    if let Some(problem) = mine.problem {
-        warn(problem);
-    }
     let records = match same_builds(&door.allgather(&record.to_bytes(), size)?) {
         Ok(records) => records,
         Err(stranger) => {
-            warn(format!("rank {stranger} has another build of polycast than rank 0; the stock MPI serves"));
+            if rank == 0 {
+                warn_once(&format!(
+                    "rank {stranger} has another build of polycast than rank 0; the stock MPI serves"
+                ));
+            }
             return Ok(None);
         }
     };
@@ -80,36 +113,51 @@ pub fn agree(door: &Door, rank: usize, size: usize, is_world: bool) -> Result<Op
         return Ok(None);
     }
     let differ = records.iter().any(|other| other.settings_digest != records[0].settings_digest);
-    let settings =
-        if differ { Arc::new(take_from_rank_0(door, rank, &mine.settings)?) } else { mine.settings };
-    let known = network::find_out(door, &records, &settings, here)?;
-    if let Some(warning) = known.as_ref().and_then(|known| known.warning.clone()) {
-        warn(warning);
+    let settings = match differ {
+        true => take_from_rank_0(door, rank, size, &mine.settings)?.map(Arc::new),
+        false => Some(mine.settings),
+    };
+    let Some(settings) = settings else { return Ok(None) };
+    let told = network::ask(door, &records, &settings, here)?;
+    Ok(Some(Gathered { records, settings, told, problem: mine.problem }))
+}
+
+impl Gathered {
+    /// What follows from it. Exchanges nothing.
+    pub fn agreement(self, rank: usize, is_world: bool) -> Agreement {
+        fault::point(Point::Agree);
+        let Gathered { records, settings, told, problem } = self;
+        let known = told.find_out(&settings);
+        if rank == 0 {
+            let of_network = known.as_ref().and_then(|known| known.warning.clone());
+            [problem, of_network].into_iter().flatten().for_each(|warning| warn_once(&warning));
+        }
+        if is_world && records.iter().all(|other| other.capabilities & WANTS_REPORT != 0) {
+            report::all_ranks_report();
+        }
+        report_choices(&settings, known.as_ref());
+        let shape = Shape { switches: known.as_ref().map_or(1, Known::switches), ..shape_of(&records) };
+        let hosts: Vec<u64> = records.iter().map(|other| other.host).collect();
+        let prediction = settings.parameters.as_deref().map(|parameters| {
+            let flat = || network::flat(&hosts);
+            let placed = known.as_ref().map_or_else(flat, |known| known.placed.clone());
+            Prediction::new(&placed, &parameters.content)
+        });
+        let mine = records[rank];
+        Agreement {
+            shape,
+            choices: choices(&settings, shape, prediction.as_ref()),
+            choices_without_multicast: choices(&settings, shape.without_multicast(), prediction.as_ref()),
+            site: known.map_or_else(|| Site::by_host(&hosts), |known| Site::new(&known.placed)),
+            neighbours: Neighbours {
+                on_this_kernel: records.iter().filter(|other| other.kernel == mine.kernel).count(),
+                on_this_host: records.iter().filter(|other| other.host == mine.host).count(),
+            },
+            hosts,
+            processes: records.iter().map(|other| other.process).collect(),
+            settings,
+        }
     }
-    if is_world && records.iter().all(|other| other.capabilities & WANTS_REPORT != 0) {
-        report::all_ranks_report();
-    }
-    report_choices(&settings, known.as_ref());
-    let shape = Shape { switches: known.as_ref().map_or(1, Known::switches), ..shape_of(&records) };
-    let hosts: Vec<u64> = records.iter().map(|other| other.host).collect();
-    let prediction = settings.parameters.as_deref().map(|parameters| {
-        let flat = || network::flat(&hosts);
-        let placed = known.as_ref().map_or_else(flat, |known| known.placed.clone());
-        Prediction::new(&placed, &parameters.content)
-    });
-    Ok(Some(Agreement {
-        shape,
-        choices: choices(&settings, shape, prediction.as_ref()),
-        choices_without_multicast: choices(&settings, shape.without_multicast(), prediction.as_ref()),
-        site: known.map_or_else(|| Site::by_host(&hosts), |known| Site::new(&known.placed)),
-        neighbours: Neighbours {
-            on_this_kernel: records.iter().filter(|other| other.kernel == record.kernel).count(),
-            on_this_host: records.iter().filter(|other| other.host == record.host).count(),
-        },
-        hosts,
-        processes: records.iter().map(|other| other.process).collect(),
-        settings,
-    }))
 }
 
 /// The records, or the first rank whose build is not that of rank 0. All ranks find the same.
@@ -156,20 +204,31 @@ fn report_choices(settings: &Settings, known: Option<&Known>) {
     report::choices(said);
 }
 
-fn take_from_rank_0(door: &Door, rank: usize, mine: &Settings) -> Result<Settings, MpiError> {
+/// Rank 0's settings; `None`, on all ranks, if some rank does not understand them.
+fn take_from_rank_0(
+    door: &Door,
+    rank: usize,
+    size: usize,
+    mine: &Settings,
+) -> Result<Option<Settings>, MpiError> {
     let mut bytes = mine.to_bytes();
     let mut length = (bytes.len() as u64).to_le_bytes();
     door.broadcast(&mut length, 0)?;
     let length = u64::from_le_bytes(length);
     if length > SETTINGS_MOST_BYTES {
-        return Ok(Settings::default());
+        return Ok(Some(Settings::default()));
     }
     if rank != 0 {
         bytes = vec![0; length as usize];
     }
     door.broadcast(&mut bytes, 0)?;
-    // Rank 0 has understood them already, so between equal versions all ranks do.
-    Ok(Settings::from_bytes(&bytes).unwrap_or_default())
+    let understood = catch_unwind(|| {
+        fault::point(Point::Settings);
+        Settings::from_bytes(&bytes)
+    });
+    let settings = understood.ok().flatten();
+    let all = door.allgather(&[u8::from(settings.is_some())], size)?;
+    Ok(settings.filter(|_| all.iter().all(|is_understood| *is_understood == [1])))
 }
 
 fn shape_of(records: &[Record]) -> Shape {

@@ -87,28 +87,45 @@ impl Known {
     }
 }
 
-/// Collective. `None`: nothing is known. Ranks are asked for more than their records only where that helps.
-pub fn find_out(
-    door: &Door,
-    records: &[Record],
-    settings: &Settings,
-    here: &Here,
-) -> Result<Option<Known>, MpiError> {
-    match &settings.network {
-        Network::Flat => Ok(None),
-        Network::Known(known) => {
-            let names = gather(door, records, |record| record.name_bytes, &here.host_name)?;
-            Ok(Some(Known::new(&known.content, &names, known.file.clone())))
-        }
-        Network::Unsaid if records.iter().all(|record| record.address_bytes == 0) => Ok(None),
-        Network::Unsaid => {
-            let names = gather(door, records, |record| record.name_bytes, &here.host_name)?;
-            let addresses = gather(door, records, |record| record.address_bytes, &here.address)?;
-            let told = names.iter().zip(&addresses);
-            let told: Vec<_> = told.map(|(host, address)| Address { line: 0, host, address }).collect();
-            // Addresses that name no switch, or no names at all, say nothing.
-            let topology = Topology::from_addresses(&told, ADDRESS, Reading { spanning_tree: true }).ok();
-            Ok(topology.map(|topology| Known::new(&topology, &names, ADDRESS.to_owned())))
+/// What the ranks have told of where they are: nothing where nobody asked.
+pub struct Told {
+    host_names: Vec<String>,
+    addresses: Vec<String>,
+}
+
+/// Collective. Ranks are asked for more than their records only where that helps.
+pub fn ask(door: &Door, records: &[Record], settings: &Settings, here: &Here) -> Result<Told, MpiError> {
+    let has_addresses = records.iter().any(|record| record.address_bytes > 0);
+    let (is_asked_for_names, is_asked_for_addresses) = match &settings.network {
+        Network::Flat => (false, false),
+        Network::Known(_) => (true, false),
+        Network::Unsaid => (has_addresses, has_addresses),
+    };
+    let mut told = Told { host_names: Vec::new(), addresses: Vec::new() };
+    if is_asked_for_names {
+        told.host_names = gather(door, records, |record| record.name_bytes, &here.host_name)?;
+    }
+    if is_asked_for_addresses {
+        told.addresses = gather(door, records, |record| record.address_bytes, &here.address)?;
+    }
+    Ok(told)
+}
+
+impl Told {
+    /// `None`: nothing is known.
+    pub fn find_out(&self, settings: &Settings) -> Option<Known> {
+        let Told { host_names: names, addresses } = self;
+        match &settings.network {
+            Network::Flat => None,
+            Network::Known(known) => Some(Known::new(&known.content, names, known.file.clone())),
+            Network::Unsaid if addresses.is_empty() => None,
+            Network::Unsaid => {
+                let told = names.iter().zip(addresses);
+                let told: Vec<_> = told.map(|(host, address)| Address { line: 0, host, address }).collect();
+                // Addresses that name no switch, or no names at all, say nothing.
+                let topology = Topology::from_addresses(&told, ADDRESS, Reading { spanning_tree: true }).ok();
+                topology.map(|topology| Known::new(&topology, names, ADDRESS.to_owned()))
+            }
         }
     }
 }

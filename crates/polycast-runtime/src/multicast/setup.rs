@@ -33,6 +33,7 @@ use super::terms::Terms;
 use crate::digest::Digest;
 use crate::door::{Door, MpiError};
 use crate::entropy::{random, random_bytes};
+use crate::fault::{self, Point};
 use crate::nodes::Nodes;
 use crate::settings;
 
@@ -167,6 +168,7 @@ impl Party<'_> {
     }
 
     fn offer(&self) -> (Offer, Option<Means>) {
+        fault::point(Point::Offer);
         let existing = match registry::standing(self.set) {
             Standing::New => None,
             Standing::Open(group) => Some(group),

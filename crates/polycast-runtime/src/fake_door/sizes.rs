@@ -1,0 +1,58 @@
+//! An erroneous program: ranks call with different sizes. All return, who lacks bytes knows it, and the next call is right.
+
+use super::job::{Broadcast, Ended, Job};
+use super::random::{Random, with_seeds};
+
+/// Not `link-aware`: it is planned for a size (docs/architecture.md).
+const ALGORITHMS: [&str; 9] = [
+    "flat",
+    "chain:segment=1KiB",
+    "binary:ready",
+    "binary:segment=1KiB",
+    "k-ary:k=3,segment=16KiB",
+    "binomial",
+    "k-nomial:k=3,segment=2KiB,ready",
+    "split-binary:segment=2KiB",
+    "scatter-ring",
+];
+const ERROR_SIZE: i32 = -2;
+
+/// One rank is wrong, or some, or most.
+fn sizes(random: &mut Random, ranks: u64) -> Vec<usize> {
+    let kinds = [(); 3].map(|()| {
+        let most = random.one_of(&[10, 3000, 60_000]);
+        random.within(1, most) as usize
+    });
+    let one_in = random.one_of(&[2, ranks]);
+    let mut sizes: Vec<usize> = (0..ranks)
+        .map(|_| if random.one_in(one_in) { kinds[random.below(3) as usize] } else { kinds[0] })
+        .collect();
+    sizes[random.below(ranks) as usize] = kinds[0] + 1;
+    sizes
+}
+
+#[test]
+fn ranks_with_different_sizes_return_and_go_on() {
+    with_seeds(80, |seed| {
+        let random = &mut Random::new(seed);
+        let ranks = random.within(2, 9);
+        let mut roots = || random.below(ranks) as u32;
+        let next = [(roots(), 5000), (roots(), 1)];
+        let root = roots();
+        let mut job = Job::new(ranks as u32, seed, random.one_of(&ALGORITHMS), &next);
+        job.calls.insert(0, Broadcast { root, bytes: sizes(random, ranks) });
+        let outcome = job.run();
+        for (rank, told) in outcome.ranks.iter().enumerate() {
+            let first = told.calls[0];
+            assert!([0, ERROR_SIZE].contains(&first.code), "rank {rank}: {first:?} of {job:?}");
+            assert!(
+                first.code != 0 || first.has_data || rank == root as usize,
+                "rank {rank}: {first:?} of {job:?}"
+            );
+            assert_eq!(told.calls[1..], [Ended::SERVED_WELL; 2], "rank {rank} of {job:?}");
+            assert_eq!(told.outstanding_receives, 0, "rank {rank} of {job:?}");
+        }
+        let knows = outcome.ranks.iter().filter(|told| told.calls[0].code == ERROR_SIZE).count();
+        assert!(knows > 0, "{job:?}");
+    });
+}
