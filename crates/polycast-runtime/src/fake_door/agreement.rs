@@ -12,26 +12,18 @@ fn all_are_left(outcome: &Outcome) -> bool {
 }
 
 /// Rank 1 has other settings than rank 0, as far as the others know.
-const OTHER_SETTINGS: Tamper = |rank, nth, bytes| {
-    if (rank, nth) == (1, 0) {
-        bytes[24] ^= 1;
-    }
-};
+const OTHER_SETTINGS: Tamper = |rank, record| record[24] ^= u8::from(rank == 1);
 
 /// Every rank is alone on its host.
-const HOSTS_APART: Tamper = |rank, nth, bytes| {
-    if nth == 0 {
-        bytes[32] = rank as u8;
-    }
-};
+const HOSTS_APART: Tamper = |rank, record| record[32] = rank as u8;
 
 #[test]
 fn another_build_on_one_rank_leaves_all_to_stock() {
     let other_builds: [Tamper; 3] = [
-        |rank, nth, bytes| bytes[8] ^= u8::from((rank, nth) == (0, 0)),
-        |rank, nth, bytes| bytes[15] ^= u8::from((rank, nth) == (1, 0)),
+        |rank, record| record[8] ^= u8::from(rank == 0),
+        |rank, record| record[15] ^= u8::from(rank == 1),
         // No polycast at all.
-        |rank, nth, bytes| bytes[0] ^= u8::from((rank, nth) == (1, 0)),
+        |rank, record| record[0] ^= u8::from(rank == 1),
     ];
     for tamper in other_builds {
         for ranks in 2..6 {
@@ -60,7 +52,6 @@ fn a_panic_while_ranks_agree_leaves_all_to_stock() {
     });
 }
 
-/// On another rank than the first, so that what all get comes from others.
 #[test]
 fn a_panic_while_multicast_is_set_up_leaves_all_to_what_needs_none() {
     for (ranks, rank) in [(2, 0), (2, 1), (5, 3)] {

@@ -44,3 +44,12 @@ fn what_is_left_to_stock_is_left_on_all_ranks() {
     let job = Job::new(5, 1, "stock", &[(3, 100), (0, 1)]);
     assert!(job.run().ranks.iter().all(|told| told.is_attached && told.calls == [Ended::LEFT; 2]));
 }
+
+#[test]
+fn without_a_private_communicator_all_is_left_on_all_ranks() {
+    for algorithm in ["binomial", "multicast-pull"] {
+        let job = Job { has_private: false, ..Job::new(4, 2, algorithm, &[(3, 100), (0, 1)]) };
+        let outcome = job.run();
+        assert!(outcome.ranks.iter().all(|told| told.is_attached && told.calls == [Ended::LEFT; 2]));
+    }
+}

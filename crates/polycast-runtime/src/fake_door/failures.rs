@@ -81,11 +81,9 @@ fn a_failed_message_ends_there_and_cancels_receives() {
 }
 
 /// Other settings on a rank, and a host for each: so that all is exchanged that can be.
-const MUCH_TO_SAY: Tamper = |rank, nth, bytes| {
-    if nth == 0 {
-        bytes[24] ^= u8::from(rank == 1);
-        bytes[32] = rank as u8;
-    }
+const MUCH_TO_SAY: Tamper = |rank, record| {
+    record[24] ^= u8::from(rank == 1);
+    record[32] = rank as u8;
 };
 
 /// Every exchange, on every rank, before and after the others have what they need: `agree`, the vote on it, `open_private` and the

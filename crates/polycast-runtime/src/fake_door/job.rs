@@ -43,6 +43,8 @@ pub struct Job {
     /// POLYCAST_MULTICAST.
     pub multicast: &'static str,
     pub calls: Vec<Broadcast>,
+    /// MPI can make private communicators.
+    pub has_private: bool,
     pub fault: Option<Fault>,
     pub tamper: Option<Tamper>,
     /// This rank panics there, when it comes there for this time.
@@ -93,6 +95,7 @@ impl Job {
             algorithm: algorithm.to_owned(),
             multicast: "off",
             calls: calls.iter().map(call).collect(),
+            has_private: true,
             fault: None,
             tamper: None,
             panic: None,
@@ -112,7 +115,10 @@ impl Job {
             ("POLYCAST_TOPOLOGY", ""),
             ("POLYCAST_PARAMS", ""),
         ]);
-        let world = Arc::new(World::new(self.ranks, self.seed, self.fault, self.tamper));
+        let Job { fault, tamper, has_private, .. } = *self;
+        let mut world = World::new(self.ranks, self.seed);
+        (world.fault, world.tamper, world.has_private) = (fault, tamper, has_private);
+        let world = Arc::new(world);
         let (sender, receiver) = mpsc::channel();
         for rank in 0..self.ranks {
             let (job, world, sender) = (self.clone(), world.clone(), sender.clone());

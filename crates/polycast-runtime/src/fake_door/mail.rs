@@ -125,9 +125,12 @@ impl Mail {
         self.started.remove(&rank);
     }
 
-    /// Receives for which MPI may still write into memory of this rank.
-    pub fn outstanding_receives(&self, rank: u32) -> usize {
-        let is_receive = |started: &&Started| matches!(started.request, Request::Receive { .. });
-        self.started.get(&rank).map_or(0, |mine| mine.values().filter(is_receive).count())
+    /// The receives for which MPI may still write into memory of this rank: from whom, and with what tag.
+    pub fn outstanding_receives(&self, rank: u32) -> Vec<(u32, c_int)> {
+        let from = |started: &Started| match started.request {
+            Request::Receive { way: (peer, _, tag), .. } => Some((peer, tag)),
+            Request::Send { .. } => None,
+        };
+        self.started.get(&rank).map_or_else(Vec::new, |mine| mine.values().filter_map(from).collect())
     }
 }

@@ -89,7 +89,7 @@ unsafe extern "C" fn open_private(communicator: *mut c_void, opened: *mut c_int)
     unsafe {
         let RankDoor { world, rank, .. } = door(communicator);
         let met = world.meet(*rank, Collective::OpenPrivate, Vec::new());
-        code(met.map(|_| opened.write(1)))
+        code(met.map(|_| opened.write(world.has_private.into())))
     }
 }
 

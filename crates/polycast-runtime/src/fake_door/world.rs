@@ -27,8 +27,8 @@ pub struct Fault {
     pub is_late: bool,
 }
 
-/// Changes what a rank puts into an allgather; `nth` counts the collectives before it.
-pub type Tamper = fn(rank: u32, nth: usize, bytes: &mut [u8]);
+/// Changes the record (src/attach/record.rs) that the others get from a rank.
+pub type Tamper = fn(rank: u32, record: &mut [u8]);
 
 /// A collective call on the program's communicator. Ranks must agree on all but the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,14 +72,17 @@ struct State {
 /// All that the ranks of a job share.
 pub struct World {
     size: u32,
-    fault: Option<Fault>,
-    tamper: Option<Tamper>,
+    /// MPI can make private communicators.
+    pub has_private: bool,
+    pub fault: Option<Fault>,
+    pub tamper: Option<Tamper>,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 impl World {
-    pub fn new(size: u32, seed: u64, fault: Option<Fault>, tamper: Option<Tamper>) -> World {
+    /// Of this many ranks; `seed` decides what happens when.
+    pub fn new(size: u32, seed: u64) -> World {
         let rank = |rank| RankState {
             collectives: 0,
             calls: HashMap::new(),
@@ -94,7 +97,14 @@ impl World {
             failed: None,
             mismatch: None,
         };
-        World { size, fault, tamper, state: Mutex::new(state), changed: Condvar::new() }
+        World {
+            size,
+            has_private: true,
+            fault: None,
+            tamper: None,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -135,8 +145,8 @@ impl World {
             self.changed.notify_all();
             return Err(MISUSED);
         }
-        if let (Some(tamper), Collective::Allgather { .. }) = (self.tamper, what) {
-            tamper(rank, index, &mut mine);
+        if let Some(tamper) = self.tamper.filter(|_| index == 0) {
+            tamper(rank, &mut mine);
         }
         state.meetings[index].parts[rank as usize] = Some(mine);
         self.changed.notify_all();
@@ -203,7 +213,7 @@ impl World {
     }
 
     pub fn outstanding_receives(&self, rank: u32) -> usize {
-        self.lock().mail.outstanding_receives(rank)
+        self.lock().mail.outstanding_receives(rank).len()
     }
 
     /// Nobody waits any more.
@@ -212,9 +222,13 @@ impl World {
         self.changed.notify_all();
     }
 
-    /// The last call of a rank.
+    /// The last call of a rank, and for whose messages it waits.
     pub fn doing(&self, rank: u32) -> String {
-        self.lock().ranks[rank as usize].doing.clone()
+        let state = self.lock();
+        let doing = &state.ranks[rank as usize].doing;
+        let awaited = state.mail.outstanding_receives(rank);
+        let awaited = awaited.iter().map(|(peer, tag)| format!(", rank {peer} with tag {tag}"));
+        format!("{doing}{}", awaited.collect::<String>())
     }
 
     /// The call that has failed because the test says so.
