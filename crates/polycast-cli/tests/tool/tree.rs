@@ -152,6 +152,10 @@ fn the_picture_has_all_ranks_and_messages() {
     assert_eq!(picture.matches("<circle").count(), 32);
     assert_eq!(picture.matches("marker-end").count(), 31);
     assert!(picture.contains("↓8 ↑7") && picture.contains("orange messages share a link"), "{picture}");
+    // What is drawn later lies above: no arrow goes through a name or a number.
+    let last_arrow = picture.rfind("marker-end").unwrap();
+    let places = ["↓8 ↑7", "\ns0\n", "\nn0\n"].map(|text| picture.find(text).unwrap_or_default());
+    assert!(places.iter().all(|place| *place > last_arrow), "{places:?}: {picture}");
 }
 
 #[test]

@@ -40,9 +40,10 @@ pub fn svg(planned: &Planned) -> Result<String, String> {
         .add(Definitions::new().add(arrowhead("quiet", QUIET)).add(arrowhead("disturbed", DISTURBED)))
         .add(Rectangle::new().set("width", "100%").set("height", "100%").set("fill", "white"))
         .add(links(planned, &layout))
-        .add(boxes(planned, &layout))
+        .add(boxes(&layout))
         .add(messages(planned, &layout))
         .add(ranks_of(planned, &layout))
+        .add(names(planned, &layout))
         .add(caption(planned, layout.height));
     Ok(format!("{document}\n"))
 }
@@ -60,44 +61,68 @@ fn arrowhead(name: &str, colour: &str) -> Marker {
         .add(Path::new().set("d", shape).set("fill", colour))
 }
 
-/// Links between switches, with the number of messages per segment in each direction.
+/// Links between switches.
 fn links(planned: &Planned, layout: &Layout) -> Group {
     let mut group = Group::new().set("stroke-width", 5).set("stroke-linecap", "round");
-    let frame_of =
-        |switch: usize| layout.switches.iter().find(|(index, _)| *index == switch).map(|found| found.1);
     for (switch, frame) in &layout.switches {
-        let above = planned.scene.placed.topology.switches[*switch].parent.and_then(frame_of);
-        let Some(above) = above else { continue };
+        let Some(above) = above(planned, layout, *switch) else { continue };
         let (from, to) =
             ((above.x + above.width / 2, above.y + above.height), (frame.x + frame.width / 2, frame.y));
-        let [down, up] = [false, true].map(|is_up| Edge { node: *switch, is_up });
+        let [down, up] = directions(*switch);
         let is_contended = planned.traffic.is_contended(down) || planned.traffic.is_contended(up);
         let line = Line::new().set("x1", from.0).set("y1", from.1).set("x2", to.0).set("y2", to.1);
         group = group.add(line.set("stroke", if is_contended { "#eeb48f" } else { "#cccccc" }));
-        let numbers = format!("↓{} ↑{}", planned.traffic.count(down), planned.traffic.count(up));
-        // Close to the lower switch, where links of the same upper one are apart.
-        let text = label(numbers, to.0 + 8, to.1 - 8).set("stroke", "none").set("fill", "#555555");
-        group = group.add(text);
     }
     group
 }
 
+/// The switch above, if it is drawn.
+fn above(planned: &Planned, layout: &Layout, switch: usize) -> Option<Frame> {
+    let parent = planned.scene.placed.topology.switches[switch].parent?;
+    layout.switches.iter().find(|(index, _)| *index == parent).map(|(_, frame)| *frame)
+}
+
+/// Down to a switch, and up from it.
+fn directions(switch: usize) -> [Edge; 2] {
+    [false, true].map(|is_up| Edge { node: switch, is_up })
+}
+
 /// Switches and the hosts inside.
-fn boxes(planned: &Planned, layout: &Layout) -> Group {
-    let topology = &planned.scene.placed.topology;
+fn boxes(layout: &Layout) -> Group {
     let mut group = Group::new();
-    for (switch, frame) in &layout.switches {
-        let name = label(topology.switches[*switch].name.clone(), frame.x + 10, frame.y + 17);
-        group = group
-            .add(rectangle(*frame, 8).set("fill", "#f4f4f4").set("stroke", "#888888"))
-            .add(name.set("font-weight", "bold"));
+    for (_, frame) in &layout.switches {
+        group = group.add(rectangle(*frame, 8).set("fill", "#f4f4f4").set("stroke", "#888888"));
     }
+    for (_, frame) in &layout.hosts {
+        group = group.add(rectangle(*frame, 4).set("fill", "white").set("stroke", "#bbbbbb"));
+    }
+    group
+}
+
+/// Names of switches and hosts, and how many messages per segment take each link. They come last, with a white rim, so that no
+/// arrow goes through a word.
+fn names(planned: &Planned, layout: &Layout) -> Group {
+    let topology = &planned.scene.placed.topology;
+    let mut group = Group::new()
+        .set("fill", "#555555")
+        .set("stroke", "white")
+        .set("stroke-width", 4)
+        .set("stroke-linejoin", "round")
+        .set("paint-order", "stroke");
     for (host, frame) in &layout.hosts {
         let middle = frame.x + frame.width / 2;
         let name = label(topology.hosts[*host].name.clone(), middle, frame.y + frame.height - 6);
-        group = group
-            .add(rectangle(*frame, 4).set("fill", "white").set("stroke", "#bbbbbb"))
-            .add(name.set("text-anchor", "middle").set("fill", "#555555"));
+        group = group.add(name.set("text-anchor", "middle"));
+    }
+    for (switch, frame) in &layout.switches {
+        let name = label(topology.switches[*switch].name.clone(), frame.x + 10, frame.y + 17);
+        group = group.add(name.set("font-weight", "bold").set("fill", "black"));
+        if above(planned, layout, *switch).is_some() {
+            let [down, up] = directions(*switch).map(|edge| planned.traffic.count(edge));
+            // Close to the lower switch, where links of the same upper one are apart.
+            let numbers = label(format!("↓{down} ↑{up}"), frame.x + frame.width / 2 + 8, frame.y - 8);
+            group = group.add(numbers);
+        }
     }
     group
 }
