@@ -6,13 +6,17 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 environments=$root/build/venv-mpi4py
 
+# Tests that run beside each other come here at the same time.
+mkdir -p "$environments"
+exec 9>"$environments/.lock"
+flock 9
+
 # prepare FAMILY PACKAGE…
 prepare() {
     environment=$environments/$1
     shift
     [ ! -e "$environment/ready" ] || return 0
     rm -rf "$environment"
-    mkdir -p "$environments"
     python3 -m venv "$environment"
     "$environment/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "$@"
     touch "$environment/ready"
