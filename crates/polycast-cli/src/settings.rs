@@ -174,12 +174,15 @@ pub fn problems(further: &[(String, String)]) -> Vec<String> {
     variables::problems(all).into_iter().chain(net).collect()
 }
 
-/// Says on one line what is wrong with the variables, before ranks are started with them.
-pub fn warn(further: &[(String, String)]) {
+/// Says on one line what is wrong with the variables, before ranks are started with them, and gives the variable that keeps
+/// them from saying it again.
+pub fn warn(further: &[(String, String)]) -> Option<(String, String)> {
     let problems = problems(further);
-    if !problems.is_empty() {
-        eprintln!("polycast: warning: {}", problems.join("; "));
+    if problems.is_empty() {
+        return None;
     }
+    eprintln!("polycast: warning: {}", problems.join("; "));
+    Some((variables::WARNED.to_owned(), "on".to_owned()))
 }
 
 /// The value of a variable of this environment, unless it is empty.

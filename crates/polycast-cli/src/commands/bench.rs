@@ -297,7 +297,7 @@ fn variables(
     network::set(&mut variables, args.topology.variables()?);
     network::set(&mut variables, args.parameters.variables()?);
     args.job.prefer_wanted(&mut variables);
-    settings::warn(&variables);
+    variables.extend(settings::warn(&variables));
     Ok(variables)
 }
 

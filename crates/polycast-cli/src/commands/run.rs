@@ -123,7 +123,7 @@ pub fn run(args: Args) -> Outcome {
         installation.require_door(linked.unwrap_or(mpi.family().into()))?;
         environment_of_ranks(&args, &installation)?
     };
-    settings::warn(&launch.env);
+    launch.env.extend(settings::warn(&launch.env));
     let error = mpi.command(&launch, &args.program).exec();
     Err(format!("{}: could not be started: {error}", mpi.path().display()).into())
 }

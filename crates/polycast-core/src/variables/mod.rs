@@ -90,6 +90,8 @@ pub const NET: &str = "POLYCAST_NET";
 pub const MADCAP: &str = "POLYCAST_MADCAP";
 /// Where the report goes.
 pub const REPORT: &str = "POLYCAST_REPORT";
+/// The tool has said what is wrong with the variables.
+pub const WARNED: &str = "POLYCAST_WARNED";
 /// Where the libraries are.
 pub const LIBRARY_DIRECTORY: &str = "POLYCAST_LIBDIR";
 /// Where labs keep their state.
@@ -98,7 +100,7 @@ pub const LAB_DIRECTORY: &str = "POLYCAST_LAB_DIRECTORY";
 pub const TOOL: &str = "POLYCAST_TOOL";
 
 /// All variables. Names that begin with `POLYCAST_TEST` are left to polycast's own tests.
-pub const ALL: [Variable; 12] = [
+pub const ALL: [Variable; 13] = [
     Variable {
         name: SWITCH,
         reader: Reader::Library,
@@ -161,6 +163,13 @@ pub const ALL: [Variable; 12] = [
         values: Values::ReportTo,
         default: "off",
         meaning: "what polycast did, when the job ends: on standard error, or as JSON in a file",
+    },
+    Variable {
+        name: WARNED,
+        reader: Reader::Library,
+        values: Values::Switch { further: &[], otherwise: "taken for off" },
+        default: "off",
+        meaning: "set by the tool that has said what is wrong with these variables: rank 0 does not say it again",
     },
     Variable {
         name: LIBRARY_DIRECTORY,

@@ -12,7 +12,7 @@ use std::sync::{Mutex, Once, PoisonError};
 
 use polycast_core::variables::{
     self, BROADCAST as FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SWITCH, TABLE, TOPOLOGY,
-    is_off, is_on,
+    WARNED, is_off, is_on,
 };
 use polycast_net::{Family, InterfaceChoice};
 
@@ -60,19 +60,20 @@ pub fn problems() -> Vec<String> {
 /// Something was said about the variables.
 static IS_SAID: AtomicBool = AtomicBool::new(false);
 
-/// Says once what is wrong with the variables: on rank 0 of the job alone, for all ranks mostly have the same.
+/// Says once what is wrong with the variables, unless the tool has said it: on rank 0 of the job alone, for all ranks mostly have
+/// the same.
 pub fn warn_of_problems() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let problems = problems();
-        if !problems.is_empty() {
-            IS_SAID.store(true, Ordering::Relaxed);
+        IS_SAID.store(!problems.is_empty(), Ordering::Relaxed);
+        if !problems.is_empty() && !is_on(&variable(WARNED)) {
             say::text(&format!("polycast: warning: {}\n", problems.join("; ")));
         }
     });
 }
 
-/// Whether this process has said so.
+/// Whether this process, or the tool for it, has said so.
 pub fn is_warned_of() -> bool {
     IS_SAID.load(Ordering::Relaxed)
 }

@@ -59,9 +59,9 @@ pub fn run(args: &Args) -> Outcome {
         true => Some(installation_for(linked.unwrap_or(mpi.family().into()))?),
         false => None,
     };
-    settings::warn(&args.variables);
+    let warned = settings::warn(&args.variables);
     let lab = lab_for(args)?;
-    let mut command = launch(args, &mpi, installation.as_ref(), &lab)?;
+    let mut command = launch(args, &mpi, installation.as_ref(), &lab, warned)?;
     if args.lab.is_some() {
         // Nothing is to be removed afterwards: the command takes this process over, with the signals that it gets.
         let error = command.exec();
@@ -88,6 +88,7 @@ fn launch(
     mpi: &Mpi,
     installation: Option<&Installation>,
     lab: &Lab,
+    warned: Option<(String, String)>,
 ) -> Result<Command, Box<dyn std::error::Error>> {
     let hosts = place(lab, args.ranks, args.ranks_per_host)?;
     let first = hosts[0].0.clone();
@@ -95,6 +96,7 @@ fn launch(
     network::set(&mut env, args.no_topology.variables());
     network::set(&mut env, args.parameters.variables()?);
     network::set(&mut env, args.variables.clone());
+    env.extend(warned);
     network::tell_of_lab(&mut env, lab);
     let launch = Launch {
         ranks: Some(args.ranks),
