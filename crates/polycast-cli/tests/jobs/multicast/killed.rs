@@ -10,8 +10,10 @@ use crate::job::{FORMS, LAB, LabJob, lab};
 
 const HOSTS: usize = 4;
 
-/// How much later than without polycast: a second by design, and the rest for a machine on which other tests run, too.
+/// How much later than without polycast: a second by design, and the rest for a machine on which other tests run, too. Such a
+/// machine may be slow once, what waits for the dead is slow each time.
 const LATER_MOST: Duration = Duration::from_secs(10);
+const TRIES: usize = 3;
 
 /// Processes of the test program.
 fn ranks_alive() -> usize {
@@ -57,9 +59,13 @@ fn killed(mpi: Mpi) {
     let before = files();
     let stock = run(&labs, mpi, "2", None);
     for (form, victim) in FORMS.into_iter().zip(["2", "0"]) {
-        let took = run(&labs, mpi, victim, Some(form));
-        assert!(took < stock + LATER_MOST, "{form}: it took {took:?}, {stock:?} without polycast");
-        nothing_is_left(&labs);
+        let ends_in_time = || {
+            let took = run(&labs, mpi, victim, Some(form));
+            nothing_is_left(&labs);
+            took < stock + LATER_MOST
+        };
+        let is_in_time = (0..TRIES).any(|_| ends_in_time());
+        assert!(is_in_time, "{form}: {TRIES} times {LATER_MOST:?} later than {stock:?} without polycast");
     }
     assert_eq!(files(), before);
     labs.succeeds(&["down", "--all"]);
