@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::mpi::Mpi;
 use super::report::Report;
 
-/// Ranks that wait by spinning starve those of other jobs: one job at a time.
+/// Ranks that wait by spinning starve those of other jobs, and many jobs at once need much memory: one job at a time.
 static ONE_JOB: Mutex<()> = Mutex::new(());
 
 /// The status of `timeout` when it had to end the job.
@@ -82,9 +82,8 @@ impl Job {
         for (name, value) in &self.variables {
             command.args(self.mpi.set_variable(name, value));
         }
-        if !self.preload.is_empty() {
-            let objects: Vec<_> = self.preload.iter().map(|object| object.to_string_lossy()).collect();
-            command.args(self.mpi.set_variable("LD_PRELOAD", &objects.join(":")));
+        if let Some(objects) = self.mpi.preloaded(&self.preload) {
+            command.args(self.mpi.set_variable("LD_PRELOAD", &objects));
         }
         command.args(&self.program);
         command

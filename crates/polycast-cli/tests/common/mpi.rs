@@ -41,6 +41,16 @@ impl Mpi {
         }
     }
 
+    /// The value of `LD_PRELOAD` for a job's ranks, if it needs one: these objects, and under MPICH one that makes waiting
+    /// ranks share their cores (`tests/mpi/yields.c`).
+    pub fn preloaded(self, objects: &[PathBuf]) -> Option<String> {
+        let mut paths: Vec<String> = objects.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        if self == Mpi::Mpich {
+            paths.push(self.built("yields.so").to_string_lossy().into_owned());
+        }
+        (!paths.is_empty()).then(|| paths.join(":"))
+    }
+
     /// A file of `tests/mpi`, built for this MPI: a program, or one of the shared objects.
     pub fn built(self, file: &str) -> PathBuf {
         static BUILT: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];

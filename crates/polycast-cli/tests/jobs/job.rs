@@ -1,6 +1,7 @@
 //! A job across the hosts of a lab.
 
 use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ pub struct LabJob<'a> {
     ranks: usize,
     ranks_per_host: usize,
     program: Vec<String>,
+    preload: Vec<PathBuf>,
     variables: Vec<(String, String)>,
     limit: Duration,
 }
@@ -51,7 +53,7 @@ impl<'a> LabJob<'a> {
             Mpi::Mpich => vec![("CHECK_PAUSE_MS".to_owned(), "400".to_owned())],
         };
         let limit = Duration::from_secs(120);
-        LabJob { labs, mpi, ranks, ranks_per_host: 1, program, variables, limit }
+        LabJob { labs, mpi, ranks, ranks_per_host: 1, program, preload: vec![], variables, limit }
     }
 
     pub fn ranks_per_host(mut self, ranks: usize) -> LabJob<'a> {
@@ -70,9 +72,9 @@ impl<'a> LabJob<'a> {
     }
 
     /// Behind polycast, which reports.
-    pub fn polycast(self) -> LabJob<'a> {
-        let object = self.mpi.preload();
-        self.variable("LD_PRELOAD", &object.to_string_lossy()).variable("POLYCAST_REPORT", "1")
+    pub fn polycast(mut self) -> LabJob<'a> {
+        self.preload.push(self.mpi.preload());
+        self.variable("POLYCAST_REPORT", "1")
     }
 
     /// Behind polycast, every broadcast by the same algorithm.
@@ -87,6 +89,9 @@ impl<'a> LabJob<'a> {
         command.args(["-n", &ranks, "--ranks-per-host", &ranks_per_host]);
         for (name, value) in &self.variables {
             command.args(["--env", &format!("{name}={value}")]);
+        }
+        if let Some(objects) = self.mpi.preloaded(&self.preload) {
+            command.args(["--env", &format!("LD_PRELOAD={objects}")]);
         }
         command.env("POLYCAST_LAB_DIRECTORY", self.labs.directory()).arg("--").args(&self.program);
         command
@@ -130,7 +135,7 @@ impl<'a> LabJob<'a> {
 
     fn program_name(&self) -> String {
         let program = self.program.iter().find(|word| word.contains("bcast_")).expect("a test program");
-        let stem = std::path::Path::new(program).file_stem().and_then(OsStr::to_str);
+        let stem = Path::new(program).file_stem().and_then(OsStr::to_str);
         stem.expect("it has a name").to_owned()
     }
 }

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Every rank prints where it is, rank 0 how many there are.
+/// Rank 0 prints where it is and how many ranks there are. All look at messages before they end: see `CHECK_PAUSE_MS` in `tests/mpi/check.c`.
 pub const WHO: &str = r#"
 #include <mpi.h>
 #include <stdio.h>
+#include <unistd.h>
 int main(int argc, char** argv) {
     int rank, size, sum = 0, length;
     char name[MPI_MAX_PROCESSOR_NAME];
@@ -17,6 +18,8 @@ int main(int argc, char** argv) {
     MPI_Get_processor_name(name, &length);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0) printf("%d ranks, sum %d, on %s\n", size, sum, name);
+    for (double until = MPI_Wtime() + 0.4; MPI_Wtime() < until; usleep(500))
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &length, MPI_STATUS_IGNORE);
     MPI_Finalize();
     return 0;
 }
