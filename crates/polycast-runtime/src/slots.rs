@@ -21,15 +21,11 @@ pub enum Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Letter {
     /// The one of this number on a line from a neighbour.
-    In {
-        line: usize,
-        number: u64,
-    },
+    In { line: usize, number: u64 },
     /// From a drawn receiver.
-    Arrival {
-        number: u64,
-    },
-    Out,
+    Arrival { number: u64 },
+    /// To whomever. Told by its number and not by its slot, which may be another letter's before this one is looked at.
+    Out { number: u64 },
 }
 
 /// A completed message of a schedule.
@@ -43,7 +39,6 @@ pub struct StepDone {
 /// A completed letter.
 pub struct LetterDone {
     pub letter: Letter,
-    pub slot: u32,
     pub received_bytes: usize,
 }
 
@@ -90,7 +85,7 @@ impl Slots {
                     self.steps_done.push(StepDone { id, slot, is_receive, received_bytes });
                 }
                 Purpose::Letter(letter) => {
-                    self.letters_done.push(LetterDone { letter, slot, received_bytes });
+                    self.letters_done.push(LetterDone { letter, received_bytes });
                 }
             }
         }

@@ -66,7 +66,8 @@ pub struct Mail {
     lines: [Line; 2],
     arrivals: BTreeMap<u64, Box<[u8]>>,
     next_arrival: u64,
-    outgoing: HashMap<u32, Vec<u8>>,
+    outgoing: HashMap<u64, Vec<u8>>,
+    next_outgoing: u64,
     spare: Vec<Vec<u8>>,
 }
 
@@ -83,6 +84,7 @@ impl Mail {
             arrivals: BTreeMap::new(),
             next_arrival: 0,
             outgoing: HashMap::new(),
+            next_outgoing: 0,
             spare: Vec::new(),
         }
     }
@@ -139,10 +141,12 @@ impl Mail {
             To::Root(root) => (root, TAG_ARRIVED),
         };
         let letter = std::mem::replace(message, self.spare.pop().unwrap_or_default());
-        let slot = slots.take(Purpose::Letter(Letter::Out));
+        let number = self.next_outgoing;
+        self.next_outgoing += 1;
+        let slot = slots.take(Purpose::Letter(Letter::Out { number }));
         let (place, bytes) = (letter.as_ptr(), letter.len());
-        self.outgoing.insert(slot, letter);
-        // SAFETY: the bytes stay in `outgoing` until the slot is reported (invariant 4).
+        self.outgoing.insert(number, letter);
+        // SAFETY: the bytes stay in `outgoing` until the letter is reported (invariant 4).
         unsafe { door.isend(place, bytes, peer.0, tag, slot) }.map_err(Failure::Mpi)
     }
 
@@ -164,8 +168,8 @@ impl Mail {
                     let letter = self.arrivals.remove(&number).ok_or(Failure::Internal)?;
                     give(&letter[..done.received_bytes]).map_err(|_| Failure::Size)?;
                 }
-                Letter::Out => {
-                    let buffer = self.outgoing.remove(&done.slot).ok_or(Failure::Internal)?;
+                Letter::Out { number } => {
+                    let buffer = self.outgoing.remove(&number).ok_or(Failure::Internal)?;
                     if self.spare.len() < SPARE_MOST {
                         self.spare.push(buffer);
                     }
