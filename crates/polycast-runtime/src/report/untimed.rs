@@ -38,6 +38,12 @@ impl<const N: usize> Untimed<N> {
         }
     }
 
+    /// The kind whose name says this.
+    #[cfg(test)]
+    pub fn kind(&self, says: &str) -> usize {
+        self.names.iter().position(|name| name.contains(says)).expect("a kind")
+    }
+
     /// The kinds that there were, with their counts.
     pub fn counts(&self) -> impl Iterator<Item = (&'static str, Count)> {
         let read = |(calls, bytes): (&AtomicU64, &AtomicU64)| Count {

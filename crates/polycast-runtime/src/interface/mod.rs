@@ -208,3 +208,6 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
         }
     });
 }
+
+#[cfg(test)]
+mod header;

@@ -1,0 +1,226 @@
+//! `include/polycast.h` and what stands for it in Rust say the same: the C compiler is given the header with a list of
+//! assertions that the Rust compiler's types, offsets and constants make.
+
+use std::any::type_name;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::mem::{align_of, offset_of, size_of};
+use std::process::{Command, Stdio};
+
+use super::*;
+use crate::communicator::Serves;
+use crate::door::{CAN_PACK, MESSAGE_MOST_BYTES, TAG_MOST};
+use crate::report::{LEFT, UNSERVED};
+
+const HEADER: &str = include_str!("../../../../include/polycast.h");
+
+/// The C type of a Rust type that crosses, by its name.
+fn c_type(rust: &str) -> String {
+    if let Some(pointee) = rust.strip_prefix("*mut ") {
+        return format!("{} *", c_type(pointee));
+    }
+    if let Some(pointee) = rust.strip_prefix("*const ") {
+        return format!("{} const *", c_type(pointee));
+    }
+    let name = rust.rsplit("::").next().expect("a name");
+    match name {
+        "c_void" | "()" => "void",
+        "i8" | "u8" => "char",
+        "i32" => "int",
+        "u32" => "uint32_t",
+        "u64" => "uint64_t",
+        "usize" => "size_t",
+        "DoorTable" => "polycast_door",
+        "Communicator" => "polycast_communicator",
+        _ => return c_function(rust),
+    }
+    .to_owned()
+}
+
+/// The C type of a pointer to a function, from `unsafe extern "C" fn(*mut c_void) -> i32`.
+fn c_function(rust: &str) -> String {
+    let signature = rust.strip_prefix("unsafe ").unwrap_or(rust);
+    let signature = signature.strip_prefix("extern \"C\" fn(").unwrap_or_else(|| panic!("no C type: {rust}"));
+    let (parameters, result) = signature.split_once(')').expect("the end of the parameters");
+    let result = c_type(result.strip_prefix(" -> ").unwrap_or("()"));
+    let parameters: Vec<String> =
+        parameters.split(", ").filter(|parameter| !parameter.is_empty()).map(c_type).collect();
+    let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+    format!("{result} (*)({parameters})")
+}
+
+fn type_behind<S, F>(_: fn(&S) -> &F) -> &'static str {
+    type_name::<F>()
+}
+
+/// What C is to find.
+#[derive(Default)]
+struct Assertions {
+    text: String,
+    constants: BTreeSet<&'static str>,
+    functions: BTreeSet<&'static str>,
+}
+
+impl Assertions {
+    fn equal(&mut self, expression: &str, value: i64) {
+        self.text +=
+            &format!("_Static_assert({expression} == {value}, \"{expression} is {value} in Rust\");\n");
+    }
+
+    fn constant(&mut self, name: &'static str, value: i64) {
+        self.constants.insert(name);
+        self.equal(name, value);
+    }
+
+    fn has_type(&mut self, expression: &str, rust: &str) {
+        let wanted = c_type(rust);
+        self.text += &format!(
+            "_Static_assert(_Generic(({expression}), {wanted}: 1, default: 0), \"{expression} is {wanted} in Rust\");\n"
+        );
+    }
+
+    fn structure<S>(&mut self, name: &str) {
+        self.equal(&format!("sizeof({name})"), size_of::<S>() as i64);
+        self.equal(&format!("_Alignof({name})"), align_of::<S>() as i64);
+    }
+
+    fn field(&mut self, structure: &str, field: &str, offset: usize, rust: &str) {
+        self.equal(&format!("offsetof({structure}, {field})"), offset as i64);
+        self.has_type(&format!("(({structure} *)0)->{field}"), rust);
+    }
+
+    fn function(&mut self, name: &'static str, rust: &str) {
+        self.functions.insert(name);
+        self.has_type(&format!("&{name}"), rust);
+    }
+}
+
+macro_rules! structure {
+    ($assertions:ident, $rust:ident as $c:literal: $($field:ident),+) => {
+        $assertions.structure::<$rust>($c);
+        $($assertions.field($c, stringify!($field), offset_of!($rust, $field), type_behind(|s: &$rust| &s.$field));)+
+    };
+}
+
+macro_rules! functions {
+    ($assertions:ident, $($name:ident($($parameter:tt)*)),+) => {
+        $({
+            fn name_of<F>(_: F) -> &'static str { type_name::<F>() }
+            $assertions.function(stringify!($name), name_of($name as unsafe extern "C" fn($($parameter)*) -> _));
+        })+
+    };
+}
+
+fn assertions() -> Assertions {
+    let mut c = Assertions::default();
+    structure!(c, DoorTable as "polycast_door": interface_version, capabilities, allgather, broadcast, open_private, isend,
+        irecv, poll, abandon, close, sum_over_world, take_leave);
+    functions!(
+        c,
+        polycast_version(),
+        polycast_build_identity(),
+        polycast_is_enabled(),
+        polycast_set(_, _),
+        polycast_attach(_, _, _, _, _, _),
+        polycast_detach(_, _),
+        polycast_choose_broadcast(_, _),
+        polycast_end_of_stock(_),
+        polycast_count_left(_, _),
+        polycast_broadcast(_, _, _, _),
+        polycast_name_choice(_, _, _, _),
+        polycast_count_unserved(_, _),
+        polycast_finalize(_, _)
+    );
+    c.constant("POLYCAST_INTERFACE_VERSION", INTERFACE_VERSION.into());
+    c.constant("POLYCAST_ERROR_INTERNAL", ERROR_INTERNAL.into());
+    c.constant("POLYCAST_ERROR_SIZE", ERROR_SIZE.into());
+    c.constant("POLYCAST_TAG_MOST", TAG_MOST.into());
+    c.constant("POLYCAST_MESSAGE_MOST_BYTES", MESSAGE_MOST_BYTES as i64);
+    c.constant("POLYCAST_CAN_PACK", CAN_PACK.into());
+    c.constant("POLYCAST_LEFT", Serves::No as i64);
+    c.constant("POLYCAST_SERVED", Serves::Yes as i64);
+    c.constant("POLYCAST_LEFT_AND_TIMED", Serves::NoAndTimed as i64);
+    let left = |says: &str| LEFT.kind(says) as i64;
+    c.constant("POLYCAST_BECAUSE_INTERCOMMUNICATOR", left("intercommunicator"));
+    c.constant("POLYCAST_BECAUSE_ONE_RANK", left("one rank"));
+    c.constant("POLYCAST_BECAUSE_NOT_ATTACHED", left("cannot all be served alike"));
+    c.constant("POLYCAST_BECAUSE_OUTSIDE", left("outside MPI_COMM_WORLD"));
+    c.constant("POLYCAST_BECAUSE_EMPTY", left("no data"));
+    c.constant("POLYCAST_UNSERVED_IBCAST", UNSERVED.kind("MPI_Ibcast") as i64);
+    c
+}
+
+fn without_comments(header: &str) -> String {
+    let mut code = String::new();
+    for (index, part) in header.split("/*").enumerate() {
+        code += if index == 0 { part } else { part.split_once("*/").expect("the end of a comment").1 };
+    }
+    code
+}
+
+/// The names that the header defines with a value, and the functions that it declares.
+fn names(header: &str) -> (BTreeSet<&str>, BTreeSet<&str>) {
+    let defines = header.lines().filter_map(|line| line.strip_prefix("#define ")?.split_once(' '));
+    let constants = defines.map(|(name, _)| name).collect();
+    let calls = header.split('(').filter_map(|before| before.rsplit(|c: char| !is_of_name(c)).next());
+    let functions = calls.filter(|name| name.starts_with("polycast_")).collect();
+    (constants, functions)
+}
+
+fn is_of_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_'
+}
+
+/// What is different.
+fn compare(header: &str) -> Result<(), String> {
+    let expected = assertions();
+    let code = without_comments(header);
+    let (constants, functions) = names(&code);
+    for (found, expected) in [(&constants, &expected.constants), (&functions, &expected.functions)] {
+        if found != expected {
+            return Err(format!("the header has {found:?}, Rust {expected:?}"));
+        }
+    }
+    let mut compiler = Command::new("cc")
+        .args(["-std=c17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("a C compiler");
+    let program = format!("{header}\n{}", expected.text);
+    compiler.stdin.take().expect("a pipe").write_all(program.as_bytes()).expect("a compiler that reads");
+    let output = compiler.wait_with_output().expect("a compiler that ends");
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+}
+
+#[test]
+fn the_header_says_what_rust_does() {
+    if let Err(difference) = compare(HEADER) {
+        panic!("{difference}");
+    }
+}
+
+#[test]
+fn every_difference_is_found() {
+    for (from, to) in [
+        ("POLYCAST_INTERFACE_VERSION 5u", "POLYCAST_INTERFACE_VERSION 6u"),
+        ("BECAUSE_ONE_RANK 1u", "BECAUSE_ONE_RANK 2u"),
+        ("#define POLYCAST_SERVED 1", "#define POLYCAST_SERVED 1\n#define POLYCAST_MORE 3"),
+        ("uint32_t capabilities;", "uint64_t capabilities;"),
+        ("uint32_t interface_version;", "uint32_t more, interface_version;"),
+        ("(*isend)(void *communicator, const void", "(*isend)(void *communicator, void"),
+        (
+            "(*irecv)(void *communicator, void *buffer, size_t",
+            "(*irecv)(void *communicator, void *buffer, int",
+        ),
+        ("void (*take_leave)(void);", "void (*take_leave)(void);\n    void (*more)(void);"),
+        ("void (*abandon)(void *communicator);", ""),
+        ("int is_over);", "int is_over, int more);"),
+        ("const char *polycast_version(void);", "char *polycast_version(void);"),
+        ("const char *polycast_version(void);", "const char *polycast_versions(void);"),
+        ("uint64_t polycast_build_identity", "uint32_t polycast_build_identity"),
+    ] {
+        assert!(HEADER.contains(from), "{from} is not in the header");
+        assert!(compare(&HEADER.replace(from, to)).is_err(), "{to} is not found");
+    }
+}
