@@ -3,7 +3,7 @@
 //! Modules from the ground up; each may use those to its left only (the `tidy` test checks it):
 //!
 //! ```text
-//! files ◀─ variables ◀─ units ◀─ topology ◀─ model ◀─ tree ◀─ schedule ◀─ algorithm ◀─ protocol ◀─ cost ◀─ select ◀─ executor
+//! files ◀─ variables ◀─ topology ◀─ model ◀─ tree ◀─ schedule ◀─ algorithm ◀─ cost ◀─ select ◀─ executor
 //! ```
 //!
 //! A collective call takes this way through them: [`select`] picks an [`algorithm`] by a table, the algorithm
@@ -15,10 +15,11 @@ pub mod cost;
 pub mod executor;
 pub mod files;
 pub mod model;
-pub mod protocol;
 pub mod schedule;
 pub mod select;
 pub mod topology;
 pub mod tree;
-pub mod units;
 pub mod variables;
+
+pub use polycast_protocol as protocol;
+pub use polycast_units as units;

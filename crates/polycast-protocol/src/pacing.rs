@@ -1,4 +1,4 @@
-use crate::units::Nanos;
+use polycast_units::Nanos;
 
 /// Keeps a root from sending faster than the slowest link carries.
 ///

@@ -13,6 +13,7 @@
 //! ```
 //!
 //! Nothing here has a socket or a clock: `polycast-runtime` drives it in a job, `polycast-sim` in virtual time.
+#![forbid(unsafe_code)]
 
 mod chain;
 mod counters;

@@ -1,9 +1,9 @@
-use crate::protocol::chain::Chain;
-use crate::protocol::cut::Cut;
-use crate::protocol::receiver::Receiver;
-use crate::protocol::sender::Sender;
-use crate::protocol::spec::Multicast;
-use crate::units::Nanos;
+use crate::chain::Chain;
+use crate::cut::Cut;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::spec::Multicast;
+use polycast_units::Nanos;
 
 /// When the root may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,7 +34,7 @@ use super::cut::{Cut, Run, push_to_runs};
 use super::message::REQUEST_RUNS_MOST;
 use super::receiver::Receiver;
 use super::spec::Form;
-use crate::units::Nanos;
+use polycast_units::Nanos;
 
 /// How long a node that knows that multicast is over waits for its successor's "done" before it tells it.
 const END_PATIENCE: Nanos = Nanos::from_micros(2000);

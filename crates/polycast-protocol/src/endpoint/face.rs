@@ -1,4 +1,4 @@
-use crate::protocol::tag::Key;
+use crate::tag::Key;
 
 /// Who and where a node is, and what all nodes of a communicator have agreed on.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Membership {
     pub node: u32,
     /// Nodes in the ring, at least 2.
     pub nodes: u32,
-    /// Payload of a full datagram, at most [`FRAGMENT_BYTES_MOST`](crate::protocol::message::FRAGMENT_BYTES_MOST).
+    /// Payload of a full datagram, at most [`FRAGMENT_BYTES_MOST`](crate::message::FRAGMENT_BYTES_MOST).
     pub payload_bytes: u32,
     /// Datagrams that are handed over at once, at least 1.
     pub batch_datagrams: u32,

@@ -36,7 +36,7 @@ use super::receiver::Receiver;
 use super::root_sync::{Learned, Report, RootSync, drawn_receiver};
 use super::sender::Sender;
 use super::spec::Multicast;
-use crate::units::Nanos;
+use polycast_units::Nanos;
 
 /// One node of one communicator; see the module.
 #[derive(Debug)]

@@ -16,7 +16,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::units::Nanos;
+use polycast_units::Nanos;
 
 /// How the root waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,4 +1,5 @@
 //! Quantities that must not be mixed up, with the way they are written on command lines and in tables.
+#![forbid(unsafe_code)]
 
 mod bytes;
 mod nanos;

@@ -2,12 +2,12 @@
 
 use super::active::Gate;
 use super::{Action, Endpoint, Membership, Peer, Room};
-use crate::protocol::cut::Cut;
-use crate::protocol::data::Data;
-use crate::protocol::message::{self, Front};
-use crate::protocol::spec::Form;
-use crate::protocol::wire::{FLAG_WAITED, HEADER_BYTES, Header, Kind};
-use crate::units::Nanos;
+use crate::cut::Cut;
+use crate::data::Data;
+use crate::message::{self, Front};
+use crate::spec::Form;
+use crate::wire::{FLAG_WAITED, HEADER_BYTES, Header, Kind};
+use polycast_units::Nanos;
 
 /// The longest message that pushes fragments: they arrive in pieces, so that the successor can forward the first while the
 /// last is under way.

@@ -2,19 +2,19 @@
 
 use super::active::Gate;
 use super::{Delivery, Endpoint, Mismatch};
-use crate::protocol::cut::Run;
-use crate::protocol::data::Data;
-use crate::protocol::message::{self, Body, Runs};
-use crate::protocol::receiver::Seen;
-use crate::protocol::wire::{FLAG_AGAIN, FLAG_WAITED, Header, Kind};
-use crate::units::Nanos;
+use crate::cut::Run;
+use crate::data::Data;
+use crate::message::{self, Body, Runs};
+use crate::receiver::Seen;
+use crate::wire::{FLAG_AGAIN, FLAG_WAITED, Header, Kind};
+use polycast_units::Nanos;
 
 /// If the successor misses a larger part of what was sent, it was late, or multicast does not reach it: no reason to send it
 /// to all others again.
 const AGAIN_PER_MESSAGE: u32 = 8;
 
 impl Endpoint {
-    /// A datagram that [`wire::open`](crate::protocol::wire::open) has accepted for this communicator. Without a broadcast in progress, `data`
+    /// A datagram that [`wire::open`](crate::wire::open) has accepted for this communicator. Without a broadcast in progress, `data`
     /// is not touched.
     pub fn on_datagram(
         &mut self,

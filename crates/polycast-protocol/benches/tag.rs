@@ -13,7 +13,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use highway::{HighwayHash, HighwayHasher};
 use poly1305::Poly1305;
 use poly1305::universal_hash::UniversalHash;
-use polycast_core::protocol::{KEY_BYTES, Key};
+use polycast_protocol::{KEY_BYTES, Key};
 use siphasher::sip::{SipHasher13, SipHasher24};
 
 const HEADER_BYTES: usize = 24;

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::protocol::wire;
-use crate::protocol::{KEY_BYTES, Key};
+use crate::wire;
+use crate::{KEY_BYTES, Key};
 
 struct Node {
     endpoint: Endpoint,
