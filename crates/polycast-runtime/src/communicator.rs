@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::protocol::{Data, Multicast};
@@ -14,6 +14,7 @@ use crate::call::{Call, CallOnNode, drive};
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
 use crate::idle::Idle;
+use crate::machine;
 use crate::multicast::{Mail, Reason, Resources, Ring, Unavailable, left_group, set_up, visit_groups};
 use crate::nodes::Nodes;
 use crate::report::{self, Log};
@@ -392,10 +393,10 @@ impl Communicator {
         }
         let mut is_settled = self.is_settled();
         let patience = if is_over { Duration::ZERO } else { SETTLING };
-        let end = Instant::now() + patience;
-        while !is_settled && Instant::now() < end {
+        let end = machine::now() + patience;
+        while !is_settled && machine::now() < end {
             is_settled = self.is_settled();
-            std::thread::yield_now();
+            machine::give_way();
         }
         if is_settled {
             self.close();

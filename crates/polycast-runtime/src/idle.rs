@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
+use crate::machine;
 use crate::sockets::{Sockets, Wake};
 
 /// How long a rank spins, and then yields until, before it sleeps for the first time.
@@ -72,7 +73,7 @@ pub struct Neighbours {
 impl Idle {
     /// For a rank with these neighbours.
     pub fn new(neighbours: Neighbours) -> Idle {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let processors = machine::processors();
         let has_neighbours = neighbours.on_this_host > 1;
         Idle {
             patience: match neighbours.on_this_kernel > processors {
@@ -103,8 +104,8 @@ impl Idle {
         self.polls_since_sleep += 1;
         if !has_polled_twice {
             match self.waited().0 < self.patience.spin {
-                true => std::hint::spin_loop(),
-                false => std::thread::yield_now(),
+                true => machine::spin(),
+                false => machine::give_way(),
             }
         } else if self.polls_since_sleep >= POLLS_BETWEEN_SLEEPS {
             self.rest(None, None, has_sends);
@@ -121,11 +122,11 @@ impl Idle {
     ) -> bool {
         let (waited, now) = self.waited();
         if waited < self.patience.spin {
-            std::hint::spin_loop();
+            machine::spin();
             return true;
         }
         if waited < self.patience.until_sleep {
-            std::thread::yield_now();
+            machine::give_way();
             return true;
         }
         self.polls_since_sleep = 0;
@@ -133,7 +134,7 @@ impl Idle {
         let sleep = sleep.min(at_most.unwrap_or(Duration::MAX));
         let wake = self.sockets.wait(own, sleep, has_sends, now);
         if let Wake::NoSockets = wake {
-            std::thread::sleep(sleep.min(LONGEST_SLEEP_WITH_NEIGHBOURS));
+            machine::sleep(sleep.min(LONGEST_SLEEP_WITH_NEIGHBOURS));
         }
         !matches!(wake, Wake::OwnReady)
     }
@@ -145,7 +146,7 @@ impl Idle {
 
     /// How long this rank has been waiting, and what time it is.
     fn waited(&mut self) -> (Duration, Instant) {
-        let now = Instant::now();
+        let now = machine::now();
         (now.duration_since(*self.waiting_since.get_or_insert(now)), now)
     }
 }

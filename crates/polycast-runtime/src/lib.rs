@@ -13,6 +13,7 @@
 //!             idle   what a rank does while it waits, on the process's sockets
 //!     settings    environment and overrides
 //!     report      what was done and why, when MPI ends
+//!     machine     time, rest and chance
 //!     fault       where tests let a rank panic; nothing elsewhere
 //! ```
 //!
@@ -23,15 +24,16 @@ mod call;
 mod communicator;
 mod digest;
 mod door;
-mod entropy;
 #[cfg(test)]
 mod fake_door;
 mod fault;
 mod identity;
 mod idle;
 mod interface;
+mod machine;
 mod multicast;
 mod nodes;
+mod of_process;
 mod report;
 mod retired;
 mod say;

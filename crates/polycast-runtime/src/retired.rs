@@ -4,10 +4,12 @@
 //! communicator went meanwhile, that message would meet the next communicator with the same context, which has other ranks
 //! (Open MPI 4 then crashes). So neighbours say goodbye, and a communicator stays until it has heard both.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::time::Duration;
 
 use crate::communicator::Communicator;
+use crate::machine;
+use crate::of_process::{Shared, of_process};
 
 /// How long `MPI_Finalize` waits for messages that are on their way.
 const LAST_PATIENCE: Duration = Duration::from_millis(100);
@@ -17,20 +19,18 @@ struct Retired(Box<Communicator>);
 // SAFETY: it is only touched under the lock, and its pointers lead to the door, which any thread may use that may use MPI.
 unsafe impl Send for Retired {}
 
-static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
-
-fn take_all() -> Vec<Retired> {
-    std::mem::take(&mut *RETIRED.lock().unwrap_or_else(PoisonError::into_inner))
+of_process! {
+    static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
 }
 
 /// Keeps a communicator until it is settled.
 pub fn add(communicator: Box<Communicator>) {
-    RETIRED.lock().unwrap_or_else(PoisonError::into_inner).push(Retired(communicator));
+    RETIRED.change(|retired| retired.push(Retired(communicator)));
 }
 
 /// Lets those go that are settled by now. Not under the lock: it calls MPI.
 pub fn visit() {
-    for Retired(mut communicator) in take_all() {
+    for Retired(mut communicator) in RETIRED.change(std::mem::take) {
         match communicator.is_settled() {
             true => communicator.close(),
             false => add(communicator),
@@ -41,10 +41,10 @@ pub fn visit() {
 /// MPI ends. All ranks have said goodbye by now, so what still comes is here soon; it is received, for some libraries complain of
 /// messages that nobody has asked for (UCX: a line for each).
 pub fn leave_all_to_mpi() {
-    let end = Instant::now() + LAST_PATIENCE;
-    let mut all = take_all();
-    while !all.iter_mut().all(|Retired(communicator)| communicator.is_settled()) && Instant::now() < end {
-        std::thread::yield_now();
+    let end = machine::now() + LAST_PATIENCE;
+    let mut all = RETIRED.change(std::mem::take);
+    while !all.iter_mut().all(|Retired(communicator)| communicator.is_settled()) && machine::now() < end {
+        machine::give_way();
     }
     all.into_iter().for_each(|Retired(communicator)| communicator.leave_to_mpi());
 }

@@ -2,6 +2,9 @@
 //! would wait for it. So a failure to write is ignored (`eprintln!` panics).
 
 use std::io::{self, Write};
+use std::sync::Once;
+
+use crate::of_process::of_process;
 
 /// Says `text`, which ends its last line by itself, in one piece.
 pub fn text(text: &str) {
@@ -10,6 +13,6 @@ pub fn text(text: &str) {
 
 /// The one line that polycast says without being asked, once per process.
 pub fn warn_once(warning: &str) {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| text(&format!("polycast: warning: {warning}\n")));
+    of_process! { static ONCE: Once = Once::new(); }
+    ONCE.with(|once| once.call_once(|| text(&format!("polycast: warning: {warning}\n"))));
 }

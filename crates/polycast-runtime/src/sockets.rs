@@ -8,8 +8,10 @@
 use std::os::fd::{BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::{AddressFamily, SocketType, sockopt};
+
+use crate::machine::{self, stand_in};
 
 /// Connections are made at the first message between two ranks. That one is missing in the list shows in sleeps that nothing
 /// ends: after one as long as this the list is read again, if it is not fresh. Reading it costs some 40 system calls, which
@@ -94,21 +96,21 @@ impl Sockets {
             return match own {
                 None => Wake::NoSockets,
                 // MPI's messages are only noticed when the time is up.
-                Some(own) => match poll_for(&mut [own], longest.min(BLIND_SLEEP_MOST)) {
+                Some(own) => match machine::poll(&mut [own], longest.min(BLIND_SLEEP_MOST)) {
                     0 => Wake::TimeIsUp,
                     _ => Wake::OwnReady,
                 },
             };
         }
         if self.wakes_for_nothing > 0 {
-            std::thread::sleep(PAUSE_AFTER_A_PART);
+            machine::sleep(PAUSE_AFTER_A_PART);
         }
         let full = if has_sends { self.with_full_buffers() } else { Vec::new() };
         let mut watched = self.as_poll_list(|descriptor| {
             if full.contains(&descriptor) { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
         });
         watched.extend(own);
-        match poll_for(&mut watched, longest) {
+        match machine::poll(&mut watched, longest) {
             0 => Wake::TimeIsUp,
             _ if watched.len() > self.descriptors.len()
                 && watched.last().is_some_and(|own| !own.revents().is_empty()) =>
@@ -129,7 +131,7 @@ impl Sockets {
     /// watching.
     fn with_full_buffers(&self) -> Vec<RawFd> {
         let mut watched = self.as_poll_list(|_| PollFlags::OUT);
-        poll_for(&mut watched, Duration::ZERO);
+        machine::poll(&mut watched, Duration::ZERO);
         let is_full = |fd: &PollFd<'_>| !fd.revents().contains(PollFlags::OUT);
         self.descriptors.iter().zip(&watched).filter(|(_, fd)| is_full(fd)).map(|(fd, _)| *fd).collect()
     }
@@ -143,13 +145,8 @@ impl Sockets {
     }
 }
 
-/// How many are ready; 0 after `longest`, or after a signal.
-fn poll_for(watched: &mut [PollFd<'_>], longest: Duration) -> usize {
-    let timeout = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
-    poll(watched, Some(&timeout)).unwrap_or(0)
-}
-
 fn stream_sockets() -> Vec<RawFd> {
+    stand_in!(|_machine| Vec::new());
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
     let descriptors = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     descriptors.filter(|&descriptor| is_stream_socket(descriptor)).take(SOCKETS_MOST).collect()

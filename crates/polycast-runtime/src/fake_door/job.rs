@@ -1,9 +1,9 @@
 use std::ffi::{CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::table::{RankDoor, TABLE};
@@ -17,9 +17,6 @@ use crate::interface::{
 
 /// Who has not returned by then never will.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Settings belong to the process.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 const SERVED: c_int = 1;
 const LEFT_AND_TIMED: c_int = 2;
@@ -107,14 +104,6 @@ impl Job {
     /// # Panics
     /// If a rank does not return, or ranks meet in different collectives.
     pub fn run(&self) -> Outcome {
-        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let _set = Overrides::new([
-            ("POLYCAST_BCAST", &self.algorithm),
-            ("POLYCAST_MULTICAST", self.multicast),
-            ("POLYCAST_TABLE", ""),
-            ("POLYCAST_TOPOLOGY", ""),
-            ("POLYCAST_PARAMS", ""),
-        ]);
         let Job { fault, tamper, has_private, .. } = *self;
         let mut world = World::new(self.ranks, self.seed);
         (world.fault, world.tamper, world.has_private) = (fault, tamper, has_private);
@@ -151,6 +140,15 @@ impl Job {
 
     /// What the doors in C do, and the program before and after.
     fn run_rank(&self, rank: u32, world: Arc<World>) -> Told {
+        for (name, value) in [
+            ("POLYCAST_BCAST", self.algorithm.as_str()),
+            ("POLYCAST_MULTICAST", self.multicast),
+            ("POLYCAST_TABLE", ""),
+            ("POLYCAST_TOPOLOGY", ""),
+            ("POLYCAST_PARAMS", ""),
+        ] {
+            set(name, value);
+        }
         let door = RankDoor { world, rank, is_closed: AtomicBool::new(false) };
         let handle: *mut c_void = (&raw const door).cast_mut().cast();
         if let Some((_, point, nth)) = self.panic.filter(|(of, ..)| *of == rank) {
@@ -220,25 +218,9 @@ fn data(number: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|index| (index + index / 251 + 17 * number) as u8).collect()
 }
 
-/// Settings by polycast_set, which are taken back at the end.
-struct Overrides;
-
-impl Overrides {
-    fn new(all: [(&'static str, &str); 5]) -> Overrides {
-        for (name, value) in all {
-            let [name, value] = [name, value].map(|text| CString::new(text).expect("no NUL"));
-            // SAFETY: both are C strings.
-            assert_eq!(unsafe { polycast_set(name.as_ptr(), value.as_ptr()) }, 0);
-        }
-        Overrides
-    }
-}
-
-impl Drop for Overrides {
-    fn drop(&mut self) {
-        for name in [c"POLYCAST_BCAST", c"POLYCAST_MULTICAST"] {
-            // SAFETY: a C string, and none.
-            unsafe { polycast_set(name.as_ptr(), null()) };
-        }
-    }
+/// For the process of this rank.
+fn set(name: &str, value: &str) {
+    let [name, value] = [name, value].map(|text| CString::new(text).expect("no NUL"));
+    // SAFETY: both are C strings.
+    assert_eq!(unsafe { polycast_set(name.as_ptr(), value.as_ptr()) }, 0);
 }

@@ -7,24 +7,27 @@ use std::time::Duration;
 use polycast_net::madcap::{Client, ClientError, Keeper, Scope};
 use polycast_net::{Family, Group};
 
-use crate::entropy::random;
+use crate::machine::random;
+use crate::of_process::of_process;
 use crate::say::warn_once;
 
 /// For how long an address is asked for; a longer job renews it.
 const LEASE: Duration = Duration::from_secs(24 * 3600);
 
-/// A server that did not answer is not asked again: each time may take two seconds.
-static SERVER_FAILED: AtomicBool = AtomicBool::new(false);
+of_process! {
+    /// A server that did not answer is not asked again: each time may take two seconds.
+    static SERVER_FAILED: AtomicBool = AtomicBool::new(false);
+}
 
 /// A group, and who keeps its address if a server gave it.
 pub fn choose_group(family: Family, server: Option<&str>) -> io::Result<(Group, Option<Keeper>)> {
     // Drawn before anything uses it: an error must not turn into a number that can be guessed.
     random()?;
-    if let Some(server) = server.filter(|_| !SERVER_FAILED.load(Ordering::Relaxed)) {
+    if let Some(server) = server.filter(|_| !SERVER_FAILED.with(|failed| failed.load(Ordering::Relaxed))) {
         match ask(family, server) {
             Ok((group, keeper)) => return Ok((group, Some(keeper))),
             Err(error) => {
-                SERVER_FAILED.store(true, Ordering::Relaxed);
+                SERVER_FAILED.with(|failed| failed.store(true, Ordering::Relaxed));
                 warn_once(&format!("POLYCAST_MADCAP={server}: {error}; a random group is used"));
             }
         }

@@ -11,8 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use polycast_core::protocol::Key;
 use polycast_core::protocol::wire::{Header, Reject, open};
-use polycast_net::Socket;
 use polycast_net::madcap::Keeper;
+
+use super::datagrams::Datagrams;
 
 /// Bytes that may wait in an inbox.
 const INBOX_BYTES_MOST: usize = 256 << 10;
@@ -73,7 +74,7 @@ struct Inbox {
 }
 
 struct Inner {
-    socket: Socket,
+    socket: Datagrams,
     inboxes: BTreeMap<u32, Inbox>,
     dropped: Dropped,
     /// What [`Group::take_dropped`] has told.
@@ -96,8 +97,8 @@ pub struct Group {
 }
 
 impl Group {
-    pub fn new(socket: Socket, job: u32, key: Key, pace: Pace, keeper: Option<Keeper>) -> Group {
-        let receive_buffer_bytes = socket.granted_receive_bytes();
+    pub fn new(socket: Datagrams, job: u32, key: Key, pace: Pace, keeper: Option<Keeper>) -> Group {
+        let receive_buffer_bytes = socket.receive_buffer_bytes();
         let descriptor = socket.as_fd().as_raw_fd();
         let (dropped, counted) = Default::default();
         let inner = Inner { socket, inboxes: BTreeMap::new(), dropped, counted };
@@ -163,7 +164,7 @@ impl Group {
             }
         }
         for _ in 0..READS_MOST {
-            let count = socket.receive(|datagram| match open(datagram, self.job, &self.key) {
+            let count = socket.receive(&mut |datagram: &[u8]| match open(datagram, self.job, &self.key) {
                 Ok((header, payload)) if header.communicator == communicator => each(&header, payload),
                 Ok((header, payload)) => {
                     let inbox = inboxes.get_mut(&header.communicator);
@@ -188,7 +189,7 @@ impl Group {
         Ok(is_any)
     }
 
-    /// See [`Socket::send`].
+    /// See [`polycast_net::Socket::send`].
     pub fn send(&self, datagrams: &[u8], datagram_bytes: usize) -> io::Result<usize> {
         self.lock().socket.send(datagrams, datagram_bytes)
     }

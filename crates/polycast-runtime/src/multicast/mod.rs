@@ -5,12 +5,14 @@
 //!         offer      what they tell each other          registry   what this process knows already
 //!         probe      does it arrive?                    terms      what suits all
 //!     ring       one node: drives the protocol
-//!         group      the socket, shared by communicators over the same nodes
+//!         group      a member, shared by communicators over the same nodes
+//!         datagrams  its socket
 //!         mail       messages over MPI
 //!         stream     how long a receiver may sleep while a message comes in
 //! ```
 
 mod choose_group;
+mod datagrams;
 mod group;
 mod mail;
 mod offer;
@@ -21,6 +23,8 @@ mod setup;
 mod stream;
 mod terms;
 
+#[cfg(test)]
+pub use datagrams::MemorySocket;
 pub use group::Dropped;
 pub use mail::Mail;
 pub use offer::Reason;

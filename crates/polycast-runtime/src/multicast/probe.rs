@@ -5,12 +5,14 @@
 //! somebody listens. They end after 50, 150 and 500 ms at the latest: a set of nodes costs at most 0.7 s, once.
 
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use polycast_core::protocol::Key;
 use polycast_core::protocol::wire::{Header, Kind, open, seal};
-use polycast_net::Socket;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
+
+use super::datagrams::Datagrams;
+use crate::machine;
 
 /// How long each round listens.
 pub const ROUNDS: [Duration; 3] =
@@ -41,8 +43,8 @@ impl Probe {
     }
 
     /// Sends, and listens until everybody has been heard or `longest` is over. True if everybody has been heard.
-    pub fn round(&mut self, socket: &mut Socket, key: &Key, longest: Duration) -> bool {
-        let end = Instant::now() + longest;
+    pub fn round(&mut self, socket: &mut Datagrams, key: &Key, longest: Duration) -> bool {
+        let end = machine::now() + longest;
         let mut datagrams = Vec::new();
         for _ in 0..COPIES {
             seal(&self.header, &self.payload, key, &mut datagrams);
@@ -51,18 +53,17 @@ impl Probe {
         let _ = socket.send(&datagrams, datagrams.len() / COPIES);
         self.header.operation += 1;
         while self.listen(socket, key) && self.unheard > 0 {
-            let Some(left) = end.checked_duration_since(Instant::now()) else { break };
-            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-            let _ = poll(&mut [PollFd::new(&socket.as_fd(), PollFlags::IN)], Some(&timeout));
+            let Some(left) = end.checked_duration_since(machine::now()) else { break };
+            machine::poll(&mut [PollFd::new(&socket.as_fd(), PollFlags::IN)], left);
         }
         self.unheard == 0
     }
 
     /// Takes what is there; false if the socket failed.
-    fn listen(&mut self, socket: &mut Socket, key: &Key) -> bool {
+    fn listen(&mut self, socket: &mut Datagrams, key: &Key) -> bool {
         let Probe { header, heard, unheard, payload } = self;
         loop {
-            let read = socket.receive(|datagram| {
+            let read = socket.receive(&mut |datagram: &[u8]| {
                 let Ok((other, received)) = open(datagram, header.job, key) else { return };
                 let is_ours = other.kind == Kind::Probe && other.communicator == header.communicator;
                 let node = heard.get_mut(other.fragment as usize);

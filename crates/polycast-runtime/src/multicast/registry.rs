@@ -6,10 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::group::Group;
+use crate::machine;
+use crate::of_process::{Shared, of_process};
 
 /// Groups that a process is a member of at the same time. Switches have tables for a few hundred to a few thousand, which all
 /// jobs share.
@@ -38,9 +40,13 @@ enum Known {
 #[derive(Default)]
 struct Registry(BTreeMap<u64, Known>);
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry(BTreeMap::new()));
-/// Whether [`visit`] has something to do.
-static HAS_UNUSED: AtomicBool = AtomicBool::new(false);
+of_process! {
+    static REGISTRY: Mutex<Registry> = Mutex::new(Registry(BTreeMap::new()));
+}
+of_process! {
+    /// Whether [`visit`] has something to do.
+    static HAS_UNUSED: AtomicBool = AtomicBool::new(false);
+}
 
 /// What is known of a set of nodes.
 pub enum Standing {
@@ -110,40 +116,37 @@ impl Registry {
     }
 }
 
-fn with_registry<R>(change: impl FnOnce(&mut Registry) -> R) -> R {
-    change(&mut REGISTRY.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
 /// Looks up a set of nodes.
 pub fn standing(nodes: u64) -> Standing {
     visit();
-    with_registry(|registry| registry.standing(nodes, Instant::now()))
+    REGISTRY.change(|registry| registry.standing(nodes, machine::now()))
 }
 
 /// A group works between these nodes.
 pub fn remember(nodes: u64, group: &Arc<Group>) {
     let known = Known::Open { group: group.clone(), unused_since: None };
-    let before = with_registry(|registry| registry.0.insert(nodes, known));
+    let before = REGISTRY.change(|registry| registry.0.insert(nodes, known));
     drop(before);
 }
 
 /// Multicast does not work between these nodes.
 pub fn remember_refusal(nodes: u64) {
-    with_registry(|registry| registry.refuse(nodes, Instant::now()));
+    REGISTRY.change(|registry| registry.refuse(nodes, machine::now()));
 }
 
 /// A communicator has left its group, perhaps as the last.
 pub fn left() {
-    HAS_UNUSED.store(true, Ordering::Relaxed);
+    HAS_UNUSED.with(|has_unused| has_unused.store(true, Ordering::Relaxed));
     visit();
 }
 
 /// Leaves the groups that nobody has used for a while. Costs nothing if all are in use.
 pub fn visit() {
-    if HAS_UNUSED.load(Ordering::Relaxed) {
-        let over = with_registry(|registry| {
-            let over = registry.visit(Instant::now());
-            HAS_UNUSED.store(registry.0.values().any(Known::is_unused), Ordering::Relaxed);
+    if HAS_UNUSED.with(|has_unused| has_unused.load(Ordering::Relaxed)) {
+        let over = REGISTRY.change(|registry| {
+            let over = registry.visit(machine::now());
+            let is_any = registry.0.values().any(Known::is_unused);
+            HAS_UNUSED.with(|has_unused| has_unused.store(is_any, Ordering::Relaxed));
             over
         });
         drop(over);
@@ -152,7 +155,7 @@ pub fn visit() {
 
 /// MPI ends: leaves all groups.
 pub fn leave_all() {
-    let all = with_registry(|registry| std::mem::take(&mut registry.0));
+    let all = REGISTRY.change(|registry| std::mem::take(&mut registry.0));
     drop(all);
 }
 
@@ -199,6 +202,7 @@ mod tests {
         use polycast_core::protocol::{KEY_BYTES, Key};
         use polycast_net::{Family, Interface, Socket, SocketOptions};
 
+        use super::super::datagrams::Datagrams;
         use super::super::group::Pace;
 
         let interface = Interface::all().ok()?.into_iter().find(|interface| interface.name == "lo")?;
@@ -210,6 +214,6 @@ mod tests {
         let address = polycast_net::Group::random(Family::V4, &mut next);
         let socket = Socket::open(&interface, address, &SocketOptions::default()).ok()?;
         let pace = Pace { payload_bytes: 1000, batch_datagrams: 1, bits_per_second: None };
-        Some(Arc::new(Group::new(socket, 1, Key::from_bytes([1; KEY_BYTES]), pace, None)))
+        Some(Arc::new(Group::new(Datagrams::Socket(socket), 1, Key::from_bytes([1; KEY_BYTES]), pace, None)))
     }
 }

@@ -14,6 +14,7 @@ use super::mail::{Mail, To};
 use super::stream::Stream;
 use crate::door::Door;
 use crate::idle::Idle;
+use crate::machine;
 use crate::slots::Slots;
 use crate::transport::Failure;
 
@@ -67,7 +68,7 @@ impl Ring {
             group,
             mail: Mail::new(at(node as usize + nodes - 1), at(node as usize + 1)),
             leaders: leaders.into(),
-            epoch: Instant::now(),
+            epoch: machine::now(),
             unsent: Vec::new(),
             unsent_from: 0,
             datagram_bytes: 0,
@@ -149,7 +150,7 @@ impl Ring {
     }
 
     fn now(&self) -> Nanos {
-        Nanos(self.epoch.elapsed().as_nanos() as u64)
+        Nanos((machine::now() - self.epoch).as_nanos() as u64)
     }
 
     /// Takes what is there. Datagrams before messages: an end that has come by MPI must not overtake what is in the socket.
@@ -219,9 +220,9 @@ impl Ring {
     fn rest(&self, stream: &mut Stream, with: &mut Resources<'_>) -> bool {
         if with.idle.is_crowded()
             && let Some((received, missing)) = self.endpoint.bytes_by_multicast()
-            && let Some(nap) = stream.nap(Instant::now(), received, missing)
+            && let Some(nap) = stream.nap(machine::now(), received, missing)
         {
-            std::thread::sleep(nap);
+            machine::sleep(nap);
             return true;
         }
         let events = if self.unsent.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };

@@ -20,10 +20,11 @@ use std::time::Duration;
 use polycast_core::protocol::{Endpoint, Key, Membership};
 use polycast_core::units::Rank;
 use polycast_net::madcap::Keeper;
-use polycast_net::{Family, Interface, Socket, SocketOptions};
+use polycast_net::{Family, Interface};
 use zeroize::Zeroizing;
 
 use super::choose_group::choose_group;
+use super::datagrams::{Datagrams, interfaces};
 use super::group::{FIRST_COMMUNICATOR, Group, Pace};
 use super::offer::{Offer, Plan, Reason};
 use super::probe::{Probe, ROUNDS};
@@ -32,8 +33,8 @@ use super::ring::Ring;
 use super::terms::Terms;
 use crate::digest::Digest;
 use crate::door::{Door, MpiError};
-use crate::entropy::{random, random_bytes};
 use crate::fault::{self, Point};
+use crate::machine::{self, random, random_bytes};
 use crate::nodes::Nodes;
 use crate::settings;
 
@@ -152,7 +153,8 @@ impl Party<'_> {
                 let group = means.and_then(|means| means.existing);
                 return Ok(Ok(group.map(|group| self.ring(plan.communicator, group))));
             }
-            let socket = means.as_ref().map(|means| guarded(|| open(&means.interface, &plan)));
+            let socket =
+                means.as_ref().map(|means| guarded(|| Datagrams::open(&means.interface, plan.group)));
             let failure = socket.as_ref().and_then(|socket| socket.as_ref().err().copied());
             let opened = socket.as_ref().and_then(|socket| socket.as_ref().ok());
             match self.exchange_buffers(failure, opened, &mut terms)? {
@@ -179,7 +181,7 @@ impl Party<'_> {
             return (Offer::refuse(Reason::Setting), None);
         };
         let Some(family) = wanted.family else { return (Offer::refuse(Reason::Off), None) };
-        let interfaces = Interface::all().unwrap_or_default();
+        let interfaces = interfaces();
         let Ok(interface) = wanted.interface.choose(&interfaces, family) else {
             return (Offer::refuse(Reason::Interface), None);
         };
@@ -216,12 +218,12 @@ impl Party<'_> {
     fn exchange_buffers(
         &self,
         failure: Option<Reason>,
-        socket: Option<&Socket>,
+        socket: Option<&Datagrams>,
         terms: &mut Terms,
     ) -> Result<Option<Unavailable>, MpiError> {
         let mut mine = [0; 16];
         mine[0] = failure.map_or(0, |reason| reason as u8);
-        let bytes = socket.map_or(u64::MAX, |socket| socket.granted_receive_bytes() as u64);
+        let bytes = socket.map_or(u64::MAX, |socket| socket.receive_buffer_bytes() as u64);
         mine[8..].copy_from_slice(&bytes.to_le_bytes());
         let all = self.door.allgather(&mine, self.ranks)?;
         let bytes = |of: &[u8; 16]| u64::from_le_bytes(std::array::from_fn(|at| of[8 + at]));
@@ -233,7 +235,7 @@ impl Party<'_> {
         &self,
         plan: &Plan,
         terms: &Terms,
-        mut socket: Option<Socket>,
+        mut socket: Option<Datagrams>,
         mut keeper: Option<Keeper>,
     ) -> Result<Result<Option<Ring>, Unavailable>, MpiError> {
         let node = self.nodes.mine();
@@ -245,7 +247,7 @@ impl Party<'_> {
             terms.pace.payload_bytes as usize,
         );
         // Switches learn of a membership from a report that the kernel sends within a few milliseconds.
-        std::thread::sleep(SWITCHES_LEARN);
+        machine::sleep(SWITCHES_LEARN);
         for longest in ROUNDS {
             let failure = socket.as_mut().and_then(|socket| {
                 let heard = guarded(|| Ok(probe.round(socket, &plan.key, longest)));
@@ -313,9 +315,4 @@ fn new_plan(terms: &Terms, reused: Option<&Group>, keeper: &mut Option<Keeper>) 
     let key = Zeroizing::new(random_bytes().map_err(entropy)?);
     let job = (random().map_err(entropy)? as u32).max(1);
     Ok(Plan { refusal: None, job, communicator: FIRST_COMMUNICATOR, group, key: Key::from_bytes(*key) })
-}
-
-fn open(interface: &Interface, plan: &Plan) -> Result<Socket, Reason> {
-    let opened = Socket::open(interface, plan.group, &SocketOptions::default());
-    opened.map_err(|error| if error.is_conflict() { Reason::Conflict } else { Reason::Socket })
 }

@@ -6,6 +6,7 @@ use polycast_core::select::{Choice, Shape};
 use super::reasons::Reasons;
 use super::record::ReasonId;
 use super::with_record;
+use crate::machine;
 use crate::settings::{self, Settings};
 
 /// One communicator's calls. Where no report is wanted, it does nothing.
@@ -27,7 +28,7 @@ impl Log {
             Box::new(Wanted {
                 settings: settings.clone(),
                 reasons: Reasons::new(settings, shape),
-                begun: Instant::now(),
+                begun: machine::now(),
                 left: None,
             })
         }))
@@ -43,14 +44,14 @@ impl Log {
     /// A call begins.
     pub fn begin(&mut self) {
         if let Some(wanted) = &mut self.0 {
-            (wanted.begun, wanted.left) = (Instant::now(), None);
+            (wanted.begun, wanted.left) = (machine::now(), None);
         }
     }
 
     /// The call was served.
     pub fn served(&self, choice: Choice, bytes: u64) {
         if let Some(wanted) = &self.0 {
-            let took = wanted.begun.elapsed();
+            let took = machine::now() - wanted.begun;
             with_record(|record| record.served(choice, bytes, took));
         }
     }
@@ -71,7 +72,7 @@ impl Log {
     pub fn end_of_left(&mut self) {
         let Some(wanted) = &mut self.0 else { return };
         if let Some((bytes, reason)) = wanted.left.take() {
-            let took = wanted.begun.elapsed();
+            let took = machine::now() - wanted.begun;
             with_record(|record| record.left(reason, bytes, took));
         }
     }

@@ -26,18 +26,21 @@ mod tests;
 mod text;
 mod untimed;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 pub use self::log::Log;
 use self::record::Record;
 use self::summary::Summary;
 pub use self::untimed::{LEFT, UNSERVED};
 use crate::multicast::{Ring, Unavailable};
+use crate::of_process::{Shared, of_process};
 
-static RECORD: Mutex<Option<Record>> = Mutex::new(None);
+of_process! {
+    static RECORD: Mutex<Option<Record>> = Mutex::new(None);
+}
 
 fn with_record<R>(change: impl FnOnce(&mut Record) -> R) -> R {
-    change(RECORD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
+    RECORD.change(|record| change(record.get_or_insert_default()))
 }
 
 /// A communicator has its rules.

@@ -2,7 +2,7 @@
 //!
 //! The files are read once per process. Rank 0's count; it sends them where another rank has others.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
@@ -10,6 +10,7 @@ use polycast_core::select::{self, Choice, Table};
 use polycast_core::topology::{self, Reading, Topology};
 
 use crate::digest::Digest;
+use crate::of_process::{Shared, of_process};
 
 use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, is_off, lookup};
 
@@ -59,23 +60,20 @@ pub struct Current {
 /// The values of the variables that name the settings.
 type Names = [Option<String>; 4];
 
-/// What was read last.
-static READ: Mutex<Option<(Names, Current)>> = Mutex::new(None);
+of_process! {
+    /// What was read last.
+    static READ: Mutex<Option<(Names, Current)>> = Mutex::new(None);
+}
 
 impl Settings {
     /// The settings in force in this process. The files are read when they are named first: communicators are made by the
     /// thousand.
     pub fn current() -> Current {
         let names = [FORCED, TABLE, TOPOLOGY, PARAMETERS].map(lookup);
-        let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*read {
+        READ.change(|read| match read {
             Some((known, current)) if *known == names => current.clone(),
-            _ => {
-                let current = Settings::read(names.clone());
-                *read = Some((names, current.clone()));
-                current
-            }
-        }
+            _ => read.insert((names.clone(), Settings::read(names))).1.clone(),
+        })
     }
 
     fn read([forced, table, topology, parameters]: Names) -> Current {

@@ -8,7 +8,7 @@ pub use loaded::Loaded;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once};
 
 use polycast_core::variables::{
     self, BROADCAST as FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SWITCH, TABLE, TOPOLOGY,
@@ -16,23 +16,25 @@ use polycast_core::variables::{
 };
 use polycast_net::{Family, InterfaceChoice};
 
+use crate::of_process::{Shared, of_process};
 use crate::say;
 
-static OVERRIDES: Mutex<BTreeMap<&'static str, Option<String>>> = Mutex::new(BTreeMap::new());
+of_process! {
+    static OVERRIDES: Mutex<BTreeMap<&'static str, Option<String>>> = Mutex::new(BTreeMap::new());
+}
 
 /// Sets `name` for communicators attached from now on; false if there is no such setting.
 pub fn configure(name: &str, value: Option<&str>) -> bool {
     let known = [FORCED, TABLE, TOPOLOGY, PARAMETERS, MULTICAST, NET, MADCAP];
     let Some(name) = known.into_iter().find(|known| *known == name) else { return false };
     let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
-    OVERRIDES.lock().unwrap_or_else(PoisonError::into_inner).insert(name, value);
+    OVERRIDES.change(|overrides| overrides.insert(name, value));
     true
 }
 
 fn lookup(name: &'static str) -> Option<String> {
-    let overrides = OVERRIDES.lock().unwrap_or_else(PoisonError::into_inner);
-    match overrides.get(name) {
-        Some(value) => value.clone(),
+    match OVERRIDES.change(|overrides| overrides.get(name).cloned()) {
+        Some(value) => value,
         None => std::env::var(name).ok().filter(|value| !value.is_empty()),
     }
 }
@@ -57,25 +59,29 @@ pub fn problems() -> Vec<String> {
     problems
 }
 
-/// Something was said about the variables.
-static IS_SAID: AtomicBool = AtomicBool::new(false);
+of_process! {
+    /// Something was said about the variables.
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+}
 
 /// Says once what is wrong with the variables, unless the tool has said it: on rank 0 of the job alone, for all ranks mostly have
 /// the same.
 pub fn warn_of_problems() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let problems = problems();
-        IS_SAID.store(!problems.is_empty(), Ordering::Relaxed);
-        if !problems.is_empty() && !is_on(&variable(WARNED)) {
-            say::text(&format!("polycast: warning: {}\n", problems.join("; ")));
-        }
+    of_process! { static ONCE: Once = Once::new(); }
+    ONCE.with(|once| {
+        once.call_once(|| {
+            let problems = problems();
+            IS_SAID.with(|is_said| is_said.store(!problems.is_empty(), Ordering::Relaxed));
+            if !problems.is_empty() && !is_on(&variable(WARNED)) {
+                say::text(&format!("polycast: warning: {}\n", problems.join("; ")));
+            }
+        })
     });
 }
 
 /// Whether this process, or the tool for it, has said so.
 pub fn is_warned_of() -> bool {
-    IS_SAID.load(Ordering::Relaxed)
+    IS_SAID.with(|is_said| is_said.load(Ordering::Relaxed))
 }
 
 /// What this process wants of multicast.

@@ -1,0 +1,87 @@
+//! The time, rest and chance of the machine that runs this rank. The rest of the crate asks nobody else for them: in tests ranks are
+//! threads, and one that has [entered](self::test::enter) a stand-in gets virtual time and chance by a seed from it.
+
+use std::io;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, Timespec};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::of_process::of_process;
+
+/// Gives `$stand_in`'s answer if this thread has one. Nothing outside of tests.
+macro_rules! stand_in {
+    (|$stand_in:ident| $answer:expr) => {
+        #[cfg(test)]
+        if let Some($stand_in) = crate::machine::test::stand_in() {
+            return $answer;
+        }
+    };
+}
+pub(crate) use stand_in;
+
+#[cfg(test)]
+pub mod test;
+
+#[inline]
+pub fn now() -> Instant {
+    stand_in!(|machine| machine.now());
+    Instant::now()
+}
+
+pub fn sleep(time: Duration) {
+    stand_in!(|machine| machine.sleep(time));
+    std::thread::sleep(time);
+}
+
+/// Lets other ranks have the processor.
+pub fn give_way() {
+    stand_in!(|machine| machine.give_way());
+    std::thread::yield_now();
+}
+
+/// Waits awake.
+pub fn spin() {
+    stand_in!(|machine| machine.give_way());
+    std::hint::spin_loop();
+}
+
+/// How many descriptors are ready; 0 after `longest`, or after a signal.
+pub fn poll(watched: &mut [PollFd<'_>], longest: Duration) -> usize {
+    stand_in!(|machine| machine.wait_for_datagrams(longest));
+    let timeout = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
+    rustix::event::poll(watched, Some(&timeout)).unwrap_or(0)
+}
+
+/// Processors that ranks on this machine share.
+pub fn processors() -> usize {
+    stand_in!(|machine| machine.processors());
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// As many random bytes as `N`.
+pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    stand_in!(|machine| machine.random(&mut bytes).map(|()| bytes));
+    let mut filled = 0;
+    while filled < N {
+        match getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
+            Ok(count) => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(bytes)
+}
+
+/// A random number.
+pub fn random() -> io::Result<u64> {
+    random_bytes().map(u64::from_le_bytes)
+}
+
+/// Tells this process apart from all others on its host, also from those in other containers; 0 if there is no entropy.
+pub fn process_identity() -> u64 {
+    of_process! { static IDENTITY: OnceLock<u64> = OnceLock::new(); }
+    IDENTITY.with(|identity| *identity.get_or_init(|| random().unwrap_or(0)))
+}

@@ -1,0 +1,46 @@
+//! State of this process. In tests ranks are threads, and each has its own.
+
+use std::sync::{Mutex, PoisonError};
+
+#[cfg(not(test))]
+macro_rules! of_process {
+    ($(#[$about:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        $(#[$about])*
+        static $name: crate::of_process::Key<$type> = crate::of_process::Key($value);
+    };
+}
+
+#[cfg(test)]
+macro_rules! of_process {
+    ($(#[$about:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        thread_local! { $(#[$about])* static $name: $type = const { $value }; }
+    };
+}
+pub(crate) use of_process;
+
+#[cfg(test)]
+type Key<T> = std::thread::LocalKey<T>;
+
+/// Of the process, with the method by which a thread's state is reached in tests.
+#[cfg(not(test))]
+pub struct Key<T>(pub T);
+
+#[cfg(not(test))]
+impl<T> Key<T> {
+    #[inline]
+    pub fn with<R>(&'static self, work: impl FnOnce(&T) -> R) -> R {
+        work(&self.0)
+    }
+}
+
+/// State that several threads of a process change.
+pub trait Shared<T> {
+    /// Under the lock. A thread that panicked under it has left what the others go on with.
+    fn change<R>(&'static self, change: impl FnOnce(&mut T) -> R) -> R;
+}
+
+impl<T: 'static> Shared<T> for Key<Mutex<T>> {
+    fn change<R>(&'static self, change: impl FnOnce(&mut T) -> R) -> R {
+        self.with(|shared| change(&mut shared.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
