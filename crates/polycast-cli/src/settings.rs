@@ -9,7 +9,7 @@ use std::path::Path;
 
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
-use polycast_core::select::{self, Choice, Table};
+use polycast_core::policy::{self, Choice, Table};
 use polycast_core::topology::{self, Reading, Topology};
 use polycast_core::variables::{self, Reader, is_off};
 pub use polycast_core::variables::{BROADCAST, MULTICAST, PARAMETERS, REPORT, SWITCH, TABLE, TOPOLOGY};
@@ -40,7 +40,7 @@ pub enum ReadError {
 
 /// Reads a table file.
 pub fn read_table(file: &Path) -> Result<Table, ReadError> {
-    read(("table", FileKind::Table), file, select::MAX_TEXT_BYTES, Table::parse)
+    read(("table", FileKind::Table), file, policy::MAX_TEXT_BYTES, Table::parse)
 }
 
 /// Reads a topology file of any format. Of a graph that is no tree, a spanning tree counts, as in a job.

@@ -3,10 +3,10 @@
 //! Modules from the ground up; each may use those to its left only (the `tidy` test checks it):
 //!
 //! ```text
-//! files ◀─ variables ◀─ topology ◀─ model ◀─ tree ◀─ schedule ◀─ algorithm ◀─ cost ◀─ select ◀─ executor
+//! files ◀─ variables ◀─ topology ◀─ model ◀─ tree ◀─ schedule ◀─ algorithm ◀─ cost ◀─ policy ◀─ executor
 //! ```
 //!
-//! A collective call takes this way through them: [`select`] picks an [`algorithm`] by a table, the algorithm
+//! A collective call takes this way through them: [`policy`] picks an [`algorithm`] by a table, the algorithm
 //! lays a [`schedule`] over a [`tree`] for this rank, and the [`executor`] runs the schedule over a transport.
 #![forbid(unsafe_code)]
 
@@ -15,8 +15,8 @@ pub mod cost;
 pub mod executor;
 pub mod files;
 pub mod model;
+pub mod policy;
 pub mod schedule;
-pub mod select;
 pub mod topology;
 pub mod tree;
 pub mod variables;

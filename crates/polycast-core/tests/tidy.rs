@@ -13,7 +13,7 @@ const MODULES: [&str; 10] = [
     "schedule",
     "algorithm",
     "cost",
-    "select",
+    "policy",
     "executor",
 ];
 
@@ -121,8 +121,8 @@ fn arrows_between_modules_point_down() {
 fn an_arrow_that_points_up_is_seen() {
     assert_eq!(uses("use crate::executor::Executor;"), [(1, "executor".to_owned())]);
     assert_eq!(
-        uses("\n// crate::executor\nlet x = crate::select::Table::new();"),
-        [(3, "select".to_owned())]
+        uses("\n// crate::executor\nlet x = crate::policy::Table::new();"),
+        [(3, "policy".to_owned())]
     );
     assert!(uses("use crate::{tree::Tree, model::Model};").contains(&(1, "model".to_owned())));
 }

@@ -5,8 +5,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use polycast_core::algorithm::broadcast::{self, Algorithm, Planner, Shape};
 use polycast_core::executor::{self, Limits, Outcome};
+use polycast_core::policy::{BroadcastChoices, Choice};
 use polycast_core::schedule::{RankOrder, Schedule};
-use polycast_core::select::{BroadcastChoices, Choice};
 use polycast_core::units::{Bytes, Rank};
 
 use crate::door::MESSAGE_MOST_BYTES;

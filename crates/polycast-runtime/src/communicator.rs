@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use polycast_core::algorithm::broadcast::Planner;
+use polycast_core::policy::{BroadcastChoices, Choice, CommunicatorShape};
 use polycast_core::protocol::{Data, Multicast};
-use polycast_core::select::{BroadcastChoices, Choice, Shape};
 use polycast_core::units::{Bytes, Rank};
 
 use crate::attach::{Agreement, gather};
@@ -80,7 +80,7 @@ pub struct Communicator {
     nodes: Nodes,
     private: Private,
     multicast: MulticastState,
-    shape: Shape,
+    shape: CommunicatorShape,
     log: Log,
     tags: Tags,
     slots: Slots,
@@ -244,7 +244,7 @@ impl Communicator {
             }
         };
         let has_multicast = matches!(self.multicast, MulticastState::Ready(_));
-        self.log.change_shape(Shape { has_multicast, ..self.shape });
+        self.log.change_shape(CommunicatorShape { has_multicast, ..self.shape });
         Ok(())
     }
 

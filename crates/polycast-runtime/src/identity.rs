@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
+use polycast_core::policy::SHIPPED_TEXT;
 use polycast_core::protocol::wire;
-use polycast_core::select::SHIPPED_TEXT;
 
 use crate::digest::Digest;
 use crate::door::INTERFACE_VERSION;

@@ -7,10 +7,10 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use polycast_core::policy::SHIPPED_TEXT;
 use polycast_core::protocol::message::{self, Front};
 use polycast_core::protocol::wire::{FLAG_AGAIN, FLAG_WAITED, Header, Kind, seal};
 use polycast_core::protocol::{Cut, KEY_BYTES, Key, Report, Run};
-use polycast_core::select::SHIPPED_TEXT;
 use polycast_net::Family;
 use polycast_net::madcap::{Kind as Madcap, LeaseId, Message};
 

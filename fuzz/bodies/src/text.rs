@@ -1,6 +1,6 @@
 //! Files that people write.
 
-use polycast_core::select::{Collective, Shape, Table};
+use polycast_core::policy::{Collective, CommunicatorShape, Table};
 use polycast_core::topology::{Address, Format, MAX_HOSTS, Neighbours, Reading, Topology};
 use polycast_core::units::Bytes;
 
@@ -19,7 +19,7 @@ pub fn table(bytes: &[u8]) {
         }
     };
     for (ranks, nodes) in [(1, 1), (2, 2), (64, 16), (u32::MAX, 1), (u32::MAX, u32::MAX)] {
-        let shape = Shape::new(ranks, nodes, None).expect("a shape");
+        let shape = CommunicatorShape::new(ranks, nodes, None).expect("a shape");
         for shape in [shape, shape.without_multicast()] {
             let choices = table.broadcast_rules(shape);
             for bytes in SIZES.map(Bytes) {

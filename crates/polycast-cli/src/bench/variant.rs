@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use polycast_core::select::{Choice, ParseChoiceError};
+use polycast_core::policy::{Choice, ParseChoiceError};
 
 /// The most variants of one job.
 pub const MAX_VARIANTS: usize = 32;

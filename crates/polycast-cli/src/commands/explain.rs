@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use polycast_core::select::{
+use polycast_core::policy::{
     BroadcastChoices, Choice, Collective, Explanation, Prediction, Rules, Table, Verdict,
 };
 use polycast_core::units::Bytes;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use polycast_core::select::Table;
+use polycast_core::policy::Table;
 use polycast_core::variables;
 use serde::Serialize;
 

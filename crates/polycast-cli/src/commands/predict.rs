@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use polycast_core::cost::{self, Comparison, Planner};
 use polycast_core::files::FileKind;
 use polycast_core::model::Parameters;
-use polycast_core::select::{Choice, Collective};
+use polycast_core::policy::{Choice, Collective};
 use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Rank};
 

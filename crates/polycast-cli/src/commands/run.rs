@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use polycast_core::select::Choice;
+use polycast_core::policy::Choice;
 
 use super::{Outcome, print};
 use crate::hosts;

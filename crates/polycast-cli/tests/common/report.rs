@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use polycast_core::select::Choice;
+use polycast_core::policy::Choice;
 
 /// What polycast counted.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
-use polycast_core::select::{BroadcastChoices, Prediction, Shape, Table};
+use polycast_core::policy::{BroadcastChoices, CommunicatorShape, Prediction, Table};
 use polycast_core::tree::Site;
-use polycast_core::{model, select, topology};
+use polycast_core::{model, policy, topology};
 
 use self::network::{Here, Known, Told};
 use self::record::{RECORD_BYTES, Record};
@@ -28,7 +28,7 @@ use crate::settings::{self, Rules, Settings};
 
 /// The longest settings that are accepted from rank 0: three files, and their names.
 const SETTINGS_MOST_BYTES: u64 =
-    (select::MAX_TEXT_BYTES + topology::MAX_TEXT_BYTES + model::MAX_TEXT_BYTES + (64 << 10)) as u64;
+    (policy::MAX_TEXT_BYTES + topology::MAX_TEXT_BYTES + model::MAX_TEXT_BYTES + (64 << 10)) as u64;
 
 /// Beside the door's capabilities: this rank was asked for a report.
 const WANTS_REPORT: u64 = 1 << 32;
@@ -37,7 +37,7 @@ const WANTS_REPORT: u64 = 1 << 32;
 pub struct Agreement {
     /// Those of all ranks.
     pub settings: Arc<Settings>,
-    pub shape: Shape,
+    pub shape: CommunicatorShape,
     /// How this communicator's broadcasts are chosen.
     pub choices: BroadcastChoices,
     /// How they are chosen where the network has no multicast.
@@ -55,7 +55,7 @@ impl Agreement {
     /// Of a rank that does not know what the others said: it serves nobody.
     pub fn unknown(size: usize) -> Agreement {
         let settings = Arc::new(Settings::default());
-        let shape = Shape {
+        let shape = CommunicatorShape {
             ranks: size as u32,
             nodes: 1,
             ranks_per_node: size as u32,
@@ -136,7 +136,8 @@ impl Gathered {
             report::all_ranks_report();
         }
         report_choices(&settings, known.as_ref());
-        let shape = Shape { switches: known.as_ref().map_or(1, Known::switches), ..shape_of(&records) };
+        let shape =
+            CommunicatorShape { switches: known.as_ref().map_or(1, Known::switches), ..shape_of(&records) };
         let hosts: Vec<u64> = records.iter().map(|other| other.host).collect();
         let prediction = settings.parameters.as_deref().map(|parameters| {
             let flat = || network::flat(&hosts);
@@ -231,12 +232,12 @@ fn take_from_rank_0(
     Ok(settings.filter(|_| all.iter().all(|is_understood| *is_understood == [1])))
 }
 
-fn shape_of(records: &[Record]) -> Shape {
+fn shape_of(records: &[Record]) -> CommunicatorShape {
     let mut ranks_by_host = BTreeMap::<u64, u32>::new();
     for record in records {
         *ranks_by_host.entry(record.host).or_default() += 1;
     }
-    Shape {
+    CommunicatorShape {
         ranks: records.len() as u32,
         nodes: ranks_by_host.len() as u32,
         ranks_per_node: ranks_by_host.values().copied().max().unwrap_or(1),
@@ -245,13 +246,17 @@ fn shape_of(records: &[Record]) -> Shape {
     }
 }
 
-fn choices(settings: &Settings, shape: Shape, prediction: Option<&Prediction>) -> BroadcastChoices {
+fn choices(
+    settings: &Settings,
+    shape: CommunicatorShape,
+    prediction: Option<&Prediction>,
+) -> BroadcastChoices {
     // Parsed once: communicators are made by the thousand.
     static SHIPPED: LazyLock<Table> = LazyLock::new(Table::shipped);
     let rules = match &settings.rules {
-        Rules::Forced(choice) => select::Rules::Forced(*choice),
-        Rules::Shipped => select::Rules::Shipped,
-        Rules::Table(table) => select::Rules::Table(&table.content),
+        Rules::Forced(choice) => policy::Rules::Forced(*choice),
+        Rules::Shipped => policy::Rules::Shipped,
+        Rules::Table(table) => policy::Rules::Table(&table.content),
     };
     rules.choices(shape, &SHIPPED, prediction)
 }

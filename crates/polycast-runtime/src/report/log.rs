@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use polycast_core::select::{Choice, Shape};
+use polycast_core::policy::{Choice, CommunicatorShape};
 
 use super::reasons::Reasons;
 use super::record::ReasonId;
@@ -23,7 +23,7 @@ struct Wanted {
 
 impl Log {
     /// Of a communicator whose choices were made by these settings.
-    pub fn new(settings: &Arc<Settings>, shape: Shape) -> Log {
+    pub fn new(settings: &Arc<Settings>, shape: CommunicatorShape) -> Log {
         Log(settings::is_report_wanted().then(|| {
             Box::new(Wanted {
                 settings: settings.clone(),
@@ -35,7 +35,7 @@ impl Log {
     }
 
     /// Its choices are others now.
-    pub fn change_shape(&mut self, shape: Shape) {
+    pub fn change_shape(&mut self, shape: CommunicatorShape) {
         if let Some(wanted) = &mut self.0 {
             wanted.reasons = Reasons::new(&wanted.settings, shape);
         }

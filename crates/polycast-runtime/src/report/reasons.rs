@@ -1,4 +1,4 @@
-use polycast_core::select::{Choice, Rule, Shape, Table};
+use polycast_core::policy::{Choice, CommunicatorShape, Rule, Table};
 use polycast_core::variables::BROADCAST;
 
 use super::record::ReasonId;
@@ -9,7 +9,7 @@ use crate::settings::{Rules, Settings};
 pub struct Reasons(Vec<(u64, ReasonId)>);
 
 impl Reasons {
-    pub fn new(settings: &Settings, shape: Shape) -> Reasons {
+    pub fn new(settings: &Settings, shape: CommunicatorShape) -> Reasons {
         let texts = texts(settings, shape);
         Reasons(with_record(|record| {
             texts.into_iter().map(|(first, text)| (first, record.reason(&text))).collect()
@@ -22,7 +22,7 @@ impl Reasons {
 }
 
 /// Where no rule leaves a size to the MPI, the text is never used.
-fn texts(settings: &Settings, shape: Shape) -> Vec<(u64, String)> {
+fn texts(settings: &Settings, shape: CommunicatorShape) -> Vec<(u64, String)> {
     let by_table = |table: &Table| {
         let deciding = table.deciding_rules(shape).into_iter();
         deciding.map(|(first, rule)| (first.0, because(table.origin(), rule))).collect()
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn reasons(nodes: u32) -> Vec<(u64, String)> {
-        texts(&Settings::default(), Shape::new(16, nodes, None).unwrap().without_multicast())
+        texts(&Settings::default(), CommunicatorShape::new(16, nodes, None).unwrap().without_multicast())
     }
 
     #[test]
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn what_the_user_forced_is_the_reason() {
         let settings = Settings { rules: Rules::Forced(Choice::Stock), ..Settings::default() };
-        let found = texts(&settings, Shape::new(2, 2, None).unwrap());
+        let found = texts(&settings, CommunicatorShape::new(2, 2, None).unwrap());
         assert_eq!(found, [(0, "POLYCAST_BCAST=stock".to_owned())]);
     }
 }

@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use polycast_core::policy::Choice;
 use polycast_core::protocol;
-use polycast_core::select::Choice;
 
 use super::sizes::{By, Sizes};
 use crate::multicast::{Dropped, Ring};

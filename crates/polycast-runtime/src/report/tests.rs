@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use polycast_core::select::Choice;
+use polycast_core::policy::Choice;
 use proptest::prelude::*;
 use serde_json::Value;
 

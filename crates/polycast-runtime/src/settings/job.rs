@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
-use polycast_core::select::{self, Choice, Table};
+use polycast_core::policy::{self, Choice, Table};
 use polycast_core::topology::{self, Reading, Topology};
 
 use crate::digest::Digest;
@@ -169,7 +169,7 @@ impl Rules {
             }
             (None, Some(file)) => {
                 let table =
-                    Loaded::read(TABLE, file, (FileKind::Table, select::MAX_TEXT_BYTES), parse_table)?;
+                    Loaded::read(TABLE, file, (FileKind::Table, policy::MAX_TEXT_BYTES), parse_table)?;
                 Ok(Rules::Table(Arc::new(table)))
             }
             (None, None) => Ok(Rules::Shipped),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use polycast_core::select::Shape;
+use polycast_core::policy::CommunicatorShape;
 use polycast_core::topology::{Placed, Topology};
 
 use crate::hosts::{self, HostsError};
@@ -19,7 +19,7 @@ pub struct Wishes<'a> {
 
 /// Ranks on hosts, and what a table may ask of them.
 pub struct Placement {
-    pub shape: Shape,
+    pub shape: CommunicatorShape,
     pub placed: Placed,
 }
 
@@ -53,7 +53,7 @@ fn counted(wishes: &Wishes) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let ranks = wishes.ranks.ok_or("expected --ranks or --hosts")?;
     let known = wishes.topology.map(|topology| &topology.hosts[..]);
     let nodes = wishes.nodes.unwrap_or_else(|| known.map_or(ranks, |hosts| ranks.min(hosts.len() as u32)));
-    let fullest = Shape::new(ranks, nodes, wishes.ranks_per_node)?.ranks_per_node;
+    let fullest = CommunicatorShape::new(ranks, nodes, wishes.ranks_per_node)?.ranks_per_node;
     if let Some(hosts) = known.filter(|hosts| hosts.len() < nodes as usize) {
         return Err(format!("--nodes {nodes}: the topology has {} hosts", hosts.len()).into());
     }
@@ -70,7 +70,7 @@ fn counted(wishes: &Wishes) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     Ok(names)
 }
 
-fn shape_of(placed: &Placed) -> Result<Shape, polycast_core::select::ShapeError> {
+fn shape_of(placed: &Placed) -> Result<CommunicatorShape, polycast_core::policy::CommunicatorShapeError> {
     let mut ranks_on = vec![0; placed.topology.hosts.len()];
     placed.host_of.iter().for_each(|host| ranks_on[*host] += 1);
     let mut switches: Vec<usize> =
@@ -79,7 +79,7 @@ fn shape_of(placed: &Placed) -> Result<Shape, polycast_core::select::ShapeError>
     switches.dedup();
     let nodes = ranks_on.iter().filter(|ranks| **ranks > 0).count() as u32;
     let fullest = ranks_on.iter().copied().max();
-    Shape::new(placed.host_of.len() as u32, nodes, fullest)?.on_switches(switches.len() as u32)
+    CommunicatorShape::new(placed.host_of.len() as u32, nodes, fullest)?.on_switches(switches.len() as u32)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use polycast_core::cost::{Bottleneck, Cost, Planner, Predicted, candidates, compare};
 use polycast_core::model::Parameters;
-use polycast_core::select::{Prediction, predicted_choice};
+use polycast_core::policy::{Prediction, predicted_choice};
 use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Rank};
 use serde::Serialize;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use polycast_core::cost::{Planner, Predicted};
 use polycast_core::model::Parameters;
-use polycast_core::select::Choice;
+use polycast_core::policy::Choice;
 use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Nanos, Rank};
 use serde::Serialize;

@@ -5,8 +5,8 @@ use std::path::Path;
 use polycast_core::algorithm::broadcast::{Algorithm, Shape};
 use polycast_core::cost;
 use polycast_core::files::FileKind;
+use polycast_core::policy::Choice;
 use polycast_core::protocol::{MULTICAST_NAMES, Multicast};
-use polycast_core::select::Choice;
 use polycast_core::topology::{Placed, Topology};
 
 use crate::bench::variant::Variant;

@@ -1,6 +1,6 @@
 /// How the ranks of a communicator are spread over nodes, and what lies between these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct CommunicatorShape {
     /// Ranks in all, at least 1.
     pub ranks: u32,
     /// Nodes that hold at least one of them.
@@ -15,7 +15,7 @@ pub struct Shape {
 
 /// Numbers that no communicator can have together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ShapeError {
+pub enum CommunicatorShapeError {
     /// Fewer ranks than nodes, or none.
     #[error("{ranks} ranks on {nodes} nodes: expected at least one node, and one rank or more on each")]
     EmptyNode {
@@ -51,31 +51,35 @@ pub enum ShapeError {
     },
 }
 
-impl Shape {
+impl CommunicatorShape {
     /// A shape whose fullest node has `ranks_per_node` ranks; `None` spreads them evenly. Its nodes are on one switch.
-    pub fn new(ranks: u32, nodes: u32, ranks_per_node: Option<u32>) -> Result<Shape, ShapeError> {
+    pub fn new(
+        ranks: u32,
+        nodes: u32,
+        ranks_per_node: Option<u32>,
+    ) -> Result<CommunicatorShape, CommunicatorShapeError> {
         if nodes == 0 || ranks < nodes {
-            return Err(ShapeError::EmptyNode { ranks, nodes });
+            return Err(CommunicatorShapeError::EmptyNode { ranks, nodes });
         }
         let (smallest, largest) = (ranks.div_ceil(nodes), ranks - (nodes - 1));
         let found = ranks_per_node.unwrap_or(smallest);
         if !(smallest..=largest).contains(&found) {
-            return Err(ShapeError::RanksPerNode { ranks, nodes, smallest, largest, found });
+            return Err(CommunicatorShapeError::RanksPerNode { ranks, nodes, smallest, largest, found });
         }
-        Ok(Shape { ranks, nodes, ranks_per_node: found, switches: 1, has_multicast: true })
+        Ok(CommunicatorShape { ranks, nodes, ranks_per_node: found, switches: 1, has_multicast: true })
     }
 
     /// The same with its nodes on so many leaf switches.
-    pub fn on_switches(self, switches: u32) -> Result<Shape, ShapeError> {
+    pub fn on_switches(self, switches: u32) -> Result<CommunicatorShape, CommunicatorShapeError> {
         match (1..=self.nodes).contains(&switches) {
-            true => Ok(Shape { switches, ..self }),
-            false => Err(ShapeError::Switches { nodes: self.nodes, found: switches }),
+            true => Ok(CommunicatorShape { switches, ..self }),
+            false => Err(CommunicatorShapeError::Switches { nodes: self.nodes, found: switches }),
         }
     }
 
     /// The same over a network without multicast.
-    pub fn without_multicast(self) -> Shape {
-        Shape { has_multicast: false, ..self }
+    pub fn without_multicast(self) -> CommunicatorShape {
+        CommunicatorShape { has_multicast: false, ..self }
     }
 }
 
@@ -85,9 +89,9 @@ mod tests {
 
     #[test]
     fn ranks_are_spread_evenly_unless_said_otherwise() {
-        assert_eq!(Shape::new(17, 16, None).unwrap().ranks_per_node, 2);
-        assert_eq!(Shape::new(17, 2, Some(16)).unwrap().ranks_per_node, 16);
-        assert_eq!(Shape::new(1, 1, None).unwrap().ranks_per_node, 1);
+        assert_eq!(CommunicatorShape::new(17, 16, None).unwrap().ranks_per_node, 2);
+        assert_eq!(CommunicatorShape::new(17, 2, Some(16)).unwrap().ranks_per_node, 16);
+        assert_eq!(CommunicatorShape::new(1, 1, None).unwrap().ranks_per_node, 1);
     }
 
     #[test]
@@ -99,10 +103,10 @@ mod tests {
             (8, 4, Some(1), "expected 2 to 5"),
             (8, 4, Some(6), "found 6"),
         ] {
-            let error = Shape::new(ranks, nodes, per_node).unwrap_err().to_string();
+            let error = CommunicatorShape::new(ranks, nodes, per_node).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
-        let shape = Shape::new(8, 4, None).unwrap();
+        let shape = CommunicatorShape::new(8, 4, None).unwrap();
         assert_eq!(shape.on_switches(4).unwrap().switches, 4);
         for found in [0, 5] {
             let error = shape.on_switches(found).unwrap_err().to_string();

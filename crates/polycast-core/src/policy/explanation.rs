@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Choice, Collective, Condition, Shape, Table};
+use super::{Choice, Collective, CommunicatorShape, Condition, Table};
 use crate::units::Bytes;
 
 /// Why a call is served by what serves it.
@@ -53,7 +53,12 @@ impl Explanation {
         self.looked_at.last().filter(|rule| rule.verdict == Verdict::Matches)
     }
 
-    pub(super) fn of(table: &Table, collective: Collective, shape: Shape, bytes: Bytes) -> Explanation {
+    pub(super) fn of(
+        table: &Table,
+        collective: Collective,
+        shape: CommunicatorShape,
+        bytes: Bytes,
+    ) -> Explanation {
         let mut looked_at = Vec::new();
         for rule in table.rules() {
             let missed = rule.conditions.iter().find(|condition| !condition.holds(shape, bytes));
@@ -116,7 +121,7 @@ because = "measured"
 "#;
 
     fn explain(bytes: u64) -> Explanation {
-        let shape = Shape::new(16, 16, None).unwrap();
+        let shape = CommunicatorShape::new(16, 16, None).unwrap();
         Table::parse(TABLE, "t").unwrap().explain(Collective::Broadcast, shape, Bytes(bytes))
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Shape;
+use super::CommunicatorShape;
 use crate::units::Bytes;
 
 /// A number of a call that every rank knows.
@@ -33,7 +33,7 @@ impl Property {
     }
 
     /// Its value for a call of `bytes` on a communicator of `shape`.
-    pub fn of(self, shape: Shape, bytes: Bytes) -> u64 {
+    pub fn of(self, shape: CommunicatorShape, bytes: Bytes) -> u64 {
         match self {
             Property::Ranks => shape.ranks.into(),
             Property::Nodes => shape.nodes.into(),
@@ -171,7 +171,7 @@ impl Condition {
     }
 
     /// Whether a call of `bytes` on a communicator of `shape` satisfies it.
-    pub fn holds(&self, shape: Shape, bytes: Bytes) -> bool {
+    pub fn holds(&self, shape: CommunicatorShape, bytes: Bytes) -> bool {
         self.range.contains(self.property.of(shape, bytes))
     }
 }

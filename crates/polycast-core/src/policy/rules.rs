@@ -1,4 +1,4 @@
-use super::{BroadcastChoices, Choice, Prediction, Shape, Table};
+use super::{BroadcastChoices, Choice, CommunicatorShape, Prediction, Table};
 
 /// By what the user wants broadcasts to be chosen. The library and `polycast explain` both ask here, so they agree.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,7 +13,7 @@ pub enum Rules<'a> {
 
 impl<'a> Rules<'a> {
     /// What decides on a communicator of this shape: a forced multicast needs a network that carries it.
-    pub fn in_force(self, shape: Shape) -> Rules<'a> {
+    pub fn in_force(self, shape: CommunicatorShape) -> Rules<'a> {
         match self {
             Rules::Forced(choice) if choice.needs_multicast() && !shape.has_multicast => Rules::Shipped,
             rules => rules,
@@ -21,7 +21,12 @@ impl<'a> Rules<'a> {
     }
 
     /// The choices for all sizes; `shipped` is the table that polycast comes with.
-    pub fn choices(self, shape: Shape, shipped: &Table, prediction: Option<&Prediction>) -> BroadcastChoices {
+    pub fn choices(
+        self,
+        shape: CommunicatorShape,
+        shipped: &Table,
+        prediction: Option<&Prediction>,
+    ) -> BroadcastChoices {
         match (self.in_force(shape), prediction) {
             (Rules::Forced(choice), _) => BroadcastChoices::always(choice),
             (Rules::Table(table), _) => table.broadcast_rules(shape),
@@ -38,7 +43,7 @@ mod tests {
     #[test]
     fn a_forced_multicast_without_multicast_leaves_it_to_the_shipped_table() {
         let shipped = Table::shipped();
-        let with = Shape::new(16, 16, None).unwrap();
+        let with = CommunicatorShape::new(16, 16, None).unwrap();
         let without = with.without_multicast();
         for (choice, falls_back) in [("multicast-pull", true), ("chain", false), ("stock", false)] {
             let choice: Choice = choice.parse().unwrap();

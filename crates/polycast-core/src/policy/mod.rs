@@ -31,5 +31,5 @@ pub use explanation::{Explanation, LookedAt, Verdict};
 pub use parse::{MAX_RULES, MAX_TEXT_BYTES, TableError};
 pub use prediction::{Prediction, choice as predicted_choice};
 pub use rules::Rules;
-pub use shape::{Shape, ShapeError};
+pub use shape::{CommunicatorShape, CommunicatorShapeError};
 pub use table::{Rule, SHIPPED_TEXT, Table};

@@ -1,6 +1,6 @@
 use std::iter;
 
-use super::{Choice, Collective, Property, Range, Rule, Shape};
+use super::{Choice, Collective, CommunicatorShape, Property, Range, Rule};
 use crate::units::Bytes;
 
 /// What serves the broadcasts of one communicator, by their bytes.
@@ -44,7 +44,7 @@ impl BroadcastChoices {
         BroadcastChoices { first_bytes: first_bytes.into(), choices: choices.into() }
     }
 
-    pub(super) fn from_rules(rules: &[Rule], shape: Shape) -> Self {
+    pub(super) fn from_rules(rules: &[Rule], shape: CommunicatorShape) -> Self {
         let by_rule = by_rule(rules, shape).into_iter();
         BroadcastChoices::of(
             by_rule.map(|(first, rule)| (first, rule.map_or(Choice::Stock, |rule| rule.choice))),
@@ -55,7 +55,7 @@ impl BroadcastChoices {
     /// `from` on.
     pub(super) fn from_rules_and(
         rules: &[Rule],
-        shape: Shape,
+        shape: CommunicatorShape,
         predicted: &BroadcastChoices,
         from: Bytes,
     ) -> Self {
@@ -77,7 +77,7 @@ impl BroadcastChoices {
 }
 
 /// Disjoint intervals over all sizes, with the first rule that matches in each.
-pub(super) fn by_rule(rules: &[Rule], shape: Shape) -> Vec<(u64, Option<&Rule>)> {
+pub(super) fn by_rule(rules: &[Rule], shape: CommunicatorShape) -> Vec<(u64, Option<&Rule>)> {
     let relevant: Vec<(Range, &Rule)> = rules
         .iter()
         .filter(|rule| rule.collective == Collective::Broadcast && rule.is_possible(shape))
@@ -97,7 +97,7 @@ pub(super) fn by_rule(rules: &[Rule], shape: Shape) -> Vec<(u64, Option<&Rule>)>
 }
 
 /// The sizes for which `rule` matches on communicators of `shape`; `None` if the shape rules it out.
-fn sizes(rule: &Rule, shape: Shape) -> Option<Range> {
+fn sizes(rule: &Rule, shape: CommunicatorShape) -> Option<Range> {
     let mut sizes = Range::all();
     for condition in &rule.conditions {
         match condition.property {
@@ -114,10 +114,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::select::Table;
+    use crate::policy::Table;
 
     /// The definition that the intervals must agree with.
-    fn first_match(table: &Table, shape: Shape, bytes: Bytes) -> Choice {
+    fn first_match(table: &Table, shape: CommunicatorShape, bytes: Bytes) -> Choice {
         let rule = table.rules().iter().find(|rule| rule.matches(Collective::Broadcast, shape, bytes));
         rule.map_or(Choice::Stock, |rule| rule.choice)
     }
@@ -154,8 +154,8 @@ mod tests {
             sizes in prop::collection::vec(prop_oneof![0u64..24, any::<u64>(), Just(u64::MAX)], 1..30),
         ) {
             let table = Table::parse(&format!("version = 1\n{}", rules.concat()), "t").unwrap();
-            let shape = Shape::new(nodes + more, nodes, None).unwrap();
-            let shape = Shape { has_multicast, ..shape.on_switches(switches.min(nodes)).unwrap() };
+            let shape = CommunicatorShape::new(nodes + more, nodes, None).unwrap();
+            let shape = CommunicatorShape { has_multicast, ..shape.on_switches(switches.min(nodes)).unwrap() };
             let choices = table.broadcast_rules(shape);
             for bytes in sizes.into_iter().map(Bytes) {
                 prop_assert_eq!(*choices.choose(bytes), first_match(&table, shape, bytes));
@@ -184,7 +184,7 @@ mod tests {
         let table = Table::parse(&text, "t").unwrap();
         let [flat, chain]: [Choice; 2] = ["flat", "chain"].map(|name| name.parse().unwrap());
         let predicted = BroadcastChoices::of([(0, flat), (32, chain)]);
-        let shape = Shape::new(4, 4, None).unwrap();
+        let shape = CommunicatorShape::new(4, 4, None).unwrap();
         let written = |shape, from| {
             let choices = BroadcastChoices::from_rules_and(table.rules(), shape, &predicted, Bytes(from));
             choices.intervals().map(|(first, choice)| format!("{} {choice}", first.0)).collect::<Vec<_>>()
@@ -209,7 +209,8 @@ mod tests {
             format!("[[rule]]\ncollective = \"bcast\"\nbytes = \"{bytes}\"\nuse = \"{choice}\"\n")
         };
         let text = ["version = 1\n".to_owned(), rule("4..8", "chain"), rule("8..16", "chain")].concat();
-        let choices = Table::parse(&text, "t").unwrap().broadcast_rules(Shape::new(2, 2, None).unwrap());
+        let choices =
+            Table::parse(&text, "t").unwrap().broadcast_rules(CommunicatorShape::new(2, 2, None).unwrap());
         let intervals: Vec<(u64, String)> =
             choices.intervals().map(|(first, choice)| (first.0, choice.to_string())).collect();
         assert_eq!(intervals, [(0, "stock".into()), (4, "chain".into()), (16, "stock".into())]);

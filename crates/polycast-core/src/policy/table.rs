@@ -1,6 +1,6 @@
 use super::broadcast_choices;
 use super::parse::{self, TableError};
-use super::{BroadcastChoices, Choice, Collective, Condition, Explanation, Prediction, Shape};
+use super::{BroadcastChoices, Choice, Collective, CommunicatorShape, Condition, Explanation, Prediction};
 use crate::units::Bytes;
 
 /// The text of the table that polycast comes with.
@@ -30,14 +30,14 @@ pub struct Rule {
 
 impl Rule {
     /// Whether a call of `bytes` on a communicator of `shape` is one that the rule is for.
-    pub fn matches(&self, collective: Collective, shape: Shape, bytes: Bytes) -> bool {
+    pub fn matches(&self, collective: Collective, shape: CommunicatorShape, bytes: Bytes) -> bool {
         self.collective == collective
             && self.is_possible(shape)
             && self.conditions.iter().all(|condition| condition.holds(shape, bytes))
     }
 
     /// Whether the network has what the rule uses; where it has not, the next rule is asked.
-    pub(super) fn is_possible(&self, shape: Shape) -> bool {
+    pub(super) fn is_possible(&self, shape: CommunicatorShape) -> bool {
         shape.has_multicast || !self.choice.needs_multicast()
     }
 }
@@ -64,25 +64,25 @@ impl Table {
     }
 
     /// What serves the broadcasts of one communicator, prepared so that each call is decided in nanoseconds.
-    pub fn broadcast_rules(&self, shape: Shape) -> BroadcastChoices {
+    pub fn broadcast_rules(&self, shape: CommunicatorShape) -> BroadcastChoices {
         BroadcastChoices::from_rules(&self.rules, shape)
     }
 
     /// The same where predictions choose among trees. The rules for stock and multicast stand: predictions know of neither.
-    pub fn broadcast_rules_and(&self, shape: Shape, prediction: &Prediction) -> BroadcastChoices {
+    pub fn broadcast_rules_and(&self, shape: CommunicatorShape, prediction: &Prediction) -> BroadcastChoices {
         let (predicted, from) = (prediction.choices(), prediction.first());
         BroadcastChoices::from_rules_and(&self.rules, shape, &predicted, from)
     }
 
     /// Which rule decides about broadcasts of which sizes on communicators of this shape: intervals over all sizes by their
     /// first sizes, rising from 0. `None`: no rule is for them, which means stock.
-    pub fn deciding_rules(&self, shape: Shape) -> Vec<(Bytes, Option<&Rule>)> {
+    pub fn deciding_rules(&self, shape: CommunicatorShape) -> Vec<(Bytes, Option<&Rule>)> {
         let by_rule = broadcast_choices::by_rule(&self.rules, shape).into_iter();
         by_rule.map(|(first, rule)| (Bytes(first), rule)).collect()
     }
 
     /// How the decision about one call comes about.
-    pub fn explain(&self, collective: Collective, shape: Shape, bytes: Bytes) -> Explanation {
+    pub fn explain(&self, collective: Collective, shape: CommunicatorShape, bytes: Bytes) -> Explanation {
         Explanation::of(self, collective, shape, bytes)
     }
 }
@@ -92,12 +92,12 @@ mod tests {
     use super::*;
 
     fn shipped(nodes: u32, bytes: &str) -> Choice {
-        let shape = Shape::new(nodes.max(16), nodes, None).unwrap();
+        let shape = CommunicatorShape::new(nodes.max(16), nodes, None).unwrap();
         *Table::shipped().broadcast_rules(shape).choose(bytes.parse().unwrap())
     }
 
     fn shipped_without_multicast(nodes: u32, bytes: &str) -> Choice {
-        let shape = Shape::new(nodes.max(16), nodes, None).unwrap().without_multicast();
+        let shape = CommunicatorShape::new(nodes.max(16), nodes, None).unwrap().without_multicast();
         *Table::shipped().broadcast_rules(shape).choose(bytes.parse().unwrap())
     }
 
@@ -153,7 +153,11 @@ mod tests {
     #[test]
     fn the_shipped_table_keeps_binary_trees_off_links_that_it_knows() {
         let choice = |switches, bytes: &str| {
-            let shape = Shape::new(16, 16, None).unwrap().on_switches(switches).unwrap().without_multicast();
+            let shape = CommunicatorShape::new(16, 16, None)
+                .unwrap()
+                .on_switches(switches)
+                .unwrap()
+                .without_multicast();
             Table::shipped().broadcast_rules(shape).choose(bytes.parse().unwrap()).to_string()
         };
         assert_eq!(choice(1, "16KiB"), "binary:segment=2KiB");
