@@ -6,7 +6,7 @@
 //! ```text
 //!                      ┌───────────── endpoint ─────────────┐      one node of one communicator
 //!     datagrams ─────▶ │ early ─▶ receiver ◀──┐             │
-//!     messages  ─────▶ │            │         chain         │ ─────▶ datagrams, messages
+//!     messages  ─────▶ │            │    ring_repair        │ ─────▶ datagrams, messages
 //!     now       ─────▶ │ root_sync ─▶ sender ─┘   pacing    │ ─────▶ deadline
 //!                      └────────────────────────────────────┘
 //!                          wire, message: how they are written      tag: who may write them
@@ -15,15 +15,15 @@
 //! Nothing here has a socket or a clock: `polycast-runtime` drives it in a job, `polycast-sim` in virtual time.
 #![forbid(unsafe_code)]
 
-mod chain;
 mod counters;
-mod cut;
 mod data;
 mod early;
 mod endpoint;
+mod fragmentation;
 pub mod message;
 mod pacing;
 mod receiver;
+mod ring_repair;
 mod root_sync;
 mod sender;
 mod spec;
@@ -31,9 +31,9 @@ mod tag;
 pub mod wire;
 
 pub use counters::Counters;
-pub use cut::{Cut, Run};
 pub use data::Data;
-pub use endpoint::{Action, Delivery, Endpoint, Membership, Mismatch, Peer, Room};
-pub use root_sync::{Report, RootSync};
+pub use endpoint::{Action, Capacity, Delivery, Endpoint, Membership, Mismatch, Peer};
+pub use fragmentation::{Fragmentation, Run};
+pub use root_sync::{ReceptionReport, RootSync};
 pub use spec::{Form, MULTICAST_NAMES, Multicast, ParseMulticastError};
 pub use tag::{KEY_BYTES, Key};

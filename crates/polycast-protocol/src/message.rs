@@ -17,32 +17,32 @@
 //! | arrived | a receiver ▶ root | I have called; and what I have missed lately |
 //! | bye | to both neighbours | the communicator goes: nothing more will come |
 //! | failed | predecessor ▶ successor | I have no message for you: the ranks called with different sizes |
-//! | nudge | to a neighbour | nothing: the transport below notices that the message before got lost |
+//! | loss probe | to a neighbour | nothing: the transport below notices that the message before got lost |
 //!
 //! They come over MPI, from processes of the same job, so there is no tag; the decoder still trusts nothing.
 
-use super::cut::{Cut, Run};
-use super::root_sync::Report;
+use super::fragmentation::{Fragmentation, Run};
+use super::root_sync::ReceptionReport;
 
 /// Bytes in front of the runs.
-const FRONT_BYTES: usize = 24;
+const HEADER_BYTES: usize = 24;
 const RUN_BYTES: usize = 8;
 
 /// The longest message to a successor. Below the size from which MPIs ask before they send, so that what has been sent
 /// arrives even if its sender does not call MPI for a while.
 pub const TO_SUCCESSOR_BYTES_MOST: usize = 16 << 10;
 /// The longest fragment: one must fit into a message to a successor.
-pub const FRAGMENT_BYTES_MOST: usize = TO_SUCCESSOR_BYTES_MOST - FRONT_BYTES - RUN_BYTES;
+pub const FRAGMENT_BYTES_MOST: usize = TO_SUCCESSOR_BYTES_MOST - HEADER_BYTES - RUN_BYTES;
 /// The longest message to a predecessor.
 pub const TO_PREDECESSOR_BYTES_MOST: usize = 4 << 10;
 /// The length of the message that a receiver sends to the root.
-pub const ARRIVED_BYTES: usize = FRONT_BYTES + Report::BYTES;
+pub const ARRIVED_BYTES: usize = HEADER_BYTES + ReceptionReport::BYTES;
 /// As many runs fit into one message to a predecessor.
-pub const REQUEST_RUNS_MOST: usize = (TO_PREDECESSOR_BYTES_MOST - FRONT_BYTES) / RUN_BYTES;
+pub const REQUEST_RUNS_MOST: usize = (TO_PREDECESSOR_BYTES_MOST - HEADER_BYTES) / RUN_BYTES;
 
 /// What every message carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Front {
+pub struct MessageHeader {
     /// As in datagrams: what an MPI delivers from a communicator that was freed is told apart.
     pub communicator: u32,
     /// The broadcast that it is about.
@@ -65,11 +65,11 @@ pub enum Body<'a> {
     /// The successor has everything.
     Done,
     /// A receiver has called.
-    Arrived(Report),
+    Arrived(ReceptionReport),
     /// Nothing more will come.
     Bye,
     /// Of no meaning.
-    Nudge,
+    LossProbe,
     /// The predecessor has no message, and will have none.
     Failed,
 }
@@ -87,38 +87,38 @@ impl Runs<'_> {
 }
 
 /// Takes a message apart; `None` if it is none.
-pub fn decode(message: &[u8]) -> Option<(Front, Body<'_>)> {
-    let (front, rest) = message.split_at_checked(FRONT_BYTES)?;
-    let number = |at: usize| u64::from_le_bytes(front[at..at + 8].try_into().expect("8 bytes"));
-    let runs_bytes = usize::from(u16::from_le_bytes([front[2], front[3]])) * RUN_BYTES;
+pub fn decode(message: &[u8]) -> Option<(MessageHeader, Body<'_>)> {
+    let (header, rest) = message.split_at_checked(HEADER_BYTES)?;
+    let number = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("8 bytes"));
+    let runs_bytes = usize::from(u16::from_le_bytes([header[2], header[3]])) * RUN_BYTES;
     let (runs, rest) = rest.split_at_checked(runs_bytes)?;
-    let body = match front[0] {
+    let body = match header[0] {
         1 => Body::Fragments(Runs(runs), rest),
         2 => Body::End,
         3 => Body::Request(Runs(runs)),
         4 => Body::Done,
-        5 => Body::Arrived(Report::from_bytes(rest.try_into().ok()?)),
+        5 => Body::Arrived(ReceptionReport::from_bytes(rest.try_into().ok()?)),
         6 => Body::Bye,
-        7 => Body::Nudge,
+        7 => Body::LossProbe,
         8 => Body::Failed,
         _ => return None,
     };
-    let front = Front {
+    let header = MessageHeader {
         communicator: (number(0) >> 32) as u32,
         operation: number(8),
         message_bytes: number(16),
-        root_waited: front[1] & 1 != 0,
+        root_waited: header[1] & 1 != 0,
     };
-    Some((front, body))
+    Some((header, body))
 }
 
-fn start(kind: u8, front: &Front, runs: &[Run], message: &mut Vec<u8>) {
+fn start(kind: u8, header: &MessageHeader, runs: &[Run], message: &mut Vec<u8>) {
     message.clear();
-    message.extend([kind, front.root_waited.into()]);
+    message.extend([kind, header.root_waited.into()]);
     message.extend((runs.len() as u16).to_le_bytes());
-    message.extend(front.communicator.to_le_bytes());
-    message.extend(front.operation.to_le_bytes());
-    message.extend(front.message_bytes.to_le_bytes());
+    message.extend(header.communicator.to_le_bytes());
+    message.extend(header.operation.to_le_bytes());
+    message.extend(header.message_bytes.to_le_bytes());
     for run in runs {
         message.extend(run.first.to_le_bytes());
         message.extend(run.count.to_le_bytes());
@@ -126,51 +126,57 @@ fn start(kind: u8, front: &Front, runs: &[Run], message: &mut Vec<u8>) {
 }
 
 /// Bytes of a message with these runs of fragments of `cut`.
-pub fn fragments_bytes(runs: usize, fragments: usize, cut: Cut) -> usize {
-    FRONT_BYTES + runs * RUN_BYTES + fragments * cut.payload_bytes() as usize
+pub fn fragments_bytes(runs: usize, fragments: usize, cut: Fragmentation) -> usize {
+    HEADER_BYTES + runs * RUN_BYTES + fragments * cut.payload_bytes() as usize
 }
 
 /// Replaces `message` by one with fragments of `data`.
-pub fn encode_fragments(front: &Front, runs: &[Run], cut: Cut, data: &[u8], message: &mut Vec<u8>) {
-    start(1, front, runs, message);
+pub fn encode_fragments(
+    header: &MessageHeader,
+    runs: &[Run],
+    cut: Fragmentation,
+    data: &[u8],
+    message: &mut Vec<u8>,
+) {
+    start(1, header, runs, message);
     for range in runs.iter().filter_map(|run| cut.run_range(*run)) {
         message.extend(&data[range]);
     }
 }
 
 /// Replaces `message` by an end.
-pub fn encode_end(front: &Front, message: &mut Vec<u8>) {
-    start(2, front, &[], message);
+pub fn encode_end(header: &MessageHeader, message: &mut Vec<u8>) {
+    start(2, header, &[], message);
 }
 
 /// Replaces `message` by a request; at most [`REQUEST_RUNS_MOST`] runs.
-pub fn encode_request(front: &Front, runs: &[Run], message: &mut Vec<u8>) {
-    start(3, front, runs, message);
+pub fn encode_request(header: &MessageHeader, runs: &[Run], message: &mut Vec<u8>) {
+    start(3, header, runs, message);
 }
 
 /// Replaces `message` by a done.
-pub fn encode_done(front: &Front, message: &mut Vec<u8>) {
-    start(4, front, &[], message);
+pub fn encode_done(header: &MessageHeader, message: &mut Vec<u8>) {
+    start(4, header, &[], message);
 }
 
 /// Replaces `message` by a bye.
-pub fn encode_bye(front: &Front, message: &mut Vec<u8>) {
-    start(6, front, &[], message);
+pub fn encode_bye(header: &MessageHeader, message: &mut Vec<u8>) {
+    start(6, header, &[], message);
 }
 
-/// Replaces `message` by a nudge.
-pub fn encode_nudge(front: &Front, message: &mut Vec<u8>) {
-    start(7, front, &[], message);
+/// Replaces `message` by a loss probe.
+pub fn encode_loss_probe(header: &MessageHeader, message: &mut Vec<u8>) {
+    start(7, header, &[], message);
 }
 
 /// Replaces `message` by a failed.
-pub fn encode_failed(front: &Front, message: &mut Vec<u8>) {
-    start(8, front, &[], message);
+pub fn encode_failed(header: &MessageHeader, message: &mut Vec<u8>) {
+    start(8, header, &[], message);
 }
 
 /// Replaces `message` by an arrived.
-pub fn encode_arrived(front: &Front, report: &Report, message: &mut Vec<u8>) {
-    start(5, front, &[], message);
+pub fn encode_arrived(header: &MessageHeader, report: &ReceptionReport, message: &mut Vec<u8>) {
+    start(5, header, &[], message);
     message.extend(report.to_bytes());
 }
 
@@ -180,44 +186,45 @@ mod tests {
 
     use super::*;
 
-    const FRONT: Front = Front { communicator: 7, operation: u64::MAX, message_bytes: 10, root_waited: true };
+    const HEADER: MessageHeader =
+        MessageHeader { communicator: 7, operation: u64::MAX, message_bytes: 10, root_waited: true };
 
     #[test]
     fn messages_are_read_as_they_were_written() {
         let mut message = Vec::new();
-        let cut = Cut::new(10, 3).unwrap();
+        let cut = Fragmentation::new(10, 3).unwrap();
         let runs = [Run { first: 3, count: 1 }, Run { first: 0, count: 2 }];
-        encode_fragments(&FRONT, &runs, cut, b"0123456789", &mut message);
-        let (front, body) = decode(&message).unwrap();
-        assert_eq!(front, FRONT);
+        encode_fragments(&HEADER, &runs, cut, b"0123456789", &mut message);
+        let (header, body) = decode(&message).unwrap();
+        assert_eq!(header, HEADER);
         let Body::Fragments(read, bytes) = body else { panic!("{body:?}") };
         assert_eq!(read.iter().collect::<Vec<_>>(), runs);
         assert_eq!(bytes, b"9012345");
         assert!(message.len() <= fragments_bytes(2, 3, cut));
 
-        encode_request(&FRONT, &runs, &mut message);
-        assert!(matches!(decode(&message), Some((FRONT, Body::Request(read))) if read.iter().eq(runs)));
-        encode_end(&FRONT, &mut message);
-        assert_eq!(decode(&message), Some((FRONT, Body::End)));
-        encode_done(&FRONT, &mut message);
-        assert_eq!(decode(&message), Some((FRONT, Body::Done)));
-        encode_bye(&FRONT, &mut message);
-        assert_eq!(decode(&message), Some((FRONT, Body::Bye)));
-        encode_nudge(&FRONT, &mut message);
-        assert_eq!(decode(&message), Some((FRONT, Body::Nudge)));
-        encode_failed(&FRONT, &mut message);
-        assert_eq!(decode(&message), Some((FRONT, Body::Failed)));
-        let report = Report { seen: [1, 2], repaired: [3, 4] };
-        encode_arrived(&FRONT, &report, &mut message);
+        encode_request(&HEADER, &runs, &mut message);
+        assert!(matches!(decode(&message), Some((HEADER, Body::Request(read))) if read.iter().eq(runs)));
+        encode_end(&HEADER, &mut message);
+        assert_eq!(decode(&message), Some((HEADER, Body::End)));
+        encode_done(&HEADER, &mut message);
+        assert_eq!(decode(&message), Some((HEADER, Body::Done)));
+        encode_bye(&HEADER, &mut message);
+        assert_eq!(decode(&message), Some((HEADER, Body::Bye)));
+        encode_loss_probe(&HEADER, &mut message);
+        assert_eq!(decode(&message), Some((HEADER, Body::LossProbe)));
+        encode_failed(&HEADER, &mut message);
+        assert_eq!(decode(&message), Some((HEADER, Body::Failed)));
+        let report = ReceptionReport { seen: [1, 2], repaired: [3, 4] };
+        encode_arrived(&HEADER, &report, &mut message);
         assert_eq!(message.len(), ARRIVED_BYTES);
-        assert_eq!(decode(&message), Some((FRONT, Body::Arrived(report))));
+        assert_eq!(decode(&message), Some((HEADER, Body::Arrived(report))));
     }
 
     #[test]
     fn the_longest_request_fits() {
         let runs = vec![Run { first: 0, count: 1 }; REQUEST_RUNS_MOST];
         let mut message = Vec::new();
-        encode_request(&FRONT, &runs, &mut message);
+        encode_request(&HEADER, &runs, &mut message);
         assert!(message.len() <= TO_PREDECESSOR_BYTES_MOST);
     }
 

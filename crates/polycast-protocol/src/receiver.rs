@@ -7,8 +7,8 @@
 
 use fixedbitset::FixedBitSet;
 
-use super::cut::Cut;
 use super::data::Data;
+use super::fragmentation::Fragmentation;
 
 /// A datagram may arrive up to so many datagrams late before it counts as lost.
 const REORDERED_MOST: u32 = 3;
@@ -27,7 +27,7 @@ pub enum Seen {
 /// One message on its way in.
 #[derive(Debug)]
 pub struct Receiver {
-    cut: Cut,
+    cut: Fragmentation,
     seen: FixedBitSet,
     absent: u32,
     /// One more than the last fragment that came by multicast.
@@ -39,7 +39,7 @@ pub struct Receiver {
 
 impl Receiver {
     /// Nothing has been seen; or everything, for the root.
-    pub fn new(cut: Cut, has_all: bool) -> Receiver {
+    pub fn new(cut: Fragmentation, has_all: bool) -> Receiver {
         let fragments = cut.fragments() as usize;
         let mut seen = FixedBitSet::with_capacity(fragments);
         if has_all {
@@ -126,7 +126,7 @@ impl Receiver {
 }
 
 /// The parity of a message.
-pub fn parity(cut: Cut, message: &[u8]) -> Vec<u8> {
+pub fn parity(cut: Fragmentation, message: &[u8]) -> Vec<u8> {
     let mut parity = vec![0; cut.range(0).map_or(0, |first| first.len())];
     message.chunks(cut.payload_bytes() as usize).for_each(|fragment| xor_into(&mut parity, fragment));
     parity
@@ -149,7 +149,7 @@ mod tests {
             payload in 1u32..40,
             order in prop::collection::vec(any::<prop::sample::Index>(), 0..60),
         ) {
-            let cut = Cut::new(message.len() as u64, payload).unwrap();
+            let cut = Fragmentation::new(message.len() as u64, payload).unwrap();
             let mut buffer = vec![0; message.len()];
             let mut receiver = Receiver::new(cut, false);
             let mut expected = vec![false; cut.fragments() as usize];
@@ -169,7 +169,7 @@ mod tests {
             payload in 1u32..40,
             lost in any::<prop::sample::Index>(),
         ) {
-            let cut = Cut::new(message.len() as u64, payload).unwrap();
+            let cut = Fragmentation::new(message.len() as u64, payload).unwrap();
             let lost = lost.index(cut.fragments() as usize) as u32;
             let mut buffer = vec![0; message.len()];
             let mut data = Data::Sink(&mut buffer);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_not_written() {
-        let cut = Cut::new(10, 4).unwrap();
+        let cut = Fragmentation::new(10, 4).unwrap();
         let mut buffer = [0; 10];
         let mut receiver = Receiver::new(cut, false);
         for (fragment, bytes) in [(0, 3), (0, 5), (2, 4), (3, 4), (u32::MAX, 4)] {
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_gap_counts_as_lost_only_after_some_reordering() {
-        let mut receiver = Receiver::new(Cut::new(100, 10).unwrap(), false);
+        let mut receiver = Receiver::new(Fragmentation::new(100, 10).unwrap(), false);
         receiver.saw_multicast(3);
         assert_eq!(receiver.lost(0).collect::<Vec<_>>(), [0]);
         receiver.saw_end();

@@ -76,14 +76,14 @@ pub fn drawn_receiver(operation: u64, nodes: u32) -> u32 {
 /// What a receiver has seen since its last report: fragments in all, and those that multicast did not bring; of
 /// broadcasts whose root had not waited, and of those whose root had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ReceptionReport {
     /// Fragments of the broadcasts.
     pub seen: [u32; 2],
     /// Fragments that had to be repaired.
     pub repaired: [u32; 2],
 }
 
-impl Report {
+impl ReceptionReport {
     /// Length of its encoding.
     pub const BYTES: usize = 16;
 
@@ -94,17 +94,17 @@ impl Report {
         self.repaired[kind] = self.repaired[kind].saturating_add(repaired);
     }
 
-    pub(super) fn to_bytes(self) -> [u8; Report::BYTES] {
-        let mut bytes = [0; Report::BYTES];
+    pub(super) fn to_bytes(self) -> [u8; ReceptionReport::BYTES] {
+        let mut bytes = [0; ReceptionReport::BYTES];
         for (place, number) in bytes.chunks_exact_mut(4).zip(self.seen.into_iter().chain(self.repaired)) {
             place.copy_from_slice(&number.to_le_bytes());
         }
         bytes
     }
 
-    pub(super) fn from_bytes(bytes: [u8; Report::BYTES]) -> Report {
+    pub(super) fn from_bytes(bytes: [u8; ReceptionReport::BYTES]) -> ReceptionReport {
         let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        Report { seen: [number(0), number(4)], repaired: [number(8), number(12)] }
+        ReceptionReport { seen: [number(0), number(4)], repaired: [number(8), number(12)] }
     }
 }
 
@@ -124,7 +124,7 @@ const TRIES: u64 = 32;
 
 impl Learned {
     /// A receiver reports.
-    pub fn learn(&mut self, report: &Report) {
+    pub fn learn(&mut self, report: &ReceptionReport) {
         for kind in 0..2 {
             if report.seen[kind] > 0 {
                 let part = f64::from(report.repaired[kind]) / f64::from(report.seen[kind]);
@@ -161,14 +161,14 @@ mod tests {
         let mut learned = Learned::default();
         assert!((0..100).all(|operation| !learned.waits(operation)), "nothing is lost");
         for _ in 0..20 {
-            learned.learn(&Report { seen: [100, 100], repaired: [40, 1] });
+            learned.learn(&ReceptionReport { seen: [100, 100], repaired: [40, 1] });
         }
         assert!(
             learned.waits(0) && !learned.waits(TRIES - 1),
             "waiting helps; the other way is tried at times"
         );
         for _ in 0..40 {
-            learned.learn(&Report { seen: [100, 100], repaired: [30, 30] });
+            learned.learn(&ReceptionReport { seen: [100, 100], repaired: [30, 30] });
         }
         assert!(!learned.waits(0) && learned.waits(TRIES - 1), "losses that waiting does not spare");
     }

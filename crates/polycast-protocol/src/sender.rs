@@ -16,7 +16,7 @@
 
 use std::collections::VecDeque;
 
-use super::cut::Cut;
+use super::fragmentation::Fragmentation;
 use super::receiver::parity;
 use super::spec::{Form, Multicast};
 use super::tag::Key;
@@ -25,7 +25,7 @@ use super::wire::{FLAG_AGAIN, Header, Kind, seal};
 /// The root's multicast of one message.
 #[derive(Debug)]
 pub struct Sender {
-    cut: Cut,
+    cut: Fragmentation,
     next_fragment: u32,
     has_sent_last: bool,
     again: VecDeque<u32>,
@@ -35,7 +35,7 @@ pub struct Sender {
 
 impl Sender {
     /// Nothing has been sent.
-    pub fn new(cut: Cut, spec: Multicast) -> Sender {
+    pub fn new(cut: Fragmentation, spec: Multicast) -> Sender {
         Sender {
             cut,
             next_fragment: 0,
@@ -130,7 +130,7 @@ mod tests {
     fn batches(spec: &str, again_after_first: &[u32]) -> Vec<Vec<(Kind, u16, u32)>> {
         let key = Key::from_bytes([3; KEY_BYTES]);
         let like = Header { kind: Kind::Data, flags: 0, job: 1, communicator: 2, operation: 3, fragment: 0 };
-        let mut sender = Sender::new(Cut::new(10, 4).unwrap(), spec.parse().unwrap());
+        let mut sender = Sender::new(Fragmentation::new(10, 4).unwrap(), spec.parse().unwrap());
         let mut all = Vec::new();
         while !sender.is_through() {
             let mut batch = Vec::new();
@@ -169,7 +169,8 @@ mod tests {
             let key = Key::from_bytes([3; KEY_BYTES]);
             let like =
                 Header { kind: Kind::Data, flags: 0, job: 1, communicator: 2, operation: 3, fragment: 0 };
-            let mut sender = Sender::new(Cut::new(bytes, 4).unwrap(), "multicast-pull".parse().unwrap());
+            let mut sender =
+                Sender::new(Fragmentation::new(bytes, 4).unwrap(), "multicast-pull".parse().unwrap());
             let mut counts = Vec::new();
             while !sender.is_through() {
                 counts.push(sender.batch(most, &like, &[0; 100], &key, &mut Vec::new()));

@@ -16,7 +16,7 @@ use polycast_core::executor::{Limits, Operation, StepId};
 use polycast_core::schedule::{Channel, Direction, LaneIndex, Schedule};
 use polycast_core::units::Rank;
 
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use crate::host::Host;
 use crate::network::Network;
 
@@ -80,7 +80,7 @@ pub(crate) struct Engine<S> {
     network: Network,
     pub hosts: Vec<Host<S>>,
     partner_lanes: Vec<Vec<LaneIndex>>,
-    agenda: Agenda<Event>,
+    events: EventQueue<Event>,
     /// Messages that arrived, without questions.
     pub messages: u64,
 }
@@ -96,19 +96,19 @@ impl<S: Schedule> Engine<S> {
     ) -> Self {
         let partner_lanes = partner_lanes(&schedules);
         let mut data = data.map(Vec::into_iter);
-        let mut agenda = Agenda::new();
+        let mut events = EventQueue::new();
         let mut hosts = Vec::with_capacity(schedules.len());
         for ((rank, schedule), start_ns) in (0..).map(Rank).zip(schedules).zip(starts_ns) {
-            agenda.enter(*start_ns, Event::Start(rank));
+            events.schedule(*start_ns, Event::Start(rank));
             let data = data.as_mut().and_then(Iterator::next);
             hosts.push(Host::new(schedule, limits, *start_ns, data));
         }
-        Engine { network, hosts, partner_lanes, agenda, messages: 0 }
+        Engine { network, hosts, partner_lanes, events, messages: 0 }
     }
 
     /// Runs until nothing happens any more.
     pub fn run(&mut self) {
-        while let Some((now_ns, event)) = self.agenda.next() {
+        while let Some((now_ns, event)) = self.events.next() {
             match event {
                 Event::Start(rank) => self.start_operations(rank, now_ns),
                 Event::Leave(message) => self.leave(message, now_ns),
@@ -159,9 +159,9 @@ impl<S: Schedule> Engine<S> {
         let started_ns = self.hosts[rank.index()].work(now_ns, self.network.send_overhead_ns);
         if self.network.needs_rendezvous(message.length()) {
             message.is_question = true;
-            self.agenda.enter(started_ns + self.network.latency_ns, Event::Arrive(message));
+            self.events.schedule(started_ns + self.network.latency_ns, Event::Arrive(message));
         } else {
-            self.agenda.enter(started_ns, Event::Leave(message));
+            self.events.schedule(started_ns, Event::Leave(message));
         }
     }
 
@@ -172,22 +172,22 @@ impl<S: Schedule> Engine<S> {
         }
         let begin_ns = host.outgoing_free_ns.max(now_ns);
         host.outgoing_free_ns = begin_ns + self.network.occupancy_ns(message.length());
-        self.agenda.enter(host.outgoing_free_ns, Event::Sent(message.from, message.send));
-        self.agenda.enter(begin_ns + self.network.latency_ns, Event::Reach(message));
+        self.events.schedule(host.outgoing_free_ns, Event::Sent(message.from, message.send));
+        self.events.schedule(begin_ns + self.network.latency_ns, Event::Reach(message));
     }
 
     fn reach(&mut self, message: Message, now_ns: u64) {
         let host = &mut self.hosts[message.to.index()];
         host.incoming_free_ns =
             host.incoming_free_ns.max(now_ns) + self.network.occupancy_ns(message.length());
-        self.agenda.enter(host.incoming_free_ns, Event::Arrive(message));
+        self.events.schedule(host.incoming_free_ns, Event::Arrive(message));
     }
 
     /// A message and its receive have met.
     fn matched(&mut self, mut message: Message, now_ns: u64) {
         if message.is_question {
             message.is_question = false;
-            self.agenda.enter(now_ns + self.network.latency_ns, Event::Leave(message));
+            self.events.schedule(now_ns + self.network.latency_ns, Event::Leave(message));
             return;
         }
         let host = &mut self.hosts[message.to.index()];
@@ -195,6 +195,6 @@ impl<S: Schedule> Engine<S> {
             data[message.bytes.start as usize..message.bytes.end as usize].copy_from_slice(&message.data);
         }
         let taken_ns = host.work(now_ns, self.network.receive_overhead_ns);
-        self.agenda.enter(taken_ns, Event::Taken(message.to, message.receive));
+        self.events.schedule(taken_ns, Event::Taken(message.to, message.receive));
     }
 }

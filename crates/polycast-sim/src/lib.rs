@@ -14,8 +14,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod agenda;
 mod engine;
+mod event_queue;
 mod host;
 mod network;
 pub mod protocol;

@@ -8,9 +8,9 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use polycast_core::policy::SHIPPED_TEXT;
-use polycast_core::protocol::message::{self, Front};
+use polycast_core::protocol::message::{self, MessageHeader};
 use polycast_core::protocol::wire::{FLAG_AGAIN, FLAG_WAITED, Header, Kind, seal};
-use polycast_core::protocol::{Cut, KEY_BYTES, Key, Report, Run};
+use polycast_core::protocol::{Fragmentation, KEY_BYTES, Key, ReceptionReport, Run};
 use polycast_net::Family;
 use polycast_net::madcap::{Kind as Madcap, LeaseId, Message};
 
@@ -41,8 +41,8 @@ fn datagrams() -> Vec<Vec<u8>> {
 }
 
 fn messages() -> Vec<Vec<u8>> {
-    let front = Front { communicator: 3, operation: 9, message_bytes: 100, root_waited: true };
-    let cut = Cut::new(100, 7).expect("a cut");
+    let header = MessageHeader { communicator: 3, operation: 9, message_bytes: 100, root_waited: true };
+    let cut = Fragmentation::new(100, 7).expect("a cut");
     let runs = [Run { first: 0, count: 2 }, Run { first: 14, count: 1 }, Run { first: 5, count: 3 }];
     let mut all = Vec::new();
     let mut add = |write: &dyn Fn(&mut Vec<u8>)| {
@@ -51,12 +51,12 @@ fn messages() -> Vec<Vec<u8>> {
         all.push(message);
     };
     for count in 0..=runs.len() {
-        add(&|m| message::encode_fragments(&front, &runs[..count], cut, &[0xa5; 100], m));
-        add(&|m| message::encode_request(&front, &runs[..count], m));
+        add(&|m| message::encode_fragments(&header, &runs[..count], cut, &[0xa5; 100], m));
+        add(&|m| message::encode_request(&header, &runs[..count], m));
     }
-    add(&|m| message::encode_end(&front, m));
-    add(&|m| message::encode_done(&front, m));
-    add(&|m| message::encode_arrived(&front, &Report { seen: [1, 2], repaired: [0, 1] }, m));
+    add(&|m| message::encode_end(&header, m));
+    add(&|m| message::encode_done(&header, m));
+    add(&|m| message::encode_arrived(&header, &ReceptionReport { seen: [1, 2], repaired: [0, 1] }, m));
     all
 }
 

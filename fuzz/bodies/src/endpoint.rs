@@ -7,11 +7,11 @@
 //! 4. When its neighbours at last do their part, the broadcast finishes.
 
 use arbitrary::{Result, Unstructured};
-use polycast_core::protocol::message::{self, Body, Front};
+use polycast_core::protocol::message::{self, Body, MessageHeader};
 use polycast_core::protocol::wire::{Header, Kind, open};
 use polycast_core::protocol::{
-    Action, Cut, Data, Delivery, Endpoint, Form, Key, Membership, Mismatch, Multicast, Report, Room,
-    RootSync, Run,
+    Action, Capacity, Data, Delivery, Endpoint, Form, Fragmentation, Key, Membership, Mismatch, Multicast,
+    ReceptionReport, RootSync, Run,
 };
 use polycast_core::units::Nanos;
 
@@ -24,7 +24,7 @@ const EARLY_BYTES_MOST: usize = 256 << 10;
 const UNTOUCHED: u8 = 0xee;
 /// More than any broadcast of this size needs.
 const STEPS_MOST: usize = 20_000;
-const ROOM: Room = Room { datagrams: true, message: true };
+const CAPACITY: Capacity = Capacity { datagrams: true, message: true };
 
 /// Any sequence of datagrams, messages, actions and time for one node of a ring.
 pub fn endpoint(bytes: &[u8]) {
@@ -169,8 +169,8 @@ impl World {
         self.endpoint.on_message(message, self.now, &mut data)
     }
 
-    fn cut(&self, operation: u64) -> Cut {
-        Cut::new(truth_bytes(operation), self.payload_bytes).expect("not empty")
+    fn cut(&self, operation: u64) -> Fragmentation {
+        Fragmentation::new(truth_bytes(operation), self.payload_bytes).expect("not empty")
     }
 
     fn header(&self, operation: u64, kind: Kind, flags: u16, fragment: u32) -> Header {
@@ -222,16 +222,16 @@ impl World {
         Ok(())
     }
 
-    fn front(&self, operation: u64, root_waited: bool) -> Front {
+    fn message_header(&self, operation: u64, root_waited: bool) -> MessageHeader {
         let message_bytes = truth_bytes(operation);
-        Front { communicator: COMMUNICATOR, operation, message_bytes, root_waited }
+        MessageHeader { communicator: COMMUNICATOR, operation, message_bytes, root_waited }
     }
 
     /// From the predecessor; runs beyond the message are claimed without bytes for them.
     fn fragments(&mut self, operation: u64, runs: &[Run]) -> Result<()> {
         let mut message = Vec::new();
-        let (front, cut) = (self.front(operation, false), self.cut(operation));
-        message::encode_fragments(&front, runs, cut, &truth(operation), &mut message);
+        let (message_header, cut) = (self.message_header(operation, false), self.cut(operation));
+        message::encode_fragments(&message_header, runs, cut, &truth(operation), &mut message);
         // A claim in the middle would shift what stands behind it: that would be a lie about bytes.
         let is_true = runs.iter().all(|run| cut.run_range(*run).is_some());
         if is_true || runs.iter().all(|run| cut.run_range(*run).is_none()) {
@@ -243,23 +243,23 @@ impl World {
     fn request(&mut self, operation: u64, input: &mut Unstructured<'_>) -> Result<()> {
         let mut message = Vec::new();
         let runs = [any_run(input)?, any_run(input)?];
-        message::encode_request(&self.front(operation, false), &runs, &mut message);
+        message::encode_request(&self.message_header(operation, false), &runs, &mut message);
         let _ = self.message(&message);
         Ok(())
     }
 
     fn short_message(&mut self, operation: u64, input: &mut Unstructured<'_>) -> Result<()> {
-        let mut front = self.front(operation, input.arbitrary()?);
+        let mut message_header = self.message_header(operation, input.arbitrary()?);
         if input.ratio(1u8, 8u8)? {
-            (front.message_bytes, front.communicator) = input.arbitrary()?;
+            (message_header.message_bytes, message_header.communicator) = input.arbitrary()?;
         }
         let mut message = Vec::new();
         match input.int_in_range(0..=2)? {
-            0 => message::encode_end(&front, &mut message),
-            1 => message::encode_done(&front, &mut message),
+            0 => message::encode_end(&message_header, &mut message),
+            1 => message::encode_done(&message_header, &mut message),
             _ => {
-                let report = Report { seen: input.arbitrary()?, repaired: input.arbitrary()? };
-                message::encode_arrived(&front, &report, &mut message);
+                let report = ReceptionReport { seen: input.arbitrary()?, repaired: input.arbitrary()? };
+                message::encode_arrived(&message_header, &report, &mut message);
             }
         }
         let _ = self.message(&message);
@@ -276,15 +276,15 @@ impl World {
 
     /// Takes actions until there is none.
     fn act(&mut self, input: &mut Unstructured<'_>) -> Result<()> {
-        let room = Room { datagrams: input.arbitrary()?, message: input.arbitrary()? };
-        self.drain(room);
+        let capacity = Capacity { datagrams: input.arbitrary()?, message: input.arbitrary()? };
+        self.drain(capacity);
         Ok(())
     }
 
-    fn drain(&mut self, room: Room) {
+    fn drain(&mut self, capacity: Capacity) {
         for _ in 0..STEPS_MOST {
             let data = program_data(self.is_root(), &mut self.buffer);
-            let Some(action) = self.endpoint.next_action(self.now, room, &data, &mut self.sent) else {
+            let Some(action) = self.endpoint.next_action(self.now, capacity, &data, &mut self.sent) else {
                 return;
             };
             self.check_sent(action);
@@ -306,8 +306,14 @@ impl World {
                 }
             }
             Action::Message { .. } => {
-                let (front, body) = message::decode(&self.sent).expect("its own message");
-                assert_eq!(front, Front { root_waited: front.root_waited, ..self.front(operation, false) });
+                let (message_header, body) = message::decode(&self.sent).expect("its own message");
+                assert_eq!(
+                    message_header,
+                    MessageHeader {
+                        root_waited: message_header.root_waited,
+                        ..self.message_header(operation, false)
+                    }
+                );
                 if let Body::Fragments(runs, bytes) = body {
                     let ranges = runs.iter().map(|run| cut.run_range(run).expect("they exist"));
                     let expected: Vec<u8> = ranges.flat_map(|range| message[range].to_vec()).collect();
@@ -332,19 +338,19 @@ impl World {
     /// everything or says that it has it, and answers.
     fn finish(&mut self) {
         let operation = self.endpoint.operation();
-        let front = self.front(operation, false);
+        let message_header = self.message_header(operation, false);
         if self.form == Form::Push {
             self.answer(operation, &[Run { first: 0, count: self.cut(operation).fragments() }]);
         }
         let mut message = Vec::new();
-        message::encode_end(&front, &mut message);
+        message::encode_end(&message_header, &mut message);
         self.message(&message).expect("true");
-        message::encode_done(&front, &mut message);
+        message::encode_done(&message_header, &mut message);
         self.message(&message).expect("true");
-        message::encode_arrived(&front, &Report::default(), &mut message);
+        message::encode_arrived(&message_header, &ReceptionReport::default(), &mut message);
         self.message(&message).expect("true");
         for _ in 0..STEPS_MOST {
-            self.drain(ROOM);
+            self.drain(CAPACITY);
             self.check();
             if self.endpoint.is_finished() {
                 return;

@@ -48,7 +48,7 @@ fn accepted_is_sealed(datagram: &[u8], key: &Key) {
 /// A message between ranks: what is decoded has no more runs than it has bytes for, and is decoded again from how it is
 /// written.
 pub fn message(bytes: &[u8]) {
-    let Some((front, body)) = message::decode(bytes) else { return };
+    let Some((header, body)) = message::decode(bytes) else { return };
     let mut again = Vec::new();
     match body {
         Body::Fragments(runs, payload) => {
@@ -58,16 +58,16 @@ pub fn message(bytes: &[u8]) {
         Body::Request(runs) => {
             let runs: Vec<Run> = runs.iter().collect();
             assert!(runs.len() * 8 <= bytes.len());
-            message::encode_request(&front, &runs, &mut again);
+            message::encode_request(&header, &runs, &mut again);
         }
-        Body::End => message::encode_end(&front, &mut again),
-        Body::Nudge => message::encode_nudge(&front, &mut again),
-        Body::Failed => message::encode_failed(&front, &mut again),
-        Body::Done => message::encode_done(&front, &mut again),
-        Body::Bye => message::encode_bye(&front, &mut again),
-        Body::Arrived(report) => message::encode_arrived(&front, &report, &mut again),
+        Body::End => message::encode_end(&header, &mut again),
+        Body::LossProbe => message::encode_loss_probe(&header, &mut again),
+        Body::Failed => message::encode_failed(&header, &mut again),
+        Body::Done => message::encode_done(&header, &mut again),
+        Body::Bye => message::encode_bye(&header, &mut again),
+        Body::Arrived(report) => message::encode_arrived(&header, &report, &mut again),
     }
-    assert_eq!(message::decode(&again), Some((front, body)));
+    assert_eq!(message::decode(&again), Some((header, body)));
 }
 
 /// A server that gets the packet twice, and once more when all leases have ended: its leases stay within its pool.

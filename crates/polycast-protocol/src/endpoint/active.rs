@@ -1,6 +1,6 @@
-use crate::chain::Chain;
-use crate::cut::Cut;
+use crate::fragmentation::Fragmentation;
 use crate::receiver::Receiver;
+use crate::ring_repair::RingRepair;
 use crate::sender::Sender;
 use crate::spec::Multicast;
 use polycast_units::Nanos;
@@ -25,11 +25,11 @@ pub(super) struct Failed {
 #[derive(Debug)]
 pub(super) struct Active {
     pub spec: Multicast,
-    pub cut: Cut,
+    pub cut: Fragmentation,
     /// 0 is the root.
     pub position: u32,
     pub receiver: Receiver,
-    pub chain: Chain,
+    pub ring: RingRepair,
     /// The root only.
     pub sender: Option<Sender>,
     pub gate: Gate,

@@ -2,8 +2,8 @@
 
 use super::active::Gate;
 use super::{Delivery, Endpoint, Mismatch};
-use crate::cut::Run;
 use crate::data::Data;
+use crate::fragmentation::Run;
 use crate::message::{self, Body, Runs};
 use crate::receiver::Seen;
 use crate::wire::{FLAG_AGAIN, FLAG_WAITED, Header, Kind};
@@ -57,7 +57,7 @@ impl Endpoint {
         match header.kind {
             Kind::Data => match active.receiver.take(header.fragment, payload, data) {
                 Seen::New => {
-                    active.chain.saw(header.fragment);
+                    active.ring.saw(header.fragment);
                     self.counters.useful += 1;
                 }
                 Seen::Again => self.counters.duplicate += 1,
@@ -82,27 +82,27 @@ impl Endpoint {
         data: &mut Data<'_>,
     ) -> Result<Delivery, Mismatch> {
         let mismatch = self.mismatch();
-        let (front, body) = message::decode(message).ok_or(mismatch)?;
-        if front.communicator != self.membership.communicator {
+        let (header, body) = message::decode(message).ok_or(mismatch)?;
+        if header.communicator != self.membership.communicator {
             return Ok(Delivery::Taken);
         }
         if let Body::Arrived(report) = body {
             // Of use for the next decisions even if its broadcast is over.
             self.learned.learn(&report);
         }
-        let ahead = front.operation.wrapping_sub(self.operation) as i64;
+        let ahead = header.operation.wrapping_sub(self.operation) as i64;
         if body == Body::Bye {
             // The last on its line, for whoever takes the communicator down.
             return Ok(Delivery::Early);
         }
-        if ahead < 0 || body == Body::Nudge {
+        if ahead < 0 || body == Body::LossProbe {
             return Ok(Delivery::Taken);
         }
         let Some(active) = self.active.as_mut().filter(|_| ahead == 0) else { return Ok(Delivery::Early) };
         if active.failed.is_some() {
             return Ok(Delivery::Taken);
         }
-        let is_same = front.message_bytes == active.cut.message_bytes();
+        let is_same = header.message_bytes == active.cut.message_bytes();
         let is_well = match body {
             // What the other node makes of its own size is for it to know.
             Body::Done | Body::Arrived(_) => true,
@@ -112,17 +112,17 @@ impl Endpoint {
         if !is_well {
             return Err(mismatch);
         }
-        active.root_waited |= front.root_waited;
+        active.root_waited |= header.root_waited;
         match body {
             Body::Fragments(runs, bytes) => self.on_fragments(runs.iter(), bytes, now, data)?,
             Body::End => {
                 active.receiver.saw_end();
-                active.chain.saw_end(now, true);
+                active.ring.saw_end(now, true);
             }
             Body::Request(runs) => self.on_request(runs),
-            Body::Done => active.chain.successor_is_done(),
+            Body::Done => active.ring.successor_is_done(),
             Body::Arrived(_) => active.gate = Gate::Open,
-            Body::Bye | Body::Nudge | Body::Failed => {}
+            Body::Bye | Body::LossProbe | Body::Failed => {}
         }
         Ok(Delivery::Taken)
     }
@@ -141,7 +141,7 @@ impl Endpoint {
             let (payload, rest) = bytes.split_at_checked(range.len()).ok_or(mismatch)?;
             bytes = rest;
             if active.receiver.take(fragment, payload, data) == Seen::New {
-                active.chain.saw(fragment);
+                active.ring.saw(fragment);
                 active.repaired += 1;
                 self.counters.repaired += 1;
             }
@@ -152,8 +152,8 @@ impl Endpoint {
 
     fn on_request(&mut self, runs: Runs<'_>) {
         let Some(active) = &mut self.active else { return };
-        self.nudge.saw_loss();
-        runs.iter().for_each(|run| active.chain.successor_asks(run, &active.receiver));
+        self.loss_probe.saw_loss();
+        runs.iter().for_each(|run| active.ring.successor_asks(run, &active.receiver));
         let asked_for = runs.iter().map(|run| u64::from(run.count)).sum::<u64>();
         let most = u64::from(active.cut.fragments() / AGAIN_PER_MESSAGE + 1);
         if let Some(sender) = &mut active.sender
@@ -168,12 +168,12 @@ impl Endpoint {
     fn after_arrival(&mut self, now: Nanos, data: &mut Data<'_>) {
         let Some(active) = &mut self.active else { return };
         if let Some(fragment) = active.receiver.restore(data) {
-            active.chain.saw(fragment);
+            active.ring.saw(fragment);
             active.repaired += 1;
             self.counters.restored += 1;
         }
         if active.receiver.is_complete() || active.receiver.is_over() {
-            active.chain.saw_end(now, false);
+            active.ring.saw_end(now, false);
         }
     }
 

@@ -15,25 +15,25 @@
 //! 4. Nothing is written into the program's buffer except by [`Receiver::take`], under its invariants.
 
 mod active;
-mod face;
 mod incoming;
-mod nudge;
+mod loss_probe;
 mod outgoing;
+mod types;
 
-pub use face::{Action, Delivery, Membership, Mismatch, Peer, Room};
+pub use types::{Action, Capacity, Delivery, Membership, Mismatch, Peer};
 
 use active::{Active, Failed, Gate};
-use nudge::Nudge;
+use loss_probe::LossProbe;
 
-use super::chain::Chain;
 use super::counters::Counters;
-use super::cut::Cut;
 use super::data::Data;
 use super::early::Early;
+use super::fragmentation::Fragmentation;
 use super::message::FRAGMENT_BYTES_MOST;
 use super::pacing::Pacer;
 use super::receiver::Receiver;
-use super::root_sync::{Learned, Report, RootSync, drawn_receiver};
+use super::ring_repair::RingRepair;
+use super::root_sync::{Learned, ReceptionReport, RootSync, drawn_receiver};
 use super::sender::Sender;
 use super::spec::Multicast;
 use polycast_units::Nanos;
@@ -48,8 +48,8 @@ pub struct Endpoint {
     early: Early,
     pacer: Pacer,
     learned: Learned,
-    report: Report,
-    nudge: Nudge,
+    report: ReceptionReport,
+    loss_probe: LossProbe,
     counters: Counters,
 }
 
@@ -67,8 +67,8 @@ impl Endpoint {
             early: Early::default(),
             pacer: Pacer::new(membership.bits_per_second),
             learned: Learned::default(),
-            report: Report::default(),
-            nudge: Nudge::default(),
+            report: ReceptionReport::default(),
+            loss_probe: LossProbe::default(),
             counters: Counters::default(),
             membership,
         }
@@ -90,7 +90,8 @@ impl Endpoint {
     ) -> Result<(), Mismatch> {
         assert!(self.active.is_none(), "a broadcast is in progress");
         let Membership { node, nodes, payload_bytes, .. } = self.membership;
-        let cut = Cut::new(data.bytes().len() as u64, payload_bytes).expect("a message that can be cut");
+        let cut =
+            Fragmentation::new(data.bytes().len() as u64, payload_bytes).expect("a message that can be cut");
         let position = (node + nodes - root) % nodes;
         let is_root = position == 0;
         let drawn = spec.sync.draws_a_receiver().then(|| drawn_receiver(self.operation, nodes));
@@ -107,7 +108,7 @@ impl Endpoint {
             cut,
             position,
             receiver: Receiver::new(cut, is_root),
-            chain: Chain::new(spec.form, cut, position, nodes),
+            ring: RingRepair::new(spec.form, cut, position, nodes),
             sender: is_root.then(|| Sender::new(cut, spec)),
             gate,
             root_waited: gate == Gate::Arrival,
@@ -133,7 +134,8 @@ impl Endpoint {
                     || active.arrival_is_due);
             }
             let has_sent = active.sender.as_ref().is_none_or(Sender::is_through);
-            let has_said_all = active.chain.is_settled() && !active.arrival_is_due && !self.nudge.is_due();
+            let has_said_all =
+                active.ring.is_settled() && !active.arrival_is_due && !self.loss_probe.is_due();
             has_sent && active.receiver.is_complete() && has_said_all
         })
     }
@@ -145,7 +147,7 @@ impl Endpoint {
         let Some(active) = self.active.as_mut().filter(|active| active.failed.is_none()) else { return };
         active.failed = Some(Failed {
             successor_is_to_know: active.position + 1 < nodes,
-            predecessor_is_to_know: active.chain.gives_up(),
+            predecessor_is_to_know: active.ring.gives_up(),
         });
     }
 
@@ -153,7 +155,7 @@ impl Endpoint {
     pub fn end(&mut self) {
         if let Some(active) = self.active.take() {
             self.operation = self.operation.wrapping_add(1);
-            self.nudge.broadcast_ended();
+            self.loss_probe.broadcast_ended();
             self.counters.penalty_broadcasts += u64::from(active.repaired > 0);
             if active.position != 0 {
                 self.report.add(active.root_waited, active.cut.fragments(), active.repaired);

@@ -1,10 +1,10 @@
 //! What is to be done next.
 
 use super::active::Gate;
-use super::{Action, Endpoint, Membership, Peer, Room};
-use crate::cut::Cut;
+use super::{Action, Capacity, Endpoint, Membership, Peer};
 use crate::data::Data;
-use crate::message::{self, Front};
+use crate::fragmentation::Fragmentation;
+use crate::message::{self, MessageHeader};
 use crate::spec::Form;
 use crate::wire::{FLAG_WAITED, HEADER_BYTES, Header, Kind};
 use polycast_units::Nanos;
@@ -19,92 +19,92 @@ impl Endpoint {
     pub fn next_action(
         &mut self,
         now: Nanos,
-        room: Room,
+        capacity: Capacity,
         data: &Data<'_>,
         buffer: &mut Vec<u8>,
     ) -> Option<Action> {
         let is_push = self.active.as_ref()?.spec.form == Form::Push;
         if is_push {
             // The fast way first.
-            let datagrams = self.next_datagrams(now, room, data, buffer);
-            return datagrams.or_else(|| self.next_message(now, room, data, buffer));
+            let datagrams = self.next_datagrams(now, capacity, data, buffer);
+            return datagrams.or_else(|| self.next_message(now, capacity, data, buffer));
         }
-        let message = self.next_message(now, room, data, buffer);
-        message.or_else(|| self.next_datagrams(now, room, data, buffer))
+        let message = self.next_message(now, capacity, data, buffer);
+        message.or_else(|| self.next_datagrams(now, capacity, data, buffer))
     }
 
     fn next_message(
         &mut self,
         now: Nanos,
-        room: Room,
+        capacity: Capacity,
         data: &Data<'_>,
         buffer: &mut Vec<u8>,
     ) -> Option<Action> {
-        let like_all = self.front(0);
-        let active = self.active.as_mut().filter(|_| room.message)?;
+        let like_all = self.header(0);
+        let active = self.active.as_mut().filter(|_| capacity.message)?;
         let message_bytes = active.cut.message_bytes();
-        let front = Front { message_bytes, root_waited: active.root_waited, ..like_all };
-        if let Some(to) = self.nudge.take() {
-            message::encode_nudge(&front, buffer);
+        let header = MessageHeader { message_bytes, root_waited: active.root_waited, ..like_all };
+        if let Some(to) = self.loss_probe.take() {
+            message::encode_loss_probe(&header, buffer);
             return Some(Action::Message { to });
         }
         let to = if std::mem::take(&mut active.arrival_is_due) {
-            message::encode_arrived(&front, &std::mem::take(&mut self.report), buffer);
+            message::encode_arrived(&header, &std::mem::take(&mut self.report), buffer);
             let Membership { node, nodes, .. } = self.membership;
             Peer::Drawn((node + nodes - active.position) % nodes)
         } else if let Some(failed) = &mut active.failed {
             if std::mem::take(&mut failed.predecessor_is_to_know) {
-                message::encode_done(&front, buffer);
+                message::encode_done(&header, buffer);
                 Peer::Predecessor
             } else if std::mem::take(&mut failed.successor_is_to_know) {
-                message::encode_failed(&front, buffer);
+                message::encode_failed(&header, buffer);
                 Peer::Successor
             } else {
                 return None;
             }
-        } else if active.chain.says_done(&active.receiver) {
-            message::encode_done(&front, buffer);
+        } else if active.ring.says_done(&active.receiver) {
+            message::encode_done(&header, buffer);
             Peer::Predecessor
-        } else if active.chain.has_to_forward() && active.gate.is_open(now) {
+        } else if active.ring.has_to_forward() && active.gate.is_open(now) {
             // A root that waits with the multicast waits with the ring, too: what it would push first comes in the way of what
             // all wait for.
-            let runs = active.chain.forward(fragments_per_message(active.spec.form, active.cut));
-            message::encode_fragments(&front, &runs, active.cut, data.bytes(), buffer);
+            let runs = active.ring.forward(fragments_per_message(active.spec.form, active.cut));
+            message::encode_fragments(&header, &runs, active.cut, data.bytes(), buffer);
             Peer::Successor
-        } else if let runs @ [_, ..] = &active.chain.request(&active.receiver)[..] {
-            message::encode_request(&front, runs, buffer);
+        } else if let runs @ [_, ..] = &active.ring.request(&active.receiver)[..] {
+            message::encode_request(&header, runs, buffer);
             self.counters.requests += 1;
-            self.nudge.saw_loss();
+            self.loss_probe.saw_loss();
             Peer::Predecessor
-        } else if active.chain.says_end(now) {
-            message::encode_end(&front, buffer);
+        } else if active.ring.says_end(now) {
+            message::encode_end(&header, buffer);
             Peer::Successor
         } else {
             return None;
         };
         self.counters.messages += 1;
-        self.nudge.sent(to);
+        self.loss_probe.sent(to);
         Some(Action::Message { to })
     }
 
     /// Replaces `message` by the last one of this node, to both neighbours, when its communicator goes.
     pub fn bye(&self, message: &mut Vec<u8>) {
-        message::encode_bye(&self.front(0), message);
+        message::encode_bye(&self.header(0), message);
     }
 
-    fn front(&self, message_bytes: u64) -> Front {
+    fn header(&self, message_bytes: u64) -> MessageHeader {
         let Membership { communicator, .. } = self.membership;
-        Front { communicator, operation: self.operation, message_bytes, root_waited: false }
+        MessageHeader { communicator, operation: self.operation, message_bytes, root_waited: false }
     }
 
     fn next_datagrams(
         &mut self,
         now: Nanos,
-        room: Room,
+        capacity: Capacity,
         data: &Data<'_>,
         buffer: &mut Vec<u8>,
     ) -> Option<Action> {
-        let active = self.active.as_mut().filter(|active| room.datagrams && active.failed.is_none())?;
+        let active = self.active.as_mut().filter(|active| capacity.datagrams && active.failed.is_none())?;
         let sender = active.sender.as_mut().filter(|sender| !sender.is_through())?;
         if !active.gate.is_open(now) || self.pacer.wait_until(now).is_some() {
             return None;
@@ -117,7 +117,7 @@ impl Endpoint {
         let count = sender.batch(batch_datagrams, &like, data.bytes(), key, buffer);
         self.pacer.sent(now, buffer.len());
         if sender.is_through() {
-            active.chain.saw_end(now, false);
+            active.ring.saw_end(now, false);
         }
         self.counters.sent += u64::from(count);
         let full = HEADER_BYTES + self.membership.payload_bytes as usize;
@@ -136,12 +136,12 @@ impl Endpoint {
         };
         let is_sending = active.sender.as_ref().is_some_and(|sender| !sender.is_through());
         let datagrams = may_send.filter(|_| is_sending);
-        [datagrams, active.chain.deadline()].into_iter().flatten().min()
+        [datagrams, active.ring.deadline()].into_iter().flatten().min()
     }
 }
 
 /// At least one, however large.
-fn fragments_per_message(form: Form, cut: Cut) -> usize {
+fn fragments_per_message(form: Form, cut: Fragmentation) -> usize {
     let most = match form {
         Form::Push => PUSH_BYTES_MOST,
         Form::Pull => message::TO_SUCCESSOR_BYTES_MOST,

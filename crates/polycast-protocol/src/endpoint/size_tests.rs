@@ -95,11 +95,11 @@ fn run(spec: Multicast, totals: &[usize], lost: usize, is_root_spoiled: bool) ->
         let now = Nanos(round * 100_000);
         for index in 0..count {
             while nodes[index].receive(now) {}
-            let room = Room { datagrams: true, message: true };
+            let capacity = Capacity { datagrams: true, message: true };
             loop {
                 let Node { endpoint, buffer: own, is_root, .. } = &mut nodes[index];
                 let data = if *is_root { Data::Source(own) } else { Data::Sink(own) };
-                let Some(action) = endpoint.next_action(now, room, &data, &mut buffer) else { break };
+                let Some(action) = endpoint.next_action(now, capacity, &data, &mut buffer) else { break };
                 match action {
                     Action::Message { to: Peer::Successor } => {
                         nodes[(index + 1) % count].messages[0].push_back(buffer.clone());

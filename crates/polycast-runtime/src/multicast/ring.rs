@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use polycast_core::protocol::{Action, Counters, Data, Endpoint, Mismatch, Multicast, Peer, Room};
+use polycast_core::protocol::{Action, Capacity, Counters, Data, Endpoint, Mismatch, Multicast, Peer};
 use polycast_core::units::{Nanos, Rank};
 use rustix::event::PollFlags;
 
@@ -173,8 +173,8 @@ impl Ring {
     fn send(&mut self, root: u32, data: &Data<'_>, with: &mut Resources<'_>) -> Result<bool, Failure> {
         let mut has_sent = self.send_rest();
         loop {
-            let room = Room { datagrams: self.unsent.is_empty(), message: self.mail.has_room() };
-            match self.endpoint.next_action(self.now(), room, data, &mut self.buffer) {
+            let capacity = Capacity { datagrams: self.unsent.is_empty(), message: self.mail.has_room() };
+            match self.endpoint.next_action(self.now(), capacity, data, &mut self.buffer) {
                 None => return Ok(has_sent),
                 Some(Action::Message { to }) => {
                     let to = match to {

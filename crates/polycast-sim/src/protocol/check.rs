@@ -2,7 +2,7 @@
 
 use fixedbitset::FixedBitSet;
 use polycast_core::protocol::message::{self, Body};
-use polycast_core::protocol::{Cut, Mismatch, Run};
+use polycast_core::protocol::{Fragmentation, Mismatch, Run};
 use polycast_core::units::Nanos;
 
 /// What a node may keep of broadcasts that it has not begun, per communicator.
@@ -152,7 +152,12 @@ impl Said {
     }
 
     /// `has` says whether the node has a fragment.
-    pub fn message(&mut self, bytes: &[u8], cut: Cut, has: impl Fn(u32) -> bool) -> Result<(), Violation> {
+    pub fn message(
+        &mut self,
+        bytes: &[u8],
+        cut: Fragmentation,
+        has: impl Fn(u32) -> bool,
+    ) -> Result<(), Violation> {
         let (_, body) = message::decode(bytes).ok_or(Violation::Unreadable)?;
         let once = |said: &mut bool, word| {
             if std::mem::replace(said, true) { Err(Violation::SaidTwice { word }) } else { Ok(()) }
@@ -186,17 +191,17 @@ impl Said {
             Body::Bye => Err(Violation::Unreadable),
             // Nodes here have the same message.
             Body::Failed => Err(Violation::Unreadable),
-            Body::Nudge => Ok(()),
+            Body::LossProbe => Ok(()),
         }
     }
 }
 
 /// A node that has ended `operation` hears nothing of it any more to which it would have to answer.
 pub(super) fn not_needed(bytes: &[u8], from: u32, next_operation: u64) -> Result<(), Violation> {
-    let (front, body) = message::decode(bytes).ok_or(Violation::Unreadable)?;
-    let is_over = (front.operation.wrapping_sub(next_operation) as i64) < 0;
+    let (header, body) = message::decode(bytes).ok_or(Violation::Unreadable)?;
+    let is_over = (header.operation.wrapping_sub(next_operation) as i64) < 0;
     if is_over && matches!(body, Body::Request(_) | Body::Done) {
-        return Err(Violation::NeededAgain { by: from, operation: front.operation });
+        return Err(Violation::NeededAgain { by: from, operation: header.operation });
     }
     Ok(())
 }

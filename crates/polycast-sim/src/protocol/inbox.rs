@@ -36,7 +36,7 @@ pub(super) fn lane(message: &[u8]) -> usize {
     match message::decode(message) {
         Some((_, Body::Fragments(..) | Body::End | Body::Failed)) => 0,
         Some((_, Body::Request(_) | Body::Done)) => 1,
-        Some((_, Body::Arrived(_) | Body::Bye | Body::Nudge)) | None => 2,
+        Some((_, Body::Arrived(_) | Body::Bye | Body::LossProbe)) | None => 2,
     }
 }
 

@@ -104,7 +104,7 @@ impl World<'_> {
     fn reach(&mut self, node: u32, id: Id, at: Nanos) {
         let takes_time = self.scenario.hardware.ns_per_byte > 0.0;
         let event = if takes_time { Event::ReachDatagram { node, id } } else { Event::Datagram { node, id } };
-        self.agenda.enter(at.0, event);
+        self.events.schedule(at.0, event);
     }
 
     fn damaged(&mut self, id: Id) -> Id {
@@ -188,7 +188,7 @@ impl World<'_> {
         } else {
             Event::Message { to, from, id, communicator }
         };
-        self.agenda.enter(at, event);
+        self.events.schedule(at, event);
         Ok(())
     }
 

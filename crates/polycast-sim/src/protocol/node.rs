@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use polycast_core::protocol::{Cut, Data, Endpoint, Key, Membership};
+use polycast_core::protocol::{Data, Endpoint, Fragmentation, Key, Membership};
 use polycast_core::units::Nanos;
 
 use super::check::{Buffer, Said};
@@ -62,7 +62,7 @@ pub(super) struct Active {
     pub index: usize,
     pub broadcast: Broadcast,
     pub is_root: bool,
-    pub cut: Cut,
+    pub cut: Fragmentation,
     /// Fragments that had been repaired when it began.
     pub repaired_before: u64,
 }

@@ -6,11 +6,11 @@ use super::store::Store;
 use super::timeline::Timeline;
 use super::totals::Totals;
 use super::world::{Event, World};
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 
 /// Runs scenarios one after the other, in the same memory.
 pub struct Simulator {
-    agenda: Agenda<Event>,
+    events: EventQueue<Event>,
     store: Store,
     timeline: Timeline,
     is_watched: bool,
@@ -19,7 +19,7 @@ pub struct Simulator {
 impl Default for Simulator {
     fn default() -> Self {
         Simulator {
-            agenda: Agenda::new(),
+            events: EventQueue::new(),
             store: Store::new(),
             timeline: Timeline::default(),
             is_watched: true,
@@ -50,7 +50,7 @@ impl Simulator {
         assert!(scenario.nodes >= 2 && scenario.communicators.len() <= 255, "{scenario:?}");
         let broadcasts = || scenario.communicators.iter().flat_map(|communicator| &communicator.broadcasts);
         assert!(broadcasts().all(|b| b.root < scenario.nodes && b.bytes > 0), "{scenario:?}");
-        self.agenda.clear();
+        self.events.clear();
         self.store.clear();
         let mut random = Random::new(scenario.seed ^ RUN);
         let threads = scenario.threads();
@@ -76,7 +76,7 @@ impl Simulator {
             messages,
             nodes,
             now: polycast_core::units::Nanos(0),
-            agenda: &mut self.agenda,
+            events: &mut self.events,
             store: &mut self.store,
             random,
             totals: Totals::default(),

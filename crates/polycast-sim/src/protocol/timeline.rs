@@ -17,7 +17,7 @@ impl Timeline {
 
     pub fn message(&mut self, now: Nanos, node: u32, what: std::fmt::Arguments<'_>, bytes: &[u8]) {
         self.say(now, node, || {
-            let Some((front, body)) = message::decode(bytes) else { return format!("{what}: unreadable") };
+            let Some((header, body)) = message::decode(bytes) else { return format!("{what}: unreadable") };
             let runs = |runs: message::Runs<'_>| {
                 let runs = runs.iter().map(|run| match run.count {
                     1 => run.first.to_string(),
@@ -32,10 +32,10 @@ impl Timeline {
                 Body::Done => "done".to_owned(),
                 Body::Bye => "bye".to_owned(),
                 Body::Failed => "failed".to_owned(),
-                Body::Nudge => "nudge".to_owned(),
+                Body::LossProbe => "loss probe".to_owned(),
                 Body::Arrived(report) => format!("arrived {report:?}"),
             };
-            format!("{what}: {body}, operation {}", front.operation)
+            format!("{what}: {body}, operation {}", header.operation)
         });
     }
 }

@@ -1,6 +1,6 @@
 //! What a node does while it is in a call.
 
-use polycast_core::protocol::{Action, Delivery, Form, Peer, Room};
+use polycast_core::protocol::{Action, Capacity, Delivery, Form, Peer};
 use polycast_core::units::Nanos;
 
 use super::check::Violation;
@@ -129,12 +129,12 @@ impl World<'_> {
     }
 
     fn act(&mut self, index: u32, communicator: usize) -> Result<bool, (u32, Violation)> {
-        let room = self.room(index, communicator);
+        let capacity = self.capacity(index, communicator);
         let mut out = std::mem::take(&mut self.out);
         let end = &mut self.nodes[index as usize].ends[communicator];
         let Some(active) = end.active else { return Ok(false) };
         let data = End::data(Some(&active), &mut end.buffer, &self.messages[communicator][active.index]);
-        let action = end.endpoint.next_action(self.now, room, &data, &mut out);
+        let action = end.endpoint.next_action(self.now, capacity, &data, &mut out);
         if let Some(action) = action {
             match action {
                 Action::Datagrams { datagram_bytes } => {
@@ -157,10 +157,10 @@ impl World<'_> {
         Ok(action.is_some())
     }
 
-    fn room(&self, index: u32, communicator: usize) -> Room {
+    fn capacity(&self, index: u32, communicator: usize) -> Capacity {
         let node = &self.nodes[index as usize];
         let most = self.scenario.faults.messages_most;
-        Room {
+        Capacity {
             datagrams: self.has_port_room(node.outgoing_free),
             message: most.is_none_or(|most| node.ends[communicator].sending < most),
         }
@@ -172,15 +172,15 @@ impl World<'_> {
             let node = &self.nodes[index as usize];
             let end = &node.ends[communicator];
             let Some(active) = end.active else { continue };
-            let room = self.room(index, communicator);
+            let capacity = self.capacity(index, communicator);
             if let Some(deadline) = end.endpoint.deadline() {
                 if deadline > self.now {
                     self.wake_at(index, deadline);
-                } else if room.message && room.datagrams {
+                } else if capacity.message && capacity.datagrams {
                     return Err((index, Violation::Idle { deadline }));
                 }
             }
-            if !room.datagrams && (active.is_root || active.broadcast.spec.form == Form::Push) {
+            if !capacity.datagrams && (active.is_root || active.broadcast.spec.form == Form::Push) {
                 let free = self.port_has_room_at(self.nodes[index as usize].outgoing_free);
                 self.wake_at(index, free);
             }
@@ -192,7 +192,7 @@ impl World<'_> {
         let node = &mut self.nodes[index as usize];
         if node.wake_at.is_none_or(|earlier| at < earlier) {
             node.wake_at = Some(at);
-            self.agenda.enter(at.0, Event::Wake { node: index });
+            self.events.schedule(at.0, Event::Wake { node: index });
         }
     }
 

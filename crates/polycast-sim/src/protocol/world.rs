@@ -15,7 +15,7 @@
 //! 2. What one node sends to another one arrives, and in this order; datagrams do as they like.
 //! 3. A run depends on its scenario only.
 
-use polycast_core::protocol::Cut;
+use polycast_core::protocol::Fragmentation;
 use polycast_core::units::Nanos;
 
 use super::check::{Violation, memory, not_needed};
@@ -27,7 +27,7 @@ use super::scenario::Scenario;
 use super::store::{Id, Store};
 use super::timeline::Timeline;
 use super::totals::Totals;
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
@@ -55,7 +55,7 @@ pub(super) struct World<'a> {
     pub messages: Vec<Vec<Vec<u8>>>,
     pub nodes: Vec<Node>,
     pub now: Nanos,
-    pub agenda: &'a mut Agenda<Event>,
+    pub events: &'a mut EventQueue<Event>,
     pub store: &'a mut Store,
     pub random: Random,
     pub totals: Totals,
@@ -82,11 +82,11 @@ impl World<'_> {
         for node in 0..self.scenario.nodes {
             (0..self.threads.len()).for_each(|thread| self.enter_call(node, thread));
         }
-        while let Some((now, event)) = self.agenda.next() {
+        while let Some((now, event)) = self.events.next() {
             self.now = Nanos(now);
             steps += 1;
             let result =
-                if steps > most { Err((0, Violation::Endless { steps })) } else { self.happen(event) };
+                if steps > most { Err((0, Violation::Endless { steps })) } else { self.handle(event) };
             if let Err((node, violation)) = result {
                 return Err(Failure { at: self.now, node, violation });
             }
@@ -114,26 +114,26 @@ impl World<'_> {
         Ok(Outcome { totals, broadcasts: self.timings.concat(), took: self.now })
     }
 
-    fn calls(&self) -> impl Iterator<Item = (usize, usize, Cut)> {
+    fn calls(&self) -> impl Iterator<Item = (usize, usize, Fragmentation)> {
         self.scenario.communicators.iter().enumerate().flat_map(move |(communicator, plan)| {
             plan.broadcasts.iter().enumerate().map(move |(index, broadcast)| {
-                let cut = Cut::new(broadcast.bytes, self.scenario.payload_bytes);
+                let cut = Fragmentation::new(broadcast.bytes, self.scenario.payload_bytes);
                 (communicator, index, cut.expect("a message that can be cut"))
             })
         })
     }
 
-    fn happen(&mut self, event: Event) -> Step {
+    fn handle(&mut self, event: Event) -> Step {
         match event {
             Event::Call { node, thread } => self.call(node, thread as usize),
             Event::ReachDatagram { node, id } => {
                 let at = self.take_in(node, self.store.bytes(id).len());
-                self.agenda.enter(at.0, Event::Datagram { node, id });
+                self.events.schedule(at.0, Event::Datagram { node, id });
                 Ok(())
             }
             Event::ReachMessage { to, from, id, communicator } => {
                 let at = self.take_in(to, self.store.bytes(id).len());
-                self.agenda.enter(at.0, Event::Message { to, from, id, communicator });
+                self.events.schedule(at.0, Event::Message { to, from, id, communicator });
                 Ok(())
             }
             Event::Datagram { node, id } => {
@@ -200,7 +200,7 @@ impl World<'_> {
             let arrivals = self.scenario.faults.arrivals;
             let at = self.now.max(Nanos(arrivals.period.0 * turn as u64))
                 + arrivals.late.lateness(self.scenario, node, root, turn, &mut self.random);
-            self.agenda.enter(at.0, Event::Call { node, thread: thread as u32 });
+            self.events.schedule(at.0, Event::Call { node, thread: thread as u32 });
         }
     }
 
@@ -210,7 +210,8 @@ impl World<'_> {
         let broadcast = self.scenario.communicators[communicator].broadcasts[turn];
         let message = &self.messages[communicator][turn];
         let end = &mut node.ends[communicator];
-        let cut = Cut::new(broadcast.bytes, self.scenario.payload_bytes).expect("a message that can be cut");
+        let cut = Fragmentation::new(broadcast.bytes, self.scenario.payload_bytes)
+            .expect("a message that can be cut");
         let is_root = broadcast.root == index;
         end.active = Some(Active {
             thread,

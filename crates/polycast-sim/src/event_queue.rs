@@ -1,11 +1,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What will happen when. Of what happens at the same time, that which was entered first comes first, so that every
+/// What will happen when. Of what happens at the same time, that which was scheduled first comes first, so that every
 /// run is the same.
-pub(crate) struct Agenda<E> {
+pub(crate) struct EventQueue<E> {
     entries: BinaryHeap<Reverse<Entry<E>>>,
-    entered: u64,
+    scheduled: u64,
 }
 
 struct Entry<E> {
@@ -14,20 +14,20 @@ struct Entry<E> {
     event: E,
 }
 
-impl<E> Agenda<E> {
+impl<E> EventQueue<E> {
     pub fn new() -> Self {
-        Agenda { entries: BinaryHeap::new(), entered: 0 }
+        EventQueue { entries: BinaryHeap::new(), scheduled: 0 }
     }
 
     /// Forgets everything, and keeps the memory.
     pub fn clear(&mut self) {
         self.entries.clear();
-        self.entered = 0;
+        self.scheduled = 0;
     }
 
-    pub fn enter(&mut self, at_ns: u64, event: E) {
-        self.entries.push(Reverse(Entry { at_ns, number: self.entered, event }));
-        self.entered += 1;
+    pub fn schedule(&mut self, at_ns: u64, event: E) {
+        self.entries.push(Reverse(Entry { at_ns, number: self.scheduled, event }));
+        self.scheduled += 1;
     }
 
     /// The next event and its time.
@@ -61,12 +61,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_the_order_of_time_then_of_entry() {
-        let mut agenda = Agenda::new();
+    fn in_the_order_of_time_then_of_scheduling() {
+        let mut events = EventQueue::new();
         for (at_ns, event) in [(5, 'c'), (3, 'a'), (5, 'd'), (3, 'b')] {
-            agenda.enter(at_ns, event);
+            events.schedule(at_ns, event);
         }
-        let events: Vec<_> = std::iter::from_fn(|| agenda.next()).collect();
-        assert_eq!(events, [(3, 'a'), (3, 'b'), (5, 'c'), (5, 'd')]);
+        let order: Vec<_> = std::iter::from_fn(|| events.next()).collect();
+        assert_eq!(order, [(3, 'a'), (3, 'b'), (5, 'c'), (5, 'd')]);
     }
 }

@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 
 use fixedbitset::FixedBitSet;
 
-use super::cut::{Cut, Run, push_to_runs};
+use super::fragmentation::{Fragmentation, Run, push_to_runs};
 use super::message::REQUEST_RUNS_MOST;
 use super::receiver::Receiver;
 use super::spec::Form;
@@ -44,7 +44,7 @@ const LOSSES_WORTH_A_REQUEST: usize = 8;
 
 /// What one node does for its neighbours in one broadcast.
 #[derive(Debug)]
-pub struct Chain {
+pub struct RingRepair {
     form: Form,
     has_predecessor: bool,
     has_successor: bool,
@@ -65,14 +65,14 @@ pub struct Chain {
     has_sent_end: bool,
 }
 
-impl Chain {
+impl RingRepair {
     /// The place of a node at `position` from the root, in a ring of `nodes`.
-    pub fn new(form: Form, cut: Cut, position: u32, nodes: u32) -> Chain {
+    pub fn new(form: Form, cut: Fragmentation, position: u32, nodes: u32) -> RingRepair {
         let is_pull = form == Form::Pull;
         let capacity = if is_pull { cut.fragments() as usize } else { 0 };
         let has_successor = position + 1 < nodes;
         let is_root = position == 0;
-        Chain {
+        RingRepair {
             form,
             has_predecessor: !is_root,
             has_successor,
@@ -139,7 +139,7 @@ impl Chain {
         runs
     }
 
-    /// Whether [`Chain::forward`] has something.
+    /// Whether [`RingRepair::forward`] has something.
     pub fn has_to_forward(&self) -> bool {
         !self.ready.is_empty()
     }
@@ -188,7 +188,7 @@ impl Chain {
         is_time && !std::mem::replace(&mut self.has_sent_end, true)
     }
 
-    /// When [`Chain::says_end`] may become true.
+    /// When [`RingRepair::says_end`] may become true.
     pub fn deadline(&self) -> Option<Nanos> {
         self.end_at.filter(|_| !self.has_sent_end && !self.successor_is_done)
     }

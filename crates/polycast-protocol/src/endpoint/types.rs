@@ -51,7 +51,7 @@ pub enum Action {
 
 /// What the driver can take now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Capacity {
     /// A batch of datagrams.
     pub datagrams: bool,
     /// A message.

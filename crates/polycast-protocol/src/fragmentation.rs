@@ -2,20 +2,20 @@ use std::ops::Range;
 
 /// How a message is cut into fragments, the payloads of datagrams: all of the same size, the last may be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct Fragmentation {
     message_bytes: u64,
     payload_bytes: u32,
     fragments: u32,
 }
 
-impl Cut {
+impl Fragmentation {
     /// `None` for an empty message, an empty payload, or one of more than 2³² − 1 fragments.
-    pub fn new(message_bytes: u64, payload_bytes: u32) -> Option<Cut> {
+    pub fn new(message_bytes: u64, payload_bytes: u32) -> Option<Fragmentation> {
         let fragments =
             message_bytes.checked_next_multiple_of(payload_bytes.into())? / u64::from(payload_bytes);
         let fragments = u32::try_from(fragments).ok().filter(|fragments| *fragments > 0)?;
         usize::try_from(message_bytes).ok()?;
-        Some(Cut { message_bytes, payload_bytes, fragments })
+        Some(Fragmentation { message_bytes, payload_bytes, fragments })
     }
 
     /// Bytes in all.
@@ -79,17 +79,17 @@ mod tests {
 
     #[test]
     fn impossible_cuts_are_refused() {
-        assert_eq!(Cut::new(0, 1440), None);
-        assert_eq!(Cut::new(1 << 33, 1), None);
-        assert_eq!(Cut::new(u64::MAX, 1440), None);
-        assert_eq!(Cut::new(1, 1440).unwrap().fragments(), 1);
-        assert_eq!(Cut::new(u64::from(u32::MAX), 1).unwrap().fragments(), u32::MAX);
+        assert_eq!(Fragmentation::new(0, 1440), None);
+        assert_eq!(Fragmentation::new(1 << 33, 1), None);
+        assert_eq!(Fragmentation::new(u64::MAX, 1440), None);
+        assert_eq!(Fragmentation::new(1, 1440).unwrap().fragments(), 1);
+        assert_eq!(Fragmentation::new(u64::from(u32::MAX), 1).unwrap().fragments(), u32::MAX);
     }
 
     proptest! {
         #[test]
         fn fragments_cover_the_message_without_overlap(bytes in 1u64..100_000, payload in 1u32..2000) {
-            let cut = Cut::new(bytes, payload).unwrap();
+            let cut = Fragmentation::new(bytes, payload).unwrap();
             let mut end = 0;
             for fragment in 0..cut.fragments() {
                 let range = cut.range(fragment).unwrap();

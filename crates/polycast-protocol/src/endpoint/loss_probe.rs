@@ -9,13 +9,13 @@ const BROADCASTS_AFTER_A_LOSS: u32 = 16;
 
 /// Whether messages are followed by empty ones.
 #[derive(Debug, Default)]
-pub(super) struct Nudge {
+pub(super) struct LossProbe {
     /// Losses are expected during so many broadcasts.
     broadcasts: u32,
     due: Option<Peer>,
 }
 
-impl Nudge {
+impl LossProbe {
     /// A node has asked for what it misses.
     pub fn saw_loss(&mut self) {
         self.broadcasts = BROADCASTS_AFTER_A_LOSS;
@@ -45,19 +45,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_followed_by_one_nudge_until_losses_are_long_past() {
-        let mut nudge = Nudge::default();
-        nudge.sent(Peer::Successor);
-        assert_eq!(nudge.take(), None, "nothing has been lost");
-        nudge.saw_loss();
-        nudge.sent(Peer::Drawn(3));
-        assert!(!nudge.is_due());
+    fn messages_are_followed_by_one_loss_probe_until_losses_are_long_past() {
+        let mut probe = LossProbe::default();
+        probe.sent(Peer::Successor);
+        assert_eq!(probe.take(), None, "nothing has been lost");
+        probe.saw_loss();
+        probe.sent(Peer::Drawn(3));
+        assert!(!probe.is_due());
         for _ in 0..BROADCASTS_AFTER_A_LOSS {
-            nudge.sent(Peer::Predecessor);
-            assert_eq!((nudge.take(), nudge.take()), (Some(Peer::Predecessor), None));
-            nudge.broadcast_ended();
+            probe.sent(Peer::Predecessor);
+            assert_eq!((probe.take(), probe.take()), (Some(Peer::Predecessor), None));
+            probe.broadcast_ended();
         }
-        nudge.sent(Peer::Successor);
-        assert_eq!(nudge.take(), None);
+        probe.sent(Peer::Successor);
+        assert_eq!(probe.take(), None);
     }
 }
