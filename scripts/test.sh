@@ -11,7 +11,7 @@ suite units cargo test --no-fail-fast --workspace --locked --lib --bins
 suite tool cargo test --no-fail-fast --locked -p polycast-cli --test tool
 suite core cargo test --no-fail-fast --locked -p polycast-core --test '*'
 suite simulations cargo test --no-fail-fast --locked -p polycast-sim --test '*'
-suite network cargo test --no-fail-fast --locked -p polycast-net --test '*'
+suite network cargo test --no-fail-fast --locked -p polycast-net -p polycast-madcap --test '*'
 suite inputs cargo test --no-fail-fast --locked -p polycast-fuzz-bodies --test '*'
 suite lint scripts/lint.sh
 wait "$jobs"

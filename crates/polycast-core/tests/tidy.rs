@@ -18,15 +18,16 @@ const MODULES: [&str; 10] = [
 ];
 
 /// Who may depend on whom among our crates.
-const CRATES: [(&str, &[&str]); 8] = [
+const CRATES: [(&str, &[&str]); 9] = [
     ("polycast-units", &[]),
     ("polycast-protocol", &["polycast-units"]),
     ("polycast-core", &["polycast-units", "polycast-protocol"]),
     ("polycast-sim", &["polycast-core"]),
     ("polycast-lab", &["polycast-core"]),
     ("polycast-net", &[]),
-    ("polycast-runtime", &["polycast-core", "polycast-net"]),
-    ("polycast-cli", &["polycast-core", "polycast-lab", "polycast-net", "polycast-sim"]),
+    ("polycast-madcap", &["polycast-net"]),
+    ("polycast-runtime", &["polycast-core", "polycast-net", "polycast-madcap"]),
+    ("polycast-cli", &["polycast-core", "polycast-lab", "polycast-net", "polycast-madcap", "polycast-sim"]),
 ];
 
 /// The crates that are values in, values out.

@@ -62,7 +62,7 @@ impl Group {
 }
 
 /// A port for a group whose address comes from elsewhere (a MADCAP server gives addresses only).
-pub(crate) fn random_port(next: &mut impl FnMut() -> u64) -> u16 {
+pub fn random_port(next: &mut impl FnMut() -> u64) -> u16 {
     PORTS.start() + (next() % u64::from(PORTS.end() - PORTS.start() + 1)) as u16
 }
 

@@ -6,10 +6,9 @@
 mod family;
 mod group;
 pub mod interface;
-pub mod madcap;
 mod socket;
 
 pub use family::Family;
-pub use group::{Group, Range};
+pub use group::{Group, Range, random_port};
 pub use interface::{Interface, InterfaceChoice, InterfaceError};
 pub use socket::{OpenError, Socket, SocketOptions, Step};

@@ -13,7 +13,7 @@ pub use wire::{datagram, message};
 
 /// MADCAP messages, and a server that gets them.
 pub fn madcap(bytes: &[u8]) {
-    polycast_net::madcap::check_any_bytes(bytes);
+    polycast_madcap::check_any_bytes(bytes);
     wire::madcap_server(bytes);
 }
 

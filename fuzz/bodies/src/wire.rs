@@ -6,7 +6,7 @@ use std::time::Duration;
 use polycast_core::protocol::message::{self, Body};
 use polycast_core::protocol::wire::{HEADER_BYTES, Reject, open, seal};
 use polycast_core::protocol::{KEY_BYTES, Key, Run};
-use polycast_net::madcap::{Event, Server};
+use polycast_madcap::{Event, Server};
 
 /// The job and key under which the datagrams of the corpus are sealed.
 pub(crate) const JOB: u32 = 0x6a6f_6231;
@@ -81,7 +81,7 @@ pub(crate) fn madcap_server(packet: &[u8]) {
         let is_silent = matches!(event, Event::Undecodable(_) | Event::NotForUs);
         assert!(reply.is_none() || !is_silent, "{event:?} is answered");
         if let Some(reply) = reply {
-            polycast_net::madcap::check_any_bytes(&reply);
+            polycast_madcap::check_any_bytes(&reply);
             assert_eq!(
                 server.handle(Duration::from_secs(seconds), &reply).0,
                 None,

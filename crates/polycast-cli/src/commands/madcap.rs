@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use polycast_net::madcap::{Event, PORT, Scope, Server};
+use polycast_madcap::{Event, PORT, Scope, Server};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{Outcome, print};

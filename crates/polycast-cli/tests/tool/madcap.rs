@@ -7,8 +7,8 @@ use std::time::Duration;
 use assert_cmd::cargo::cargo_bin;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use polycast_madcap::{Client, Scope};
 use polycast_net::Family;
-use polycast_net::madcap::{Client, Scope};
 
 #[test]
 fn it_serves_clients_and_ends_cleanly_when_interrupted() {

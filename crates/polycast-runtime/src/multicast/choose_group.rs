@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use polycast_net::madcap::{Client, ClientError, Keeper, Scope};
+use polycast_madcap::{Client, ClientError, LeaseRenewer, Scope};
 use polycast_net::{Family, Group};
 
 use crate::machine::random;
@@ -20,12 +20,12 @@ of_process! {
 }
 
 /// A group, and who keeps its address if a server gave it.
-pub fn choose_group(family: Family, server: Option<&str>) -> io::Result<(Group, Option<Keeper>)> {
+pub fn choose_group(family: Family, server: Option<&str>) -> io::Result<(Group, Option<LeaseRenewer>)> {
     // Drawn before anything uses it: an error must not turn into a number that can be guessed.
     random()?;
     if let Some(server) = server.filter(|_| !SERVER_FAILED.with(|failed| failed.load(Ordering::Relaxed))) {
         match ask(family, server) {
-            Ok((group, keeper)) => return Ok((group, Some(keeper))),
+            Ok((group, renewer)) => return Ok((group, Some(renewer))),
             Err(error) => {
                 SERVER_FAILED.with(|failed| failed.store(true, Ordering::Relaxed));
                 warn_once(&format!("POLYCAST_MADCAP={server}: {error}; a random group is used"));
@@ -35,11 +35,11 @@ pub fn choose_group(family: Family, server: Option<&str>) -> io::Result<(Group, 
     Ok((Group::random(family, &mut next), None))
 }
 
-fn ask(family: Family, server: &str) -> Result<(Group, Keeper), ClientError> {
+fn ask(family: Family, server: &str) -> Result<(Group, LeaseRenewer), ClientError> {
     let client = Client::new(server, Scope::of(family))?;
     let lease = client.acquire(LEASE, &mut next)?;
     let group = lease.group(&mut next);
-    Ok((group, Keeper::new(client, lease, next)))
+    Ok((group, LeaseRenewer::new(client, lease, next)))
 }
 
 /// The kernel's generator does not fail once it has worked.

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use polycast_core::protocol::Key;
 use polycast_core::protocol::wire::{Header, Reject, open};
-use polycast_net::madcap::Keeper;
+use polycast_madcap::LeaseRenewer;
 
 use super::datagrams::Datagrams;
 
@@ -93,18 +93,18 @@ pub struct Group {
     /// Communicators that have used the group; counted by the process that is rank 0 of all of them.
     communicators: AtomicU32,
     /// Gives the group's address back, where a server gave it to this process.
-    _keeper: Option<Keeper>,
+    _renewer: Option<LeaseRenewer>,
 }
 
 impl Group {
-    pub fn new(socket: Datagrams, job: u32, key: Key, pace: Pace, keeper: Option<Keeper>) -> Group {
+    pub fn new(socket: Datagrams, job: u32, key: Key, pace: Pace, renewer: Option<LeaseRenewer>) -> Group {
         let receive_buffer_bytes = socket.receive_buffer_bytes();
         let descriptor = socket.as_fd().as_raw_fd();
         let (dropped, counted) = Default::default();
         let inner = Inner { socket, inboxes: BTreeMap::new(), dropped, counted };
         let inner = Mutex::new(inner);
         let communicators = AtomicU32::new(FIRST_COMMUNICATOR);
-        Group { job, key, pace, receive_buffer_bytes, descriptor, inner, communicators, _keeper: keeper }
+        Group { job, key, pace, receive_buffer_bytes, descriptor, inner, communicators, _renewer: renewer }
     }
 
     /// The number of one more communicator: none has it twice while the group lives, since all share its key.

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use polycast_core::protocol::{Endpoint, Key, Membership};
 use polycast_core::units::Rank;
-use polycast_net::madcap::Keeper;
+use polycast_madcap::LeaseRenewer;
 use polycast_net::{Family, Interface};
 use zeroize::Zeroizing;
 
@@ -145,7 +145,7 @@ impl Party<'_> {
         };
         for _ in 0..PLANS_MOST {
             let reused = means.as_ref().and_then(|means| means.existing.as_deref()).filter(|_| is_reused);
-            let (plan, keeper) = self.plan(&terms, reused)?;
+            let (plan, renewer) = self.plan(&terms, reused)?;
             if let Some(reason) = plan.refusal {
                 return Ok(Err(Unavailable { reason, rank: 0 }));
             }
@@ -160,7 +160,7 @@ impl Party<'_> {
             match self.exchange_buffers(failure, opened, &mut terms)? {
                 None => {
                     let socket = socket.and_then(Result::ok);
-                    return self.probe(&plan, &terms, socket, keeper);
+                    return self.probe(&plan, &terms, socket, renewer);
                 }
                 Some(Unavailable { reason: Reason::Conflict, .. }) => {}
                 Some(refusal) => return Ok(Err(refusal)),
@@ -197,15 +197,15 @@ impl Party<'_> {
     }
 
     /// Rank 0 leads the first node.
-    fn plan(&self, terms: &Terms, reused: Option<&Group>) -> Result<(Plan, Option<Keeper>), MpiError> {
+    fn plan(&self, terms: &Terms, reused: Option<&Group>) -> Result<(Plan, Option<LeaseRenewer>), MpiError> {
         let mut bytes = Zeroizing::new([0; Plan::BYTES]);
-        let mut keeper = None;
+        let mut renewer = None;
         if self.rank == Rank(0) {
-            let plan = guarded(|| new_plan(terms, reused, &mut keeper)).unwrap_or_else(Plan::refuse);
+            let plan = guarded(|| new_plan(terms, reused, &mut renewer)).unwrap_or_else(Plan::refuse);
             bytes = plan.to_bytes();
         }
         self.door.broadcast(&mut bytes[..], 0)?;
-        Ok((Plan::from_bytes(&bytes), keeper))
+        Ok((Plan::from_bytes(&bytes), renewer))
     }
 
     /// Everybody says whether it failed; the first failure.
@@ -236,7 +236,7 @@ impl Party<'_> {
         plan: &Plan,
         terms: &Terms,
         mut socket: Option<Datagrams>,
-        mut keeper: Option<Keeper>,
+        mut renewer: Option<LeaseRenewer>,
     ) -> Result<Result<Option<Ring>, Unavailable>, MpiError> {
         let node = self.nodes.mine();
         let mut probe = Probe::new(
@@ -260,7 +260,7 @@ impl Party<'_> {
                 continue;
             }
             let group = socket.map(|socket| {
-                Arc::new(Group::new(socket, plan.job, plan.key.clone(), terms.pace, keeper.take()))
+                Arc::new(Group::new(socket, plan.job, plan.key.clone(), terms.pace, renewer.take()))
             });
             if let Some(group) = &group {
                 registry::remember(self.set, group);
@@ -301,7 +301,11 @@ fn first_refusal(reasons: impl Iterator<Item = Option<Reason>>) -> Option<Unavai
     Some(Unavailable { reason, rank })
 }
 
-fn new_plan(terms: &Terms, reused: Option<&Group>, keeper: &mut Option<Keeper>) -> Result<Plan, Reason> {
+fn new_plan(
+    terms: &Terms,
+    reused: Option<&Group>,
+    renewer: &mut Option<LeaseRenewer>,
+) -> Result<Plan, Reason> {
     let entropy = |_| Reason::Entropy;
     if let Some(group) = reused {
         // The group keeps its address and key; only the communicator is new.
@@ -311,7 +315,7 @@ fn new_plan(terms: &Terms, reused: Option<&Group>, keeper: &mut Option<Keeper>) 
     let family = if terms.is_ipv6 { Family::V6 } else { Family::V4 };
     let server = settings::Multicast::current().ok().and_then(|settings| settings.madcap_server);
     let (group, kept) = choose_group(family, server.as_deref()).map_err(entropy)?;
-    *keeper = kept;
+    *renewer = kept;
     let key = Zeroizing::new(random_bytes().map_err(entropy)?);
     let job = (random().map_err(entropy)? as u32).max(1);
     Ok(Plan { refusal: None, job, communicator: FIRST_COMMUNICATOR, group, key: Key::from_bytes(*key) })

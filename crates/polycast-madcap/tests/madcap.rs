@@ -4,10 +4,10 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use polycast_net::Family;
-use polycast_net::madcap::{
-    Client, ClientError, Keeper, Kind, Lease, LeaseId, Message, NakCode, Scope, Server,
+use polycast_madcap::{
+    Client, ClientError, Kind, Lease, LeaseId, LeaseRenewer, Message, NakCode, Scope, Server,
 };
+use polycast_net::Family;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -89,7 +89,7 @@ fn a_keeper_renews_in_time_and_gives_back_at_the_end() {
     });
     let client = Client::new(&address, Scope::of(Family::V4)).unwrap();
     let lease = client.acquire(Duration::from_secs(2), &mut numbers()).unwrap();
-    let keeper = Keeper::new(client, lease, numbers());
+    let keeper = LeaseRenewer::new(client, lease, numbers());
     assert_eq!(events.recv().unwrap(), Kind::Request);
     assert_eq!(events.recv_timeout(Duration::from_secs(20)).unwrap(), Kind::Renew);
     drop(keeper);

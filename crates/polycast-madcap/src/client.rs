@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use super::PORT;
 use super::message::{Kind, LeaseId, Message, NakCode};
 use super::scope::Scope;
-use crate::Group;
-use crate::group::random_port;
+use polycast_net::Group;
 
 /// For one exchange, whatever the server does or does not do.
 const TIME_MOST: Duration = Duration::from_secs(2);
@@ -38,7 +37,7 @@ impl Lease {
 
     /// A group at the address; MADCAP gives no ports, so that is drawn.
     pub fn group(&self, next: &mut impl FnMut() -> u64) -> Group {
-        Group { address: self.address, port: random_port(next) }
+        Group { address: self.address, port: polycast_net::random_port(next) }
     }
 }
 

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Family;
+use polycast_net::Family;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

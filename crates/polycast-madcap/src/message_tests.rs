@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::madcap::check_any_bytes;
+use crate::check_any_bytes;
 
 fn kinds() -> impl Strategy<Value = Kind> {
     (1_u8..=8).prop_map(|code| kind_of(code).unwrap())

@@ -14,7 +14,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::Family;
+use polycast_net::Family;
 
 /// Codes of the options (RFC 2730, section 3) that are read and written here.
 mod code {

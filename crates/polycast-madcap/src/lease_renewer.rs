@@ -13,15 +13,15 @@ const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// Holds a lease until it is dropped, which gives the address back (two seconds at most, if the server is gone).
 #[derive(Debug)]
-pub struct Keeper {
+pub struct LeaseRenewer {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Keeper {
+impl LeaseRenewer {
     /// Takes the lease over. `next` yields uniform random words. Without a thread (the system has none to give) the lease
     /// ends by itself.
-    pub fn new(client: Client, lease: Lease, next: impl FnMut() -> u64 + Send + 'static) -> Keeper {
+    pub fn new(client: Client, lease: Lease, next: impl FnMut() -> u64 + Send + 'static) -> LeaseRenewer {
         let (end, ended) = channel();
         // The program's signals are not for this thread, which inherits the mask of the one that starts it.
         let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
@@ -33,11 +33,11 @@ impl Keeper {
             // It was in force a moment ago, so it can be again.
             let _ = before.thread_set_mask();
         }
-        Keeper { end: Some(end), thread }
+        LeaseRenewer { end: Some(end), thread }
     }
 }
 
-impl Drop for Keeper {
+impl Drop for LeaseRenewer {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {

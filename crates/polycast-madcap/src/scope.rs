@@ -2,7 +2,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use crate::Family;
+use polycast_net::Family;
 
 /// A range of multicast addresses, as prefix and length: `239.192.0.0/14`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,15 +8,16 @@
 //!
 //! The client leaves alone what a job does not need: leases that start later, several addresses at once, finding servers by
 //! multicast, the list of scopes.
+#![forbid(unsafe_code)]
 
 mod client;
-mod keeper;
+mod lease_renewer;
 mod message;
 mod scope;
 mod server;
 
 pub use client::{Client, ClientError, Lease};
-pub use keeper::Keeper;
+pub use lease_renewer::LeaseRenewer;
 pub use message::{DecodeError, Kind, LeaseId, Message, NakCode};
 pub use scope::{ParseScopeError, Scope};
 pub use server::{Event, Server, ServerError};
