@@ -13,7 +13,7 @@ is_named=$#
 sources=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$sources")
 cc=${CC:-cc}
-flags="-std=c17 -O2 -g -fPIC -fvisibility=hidden -Wall -Wextra -Werror -I$root/include"
+flags="-std=c17 -O2 -g -fPIC -fvisibility=hidden -Wall -Wextra -Werror -I$root/include -I$sources/common"
 objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 mkdir -p "$library/doors" "$library/bench"
@@ -44,8 +44,8 @@ for mpicc in "$@"; do
         continue
         ;;
     esac
-    for source in door communicator point_to_point datatype device; do
-        "$mpicc" $flags -c -o "$objects/$source.o" "$sources/pmpi/$source.c"
+    for source in "$sources"/pmpi/door.c "$sources"/common/*.c; do
+        "$mpicc" $flags -c -o "$objects/$(basename "$source" .c).o" "$source"
     done
     # The old kind of path, which goes before LD_LIBRARY_PATH: a door and its runtime belong together.
     "$cc" -shared -o "$library/doors/.new" "$objects"/*.o -L"$library" -lpolycast -Wl,--disable-new-dtags,-rpath,'$ORIGIN/..'

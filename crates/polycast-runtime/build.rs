@@ -10,7 +10,7 @@ mod digest;
 use digest::Digest;
 
 /// What is compiled into the runtime and the doors, relative to the workspace. The lock file names the libraries.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "Cargo.lock",
     "Cargo.toml",
     "crates/polycast-core/Cargo.toml",
@@ -18,6 +18,7 @@ const SOURCES: [&str; 9] = [
     "crates/polycast-net/Cargo.toml",
     "crates/polycast-net/src",
     "crates/polycast-runtime",
+    "doors/common",
     "doors/pmpi",
     "include/polycast.h",
 ];

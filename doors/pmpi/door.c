@@ -1,43 +1,33 @@
 /*
- * A door for MPI_Bcast: compiled with the mpicc of one MPI family, opened by libpolycast-mpi.so.
+ * A door under libpolycast-mpi.so: compiled with the mpicc of one MPI family, opened by it.
  *
  * It takes a call, hands it back to the stock MPI if anything about it is unusual or the runtime says so, and
  * otherwise turns buffer, count and datatype into bytes for the runtime. What every rank of the communicator
  * decides here must be decided from what all ranks know (bytes, root, communicator), or for errors of one
  * rank's own arguments, which the stock MPI then reports in its own words.
  *
- * All MPI functions are called by their PMPI names and resolved in the libmpi that is already loaded; only
- * PMPI_Bcast is ours, too, and the real one is handed to us.
+ * All MPI functions are called by their PMPI names and resolved in the libmpi that is already loaded; only those of
+ * entries.h are ours, too, and the real ones are handed to us.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "door.h"
 #include "preload.h"
 
-static struct stock stock_functions;
+static struct entries stock;
 
 int door_stock_broadcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-    return stock_functions.bcast(buffer, count, (handle)type, root, (handle)comm);
+    return stock.Bcast(buffer, count, (handle)type, root, (handle)comm);
 }
 
-/* One broadcast as the program asked for it. */
-struct call {
-    void *buffer;
-    MPI_Count count;
-    MPI_Datatype type;
-    int root;
-    MPI_Comm comm;
-};
-
 /* Arguments that the stock MPI would refuse (or that mean something special to it) are for the stock MPI. */
-static int arguments_are_ordinary(const struct call *call) {
+static int arguments_are_ordinary(const struct broadcast *call) {
     return call->comm != MPI_COMM_NULL && call->count > 0 && call->type != MPI_DATATYPE_NULL &&
            call->root >= 0;
 }
 
 /* Bytes of the whole call, the same on all ranks; 0 for what is not served. */
-static size_t total_bytes(const struct call *call) {
+static size_t total_bytes(const struct broadcast *call) {
     MPI_Count size;
     if (PMPI_Type_size_x(call->type, &size) != MPI_SUCCESS || size <= 0) {
         return 0;
@@ -47,7 +37,7 @@ static size_t total_bytes(const struct call *call) {
 }
 
 /* What stock would refuse is not counted. */
-static void count_unusual(const struct call *call) {
+static void count_unusual(const struct broadcast *call) {
     if (call->count == 0) {
         polycast_count_left(POLYCAST_BECAUSE_EMPTY, 0);
     } else if (call->root == MPI_ROOT && call->count > 0 && call->type != MPI_DATATYPE_NULL) {
@@ -57,7 +47,7 @@ static void count_unusual(const struct call *call) {
 
 /* The communicator's state if the runtime serves this call, NULL if it is left to stock; then *timed is the state that is to be
  * told of its end, if any. */
-static inline struct communicator *served_by(const struct call *call, size_t *bytes,
+static inline struct communicator *served_by(const struct broadcast *call, size_t *bytes,
                                              struct communicator **timed) {
     struct communicator *state;
     *timed = NULL;
@@ -89,151 +79,51 @@ static inline struct communicator *served_by(const struct call *call, size_t *by
     return choice == POLYCAST_SERVED ? state : NULL;
 }
 
-/* A datatype that was not committed: MPI only tells by refusing it, so it is asked to send and to pack
- * nothing. (Open MPI looks when it sends, MPICH when it packs.) The private communicator returns errors. */
-static int is_committed(MPI_Datatype type, MPI_Comm private_comm) {
-    char nothing[1];
-    int position = 0;
-    return PMPI_Send(nothing, 0, type, MPI_PROC_NULL, 0, private_comm) == MPI_SUCCESS &&
-           PMPI_Pack(nothing, 0, type, nothing, 0, &position, private_comm) == MPI_SUCCESS;
-}
+/* What a handler did with a call: it was served, or is for stock. */
+struct outcome {
+    int is_served;
+    int result;                 /* if it was served */
+    struct communicator *timed; /* to be told when stock has done it; NULL: nobody */
+};
 
-/* Reports like the stock MPI: through the error handler of the program's communicator. */
-static int report_error(MPI_Comm comm, int error) {
-    if (error == POLYCAST_ERROR_SIZE) {
-        error = MPI_ERR_TRUNCATE;
-    } else if (error < 0) {
-        error = MPI_ERR_INTERN;
-    }
-    PMPI_Comm_call_errhandler(comm, error);
-    return error;
-}
-
-/* Between the program's buffer and a stretch of bytes in the host's memory. MPI's own packing reads and writes any memory that
- * the program may give to MPI. */
-static int copy_message(enum direction direction, const struct call *call, const struct communicator *state,
-                        const struct element *element, enum memory memory, void *bytes, size_t length) {
-    if (!element->is_contiguous) {
-        return door_convert(direction, call->buffer, call->count, call->type, element, bytes,
-                            state->private_comm);
-    }
-    char *first_byte = (char *)call->buffer + element->true_lower;
-    return direction == TO_PACKED ? door_copy(memory, bytes, first_byte, length)
-                                  : door_copy(memory, first_byte, bytes, length);
-}
-
-static int broadcast_by_copy(const struct call *call, struct communicator *state,
-                             const struct element *element, enum memory memory, size_t bytes) {
-    void *copy = malloc(bytes);
-    if (!copy) {
-        return MPI_ERR_NO_MEM;
-    }
-    int is_root = state->rank == call->root;
-    int error = MPI_SUCCESS;
-    if (is_root) {
-        error = copy_message(TO_PACKED, call, state, element, memory, copy, bytes);
-    }
-    if (!error) {
-        error = polycast_broadcast(state->runtime, copy, bytes, call->root);
-    }
-    if (!error && !is_root) {
-        error = copy_message(FROM_PACKED, call, state, element, memory, copy, bytes);
-    }
-    free(copy);
-    return error;
-}
-
-static int broadcast_elements(const struct call *call, struct communicator *state,
-                              const struct element *element, size_t bytes) {
-    if (state->private_comm == MPI_COMM_NULL) {
-        /* It could not be opened, and the runtime knows the error: no data moves. */
-        return polycast_broadcast(state->runtime, NULL, bytes, call->root);
-    }
-    char *first_byte = (char *)call->buffer + element->true_lower;
-    enum memory memory = element->is_contiguous ? door_memory_of(first_byte) : HOST_MEMORY;
-    return element->is_contiguous && memory == HOST_MEMORY
-               ? polycast_broadcast(state->runtime, first_byte, bytes, call->root)
-               : broadcast_by_copy(call, state, element, memory, bytes);
-}
-
-/* What only the stock MPI can say in its own words: a missing buffer, a datatype that was not committed, a communicator that
- * was revoked. */
-static int has_local_error(const struct call *call, const struct communicator *state) {
-    if (call->buffer == MPI_IN_PLACE || door_is_revoked(state)) {
-        return 1;
-    }
-    return door_is_named_type(call->type) ? !call->buffer : !is_committed(call->type, state->private_comm);
-}
-
-/* Returns 0 if the call is for stock after all, because of an error that only this rank's arguments have, or one that stock
- * has to say: the communicator was revoked. */
-static int serve(const struct call *call, struct communicator *state, size_t bytes, int *result) {
-    if (state->private_comm != MPI_COMM_NULL && has_local_error(call, state)) {
-        return 0;
-    }
-    struct element element;
-    int error = door_look_at_type(call->type, call->count, &element);
-    if (!error) {
-        error = broadcast_elements(call, state, &element, bytes);
-    }
-    if (error && door_is_revoked(state)) {
-        return 0;
-    }
-    *result = error ? report_error(call->comm, error) : MPI_SUCCESS;
-    return 1;
-}
-
-/* Serves the call if it is for us; otherwise returns 0, and it is for stock. */
-static int try_to_serve(const struct call *call, int *result, struct communicator **timed) {
+static inline struct outcome handle_Bcast(void *buffer, MPI_Count count, handle type, int root, handle comm) {
+    struct outcome outcome = {0};
     size_t bytes;
-    struct communicator *state = served_by(call, &bytes, timed);
-    return state && serve(call, state, bytes, result);
+    const struct broadcast call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
+    struct communicator *state = served_by(&call, &bytes, &outcome.timed);
+    outcome.is_served = state && door_serve_broadcast(&call, state, bytes, &outcome.result);
+    return outcome;
 }
 
-/* Stock has done a call. */
-static inline int stock_result(int result, struct communicator *timed) {
+/* Only counted. What stock would refuse is not. */
+static inline struct outcome handle_Ibcast(void *buffer, MPI_Count count, handle type, int root, handle comm,
+                                           handle *request) {
+    MPI_Count size;
+    (void)buffer, (void)root, (void)comm, (void)request;
+    if (count >= 0 && (MPI_Datatype)type != MPI_DATATYPE_NULL &&
+        PMPI_Type_size_x((MPI_Datatype)type, &size) == MPI_SUCCESS && size >= 0) {
+        polycast_count_unserved(POLYCAST_UNSERVED_IBCAST, (uint64_t)size * (uint64_t)count);
+    }
+    return (struct outcome){0};
+}
+
+static inline int after_stock(int result, const struct communicator *timed) {
     if (timed) {
         polycast_end_of_stock(timed->runtime);
     }
     return result;
 }
 
-static int door_bcast(void *buffer, int count, handle type, int root, handle comm) {
-    int result;
-    struct communicator *timed;
-    const struct call call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
-    return try_to_serve(&call, &result, &timed)
-               ? result
-               : stock_result(stock_functions.bcast(buffer, count, type, root, comm), timed);
-}
-
-static int door_bcast_c(void *buffer, int64_t count, handle type, int root, handle comm) {
-    int result;
-    struct communicator *timed;
-    const struct call call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
-    return try_to_serve(&call, &result, &timed)
-               ? result
-               : stock_result(stock_functions.bcast_c(buffer, count, type, root, comm), timed);
-}
-
-/* Only counted. What stock would refuse is not. */
-static void count_ibcast(MPI_Count count, handle type) {
-    MPI_Count size;
-    if (count >= 0 && (MPI_Datatype)type != MPI_DATATYPE_NULL &&
-        PMPI_Type_size_x((MPI_Datatype)type, &size) == MPI_SUCCESS && size >= 0) {
-        polycast_count_unserved(POLYCAST_UNSERVED_IBCAST, (uint64_t)size * (uint64_t)count);
+/* Both widths of a function have the same handler. */
+#define DOOR(function, handler, parameters, names)                                                           \
+    static int door_##function parameters {                                                                  \
+        const struct outcome outcome = handler names;                                                        \
+        return outcome.is_served ? outcome.result : after_stock(stock.function names, outcome.timed);        \
     }
-}
-
-static int door_ibcast(void *buffer, int count, handle type, int root, handle comm, handle *request) {
-    count_ibcast(count, type);
-    return stock_functions.ibcast(buffer, count, type, root, comm, request);
-}
-
-static int door_ibcast_c(void *buffer, int64_t count, handle type, int root, handle comm, handle *request) {
-    count_ibcast(count, type);
-    return stock_functions.ibcast_c(buffer, count, type, root, comm, request);
-}
+#define DOOR_INT(name, parameters, names, fits) DOOR(name, handle_##name, parameters, names)
+#define DOOR_C(name, parameters, names, fits) DOOR(name##_c, handle_##name, parameters, names)
+POLYCAST_ENTRIES(DOOR_INT, int)
+POLYCAST_ENTRIES(DOOR_C, int64_t)
 
 /* Local, so a communicator that has had no broadcast is not attached for it: its broadcasts are stock's so far. */
 static int door_choice(handle comm, int64_t bytes, char *text, int size) {
@@ -248,15 +138,13 @@ static int door_choice(handle comm, int64_t bytes, char *text, int size) {
 
 __attribute__((visibility("default"))) open_function polycast_door_open;
 
-void polycast_door_open(const struct stock *stock, struct served *served) {
+void polycast_door_open(const struct entries *library, struct served *served) {
     if (!polycast_is_enabled()) {
         return;
     }
-    stock_functions = *stock;
-    *served = (struct served){.bcast = door_bcast,
-                              .bcast_c = door_bcast_c,
-                              .ibcast = door_ibcast,
-                              .ibcast_c = door_ibcast_c,
+    stock = *library;
+#define SERVED(name, parameters, names, fits) .name = door_##name, .name##_c = door_##name##_c,
+    *served = (struct served){.entries = {POLYCAST_ENTRIES(SERVED, )},
                               .configure = polycast_set,
                               .choice = door_choice,
                               .begin = door_begin,

@@ -15,11 +15,9 @@
  * libmpi itself.
  */
 #define _GNU_SOURCE
-#define POLYCAST_PRELOAD
 #include "preload.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,29 +34,31 @@
 #define ERROR_COUNT 2
 #define ERROR_NO_FUNCTION 16
 
-static bcast_function resolve_then_bcast;
-static bcast_c_function resolve_then_bcast_c;
-static ibcast_function resolve_then_ibcast;
-static ibcast_c_function resolve_then_ibcast_c;
-
 /* Where a call goes: first to the resolver, then to the door, or to the real function if there is no door. */
-static struct served now = {
-    .bcast = resolve_then_bcast,
-    .bcast_c = resolve_then_bcast_c,
-    .ibcast = resolve_then_ibcast,
-    .ibcast_c = resolve_then_ibcast_c,
-};
+#define DECLARE(name, parameters, names, fits)                                                               \
+    static name##_function resolve_then_##name;                                                              \
+    static name##_c_function resolve_then_##name##_c;
+POLYCAST_ENTRIES(DECLARE, )
+
+#define UNRESOLVED(name, parameters, names, fits)                                                            \
+    .name = resolve_then_##name, .name##_c = resolve_then_##name##_c,
+
+static struct served now = {.entries = {POLYCAST_ENTRIES(UNRESOLVED, )}};
 
 #define NOW(function) __atomic_load_n(&now.function, __ATOMIC_ACQUIRE)
+#define PUBLISH(function) __atomic_store_n(&now.function, served->function, __ATOMIC_RELEASE)
+
+static int is_settled; /* something was published */
 
 static void publish(const struct served *served) {
-    __atomic_store_n(&now.configure, served->configure, __ATOMIC_RELEASE);
-    __atomic_store_n(&now.choice, served->choice, __ATOMIC_RELEASE);
-    __atomic_store_n(&now.begin, served->begin, __ATOMIC_RELEASE);
-    __atomic_store_n(&now.ibcast_c, served->ibcast_c, __ATOMIC_RELEASE);
-    __atomic_store_n(&now.ibcast, served->ibcast, __ATOMIC_RELEASE);
-    __atomic_store_n(&now.bcast_c, served->bcast_c, __ATOMIC_RELEASE);
-    __atomic_store_n(&now.bcast, served->bcast, __ATOMIC_RELEASE);
+    PUBLISH(configure);
+    PUBLISH(choice);
+    PUBLISH(begin);
+#define PUBLISH_ENTRIES(name, parameters, names, fits)                                                       \
+    PUBLISH(entries.name##_c);                                                                               \
+    PUBLISH(entries.name);
+    POLYCAST_ENTRIES(PUBLISH_ENTRIES, )
+    is_settled = 1;
 }
 
 static void warn(const char *what) {
@@ -74,29 +74,31 @@ static void warn_of_missing(const char *function) {
     }
 }
 
-static int no_bcast(void *buffer, int count, handle type, int root, handle comm) {
-    (void)buffer, (void)count, (void)type, (void)root, (void)comm;
-    warn_of_missing("MPI_Bcast");
-    return ERROR_NO_FUNCTION;
-}
+/* What the resolver found; written once. */
+static struct {
+    struct mpi_library library;
+    struct entries stock;
+    enum standing standing;
+    uint64_t build_identity;
+    char problem[512]; /* why there is no door */
+} found;
 
-static int no_ibcast(void *buffer, int count, handle type, int root, handle comm, handle *request) {
-    (void)buffer, (void)count, (void)type, (void)root, (void)comm, (void)request;
-    warn_of_missing("MPI_Ibcast");
-    return ERROR_NO_FUNCTION;
-}
+/* For functions that the library does not have: there is none, or it has no functions with MPI_Count. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define MISSING(name, parameters, names, fits)                                                               \
+    static int no_##name parameters {                                                                        \
+        warn_of_missing("MPI_" #name);                                                                       \
+        return ERROR_NO_FUNCTION;                                                                            \
+    }
+POLYCAST_ENTRIES(MISSING, int)
+#pragma GCC diagnostic pop
 
-/* For a program that calls MPI_Bcast_c although its library has none. */
-static int bcast_c_without_library(void *buffer, int64_t count, handle type, int root, handle comm) {
-    return count < INT_MIN || count > INT_MAX ? ERROR_COUNT
-                                              : PMPI_Bcast(buffer, (int)count, type, root, comm);
-}
-
-static int ibcast_c_without_library(void *buffer, int64_t count, handle type, int root, handle comm,
-                                    handle *request) {
-    return count < INT_MIN || count > INT_MAX ? ERROR_COUNT
-                                              : PMPI_Ibcast(buffer, (int)count, type, root, comm, request);
-}
+#define MISSING_C(name, parameters, names, fits)                                                             \
+    static int no_##name##_c parameters {                                                                    \
+        return fits ? found.stock.name names : ERROR_COUNT;                                                  \
+    }
+POLYCAST_ENTRIES(MISSING_C, int64_t)
 
 /* A variable that says "no". The same words as polycast_is_enabled in the runtime. */
 static int is_switched_off(void) {
@@ -119,36 +121,18 @@ static void *open_door(const char *family) {
     return length < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
-/* What the resolver found; written once. */
-static struct {
-    struct mpi_library library;
-    struct stock stock;
-    enum standing standing;
-    uint64_t build_identity;
-    char problem[512]; /* why there is no door */
-} found;
+static int is_found; /* one of them, at least */
 
-static struct stock find_stock(const struct mpi_library *library) {
-    struct stock stock = {
-        .bcast = (bcast_function *)find_stock_function(library, "PMPI_Bcast"),
-        .bcast_c = (bcast_c_function *)find_stock_function(library, "PMPI_Bcast_c"),
-        .ibcast = (ibcast_function *)find_stock_function(library, "PMPI_Ibcast"),
-        .ibcast_c = (ibcast_c_function *)find_stock_function(library, "PMPI_Ibcast_c"),
-    };
-    stock.bcast = stock.bcast ? stock.bcast : no_bcast;
-    stock.bcast_c = stock.bcast_c ? stock.bcast_c : bcast_c_without_library;
-    stock.ibcast = stock.ibcast ? stock.ibcast : no_ibcast;
-    stock.ibcast_c = stock.ibcast_c ? stock.ibcast_c : ibcast_c_without_library;
+static struct entries find_stock(const struct mpi_library *library) {
+    struct entries stock;
+#define FIND(name, parameters, names, fits)                                                                  \
+    stock.name = (name##_function *)find_stock_function(library, "PMPI_" #name);                             \
+    stock.name##_c = (name##_c_function *)find_stock_function(library, "PMPI_" #name "_c");                  \
+    is_found = is_found || stock.name;                                                                       \
+    stock.name = stock.name ? stock.name : no_##name;                                                        \
+    stock.name##_c = stock.name##_c ? stock.name##_c : no_##name##_c;
+    POLYCAST_ENTRIES(FIND, )
     return stock;
-}
-
-/* Everything by the library. */
-static struct served only_stock(void) {
-    const struct stock *stock = &found.stock;
-    return (struct served){.bcast = stock->bcast,
-                           .bcast_c = stock->bcast_c,
-                           .ibcast = stock->ibcast,
-                           .ibcast_c = stock->ibcast_c};
 }
 
 /* STANDING_READY and the door's functions, or why there is no door. */
@@ -177,13 +161,13 @@ static void resolve(void) {
     found.stock = find_stock(&found.library);
     found.standing = STANDING_OFF;
     *found.problem = '\0';
-    struct served served = only_stock();
+    struct served served = {.entries = found.stock};
     /* In a program with more rights than its user nothing from outside is opened. */
     if (!is_switched_off() && getauxval(AT_SECURE) == 0) {
         found.standing = enter_door(&served);
     }
     /* Nothing is settled while there is no MPI: Python may open it later. */
-    if (found.library.object || found.stock.bcast != no_bcast) {
+    if (found.library.object || is_found) {
         publish(&served);
     }
 }
@@ -193,7 +177,7 @@ static void resolve_for_call(void) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static int is_said;
     pthread_mutex_lock(&lock);
-    if (now.bcast == resolve_then_bcast) {
+    if (!is_settled) {
         resolve();
         if (*found.problem && !is_said) {
             is_said = 1;
@@ -203,32 +187,15 @@ static void resolve_for_call(void) {
     pthread_mutex_unlock(&lock);
 }
 
-static int resolve_then_bcast(void *buffer, int count, handle type, int root, handle comm) {
-    resolve_for_call();
-    bcast_function *bcast = NOW(bcast);
-    return (bcast == resolve_then_bcast ? no_bcast : bcast)(buffer, count, type, root, comm);
-}
-
-static int resolve_then_bcast_c(void *buffer, int64_t count, handle type, int root, handle comm) {
-    resolve_for_call();
-    bcast_c_function *bcast_c = NOW(bcast_c);
-    return (bcast_c == resolve_then_bcast_c ? bcast_c_without_library : bcast_c)(buffer, count, type, root,
-                                                                                 comm);
-}
-
-static int resolve_then_ibcast(void *buffer, int count, handle type, int root, handle comm, handle *request) {
-    resolve_for_call();
-    ibcast_function *ibcast = NOW(ibcast);
-    return (ibcast == resolve_then_ibcast ? no_ibcast : ibcast)(buffer, count, type, root, comm, request);
-}
-
-static int resolve_then_ibcast_c(void *buffer, int64_t count, handle type, int root, handle comm,
-                                 handle *request) {
-    resolve_for_call();
-    ibcast_c_function *ibcast_c = NOW(ibcast_c);
-    return (ibcast_c == resolve_then_ibcast_c ? ibcast_c_without_library : ibcast_c)(buffer, count, type,
-                                                                                     root, comm, request);
-}
+#define RESOLVE(name, parameters, names, fits)                                                               \
+    static int resolve_then_##name parameters {                                                              \
+        resolve_for_call();                                                                                  \
+        name##_function *function = NOW(entries.name);                                                       \
+        return (function == resolve_then_##name ? no_##name : function) names;                               \
+    }
+#define RESOLVE_C(name, parameters, names, fits) RESOLVE(name##_c, parameters, names, fits)
+POLYCAST_ENTRIES(RESOLVE, int)
+POLYCAST_ENTRIES(RESOLVE_C, int64_t)
 
 /* MPI has begun: all ranks settle whether polycast serves. With an MPI that is none of ours nothing can be asked, and
  * the first broadcast says so. */
@@ -248,7 +215,7 @@ static void begin(void) {
         warn(verdict.warning);
     }
     if (!verdict.is_served) {
-        const struct served stock = only_stock();
+        const struct served stock = {.entries = found.stock};
         publish(&stock);
     } else if (now.begin) {
         now.begin();
@@ -256,71 +223,34 @@ static void begin(void) {
 }
 
 /* A tool behind us may have its own MPI_Init, which is to be called; it then calls PMPI_Init, which is ours again. */
-static int init_by(const char *name, int *argc, char ***argv) {
-    const struct mpi_library unknown = {NULL, NULL};
-    init_function *init = (init_function *)find_stock_function(&unknown, name);
-    if (!init) {
-        warn_of_missing(name);
-        return ERROR_NO_FUNCTION;
+#define BEGIN_BY(function, parameters, names)                                                                \
+    EXPORT int function parameters {                                                                         \
+        const struct mpi_library unknown = {NULL, NULL};                                                     \
+        typedef int init_function parameters;                                                                \
+        init_function *init = (init_function *)find_stock_function(&unknown, #function);                     \
+        if (!init) {                                                                                         \
+            warn_of_missing(#function);                                                                      \
+            return ERROR_NO_FUNCTION;                                                                        \
+        }                                                                                                    \
+        int error = init names;                                                                              \
+        if (!error) {                                                                                        \
+            begin();                                                                                         \
+        }                                                                                                    \
+        return error;                                                                                        \
     }
-    int error = init(argc, argv);
-    if (!error) {
-        begin();
-    }
-    return error;
-}
+#define BEGIN(name, parameters, names)                                                                       \
+    BEGIN_BY(MPI_##name, parameters, names)                                                                  \
+    BEGIN_BY(PMPI_##name, parameters, names)
+POLYCAST_BEGINNINGS(BEGIN)
 
-static int init_thread_by(const char *name, int *argc, char ***argv, int required, int *provided) {
-    const struct mpi_library unknown = {NULL, NULL};
-    init_thread_function *init = (init_thread_function *)find_stock_function(&unknown, name);
-    if (!init) {
-        warn_of_missing(name);
-        return ERROR_NO_FUNCTION;
-    }
-    int error = init(argc, argv, required, provided);
-    if (!error) {
-        begin();
-    }
-    return error;
-}
-
-EXPORT int MPI_Init(int *argc, char ***argv) {
-    return init_by("MPI_Init", argc, argv);
-}
-
-EXPORT int PMPI_Init(int *argc, char ***argv) {
-    return init_by("PMPI_Init", argc, argv);
-}
-
-EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
-    return init_thread_by("MPI_Init_thread", argc, argv, required, provided);
-}
-
-EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
-    return init_thread_by("PMPI_Init_thread", argc, argv, required, provided);
-}
-
-EXPORT int PMPI_Bcast(void *buffer, int count, handle type, int root, handle comm) {
-    return NOW(bcast)(buffer, count, type, root, comm);
-}
-
-EXPORT int PMPI_Bcast_c(void *buffer, int64_t count, handle type, int root, handle comm) {
-    return NOW(bcast_c)(buffer, count, type, root, comm);
-}
-
-EXPORT int PMPI_Ibcast(void *buffer, int count, handle type, int root, handle comm, handle *request) {
-    return NOW(ibcast)(buffer, count, type, root, comm, request);
-}
-
-EXPORT int PMPI_Ibcast_c(void *buffer, int64_t count, handle type, int root, handle comm, handle *request) {
-    return NOW(ibcast_c)(buffer, count, type, root, comm, request);
-}
-
-EXPORT int MPI_Bcast(void *, int, handle, int, handle) __attribute__((alias("PMPI_Bcast")));
-EXPORT int MPI_Bcast_c(void *, int64_t, handle, int, handle) __attribute__((alias("PMPI_Bcast_c")));
-EXPORT int MPI_Ibcast(void *, int, handle, int, handle, handle *) __attribute__((alias("PMPI_Ibcast")));
-EXPORT int MPI_Ibcast_c(void *, int64_t, handle, int, handle, handle *)
-    __attribute__((alias("PMPI_Ibcast_c")));
+#define ENTER(name, parameters, names, fits)                                                                 \
+    EXPORT int PMPI_##name parameters {                                                                      \
+        return NOW(entries.name) names;                                                                      \
+    }                                                                                                        \
+    EXPORT int MPI_##name parameters __attribute__((alias("PMPI_" #name)));
+#define ENTER_C(name, parameters, names, fits) ENTER(name##_c, parameters, names, fits)
+POLYCAST_ENTRIES(ENTER, int)
+POLYCAST_ENTRIES(ENTER_C, int64_t)
 
 /* Changes a setting of polycast from within a program (see polycast.h); -1 if polycast does not serve this
  * one. */

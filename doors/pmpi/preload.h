@@ -1,49 +1,32 @@
-/* What the preloaded object and the doors share. A door sees the same types with its MPI's handles in place.
- */
+/* What the preloaded object and the doors share. */
 #ifndef POLYCAST_PRELOAD_H
 #define POLYCAST_PRELOAD_H
 
-#include <stdint.h>
+#include "entries.h"
 
-typedef uintptr_t handle; /* an MPI handle of any family */
+/* Bcast_function, Bcast_c_function, … */
+#define TYPE(name, parameters, names, fits) typedef int name##_function parameters;
+#define TYPE_C(name, parameters, names, fits) typedef int name##_c_function parameters;
+POLYCAST_ENTRIES(TYPE, int)
+POLYCAST_ENTRIES(TYPE_C, int64_t)
+#undef TYPE
+#undef TYPE_C
 
-typedef int init_function(int *argc, char ***argv);
-typedef int init_thread_function(int *argc, char ***argv, int required, int *provided);
-typedef int bcast_function(void *buffer, int count, handle type, int root, handle comm);
-typedef int bcast_c_function(void *buffer, int64_t count, handle type, int root, handle comm);
-typedef int ibcast_function(void *buffer, int count, handle type, int root, handle comm, handle *request);
-typedef int ibcast_c_function(void *buffer, int64_t count, handle type, int root, handle comm,
-                              handle *request);
+/* One function for each name: the real MPI's, or where calls are to go from now on. None is NULL. */
+struct entries {
+#define MEMBERS(name, parameters, names, fits)                                                               \
+    name##_function *name;                                                                                   \
+    name##_c_function *name##_c;
+    POLYCAST_ENTRIES(MEMBERS, )
+#undef MEMBERS
+};
+
 typedef int configure_function(const char *name, const char *value);
 typedef int choice_function(handle comm, int64_t bytes, char *text, int size);
 
-/* Every entry point into polycast's objects has these names; they are declared here as the preload object
- * sees them. */
-#ifdef POLYCAST_PRELOAD
-init_function MPI_Init, PMPI_Init;
-init_thread_function MPI_Init_thread, PMPI_Init_thread;
-bcast_function MPI_Bcast, PMPI_Bcast;
-bcast_c_function MPI_Bcast_c, PMPI_Bcast_c;
-ibcast_function MPI_Ibcast, PMPI_Ibcast;
-ibcast_c_function MPI_Ibcast_c, PMPI_Ibcast_c;
-configure_function polycast_configure;
-choice_function polycast_choice;
-#endif
-
-/* The real MPI's functions; none is NULL. */
-struct stock {
-    bcast_function *bcast;
-    bcast_c_function *bcast_c;
-    ibcast_function *ibcast;
-    ibcast_c_function *ibcast_c;
-};
-
-/* Where calls are to go from now on; holds the stock functions until the door replaces them. */
+/* What a door gives. */
 struct served {
-    bcast_function *bcast;
-    bcast_c_function *bcast_c;
-    ibcast_function *ibcast;
-    ibcast_c_function *ibcast_c;
+    struct entries entries; /* holds the real MPI's functions until the door replaces them */
     configure_function *configure;
     choice_function *choice;
     void (*begin)(void);     /* called when MPI has begun and all ranks are served */
@@ -51,6 +34,6 @@ struct served {
 };
 
 /* `polycast_door_open`, the one symbol that a door exports. */
-typedef void open_function(const struct stock *stock, struct served *served);
+typedef void open_function(const struct entries *stock, struct served *served);
 
 #endif

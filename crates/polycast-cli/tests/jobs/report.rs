@@ -65,6 +65,15 @@ fn a_job_on_one_node_is_told_why_it_was_left_to_the_mpi() {
     }
 }
 
+/// Also where the library has no MPI_Bcast_c, and MPI_Bcast does its work.
+#[test]
+fn a_call_with_a_large_count_is_counted_once() {
+    for mpi in ALL {
+        let output = Job::stock(mpi, 1, "bcast_count").polycast().run().expect_ok("bcast_count");
+        expect_line(&output, &["left to the MPI: 10 broadcasts (40 B)", ": on communicators of one rank"]);
+    }
+}
+
 #[test]
 fn the_report_goes_to_a_file_as_json() {
     for mpi in ALL {

@@ -209,5 +209,5 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
     });
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(miri)))]
 mod header;

@@ -1,4 +1,4 @@
-/* The door's own pieces: communicators, datatypes, point-to-point. Included by its files only. */
+/* What all doors share, however the program's calls come to them: communicators, datatypes, messages, memory. */
 #ifndef POLYCAST_DOOR_H
 #define POLYCAST_DOOR_H
 
@@ -28,7 +28,7 @@ struct communicator {
     struct communicator *previous, *next; /* all that are alive, for the report at finalize */
 };
 
-/* door.c: the MPI's own broadcast. PMPI_Bcast by its name would come back to us. */
+/* The MPI's own broadcast, which the door knows: PMPI_Bcast by its name may come back to us. */
 int door_stock_broadcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
 
 /* communicator.c: the attribute and what belongs to it. Returns a state without `runtime` if `comm` is left to stock for ever,
@@ -51,6 +51,19 @@ void door_close_private(struct communicator *state);
 
 /* Whether ULFM's MPI_Comm_revoke was called for the program's communicator, as far as the MPI tells. */
 int door_is_revoked(const struct communicator *state);
+
+/* broadcast.c: what is done for a call that the runtime serves. */
+struct broadcast {
+    void *buffer;
+    MPI_Count count;
+    MPI_Datatype type;
+    int root;
+    MPI_Comm comm;
+};
+
+/* Returns 0 if the call is for stock after all, because of an error that only this rank's arguments have, or one that stock
+ * has to say: the communicator was revoked. */
+int door_serve_broadcast(const struct broadcast *call, struct communicator *state, size_t bytes, int *result);
 
 /* device.c: memory that only a GPU may touch, and which kind it is. */
 enum memory { HOST_MEMORY, CUDA_MEMORY, HIP_MEMORY };

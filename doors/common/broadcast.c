@@ -1,0 +1,101 @@
+/*
+ * A broadcast in MPI's words, as a stretch of bytes for the runtime: where it lies, whether it must be packed or copied, and
+ * what is said of errors.
+ */
+#include <stdlib.h>
+
+#include "door.h"
+
+/* A datatype that was not committed: MPI only tells by refusing it, so it is asked to send and to pack
+ * nothing. (Open MPI looks when it sends, MPICH when it packs.) The private communicator returns errors. */
+static int is_committed(MPI_Datatype type, MPI_Comm private_comm) {
+    char nothing[1];
+    int position = 0;
+    return PMPI_Send(nothing, 0, type, MPI_PROC_NULL, 0, private_comm) == MPI_SUCCESS &&
+           PMPI_Pack(nothing, 0, type, nothing, 0, &position, private_comm) == MPI_SUCCESS;
+}
+
+/* Reports like the stock MPI: through the error handler of the program's communicator. */
+static int report_error(MPI_Comm comm, int error) {
+    if (error == POLYCAST_ERROR_SIZE) {
+        error = MPI_ERR_TRUNCATE;
+    } else if (error < 0) {
+        error = MPI_ERR_INTERN;
+    }
+    PMPI_Comm_call_errhandler(comm, error);
+    return error;
+}
+
+/* Between the program's buffer and a stretch of bytes in the host's memory. MPI's own packing reads and writes any memory that
+ * the program may give to MPI. */
+static int copy_message(enum direction direction, const struct broadcast *call,
+                        const struct communicator *state, const struct element *element, enum memory memory,
+                        void *bytes, size_t length) {
+    if (!element->is_contiguous) {
+        return door_convert(direction, call->buffer, call->count, call->type, element, bytes,
+                            state->private_comm);
+    }
+    char *first_byte = (char *)call->buffer + element->true_lower;
+    return direction == TO_PACKED ? door_copy(memory, bytes, first_byte, length)
+                                  : door_copy(memory, first_byte, bytes, length);
+}
+
+static int broadcast_by_copy(const struct broadcast *call, struct communicator *state,
+                             const struct element *element, enum memory memory, size_t bytes) {
+    void *copy = malloc(bytes);
+    if (!copy) {
+        return MPI_ERR_NO_MEM;
+    }
+    int is_root = state->rank == call->root;
+    int error = MPI_SUCCESS;
+    if (is_root) {
+        error = copy_message(TO_PACKED, call, state, element, memory, copy, bytes);
+    }
+    if (!error) {
+        error = polycast_broadcast(state->runtime, copy, bytes, call->root);
+    }
+    if (!error && !is_root) {
+        error = copy_message(FROM_PACKED, call, state, element, memory, copy, bytes);
+    }
+    free(copy);
+    return error;
+}
+
+static int broadcast_elements(const struct broadcast *call, struct communicator *state,
+                              const struct element *element, size_t bytes) {
+    if (state->private_comm == MPI_COMM_NULL) {
+        /* It could not be opened, and the runtime knows the error: no data moves. */
+        return polycast_broadcast(state->runtime, NULL, bytes, call->root);
+    }
+    char *first_byte = (char *)call->buffer + element->true_lower;
+    enum memory memory = element->is_contiguous ? door_memory_of(first_byte) : HOST_MEMORY;
+    return element->is_contiguous && memory == HOST_MEMORY
+               ? polycast_broadcast(state->runtime, first_byte, bytes, call->root)
+               : broadcast_by_copy(call, state, element, memory, bytes);
+}
+
+/* What only the stock MPI can say in its own words: a missing buffer, a datatype that was not committed, a communicator that
+ * was revoked. */
+static int has_local_error(const struct broadcast *call, const struct communicator *state) {
+    if (call->buffer == MPI_IN_PLACE || door_is_revoked(state)) {
+        return 1;
+    }
+    return door_is_named_type(call->type) ? !call->buffer : !is_committed(call->type, state->private_comm);
+}
+
+int door_serve_broadcast(const struct broadcast *call, struct communicator *state, size_t bytes,
+                         int *result) {
+    if (state->private_comm != MPI_COMM_NULL && has_local_error(call, state)) {
+        return 0;
+    }
+    struct element element;
+    int error = door_look_at_type(call->type, call->count, &element);
+    if (!error) {
+        error = broadcast_elements(call, state, &element, bytes);
+    }
+    if (error && door_is_revoked(state)) {
+        return 0;
+    }
+    *result = error ? report_error(call->comm, error) : MPI_SUCCESS;
+    return 1;
+}
