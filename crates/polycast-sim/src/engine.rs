@@ -12,8 +12,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use polycast_core::executor::{Limits, Operation, StepId};
-use polycast_core::schedule::{Channel, Direction, LaneIndex, Schedule};
+use polycast_core::executor::{Limits, StepId};
+use polycast_core::schedule::{Action, Channel, Direction, LaneIndex, Schedule, Stream};
 use polycast_core::units::Rank;
 
 use crate::event_queue::EventQueue;
@@ -64,14 +64,14 @@ fn partner_lanes<S: Schedule>(schedules: &[S]) -> Vec<Vec<LaneIndex>> {
     let mut receive_lanes: HashMap<(Rank, Rank, Channel), LaneIndex> = HashMap::new();
     for (rank, schedule) in (0..).map(Rank).zip(schedules) {
         for (index, lane) in schedule.lanes().iter().enumerate() {
-            if lane.direction == Direction::Receive {
-                receive_lanes.insert((lane.peer, rank, lane.channel), index);
-            }
+            let received = lane.stream().filter(|stream| stream.direction == Direction::Receive);
+            receive_lanes.extend(received.map(|stream| ((stream.peer, rank, stream.channel), index)));
         }
     }
     let of = |(rank, schedule): (Rank, &S)| {
         let lanes = schedule.lanes().iter();
-        lanes.map(|lane| receive_lanes.get(&(rank, lane.peer, lane.channel)).copied().unwrap_or(0)).collect()
+        let partner = |stream: Stream| receive_lanes.get(&(rank, stream.peer, stream.channel)).copied();
+        lanes.map(|lane| lane.stream().and_then(partner).unwrap_or(0)).collect()
     };
     (0..).map(Rank).zip(schedules).map(of).collect()
 }
@@ -129,9 +129,9 @@ impl<S: Schedule> Engine<S> {
 
     fn start_operations(&mut self, rank: Rank, now_ns: u64) {
         while let Some(operation) = self.hosts[rank.index()].executor.next_operation() {
-            match operation.direction {
-                Direction::Send => self.start_send(rank, operation, now_ns),
-                Direction::Receive => {
+            match &operation.action {
+                Action::Send(slice) => self.start_send(rank, operation.id, slice.bytes.clone(), now_ns),
+                _ => {
                     if let Some(message) = self.hosts[rank.index()].post(operation.id) {
                         self.matched(message, now_ns);
                     }
@@ -144,18 +144,11 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    fn start_send(&mut self, rank: Rank, operation: Operation, now_ns: u64) {
-        let receive =
-            StepId { lane: self.partner_lanes[rank.index()][operation.id.lane], index: operation.id.index };
-        let mut message = Message {
-            from: rank,
-            to: operation.peer,
-            send: operation.id,
-            receive,
-            bytes: operation.bytes,
-            is_question: false,
-            data: Vec::new(),
-        };
+    fn start_send(&mut self, rank: Rank, send: StepId, bytes: Range<u64>, now_ns: u64) {
+        let receive = StepId { lane: self.partner_lanes[rank.index()][send.lane], index: send.index };
+        let Some(to) = self.hosts[rank.index()].peers[send.lane] else { return };
+        let mut message =
+            Message { from: rank, to, send, receive, bytes, is_question: false, data: Vec::new() };
         let started_ns = self.hosts[rank.index()].work(now_ns, self.network.send_overhead_ns);
         if self.network.needs_rendezvous(message.length()) {
             message.is_question = true;

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::pieces::Pieces;
-use crate::schedule::{After, Channel, Direction, Lane, LaneIndex, Schedule, Step};
+use crate::schedule::{
+    Action, After, Channel, Direction, Kind, Lane, LaneIndex, Posting, Schedule, Slice, Step, Stream,
+};
 use crate::units::Rank;
 
 /// The channel of the zero-byte messages by which a rank tells those who will send to it that it has arrived.
@@ -110,7 +112,8 @@ impl Plan {
         }
         self.schedule.sources.sort_unstable_by_key(|source| source.run.pieces.start);
         if self.ready {
-            let mut senders: Vec<Rank> = self.schedule.lanes.iter().map(|lane| lane.peer).collect();
+            let streams = self.schedule.lanes.iter().filter_map(Lane::stream);
+            let mut senders: Vec<Rank> = streams.map(|stream| stream.peer).collect();
             senders.sort_unstable();
             senders.dedup();
             senders.into_iter().for_each(|peer| self.push_signal(peer, Direction::Send));
@@ -127,8 +130,7 @@ impl Plan {
     }
 
     fn push_signal(&mut self, peer: Rank, direction: Direction) {
-        let lane = Lane { peer, direction, channel: READY, steps: 1, phase: 0, opens_after: None };
-        self.schedule.lanes.push(lane);
+        self.schedule.lanes.push(Lane::new(messages(peer, direction, READY), 1));
         self.schedule.runs.push(Vec::new());
     }
 
@@ -155,10 +157,15 @@ impl Plan {
         if runs.is_empty() {
             return false;
         }
-        self.schedule.lanes.push(Lane { peer, direction, channel, steps, phase: self.phase, opens_after });
+        let kind = messages(peer, direction, channel);
+        self.schedule.lanes.push(Lane { kind, steps, phase: self.phase, opens_after });
         self.schedule.runs.push(runs);
         true
     }
+}
+
+fn messages(peer: Rank, direction: Direction, channel: Channel) -> Kind {
+    Kind::Messages(Stream { peer, direction, channel, posting: Posting::AtOnce })
 }
 
 /// Where a run of pieces comes from.
@@ -201,15 +208,13 @@ impl Schedule for PieceSchedule {
     fn step(&self, lane: LaneIndex, index: u64) -> Step {
         let runs = &self.runs[lane];
         let after_run = runs.partition_point(|run| run.first_step <= index);
-        let Some(run) = runs[..after_run].last() else {
-            return Step { bytes: 0..0, after: After::Start };
-        };
-        let pieces = run.message(index - run.first_step);
-        let after = match self.lanes[lane].direction {
-            Direction::Receive => After::Start,
-            Direction::Send => self.after(&pieces),
-        };
-        Step { bytes: self.pieces.bytes(pieces), after }
+        let pieces = runs[..after_run].last().map(|run| run.message(index - run.first_step));
+        let slice = Slice::output(pieces.clone().map_or(0..0, |pieces| self.pieces.bytes(pieces)));
+        if self.lanes[lane].is_receive() {
+            return Step { action: Action::Receive(slice), after: After::Start };
+        }
+        let after = pieces.map_or(After::Start, |pieces| self.after(&pieces));
+        Step { action: Action::Send(slice), after }
     }
 }
 
@@ -217,6 +222,10 @@ impl Schedule for PieceSchedule {
 #[allow(clippy::single_range_in_vec_init, reason = "a list of runs may have one")]
 mod tests {
     use super::*;
+
+    fn sent(bytes: Range<u64>, after: After) -> Step {
+        Step { action: Action::Send(Slice::output(bytes)), after }
+    }
 
     fn ten_pieces() -> Pieces {
         Pieces::new(10, 1, std::num::NonZeroU64::new(1))
@@ -232,10 +241,10 @@ mod tests {
         let schedule = plan.finish();
         let steps: Vec<_> = (0..3).map(|index| schedule.step(2, index)).collect();
         assert_eq!(schedule.lanes()[2].steps, 3);
-        assert_eq!(steps[0], Step { bytes: 0..3, after: After::Steps { lane: 0, count: 4 } });
-        assert_eq!(steps[1], Step { bytes: 6..9, after: After::Steps { lane: 0, count: 2 } });
-        assert_eq!(steps[2], Step { bytes: 9..10, after: After::Steps { lane: 0, count: 2 } });
-        assert_eq!(schedule.step(3, 0), Step { bytes: 0..10, after: After::LanesBelow(2) });
+        assert_eq!(steps[0], sent(0..3, After::Steps { lane: 0, count: 4 }));
+        assert_eq!(steps[1], sent(6..9, After::Steps { lane: 0, count: 2 }));
+        assert_eq!(steps[2], sent(9..10, After::Steps { lane: 0, count: 2 }));
+        assert_eq!(schedule.step(3, 0), sent(0..10, After::LanesBelow(2)));
     }
 
     #[test]
@@ -247,8 +256,11 @@ mod tests {
         plan.send(Rank(5), 2, 1, [3..10]);
         plan.send(Rank(6), 0, 1, [4..4]);
         let schedule = plan.finish();
-        let lanes: Vec<_> =
-            schedule.lanes().iter().map(|l| (l.peer.0, l.direction, l.channel, l.opens_after)).collect();
+        let lanes = schedule
+            .lanes()
+            .iter()
+            .map(|l| l.stream().map(|s| (s.peer.0, s.direction, s.channel, l.opens_after)));
+        let lanes: Vec<_> = lanes.flatten().collect();
         use Direction::{Receive, Send};
         assert_eq!(
             lanes,
@@ -261,6 +273,6 @@ mod tests {
                 (5, Send, 2, Some(3)),
             ]
         );
-        assert_eq!(schedule.step(2, 0), Step { bytes: 0..0, after: After::Start });
+        assert_eq!(schedule.step(2, 0), sent(0..0, After::Start));
     }
 }

@@ -4,7 +4,7 @@ use super::exchange::{Exchange, Halves, ScatterExchange};
 use super::{Bottleneck, Network, Pipeline, Sends, Stream, Transfers};
 use crate::algorithm::broadcast::{self, Algorithm, Call, Shape};
 use crate::model::Parameters;
-use crate::schedule::{After, Direction, Lane, LaneIndex, Schedule};
+use crate::schedule::{self, After, Direction, LaneIndex, Schedule};
 use crate::topology::Placed;
 use crate::tree::{PlannedTree, Site};
 use crate::units::{Bytes, Nanos, Rank};
@@ -132,17 +132,15 @@ fn children(
     lane: Option<LaneIndex>,
 ) -> Vec<(Rank, Option<LaneIndex>)> {
     let schedule = &schedules[rank.index()];
-    let sends = (0..).zip(schedule.lanes()).filter(|(_, lane)| lane.direction == Direction::Send);
+    let sends = (0..).zip(schedule.lanes()).filter(|(_, lane)| lane.is_send());
     let onward = sends.filter(|(index, _)| match (schedule.step(*index, 0).after, lane) {
         (After::Start, None) => true,
         (After::Steps { lane: source, .. }, Some(lane)) => source == lane,
         _ => false,
     });
-    let onward = onward.map(|(_, sent)| {
-        let is_end = |lane: &Lane| {
-            (lane.direction, lane.peer, lane.channel) == (Direction::Receive, rank, sent.channel)
-        };
-        (sent.peer, schedules[sent.peer.index()].lanes().iter().position(is_end))
+    let onward = onward.filter_map(|(_, lane)| lane.stream()).map(|sent| {
+        let end = schedule::Stream { peer: rank, direction: Direction::Receive, ..sent };
+        (sent.peer, schedules[sent.peer.index()].lanes().iter().position(|lane| lane.stream() == Some(end)))
     });
     onward.collect()
 }

@@ -19,7 +19,7 @@
 use std::ops::Range;
 
 use super::{Executor, Limits, Operation, StepId, Transport};
-use crate::schedule::{Channel, Direction, Lane, LaneIndex, Schedule};
+use crate::schedule::{Action, Channel, Direction, Lane, LaneIndex, Schedule, Stream};
 use crate::units::Rank;
 
 /// The first segment of a lane travels with the announcement, through memory of the transport, if it is not longer.
@@ -135,7 +135,7 @@ pub struct Conversation<'a, C> {
 
 impl<'a, C: Call> Conversation<'a, C> {
     /// Starts with the announcements. `is_spoiled`: this rank has no data to send, from the beginning. `None` if `call` has no
-    /// schedule for `total`.
+    /// schedule for `total`, or one that is more than messages.
     pub fn begin<T: Transport>(
         call: &'a mut C,
         total: u64,
@@ -144,19 +144,22 @@ impl<'a, C: Call> Conversation<'a, C> {
         transport: &mut T,
     ) -> Result<Option<Self>, T::Error> {
         let Some(schedule) = call.schedule(total) else { return Ok(None) };
+        if schedule.lanes().iter().any(|lane| lane.stream().is_none()) {
+            return Ok(None);
+        }
         let further =
             if total < call.bytes_for_all_lanes() { further_lanes(call, &*schedule) } else { Vec::new() };
         let mut lanes = Vec::with_capacity(schedule.lanes().len() + further.len());
-        lanes.extend(schedule.lanes().iter().chain(&further).map(|lane| match lane.direction {
-            Direction::Send => Lanes::Sending { is_announced: false },
-            Direction::Receive => Lanes::Unheard(Vec::new()),
+        lanes.extend(schedule.lanes().iter().chain(&further).map(|lane| match lane.is_send() {
+            true => Lanes::Sending { is_announced: false },
+            false => Lanes::Unheard(Vec::new()),
         }));
         let executor = Executor::new(schedule, limits);
         let (outstanding, completed) = (0, Vec::new());
         let mut begun =
             Conversation { call, total, executor, further, lanes, outstanding, is_spoiled, completed };
         for lane in 0..begun.lanes.len() {
-            if begun.lane(lane).direction == Direction::Receive || begun.lane(lane).steps == 0 {
+            if begun.lane(lane).is_receive() || begun.lane(lane).steps == 0 {
                 begun.announce(lane, 0..0, transport)?;
             }
         }
@@ -196,7 +199,7 @@ impl<'a, C: Call> Conversation<'a, C> {
         if self.lane(lane).steps == 0 {
             return None;
         }
-        Some(self.executor.schedule.step(lane, 0).bytes)
+        Some(bytes_of(&self.executor.schedule.step(lane, 0).action))
             .filter(|bytes| bytes.end - bytes.start <= FIRST_DATA_BYTES_MOST)
     }
 
@@ -216,19 +219,20 @@ impl<'a, C: Call> Conversation<'a, C> {
         content: Content,
         transport: &mut T,
     ) -> Result<(), T::Error> {
-        let Lane { direction, peer, channel, .. } = *self.lane(lane);
+        let Some(Stream { direction, peer, channel, .. }) = self.lane(lane).stream() else { return Ok(()) };
         self.outstanding += 1;
         transport.start(&Message { id: MessageId { lane, part }, direction, peer, channel, content })
     }
 
     fn start<T: Transport>(&mut self, operation: Operation, transport: &mut T) -> Result<(), T::Error> {
         let StepId { lane, index } = operation.id;
+        let bytes = bytes_of(&operation.action);
         match &mut self.lanes[lane] {
             Lanes::Sending { is_announced } => {
                 let is_first = !std::mem::replace(is_announced, true);
-                let at = operation.bytes.start;
+                let at = bytes.start;
                 let is_packed = is_first && self.packed(lane).is_some();
-                let data = if self.is_spoiled { at..at } else { operation.bytes };
+                let data = if self.is_spoiled { at..at } else { bytes };
                 if is_packed {
                     return self.announce(lane, data, transport);
                 }
@@ -241,9 +245,7 @@ impl<'a, C: Call> Conversation<'a, C> {
                 waiting.push(operation);
                 Ok(())
             }
-            Lanes::Agreed => {
-                self.send_or_receive(lane, Part::Step(index), Content::Data(operation.bytes), transport)
-            }
+            Lanes::Agreed => self.send_or_receive(lane, Part::Step(index), Content::Data(bytes), transport),
             // What comes on this lane is not what this step is about.
             Lanes::Draining { .. } | Lanes::Closed => {
                 self.executor.complete(operation.id);
@@ -255,13 +257,13 @@ impl<'a, C: Call> Conversation<'a, C> {
     fn complete<T: Transport>(&mut self, done: Completed, transport: &mut T) -> Result<(), T::Error> {
         self.outstanding -= 1;
         let lane = done.id.lane;
-        let is_receive = self.lane(lane).direction == Direction::Receive;
+        let is_receive = self.lane(lane).is_receive();
         match done.id.part {
             Part::First if is_receive => return self.hear(lane, done, transport),
             Part::First if self.packed(lane).is_none() => {}
             Part::First => self.executor.complete(StepId { lane, index: 0 }),
             Part::Step(index) => {
-                let bytes = self.executor.schedule.step(lane, index).bytes;
+                let bytes = bytes_of(&self.executor.schedule.step(lane, index).action);
                 self.is_spoiled |= is_receive && done.received_bytes != bytes.end - bytes.start;
                 self.executor.complete(StepId { lane, index });
             }
@@ -298,11 +300,11 @@ impl<'a, C: Call> Conversation<'a, C> {
 
     /// What follows on a lane whose sender was called with `total`.
     fn draining(&mut self, lane: LaneIndex, total: u64) -> Lanes {
-        let Lane { peer, channel, .. } = *self.lane(lane);
+        let stream = self.lane(lane).stream();
         let Some(schedule) = self.call.schedule(total) else { return Lanes::Closed };
-        let same = |other: &Lane| is_same(other, peer, Direction::Receive, channel);
+        let same = |other: &Lane| other.stream() == stream;
         let Some(lane) = schedule.lanes().iter().position(same) else { return Lanes::Closed };
-        let first = schedule.step(lane, 0).bytes;
+        let first = bytes_of(&schedule.step(lane, 0).action);
         let next = u64::from(first.end - first.start <= FIRST_DATA_BYTES_MOST);
         Lanes::Draining { schedule, lane, next }
     }
@@ -314,7 +316,7 @@ impl<'a, C: Call> Conversation<'a, C> {
             self.lanes[lane] = Lanes::Closed;
             return Ok(());
         }
-        let bytes = schedule.step(*theirs, *next).bytes;
+        let bytes = bytes_of(&schedule.step(*theirs, *next).action);
         *next += 1;
         self.send_or_receive(lane, Part::Scrap, Content::Scrap(bytes.end - bytes.start), transport)
     }
@@ -323,15 +325,14 @@ impl<'a, C: Call> Conversation<'a, C> {
 /// The lanes of larger sizes that `schedule` lacks (invariant 1): they carry announcements only.
 fn further_lanes(call: &mut impl Call, schedule: &dyn Schedule) -> Vec<Lane> {
     let Some(all) = call.schedule(call.bytes_for_all_lanes()) else { return Vec::new() };
-    let is_known = |lane: &Lane| {
-        schedule.lanes().iter().any(|known| is_same(known, lane.peer, lane.direction, lane.channel))
-    };
+    let is_known = |lane: &Lane| schedule.lanes().iter().any(|known| known.stream() == lane.stream());
     let missing = all.lanes().iter().filter(|lane| !is_known(lane));
-    missing.map(|lane| Lane { steps: 0, opens_after: None, ..lane.clone() }).collect()
+    missing.map(|lane| Lane::new(lane.kind.clone(), 0)).collect()
 }
 
-fn is_same(lane: &Lane, peer: Rank, direction: Direction, channel: Channel) -> bool {
-    (lane.peer, lane.direction, lane.channel) == (peer, direction, channel)
+/// The bytes of a message; a broadcast has them in one buffer.
+fn bytes_of(action: &Action) -> Range<u64> {
+    action.source().or(action.target()).map_or(0..0, |slice| slice.bytes.clone())
 }
 
 #[cfg(test)]

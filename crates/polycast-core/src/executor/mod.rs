@@ -1,13 +1,15 @@
-//! Runs one rank's schedule: says which messages to start next, and is told which have completed.
+//! Runs one rank's schedule: says which steps to start next, and is told which have completed.
 //!
 //! The executor has no clock and does no I/O; a [`Conversation`] turns its steps into messages, and [`drive`] joins both to a
 //! [`Transport`]. Receives are started early (they
 //! land in their final place, so nothing is gained by waiting); sends start in the order of their lane's phase, then
-//! of their step index, then of their lane, so that all children of a rank get segment 0 before any gets segment 1.
+//! of their step index, then of their lane, so that all children of a rank get segment 0 before any gets segment 1. What takes
+//! the processor's time, local work and shared memory, comes after what only has to be started.
 //!
 //! # Invariants
-//! 1. Per lane, `completed <= started <= steps` and `started - completed <= window`.
-//! 2. At most `Limits::sends` sends are outstanding over all lanes.
+//! 1. Per lane, `completed <= started <= steps` and `started - completed <= window`, which is 1 unless they are messages.
+//! 2. At most `Limits::sends` sends are outstanding over all lanes whose receives are posted at once. Others do not count: they
+//!    may last until this rank has sent something else.
 //! 3. A step starts only when what its [`After`] names has completed.
 //! 4. A lane stands in exactly one place: among the startable ones, in the list of those that wait for another
 //!    lane, or nowhere because its window is full or its steps are used up. So every event costs time in
@@ -23,17 +25,15 @@ pub use transport::{Transport, drive};
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Range;
 
-use crate::schedule::{After, Channel, Direction, LaneIndex, Schedule};
-use crate::units::Rank;
+use crate::schedule::{Action, After, Direction, Lane, LaneIndex, Posting, Schedule};
 
 /// How many operations may be outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Steps of one lane, `1..=`[`Limits::MOST_PER_LANE`].
     pub per_lane: u32,
-    /// Sends over all lanes, at least 1.
+    /// Sends over all lanes whose receives are posted at once, at least 1.
     pub sends: u32,
 }
 
@@ -57,19 +57,13 @@ pub struct StepId {
     pub index: u64,
 }
 
-/// A message to start now.
+/// A step to start now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// To be handed back to [`Executor::complete`].
     pub id: StepId,
-    /// Send or receive.
-    pub direction: Direction,
-    /// The other end.
-    pub peer: Rank,
-    /// The stream between the two ranks.
-    pub channel: Channel,
-    /// Which bytes of the buffer.
-    pub bytes: Range<u64>,
+    /// What to do; with whom, says the lane.
+    pub action: Action,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -81,18 +75,27 @@ struct LaneState {
     completed_early: u64,
     /// Set while the lane does not look for its next step because too many are outstanding.
     is_window_full: bool,
-    /// The bytes of the next step, while the lane is startable.
-    next_bytes: Range<u64>,
+    /// What the next step does, while the lane is startable.
+    next: Option<Action>,
     /// Head of the list of lanes that wait for this one.
     first_waiting: Option<LaneIndex>,
     /// Link of the list that this lane is in.
     next_waiting: Option<LaneIndex>,
 }
 
+/// What others wait for goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Urgency {
+    Receive,
+    Send,
+    /// Copies, whatever they are for.
+    Work,
+}
+
 /// Which startable lane goes first: the smallest in the order of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
-    is_send: bool,
+    urgency: Urgency,
     phase: u8,
     index: u64,
     lane: LaneIndex,
@@ -104,6 +107,8 @@ pub struct Executor<S> {
     limits: Limits,
     lanes: Vec<LaneState>,
     startable: BinaryHeap<Reverse<Turn>>,
+    /// The same of lanes whose sends are limited in number.
+    limited: BinaryHeap<Reverse<Turn>>,
     sends_outstanding: u32,
     unfinished_lanes: usize,
 }
@@ -117,9 +122,9 @@ impl<S: Schedule> Executor<S> {
         assert!((1..=Limits::MOST_PER_LANE).contains(&limits.per_lane) && limits.sends >= 1, "{limits:?}");
         let lanes = vec![LaneState::default(); schedule.lanes().len()];
         let unfinished_lanes = schedule.lanes().iter().filter(|lane| lane.steps > 0).count();
-        let startable = BinaryHeap::with_capacity(lanes.len());
+        let [startable, limited] = [(); 2].map(|()| BinaryHeap::with_capacity(lanes.len()));
         let mut executor =
-            Executor { schedule, limits, lanes, startable, sends_outstanding: 0, unfinished_lanes };
+            Executor { schedule, limits, lanes, startable, limited, sends_outstanding: 0, unfinished_lanes };
         (0..executor.lanes.len()).for_each(|lane| executor.consider(lane));
         executor
     }
@@ -129,31 +134,24 @@ impl<S: Schedule> Executor<S> {
         self.unfinished_lanes == 0
     }
 
-    /// The next message to start, if any can be started now.
+    /// The next step to start, if any can be started now.
     pub fn next_operation(&mut self) -> Option<Operation> {
-        let Reverse(Turn { is_send, index, lane, .. }) = *self.startable.peek()?;
-        if is_send && self.sends_outstanding >= self.limits.sends {
-            return None;
-        }
-        self.startable.pop();
-        self.sends_outstanding += u32::from(is_send);
+        let may_send = self.sends_outstanding < self.limits.sends;
+        let limited = self.limited.peek().filter(|_| may_send);
+        // Reversed: the greatest goes first.
+        let is_limited = limited > self.startable.peek();
+        let turns = if is_limited { &mut self.limited } else { &mut self.startable };
+        let Reverse(Turn { index, lane, .. }) = turns.pop()?;
+        self.sends_outstanding += u32::from(is_limited);
         self.lanes[lane].started += 1;
-        let bytes = self.lanes[lane].next_bytes.clone();
+        let action = self.lanes[lane].next.take()?;
         self.consider(lane);
-        let description = &self.schedule.lanes()[lane];
-        Some(Operation {
-            id: StepId { lane, index },
-            direction: description.direction,
-            peer: description.peer,
-            channel: description.channel,
-            bytes,
-        })
+        Some(Operation { id: StepId { lane, index }, action })
     }
 
-    /// The transport is done with a step: its data has arrived, or its buffer may be used again.
+    /// A step is done: its data has arrived or been dealt with, or its buffer may be used again.
     pub fn complete(&mut self, id: StepId) {
-        let is_send = self.schedule.lanes()[id.lane].direction == Direction::Send;
-        self.sends_outstanding -= u32::from(is_send);
+        self.sends_outstanding -= u32::from(is_limited(&self.schedule.lanes()[id.lane]));
         let state = &mut self.lanes[id.lane];
         debug_assert!((state.completed..state.started).contains(&id.index), "{id:?} is not outstanding");
         if id.index > state.completed {
@@ -186,17 +184,24 @@ impl<S: Schedule> Executor<S> {
         if index >= description.steps {
             return;
         }
-        if state.started - state.completed >= u64::from(self.limits.per_lane) {
+        let window = description.stream().map_or(1, |_| self.limits.per_lane);
+        if state.started - state.completed >= u64::from(window) {
             state.is_window_full = true;
             return;
         }
-        let (is_send, phase) = (description.direction == Direction::Send, description.phase);
+        let urgency = match description.stream().map(|stream| stream.direction) {
+            Some(Direction::Receive) => Urgency::Receive,
+            Some(Direction::Send) => Urgency::Send,
+            None => Urgency::Work,
+        };
+        let (is_limited, phase) = (is_limited(description), description.phase);
         let opener = description.opens_after.filter(|opener| index == 0 && !self.is_lane_complete(*opener));
         let step = self.schedule.step(lane, index);
         match opener.or_else(|| self.blocker(step.after)) {
             None => {
-                self.lanes[lane].next_bytes = step.bytes;
-                self.startable.push(Reverse(Turn { is_send, phase, index, lane }));
+                self.lanes[lane].next = Some(step.action);
+                let turns = if is_limited { &mut self.limited } else { &mut self.startable };
+                turns.push(Reverse(Turn { urgency, phase, index, lane }));
             }
             Some(blocker) => {
                 self.lanes[lane].next_waiting = self.lanes[blocker].first_waiting.replace(lane);
@@ -209,15 +214,19 @@ impl<S: Schedule> Executor<S> {
         match after {
             After::Start => None,
             After::Steps { lane, count } => (self.lanes[lane].completed < count).then_some(lane),
-            After::LanesBelow(end) => (0..end).find(|lane| {
-                self.schedule.lanes()[*lane].direction == Direction::Receive && !self.is_lane_complete(*lane)
-            }),
+            After::LanesBelow(end) => (0..end).find(|lane| !self.is_lane_complete(*lane)),
         }
     }
 
     fn is_lane_complete(&self, lane: LaneIndex) -> bool {
         self.lanes[lane].completed == self.schedule.lanes()[lane].steps
     }
+}
+
+/// Whether its steps are sends that count among [`Limits::sends`].
+fn is_limited(lane: &Lane) -> bool {
+    lane.stream()
+        .is_some_and(|stream| stream.direction == Direction::Send && stream.posting == Posting::AtOnce)
 }
 
 #[cfg(test)]

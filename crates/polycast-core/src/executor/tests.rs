@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::algorithm::broadcast::{Algorithm, Call, Planner};
-use crate::schedule::{Lane, Step};
-use crate::units::Bytes;
+use crate::schedule::{Kind, Lane, Slice, Step, Stream};
+use crate::units::{Bytes, Rank};
 
 fn executor(
     algorithm: &str,
@@ -97,13 +97,9 @@ struct Gather([Lane; 3]);
 
 impl Gather {
     fn new() -> Self {
-        let lane = |peer, direction, steps| Lane {
-            peer: Rank(peer),
-            direction,
-            channel: 0,
-            steps,
-            phase: 0,
-            opens_after: None,
+        let lane = |peer, direction, steps| {
+            let stream = Stream { peer: Rank(peer), direction, channel: 0, posting: Posting::AtOnce };
+            Lane::new(Kind::Messages(stream), steps)
         };
         Gather([lane(0, Direction::Receive, 2), lane(1, Direction::Receive, 2), lane(2, Direction::Send, 1)])
     }
@@ -115,7 +111,10 @@ impl Schedule for Gather {
     }
 
     fn step(&self, lane: LaneIndex, _: u64) -> Step {
-        Step { bytes: 0..1, after: if lane == 2 { After::LanesBelow(2) } else { After::Start } }
+        match lane {
+            2 => Step { action: Action::Send(Slice::output(0..1)), after: After::LanesBelow(2) },
+            _ => Step { action: Action::Receive(Slice::output(0..1)), after: After::Start },
+        }
     }
 }
 
@@ -179,7 +178,7 @@ proptest! {
                 prop_assert!(opener.is_none_or(|opener| is_done(opener, 1)));
                 outstanding.push(operation.id);
             }
-            let sends = outstanding.iter().filter(|id| lanes[id.lane].direction == Direction::Send).count();
+            let sends = outstanding.iter().filter(|id| lanes[id.lane].is_send()).count();
             prop_assert!(sends <= limits.sends as usize);
             for lane in 0..lanes.len() {
                 prop_assert!(outstanding.iter().filter(|id| id.lane == lane).count() <= limits.per_lane as usize);

@@ -18,7 +18,7 @@ mod tests;
 
 use matching::Matching;
 
-use super::{Channel, LaneIndex, Schedule};
+use super::{Action, Channel, LaneIndex, Schedule};
 use crate::units::{Bytes, Rank};
 
 /// What a correct broadcast amounts to.
@@ -63,6 +63,12 @@ pub enum Violation {
         at: Place,
         /// The peer.
         peer: Rank,
+    },
+    /// A lane that is no stream of messages.
+    #[error("{at}: the lane is no stream of messages")]
+    NoMessages {
+        /// Where.
+        at: Place,
     },
     /// The channel is not below [`super::CHANNELS`].
     #[error("{at}: channel {channel} is too large")]
@@ -177,4 +183,9 @@ pub fn check<S: Schedule>(schedules: &[S], bytes: Bytes, root: Rank) -> Result<S
     }
     progress::check(schedules, &partners)?;
     Ok(summary)
+}
+
+/// The bytes of a message; a broadcast has them in one buffer.
+fn bytes_of(action: &Action) -> std::ops::Range<u64> {
+    action.source().or(action.target()).map_or(0..0, |slice| slice.bytes.clone())
 }

@@ -1,12 +1,13 @@
 use std::fmt::Write;
+use std::ops::Range;
 
-use super::{After, Direction, Lane, LaneIndex, Schedule, Step};
+use super::{Action, After, Buffer, Direction, Fabric, Kind, Lane, LaneIndex, Schedule, Slice, Step, Stream};
 
 /// How many steps of a lane are drawn before the last one.
 const STEPS_DRAWN: u64 = 3;
 
-/// One rank's schedule as text, one line per lane. A step is drawn as the bytes that travel; in brackets stands what
-/// a send waits for, as receive lane and number of its steps:
+/// One rank's schedule as text, one line per lane. A step is drawn as its bytes, of the output where no other buffer is named;
+/// in brackets stands what it waits for, as lane and number of its steps:
 ///
 /// ```text
 /// lane 0  receive from 0  4 steps: 0..512  512..1024  1024..1536  1536..2000
@@ -24,9 +25,21 @@ pub fn draw<S: Schedule + ?Sized>(schedule: &S) -> String {
 }
 
 fn head(lane: &Lane) -> String {
-    match lane.direction {
-        Direction::Receive => format!("receive from {}", lane.peer),
-        Direction::Send => format!("send to {}", lane.peer),
+    match &lane.kind {
+        Kind::Messages(Stream { peer, direction: Direction::Receive, .. }) => format!("receive from {peer}"),
+        Kind::Messages(Stream { peer, direction: Direction::Send, .. }) => format!("send to {peer}"),
+        Kind::Local => "local".to_owned(),
+        Kind::Publish { fabric, readers, .. } => {
+            format!("publish {} to {} ranks", name(*fabric), readers.len())
+        }
+        Kind::Fetch { fabric, writer, .. } => format!("fetch {} from {writer}", name(*fabric)),
+    }
+}
+
+fn name(fabric: Fabric) -> &'static str {
+    match fabric {
+        Fabric::Shared => "shared",
+        Fabric::Multicast => "multicast",
     }
 }
 
@@ -47,20 +60,33 @@ fn draw_steps<S: Schedule + ?Sized>(schedule: &S, lane: LaneIndex) -> String {
 }
 
 fn draw_step(step: &Step) -> String {
-    let bytes = match &step.bytes {
-        bytes if bytes.is_empty() => "signal".to_owned(),
-        bytes => format!("{}..{}", bytes.start, bytes.end),
+    let action = match &step.action {
+        Action::Send(slice) | Action::Receive(slice) | Action::Publish(slice) => draw_slice(slice),
+        Action::Copy { from, to } => format!("{}→{}", draw_slice(from), draw_slice(to)),
+        Action::Combine { from, into } => format!("{}∘{}", draw_slice(from), draw_slice(into)),
+        Action::Fetch { at, to } => format!("@{at}→{}", draw_slice(to)),
     };
     match step.after {
-        After::Start => bytes,
-        After::Steps { lane, count } => format!("{bytes} [{lane}:{count}]"),
-        After::LanesBelow(end) => format!("{bytes} [all below {end}]"),
+        After::Start => action,
+        After::Steps { lane, count } => format!("{action} [{lane}:{count}]"),
+        After::LanesBelow(end) => format!("{action} [all below {end}]"),
+    }
+}
+
+fn draw_slice(slice: &Slice) -> String {
+    let Range { start, end } = slice.bytes;
+    match slice.buffer {
+        _ if slice.bytes.is_empty() => "signal".to_owned(),
+        Buffer::Output => format!("{start}..{end}"),
+        Buffer::Input => format!("in {start}..{end}"),
+        Buffer::Scratch => format!("scratch {start}..{end}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::Posting;
     use crate::units::Rank;
 
     /// A rank in a chain that waits until the next one is ready.
@@ -73,7 +99,9 @@ mod tests {
         fn new(segments: u64) -> Self {
             let lane = |direction, peer, steps, opens_after| {
                 let channel = u8::from(steps == 1);
-                Lane { direction, peer: Rank(peer), channel, steps, phase: 0, opens_after }
+                let posting = Posting::AtOnce;
+                let kind = Kind::Messages(Stream { peer: Rank(peer), direction, channel, posting });
+                Lane { opens_after, ..Lane::new(kind, steps) }
             };
             let lanes = [
                 lane(Direction::Receive, 0, segments, None),
@@ -93,7 +121,8 @@ mod tests {
             let bytes =
                 if lane == 1 { 0..0 } else { index * 512..(index * 512 + 512).min(self.segments * 512 - 48) };
             let after = if lane == 2 { After::Steps { lane: 0, count: index + 1 } } else { After::Start };
-            Step { bytes, after }
+            let bytes = Slice::output(bytes);
+            Step { action: if lane == 2 { Action::Send(bytes) } else { Action::Receive(bytes) }, after }
         }
     }
 

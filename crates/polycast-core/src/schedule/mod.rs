@@ -1,8 +1,9 @@
-//! What one rank does in a collective: a handful of *lanes*, each an ordered stream of messages to or from one peer.
+//! What one rank does in a collective: a handful of *lanes*, each an ordered stream of steps.
 //!
-//! A lane is a queue. Its steps are started in order, a bounded number of them at a time, and lanes do not wait
-//! for each other except where a step says so with [`After`]. This is a rank in the middle of a pipelined binary
-//! tree; segment `i` may go to the children as soon as it has come from the parent:
+//! A lane is a queue of one [`Kind`]: messages to or from one peer, local work, or memory that the ranks of a node share. Its
+//! steps are started in order, a bounded number of them at a time, and lanes do not wait for each other except where a step says
+//! so with [`After`]. This is a rank in the middle of a pipelined binary tree; segment `i` may go to the children as soon as it
+//! has come from the parent:
 //!
 //! ```text
 //!  lane 0  receive from parent    s0   s1   s2   s3  …
@@ -15,13 +16,13 @@
 //! Lanes are the reason why a slow child delays neither its siblings nor what this rank receives.
 //!
 //! # Invariants (proved by [`check()`] for any communicator)
-//! 1. At most one lane per (peer, direction, channel): messages between two ranks never overtake each other there.
-//! 2. [`After`] names receive lanes only; what it names is complete when the named steps have completed.
+//! 1. At most one lane per stream: messages between two ranks never overtake each other there.
+//! 2. [`After`] names lanes that exist; what it names is complete when the named steps have completed.
 //! 3. Every rank receives every byte exactly once; the root receives none.
 //! 4. Nothing is sent before it was received (or was the root's).
 //! 5. Step `i` of a send lane matches step `i` of the peer's receive lane: same channel, same bytes.
 //! 6. No deadlock even if every send waits for its receive, one send and one step per receive lane at a time.
-//! 7. Receives wait for nothing: they may all be posted as soon as the rank has arrived.
+//! 7. Receives that are posted [`Posting::AtOnce`] wait for nothing: they may all be posted as soon as the rank has arrived.
 
 mod byte_set;
 mod check;
@@ -33,13 +34,14 @@ pub use draw::draw;
 pub use order::{Ordered, RankOrder};
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::units::Rank;
 
 /// Index into [`Schedule::lanes`].
 pub type LaneIndex = usize;
 
-/// Which way a lane's messages go, seen from the rank whose schedule it is.
+/// Which way a stream's messages go, seen from the rank whose schedule it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// From this rank to the peer.
@@ -54,21 +56,201 @@ pub type Channel = u8;
 /// How many channels a schedule may use.
 pub const CHANNELS: Channel = 8;
 
-/// An ordered stream of messages to or from one peer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lane {
+/// When the receives of a stream are posted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Posting {
+    /// As soon as the receiver has arrived: its steps wait for nothing, so a send of this stream always ends by itself.
+    #[default]
+    AtOnce,
+    /// As its steps say. A send may be outstanding for long and holds up no other.
+    InTurn,
+}
+
+/// Messages to or from one peer. Both ends must name it alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stream {
     /// The other end.
     pub peer: Rank,
     /// Which way the messages go.
     pub direction: Direction,
     /// Tells this stream from others between the same two ranks.
     pub channel: Channel,
-    /// How many messages.
+    /// When its receives are posted.
+    pub posting: Posting,
+}
+
+/// How what one rank publishes reaches those who fetch it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fabric {
+    /// Memory that the ranks of a node share, of bounded size: the writer may have to wait until what it has published before is
+    /// fetched. A fetch lies within one published step.
+    Shared,
+    /// One multicast message, of all steps together. It arrives where it belongs, so fetches wait for nothing, and a fetch
+    /// completes when the prefix up to its end has arrived.
+    Multicast,
+}
+
+/// What a lane is a stream of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// [`Action::Send`] or [`Action::Receive`].
+    Messages(Stream),
+    /// [`Action::Copy`] and [`Action::Combine`], one after the other.
+    Local,
+    /// [`Action::Publish`], one after the other.
+    Publish {
+        /// The way of the data.
+        fabric: Fabric,
+        /// Tells this stream from others of the same writer.
+        channel: Channel,
+        /// Who fetches, rising.
+        readers: Arc<[Rank]>,
+    },
+    /// [`Action::Fetch`] of what one rank publishes, one after the other.
+    Fetch {
+        /// The way of the data.
+        fabric: Fabric,
+        /// The writer's.
+        channel: Channel,
+        /// Who publishes it.
+        writer: Rank,
+    },
+}
+
+/// An ordered stream of steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// What it is a stream of.
+    pub kind: Kind,
+    /// How many steps.
     pub steps: u64,
-    /// Of the sends that could start, those of the lowest phase go first.
+    /// Of the steps that could start, those of the lowest phase go first.
     pub phase: u8,
-    /// A receive lane that must be complete before the first step of this one starts (a child's "I am ready").
+    /// A lane that must be complete before the first step of this one starts (a child's "I am ready").
     pub opens_after: Option<LaneIndex>,
+}
+
+impl Lane {
+    /// `steps` steps of the first phase, open from the beginning.
+    pub fn new(kind: Kind, steps: u64) -> Lane {
+        Lane { kind, steps, phase: 0, opens_after: None }
+    }
+
+    /// Its messages, if it is a stream of these.
+    pub fn stream(&self) -> Option<Stream> {
+        if let Kind::Messages(stream) = self.kind { Some(stream) } else { None }
+    }
+
+    /// Whether it sends messages.
+    pub fn is_send(&self) -> bool {
+        self.stream().is_some_and(|stream| stream.direction == Direction::Send)
+    }
+
+    /// Whether it receives messages.
+    pub fn is_receive(&self) -> bool {
+        self.stream().is_some_and(|stream| stream.direction == Direction::Receive)
+    }
+}
+
+/// A buffer of the calling rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Buffer {
+    /// What the program hands in; never written.
+    Input,
+    /// Where the program wants its result. A broadcast has no other buffer: the root's data is there from the beginning, and so
+    /// is a rank's contribution under `MPI_IN_PLACE`.
+    Output,
+    /// [`Schedule::scratch_bytes`] bytes that hold nothing at the beginning and are worth nothing at the end.
+    Scratch,
+}
+
+/// Bytes of a buffer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Slice {
+    /// Which buffer.
+    pub buffer: Buffer,
+    /// Which of its bytes; may be none.
+    pub bytes: Range<u64>,
+}
+
+impl Slice {
+    /// These bytes of the input.
+    pub fn input(bytes: Range<u64>) -> Slice {
+        Slice { buffer: Buffer::Input, bytes }
+    }
+
+    /// These bytes of the output.
+    pub fn output(bytes: Range<u64>) -> Slice {
+        Slice { buffer: Buffer::Output, bytes }
+    }
+
+    /// These bytes of the scratch memory.
+    pub fn scratch(bytes: Range<u64>) -> Slice {
+        Slice { buffer: Buffer::Scratch, bytes }
+    }
+
+    /// How many bytes.
+    pub fn length(&self) -> u64 {
+        self.bytes.end.saturating_sub(self.bytes.start)
+    }
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A message with these bytes; without bytes it is a signal.
+    Send(Slice),
+    /// A message of this length, put here.
+    Receive(Slice),
+    /// Copies bytes; the slices are of the same length and do not overlap.
+    Copy {
+        /// What is copied.
+        from: Slice,
+        /// Where to.
+        to: Slice,
+    },
+    /// Reduces element by element: `into = from ∘ into`, as `MPI_Reduce_local` does. So `from` has the lower ranks' contributions
+    /// where the operation does not commute. The slices are of the same length and do not overlap.
+    Combine {
+        /// The left operand.
+        from: Slice,
+        /// The right operand, and the result.
+        into: Slice,
+    },
+    /// Shows these bytes to the lane's readers.
+    Publish(Slice),
+    /// Takes part of what the lane's writer has published: all of its steps together are one stream of bytes.
+    Fetch {
+        /// Where in that stream the part begins; not before the end of the part that the lane's step before this one took.
+        at: u64,
+        /// Where it goes.
+        to: Slice,
+    },
+}
+
+impl Action {
+    /// What is read, if it is this rank's.
+    pub fn source(&self) -> Option<&Slice> {
+        match self {
+            Action::Send(from) | Action::Publish(from) => Some(from),
+            Action::Copy { from, .. } | Action::Combine { from, .. } => Some(from),
+            Action::Receive(_) | Action::Fetch { .. } => None,
+        }
+    }
+
+    /// What is written, if it is this rank's.
+    pub fn target(&self) -> Option<&Slice> {
+        match self {
+            Action::Receive(to) | Action::Copy { to, .. } | Action::Fetch { to, .. } => Some(to),
+            Action::Combine { into, .. } => Some(into),
+            Action::Send(_) | Action::Publish(_) => None,
+        }
+    }
+
+    /// How many bytes are sent, received, copied, combined, published or fetched.
+    pub fn length(&self) -> u64 {
+        self.target().or(self.source()).map_or(0, Slice::length)
+    }
 }
 
 /// What must be complete before a step may start.
@@ -76,33 +258,39 @@ pub struct Lane {
 pub enum After {
     /// Nothing: the data is there from the beginning.
     Start,
-    /// The first `count` steps of receive lane `lane`.
+    /// The first `count` steps of lane `lane`.
     Steps {
         /// The lane that is waited for.
         lane: LaneIndex,
         /// How many of its steps.
         count: u64,
     },
-    /// All steps of all receive lanes with an index below this one.
+    /// All steps of all lanes with an index below this one.
     LanesBelow(LaneIndex),
 }
 
-/// One message: which bytes of the collective's buffer, and what it waits for.
+/// One step of a lane, and what it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The bytes of the buffer that travel; may be empty (a signal).
-    pub bytes: Range<u64>,
+    /// What is done.
+    pub action: Action,
     /// What must be complete first.
     pub after: After,
 }
 
 /// One rank's part in one collective call.
 pub trait Schedule {
-    /// The lanes. Of the sends that could start, the lowest (phase, step index, lane index) goes first.
+    /// The lanes. Of the steps that could start, receives go before sends and those before local work, and of equals the lowest
+    /// (phase, step index, lane index).
     fn lanes(&self) -> &[Lane];
 
     /// Step `index` (below the lane's `steps`) of lane `lane`.
     fn step(&self, lane: LaneIndex, index: u64) -> Step;
+
+    /// How much scratch memory its slices may name.
+    fn scratch_bytes(&self) -> u64 {
+        0
+    }
 }
 
 impl<S: Schedule + ?Sized> Schedule for Box<S> {
@@ -112,5 +300,9 @@ impl<S: Schedule + ?Sized> Schedule for Box<S> {
 
     fn step(&self, lane: LaneIndex, index: u64) -> Step {
         (**self).step(lane, index)
+    }
+
+    fn scratch_bytes(&self) -> u64 {
+        (**self).scratch_bytes()
     }
 }

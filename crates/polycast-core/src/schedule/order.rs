@@ -1,4 +1,4 @@
-use super::{Lane, LaneIndex, Schedule, Step};
+use super::{Kind, Lane, LaneIndex, Schedule, Step, Stream};
 use crate::units::Rank;
 
 /// The ranks of a communicator in the order in which data should visit them.
@@ -42,9 +42,25 @@ impl RankOrder {
         Rank(self.position_of[rank.index()])
     }
 
-    /// A schedule made for positions, for the ranks that stand there.
+    /// A schedule made for positions, for the ranks that stand there. Its slices stay as they are: they must not depend on who
+    /// stands where, as in a broadcast.
     pub fn apply<S: Schedule>(&self, for_positions: S) -> Ordered<S> {
-        let name = |lane: &Lane| Lane { peer: self.rank_at[lane.peer.index()], ..lane.clone() };
+        let at = |position: Rank| self.rank_at[position.index()];
+        let name = |lane: &Lane| {
+            let kind = match &lane.kind {
+                Kind::Messages(stream) => Kind::Messages(Stream { peer: at(stream.peer), ..*stream }),
+                Kind::Local => Kind::Local,
+                Kind::Publish { fabric, channel, readers } => {
+                    let mut readers: Vec<Rank> = readers.iter().map(|reader| at(*reader)).collect();
+                    readers.sort_unstable();
+                    Kind::Publish { fabric: *fabric, channel: *channel, readers: readers.into() }
+                }
+                Kind::Fetch { fabric, channel, writer } => {
+                    Kind::Fetch { fabric: *fabric, channel: *channel, writer: at(*writer) }
+                }
+            };
+            Lane { kind, ..lane.clone() }
+        };
         let lanes = for_positions.lanes().iter().map(name).collect();
         Ordered { for_positions, lanes }
     }
@@ -63,6 +79,10 @@ impl<S: Schedule> Schedule for Ordered<S> {
 
     fn step(&self, lane: LaneIndex, index: u64) -> Step {
         self.for_positions.step(lane, index)
+    }
+
+    fn scratch_bytes(&self) -> u64 {
+        self.for_positions.scratch_bytes()
     }
 }
 

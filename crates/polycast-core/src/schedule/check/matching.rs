@@ -1,7 +1,7 @@
 //! Proof 1: lanes fit together.
 
 use super::{Place, Summary, Violation};
-use crate::schedule::{CHANNELS, Channel, Direction, Lane, LaneIndex, Schedule};
+use crate::schedule::{CHANNELS, Direction, Lane, LaneIndex, Schedule, Stream};
 use crate::units::Rank;
 
 /// For every rank and lane, the index of the lane at the other end.
@@ -26,14 +26,16 @@ pub(super) fn check<S: Schedule>(schedules: &[S]) -> Result<Matching, Violation>
         let mut of_rank = Vec::with_capacity(schedule.lanes().len());
         for (index, lane) in schedule.lanes().iter().enumerate() {
             let at = Place { rank, lane: index, step: 0 };
-            let opposite = match lane.direction {
+            let stream = lane.stream().ok_or(Violation::NoMessages { at })?;
+            let direction = match stream.direction {
                 Direction::Send => Direction::Receive,
                 Direction::Receive => Direction::Send,
             };
-            let partner = find(&tables[lane.peer.index()], (rank, opposite, lane.channel));
-            let partner = partner.ok_or(Violation::Unmatched { at, peer: lane.peer })?;
-            if lane.direction == Direction::Send {
-                same_steps(schedule, at, lane, &schedules[lane.peer.index()], partner, &mut sent)?;
+            let peer = stream.peer;
+            let partner = find(&tables[peer.index()], Stream { peer: rank, direction, ..stream });
+            let partner = partner.ok_or(Violation::Unmatched { at, peer })?;
+            if lane.is_send() {
+                same_steps(schedule, at, lane, &schedules[peer.index()], partner, &mut sent)?;
             }
             of_rank.push(partner);
         }
@@ -47,9 +49,6 @@ pub(super) fn check<S: Schedule>(schedules: &[S]) -> Result<Matching, Violation>
     Ok(Matching { partners, summary })
 }
 
-/// What identifies a lane.
-type Stream = (Rank, Direction, Channel);
-
 /// The lanes of one rank, sorted by what identifies them.
 fn streams<S: Schedule>(
     schedule: &S,
@@ -59,13 +58,14 @@ fn streams<S: Schedule>(
     let mut streams = Vec::with_capacity(schedule.lanes().len());
     for (index, lane) in schedule.lanes().iter().enumerate() {
         let at = Place { rank, lane: index, step: 0 };
-        if lane.peer == rank || lane.peer.index() >= ranks {
-            return Err(Violation::NoSuchPeer { at, peer: lane.peer });
+        let Stream { peer, channel, .. } = lane.stream().ok_or(Violation::NoMessages { at })?;
+        if peer == rank || peer.index() >= ranks {
+            return Err(Violation::NoSuchPeer { at, peer });
         }
-        if lane.channel >= CHANNELS {
-            return Err(Violation::NoSuchChannel { at, channel: lane.channel });
+        if channel >= CHANNELS {
+            return Err(Violation::NoSuchChannel { at, channel });
         }
-        streams.push(((lane.peer, lane.direction, lane.channel), index));
+        streams.extend(lane.stream().map(|stream| (stream, index)));
     }
     streams.sort_unstable();
     let twins = streams.windows(2).find(|pair| pair[0].0 == pair[1].0);
@@ -94,7 +94,8 @@ fn same_steps<S: Schedule>(
         return Err(Violation::StepCount { at, sent: lane.steps, received });
     }
     for step in 0..lane.steps {
-        let (sent, received) = (sender.step(at.lane, step).bytes, receiver.step(receiver_lane, step).bytes);
+        let bytes = |schedule: &S, lane| super::bytes_of(&schedule.step(lane, step).action);
+        let (sent, received) = (bytes(sender, at.lane), bytes(receiver, receiver_lane));
         sent_by_rank.bytes.0 += sent.end.saturating_sub(sent.start);
         *(if sent.is_empty() { &mut sent_by_rank.signals } else { &mut sent_by_rank.messages }) += 1;
         if sent != received {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Place, Violation};
 use crate::schedule::byte_set::ByteSet;
-use crate::schedule::{After, Direction, Lane, LaneIndex, Schedule};
+use crate::schedule::{After, Lane, LaneIndex, Schedule};
 use crate::units::Rank;
 
 pub(super) fn check<S: Schedule>(
@@ -15,7 +15,7 @@ pub(super) fn check<S: Schedule>(
 ) -> Result<(), Violation> {
     everything_comes_once(schedule, rank, bytes, is_root)?;
     for (lane, description) in schedule.lanes().iter().enumerate() {
-        if description.direction == Direction::Send {
+        if description.is_send() {
             let at = Place { rank, lane, step: 0 };
             sends_what_it_has(schedule, at, description, bytes, is_root)?;
         }
@@ -43,7 +43,7 @@ fn everything_comes_once<S: Schedule>(
             if found.after != After::Start {
                 return Err(Violation::WaitingReceive { at });
             }
-            let found = in_bounds(at, found.bytes, bytes)?;
+            let found = in_bounds(at, super::bytes_of(&found.action), bytes)?;
             if !has.insert(found.clone()) {
                 return Err(Violation::Twice { at, found });
             }
@@ -76,7 +76,7 @@ fn sends_what_it_has<S: Schedule>(
             After::LanesBelow(end) => known.lanes_below(end).ok_or(end),
         };
         named.map_err(|found| Violation::WaitsForNothing { at, found })?;
-        let found = in_bounds(at, found.bytes, bytes)?;
+        let found = in_bounds(at, super::bytes_of(&found.action), bytes)?;
         if !known.bytes.contains(&found) {
             return Err(Violation::NotYetReceived { at, found });
         }
@@ -100,11 +100,11 @@ impl<'a, S: Schedule> Known<'a, S> {
     /// Waits for the first `count` steps of `lane`; `None` if that makes no sense.
     fn steps(&mut self, lane: LaneIndex, count: u64) -> Option<()> {
         let description = self.schedule.lanes().get(lane)?;
-        if description.direction == Direction::Send || count > description.steps {
+        if description.is_send() || count > description.steps {
             return None;
         }
         for step in self.steps[lane]..count {
-            self.bytes.insert(self.schedule.step(lane, step).bytes);
+            self.bytes.insert(super::bytes_of(&self.schedule.step(lane, step).action));
         }
         self.steps[lane] = self.steps[lane].max(count);
         Some(())
@@ -130,5 +130,5 @@ fn in_bounds(at: Place, found: Range<u64>, bytes: u64) -> Result<Range<u64>, Vio
 }
 
 fn receive_lanes<S: Schedule>(schedule: &S) -> impl Iterator<Item = (LaneIndex, &Lane)> {
-    schedule.lanes().iter().enumerate().filter(|(_, lane)| lane.direction == Direction::Receive)
+    schedule.lanes().iter().enumerate().filter(|(_, lane)| lane.is_receive())
 }

@@ -2,7 +2,7 @@
 
 use super::matching::Partners;
 use super::{Place, Violation};
-use crate::schedule::{After, Direction, LaneIndex, Schedule};
+use crate::schedule::{After, LaneIndex, Schedule, Stream};
 use crate::units::Rank;
 
 /// A run in which each step takes place as soon as what it waits for has.
@@ -25,11 +25,11 @@ pub(super) fn check<S: Schedule>(schedules: &[S], partners: &Partners) -> Result
         .map(Rank)
         .zip(schedules)
         .flat_map(|(rank, schedule)| (0..lanes(schedule)).map(move |lane| (rank, lane)))
-        .filter(|(rank, lane)| schedules[rank.index()].lanes()[*lane].direction == Direction::Send)
+        .filter(|(rank, lane)| schedules[rank.index()].lanes()[*lane].is_send())
         .collect();
     while let Some((rank, lane)) = may_go.pop() {
-        let peer = schedules[rank.index()].lanes()[lane].peer;
-        run.advance(rank, lane, partners[rank.index()][lane], |woken| may_go.push((peer, woken)));
+        let Some(Stream { peer, .. }) = schedules[rank.index()].lanes()[lane].stream() else { continue };
+        run.advance((rank, lane), (peer, partners[rank.index()][lane]), |woken| may_go.push((peer, woken)));
     }
     run.first_stuck().map_or(Ok(()), Err)
 }
@@ -38,9 +38,8 @@ impl<S: Schedule> Run<'_, S> {
     /// Lets a send lane go as far as it can, and calls `wake` for the peer's lanes that may then go on.
     fn advance(
         &mut self,
-        rank: Rank,
-        lane: LaneIndex,
-        peer_lane: LaneIndex,
+        (rank, lane): (Rank, LaneIndex),
+        (peer, peer_lane): (Rank, LaneIndex),
         mut wake: impl FnMut(LaneIndex),
     ) {
         let description = &self.schedules[rank.index()].lanes()[lane];
@@ -50,8 +49,8 @@ impl<S: Schedule> Run<'_, S> {
                 return;
             }
             self.completed[rank.index()][lane] += 1;
-            self.completed[description.peer.index()][peer_lane] += 1;
-            self.waiting[description.peer.index()][peer_lane].drain(..).for_each(&mut wake);
+            self.completed[peer.index()][peer_lane] += 1;
+            self.waiting[peer.index()][peer_lane].drain(..).for_each(&mut wake);
         }
     }
 
@@ -64,15 +63,16 @@ impl<S: Schedule> Run<'_, S> {
         opener.or_else(|| match schedule.step(lane, completed[lane]).after {
             After::Start => None,
             After::Steps { lane, count } => (completed[lane] < count).then_some(lane),
-            After::LanesBelow(end) => (0..end)
-                .find(|lane| schedule.lanes()[*lane].direction == Direction::Receive && !is_open(lane)),
+            After::LanesBelow(end) => {
+                (0..end).find(|lane| schedule.lanes()[*lane].is_receive() && !is_open(lane))
+            }
         })
     }
 
     fn first_stuck(&self) -> Option<Violation> {
         (0..).map(Rank).zip(self.schedules).find_map(|(rank, schedule)| {
             let lanes = schedule.lanes().iter().enumerate();
-            lanes.filter(|(_, lane)| lane.direction == Direction::Send).find_map(|(lane, description)| {
+            lanes.filter(|(_, lane)| lane.is_send()).find_map(|(lane, description)| {
                 let step = self.completed[rank.index()][lane];
                 let waits_for = (step < description.steps).then(|| self.blocker(rank, lane))??;
                 Some(Violation::Deadlock { at: Place { rank, lane, step }, waits_for })

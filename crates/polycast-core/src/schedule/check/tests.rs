@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::*;
-use crate::schedule::{After, Direction, Lane, Step};
+use crate::schedule::{Action, After, Direction, Kind, Lane, Posting, Slice, Step, Stream};
 
 /// A schedule that is written down step by step.
 #[derive(Clone, Default)]
@@ -14,28 +14,37 @@ struct Listed {
 
 impl Listed {
     fn lane(mut self, direction: Direction, peer: u32, steps: &[(Range<u64>, After)]) -> Self {
-        let lane = Lane {
-            peer: Rank(peer),
-            direction,
-            channel: 0,
-            steps: steps.len() as u64,
-            phase: 0,
-            opens_after: None,
+        let stream = Stream { peer: Rank(peer), direction, channel: 0, posting: Posting::AtOnce };
+        self.lanes.push(Lane::new(Kind::Messages(stream), steps.len() as u64));
+        let action = |bytes| match direction {
+            Direction::Send => Action::Send(Slice::output(bytes)),
+            Direction::Receive => Action::Receive(Slice::output(bytes)),
         };
-        self.lanes.push(lane);
-        let steps = steps.iter().cloned().map(|(bytes, after)| Step { bytes, after });
+        let steps = steps.iter().cloned().map(|(bytes, after)| Step { action: action(bytes), after });
         self.steps.push(steps.collect());
         self
     }
 
     fn on_channel(mut self, channel: Channel) -> Self {
-        self.lanes.last_mut().unwrap().channel = channel;
+        self.stream(self.lanes.len() - 1).channel = channel;
         self
     }
 
     fn opens_after(mut self, lane: LaneIndex) -> Self {
         self.lanes.last_mut().unwrap().opens_after = Some(lane);
         self
+    }
+
+    fn stream(&mut self, lane: LaneIndex) -> &mut Stream {
+        let Kind::Messages(stream) = &mut self.lanes[lane].kind else { panic!("no messages") };
+        stream
+    }
+
+    fn slice(&mut self, lane: LaneIndex, step: usize) -> &mut Slice {
+        match &mut self.steps[lane][step].action {
+            Action::Send(slice) | Action::Receive(slice) => slice,
+            _ => panic!("no message"),
+        }
     }
 
     fn drop_step(&mut self, lane: LaneIndex, step: usize) {
@@ -131,7 +140,7 @@ fn steps_in_another_order_at_one_end() {
 #[test]
 fn a_range_that_is_off_by_one() {
     let mut schedules = chain();
-    schedules[2].steps[0][1].bytes = 5..9;
+    schedules[2].slice(0, 1).bytes = 5..9;
     let expected = Violation::OtherBytes { at: place(1, 1, 1), sent: 5..10, received: 5..9 };
     assert_eq!(check_ten(&schedules), Err(expected));
 }
@@ -139,8 +148,8 @@ fn a_range_that_is_off_by_one() {
 #[test]
 fn a_byte_that_comes_twice() {
     let mut schedules = chain();
-    schedules[1].steps[1][1].bytes = 4..10;
-    schedules[2].steps[0][1].bytes = 4..10;
+    schedules[1].slice(1, 1).bytes = 4..10;
+    schedules[2].slice(0, 1).bytes = 4..10;
     let expected = Violation::Twice { at: place(2, 0, 1), found: 4..10 };
     assert_eq!(check_ten(&schedules), Err(expected));
 }
@@ -230,9 +239,9 @@ fn lanes_that_do_not_fit_together() {
     assert_eq!(check_ten(&schedules), Err(Violation::Unmatched { at: place(1, 1, 0), peer: Rank(2) }));
 
     let mut schedules = chain();
-    schedules[2].lanes[0].channel = 1;
+    schedules[2].stream(0).channel = 1;
     assert_eq!(check_ten(&schedules), Err(Violation::Unmatched { at: place(1, 1, 0), peer: Rank(2) }));
-    schedules[2].lanes[0].channel = 8;
+    schedules[2].stream(0).channel = 8;
     assert_eq!(check_ten(&schedules), Err(Violation::NoSuchChannel { at: place(2, 0, 0), channel: 8 }));
 
     let mut schedules = chain();
@@ -241,7 +250,7 @@ fn lanes_that_do_not_fit_together() {
 
     for peer in [1, 3] {
         let mut schedules = chain();
-        schedules[1].lanes[1].peer = Rank(peer);
+        schedules[1].stream(1).peer = Rank(peer);
         assert_eq!(
             check_ten(&schedules),
             Err(Violation::NoSuchPeer { at: place(1, 1, 0), peer: Rank(peer) })
