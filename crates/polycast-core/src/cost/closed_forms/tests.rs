@@ -1,7 +1,7 @@
 use super::*;
 use crate::model::{Curve, Point};
 
-/// Seed 1 Table 2: size, then g and RTT in µs at 100 Mb/s and at 1000 Mb/s.
+/// Patarasuk et al. 2008, Table 2: size, then g and RTT in µs at 100 Mb/s and at 1000 Mb/s.
 const TABLE_2: [(u64, [f64; 2], [f64; 2]); 8] = [
     (256, [30.0, 280.0], [13.0, 118.0]),
     (512, [51.0, 414.0], [17.0, 141.0]),
@@ -27,7 +27,7 @@ fn best_segment(bytes: u64, time: impl Fn(u64) -> f64) -> u64 {
 
 const KIB: u64 = 1024;
 
-/// Seed 1 Table 3, column "Model", linear tree over the 32 machines of topology (4).
+/// Patarasuk et al. 2008, Table 3, column "Model", linear tree over the 32 machines of topology (4).
 #[test]
 fn best_segments_of_a_linear_tree_are_those_of_table_3() {
     let slow = table_2(|row| row.1);
@@ -72,7 +72,7 @@ fn best_segments_of_a_binary_tree_are_near_those_of_table_3() {
     }
 }
 
-/// Seed 1 Figure 8: the last receiver is processor 4, A = 2 and B = 4 — the second child of a second child.
+/// Patarasuk et al. 2008, Figure 8: the last receiver is processor 4, A = 2 and B = 4 — the second child of a second child.
 #[test]
 fn the_farthest_receiver_of_figure_8() {
     let children = [vec![1, 2], vec![], vec![3, 4], vec![], vec![]];
@@ -80,7 +80,7 @@ fn the_farthest_receiver_of_figure_8() {
     assert_eq!(farthest(&[vec![]], 1.0, 1.0), [0, 0]);
 }
 
-/// Seed 4 Table 4.1, whose times are 20 + 2m and so on, m = 1024, over 8 nodes.
+/// Nupairoj 1998, Table 4.1, whose times are 20 + 2m and so on, m = 1024, over 8 nodes.
 #[test]
 fn sequential_and_binomial_trees_of_table_4_1() {
     let line = |startup: f64, delay: f64| startup + delay * 1024.0;
@@ -90,19 +90,24 @@ fn sequential_and_binomial_trees_of_table_4_1() {
     assert_eq!((sequential(8, hold, end), binomial(8, hold, end)), (22718.0, 12408.0));
 }
 
-/// Seed 4 Table 4.2: `log2 k * t_end` where that is whole and t_hold <= t_end.
+/// Nupairoj 1998, Table 4.2: `log2 k * t_end` where that is whole and t_hold <= t_end.
 #[test]
 fn a_binomial_tree_over_a_power_of_two() {
     for power in 0..12 {
         assert_eq!(binomial(1 << power, 20.0, 55.0), f64::from(power) * 55.0);
     }
     assert_eq!((1..=5).map(|k| binomial(k, 20.0, 55.0)).collect::<Vec<_>>(), [0.0, 55.0, 75.0, 110.0, 110.0]);
+    // Its other case, t_hold > t_end, for powers of two and one more.
+    for power in 1..12 {
+        assert_eq!(binomial(1 << power, 55.0, 20.0), f64::from(power - 1) * 55.0 + 20.0);
+        assert_eq!(binomial((1 << power) + 1, 55.0, 20.0), f64::from(power) * 55.0 + 20.0);
+    }
     assert_eq!((sequential(1, 20.0, 55.0), chain(1, 55.0), chain(9, 55.0)), (0.0, 0.0, 440.0));
 }
 
 /// By hand, with L = 20, o = 3, g = 5, G = 2 and messages of 11 bytes: a body is 20, a message 46.
 #[test]
-fn log_gp_of_seed_0() {
+fn log_gp_of_siebert() {
     let p = LogGp { latency_ns: 20.0, overhead_ns: 3.0, gap_ns: 5.0, gap_per_byte_ns: 2.0, residual: 0.0 };
     assert_eq!(log_gp_message_ns(&p, 11), 46.0);
     assert_eq!(log_gp_flat_ns(&p, 8, 11), 20.0 + 6.0 + 7.0 * 20.0 + 6.0 * 5.0);
@@ -114,4 +119,59 @@ fn log_gp_of_seed_0() {
     for of in [log_gp_flat_ns, log_gp_binomial_ns] {
         assert_eq!(of(&p, 2, 11), log_gp_message_ns(&p, 11), "two ranks, one message");
     }
+}
+
+/// Patarasuk et al. 2008, Table 4, 2 MiB: milliseconds in segments of 256 B to 32 KiB, and whole.
+#[test]
+fn segments_that_cost_little_more_than_the_message_whole() {
+    let slow = [200.93, 198.61, 184.15, 181.35, 180.0, 179.13, 178.79, 178.6, 178.57];
+    let fast = [102.07, 70.55, 53.01, 42.83, 37.31, 33.57, 32.74, 31.93, 32.64];
+    for (times, expected) in [(slow, 1 * KIB), (fast, 8 * KIB)] {
+        let sizes = (8..16).map(|power| 1u64 << power).chain([2 << 20]);
+        let points = sizes.zip(times).map(|(s, ms)| Point::exact(s, ms * 1e6 * s as f64 / (2 << 20) as f64));
+        let none = Curve::new(vec![Point::exact(1, 0.0)]).unwrap();
+        let class = ClassParameters::new(none, Curve::new(points.collect()).unwrap());
+        assert_eq!(efficient_segment(&class), expected);
+    }
+    // §5.4, which counts the ranks of a linear tree and log2 P for a binary one.
+    assert_eq!([KIB, 8 * KIB].map(|segment| sufficiently_large(32, segment)), [62 * KIB, 496 * KIB]);
+    assert_eq!([KIB, 8 * KIB].map(|segment| sufficiently_large(5, segment)), [8 * KIB, 64 * KIB]);
+}
+
+/// Patarasuk et al. 2008, Table 1: what the formulas come to where X is very large, in T(m); and §3.1: the binary tree is
+/// faster than the linear one for `X <= P - 2 log2 P + 1`, counted as there, where the heights are P and log2 P.
+#[test]
+fn pipelines_in_terms_of_a_message() {
+    let line = |bytes: u64| Point::exact(bytes, 1e-3 * bytes as f64);
+    let zero = Curve::new(vec![Point::exact(1, 0.0)]).unwrap();
+    let class = ClassParameters::new(zero, Curve::new([1, 1 << 30].map(line).to_vec()).unwrap());
+    let bytes = 1 << 30;
+    let message_ns = class.hop_ns(bytes);
+    let of = |algorithm, segment| ClosedForms::of(algorithm, &class, 32, bytes, segment).hockney.unwrap();
+    for (algorithm, segment, expected) in [
+        ("flat", None, 31.0),
+        ("binomial", None, 5.0),
+        ("chain", Some(1 << 10), 1.0),
+        ("binary", Some(1 << 10), 2.0),
+    ] {
+        let times = of(algorithm, segment) / message_ns;
+        assert!((times - expected).abs() < 1e-3 * expected, "{algorithm}: {times}");
+    }
+    for ranks in [8u32, 32, 1024] {
+        // Here H is the number of hops: one less for the chain, so the border is one lower.
+        let border = u64::from(ranks - 2 * ranks.ilog2());
+        let faster = |segments: u64| {
+            let of =
+                |name| ClosedForms::of(name, &class, ranks, segments << 10, Some(1 << 10)).hockney.unwrap();
+            of("binary") <= of("chain") + 1e-9
+        };
+        assert!(faster(border) && !faster(border + 1), "{ranks}");
+    }
+}
+
+/// Nupairoj 1998, §3.1: 9, 10 and 15 for t_send 2, t_net 1, t_recv 2 and 4 nodes.
+#[test]
+fn three_trees_of_four_nodes() {
+    let (hold, end) = (2.0, 2.0 + 1.0 + 2.0);
+    assert_eq!((sequential(4, hold, end), binomial(4, hold, end), chain(4, end)), (9.0, 10.0, 15.0));
 }
