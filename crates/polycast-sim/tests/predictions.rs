@@ -2,7 +2,7 @@
 //! serve one message after the other, and nothing else that costs time but the latency.
 
 use polycast_core::algorithm::broadcast::{Algorithm, Call};
-use polycast_core::cost::{Planner, Sends};
+use polycast_core::cost::{Predictor, Sends};
 use polycast_core::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
 use polycast_core::topology::Topology;
 use polycast_core::units::{Bytes, Rank};
@@ -21,9 +21,9 @@ fn predicted_and_simulated(latency_ns: u64, call: Call, algorithm: Algorithm) ->
     let network = Network { latency_ns, ..Network::bare(8.0) };
     let names: Vec<String> = (0..call.ranks).map(|rank| format!("h{rank}")).collect();
     let placed = Topology::flat(names.clone()).place(&names);
-    let mut planner = Planner::new(&placed, &parameters(&network), call.root).sends(Sends::InTurn);
+    let mut predictor = Predictor::new(&placed, &parameters(&network), call.root).sends(Sends::InTurn);
     let simulated = Simulation::new(network, call, algorithm).run().expect("a broadcast").completion_ns;
-    (planner.cost(&algorithm, call.bytes).time.0, simulated)
+    (predictor.cost(&algorithm, call.bytes).time.0, simulated)
 }
 
 fn algorithm(text: &str) -> Algorithm {

@@ -2,6 +2,7 @@
 
 mod against;
 mod chart;
+mod models;
 mod place;
 mod results;
 mod table;
@@ -10,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use polycast_core::cost::{self, Comparison, Planner};
+use polycast_core::cost::{self, Comparison, Predictor};
 use polycast_core::files::FileKind;
 use polycast_core::model::Parameters;
 use polycast_core::policy::{Choice, Collective};
@@ -33,6 +34,7 @@ Examples:
     --algorithms chain,binary:segment=4KiB
   polycast predict --params cluster.json --topology topology.conf \\
     --against results.json
+  polycast predict --params cluster.json --models --ranks 32 --bytes 64KiB
 
 `polycast measure` writes the parameters, `polycast bench --json results.json`
 the results.")]
@@ -78,6 +80,10 @@ pub struct Args {
     #[arg(long)]
     no_multicast: bool,
 
+    /// Show the models fitted to the parameters, with how well they fit, and where there are ranks the papers' closed forms
+    #[arg(long, conflicts_with_all = ["against", "algorithms", "svg"])]
+    models: bool,
+
     /// Hold predictions against what `polycast bench --json` has measured
     #[arg(long, value_name = "RESULTS")]
     against: Option<PathBuf>,
@@ -100,28 +106,50 @@ pub fn run(args: Args) -> Outcome {
     let parameters = Parameters::parse(&input.text, &input.name)?;
     match &args.against {
         Some(results) => hold_against(&args, &parameters, results),
+        None if args.models => show_models(&args, &parameters),
         None => predict(&args, &parameters),
     }
 }
 
 fn predict(args: &Args, parameters: &Parameters) -> Outcome {
-    let sizes = {
-        let mut sizes = sizes::parse(&args.bytes)?;
-        sizes.sort_unstable();
-        sizes.dedup();
-        sizes
-    };
+    let sizes = rising_sizes(&args.bytes)?;
     let placed = place::placed(args.topology.as_deref(), args.hosts.as_deref(), args.ranks)?;
-    let mut planner = planner(&placed, parameters, args.root)?;
-    let comparisons = compare(&mut planner, args, &sizes)?;
+    let mut predictor = predictor(&placed, parameters, args.root)?;
+    let comparisons = compare(&mut predictor, args, &sizes)?;
     // Who names algorithms wants to see them.
     let most_rows = if args.all || args.algorithms.is_some() { usize::MAX } else { ROWS_OF_A_SIZE };
-    let page =
-        table::Page { parameters, placed: &placed, planner: &planner, comparisons: &comparisons, most_rows };
+    let page = table::Page {
+        parameters,
+        placed: &placed,
+        predictor: &predictor,
+        comparisons: &comparisons,
+        most_rows,
+    };
     print(&if args.json { page.json()? } else { page.text() })?;
     if let Some(file) = &args.svg {
         write_chart(file, &chart::of_times(&page)?)?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn rising_sizes(text: &str) -> Result<Vec<Bytes>, Box<dyn std::error::Error>> {
+    let mut sizes = sizes::parse(text)?;
+    sizes.sort_unstable();
+    sizes.dedup();
+    Ok(sizes)
+}
+
+/// Without anything that says how many ranks there are, the models alone.
+fn show_models(args: &Args, parameters: &Parameters) -> Outcome {
+    let sizes = rising_sizes(&args.bytes)?;
+    let mut predictor = match place::placed(args.topology.as_deref(), args.hosts.as_deref(), args.ranks) {
+        Ok(placed) if placed.host_of.len() > 1 => Some(predictor(&placed, parameters, args.root)?),
+        Ok(_) => None,
+        Err(error) if matches!(error.downcast_ref(), Some(place::PlaceError::Nothing)) => None,
+        Err(error) => return Err(error),
+    };
+    let models = models::Models::new(parameters, predictor.as_mut().map(|predictor| (predictor, &sizes[..])));
+    print(&if args.json { models.json()? } else { models.text() })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -138,12 +166,12 @@ fn hold_against(args: &Args, parameters: &Parameters, file: &Path) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn planner(placed: &Placed, parameters: &Parameters, root: u32) -> Result<Planner, RootError> {
+fn predictor(placed: &Placed, parameters: &Parameters, root: u32) -> Result<Predictor, RootError> {
     let ranks = placed.host_of.len();
     if root as usize >= ranks {
         return Err(RootError { root, ranks });
     }
-    Ok(Planner::new(placed, parameters, Rank(root)))
+    Ok(Predictor::new(placed, parameters, Rank(root)))
 }
 
 /// A root that is not there.
@@ -156,7 +184,7 @@ struct RootError {
 
 /// What was asked for, for all sizes.
 fn compare(
-    planner: &mut Planner,
+    predictor: &mut Predictor,
     args: &Args,
     sizes: &[Bytes],
 ) -> Result<Vec<Comparison>, Box<dyn std::error::Error>> {
@@ -165,10 +193,10 @@ fn compare(
         None => place::Asked::everything(),
     };
     let multicasts: &[_] = if args.no_multicast { &[] } else { &asked.multicasts };
-    let mut comparisons = cost::compare(planner, &asked.best_of, multicasts, sizes);
+    let mut comparisons = cost::compare(predictor, &asked.best_of, multicasts, sizes);
     for comparison in &mut comparisons {
         for algorithm in &asked.exactly {
-            comparison.predicted.push(cost::Predicted::of(planner, algorithm, comparison.bytes));
+            comparison.predicted.push(cost::Predicted::of(predictor, algorithm, comparison.bytes));
         }
         comparison.predicted.sort_by_key(|predicted| predicted.time);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use polycast_core::algorithm::broadcast::Shape;
-use polycast_core::cost::{Planner, Prepared};
+use polycast_core::cost::{Predictor, Prepared};
 use polycast_core::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
 use polycast_core::topology::Placed;
 use polycast_core::tree::{PlannedShape, Site};
@@ -76,7 +76,7 @@ fn class(latency_ns: f64, per_message_ns: f64, ns_per_byte: f64) -> ClassParamet
 
 /// Predicts the ways of one plan, from its first rank.
 pub struct Prediction {
-    planner: Planner,
+    predictor: Predictor,
     stock: Prepared,
     tree: Prepared,
     chain: Prepared,
@@ -87,12 +87,12 @@ impl Prediction {
     pub fn new(placed: &Placed, site: &Site, model: &Model) -> Prediction {
         const BINOMIAL: Shape = Shape::KNomial(NonZeroU32::new(2).unwrap());
         let root = Rank(0);
-        let mut planner = Planner::new(placed, &model.parameters, root);
+        let mut predictor = Predictor::new(placed, &model.parameters, root);
         Prediction {
-            stock: planner.prepare(BINOMIAL),
-            tree: planner.prepare_tree(&BINARY.plan(site, root)),
-            chain: planner.prepare_tree(&PlannedShape::ContentionFreeChain.plan(site, root)),
-            planner,
+            stock: predictor.prepare(BINOMIAL),
+            tree: predictor.prepare_tree(&BINARY.plan(site, root)),
+            chain: predictor.prepare_tree(&PlannedShape::ContentionFreeChain.plan(site, root)),
+            predictor,
         }
     }
 
@@ -103,6 +103,6 @@ impl Prediction {
             Way::Tree => (&self.tree, Some(segment)),
             Way::Chain => (&self.chain, Some(segment)),
         };
-        way.cost(&self.planner, Bytes(bytes), segment).time.0 as f64
+        way.cost(&self.predictor, Bytes(bytes), segment).time.0 as f64
     }
 }

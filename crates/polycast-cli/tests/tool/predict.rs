@@ -5,7 +5,7 @@ use std::fs;
 use crate::fake::{World, error, output};
 use serde_json::Value;
 
-/// Seed 1 Table 2 at 100 Mb/s, in part.
+/// Patarasuk et al. 2008, Table 2 at 100 Mb/s, in part.
 const PARAMETERS: &str = r#"{"format":"polycast-parameters","version":1,
 "measured":{"when":"2026-11-22T03:00:00Z","where":"32 machines, 100 Mb/s","how":"seed 1, Table 2"},
 "classes":{"same-switch":{
@@ -55,7 +55,14 @@ fn a_table_and_a_plot() {
         &world,
         &["--hosts", "a,b:2,c", "--bytes", "1KiB..64KiB:4", "--no-multicast", "--svg", "t.svg"],
     );
-    for expected in ["bcast to 4 ranks from rank 0", "32 machines, 100 Mb/s", "LIMIT", "64KiB  "] {
+    let expected = [
+        "bcast to 4 ranks from rank 0",
+        "32 machines, 100 Mb/s",
+        "LIMIT",
+        "64KiB  ",
+        "segments of 1 KiB and more",
+    ];
+    for expected in expected {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     assert!(!text.contains("multicast"), "{text}");
@@ -65,6 +72,51 @@ fn a_table_and_a_plot() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let all = predict(&world, &["--ranks", "4", "--all"]);
     assert!(all.contains("multicast-pull") && all.lines().count() > 80 && !all.contains("--all"), "{all}");
+}
+
+/// Patarasuk et al. 2008, formula 1, and two models that are known in advance: one hop, and log2 P of them.
+#[test]
+fn models_and_closed_forms() {
+    let world = world();
+    let arguments = ["--models", "--ranks", "32", "--bytes", "1KiB,1MiB"];
+    let text = predict(&world, &arguments);
+    for expected in [
+        "same-switch, 256 B to 2 KiB",
+        "alpha + m beta",
+        "RESIDUAL",
+        "segments of 1 KiB and",
+        "Siebert 2006",
+        "opt-tree",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let answer: Value =
+        serde_json::from_str(&predict(&world, &[&arguments[..], &["--json"]].concat())).unwrap();
+    let class = &answer["classes"][0];
+    assert_eq!((&class["class"], &class["efficient_segment_bytes"]), (&"same-switch".into(), &1024.into()));
+    let hockney = &class["models"][0];
+    let near = |value: &Value, expected: f64| {
+        let value = value.as_f64().unwrap();
+        assert!((value / expected - 1.0).abs() < 1e-9, "{value} for {expected}");
+    };
+    let message_us =
+        (hockney["startup_ns"].as_f64().unwrap() + 1024.0 * hockney["per_byte_ns"].as_f64().unwrap()) / 1e3;
+    let sizes = &answer["closed_forms"]["sizes"];
+    let row = |size: usize, name: &str| {
+        let rows = sizes[size]["algorithms"].as_array().unwrap();
+        rows.iter().find(|row| row["algorithm"] == name).unwrap_or_else(|| panic!("{name}: {rows:?}")).clone()
+    };
+    near(&row(0, "binomial")["hockney_us"], 5.0 * message_us);
+    near(&row(0, "binomial")["hold_end_us"], 5.0 * 339.0);
+    near(&row(0, "chain")["hold_end_us"], 31.0 * 339.0);
+    let chain = row(1, "chain:segment=1KiB");
+    let expected_us = 31.0 * (250.0 + 89.0) + 1023.0 * 89.0;
+    near(&chain["p_log_gp_us"], expected_us);
+    near(&chain["predicted_us"], expected_us);
+    assert!(row(1, "chain:segment=1KiB")["hold_end_us"].is_null());
+    let alone: Value = serde_json::from_str(&predict(&world, &["--models", "--json"])).unwrap();
+    assert_eq!((&alone["classes"], &alone["closed_forms"]), (&answer["classes"], &Value::Null));
 }
 
 #[test]

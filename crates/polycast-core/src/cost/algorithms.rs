@@ -3,7 +3,7 @@ use std::num::NonZeroU64;
 use super::exchange::{Exchange, Halves, ScatterExchange};
 use super::{Bottleneck, Network, Pipeline, Sends, Stream, Transfers};
 use crate::algorithm::broadcast::{self, Algorithm, Call, Shape};
-use crate::model::Parameters;
+use crate::model::{LinkClass, Parameters};
 use crate::schedule::{self, After, Direction, LaneIndex, Schedule};
 use crate::topology::Placed;
 use crate::tree::{PlannedTree, Site};
@@ -26,7 +26,7 @@ pub struct Cost {
 }
 
 /// Predicts broadcasts of one communicator from one root. Trees are made once and serve for all sizes.
-pub struct Planner {
+pub struct Predictor {
     network: Network,
     root: Rank,
     sends: Sends,
@@ -37,7 +37,7 @@ pub struct Planner {
 /// The message and the segment that a link-aware tree is prepared for, since it then serves for all sizes.
 const LINK_AWARE_FOR: (u64, Option<NonZeroU64>) = (1 << 20, NonZeroU64::new(8 << 10));
 
-/// An algorithm's messages on the network of a [`Planner`].
+/// An algorithm's messages on the network of a [`Predictor`].
 pub struct Prepared(Form);
 
 enum Form {
@@ -46,20 +46,25 @@ enum Form {
     ScatterExchange(ScatterExchange),
 }
 
-impl Planner {
+impl Predictor {
     /// For ranks that have been placed.
     ///
     /// # Panics
     /// If the root is not one of the ranks.
-    pub fn new(placed: &Placed, parameters: &Parameters, root: Rank) -> Planner {
+    pub fn new(placed: &Placed, parameters: &Parameters, root: Rank) -> Predictor {
         assert!(root.index() < placed.host_of.len(), "{root} of {} ranks", placed.host_of.len());
         let network = Network::new(placed, parameters);
-        Planner { network, root, sends: Sends::default(), trees: broadcast::Planner::new(Site::new(placed)) }
+        Predictor {
+            network,
+            root,
+            sends: Sends::default(),
+            trees: broadcast::Planner::new(Site::new(placed)),
+        }
     }
 
     /// Another way in which a rank's sends share its port.
-    pub fn sends(self, sends: Sends) -> Planner {
-        Planner { sends, ..self }
+    pub fn sends(self, sends: Sends) -> Predictor {
+        Predictor { sends, ..self }
     }
 
     /// The network.
@@ -70,6 +75,17 @@ impl Planner {
     /// The network, for those that look at links it has not met yet.
     pub fn network_mut(&mut self) -> &mut Network {
         &mut self.network
+    }
+
+    /// What lies between most ranks that follow each other around the network; of two that are as common, the slower one.
+    pub fn usual_class(&self) -> LinkClass {
+        let mut hops = [0u32; 3];
+        self.trees
+            .site()
+            .ring()
+            .windows(2)
+            .for_each(|two| hops[self.network.class(two[0], two[1]) as usize] += 1);
+        LinkClass::ALL.into_iter().max_by_key(|class| hops[*class as usize]).expect("three classes")
     }
 
     /// Who has the data.
@@ -93,7 +109,7 @@ impl Planner {
         Prepared(Form::Tree(Transfers::new(&mut self.network, tree.root(), self.sends, children), 1.0))
     }
 
-    /// What `algorithm` takes for `bytes`. To ask for several sizes, [`Planner::prepare`] it once.
+    /// What `algorithm` takes for `bytes`. To ask for several sizes, [`Predictor::prepare`] it once.
     pub fn cost(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Cost {
         let segment = algorithm.segment.map(|segment| segment.get());
         self.prepare(algorithm.shape).cost(self, bytes, segment)
@@ -146,25 +162,30 @@ fn children(
 }
 
 impl Prepared {
-    /// What `bytes` take in segments of at most `segment` bytes, or whole. `planner` is the one that prepared this.
-    pub fn cost(&self, planner: &Planner, bytes: Bytes, segment: Option<u64>) -> Cost {
+    /// What `bytes` take in segments of at most `segment` bytes, or whole. `predictor` is the one that prepared this.
+    pub fn cost(&self, predictor: &Predictor, bytes: Bytes, segment: Option<u64>) -> Cost {
         let longest = segment.unwrap_or(u64::MAX).min(self.share_of(bytes)).max(1);
         let stream = if longest < self.share_of(bytes) { Stream::Segments } else { Stream::Single };
         let is_whole = segment.is_none();
-        Cut { is_whole, ..self.cut_for(planner, longest, stream) }.cost(bytes)
+        SegmentedCost { is_whole, ..self.segmented_for(predictor, longest, stream) }.cost(bytes)
     }
 
     /// The algorithm in segments of at most `segment` bytes: what all sizes have in common.
-    pub fn cut<'a>(&'a self, planner: &'a Planner, segment: u64) -> Cut<'a> {
-        self.cut_for(planner, segment, Stream::Segments)
+    pub fn segmented<'a>(&'a self, predictor: &'a Predictor, segment: u64) -> SegmentedCost<'a> {
+        self.segmented_for(predictor, segment, Stream::Segments)
     }
 
-    fn cut_for<'a>(&'a self, planner: &'a Planner, segment: u64, stream: Stream) -> Cut<'a> {
+    fn segmented_for<'a>(
+        &'a self,
+        predictor: &'a Predictor,
+        segment: u64,
+        stream: Stream,
+    ) -> SegmentedCost<'a> {
         let pipeline = match &self.0 {
-            Form::Tree(transfers, _) => transfers.pipeline(&planner.network, segment, stream),
+            Form::Tree(transfers, _) => transfers.pipeline(&predictor.network, segment, stream),
             Form::ScatterExchange(_) => Pipeline::default(),
         };
-        Cut { prepared: self, planner, segment, is_whole: false, pipeline }
+        SegmentedCost { prepared: self, predictor, segment, is_whole: false, pipeline }
     }
 
     /// How many bytes a message of the tree carries if nothing is cut.
@@ -176,21 +197,21 @@ impl Prepared {
     }
 }
 
-/// An algorithm with a segment size on the network of a [`Planner`].
-pub struct Cut<'a> {
+/// An algorithm with a segment size on the network of a [`Predictor`].
+pub struct SegmentedCost<'a> {
     prepared: &'a Prepared,
-    planner: &'a Planner,
+    predictor: &'a Predictor,
     segment: u64,
     is_whole: bool,
     pipeline: Pipeline,
 }
 
-impl Cut<'_> {
+impl SegmentedCost<'_> {
     /// What `bytes`, more than one segment, take.
     pub fn cost(&self, bytes: Bytes) -> Cost {
         if let Form::ScatterExchange(both) = &self.prepared.0 {
             let segment = (!self.is_whole).then_some(self.segment);
-            let halves = both.cost(&self.planner.network, self.planner.sends, bytes.0, segment);
+            let halves = both.cost(&self.predictor.network, self.predictor.sends, bytes.0, segment);
             let Halves { scatter_ns, exchange_ns, bottleneck } = halves;
             let [time, fill, interval] = [scatter_ns + exchange_ns, scatter_ns, exchange_ns].map(nanos);
             return Cost { time, fill, interval, segments: 2, bottleneck };

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use super::{Cost, Planner, multicast_ns};
+use super::{Cost, Predictor, multicast_ns};
 use crate::algorithm::broadcast::{Algorithm, Shape};
 use crate::protocol::Multicast;
 use crate::units::{Bytes, Nanos};
@@ -63,15 +63,15 @@ pub struct Predicted {
 
 impl Predicted {
     /// What an algorithm takes with these very parameters.
-    pub fn of(planner: &mut Planner, algorithm: &Algorithm, bytes: Bytes) -> Predicted {
-        let cost = planner.cost(algorithm, bytes);
+    pub fn of(predictor: &mut Predictor, algorithm: &Algorithm, bytes: Bytes) -> Predicted {
+        let cost = predictor.cost(algorithm, bytes);
         Predicted { candidate: Candidate::Algorithm(*algorithm), time: cost.time, cost: Some(cost) }
     }
 
     /// What a multicast takes without loss.
-    pub fn of_multicast(planner: &mut Planner, multicast: Multicast, bytes: Bytes) -> Predicted {
-        let root = planner.root();
-        let ns = multicast_ns(planner.network_mut(), root, multicast, bytes.0);
+    pub fn of_multicast(predictor: &mut Predictor, multicast: Multicast, bytes: Bytes) -> Predicted {
+        let root = predictor.root();
+        let ns = multicast_ns(predictor.network_mut(), root, multicast, bytes.0);
         let time = Nanos(ns.round() as u64);
         Predicted { candidate: Candidate::Multicast(multicast), time, cost: None }
     }
@@ -88,7 +88,7 @@ pub struct Comparison {
 
 /// Compares algorithms, each whole and with every of [`SEGMENTS`], and multicasts for these sizes.
 pub fn compare(
-    planner: &mut Planner,
+    predictor: &mut Predictor,
     shapes: &[Shape],
     multicasts: &[Multicast],
     sizes: &[Bytes],
@@ -96,12 +96,12 @@ pub fn compare(
     let mut comparisons: Vec<Comparison> =
         sizes.iter().map(|bytes| Comparison { bytes: *bytes, predicted: Vec::new() }).collect();
     for &shape in shapes {
-        for (comparison, predicted) in comparisons.iter_mut().zip(best_segments(planner, shape, sizes)) {
+        for (comparison, predicted) in comparisons.iter_mut().zip(best_segments(predictor, shape, sizes)) {
             comparison.predicted.push(predicted);
         }
     }
     for comparison in &mut comparisons {
-        let of = |multicast: &Multicast| Predicted::of_multicast(planner, *multicast, comparison.bytes);
+        let of = |multicast: &Multicast| Predicted::of_multicast(predictor, *multicast, comparison.bytes);
         comparison.predicted.extend(multicasts.iter().map(of));
         comparison.predicted.sort_by_key(|predicted| predicted.time);
     }
@@ -109,19 +109,19 @@ pub fn compare(
 }
 
 /// By size, the algorithm whole or with its best segment size.
-fn best_segments(planner: &mut Planner, shape: Shape, sizes: &[Bytes]) -> Vec<Predicted> {
-    let prepared = planner.prepare(shape);
+fn best_segments(predictor: &mut Predictor, shape: Shape, sizes: &[Bytes]) -> Vec<Predicted> {
+    let prepared = predictor.prepare(shape);
     let predicted = |segment: Option<u64>, cost: Cost| {
         let segment = segment.and_then(NonZeroU64::new);
         let candidate = Candidate::Algorithm(Algorithm { shape, segment, ready: false });
         Predicted { candidate, time: cost.time, cost: Some(cost) }
     };
-    let whole = |bytes: &Bytes| predicted(None, prepared.cost(planner, *bytes, None));
+    let whole = |bytes: &Bytes| predicted(None, prepared.cost(predictor, *bytes, None));
     let mut best: Vec<Predicted> = sizes.iter().map(whole).collect();
     for segment in SEGMENTS {
-        let cut = prepared.cut(planner, segment);
+        let segmented = prepared.segmented(predictor, segment);
         for (best, bytes) in best.iter_mut().zip(sizes).filter(|(_, bytes)| bytes.0 > segment) {
-            let cost = cut.cost(*bytes);
+            let cost = segmented.cost(*bytes);
             if cost.time < best.time {
                 *best = predicted(Some(segment), cost);
             }

@@ -1,7 +1,7 @@
 //! How long an algorithm takes, from the measured model and the topology.
 //!
 //! ```text
-//! Parameters + Placed ──▶ Planner ──prepare(shape)──▶ Prepared ──cut(segment)──▶ Cut ──cost(bytes)──▶ Cost
+//! Parameters + Placed ──▶ Predictor ──prepare(shape)──▶ Prepared ──segmented(segment)──▶ SegmentedCost ──cost(bytes)──▶ Cost
 //!                           └──compare(shapes, sizes)──▶ per size all candidates, the fastest first ──▶ intervals
 //! ```
 //!
@@ -20,7 +20,7 @@ mod network;
 mod pipeline;
 mod transfers;
 
-pub use algorithms::{Cost, Cut, Planner, Prepared};
+pub use algorithms::{Cost, Predictor, Prepared, SegmentedCost};
 pub use best::{Candidate, Comparison, Predicted, SEGMENTS, candidates, compare, intervals};
 pub use multicast::multicast_ns;
 pub use network::{LinkIndex, Network, wire_bytes};

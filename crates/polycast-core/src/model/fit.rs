@@ -5,7 +5,7 @@ use super::{ClassParameters, Curve, Point};
 /// A point counts as if it were known to this share of its value at best, so that exact ones do not outweigh the rest.
 const BEST_PRECISION: f64 = 0.01;
 
-/// `startup + bytes * delay`, as the parameters of seed 4 are written (`t_ss`, `t_sd` and so on).
+/// `startup + bytes * delay`, as Nupairoj 1998 writes its parameters (`t_ss`, `t_sd` and so on).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// Nanoseconds for a message without bytes.
@@ -64,7 +64,7 @@ pub struct Hockney {
     pub residual: f64,
 }
 
-/// LogGP without its P (Alexandrov et al. 1995; seed 0 §1.4): a message takes `o + (m - 1) * G + L + o`.
+/// LogGP without its P (Alexandrov et al. 1995; Siebert 2006, §1.4): a message takes `o + (m - 1) * G + L + o`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogGp {
     /// L, the latency, in nanoseconds.
@@ -96,7 +96,7 @@ impl ClassParameters {
     }
 
     /// LogGP's parameters, from the line through the times of a message (its slope is G), and from o and g of the
-    /// smallest messages as in the conversion of Kielmann et al. 2000, which seeds 0 and 1 cite.
+    /// smallest messages as in the conversion of Kielmann et al. 2000, whom Siebert and Patarasuk et al. cite.
     pub fn log_gp(&self) -> LogGp {
         let line = Line::fit(&self.message_times());
         let smallest = |curve: &Option<Curve>| curve.as_ref().map(|curve| curve.points()[0].ns);

@@ -2,7 +2,7 @@
 
 use super::{BroadcastChoices, Choice};
 use crate::algorithm::broadcast::Algorithm;
-use crate::cost::{Candidate, Comparison, Planner, Predicted, candidates, compare};
+use crate::cost::{Candidate, Comparison, Predicted, Predictor, candidates, compare};
 use crate::model::Parameters;
 use crate::topology::Placed;
 use crate::units::{Bytes, Rank};
@@ -34,8 +34,8 @@ impl Prediction {
         let doubling = (0..).map(|power| 1u64 << power).skip_while(|bytes| *bytes < first);
         let sizes: Vec<Bytes> =
             doubling.take_while(|bytes| *bytes <= LARGEST.max(first)).map(Bytes).collect();
-        let mut planner = Planner::new(placed, parameters, Rank(0));
-        Prediction { comparisons: compare(&mut planner, &candidates(), &[], &sizes), first: Bytes(first) }
+        let mut predictor = Predictor::new(placed, parameters, Rank(0));
+        Prediction { comparisons: compare(&mut predictor, &candidates(), &[], &sizes), first: Bytes(first) }
     }
 
     /// The smallest size that it is to decide for: shorter messages were not measured.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use polycast_core::cost::{Bottleneck, Cost, Planner, Predicted, candidates, compare};
+use polycast_core::cost::{Bottleneck, Cost, Predicted, Predictor, candidates, compare};
 use polycast_core::model::Parameters;
 use polycast_core::policy::{Prediction, predicted_choice};
 use polycast_core::topology::Placed;
@@ -56,15 +56,15 @@ impl Reason {
         table: String,
     ) -> Option<Reason> {
         let compared = prediction.deciding(bytes).bytes;
-        // Once more, for the names of links are known to a planner only.
-        let mut planner = Planner::new(placed, parameters, Rank(0));
-        let again = compare(&mut planner, &candidates(), &[], &[compared]);
+        // Once more, for the names of links are known to a predictor only.
+        let mut predictor = Predictor::new(placed, parameters, Rank(0));
+        let again = compare(&mut predictor, &candidates(), &[], &[compared]);
         let (best, others) = again.first()?.predicted.split_first()?;
         Some(Reason {
             from: file.to_owned(),
             compared_bytes: compared.0,
             ns: best.time.0,
-            terms: best.cost.map(|cost| Terms::new(&planner, &cost)),
+            terms: best.cost.map(|cost| Terms::new(&predictor, &cost)),
             runners_up: others.iter().take(RUNNERS_UP).map(RunnerUp::new).collect(),
             table,
         })
@@ -98,14 +98,14 @@ fn time(ns: u64) -> String {
 }
 
 impl Terms {
-    fn new(planner: &Planner, cost: &Cost) -> Terms {
+    fn new(predictor: &Predictor, cost: &Cost) -> Terms {
         Terms {
             fill_ns: cost.fill.0,
             interval_ns: cost.interval.0,
             segments: cost.segments,
             bottleneck: match cost.bottleneck {
                 Bottleneck::Rank(rank) => format!("rank {rank}"),
-                Bottleneck::Link(link) => format!("the link {}", planner.network().link_name(link)),
+                Bottleneck::Link(link) => format!("the link {}", predictor.network().link_name(link)),
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use polycast_core::cost::{Planner, Predicted};
+use polycast_core::cost::{Predicted, Predictor};
 use polycast_core::model::Parameters;
 use polycast_core::policy::Choice;
 use polycast_core::topology::Placed;
@@ -67,7 +67,7 @@ pub enum AgainstError {
 impl Against {
     /// Predicts everything that was measured. A root that rotates is predicted as rank 0.
     pub fn new(results: &Results, parameters: &Parameters, placed: &Placed) -> Result<Against, AgainstError> {
-        let mut planners: BTreeMap<u32, Planner> = BTreeMap::new();
+        let mut predictors: BTreeMap<u32, Predictor> = BTreeMap::new();
         let mut against =
             Against { median_error: 0.0, p90_error: 0.0, pairs: Vec::new(), left_out: Vec::new() };
         for point in &results.points {
@@ -75,9 +75,9 @@ impl Against {
             if root as usize >= placed.host_of.len() {
                 return Err(AgainstError::Root { root, ranks: placed.host_of.len() });
             }
-            let planner =
-                planners.entry(root).or_insert_with(|| Planner::new(placed, parameters, Rank(root)));
-            match predicted(planner, point) {
+            let predictor =
+                predictors.entry(root).or_insert_with(|| Predictor::new(placed, parameters, Rank(root)));
+            match predicted(predictor, point) {
                 Some(time) => against.pairs.extend(pair(point, time)),
                 None if !against.left_out.contains(&point.variant) => {
                     against.left_out.push(point.variant.clone())
@@ -141,10 +141,10 @@ impl Against {
     }
 }
 
-fn predicted(planner: &mut Planner, point: &Measured) -> Option<Nanos> {
+fn predicted(predictor: &mut Predictor, point: &Measured) -> Option<Nanos> {
     let candidate = match super::choice_of(&point.variant)? {
-        Choice::Algorithm(algorithm) => Predicted::of(planner, &algorithm, Bytes(point.bytes)),
-        Choice::Multicast(multicast) => Predicted::of_multicast(planner, multicast, Bytes(point.bytes)),
+        Choice::Algorithm(algorithm) => Predicted::of(predictor, &algorithm, Bytes(point.bytes)),
+        Choice::Multicast(multicast) => Predicted::of_multicast(predictor, multicast, Bytes(point.bytes)),
         Choice::Stock => return None,
     };
     Some(candidate.time)

@@ -1,18 +1,20 @@
 //! The predictions as a page for people, and as JSON.
 
-use polycast_core::cost::{Bottleneck, Comparison, Cost, Planner, Predicted};
+use polycast_core::cost::closed_forms::{efficient_segment, sufficiently_large};
+use polycast_core::cost::{Bottleneck, Comparison, Cost, Predicted, Predictor};
 use polycast_core::model::Parameters;
 use polycast_core::topology::Placed;
 use polycast_core::units::Nanos;
 use serde::Serialize;
 
-use crate::terminal::{count, nanoseconds, paragraph, table};
+use super::models::cheap_segments;
+use crate::terminal::{count, nanoseconds, paragraph, size, table};
 
 /// What a page says.
 pub struct Page<'a> {
     pub parameters: &'a Parameters,
     pub placed: &'a Placed,
-    pub planner: &'a Planner,
+    pub predictor: &'a Predictor,
     pub comparisons: &'a [Comparison],
     /// So many of a size are for people; JSON has all.
     pub most_rows: usize,
@@ -58,7 +60,7 @@ impl Page<'_> {
     fn bottleneck(&self, cost: &Cost) -> String {
         match cost.bottleneck {
             Bottleneck::Rank(rank) => format!("rank {rank}"),
-            Bottleneck::Link(link) => self.planner.network().link_name(link),
+            Bottleneck::Link(link) => self.predictor.network().link_name(link),
         }
     }
 
@@ -85,7 +87,7 @@ impl Page<'_> {
         let answer = Answer {
             collective: "bcast",
             ranks: self.placed.host_of.len(),
-            root: self.planner.root().0,
+            root: self.predictor.root().0,
             measured: Measured { when: &measured.when, r#where: &measured.place, how: &measured.how },
             sizes: sizes.collect(),
         };
@@ -96,7 +98,7 @@ impl Page<'_> {
     pub fn text(&self) -> String {
         let measured = self.parameters.measured();
         let ranks = count(self.placed.host_of.len(), "rank", "ranks");
-        let root = self.planner.root();
+        let root = self.predictor.root();
         let source = paragraph(&format!("by parameters of {}, {}", measured.when, measured.place));
         let mut text = format!("bcast to {ranks} from rank {root}\n{source}\n");
         if !self.placed.strangers.is_empty() {
@@ -110,7 +112,18 @@ impl Page<'_> {
         if self.comparisons.iter().any(|comparison| slower(comparison) > 0) {
             text += "\nthe best of each size; --all shows the slower ones too\n";
         }
-        text
+        text + &paragraph(&self.rule_of_thumb()) + "\n"
+    }
+
+    /// From which segments and messages on pipelines pay (Patarasuk et al. 2008, §5.4).
+    fn rule_of_thumb(&self) -> String {
+        let network = self.predictor.network();
+        let segment = efficient_segment(network.parameters(self.predictor.usual_class()));
+        // As there, where the height of a linear tree is its number of ranks, and that of a binary one log2 of it.
+        let heights = [network.ranks(), network.ranks().max(1).ilog2()];
+        let [chain, binary] = heights.map(|height| size(sufficiently_large(height, segment)));
+        let cheap = cheap_segments(segment);
+        format!("{cheap}; pipelines of them pay from {chain} (chain) and {binary} (binary) on")
     }
 
     /// The fastest for a size, which stands in the first row.

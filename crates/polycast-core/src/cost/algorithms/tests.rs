@@ -40,7 +40,7 @@ fn hostile(leaves: usize, ranks: usize) -> Placed {
 
 fn cost(placed: &Placed, parameters: &Parameters, sends: Sends, algorithm: &str, bytes: u64) -> Cost {
     let algorithm: Algorithm = algorithm.parse().unwrap();
-    Planner::new(placed, parameters, Rank(0)).sends(sends).cost(&algorithm, Bytes(bytes))
+    Predictor::new(placed, parameters, Rank(0)).sends(sends).cost(&algorithm, Bytes(bytes))
 }
 
 const ALL: [&str; 9] = [
@@ -117,8 +117,8 @@ fn a_chain_across_switches_shares_their_links() {
     // In the order of the ranks, which knows nothing of switches.
     let chain = Tree::Chain.plan(&(0..ranks as u32).map(Rank).collect::<Vec<_>>());
     let along = |placed: &Placed| {
-        let mut planner = Planner::new(placed, &parameters, Rank(0)).sends(Sends::Overlapping);
-        planner.prepare_tree(&chain).cost(&planner, Bytes(segments * 1448), Some(1448))
+        let mut predictor = Predictor::new(placed, &parameters, Rank(0)).sends(Sends::Overlapping);
+        predictor.prepare_tree(&chain).cost(&predictor, Bytes(segments * 1448), Some(1448))
     };
     let hostile = along(&hostile(leaves, ranks));
     assert_eq!(hostile.interval, Nanos(16 * 1448));
@@ -142,11 +142,11 @@ fn a_link_slower_than_those_that_were_measured_decides() {
 #[test]
 fn bottleneck_links_have_names() {
     let parameters = parameters(0.0, 8.0);
-    let mut planner = Planner::new(&hostile(2, 8), &parameters, Rank(0));
+    let mut predictor = Predictor::new(&hostile(2, 8), &parameters, Rank(0));
     let in_rank_order = Tree::Chain.plan(&(0..8).map(Rank).collect::<Vec<_>>());
-    let cost = planner.prepare_tree(&in_rank_order).cost(&planner, Bytes(100_000), Some(1000));
+    let cost = predictor.prepare_tree(&in_rank_order).cost(&predictor, Bytes(100_000), Some(1000));
     let Bottleneck::Link(link) = cost.bottleneck else { panic!("{cost:?}") };
-    assert_eq!(planner.network().link_name(link), "s0 → top");
+    assert_eq!(predictor.network().link_name(link), "s0 → top");
 }
 
 #[test]
@@ -182,9 +182,9 @@ proptest! {
     ) {
         let placed = if is_hostile { hostile(leaves, ranks as usize) } else { flat(ranks) };
         let parameters = parameters(5000.0, 8.0);
-        let mut planner = Planner::new(&placed, &parameters, Rank(root % ranks));
-        let prepared = planner.prepare(algorithm.parse::<Algorithm>().unwrap().shape);
-        let time = |bytes| prepared.cost(&planner, Bytes(bytes), segment).time.0;
+        let mut predictor = Predictor::new(&placed, &parameters, Rank(root % ranks));
+        let prepared = predictor.prepare(algorithm.parse::<Algorithm>().unwrap().shape);
+        let time = |bytes| prepared.cost(&predictor, Bytes(bytes), segment).time.0;
         prop_assert!(time(bytes) as f64 >= 8.0 * bytes as f64 - 1.0, "{} < {}", time(bytes), 8 * bytes);
         // A block more, or a rounded share, may cost a little less.
         prop_assert!(time(bytes + more) as f64 >= time(bytes) as f64 * 0.999);

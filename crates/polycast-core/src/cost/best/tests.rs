@@ -4,7 +4,7 @@ use crate::topology::Topology;
 use crate::units::Rank;
 
 /// 100 Mb/s of seed 1 Table 2, in part.
-fn planner(ranks: u32) -> Planner {
+fn predictor(ranks: u32) -> Predictor {
     let curve = |points: [(u64, f64); 4]| {
         Curve::new(points.map(|(bytes, us)| Point::exact(bytes, us * 1e3)).to_vec()).unwrap()
     };
@@ -13,7 +13,7 @@ fn planner(ranks: u32) -> Planner {
     let classes = [(LinkClass::SameSwitch, ClassParameters::new(latency, gap))].into();
     let parameters = Parameters::new(Measured::default(), classes).unwrap();
     let names: Vec<String> = (0..ranks).map(|rank| format!("h{rank}")).collect();
-    Planner::new(&Topology::flat(names.clone()).place(&names), &parameters, Rank(0))
+    Predictor::new(&Topology::flat(names.clone()).place(&names), &parameters, Rank(0))
 }
 
 fn powers() -> Vec<Bytes> {
@@ -22,7 +22,7 @@ fn powers() -> Vec<Bytes> {
 
 #[test]
 fn short_messages_go_down_low_trees_and_long_ones_down_a_chain() {
-    let comparisons = compare(&mut planner(32), &candidates(), &[], &powers());
+    let comparisons = compare(&mut predictor(32), &candidates(), &[], &powers());
     let intervals = intervals(&comparisons);
     let names: Vec<String> = intervals.iter().map(|(_, candidate, _)| candidate.to_string()).collect();
     assert!(intervals[0].0 == Bytes(0) && !names[0].starts_with("chain"), "{names:?}");
@@ -32,13 +32,13 @@ fn short_messages_go_down_low_trees_and_long_ones_down_a_chain() {
 
 #[test]
 fn the_segment_size_is_the_best_of_those_that_are_tried() {
-    let mut planner = planner(32);
-    let comparisons = compare(&mut planner, &[Shape::Chain], &[], &powers());
+    let mut predictor = predictor(32);
+    let comparisons = compare(&mut predictor, &[Shape::Chain], &[], &powers());
     for comparison in comparisons {
         let best = comparison.predicted[0];
         for segment in [None].into_iter().chain(SEGMENTS.map(NonZeroU64::new)) {
             let algorithm = Algorithm { shape: Shape::Chain, segment, ready: false };
-            let other = planner.cost(&algorithm, comparison.bytes);
+            let other = predictor.cost(&algorithm, comparison.bytes);
             assert!(best.time <= other.time, "{}: {} against {algorithm}", comparison.bytes, best.candidate);
         }
     }
@@ -47,7 +47,7 @@ fn the_segment_size_is_the_best_of_those_that_are_tried() {
 #[test]
 fn multicast_wins_where_the_wire_is_slow() {
     let multicast: Multicast = "multicast-pull".parse().unwrap();
-    let comparisons = compare(&mut planner(32), &candidates(), &[multicast], &[Bytes(64), Bytes(1 << 20)]);
+    let comparisons = compare(&mut predictor(32), &candidates(), &[multicast], &[Bytes(64), Bytes(1 << 20)]);
     let last = &comparisons[1].predicted;
     assert_eq!((last[0].candidate, last[0].cost), (Candidate::Multicast(multicast), None));
     // About 85 ns per byte, headers included.

@@ -1,0 +1,245 @@
+//! The models that are fitted to measured parameters, and the papers' closed forms beside what is predicted.
+
+use polycast_core::algorithm::broadcast::Algorithm;
+use polycast_core::cost::closed_forms::{ALGORITHMS, ClosedForms, efficient_segment};
+use polycast_core::cost::{Candidate, Predicted, Predictor, compare};
+use polycast_core::model::{CURVE_NAMES, ClassParameters, Line, LinkClass, Parameters};
+use polycast_core::units::Bytes;
+use serde::Serialize;
+
+use super::table::us;
+use crate::terminal::{count, digits, hanging, nanoseconds, paragraph, size, table};
+
+/// The symbols of the curves, in the order of [`CURVE_NAMES`], and the models that they belong to.
+const SYMBOLS: [(&str, &str); CURVE_NAMES.len()] = [
+    ("P-LogP", "L(m)"),
+    ("P-LogP", "os(m)"),
+    ("P-LogP", "or(m)"),
+    ("P-LogP", "g(m)"),
+    ("parameterized", "t_hold(m)"),
+    ("parameterized", "t_end(m)"),
+    ("parameterized", "t_send(m)"),
+    ("parameterized", "t_net(m)"),
+    ("parameterized", "t_recv(m)"),
+];
+
+/// Where the formulas stand, under the table that they fill.
+const SOURCES: [(&str, &str); 4] = [
+    (
+        "HOCKNEY",
+        "(X+H-1) D T(s) down trees of height H and degree D, T = alpha + s beta; binomial log2(P) T (Patarasuk et al. 2008, 3.1)",
+    ),
+    ("LOGGP", "the longest time of a rank (Siebert 2006, 1.5)"),
+    ("P-LOGP", "A L(s) + B g(s) + D (X-1) g(s) (Patarasuk et al. 2008, formulas 1 and 2)"),
+    ("T_HOLD", "from t_hold(m) and t_end(m) (Nupairoj 1998, Table 4.2; opt-tree: 4.3)"),
+];
+
+/// Everything that `--models` says.
+#[derive(Serialize)]
+pub struct Models<'a> {
+    measured: Measured<'a>,
+    classes: Vec<Class>,
+    /// Where ranks were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed_forms: Option<Forms>,
+}
+
+#[derive(Serialize)]
+struct Measured<'a> {
+    when: &'a str,
+    r#where: &'a str,
+}
+
+#[derive(Serialize)]
+struct Class {
+    class: &'static str,
+    smallest_bytes: u64,
+    largest_bytes: u64,
+    efficient_segment_bytes: u64,
+    models: Vec<Parameter>,
+}
+
+/// A line `startup + m * per_byte`, or one of its two parts alone.
+#[derive(Serialize)]
+struct Parameter {
+    model: &'static str,
+    parameter: &'static str,
+    startup_ns: Option<f64>,
+    per_byte_ns: Option<f64>,
+    residual: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Forms {
+    ranks: u32,
+    class: &'static str,
+    sizes: Vec<Size>,
+}
+
+#[derive(Serialize)]
+struct Size {
+    bytes: u64,
+    algorithms: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    algorithm: String,
+    predicted_us: f64,
+    hockney_us: Option<f64>,
+    log_gp_us: Option<f64>,
+    p_log_gp_us: Option<f64>,
+    hold_end_us: Option<f64>,
+}
+
+impl<'a> Models<'a> {
+    /// The models of every class that was measured; with a predictor, the closed forms for its ranks and these sizes, too.
+    pub fn new(parameters: &'a Parameters, job: Option<(&mut Predictor, &[Bytes])>) -> Models<'a> {
+        let measured = parameters.measured();
+        Models {
+            measured: Measured { when: &measured.when, r#where: &measured.place },
+            classes: parameters.classes().map(|(class, of)| Class::new(class, of)).collect(),
+            closed_forms: job.map(|(predictor, sizes)| Forms::new(predictor, sizes)),
+        }
+    }
+
+    /// One JSON object.
+    pub fn json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// The page for people.
+    pub fn text(&self) -> String {
+        let source = format!("models of parameters of {}, {}", self.measured.when, self.measured.r#where);
+        let mut text = paragraph(&source) + "\n";
+        for class in &self.classes {
+            let sizes = format!("{} to {}", size(class.smallest_bytes), size(class.largest_bytes));
+            text += &format!("\n{}, {sizes}\n\n", class.class);
+            let rows = class.models.iter().map(Parameter::cells).collect();
+            text += &table(["MODEL", "PARAMETER", "STARTUP", "PER BYTE", "RESIDUAL"], rows, 2);
+            text += &(cheap_segments(class.efficient_segment_bytes) + "\n");
+        }
+        text += "\nresidual: root mean square of the deviations from what was measured\n";
+        if let Some(forms) = &self.closed_forms {
+            let ranks = count(forms.ranks, "rank", "ranks");
+            text += &format!("\nbcast to {ranks}, closed forms as if all were {}\n\n", forms.class);
+            let header = ["SIZE", "ALGORITHM", "PREDICTED", "HOCKNEY", "LOGGP", "P-LOGP", "T_HOLD"];
+            text += &table(header, forms.sizes.iter().flat_map(Size::rows).collect(), 2);
+            for (column, formula) in SOURCES {
+                text += &(hanging(&format!("{column:<8} "), "         ", formula) + "\n");
+            }
+        }
+        text
+    }
+}
+
+/// What a class says of segments.
+pub fn cheap_segments(segment: u64) -> String {
+    format!("segments of {} and more cost at most 10 % over one long message", size(segment))
+}
+
+impl Class {
+    fn new(class: LinkClass, of: &ClassParameters) -> Class {
+        let line = |(model, parameter), Line { startup_ns, delay_ns, residual }| Parameter {
+            model,
+            parameter,
+            startup_ns: Some(startup_ns),
+            per_byte_ns: Some(delay_ns),
+            residual: Some(residual),
+        };
+        let part = |parameter, startup_ns, per_byte_ns, residual| Parameter {
+            model: "LogGP",
+            parameter,
+            startup_ns,
+            per_byte_ns,
+            residual,
+        };
+        let (hockney, log_gp) = (of.hockney(), of.log_gp());
+        let whole =
+            Line { startup_ns: hockney.alpha_ns, delay_ns: hockney.beta_ns, residual: hockney.residual };
+        let mut models = vec![
+            line(("Hockney", "alpha + m beta"), whole),
+            part("L", Some(log_gp.latency_ns), None, Some(log_gp.residual)),
+            part("o", Some(log_gp.overhead_ns), None, None),
+            part("g, G", Some(log_gp.gap_ns), Some(log_gp.gap_per_byte_ns), None),
+        ];
+        let curves = SYMBOLS.into_iter().zip(of.curves());
+        models.extend(curves.filter_map(|(symbol, curve)| Some(line(symbol, Line::fit(curve?)))));
+        let points = of.gap.points();
+        Class {
+            class: class.name(),
+            smallest_bytes: points.first().map_or(0, |point| point.bytes),
+            largest_bytes: points.last().map_or(0, |point| point.bytes),
+            efficient_segment_bytes: efficient_segment(of),
+            models,
+        }
+    }
+}
+
+impl Parameter {
+    fn cells(&self) -> Vec<String> {
+        let or_empty = |cell: Option<String>| cell.unwrap_or_default();
+        vec![
+            self.model.to_owned(),
+            self.parameter.to_owned(),
+            or_empty(self.startup_ns.map(|ns| nanoseconds(ns.round() + 0.0))),
+            or_empty(self.per_byte_ns.map(|ns| format!("{} ns", digits(ns)))),
+            or_empty(self.residual.map(|share| format!("{} %", digits(share * 100.0)))),
+        ]
+    }
+}
+
+impl Forms {
+    fn new(predictor: &mut Predictor, sizes: &[Bytes]) -> Forms {
+        let class = predictor.usual_class();
+        let parameters = predictor.network().parameters(class).clone();
+        let ranks = predictor.network().ranks();
+        let sizes = sizes.iter().map(|&bytes| {
+            let row = |algorithm: Algorithm, predicted: &Predicted, name: &str| {
+                let segment = algorithm.segment.map(|segment| segment.get());
+                let forms = ClosedForms::of(name, &parameters, ranks, bytes.0, segment);
+                let us = |ns: Option<f64>| ns.map(|ns| ns / 1e3);
+                Row {
+                    algorithm: algorithm.to_string(),
+                    predicted_us: us_of(predicted),
+                    hockney_us: us(forms.hockney),
+                    log_gp_us: us(forms.log_gp),
+                    p_log_gp_us: us(forms.p_log_gp),
+                    hold_end_us: us(forms.hold_end),
+                }
+            };
+            let mut algorithms = Vec::new();
+            for name in ALGORITHMS {
+                let whole: Algorithm = name.parse().expect("the name of an algorithm");
+                algorithms.push(row(whole, &Predicted::of(predictor, &whole, bytes), name));
+                let best = compare(predictor, &[whole.shape], &[], &[bytes]).remove(0).predicted.remove(0);
+                if let Candidate::Algorithm(best_of) = best.candidate
+                    && best_of.segment.is_some()
+                    && matches!(name, "chain" | "binary")
+                {
+                    algorithms.push(row(best_of, &best, name));
+                }
+            }
+            Size { bytes: bytes.0, algorithms }
+        });
+        Forms { ranks, class: class.name(), sizes: sizes.collect() }
+    }
+}
+
+fn us_of(predicted: &Predicted) -> f64 {
+    us(predicted.time)
+}
+
+impl Size {
+    /// The size stands in the first row.
+    fn rows(&self) -> Vec<Vec<String>> {
+        let row = |(index, row): (usize, &Row)| {
+            let size = if index == 0 { Bytes(self.bytes).to_string() } else { String::new() };
+            let forms = [row.hockney_us, row.log_gp_us, row.p_log_gp_us, row.hold_end_us];
+            let times = std::iter::once(Some(row.predicted_us)).chain(forms);
+            let times = times.map(|us| us.map_or(String::new(), |us| nanoseconds(us * 1e3)));
+            [size, row.algorithm.clone()].into_iter().chain(times).collect()
+        };
+        self.algorithms.iter().enumerate().map(row).collect()
+    }
+}
