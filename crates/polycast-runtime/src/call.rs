@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use polycast_core::algorithm::broadcast::{self, Algorithm, Planner, Shape};
-use polycast_core::executor::{self, Limits, Outcome};
+use polycast_core::executor::{self, Conversation, Limits, Outcome};
 use polycast_core::policy::{BroadcastChoices, Choice};
 use polycast_core::schedule::{RankOrder, Schedule};
 use polycast_core::units::{Bytes, Rank};
@@ -81,10 +81,23 @@ pub unsafe fn drive(
 ) -> Result<(), Failure> {
     // SAFETY: handed on from the caller.
     let mut transport = unsafe { Transport::new(buffer, tag, means) };
-    match executor::drive(call, bytes, is_spoiled, LIMITS, &mut transport)? {
-        Some(Outcome::Complete) => Ok(()),
-        Some(Outcome::SizesDiffer) => Err(Failure::Size),
-        None => Err(Failure::Internal),
+    let mut conversation = Conversation::new(call, bytes, LIMITS).ok_or(Failure::Internal)?;
+    conversation.begin(is_spoiled, &mut transport)?;
+    let (mut completed, mut fruitless_polls) = (Vec::new(), 0u32);
+    loop {
+        match conversation.advance(&mut transport)? {
+            Some(Outcome::Complete) => return Ok(()),
+            Some(Outcome::SizesDiffer) => return Err(Failure::Size),
+            None => {}
+        }
+        transport.poll(&mut completed)?;
+        fruitless_polls = if completed.is_empty() { fruitless_polls.saturating_add(1) } else { 0 };
+        if completed.is_empty() {
+            transport.wait(fruitless_polls);
+        }
+        for done in completed.drain(..) {
+            conversation.complete(done, call, &mut transport)?;
+        }
     }
 }
 

@@ -151,8 +151,11 @@ impl executor::Transport for Transport<'_> {
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), self.place(&bytes), bytes_most) };
         self.means.scratch.give_back(first);
     }
+}
 
-    fn poll(&mut self, completed: &mut Vec<Completed>) -> Result<(), Failure> {
+impl Transport<'_> {
+    /// Appends what has completed since the last call.
+    pub fn poll(&mut self, completed: &mut Vec<Completed>) -> Result<(), Failure> {
         self.means.slots.poll(self.means.door)?;
         let mut done = std::mem::take(&mut self.means.slots.steps_done);
         for step in done.drain(..) {
@@ -165,7 +168,8 @@ impl executor::Transport for Transport<'_> {
         Ok(())
     }
 
-    fn wait(&mut self, fruitless_polls: u32) {
+    /// A poll found nothing, for the time `fruitless_polls` in a row.
+    pub fn wait(&mut self, fruitless_polls: u32) {
         self.means.idle.wait(fruitless_polls > 1, self.sends_in_flight > 0);
     }
 }

@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 
-use super::{Executor, Limits, Operation, StepId, Transport};
+use super::{Executor, Limits, StepId};
 use crate::schedule::{Action, Channel, Direction, Lane, LaneIndex, Schedule, Stream};
 use crate::units::Rank;
 
@@ -106,23 +106,35 @@ pub trait Call {
     fn bytes_for_all_lanes(&self) -> u64;
 }
 
+/// Starts messages. Those that have completed go to [`Conversation::complete`].
+pub trait Transport {
+    /// What can go wrong; ends the collective.
+    type Error;
+
+    /// Starts `message`; never blocks.
+    fn start(&mut self, message: &Message) -> Result<(), Self::Error>;
+
+    /// Puts the data that came with the last first message of a lane into this part of the buffer, or throws it away if that is empty.
+    fn keep(&mut self, lane: LaneIndex, bytes: Range<u64>);
+}
+
 /// What is known of a lane's other end.
 enum Lanes {
     /// A lane of sends.
     Sending { is_announced: bool },
-    /// A lane of receives whose first message has not come; these operations wait for it.
-    Unheard(Vec<Operation>),
-    /// Its sender was called with as many bytes as this rank.
-    Agreed,
+    /// A lane of receives whose first message has not come; its first steps wait for it, this many.
+    Unheard { waiting: u64 },
+    /// Its sender was called with as many bytes as this rank. Of the first step, so many bytes have come with the announcement, and wait
+    /// until it is started.
+    Agreed { held: Option<u64> },
     /// Its sender has this lane of another schedule; the steps from `next` on are still to come.
     Draining { schedule: Box<dyn Schedule>, lane: LaneIndex, next: u64 },
     /// Nothing more comes.
     Closed,
 }
 
-/// See the module.
-pub struct Conversation<'a, C> {
-    call: &'a mut C,
+/// See the module. It may be used for one call after another of the same size, without new memory.
+pub struct Conversation {
     total: u64,
     executor: Executor<Box<dyn Schedule>>,
     /// Lanes that other sizes have and this one has not.
@@ -130,63 +142,78 @@ pub struct Conversation<'a, C> {
     lanes: Vec<Lanes>,
     outstanding: usize,
     is_spoiled: bool,
-    completed: Vec<Completed>,
 }
 
-impl<'a, C: Call> Conversation<'a, C> {
-    /// Starts with the announcements. `is_spoiled`: this rank has no data to send, from the beginning. `None` if `call` has no
-    /// schedule for `total`, or one that is more than messages.
-    pub fn begin<T: Transport>(
-        call: &'a mut C,
-        total: u64,
-        is_spoiled: bool,
-        limits: Limits,
-        transport: &mut T,
-    ) -> Result<Option<Self>, T::Error> {
-        let Some(schedule) = call.schedule(total) else { return Ok(None) };
+impl Conversation {
+    /// Of calls of `total` bytes. `None` if `call` has no schedule for that, or one that is more than messages.
+    pub fn new(call: &mut impl Call, total: u64, limits: Limits) -> Option<Conversation> {
+        let schedule = call.schedule(total)?;
         if schedule.lanes().iter().any(|lane| lane.stream().is_none()) {
-            return Ok(None);
+            return None;
         }
         let further =
             if total < call.bytes_for_all_lanes() { further_lanes(call, &*schedule) } else { Vec::new() };
-        let mut lanes = Vec::with_capacity(schedule.lanes().len() + further.len());
-        lanes.extend(schedule.lanes().iter().chain(&further).map(|lane| match lane.is_send() {
-            true => Lanes::Sending { is_announced: false },
-            false => Lanes::Unheard(Vec::new()),
-        }));
         let executor = Executor::new(schedule, limits);
-        let (outstanding, completed) = (0, Vec::new());
-        let mut begun =
-            Conversation { call, total, executor, further, lanes, outstanding, is_spoiled, completed };
-        for lane in 0..begun.lanes.len() {
-            if begun.lane(lane).is_receive() || begun.lane(lane).steps == 0 {
-                begun.announce(lane, 0..0, transport)?;
-            }
-        }
-        Ok(Some(begun))
+        let lanes = Vec::with_capacity(executor.schedule.lanes().len() + further.len());
+        Some(Conversation { total, executor, further, lanes, outstanding: 0, is_spoiled: false })
     }
 
-    /// Starts what can be started, and takes what has completed. `None`: it is not over; true in `has_progressed` if something
-    /// has completed.
-    pub fn advance<T: Transport>(
-        &mut self,
-        transport: &mut T,
-        has_progressed: &mut bool,
-    ) -> Result<Option<Outcome>, T::Error> {
+    /// The bytes of its calls.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Begins a call with the announcements; what became of an earlier one is forgotten. `is_spoiled`: this rank has no data to send,
+    /// from the beginning.
+    pub fn begin<T: Transport>(&mut self, is_spoiled: bool, transport: &mut T) -> Result<(), T::Error> {
+        self.executor.restart();
+        self.outstanding = 0;
+        self.is_spoiled = is_spoiled;
+        self.lanes.clear();
+        let all = self.executor.schedule.lanes().iter().chain(&self.further);
+        self.lanes.extend(all.map(|lane| match lane.is_send() {
+            true => Lanes::Sending { is_announced: false },
+            false => Lanes::Unheard { waiting: 0 },
+        }));
+        for lane in 0..self.lanes.len() {
+            if self.lane(lane).is_receive() || self.lane(lane).steps == 0 {
+                self.announce(lane, 0..0, transport)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts what can be started. `None`: it is not over.
+    pub fn advance<T: Transport>(&mut self, transport: &mut T) -> Result<Option<Outcome>, T::Error> {
         while let Some(operation) = self.executor.next_operation() {
-            self.start(operation, transport)?;
+            self.start(operation.id, bytes_of(&operation.action), transport)?;
         }
-        if self.executor.is_finished() && self.outstanding == 0 {
-            return Ok(Some(if self.is_spoiled { Outcome::SizesDiffer } else { Outcome::Complete }));
+        let is_over = self.executor.is_finished() && self.outstanding == 0;
+        Ok(is_over.then_some(if self.is_spoiled { Outcome::SizesDiffer } else { Outcome::Complete }))
+    }
+
+    /// A message has completed. `call`: as it was for [`Conversation::new`].
+    pub fn complete<T: Transport>(
+        &mut self,
+        done: Completed,
+        call: &mut impl Call,
+        transport: &mut T,
+    ) -> Result<(), T::Error> {
+        self.outstanding -= 1;
+        let lane = done.id.lane;
+        let is_receive = self.lane(lane).is_receive();
+        match done.id.part {
+            Part::First if is_receive => return self.hear(lane, done, call, transport),
+            Part::First if self.packed(lane).is_none() => {}
+            Part::First => self.executor.complete(StepId { lane, index: 0 }),
+            Part::Step(index) => {
+                let bytes = bytes_of(&self.executor.schedule.step(lane, index).action);
+                self.is_spoiled |= is_receive && done.received_bytes != bytes.end - bytes.start;
+                self.executor.complete(StepId { lane, index });
+            }
+            Part::Scrap => return self.drain(lane, transport),
         }
-        let mut completed = std::mem::take(&mut self.completed);
-        transport.poll(&mut completed)?;
-        *has_progressed = !completed.is_empty();
-        for done in completed.drain(..) {
-            self.complete(done, transport)?;
-        }
-        self.completed = completed;
-        Ok(None)
+        Ok(())
     }
 
     fn lane(&self, lane: LaneIndex) -> &Lane {
@@ -224,9 +251,13 @@ impl<'a, C: Call> Conversation<'a, C> {
         transport.start(&Message { id: MessageId { lane, part }, direction, peer, channel, content })
     }
 
-    fn start<T: Transport>(&mut self, operation: Operation, transport: &mut T) -> Result<(), T::Error> {
-        let StepId { lane, index } = operation.id;
-        let bytes = bytes_of(&operation.action);
+    fn start<T: Transport>(
+        &mut self,
+        id: StepId,
+        bytes: Range<u64>,
+        transport: &mut T,
+    ) -> Result<(), T::Error> {
+        let StepId { lane, index } = id;
         match &mut self.lanes[lane] {
             Lanes::Sending { is_announced } => {
                 let is_first = !std::mem::replace(is_announced, true);
@@ -241,35 +272,26 @@ impl<'a, C: Call> Conversation<'a, C> {
                 }
                 self.send_or_receive(lane, Part::Step(index), Content::Data(data), transport)
             }
-            Lanes::Unheard(waiting) => {
-                waiting.push(operation);
+            Lanes::Unheard { waiting } => {
+                *waiting += 1;
                 Ok(())
             }
-            Lanes::Agreed => self.send_or_receive(lane, Part::Step(index), Content::Data(bytes), transport),
+            Lanes::Agreed { held } => {
+                if let Some(held) = held.take() {
+                    let is_whole = held == bytes.end - bytes.start;
+                    self.is_spoiled |= !is_whole;
+                    transport.keep(lane, if is_whole { bytes } else { 0..0 });
+                    self.executor.complete(id);
+                    return Ok(());
+                }
+                self.send_or_receive(lane, Part::Step(index), Content::Data(bytes), transport)
+            }
             // What comes on this lane is not what this step is about.
             Lanes::Draining { .. } | Lanes::Closed => {
-                self.executor.complete(operation.id);
+                self.executor.complete(id);
                 Ok(())
             }
         }
-    }
-
-    fn complete<T: Transport>(&mut self, done: Completed, transport: &mut T) -> Result<(), T::Error> {
-        self.outstanding -= 1;
-        let lane = done.id.lane;
-        let is_receive = self.lane(lane).is_receive();
-        match done.id.part {
-            Part::First if is_receive => return self.hear(lane, done, transport),
-            Part::First if self.packed(lane).is_none() => {}
-            Part::First => self.executor.complete(StepId { lane, index: 0 }),
-            Part::Step(index) => {
-                let bytes = bytes_of(&self.executor.schedule.step(lane, index).action);
-                self.is_spoiled |= is_receive && done.received_bytes != bytes.end - bytes.start;
-                self.executor.complete(StepId { lane, index });
-            }
-            Part::Scrap => return self.drain(lane, transport),
-        }
-        Ok(())
     }
 
     /// The announcement of a lane has come, and perhaps its first data.
@@ -277,31 +299,32 @@ impl<'a, C: Call> Conversation<'a, C> {
         &mut self,
         lane: LaneIndex,
         done: Completed,
+        call: &mut impl Call,
         transport: &mut T,
     ) -> Result<(), T::Error> {
         let is_agreed = done.total == self.total;
-        let next = if is_agreed { Lanes::Agreed } else { self.draining(lane, done.total) };
-        let Lanes::Unheard(waiting) = std::mem::replace(&mut self.lanes[lane], next) else { return Ok(()) };
-        let mut waiting = waiting.into_iter();
-        if let Some(bytes) = self.packed(lane).filter(|_| is_agreed) {
-            if done.received_bytes == bytes.end - bytes.start {
-                transport.keep(lane, bytes);
-            } else {
-                self.is_spoiled = true;
-            }
-            waiting.next().into_iter().for_each(|first| self.executor.complete(first.id));
+        let next = match is_agreed {
+            true => Lanes::Agreed { held: self.packed(lane).map(|_| done.received_bytes) },
+            false => self.draining(lane, done.total, call),
+        };
+        if !matches!(next, Lanes::Agreed { held: Some(_) }) {
+            transport.keep(lane, 0..0);
         }
         self.is_spoiled |= !is_agreed;
-        for operation in waiting {
-            self.start(operation, transport)?;
+        let Lanes::Unheard { waiting } = std::mem::replace(&mut self.lanes[lane], next) else {
+            return Ok(());
+        };
+        for index in 0..waiting {
+            let bytes = bytes_of(&self.executor.schedule.step(lane, index).action);
+            self.start(StepId { lane, index }, bytes, transport)?;
         }
         self.drain(lane, transport)
     }
 
     /// What follows on a lane whose sender was called with `total`.
-    fn draining(&mut self, lane: LaneIndex, total: u64) -> Lanes {
+    fn draining(&self, lane: LaneIndex, total: u64, call: &mut impl Call) -> Lanes {
         let stream = self.lane(lane).stream();
-        let Some(schedule) = self.call.schedule(total) else { return Lanes::Closed };
+        let Some(schedule) = call.schedule(total) else { return Lanes::Closed };
         let same = |other: &Lane| other.stream() == stream;
         let Some(lane) = schedule.lanes().iter().position(same) else { return Lanes::Closed };
         let first = bytes_of(&schedule.step(lane, 0).action);

@@ -1,10 +1,9 @@
 //! Runs one rank's schedule: says which steps to start next, and is told which have completed.
 //!
-//! The executor has no clock and does no I/O; a [`Conversation`] turns its steps into messages, and [`drive`] joins both to a
-//! [`Transport`]. Receives are started early (they
-//! land in their final place, so nothing is gained by waiting); sends start in the order of their lane's phase, then
-//! of their step index, then of their lane, so that all children of a rank get segment 0 before any gets segment 1. What takes
-//! the processor's time, local work and shared memory, comes after what only has to be started.
+//! The executor has no clock and does no I/O; a [`Conversation`] turns its steps into messages, which a
+//! [`Transport`] starts. Receives are started early (they land in their final place, so nothing is gained by waiting); sends start in the
+//! order of their lane's phase, then of their step index, then of their lane, so that all children of a rank get segment 0
+//! before any gets segment 1. What takes the processor's time, local work and shared memory, comes after what only has to be started.
 //!
 //! # Invariants
 //! 1. Per lane, `completed <= started <= steps` and `started - completed <= window`, which is 1 unless they are messages.
@@ -16,12 +15,11 @@
 //!    proportion to the lanes that it sets free, not to all lanes.
 
 mod conversation;
-mod transport;
 
 pub use conversation::{
     Call, Completed, Content, Conversation, FIRST_DATA_BYTES_MOST, Message, MessageId, Outcome, Part,
+    Transport,
 };
-pub use transport::{Transport, drive};
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -120,13 +118,26 @@ impl<S: Schedule> Executor<S> {
     /// If `limits` are out of their ranges.
     pub fn new(schedule: S, limits: Limits) -> Self {
         assert!((1..=Limits::MOST_PER_LANE).contains(&limits.per_lane) && limits.sends >= 1, "{limits:?}");
-        let lanes = vec![LaneState::default(); schedule.lanes().len()];
-        let unfinished_lanes = schedule.lanes().iter().filter(|lane| lane.steps > 0).count();
-        let [startable, limited] = [(); 2].map(|()| BinaryHeap::with_capacity(lanes.len()));
+        let count = schedule.lanes().len();
+        let [startable, limited] = [(); 2].map(|()| BinaryHeap::with_capacity(count));
+        let lanes = Vec::with_capacity(count);
+        let (sends_outstanding, unfinished_lanes) = (0, 0);
         let mut executor =
-            Executor { schedule, limits, lanes, startable, limited, sends_outstanding: 0, unfinished_lanes };
-        (0..executor.lanes.len()).for_each(|lane| executor.consider(lane));
+            Executor { schedule, limits, lanes, startable, limited, sends_outstanding, unfinished_lanes };
+        executor.restart();
         executor
+    }
+
+    /// Starts at the beginning again, in the same memory. What was outstanding is forgotten.
+    pub fn restart(&mut self) {
+        let lanes = self.schedule.lanes();
+        self.unfinished_lanes = lanes.iter().filter(|lane| lane.steps > 0).count();
+        self.lanes.clear();
+        self.lanes.resize(lanes.len(), LaneState::default());
+        self.startable.clear();
+        self.limited.clear();
+        self.sends_outstanding = 0;
+        (0..self.lanes.len()).for_each(|lane| self.consider(lane));
     }
 
     /// All steps of all lanes have completed.

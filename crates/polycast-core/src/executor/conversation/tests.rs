@@ -83,11 +83,17 @@ impl Transport for End<'_> {
     }
 
     fn keep(&mut self, lane: LaneIndex, bytes: Range<u64>) {
-        self.buffer[place(&bytes)].copy_from_slice(&self.firsts.remove(&lane).unwrap());
+        let first = self.firsts.remove(&lane).unwrap();
+        if !bytes.is_empty() {
+            self.buffer[place(&bytes)].copy_from_slice(&first);
+        }
     }
+}
 
+impl End<'_> {
     /// Receives what has been sent to this rank.
-    fn poll(&mut self, completed: &mut Vec<Completed>) -> Result<(), Infallible> {
+    fn poll(&mut self) -> Vec<Completed> {
+        let mut completed = Vec::new();
         let Network { sent, posted, completed: of_others } = &mut *self.network;
         for (pair, receives) in posted.iter_mut().filter(|(pair, _)| pair.1 == self.rank) {
             let sends = sent.entry(*pair).or_default();
@@ -114,10 +120,19 @@ impl Transport for End<'_> {
             }
         }
         completed.append(of_others.entry(self.rank).or_default());
-        Ok(())
+        completed
     }
 
-    fn wait(&mut self, _: u32) {}
+    /// Takes what has come, and goes on; whether anything has.
+    fn turn(&mut self, conversation: &mut Conversation, call: &mut Broadcast) -> (bool, Option<Outcome>) {
+        let completed = self.poll();
+        let is_any = !completed.is_empty();
+        for done in completed {
+            let Ok(()) = conversation.complete(done, call, self);
+        }
+        let Ok(outcome) = conversation.advance(self);
+        (is_any, outcome)
+    }
 }
 
 fn byte(index: usize) -> u8 {
@@ -149,8 +164,9 @@ fn run(algorithm: &str, root: u32, totals: &[u64], limits: Limits) -> Option<Vec
     for (rank, call) in calls.iter_mut().enumerate() {
         let (buffer, firsts) = (&mut buffers[rank], &mut firsts[rank]);
         let mut end = End { network: &mut network, rank: Rank(rank as u32), buffer, firsts };
-        conversations
-            .push(Conversation::begin(call, totals[rank], false, limits, &mut end).unwrap().unwrap());
+        let mut conversation = Conversation::new(call, totals[rank], limits).unwrap();
+        conversation.begin(false, &mut end).unwrap();
+        conversations.push(conversation);
     }
     // What is sent in one round may be received in the next.
     let mut idle_rounds = 0;
@@ -160,9 +176,9 @@ fn run(algorithm: &str, root: u32, totals: &[u64], limits: Limits) -> Option<Vec
             if outcomes[rank].is_none() {
                 let (buffer, firsts) = (&mut buffers[rank], &mut firsts[rank]);
                 let mut end = End { network: &mut network, rank: Rank(rank as u32), buffer, firsts };
-                let mut has_progressed = false;
-                outcomes[rank] = conversation.advance(&mut end, &mut has_progressed).unwrap();
-                if has_progressed || outcomes[rank].is_some() {
+                let (has_progressed, outcome) = end.turn(conversation, &mut calls[rank]);
+                outcomes[rank] = outcome;
+                if has_progressed || outcome.is_some() {
                     idle_rounds = 0;
                 }
             }
@@ -248,9 +264,9 @@ fn a_rank_that_is_spoiled_from_the_beginning_tells_the_others() {
         };
         let (buffer, firsts) = (&mut vec![7; 10], &mut HashMap::new());
         let mut end = End { network: &mut network, rank: Rank(rank), buffer, firsts };
-        let mut conversation =
-            Conversation::begin(&mut call, 10, is_spoiled, limits, &mut end).unwrap().unwrap();
-        (0..20).find_map(|_| conversation.advance(&mut end, &mut false).unwrap())
+        let mut conversation = Conversation::new(&mut call, 10, limits).unwrap();
+        conversation.begin(is_spoiled, &mut end).unwrap();
+        (0..20).find_map(|_| end.turn(&mut conversation, &mut call).1)
     };
     assert_eq!(outcome_of(0, true), None, "nobody has received anything");
     assert_eq!(outcome_of(1, false), Some(Outcome::SizesDiffer));
