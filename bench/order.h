@@ -1,4 +1,4 @@
-/* What ranks of a crew are told to measure (crew.h): one line of text each. */
+/* What ranks of a rank server are told to measure (rank_server.h): one line of text each. */
 #ifndef POLYCAST_BENCH_ORDER_H
 #define POLYCAST_BENCH_ORDER_H
 

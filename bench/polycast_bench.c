@@ -1,5 +1,5 @@
 /* Measures MPI_Bcast as a program calls it. `polycast bench` starts this under an mpiexec and reads what it
- * writes. With the argument `orders` it measures between pairs of ranks instead: see crew.h.
+ * writes. With the argument `orders` it measures between pairs of ranks instead: see rank_server.h.
  *
  * An ordinary MPI program: it knows nothing of polycast but the one optional function that sets what serves
  * the broadcasts of a communicator. On stdout, rank 0 writes lines, flushed after every block, so that an
@@ -31,9 +31,9 @@
 #include <unistd.h>
 
 #include "block.h"
-#include "crew.h"
 #include "place.h"
 #include "point.h"
+#include "rank_server.h"
 #include "variant.h"
 #include "wake_up.h"
 
@@ -122,12 +122,12 @@ int main(int argc, char **argv) {
     int rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    const bool is_crew = argc == 2 && strcmp(argv[1], CREW_ARGUMENT) == 0;
+    const bool is_rank_server = argc == 2 && strcmp(argv[1], RANK_SERVER_ARGUMENT) == 0;
     if (rank == 0) {
-        puts(is_crew ? "polycast-measure 1" : "polycast-bench 3");
+        puts(is_rank_server ? "polycast-measure 1" : "polycast-bench 3");
         write_library_version();
     }
-    const bool able = is_crew ? crew_run(MPI_COMM_WORLD) : measure_broadcasts(argc, argv);
+    const bool able = is_rank_server ? rank_server_run(MPI_COMM_WORLD) : measure_broadcasts(argc, argv);
     if (rank == 0) {
         if (able)
             puts("end");

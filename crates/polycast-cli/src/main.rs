@@ -3,12 +3,12 @@
 mod bench;
 mod command_line;
 mod commands;
-mod crew;
 mod discover;
 mod doctor;
 mod generate;
 mod hosts;
 mod install;
+mod jobs;
 mod measure;
 mod mpi;
 mod network;

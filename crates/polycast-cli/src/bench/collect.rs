@@ -1,7 +1,7 @@
 //! Puts the lines of all launches together: the surroundings first, then size after size.
 
 use super::figures::Measured;
-use super::record::{Clock, FORMAT_VERSION, Place, Record, Repetition, TimeFrom};
+use crate::jobs::record::{Clock, FORMAT_VERSION, Place, Record, Repetition, TimeFrom};
 
 /// What the measuring program says about the job before it measures.
 #[derive(Clone, Debug, Default, PartialEq)]

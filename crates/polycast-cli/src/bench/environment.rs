@@ -5,7 +5,7 @@ use std::fs;
 
 use serde::Serialize;
 
-use super::record::{Clock, Place, TimeFrom};
+use crate::jobs::record::{Clock, Place, TimeFrom};
 
 /// The surroundings of a measurement; the first line of the JSON output, under the key `environment`.
 #[derive(Clone, Debug, Serialize)]

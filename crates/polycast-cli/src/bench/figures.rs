@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::analysis::{self, Estimate};
 use super::point::Point;
-use super::record::{Repetition, TimeFrom, Verdict};
 use super::remark;
 use super::variant::Variant;
+use crate::jobs::record::{Repetition, TimeFrom, Verdict};
 
 /// What the figures of one size have in common.
 pub struct Context<'a> {

@@ -1,10 +1,10 @@
 //! Plans, runs and analyses measurements of broadcasts.
 //!
 //! ```text
-//!  sizes  variant  arrival ──▶ plan ──▶ session ──▶ job: mpiexec … polycast-bench-FAMILY  (bench/*.c, in C)
-//!                              site ──▶    │              │ lines
-//!                                          │           record ──▶ collect
-//!  view  report  ◀──  fidelity  ◀──────────┴── figures ◀────────────┘
+//!  sizes  variant  arrival ──▶ plan ──▶ session ──▶ jobs::run: mpiexec … polycast-bench-FAMILY  (bench/*.c, in C)
+//!                      jobs::target ──▶    │              │ lines
+//!                                          │        jobs::record ──▶ collect
+//!  view  report  ◀──  fidelity  ◀──────────┴── figures ◀───────────────┘
 //!                                               analysis, remark
 //! ```
 
@@ -14,7 +14,6 @@ pub mod compare;
 pub mod plan;
 pub mod report;
 pub mod session;
-pub mod site;
 pub mod sizes;
 pub mod variant;
 pub mod view;
@@ -24,8 +23,5 @@ mod collect;
 pub mod environment;
 pub mod fidelity;
 mod figures;
-pub mod job;
 pub mod point;
-mod processes;
-pub mod record;
 mod remark;

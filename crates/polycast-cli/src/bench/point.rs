@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::record::TimeFrom;
+use crate::jobs::record::TimeFrom;
 
 /// The figures of one variant at one size; a line of the JSON output. Times in µs; `null` where there is no sample, or
 /// no such thing.

@@ -12,11 +12,11 @@ use super::collect::{Collector, Event};
 use super::environment::{self, Environment, Machine};
 use super::fidelity::Fidelity;
 use super::figures::{self, Context};
-use super::job::{self, Ending, Heard};
 use super::plan::{Links, Plan};
 use super::point::Point;
 use super::report::Report;
-use super::site::Site;
+use crate::jobs::run::{self, Ending, Heard};
+use crate::jobs::target::JobTarget;
 use crate::mpi::Mpi;
 
 /// Everything that a measurement needs.
@@ -24,7 +24,7 @@ pub struct Session<'a> {
     /// What is measured.
     pub plan: &'a Plan,
     /// Where.
-    pub site: &'a Site,
+    pub target: &'a JobTarget,
     /// With which MPI.
     pub mpi: &'a Mpi,
     /// The measuring program.
@@ -93,9 +93,9 @@ impl Session<'_> {
         report.doing(format!("launch {} of {}: starting", launch + 1, self.plan.launches));
         report.raw(&format!("launch {launch}"))?;
         let command =
-            self.site.command(self.mpi, &self.variables, &self.plan.program(&self.program, &self.links))?;
+            self.target.command(self.mpi, &self.variables, &self.plan.program(&self.program, &self.links))?;
         let (mut repetitions, mut size) = (0, 0);
-        let ending = job::run::<Box<dyn Error>>(command, &self.interrupted, |line| {
+        let ending = run::run::<Box<dyn Error>>(command, &self.interrupted, |line| {
             let event = collector.line(line)?;
             match event {
                 Some(Event::Foreign) => report.foreign(line),
@@ -123,7 +123,7 @@ impl Session<'_> {
         let status = match ending {
             _ if self.interrupted.load(Ordering::Relaxed) => return Ok(()),
             Ending::Hung if collector.launch_is_complete() => {
-                report.foreign(&format!("polycast: {}", job::HUNG));
+                report.foreign(&format!("polycast: {}", run::HUNG));
                 return Ok(());
             }
             Ending::Hung => "it stayed without a word and was ended".to_owned(),

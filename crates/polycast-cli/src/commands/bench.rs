@@ -23,11 +23,11 @@ use crate::bench::plan::{ClockMethod, Links, Plan};
 use crate::bench::point::Point;
 use crate::bench::report::Report;
 use crate::bench::session::Session;
-use crate::bench::site::Site;
 use crate::bench::variant::Variant;
 use crate::bench::view::Format;
 use crate::bench::{sizes, variant};
 use crate::install::Installation;
+use crate::jobs::target::JobTarget;
 use crate::mpi::{Abi, Mpi};
 use crate::network::{self, KnownParameters, KnownTopology, Variables};
 use crate::numbers::whole;
@@ -156,18 +156,18 @@ pub fn run(mut args: Args) -> Outcome {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
     let rate_choice = choose_rate(&mut args, &report)?;
-    let site = args.job.site()?;
-    check_ranks(&plan, site.ranks())?;
-    site.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
+    let target = args.job.target()?;
+    check_ranks(&plan, target.ranks())?;
+    target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
     let session = Session {
         plan: &plan,
-        site: &site,
+        target: &target,
         mpi: &mpi,
         program,
         preloaded: variables.iter().any(|(name, _)| name == PRELOAD),
         variables,
-        links: links(&args, &site),
-        fidelity: fidelity(&args, &site, &report)?,
+        links: links(&args, &target),
+        fidelity: fidelity(&args, &target, &report)?,
         rate_choice,
         interrupted: Arc::clone(&interrupted),
     };
@@ -236,10 +236,10 @@ fn check_ranks(plan: &Plan, ranks: usize) -> Result<(), String> {
 
 /// What is known about the network. The slowest link is that which the data has to pass: none if all ranks are on one
 /// host.
-fn links(args: &Args, site: &Site) -> Links {
-    let of_lab = site.lab().filter(|_| site.hosts().len() > 1).map(|lab| lab.plan().slowest_rate());
+fn links(args: &Args, target: &JobTarget) -> Links {
+    let of_lab = target.lab().filter(|_| target.hosts().len() > 1).map(|lab| lab.plan().slowest_rate());
     Links {
-        interface: site.lab().map(|lab| lab.interface().to_owned()).or_else(|| args.interface.clone()),
+        interface: target.lab().map(|lab| lab.interface().to_owned()).or_else(|| args.interface.clone()),
         rate_bits_per_second: args.rate.or(of_lab).map(Rate::bits_per_second),
     }
 }
@@ -269,8 +269,8 @@ fn rate_choice(carried: &Carried) -> String {
     )
 }
 
-fn fidelity(args: &Args, site: &Site, report: &Report) -> Result<Fidelity, LabError> {
-    let Some(lab) = site.lab() else { return Ok(Fidelity::default()) };
+fn fidelity(args: &Args, target: &JobTarget, report: &Report) -> Result<Fidelity, LabError> {
+    let Some(lab) = target.lab() else { return Ok(Fidelity::default()) };
     report.doing("measuring what the lab can show".to_owned());
     Fidelity::of_lab(lab, &args.sizes, !args.no_calibration)
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use polycast_lab::{LabError, LabSpec};
 
 use super::lab::parse_variable;
-use crate::bench::site::{Site, Wishes};
 use crate::hosts;
 use crate::install::Installation;
+use crate::jobs::target::{JobTarget, TargetRequest};
 use crate::mpi::{Abi, Mpi};
 use crate::numbers::whole;
 
@@ -61,9 +61,9 @@ impl JobArgs {
     }
 
     /// The place; a lab is made for it.
-    pub fn site(&self) -> Result<Site, Box<dyn Error>> {
+    pub fn target(&self) -> Result<JobTarget, Box<dyn Error>> {
         let options = self.mpiexec_args.as_deref().map(shell_words::split).transpose();
-        Site::open(Wishes {
+        JobTarget::open(TargetRequest {
             lab: self.lab.as_deref().cloned(),
             hosts: hosts::given(self.hosts.as_deref(), self.hostfile.as_deref())?,
             ranks: self.ranks,

@@ -23,8 +23,8 @@ use super::topology::Input;
 use crate::bench::arrival::parse_duration;
 use crate::bench::environment::Machine;
 use crate::bench::sizes as size_list;
-use crate::crew::{ARGUMENT, CrewError, Job};
 use crate::install::Installation;
+use crate::jobs::{ARGUMENT, RankJob, RankServerError};
 use crate::measure::pairs::{self, Pairs};
 use crate::measure::sizes::{self, Plan};
 use crate::measure::{doubt, parameters, table, time_stamp};
@@ -91,29 +91,29 @@ pub fn run(args: Args) -> Outcome {
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
-    let site = args.job.site()?;
-    topology = topology.or_else(|| site.topology());
-    let command = site.command(&mpi, &variables, &[program.into(), ARGUMENT.into()])?;
-    let mut job = match Job::start(command, interrupted) {
-        Err(CrewError::Interrupted) => return Ok(ExitCode::from(130)),
+    let target = args.job.target()?;
+    topology = topology.or_else(|| target.topology());
+    let command = target.command(&mpi, &variables, &[program.into(), ARGUMENT.into()])?;
+    let mut job = match RankJob::start(command, interrupted) {
+        Err(RankServerError::Interrupted) => return Ok(ExitCode::from(130)),
         other => other?,
     };
-    let hosts: Vec<String> = job.muster().places.iter().map(|place| place.host.clone()).collect();
+    let hosts: Vec<String> = job.hello().places.iter().map(|place| place.host.clone()).collect();
     let pairs = pairs::choose(&hosts, topology.as_ref());
     check(&pairs, topology.is_some())?;
     let measured = Measured {
         when: time_stamp::now(),
-        place: place(&hosts, site.lab()),
+        place: place(&hosts, target.lab()),
         how: how(&mpi, &pairs, &hosts, &args, topology.is_some()),
     };
     let parameters = match measure(&mut job, &pairs, &hosts, &plan(&args), measured) {
         Ok(parameters) => parameters,
-        Err(error) if matches!(error.downcast_ref(), Some(CrewError::Interrupted)) => {
+        Err(error) if matches!(error.downcast_ref(), Some(RankServerError::Interrupted)) => {
             return Ok(ExitCode::from(130));
         }
         Err(error) => return Err(error),
     };
-    job.dismiss()?;
+    job.shutdown()?;
     if args.output.is_some() {
         super::print(&table::print(&parameters))?;
     }
@@ -213,7 +213,7 @@ fn how(mpi: &Mpi, pairs: &Pairs, hosts: &[String], args: &Args, has_topology: bo
 }
 
 fn measure(
-    job: &mut Job,
+    job: &mut RankJob,
     pairs: &Pairs,
     hosts: &[String],
     plan: &Plan,

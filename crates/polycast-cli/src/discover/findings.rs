@@ -1,6 +1,6 @@
 //! What is told about a topology that was found.
 
-use polycast_core::topology::infer::{Agreement, Inferred};
+use super::infer::{Agreement, Inferred};
 use polycast_core::topology::{Link, Topology};
 use polycast_core::units::Rate;
 

@@ -1,8 +1,8 @@
 use std::collections::HashMap;
 
-use polycast_core::topology::infer::Quartet;
+use super::infer::Quartet;
 
-use crate::crew::{Crew, CrewError, Order};
+use crate::jobs::{Order, RankServer, RankServerError};
 
 /// How long flows run before and while they are measured. A queue of 200 ms, as switches have it, is not filled: few
 /// messages are under way at a time.
@@ -35,9 +35,9 @@ struct Alone {
     attempts: usize,
 }
 
-/// Flows between hosts of a crew with one rank per host.
+/// Flows between hosts of a job with one rank per host.
 pub struct Flows<'a> {
-    crew: &'a mut dyn Crew,
+    server: &'a mut dyn RankServer,
     message_bytes: u64,
     alone: HashMap<(usize, usize), Alone>,
     /// The most that a quartet's two flows carried together.
@@ -46,9 +46,9 @@ pub struct Flows<'a> {
 
 impl<'a> Flows<'a> {
     /// Finds out how long messages have to be.
-    pub fn new(crew: &'a mut dyn Crew) -> Result<Flows<'a>, CrewError> {
+    pub fn new(server: &'a mut dyn RankServer) -> Result<Flows<'a>, RankServerError> {
         let mut flows =
-            Flows { crew, message_bytes: 4 << 10, alone: HashMap::new(), together: HashMap::new() };
+            Flows { server, message_bytes: 4 << 10, alone: HashMap::new(), together: HashMap::new() };
         let rate = flows.measure(&[(0, 1)])?[0];
         let bytes = (rate / 8e9 * MESSAGE_NS) as u64;
         flows.message_bytes = bytes.clamp(MESSAGE_BYTES.0, MESSAGE_BYTES.1);
@@ -58,7 +58,7 @@ impl<'a> Flows<'a> {
     /// What a pair carries alone, in bits per second. One that carries less than its hosts are able to is tried again
     /// whenever it is asked for: a connection that was just opened, or a busy machine, would else make all later answers
     /// wrong in the same way.
-    pub fn alone(&mut self, pair: (usize, usize)) -> Result<f64, CrewError> {
+    pub fn alone(&mut self, pair: (usize, usize)) -> Result<f64, RankServerError> {
         let able = self.most_of_host(pair.0).min(self.most_of_host(pair.1));
         for _ in 0..AT_ONCE {
             let Alone { most, attempts } = self.alone.get(&pair).copied().unwrap_or_default();
@@ -73,7 +73,7 @@ impl<'a> Flows<'a> {
 
     /// Whether the flows of a quartet disturb each other: whatever else is going on makes them slower too, so they do only if
     /// they are never as fast as alone.
-    pub fn disturb(&mut self, quartet: Quartet) -> Result<bool, CrewError> {
+    pub fn disturb(&mut self, quartet: Quartet) -> Result<bool, RankServerError> {
         let [a, b] = quartet.near;
         let [c, d] = quartet.far;
         let alone = self.alone((a, c))? + self.alone((b, d))?;
@@ -106,7 +106,7 @@ impl<'a> Flows<'a> {
     }
 
     /// The rates of flows at the same time; 0 of one that stalled.
-    fn measure(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<f64>, CrewError> {
+    fn measure(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<f64>, RankServerError> {
         let mut unseen = 0;
         loop {
             let order = Order::Flows {
@@ -115,7 +115,7 @@ impl<'a> Flows<'a> {
                 warm_up_ns: WARM_UP_NS,
                 time_ns: TIME_NS,
             };
-            let answer = self.crew.obey(&order)?;
+            let answer = self.server.carry_out(&order)?;
             let is_seen = answer.chunks_exact(2).all(|flow| flow[1] > 0);
             if is_seen || self.message_bytes == MESSAGE_BYTES.0 {
                 return Ok(answer.chunks_exact(2).map(rate).collect());
@@ -147,8 +147,8 @@ mod tests {
         orders: usize,
     }
 
-    impl Crew for TwoSwitches {
-        fn obey(&mut self, order: &Order) -> Result<Vec<i64>, CrewError> {
+    impl RankServer for TwoSwitches {
+        fn carry_out(&mut self, order: &Order) -> Result<Vec<i64>, RankServerError> {
             let Order::Flows { pairs, bytes, time_ns, .. } = order else { panic!("{order}") };
             self.orders += 1;
             let crossing = pairs.iter().filter(|(from, to)| (*from < 2) != (*to < 2)).count();
@@ -187,9 +187,9 @@ mod tests {
     /// The first flow of every pair is slow: its connection is being opened.
     struct SlowStart(TwoSwitches, std::collections::HashSet<(usize, usize)>);
 
-    impl Crew for SlowStart {
-        fn obey(&mut self, order: &Order) -> Result<Vec<i64>, CrewError> {
-            let mut answer = self.0.obey(order)?;
+    impl RankServer for SlowStart {
+        fn carry_out(&mut self, order: &Order) -> Result<Vec<i64>, RankServerError> {
+            let mut answer = self.0.carry_out(order)?;
             let Order::Flows { pairs, .. } = order else { panic!("{order}") };
             for (pair, flow) in pairs.iter().zip(answer.chunks_exact_mut(2)) {
                 if self.1.insert(*pair) {
@@ -222,9 +222,9 @@ mod tests {
     /// Every other time something else takes the processor.
     struct Busy(TwoSwitches);
 
-    impl Crew for Busy {
-        fn obey(&mut self, order: &Order) -> Result<Vec<i64>, CrewError> {
-            let mut answer = self.0.obey(order)?;
+    impl RankServer for Busy {
+        fn carry_out(&mut self, order: &Order) -> Result<Vec<i64>, RankServerError> {
+            let mut answer = self.0.carry_out(order)?;
             if self.0.orders.is_multiple_of(2) {
                 answer.iter_mut().step_by(2).for_each(|bytes| *bytes /= 2);
             }

@@ -1,6 +1,6 @@
 //! A network whose times are formulas: what is measured there is known.
 
-use crate::crew::{Crew, CrewError, Order};
+use crate::jobs::{Order, RankServer, RankServerError};
 
 /// Times in nanoseconds.
 #[derive(Clone, Debug)]
@@ -56,8 +56,8 @@ impl Formula {
     }
 }
 
-impl Crew for Formula {
-    fn obey(&mut self, order: &Order) -> Result<Vec<i64>, CrewError> {
+impl RankServer for Formula {
+    fn carry_out(&mut self, order: &Order) -> Result<Vec<i64>, RankServerError> {
         let mut answer = Vec::new();
         match *order {
             Order::Stream { bytes, warm_up, batch, samples, .. } => {

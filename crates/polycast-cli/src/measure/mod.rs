@@ -3,7 +3,7 @@
 //! ```text
 //!  pairs: a pair per link class ──▶ sizes: which message sizes, more where a curve bends
 //!                                     └─▶ size: streams and round trips of one size, until they are known well
-//!                                           └─▶ Crew
+//!                                           └─▶ RankServer
 //!  parameters: latency, gap, t_hold … of these ──▶ the core's model::Parameters ──▶ file, table
 //! ```
 //!

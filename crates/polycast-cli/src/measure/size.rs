@@ -1,6 +1,6 @@
 //! One message size between two ranks: streams and round trips until their times are known well, or the time is up.
 
-use crate::crew::{Crew, CrewError, MAX_SAMPLES, Order};
+use crate::jobs::{MAX_SAMPLES, Order, RankServer, RankServerError};
 
 use super::estimate::Estimate;
 
@@ -53,10 +53,10 @@ impl Figures {
     }
 }
 
-/// Two ranks of a crew and the size of what passes between them.
+/// Two ranks of a job and the size of what passes between them.
 pub struct Size<'a> {
     /// Who obeys.
-    pub crew: &'a mut dyn Crew,
+    pub server: &'a mut dyn RankServer,
     /// Who sends, and who receives.
     pub pair: (usize, usize),
     /// The message size.
@@ -67,7 +67,7 @@ pub struct Size<'a> {
 
 impl Size<'_> {
     /// Measures.
-    pub fn measure(mut self) -> Result<Figures, CrewError> {
+    pub fn measure(mut self) -> Result<Figures, RankServerError> {
         let gap = self.gap()?;
         // A link with a token bucket has it full again after this pause, as it is when a broadcast begins.
         let pause_ns = gap.ns as u64;
@@ -88,7 +88,7 @@ impl Size<'_> {
 
     /// The time per message of a long stream. The sender's clock would not do: its calls return when a message is in some
     /// buffer, and buffers hold seconds of a slow link; over a stream that is long against them both clocks agree.
-    fn gap(&mut self) -> Result<Estimate, CrewError> {
+    fn gap(&mut self) -> Result<Estimate, RankServerError> {
         let mut batch = 1;
         let largest = (MAX_BATCH_BYTES / self.bytes.max(1)).clamp(1, MAX_BATCH);
         loop {
@@ -119,23 +119,23 @@ impl Size<'_> {
     }
 
     /// The receiver's times per message, by batch.
-    fn arrivals(&mut self, warm_up: u64, batch: u64, samples: usize) -> Result<Vec<f64>, CrewError> {
+    fn arrivals(&mut self, warm_up: u64, batch: u64, samples: usize) -> Result<Vec<f64>, RankServerError> {
         let order = Order::Stream { pair: self.pair, bytes: self.bytes, warm_up, batch, samples };
-        let times = self.crew.obey(&order)?;
+        let times = self.server.carry_out(&order)?;
         Ok(times[samples..].iter().map(|ns| *ns as f64 / batch as f64).collect())
     }
 
-    fn round_trips(&mut self, pause_ns: u64, dummy_ns: u64) -> Result<Trips, CrewError> {
+    fn round_trips(&mut self, pause_ns: u64, dummy_ns: u64) -> Result<Trips, RankServerError> {
         let mut trips = Trips::default();
         let mut used_ns = 0.0;
         let mut wanted = 2;
         loop {
             let order =
                 Order::PingPong { pair: self.pair, bytes: self.bytes, pause_ns, dummy_ns, samples: wanted };
-            trips.add(&self.crew.obey(&order)?);
+            trips.add(&self.server.carry_out(&order)?);
             let whole = trips.estimate(|trip| trip.whole_ns);
             let trip_ns = whole.ns + pause_ns as f64;
-            // The crew does one round trip more than it reports.
+            // The server does one round trip more than it reports.
             used_ns += trip_ns * (wanted + 1) as f64;
             let left = (self.limit_ns - used_ns) / trip_ns;
             // Beside a long computation the calls are what is to be known.
@@ -182,8 +182,8 @@ mod tests {
     use super::*;
     use crate::measure::formula::Formula;
 
-    fn measure(crew: &mut Formula, bytes: u64) -> Figures {
-        Size { crew, pair: (0, 1), bytes, limit_ns: 1e9 }.measure().unwrap()
+    fn measure(server: &mut Formula, bytes: u64) -> Figures {
+        Size { server, pair: (0, 1), bytes, limit_ns: 1e9 }.measure().unwrap()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::crew::{Crew, CrewError};
+use crate::jobs::{RankServer, RankServerError};
 
 use super::estimate::Estimate;
 use super::size::{Figures, Size};
@@ -33,14 +33,14 @@ pub struct Plan {
 
 /// Measures a pair; by rising size. `on_size` is told each size before it is measured.
 pub fn measure(
-    crew: &mut dyn Crew,
+    server: &mut dyn RankServer,
     pair: (usize, usize),
     plan: &Plan,
     mut on_size: impl FnMut(u64),
-) -> Result<Vec<Figures>, CrewError> {
+) -> Result<Vec<Figures>, RankServerError> {
     let mut measure = |bytes| {
         on_size(bytes);
-        Size { crew, pair, bytes, limit_ns: plan.limit_ns / 3.0 }.measure()
+        Size { server, pair, bytes, limit_ns: plan.limit_ns / 3.0 }.measure()
     };
     let mut figures: Vec<Figures> = Vec::new();
     for &bytes in &plan.sizes {

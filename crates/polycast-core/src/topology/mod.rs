@@ -16,7 +16,6 @@ mod dot;
 mod draft;
 mod format;
 mod hostlist;
-pub mod infer;
 mod json;
 mod lldp;
 mod name_order;

@@ -10,7 +10,6 @@ use std::sync::atomic::AtomicBool;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polycast_core::files::FileKind;
-use polycast_core::topology::infer::{Quartet, infer};
 use polycast_core::topology::{Format, Topology};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -19,10 +18,11 @@ use super::super::{Outcome, print};
 use super::convert::parse_format;
 use super::draw::{Paint, draw};
 use super::input::Input;
-use crate::crew::{ARGUMENT, CrewError, Job};
 use crate::discover::findings;
 use crate::discover::flows::Flows;
+use crate::discover::infer::{Quartet, infer};
 use crate::install::Installation;
+use crate::jobs::{ARGUMENT, RankJob, RankServerError};
 use crate::measure::time_stamp;
 
 /// Arguments of `polycast topology discover`.
@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Outcome {
     }
     let found = discover(args, truth, interrupted);
     if let Err(error) = &found
-        && matches!(error.downcast_ref(), Some(CrewError::Interrupted))
+        && matches!(error.downcast_ref(), Some(RankServerError::Interrupted))
     {
         return Ok(ExitCode::from(130));
     }
@@ -90,14 +90,14 @@ fn discover(
     let mpi = args.job.mpi()?;
     let program = args.job.measuring_program(&Installation::find()?, &mpi)?;
     let variables = args.job.stock_variables(&mpi)?;
-    let site = args.job.site()?;
-    let truth = truth.or_else(|| site.topology());
+    let target = args.job.target()?;
+    let truth = truth.or_else(|| target.topology());
     let mut job =
-        Job::start(site.command(&mpi, &variables, &[program.into(), ARGUMENT.into()])?, interrupted)?;
-    let hosts: Vec<String> = job.muster().places.iter().map(|place| place.host.clone()).collect();
+        RankJob::start(target.command(&mpi, &variables, &[program.into(), ARGUMENT.into()])?, interrupted)?;
+    let hosts: Vec<String> = job.hello().places.iter().map(|place| place.host.clone()).collect();
     check(&hosts)?;
     let topology = measure(&mut job, &hosts)?;
-    job.dismiss()?;
+    job.shutdown()?;
     let comparison = truth.map(|truth| findings::comparison(&topology, &truth) + "\n");
     Ok((topology, comparison))
 }
@@ -118,7 +118,7 @@ fn check(hosts: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn measure(job: &mut Job, hosts: &[String]) -> Result<Topology, Box<dyn Error>> {
+fn measure(job: &mut RankJob, hosts: &[String]) -> Result<Topology, Box<dyn Error>> {
     let when = time_stamp::now();
     // Hidden by itself where standard error is no terminal.
     let progress = ProgressBar::with_draw_target(Some(hosts.len() as u64), ProgressDrawTarget::stderr());

@@ -22,7 +22,7 @@ mod vote;
 
 pub use insert::infer;
 
-use super::{Host, Link, Switch, Topology};
+use polycast_core::topology::{Host, Link, Switch, Topology};
 
 /// Four hosts, all different: is there a link between the first two and the others?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-#include "crew.h"
+#include "rank_server.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -178,7 +178,7 @@ static bool lead(struct member *member) {
     return expected == NULL;
 }
 
-bool crew_run(MPI_Comm comm) {
+bool rank_server_run(MPI_Comm comm) {
     static struct member member;
     struct common_clock clock;
     bool able = true;

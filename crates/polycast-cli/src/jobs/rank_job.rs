@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
-use super::{Crew, Muster, Order};
-use crate::bench::job::{Ending, HUNG, LOOK, end, lines_of, see_off};
-use crate::bench::record::Record;
+use super::record::Record;
+use super::run::{Ending, HUNG, LOOK, end, lines_of, see_off};
+use super::{Hello, Order, RankServer};
 
-/// The argument that makes the measuring program a crew.
+/// The argument that lets the measuring program serve orders.
 pub const ARGUMENT: &str = "orders";
 
 /// The version of the format that is read here.
@@ -16,7 +16,7 @@ const FORMAT_VERSION: u32 = 1;
 
 /// Why an order was not carried out.
 #[derive(Debug, thiserror::Error)]
-pub enum CrewError {
+pub enum RankServerError {
     /// The user has had enough.
     #[error("interrupted")]
     Interrupted,
@@ -47,35 +47,35 @@ pub enum CrewError {
 }
 
 /// A running job. Dropped, it is ended.
-pub struct Job {
+pub struct RankJob {
     child: Child,
     stdin: ChildStdin,
     lines: Receiver<String>,
     interrupted: Arc<AtomicBool>,
-    muster: Muster,
+    hello: Hello,
     ended: bool,
 }
 
-impl Job {
+impl RankJob {
     /// Starts `command` and waits until all ranks are there. `interrupted` ends it at any time.
-    pub fn start(mut command: Command, interrupted: Arc<AtomicBool>) -> Result<Job, CrewError> {
+    pub fn start(mut command: Command, interrupted: Arc<AtomicBool>) -> Result<RankJob, RankServerError> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let lines = lines_of(&mut child);
         let Some(stdin) = child.stdin.take() else {
             return Err(io::Error::other("the job has no standard input").into());
         };
-        let mut job = Job { child, stdin, lines, interrupted, muster: Muster::default(), ended: false };
+        let mut job = RankJob { child, stdin, lines, interrupted, hello: Hello::default(), ended: false };
         job.assemble()?;
         Ok(job)
     }
 
     /// What the ranks said about themselves.
-    pub fn muster(&self) -> &Muster {
-        &self.muster
+    pub fn hello(&self) -> &Hello {
+        &self.hello
     }
 
     /// Sends the ranks home. All that was asked is answered, so whatever becomes of them is no error.
-    pub fn dismiss(mut self) -> io::Result<()> {
+    pub fn shutdown(mut self) -> io::Result<()> {
         // A job that is gone needs no order to go.
         let _ = writeln!(self.stdin, "end");
         if see_off(&mut self.child, &self.interrupted)? == Ending::Hung {
@@ -85,49 +85,49 @@ impl Job {
         Ok(())
     }
 
-    fn assemble(&mut self) -> Result<(), CrewError> {
-        let mut is_crew = false;
+    fn assemble(&mut self) -> Result<(), RankServerError> {
+        let mut is_rank_server = false;
         loop {
             let line = self.line()?;
             if let Some(version) = line.strip_prefix("polycast-measure ") {
-                is_crew = version.parse() == Ok(FORMAT_VERSION);
-                if !is_crew {
-                    return Err(CrewError::Version);
+                is_rank_server = version.parse() == Ok(FORMAT_VERSION);
+                if !is_rank_server {
+                    return Err(RankServerError::Version);
                 }
                 continue;
             }
             match Record::parse(&line) {
-                _ if is_crew && line == "ready" => return Ok(()),
+                _ if is_rank_server && line == "ready" => return Ok(()),
                 // An older measuring program takes the argument for a wrong one.
-                Some(Record::Version(_)) => return Err(CrewError::Version),
-                Some(Record::Mpi(version)) => self.muster.mpi_version = version,
-                Some(Record::Rank(place)) => self.muster.places.push(place),
-                Some(Record::Error(sentence)) => return Err(CrewError::Refused(sentence)),
+                Some(Record::Version(_)) => return Err(RankServerError::Version),
+                Some(Record::Mpi(version)) => self.hello.mpi_version = version,
+                Some(Record::Rank(place)) => self.hello.places.push(place),
+                Some(Record::Error(sentence)) => return Err(RankServerError::Refused(sentence)),
                 _ => eprintln!("{line}"),
             }
         }
     }
 
     /// The next line of the job.
-    fn line(&mut self) -> Result<String, CrewError> {
+    fn line(&mut self) -> Result<String, RankServerError> {
         loop {
             if self.interrupted.load(Ordering::Relaxed) {
-                return Err(CrewError::Interrupted);
+                return Err(RankServerError::Interrupted);
             }
             match self.lines.recv_timeout(LOOK) {
                 Ok(line) => return Ok(line),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     self.ended = true;
-                    return Err(CrewError::Ended(self.child.wait()?));
+                    return Err(RankServerError::Ended(self.child.wait()?));
                 }
             }
         }
     }
 }
 
-impl Crew for Job {
-    fn obey(&mut self, order: &Order) -> Result<Vec<i64>, CrewError> {
+impl RankServer for RankJob {
+    fn carry_out(&mut self, order: &Order) -> Result<Vec<i64>, RankServerError> {
         // If the job is gone, its status says more than our failure to write.
         let _ = writeln!(self.stdin, "{order}");
         loop {
@@ -138,18 +138,18 @@ impl Crew for Job {
                 let (expected, found) = (order.answer_len(), numbers.len());
                 return match expected == found {
                     true => Ok(numbers),
-                    false => Err(CrewError::Answer { order: order.to_string(), expected, found }),
+                    false => Err(RankServerError::Answer { order: order.to_string(), expected, found }),
                 };
             }
             match Record::parse(&line) {
-                Some(Record::Error(sentence)) => return Err(CrewError::Refused(sentence)),
+                Some(Record::Error(sentence)) => return Err(RankServerError::Refused(sentence)),
                 _ => eprintln!("{line}"),
             }
         }
     }
 }
 
-impl Drop for Job {
+impl Drop for RankJob {
     fn drop(&mut self) {
         if !self.ended {
             // Nobody is left to be told if this fails.
@@ -163,10 +163,10 @@ impl Drop for Job {
 mod tests {
     use super::*;
 
-    fn start(script: &str) -> Result<Job, CrewError> {
+    fn start(script: &str) -> Result<RankJob, RankServerError> {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        Job::start(command, Arc::new(AtomicBool::new(false)))
+        RankJob::start(command, Arc::new(AtomicBool::new(false)))
     }
 
     const READY: &str =
@@ -183,17 +183,17 @@ mod tests {
             'pingpong 0 1 8 5 0 1' && echo answer 1 2 3; read order; echo $order"
         );
         let mut job = start(&echo).unwrap();
-        assert_eq!(job.muster().mpi_version, "Some MPI 1.0");
-        assert_eq!(job.muster().places[0].host, "h0");
-        assert_eq!(job.obey(&round_trip()).unwrap(), [1, 2, 3]);
-        job.dismiss().unwrap();
+        assert_eq!(job.hello().mpi_version, "Some MPI 1.0");
+        assert_eq!(job.hello().places[0].host, "h0");
+        assert_eq!(job.carry_out(&round_trip()).unwrap(), [1, 2, 3]);
+        job.shutdown().unwrap();
     }
 
     #[test]
     fn what_goes_wrong_is_told_apart() {
         let refusal = |script: &str| {
             let script = format!("{READY}; read order; {script}");
-            start(&script).unwrap().obey(&round_trip()).unwrap_err().to_string()
+            start(&script).unwrap().carry_out(&round_trip()).unwrap_err().to_string()
         };
         assert!(refusal("echo answer 1 2").contains("`pingpong 0 1 8 5 0 1`: expected 3 numbers, found 2"));
         assert!(refusal("echo error no such rank").contains("no such rank"));
@@ -207,7 +207,7 @@ mod tests {
     fn an_interrupt_ends_the_job() {
         let mut job = start(&format!("{READY}; exec sleep 60")).unwrap();
         job.interrupted.store(true, Ordering::Relaxed);
-        assert!(matches!(job.obey(&round_trip()), Err(CrewError::Interrupted)));
+        assert!(matches!(job.carry_out(&round_trip()), Err(RankServerError::Interrupted)));
         let pid = nix::unistd::Pid::from_raw(job.child.id() as i32);
         drop(job);
         assert!(nix::sys::signal::kill(pid, None).is_err());

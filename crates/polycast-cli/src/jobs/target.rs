@@ -10,9 +10,9 @@ use polycast_lab::{Lab, LabSpec, Lifetime};
 use crate::hosts::{self, Listed};
 use crate::mpi::{Allocation, Launch, Mpi};
 
-/// The user's wishes.
+/// What the user asks for.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct TargetRequest {
     /// An emulated cluster.
     pub lab: Option<LabSpec>,
     /// Hosts as for `polycast run`.
@@ -26,17 +26,17 @@ pub struct Wishes {
 }
 
 /// A place where jobs can be started.
-pub struct Site {
+pub struct JobTarget {
     lab: Option<Lab>,
     launch: Launch,
     ranks: usize,
 }
 
-impl Site {
-    /// Makes the lab if there is to be one. It is removed when the site is dropped.
-    pub fn open(wishes: Wishes) -> Result<Site, Box<dyn Error>> {
-        let mut launch = Launch { extra: wishes.mpiexec_args.clone(), ..Launch::default() };
-        let lab = match &wishes.lab {
+impl JobTarget {
+    /// Makes the lab if there is to be one. It is removed when the target is dropped.
+    pub fn open(request: TargetRequest) -> Result<JobTarget, Box<dyn Error>> {
+        let mut launch = Launch { extra: request.mpiexec_args.clone(), ..Launch::default() };
+        let lab = match &request.lab {
             None => None,
             Some(spec) => {
                 let lab = Lab::up(&spec.plan()?, spec.name.as_deref(), Lifetime::Caller)?;
@@ -45,24 +45,24 @@ impl Site {
                 Some(lab)
             }
         };
-        launch.hosts = match (&lab, &wishes.hosts) {
+        launch.hosts = match (&lab, &request.hosts) {
             (Some(lab), _) => {
                 let hosts = lab.hosts().iter().map(|host| Listed { name: host.name.clone(), ranks: None });
-                fill(&hosts.collect::<Vec<_>>(), wishes.ranks, wishes.ranks_per_host.unwrap_or(1))?
+                fill(&hosts.collect::<Vec<_>>(), request.ranks, request.ranks_per_host.unwrap_or(1))?
             }
-            (None, Some(hosts)) => match wishes.ranks_per_host {
-                None => hosts::place(hosts, wishes.ranks)?,
-                Some(each) => fill(hosts, wishes.ranks, each)?,
+            (None, Some(hosts)) => match request.ranks_per_host {
+                None => hosts::place(hosts, request.ranks)?,
+                Some(each) => fill(hosts, request.ranks, each)?,
             },
             (None, None) => Vec::new(),
         };
         launch.require_known_hosts()?;
         let ranks = match launch.hosts.is_empty() {
             false => launch.hosts.iter().map(|(_, ranks)| ranks).sum(),
-            true => wishes.ranks.or_else(|| Allocation::of_this_process()?.places).unwrap_or_else(cores),
+            true => request.ranks.or_else(|| Allocation::of_this_process()?.places).unwrap_or_else(cores),
         };
         launch.ranks = Some(ranks);
-        Ok(Site { lab, launch, ranks })
+        Ok(JobTarget { lab, launch, ranks })
     }
 
     /// Ranks of a job here.

@@ -15,16 +15,16 @@
  *     error SENTENCE
  *     end                                   after the order `end`, and when standard input ends
  */
-#ifndef POLYCAST_BENCH_CREW_H
-#define POLYCAST_BENCH_CREW_H
+#ifndef RANK_SERVER_H
+#define RANK_SERVER_H
 
 #include <mpi.h>
 #include <stdbool.h>
 
-/* The only argument with which the measuring program becomes a crew. */
-#define CREW_ARGUMENT "orders"
+/* The only argument with which the measuring program serves orders. */
+#define RANK_SERVER_ARGUMENT "orders"
 
 /* Obeys until the end. Collective over `comm`. Returns false after an order that could not be read, on rank 0. */
-bool crew_run(MPI_Comm comm);
+bool rank_server_run(MPI_Comm comm);
 
 #endif

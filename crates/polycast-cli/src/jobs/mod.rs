@@ -1,0 +1,38 @@
+//! Jobs that measure: where they are started, how they run and end, what their lines say, and orders to their ranks.
+//!
+//! ```text
+//!  bench              ── target ──▶ run: mpiexec … polycast-bench-FAMILY         (bench/polycast_bench.c)
+//!                     ◀─ record ──  lines
+//!
+//!  measure, discover  ── Order ───▶ RankServer: mpiexec … polycast-bench-FAMILY orders     (bench/rank_server.c)
+//!                     ◀─ numbers ─
+//! ```
+//!
+//! What to measure next is decided here, where it can be tested; the C program only obeys.
+
+mod order;
+mod processes;
+mod rank_job;
+pub mod record;
+pub mod run;
+pub mod target;
+
+pub use order::{MAX_SAMPLES, Order};
+pub use rank_job::{ARGUMENT, RankJob, RankServerError};
+
+use record::Place;
+
+/// Ranks that measure between each other what they are told to: a job, or a model of a network in a test.
+pub trait RankServer {
+    /// Carries out an order, and returns its numbers as `bench/rank_server.h` has them.
+    fn carry_out(&mut self, order: &Order) -> Result<Vec<i64>, RankServerError>;
+}
+
+/// What the ranks say before the first order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hello {
+    /// The library's name and version.
+    pub mpi_version: String,
+    /// By rank.
+    pub places: Vec<Place>,
+}
