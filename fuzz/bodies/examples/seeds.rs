@@ -8,11 +8,11 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use polycast_core::policy::SHIPPED_TEXT;
-use polycast_core::protocol::message::{self, MessageHeader};
-use polycast_core::protocol::wire::{FLAG_AGAIN, FLAG_WAITED, Header, Kind, seal};
-use polycast_core::protocol::{Fragmentation, KEY_BYTES, Key, ReceptionReport, Run};
 use polycast_madcap::{Kind as Madcap, LeaseId, Message};
 use polycast_net::Family;
+use polycast_protocol::message::{self, MessageHeader};
+use polycast_protocol::wire::{FLAG_AGAIN, FLAG_WAITED, Header, Kind, seal};
+use polycast_protocol::{Fragmentation, KEY_BYTES, Key, ReceptionReport, Run};
 
 /// As in the bodies, so that the tags are right.
 const JOB: u32 = 0x6a6f_6231;

@@ -7,13 +7,13 @@
 //! 4. When its neighbours at last do their part, the broadcast finishes.
 
 use arbitrary::{Result, Unstructured};
-use polycast_core::protocol::message::{self, Body, MessageHeader};
-use polycast_core::protocol::wire::{Header, Kind, open};
-use polycast_core::protocol::{
+use polycast_core::units::Nanos;
+use polycast_protocol::message::{self, Body, MessageHeader};
+use polycast_protocol::wire::{Header, Kind, open};
+use polycast_protocol::{
     Action, Capacity, Data, Delivery, Endpoint, Form, Fragmentation, Key, Membership, Mismatch, Multicast,
     ReceptionReport, RootSync, Run,
 };
-use polycast_core::units::Nanos;
 
 use crate::wire::{JOB, key};
 

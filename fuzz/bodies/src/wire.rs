@@ -3,10 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use polycast_core::protocol::message::{self, Body};
-use polycast_core::protocol::wire::{HEADER_BYTES, Reject, open, seal};
-use polycast_core::protocol::{KEY_BYTES, Key, Run};
 use polycast_madcap::{Event, Server};
+use polycast_protocol::message::{self, Body};
+use polycast_protocol::wire::{HEADER_BYTES, Reject, open, seal};
+use polycast_protocol::{KEY_BYTES, Key, Run};
 
 /// The job and key under which the datagrams of the corpus are sealed.
 pub(crate) const JOB: u32 = 0x6a6f_6231;

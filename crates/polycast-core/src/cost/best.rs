@@ -3,8 +3,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use super::{Cost, Predictor, multicast_ns};
 use crate::algorithm::broadcast::{Algorithm, Shape};
-use crate::protocol::Multicast;
 use crate::units::{Bytes, Nanos};
+use polycast_protocol::Multicast;
 
 /// The segment sizes that are tried: seed 1 takes those from 256 B to 32 KiB, which are within a factor of 2 of the best
 /// one; faster networks want larger ones. Those below a packet are left out: in the stream in which `g` is measured TCP puts

@@ -1,6 +1,6 @@
 use super::{Network, wire_bytes};
-use crate::protocol::{Form, Multicast, RootSync};
 use crate::units::Rank;
+use polycast_protocol::{Form, Multicast, RootSync};
 
 /// What a broadcast by multicast takes without loss, in nanoseconds: every link carries the bytes once, at the same time,
 /// so the slowest link decides. Nothing of it is measured apart; the parameters give the latency of a short message.

@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use crate::algorithm::broadcast::{Algorithm, ParseAlgorithmError};
 use crate::cost::Candidate;
-use crate::protocol::{MULTICAST_NAMES, Multicast, ParseMulticastError};
+use polycast_protocol::{MULTICAST_NAMES, Multicast, ParseMulticastError};
 
 /// What serves a broadcast. Written `stock`, or as the algorithm is: `chain:segment=8KiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,9 @@
 //! What must hold at every step, whatever the network does.
 
 use fixedbitset::FixedBitSet;
-use polycast_core::protocol::message::{self, Body};
-use polycast_core::protocol::{Fragmentation, Mismatch, Run};
 use polycast_core::units::Nanos;
+use polycast_protocol::message::{self, Body};
+use polycast_protocol::{Fragmentation, Mismatch, Run};
 
 /// What a node may keep of broadcasts that it has not begun, per communicator.
 const EARLY_BYTES_MOST: usize = 256 << 10;

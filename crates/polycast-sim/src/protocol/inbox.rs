@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use polycast_core::protocol::message::{self, Body};
+use polycast_protocol::message::{self, Body};
 
 use super::store::Id;
 

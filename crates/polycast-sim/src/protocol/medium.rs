@@ -1,8 +1,8 @@
 //! What becomes of what nodes send.
 
-use polycast_core::protocol::wire::{Header, Kind, open, seal};
-use polycast_core::protocol::{Form, KEY_BYTES, Key};
 use polycast_core::units::Nanos;
+use polycast_protocol::wire::{Header, Kind, open, seal};
+use polycast_protocol::{Form, KEY_BYTES, Key};
 
 use super::faults::{Burst, Sabotage, Which};
 use super::inbox::lane;

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
-use polycast_core::protocol::{Data, Endpoint, Fragmentation, Key, Membership};
 use polycast_core::units::Nanos;
+use polycast_protocol::{Data, Endpoint, Fragmentation, Key, Membership};
 
 use super::check::{Buffer, Said};
 use super::inbox::{Inbox, LANES};

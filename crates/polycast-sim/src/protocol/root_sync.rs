@@ -1,5 +1,5 @@
-use polycast_core::protocol::{Form, Multicast, RootSync};
 use polycast_core::units::Nanos;
+use polycast_protocol::{Form, Multicast, RootSync};
 
 use super::faults::{Arrivals, Delay, Faults, Late};
 use super::outcome::{Failure, Timing};

@@ -1,6 +1,6 @@
 use polycast_core::algorithm::broadcast::{Algorithm, Call};
-use polycast_core::protocol::Multicast;
 use polycast_core::units::{Bytes, Nanos, Rank};
+use polycast_protocol::Multicast;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::faults::{Arrivals, Delay, Faults, Late};

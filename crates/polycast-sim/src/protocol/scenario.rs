@@ -1,5 +1,5 @@
-use polycast_core::protocol::{Form, Multicast, RootSync};
 use polycast_core::units::Nanos;
+use polycast_protocol::{Form, Multicast, RootSync};
 
 use super::faults::Faults;
 use super::random::Random;

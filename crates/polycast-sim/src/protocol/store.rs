@@ -1,5 +1,5 @@
-use polycast_core::protocol::wire::{self, Header, Reject};
-use polycast_core::protocol::{KEY_BYTES, Key};
+use polycast_protocol::wire::{self, Header, Reject};
+use polycast_protocol::{KEY_BYTES, Key};
 
 /// A datagram or a message in the store.
 pub(super) type Id = u32;

@@ -1,7 +1,7 @@
 use std::fmt::Write;
 
-use polycast_core::protocol::message::{self, Body};
 use polycast_core::units::Nanos;
+use polycast_protocol::message::{self, Body};
 
 /// What happened, line by line, if somebody wants to read it.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! What a node does while it is in a call.
 
-use polycast_core::protocol::{Action, Capacity, Delivery, Form, Peer};
 use polycast_core::units::Nanos;
+use polycast_protocol::{Action, Capacity, Delivery, Form, Peer};
 
 use super::check::Violation;
 use super::faults::Sabotage;

@@ -15,8 +15,8 @@
 //! 2. What one node sends to another one arrives, and in this order; datagrams do as they like.
 //! 3. A run depends on its scenario only.
 
-use polycast_core::protocol::Fragmentation;
 use polycast_core::units::Nanos;
+use polycast_protocol::Fragmentation;
 
 use super::check::{Violation, memory, not_needed};
 use super::inbox::{Message, lane};

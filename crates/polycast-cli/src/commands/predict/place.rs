@@ -6,8 +6,8 @@ use polycast_core::algorithm::broadcast::{Algorithm, Shape};
 use polycast_core::cost;
 use polycast_core::files::FileKind;
 use polycast_core::policy::Choice;
-use polycast_core::protocol::{MULTICAST_NAMES, Multicast};
 use polycast_core::topology::{Placed, Topology};
+use polycast_protocol::{MULTICAST_NAMES, Multicast};
 
 use crate::bench::variant::Variant;
 use crate::commands::topology::Input;

@@ -1,7 +1,7 @@
 use std::process::ExitCode;
 
-use polycast_core::protocol::{Form, RootSync};
 use polycast_core::units::Nanos;
+use polycast_protocol::{Form, RootSync};
 use polycast_sim::protocol::{Late, RootSyncTrial};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-use polycast_core::protocol::Multicast;
+use polycast_protocol::Multicast;
 use polycast_sim::protocol::{Completion, Scaling};
 use serde_json::json;
 
