@@ -4,7 +4,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use polycast_core::algorithm::broadcast::{Algorithm, Call, Planner};
+use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::{Call, Planner};
 use polycast_core::executor::{Executor, Limits};
 use polycast_core::units::{Bytes, Rank};
 

@@ -1,39 +1,17 @@
 //! Every algorithm, for every communicator and root, is a correct broadcast: see the invariants of
 //! `polycast_core::schedule`, which the checker proves.
 
-use polycast_core::algorithm::broadcast::{Algorithm, Call, Planner};
+use polycast_core::algorithm::broadcast::{Call, Planner};
+use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::schedule::{Summary, check};
 use polycast_core::topology::{Placed, Topology};
 use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Rank};
 use proptest::prelude::*;
 
-const SHAPES: [&str; 18] = [
-    "flat",
-    "chain",
-    "binary",
-    "k-ary:k=3",
-    "binomial",
-    "k-nomial:k=3",
-    "k-nomial:k=4",
-    "split-binary",
-    "scatter-ring",
-    "scatter-doubling",
-    "contention-free-chain",
-    "contention-free-binary",
-    "contention-free-k-ary:k=4",
-    "link-aware",
-    "opt-tree:hold=7us,end=50us",
-    "alpha-port:ports=3",
-    "block-binomial",
-    "block-binomial:block=3",
-];
-
-/// Those that are not planned for a site.
-const BY_POSITION: &[&str] = SHAPES.split_at(10).0;
-
-fn algorithm(text: &str) -> Algorithm {
-    text.parse().expect("a valid algorithm")
+/// Every algorithm, with the values of its parameters that make a difference.
+fn samples() -> Vec<Algorithm> {
+    Registry::BUILT_IN.samples()
 }
 
 /// Fails with the call that breaks it.
@@ -54,14 +32,14 @@ const CUTS: [(u64, u64); 7] = [(0, 0), (1, 0), (7, 1), (37, 5), (1000, 0), (1021
 fn prove_every_root(ranks: u32) {
     let mut planner = Planner::flat(ranks);
     for (number, (bytes, segment)) in CUTS.into_iter().enumerate() {
-        for shape in SHAPES {
+        for sample in samples() {
             // Trees that are planned know nothing of a root's number: on larger communicators a few roots stand for all.
-            let roots = if ranks > 16 && !BY_POSITION.contains(&shape) { ranks / 16 } else { 1 };
+            let roots = if ranks > 16 && sample.entry.is_planned() { ranks / 16 } else { 1 };
             for root in (0..ranks).step_by(roots as usize) {
                 // Every second root, others for the next cut.
                 let ready = (root as usize + number).is_multiple_of(2);
                 let segment = std::num::NonZeroU64::new(segment);
-                let algorithm = Algorithm { segment, ready, ..algorithm(shape) };
+                let algorithm = Algorithm { segment, ready, ..sample };
                 prove(algorithm, Call { ranks, root: Rank(root), bytes: Bytes(bytes) }, &mut planner);
             }
         }
@@ -80,8 +58,10 @@ fn random_site(ranks: u32, switches: usize, hosts: usize, seed: u64) -> Site {
 fn every_root_of_ranks_scattered_over_hosts_and_switches() {
     for (ranks, switches, hosts) in [(4, 1, 2), (7, 3, 3), (16, 4, 5), (33, 20, 40)] {
         let mut planner = Planner::new(random_site(ranks, switches, hosts, 7));
-        for (shape, root) in SHAPES.iter().flat_map(|shape| (0..ranks).map(move |root| (shape, Rank(root)))) {
-            prove(algorithm(shape), Call { ranks, root, bytes: Bytes(1021) }, &mut planner);
+        for (sample, root) in
+            samples().into_iter().flat_map(|sample| (0..ranks).map(move |root| (sample, Rank(root))))
+        {
+            prove(sample, Call { ranks, root, bytes: Bytes(1021) }, &mut planner);
         }
     }
 }
@@ -108,7 +88,7 @@ proptest! {
 
     #[test]
     fn samples_up_to_1024_ranks(
-        shape in prop::sample::select(&SHAPES[..]),
+        sample in prop::sample::select(samples()),
         (ranks, root) in (1u32..=1024).prop_flat_map(|ranks| (Just(ranks), 0..ranks)),
         bytes in prop_oneof![0u64..3000, 0u64..100_000_000],
         segments in 0u64..20,
@@ -118,7 +98,7 @@ proptest! {
         let mut planner = Planner::new(random_site(ranks, switches, hosts, seed));
         let segment = bytes.checked_div(segments).and_then(std::num::NonZeroU64::new);
         prove(
-            Algorithm { segment, ready, ..algorithm(shape) },
+            Algorithm { segment, ready, ..sample },
             Call { ranks, root: Rank(root), bytes: Bytes(bytes) },
             &mut planner,
         );

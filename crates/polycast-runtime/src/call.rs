@@ -1,9 +1,10 @@
 //! One broadcast by messages: what this rank does in it, for whatever size.
 
 use std::ffi::c_int;
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU64;
 
-use polycast_core::algorithm::broadcast::{self, Algorithm, Planner, Shape};
+use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::{self, Planner};
 use polycast_core::executor::{self, Conversation, Limits, Outcome};
 use polycast_core::policy::{BroadcastChoices, Choice};
 use polycast_core::schedule::{RankOrder, Schedule};
@@ -18,11 +19,7 @@ const LIMITS: Limits = Limits { per_lane: 16, sends: 256 };
 
 /// How data goes from a leader to the others on its node: through MPI's shared memory, where messages are cheap and copies
 /// are not.
-const ON_NODE: Algorithm = Algorithm {
-    shape: Shape::KNomial(NonZeroU32::new(2).unwrap()),
-    segment: NonZeroU64::new(64 << 10),
-    ready: false,
-};
+const ON_NODE: Algorithm = Algorithm { segment: NonZeroU64::new(64 << 10), ..broadcast::BINOMIAL };
 
 /// A broadcast of a communicator.
 pub struct Call<'a> {

@@ -7,7 +7,8 @@
 //! Completion of a broadcast in virtual time, in multiples of the wire; the best of each row is marked. The root
 //! arrives with everybody else.
 
-use polycast_core::algorithm::broadcast::{Algorithm, Call};
+use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::Call;
 use polycast_core::units::{Bytes, Rank};
 use polycast_sim::{Network, Simulation};
 

@@ -2,7 +2,8 @@
 //! that exists only as numbers. Multicast broadcasts, whose network is worse, have a [module](protocol) of their own.
 //!
 //! ```
-//! use polycast_core::algorithm::broadcast::{Algorithm, Call};
+//! use polycast_core::algorithm::Algorithm;
+//! use polycast_core::algorithm::broadcast::Call;
 //! use polycast_core::units::{Bytes, Rank};
 //! use polycast_sim::{Network, Simulation};
 //!

@@ -1,4 +1,5 @@
-use polycast_core::algorithm::broadcast::{Algorithm, Call, Planner};
+use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::{Call, Planner};
 use polycast_core::executor::Limits;
 use polycast_core::tree::Site;
 use polycast_core::units::Rank;

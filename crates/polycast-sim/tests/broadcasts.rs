@@ -1,6 +1,7 @@
 //! The production code in virtual time: data arrives, closed forms hold, late ranks are bounded, size is no problem.
 
-use polycast_core::algorithm::broadcast::{Algorithm, Call};
+use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::Call;
 use polycast_core::executor::Limits;
 use polycast_core::units::{Bytes, Rank};
 use polycast_sim::{Network, Outcome, Simulation};

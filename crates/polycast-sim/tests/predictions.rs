@@ -1,7 +1,8 @@
 //! The prediction of a tree on one switch is the time of the simulated broadcast, where both have the same model: ports that
 //! serve one message after the other, and nothing else that costs time but the latency.
 
-use polycast_core::algorithm::broadcast::{Algorithm, Call};
+use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::Call;
 use polycast_core::cost::{Predictor, Sends};
 use polycast_core::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
 use polycast_core::topology::Topology;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use polycast_core::algorithm::broadcast::Algorithm;
+use polycast_core::algorithm::Algorithm;
 use polycast_core::files::FileKind;
 use polycast_core::topology::{Paths, Placed};
 use polycast_core::tree::{Pipelined, PlannedTree};

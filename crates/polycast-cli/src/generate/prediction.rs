@@ -1,9 +1,8 @@
 //! The times by which ways and segments are chosen.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 
-use polycast_core::algorithm::broadcast::Shape;
+use polycast_core::algorithm::broadcast::BINOMIAL;
 use polycast_core::cost::{Predictor, Prepared};
 use polycast_core::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
 use polycast_core::topology::Placed;
@@ -85,11 +84,10 @@ pub struct Prediction {
 impl Prediction {
     /// For these ranks.
     pub fn new(placed: &Placed, site: &Site, model: &Model) -> Prediction {
-        const BINOMIAL: Shape = Shape::KNomial(NonZeroU32::new(2).unwrap());
         let root = Rank(0);
         let mut predictor = Predictor::new(placed, &model.parameters, root);
         Prediction {
-            stock: predictor.prepare(BINOMIAL),
+            stock: predictor.prepare(&BINOMIAL),
             tree: predictor.prepare_tree(&BINARY.plan(site, root)),
             chain: predictor.prepare_tree(&PlannedShape::ContentionFreeChain.plan(site, root)),
             predictor,

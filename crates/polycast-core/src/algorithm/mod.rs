@@ -1,9 +1,27 @@
 //! Algorithms turn (ranks, root, bytes, this rank) into a schedule; they only describe, nothing here sends.
 //!
-//! One algorithm is one file below the collective it serves, and its name is its address: `chain` is
-//! `broadcast/chain.rs`. An algorithm cuts the data into `pieces` and lists who gets which of them from whom; the
-//! `plan` makes a schedule of that list and finds out by itself what each send has to wait for.
+//! ```text
+//! "chain:segment=8KiB" ──Registry::read──▶ Algorithm ──schedule(call, rank)──▶ lanes of messages
+//!                             │                │
+//!                             └─▶ Entry ◀──────┘   name, what it is, its source, parameters with their ranges, how it is built
+//! ```
+//!
+//! Whoever needs the algorithms (parsing, printing, predictions, tests, lists) asks the [`Registry`]; there is no other list.
+//! An algorithm is an [`Entry`] in one file below the collective that it serves, its address: `scatter-ring` is
+//! `broadcast/scatter_ring.rs`. One that is just a tree is a line of `broadcast/by_position.rs` or `broadcast/planned.rs`.
+//! An algorithm cuts the data into `pieces` and lists who gets which of them from whom; the `plan` makes a schedule of that
+//! list and finds out by itself what each send has to wait for.
 
 pub mod broadcast;
+mod parameter;
+mod parse;
 mod pieces;
 mod plan;
+mod registry;
+mod spec;
+
+pub use parameter::{Domain, Need, Parameter, SEGMENTS};
+pub use parse::ParseAlgorithmError;
+use registry::Build;
+pub use registry::{Entry, Form, Registry};
+pub use spec::{Algorithm, Values};

@@ -2,7 +2,8 @@ use std::num::NonZeroU64;
 
 use super::exchange::{Exchange, Halves, ScatterExchange};
 use super::{Bottleneck, Network, Pipeline, Sends, Stream, Transfers};
-use crate::algorithm::broadcast::{self, Algorithm, Call, Shape};
+use crate::algorithm::broadcast::{self, Call};
+use crate::algorithm::{Algorithm, Form as Kind};
 use crate::model::{LinkClass, Parameters};
 use crate::schedule::{self, After, Direction, LaneIndex, Schedule};
 use crate::topology::Placed;
@@ -34,8 +35,9 @@ pub struct Predictor {
     trees: broadcast::Planner,
 }
 
-/// The message and the segment that a link-aware tree is prepared for, since it then serves for all sizes.
-const LINK_AWARE_FOR: (u64, Option<NonZeroU64>) = (1 << 20, NonZeroU64::new(8 << 10));
+/// The message and the segment that trees are prepared for: enough bytes that no lane is empty. How many does not matter to a
+/// tree, except to a link-aware one, which then serves for all sizes.
+const PREPARED_FOR: (u64, Option<NonZeroU64>) = (1 << 20, NonZeroU64::new(8 << 10));
 
 /// An algorithm's messages on the network of a [`Predictor`].
 pub struct Prepared(Form);
@@ -93,13 +95,12 @@ impl Predictor {
         self.root
     }
 
-    /// Puts an algorithm's messages on the network.
-    pub fn prepare(&mut self, shape: Shape) -> Prepared {
-        Prepared(match shape {
-            Shape::ScatterRing => self.exchange(Exchange::Ring),
-            Shape::ScatterDoubling => self.exchange(Exchange::Doubling),
-            Shape::SplitBinary => Form::Tree(self.tree(shape), 0.5),
-            _ => Form::Tree(self.tree(shape), 1.0),
+    /// Puts an algorithm's messages on the network; its segments are of no account.
+    pub fn prepare(&mut self, algorithm: &Algorithm) -> Prepared {
+        Prepared(match algorithm.entry.form() {
+            Kind::ScatterRing => self.exchange(Exchange::Ring),
+            Kind::ScatterDoubling => self.exchange(Exchange::Doubling),
+            Kind::Tree { parts } => Form::Tree(self.tree(algorithm), 1.0 / f64::from(parts)),
         })
     }
 
@@ -112,7 +113,7 @@ impl Predictor {
     /// What `algorithm` takes for `bytes`. To ask for several sizes, [`Predictor::prepare`] it once.
     pub fn cost(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Cost {
         let segment = algorithm.segment.map(|segment| segment.get());
-        self.prepare(algorithm.shape).cost(self, bytes, segment)
+        self.prepare(algorithm).cost(self, bytes, segment)
     }
 
     fn exchange(&mut self, kind: Exchange) -> Form {
@@ -123,15 +124,11 @@ impl Predictor {
     }
 
     /// Follows the schedules that the ranks would run: who sends on what it receives on a lane is the parent there.
-    fn tree(&mut self, shape: Shape) -> Transfers {
+    fn tree(&mut self, algorithm: &Algorithm) -> Transfers {
         let ranks = self.network.ranks();
-        // Enough bytes that no lane is empty; how many does not matter to a tree, except to one that is made for them.
-        let (bytes, segment) = match shape {
-            Shape::LinkAware => LINK_AWARE_FOR,
-            _ => (2, None),
-        };
+        let (bytes, segment) = PREPARED_FOR;
         let call = Call { ranks, root: self.root, bytes: Bytes(bytes) };
-        let algorithm = Algorithm { shape, segment, ready: false };
+        let algorithm = Algorithm { segment, ..algorithm.whole() };
         let mut schedule = |rank| algorithm.schedule(call, rank, &mut self.trees);
         let schedules: Vec<Box<dyn Schedule>> = (0..ranks).map(|rank| schedule(Rank(rank))).collect();
         let root: (Rank, Option<LaneIndex>) = (self.root, None);

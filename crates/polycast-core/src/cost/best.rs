@@ -1,36 +1,10 @@
 use std::fmt;
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU64;
 
 use super::{Cost, Predictor, multicast_ns};
-use crate::algorithm::broadcast::{Algorithm, Shape};
+use crate::algorithm::{Algorithm, SEGMENTS};
 use crate::units::{Bytes, Nanos};
 use polycast_protocol::Multicast;
-
-/// The segment sizes that are tried: seed 1 takes those from 256 B to 32 KiB, which are within a factor of 2 of the best
-/// one; faster networks want larger ones. Those below a packet are left out: in the stream in which `g` is measured TCP puts
-/// them together, in a pipeline each goes with headers of its own (256 B took 1.2 to 1.6 times as long as 1 KiB).
-pub const SEGMENTS: [u64; 10] =
-    [1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10];
-
-/// The algorithms that are tried where nobody says which. A chain visits the ranks around the network, so it is free of
-/// contention wherever the topology is known.
-pub fn candidates() -> Vec<Shape> {
-    let number = |k| NonZeroU32::new(k).expect("not 0");
-    vec![
-        Shape::Flat,
-        Shape::Chain,
-        Shape::Binary,
-        Shape::KAry(number(4)),
-        Shape::KNomial(number(2)),
-        Shape::KNomial(number(4)),
-        Shape::SplitBinary,
-        Shape::ScatterRing,
-        Shape::ScatterDoubling,
-        Shape::ContentionFreeBinary,
-        Shape::LinkAware,
-        Shape::OptTree(None),
-    ]
-}
 
 /// What serves a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,14 +63,15 @@ pub struct Comparison {
 /// Compares algorithms, each whole and with every of [`SEGMENTS`], and multicasts for these sizes.
 pub fn compare(
     predictor: &mut Predictor,
-    shapes: &[Shape],
+    algorithms: &[Algorithm],
     multicasts: &[Multicast],
     sizes: &[Bytes],
 ) -> Vec<Comparison> {
     let mut comparisons: Vec<Comparison> =
         sizes.iter().map(|bytes| Comparison { bytes: *bytes, predicted: Vec::new() }).collect();
-    for &shape in shapes {
-        for (comparison, predicted) in comparisons.iter_mut().zip(best_segments(predictor, shape, sizes)) {
+    for algorithm in algorithms {
+        for (comparison, predicted) in comparisons.iter_mut().zip(best_segments(predictor, algorithm, sizes))
+        {
             comparison.predicted.push(predicted);
         }
     }
@@ -109,11 +84,11 @@ pub fn compare(
 }
 
 /// By size, the algorithm whole or with its best segment size.
-fn best_segments(predictor: &mut Predictor, shape: Shape, sizes: &[Bytes]) -> Vec<Predicted> {
-    let prepared = predictor.prepare(shape);
+fn best_segments(predictor: &mut Predictor, algorithm: &Algorithm, sizes: &[Bytes]) -> Vec<Predicted> {
+    let prepared = predictor.prepare(algorithm);
     let predicted = |segment: Option<u64>, cost: Cost| {
         let segment = segment.and_then(NonZeroU64::new);
-        let candidate = Candidate::Algorithm(Algorithm { shape, segment, ready: false });
+        let candidate = Candidate::Algorithm(Algorithm { segment, ..algorithm.whole() });
         Predicted { candidate, time: cost.time, cost: Some(cost) }
     };
     let whole = |bytes: &Bytes| predicted(None, prepared.cost(predictor, *bytes, None));

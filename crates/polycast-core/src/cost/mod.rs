@@ -1,8 +1,8 @@
 //! How long an algorithm takes, from the measured model and the topology.
 //!
 //! ```text
-//! Parameters + Placed ──▶ Predictor ──prepare(shape)──▶ Prepared ──segmented(segment)──▶ SegmentedCost ──cost(bytes)──▶ Cost
-//!                           └──compare(shapes, sizes)──▶ per size all candidates, the fastest first ──▶ intervals
+//! Parameters + Placed ──▶ Predictor ──prepare(algorithm)──▶ Prepared ──segmented(segment)──▶ SegmentedCost ──cost(bytes)──▶ Cost
+//!                           └──compare(algorithms, sizes)──▶ per size all candidates, the fastest first ──▶ intervals
 //! ```
 //!
 //! Seed 1 §4.2 gives the form: the time until the first segment has reached a rank, and for each further segment the
@@ -21,7 +21,7 @@ mod pipeline;
 mod transfers;
 
 pub use algorithms::{Cost, Predictor, Prepared, SegmentedCost};
-pub use best::{Candidate, Comparison, Predicted, SEGMENTS, candidates, compare, intervals};
+pub use best::{Candidate, Comparison, Predicted, compare, intervals};
 pub use multicast::multicast_ns;
 pub use network::{LinkIndex, Network, wire_bytes};
 pub use pipeline::{Bottleneck, Pipeline};

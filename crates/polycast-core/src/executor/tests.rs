@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::algorithm::broadcast::{Algorithm, Call, Planner};
+use crate::algorithm::Algorithm;
+use crate::algorithm::broadcast::{Call, Planner};
 use crate::schedule::{Kind, Lane, Slice, Step, Stream};
 use crate::units::{Bytes, Rank};
 

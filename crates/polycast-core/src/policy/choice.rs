@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::algorithm::broadcast::{Algorithm, ParseAlgorithmError};
+use crate::algorithm::{Algorithm, ParseAlgorithmError};
 use crate::cost::Candidate;
 use polycast_protocol::{MULTICAST_NAMES, Multicast, ParseMulticastError};
 

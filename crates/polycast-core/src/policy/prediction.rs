@@ -1,8 +1,8 @@
 //! What to use where parameters have been measured.
 
 use super::{BroadcastChoices, Choice};
-use crate::algorithm::broadcast::Algorithm;
-use crate::cost::{Candidate, Comparison, Predicted, Predictor, candidates, compare};
+use crate::algorithm::{Algorithm, Registry};
+use crate::cost::{Candidate, Comparison, Predicted, Predictor, compare};
 use crate::model::Parameters;
 use crate::topology::Placed;
 use crate::units::{Bytes, Rank};
@@ -35,7 +35,10 @@ impl Prediction {
         let sizes: Vec<Bytes> =
             doubling.take_while(|bytes| *bytes <= LARGEST.max(first)).map(Bytes).collect();
         let mut predictor = Predictor::new(placed, parameters, Rank(0));
-        Prediction { comparisons: compare(&mut predictor, &candidates(), &[], &sizes), first: Bytes(first) }
+        Prediction {
+            comparisons: compare(&mut predictor, &Registry::BUILT_IN.compared(), &[], &sizes),
+            first: Bytes(first),
+        }
     }
 
     /// The smallest size that it is to decide for: shorter messages were not measured.

@@ -1,4 +1,5 @@
-use polycast_core::algorithm::broadcast::{Algorithm, Call};
+use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::Call;
 use polycast_core::units::{Bytes, Nanos, Rank};
 use polycast_protocol::Multicast;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};

@@ -30,9 +30,7 @@ pub fn of_times(page: &Page) -> Result<String, PlotError> {
 /// The name without the segment size, which differs from size to size.
 fn name(candidate: &Candidate) -> String {
     match candidate {
-        Candidate::Algorithm(algorithm) => {
-            polycast_core::algorithm::broadcast::Algorithm { segment: None, ..*algorithm }.to_string()
-        }
+        Candidate::Algorithm(algorithm) => algorithm.whole().to_string(),
         Candidate::Multicast(multicast) => multicast.to_string(),
     }
 }

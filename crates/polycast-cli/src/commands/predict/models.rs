@@ -1,6 +1,6 @@
 //! The models that are fitted to measured parameters, and the papers' closed forms beside what is predicted.
 
-use polycast_core::algorithm::broadcast::Algorithm;
+use polycast_core::algorithm::Algorithm;
 use polycast_core::cost::closed_forms::{ALGORITHMS, ClosedForms, efficient_segment};
 use polycast_core::cost::{Candidate, Predicted, Predictor, compare};
 use polycast_core::model::{CURVE_NAMES, ClassParameters, Line, LinkClass, Parameters};
@@ -212,7 +212,7 @@ impl Forms {
             for name in ALGORITHMS {
                 let whole: Algorithm = name.parse().expect("the name of an algorithm");
                 algorithms.push(row(whole, &Predicted::of(predictor, &whole, bytes), name));
-                let best = compare(predictor, &[whole.shape], &[], &[bytes]).remove(0).predicted.remove(0);
+                let best = compare(predictor, &[whole], &[], &[bytes]).remove(0).predicted.remove(0);
                 if let Candidate::Algorithm(best_of) = best.candidate
                     && best_of.segment.is_some()
                     && matches!(name, "chain" | "binary")

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use polycast_core::algorithm::broadcast::{Algorithm, Shape};
-use polycast_core::cost;
+use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::files::FileKind;
 use polycast_core::policy::Choice;
 use polycast_core::topology::{Placed, Topology};
@@ -75,7 +74,7 @@ fn spread(topology: &Topology, ranks: Option<u32>) -> Result<Vec<String>, PlaceE
 /// What is to be predicted.
 pub struct Asked {
     /// With the best segment size of each.
-    pub best_of: Vec<Shape>,
+    pub best_of: Vec<Algorithm>,
     /// With these very parameters.
     pub exactly: Vec<Algorithm>,
     pub multicasts: Vec<Multicast>,
@@ -90,7 +89,7 @@ impl Asked {
     /// Every algorithm, and both multicasts.
     pub fn everything() -> Asked {
         let multicasts = MULTICAST_NAMES.iter().filter_map(|name| name.parse().ok()).collect();
-        Asked { best_of: cost::candidates(), exactly: Vec::new(), multicasts }
+        Asked { best_of: Registry::BUILT_IN.compared(), exactly: Vec::new(), multicasts }
     }
 }
 
@@ -102,7 +101,7 @@ pub fn asked(variants: &[Variant]) -> Result<Asked, NotPredictable> {
             Variant::Forced(Choice::Algorithm(algorithm)) if algorithm.segment.is_some() => {
                 asked.exactly.push(*algorithm);
             }
-            Variant::Forced(Choice::Algorithm(algorithm)) => asked.best_of.push(algorithm.shape),
+            Variant::Forced(Choice::Algorithm(algorithm)) => asked.best_of.push(*algorithm),
             Variant::Forced(Choice::Multicast(multicast)) => asked.multicasts.push(*multicast),
             other => return Err(NotPredictable(*other)),
         }
@@ -134,7 +133,10 @@ mod tests {
     fn names_are_tuned_and_segments_are_kept() {
         let list = variant::parse("chain,binary:segment=4KiB,multicast-pull").unwrap();
         let asked = asked(&list).unwrap();
-        assert_eq!((asked.best_of, asked.exactly.len(), asked.multicasts.len()), (vec![Shape::Chain], 1, 1));
+        assert_eq!(
+            (asked.best_of, asked.exactly.len(), asked.multicasts.len()),
+            (vec!["chain".parse().unwrap()], 1, 1)
+        );
         let error = super::asked(&variant::parse("stock").unwrap()).err().unwrap();
         assert!(error.to_string().contains("expected an algorithm"));
     }

@@ -1,6 +1,6 @@
 //! All shapes beside each other.
 
-use polycast_core::algorithm::broadcast::Algorithm;
+use polycast_core::algorithm::Algorithm;
 use serde_json::json;
 
 use super::report::{BusiestLink, Report};

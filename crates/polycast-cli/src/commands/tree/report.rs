@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use polycast_core::algorithm::broadcast::Algorithm;
+use polycast_core::algorithm::Algorithm;
 use polycast_core::tree::contending_pairs;
 use polycast_core::units::{Bytes, Rank};
 use serde::Serialize;

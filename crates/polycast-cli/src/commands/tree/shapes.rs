@@ -1,6 +1,7 @@
 //! From the name of an algorithm to its tree, as a job would make it.
 
-use polycast_core::algorithm::broadcast::{Algorithm, Call, Planner};
+use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::{Call, Planner};
 use polycast_core::tree::{PlannedTree, Site};
 use polycast_core::units::Bytes;
 

@@ -3,32 +3,22 @@
 //! Algorithms that need no knowledge of the network name ranks by *position*: the root is 0, the others follow around the
 //! site's ring. The others send down a tree that the [`Planner`] has made for the ranks where they are.
 
-mod alpha_port;
-mod binary;
-mod block_binomial;
-mod chain;
-mod contention_free_binary;
-mod contention_free_chain;
-mod contention_free_k_ary;
-mod flat;
-mod k_ary;
-mod k_nomial;
-mod link_aware;
-mod opt_tree;
-mod parse;
 mod planner;
 mod scatter;
-mod scatter_doubling;
-mod scatter_ring;
-mod spec;
-mod split_binary;
 mod tree_pipeline;
 
-pub use parse::ParseAlgorithmError;
-pub use planner::Planner;
-pub use spec::{Algorithm, Shape};
+super::registry::files! {
+    mod by_position;
+    mod split_binary;
+    mod scatter_ring;
+    mod scatter_doubling;
+    mod planned;
+}
 
-use super::plan::Plan;
+pub use by_position::BINOMIAL;
+pub use planner::Planner;
+
+use super::{Algorithm, Build};
 use crate::schedule::{Channel, Schedule};
 use crate::units::{Bytes, Rank};
 
@@ -63,38 +53,23 @@ impl Algorithm {
     /// 0 bytes has no messages at all.
     ///
     /// # Panics
-    /// If the communicator has another number of ranks than the call, `rank` or the root is not among them, or for
-    /// [`Shape::KNomial`] with k = 1.
+    /// If the communicator has another number of ranks than the call, `rank` or the root is not among them.
     pub fn schedule(&self, call: Call, rank: Rank, planner: &mut Planner) -> Box<dyn Schedule> {
         assert!(rank.0 < call.ranks && call.root.0 < call.ranks, "{rank} in {call:?}");
         assert_eq!(call.ranks, planner.site().ranks(), "{call:?}");
-        if self.shape == Shape::ContentionFreeChain {
-            return Box::new(contention_free_chain::plan(self, call, rank, planner).finish());
-        }
-        if let Some(shape) = self.planned_shape(call) {
-            let local = planner.planned(shape, call.root).local(rank);
-            return Box::new(tree_pipeline::plan_local(self, call, local).finish());
-        }
-        planner.in_order(call, rank, |call, rank| self.plan_by_position(call, rank).finish())
-    }
-
-    fn plan_by_position(&self, call: Call, rank: Rank) -> Plan {
-        match self.shape {
-            Shape::Flat => flat::plan(self, call, rank),
-            Shape::Chain => chain::plan(self, call, rank),
-            Shape::Binary => binary::plan(self, call, rank),
-            Shape::KAry(k) => k_ary::plan(self, call, rank, k),
-            Shape::KNomial(k) => k_nomial::plan(self, call, rank, k),
-            Shape::SplitBinary => split_binary::plan(self, call, rank),
-            Shape::ScatterRing => scatter_ring::plan(self, call, rank),
-            Shape::ScatterDoubling => scatter_doubling::plan(self, call, rank),
-            Shape::ContentionFreeChain
-            | Shape::ContentionFreeBinary
-            | Shape::ContentionFreeKAry(_)
-            | Shape::LinkAware
-            | Shape::OptTree(_)
-            | Shape::AlphaPort { .. }
-            | Shape::BlockBinomial(_) => unreachable!("planned for the site"),
+        match self.entry.build {
+            Build::Tree(tree) => planner.in_order(call, rank, |call, rank| {
+                let local = tree(self).local(call.ranks, call.root, rank);
+                tree_pipeline::plan(self, call, local).finish()
+            }),
+            Build::Planned(shape) => {
+                let shape = shape(self, call, planner);
+                let local = planner.planned(shape, call.root).local(rank);
+                Box::new(tree_pipeline::plan(self, call, local).finish())
+            }
+            Build::Lanes(plan, _) => {
+                planner.in_order(call, rank, |call, rank| plan(self, call, rank).finish())
+            }
         }
     }
 }

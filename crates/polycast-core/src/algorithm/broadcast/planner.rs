@@ -1,9 +1,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::{Algorithm, Call};
+use super::{Algorithm, Build, Call};
 use crate::schedule::{RankOrder, Schedule};
-use crate::tree::{PlannedShape, PlannedTree, Site, Tree};
+use crate::tree::{PlannedShape, PlannedTree, Site};
 use crate::units::Rank;
 
 /// Planned trees are kept until those kept together have more ranks than this; then the oldest go. 12 MiB; all roots of a
@@ -59,10 +59,14 @@ impl Planner {
 
     /// The whole tree that `algorithm` sends the data of `call` down; `None` if it is not one tree.
     pub fn tree(&mut self, algorithm: &Algorithm, call: Call) -> Option<Arc<PlannedTree>> {
-        if let Some(shape) = algorithm.planned_shape(call) {
-            return Some(self.planned(shape, call.root));
-        }
-        let tree: Tree = algorithm.tree()?;
+        let tree = match algorithm.entry.build {
+            Build::Planned(shape) => {
+                let shape = shape(algorithm, call, self);
+                return Some(self.planned(shape, call.root));
+            }
+            Build::Tree(tree) => tree(algorithm),
+            Build::Lanes(..) => return None,
+        };
         let from = self.site.ring_position(call.root) as usize;
         let ring = self.site.ring();
         Some(Arc::new(tree.plan(&[&ring[from..], &ring[..from]].concat())))

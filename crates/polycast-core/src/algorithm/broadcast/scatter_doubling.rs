@@ -25,7 +25,16 @@ use std::ops::Range;
 use super::{Algorithm, Call, EXCHANGE, scatter};
 use crate::algorithm::pieces::Pieces;
 use crate::algorithm::plan::Plan;
+use crate::algorithm::{Entry, Form};
 use crate::units::Rank;
+
+pub(super) static ENTRIES: [Entry; 1] = [Entry::lanes(
+    "scatter-doubling",
+    "blocks are scattered, then exchanged over doubling distances",
+    "Thakur et al. 2005",
+    Form::ScatterDoubling,
+    plan,
+)];
 
 /// The largest power of two of positions takes part in scatter and rounds.
 fn core_of(ranks: u32) -> u32 {
@@ -62,7 +71,7 @@ fn brought(pieces: Pieces, position: u32, round: u32, core: u32) -> Vec<Range<u6
     }
 }
 
-pub(super) fn plan(algorithm: &Algorithm, call: Call, rank: Rank) -> Plan {
+fn plan(algorithm: &Algorithm, call: Call, rank: Rank) -> Plan {
     let core = core_of(call.ranks);
     let pieces = Pieces::new(call.bytes.0, core, algorithm.segment);
     let mut plan = Plan::new(pieces, algorithm.ready);

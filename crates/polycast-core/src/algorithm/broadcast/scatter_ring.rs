@@ -17,14 +17,23 @@ use std::ops::Range;
 use super::{Algorithm, Call, EXCHANGE, scatter};
 use crate::algorithm::pieces::Pieces;
 use crate::algorithm::plan::Plan;
+use crate::algorithm::{Entry, Form};
 use crate::units::Rank;
+
+pub(super) static ENTRIES: [Entry; 1] = [Entry::lanes(
+    "scatter-ring",
+    "blocks are scattered down a binomial tree, then go around a ring",
+    "Thakur et al. 2005",
+    Form::ScatterRing,
+    plan,
+)];
 
 /// The blocks that go to `position` around the ring, in two runs.
 fn missing(position: u32, ranks: u32) -> [Range<u32>; 2] {
     [scatter::held(position, ranks).end..ranks, 0..position]
 }
 
-pub(super) fn plan(algorithm: &Algorithm, call: Call, rank: Rank) -> Plan {
+fn plan(algorithm: &Algorithm, call: Call, rank: Rank) -> Plan {
     let ranks = call.ranks;
     let pieces = Pieces::new(call.bytes.0, ranks, algorithm.segment);
     let position = call.position_of(rank);

@@ -21,8 +21,17 @@ use std::num::NonZeroU32;
 use super::{Algorithm, Call, DOWN, EXCHANGE};
 use crate::algorithm::pieces::Pieces;
 use crate::algorithm::plan::Plan;
+use crate::algorithm::{Entry, Form};
 use crate::tree::{LocalTree, Tree};
 use crate::units::Rank;
+
+pub(super) static ENTRIES: [Entry; 1] = [Entry::lanes(
+    "split-binary",
+    "each half of the data runs down one half of a binary tree, then pairs of ranks exchange halves",
+    "Pješivac-Grbović et al. 2007",
+    Form::Tree { parts: 2 },
+    plan,
+)];
 
 const BINARY: Tree = Tree::KAry(NonZeroU32::new(2).unwrap());
 
@@ -67,7 +76,7 @@ fn partner(position: u32, ranks: u32) -> u32 {
     if partner < ranks { partner } else { 0 }
 }
 
-pub(super) fn plan(algorithm: &Algorithm, call: Call, rank: Rank) -> Plan {
+fn plan(algorithm: &Algorithm, call: Call, rank: Rank) -> Plan {
     let pieces = Pieces::new(call.bytes.0, 2, algorithm.segment);
     let half = |side: Side| pieces.of_blocks(side.block..side.block + 1);
     let position = call.position_of(rank);

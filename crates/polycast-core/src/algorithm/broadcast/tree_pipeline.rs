@@ -6,14 +6,9 @@
 use super::{Algorithm, Call, DOWN};
 use crate::algorithm::pieces::Pieces;
 use crate::algorithm::plan::Plan;
-use crate::tree::{LocalTree, Tree};
-use crate::units::Rank;
+use crate::tree::LocalTree;
 
-pub(super) fn plan(algorithm: &Algorithm, call: Call, rank: Rank, tree: Tree) -> Plan {
-    plan_local(algorithm, call, tree.local(call.ranks, call.root, rank))
-}
-
-pub(super) fn plan_local(algorithm: &Algorithm, call: Call, local: LocalTree) -> Plan {
+pub(super) fn plan(algorithm: &Algorithm, call: Call, local: LocalTree) -> Plan {
     let pieces = Pieces::new(call.bytes.0, 1, algorithm.segment);
     let mut plan = Plan::new(pieces, algorithm.ready);
     if let Some(parent) = local.parent {

@@ -183,7 +183,7 @@ proptest! {
         let placed = if is_hostile { hostile(leaves, ranks as usize) } else { flat(ranks) };
         let parameters = parameters(5000.0, 8.0);
         let mut predictor = Predictor::new(&placed, &parameters, Rank(root % ranks));
-        let prepared = predictor.prepare(algorithm.parse::<Algorithm>().unwrap().shape);
+        let prepared = predictor.prepare(&algorithm.parse().unwrap());
         let time = |bytes| prepared.cost(&predictor, Bytes(bytes), segment).time.0;
         prop_assert!(time(bytes) as f64 >= 8.0 * bytes as f64 - 1.0, "{} < {}", time(bytes), 8 * bytes);
         // A block more, or a rounded share, may cost a little less.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::algorithm::Registry;
 use crate::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
 use crate::topology::Topology;
 use crate::units::Rank;
@@ -22,7 +23,7 @@ fn powers() -> Vec<Bytes> {
 
 #[test]
 fn short_messages_go_down_low_trees_and_long_ones_down_a_chain() {
-    let comparisons = compare(&mut predictor(32), &candidates(), &[], &powers());
+    let comparisons = compare(&mut predictor(32), &Registry::BUILT_IN.compared(), &[], &powers());
     let intervals = intervals(&comparisons);
     let names: Vec<String> = intervals.iter().map(|(_, candidate, _)| candidate.to_string()).collect();
     assert!(intervals[0].0 == Bytes(0) && !names[0].starts_with("chain"), "{names:?}");
@@ -33,11 +34,11 @@ fn short_messages_go_down_low_trees_and_long_ones_down_a_chain() {
 #[test]
 fn the_segment_size_is_the_best_of_those_that_are_tried() {
     let mut predictor = predictor(32);
-    let comparisons = compare(&mut predictor, &[Shape::Chain], &[], &powers());
+    let comparisons = compare(&mut predictor, &["chain".parse().unwrap()], &[], &powers());
     for comparison in comparisons {
         let best = comparison.predicted[0];
         for segment in [None].into_iter().chain(SEGMENTS.map(NonZeroU64::new)) {
-            let algorithm = Algorithm { shape: Shape::Chain, segment, ready: false };
+            let algorithm = Algorithm { segment, .."chain".parse().unwrap() };
             let other = predictor.cost(&algorithm, comparison.bytes);
             assert!(best.time <= other.time, "{}: {} against {algorithm}", comparison.bytes, best.candidate);
         }
@@ -47,12 +48,17 @@ fn the_segment_size_is_the_best_of_those_that_are_tried() {
 #[test]
 fn multicast_wins_where_the_wire_is_slow() {
     let multicast: Multicast = "multicast-pull".parse().unwrap();
-    let comparisons = compare(&mut predictor(32), &candidates(), &[multicast], &[Bytes(64), Bytes(1 << 20)]);
+    let comparisons = compare(
+        &mut predictor(32),
+        &Registry::BUILT_IN.compared(),
+        &[multicast],
+        &[Bytes(64), Bytes(1 << 20)],
+    );
     let last = &comparisons[1].predicted;
     assert_eq!((last[0].candidate, last[0].cost), (Candidate::Multicast(multicast), None));
     // About 85 ns per byte, headers included.
     assert!(last[0].time > Nanos(80 << 20) && last[0].time < Nanos(90 << 20), "{}", last[0].time);
-    assert_eq!(last.len(), candidates().len() + 1);
+    assert_eq!(last.len(), Registry::BUILT_IN.compared().len() + 1);
     assert!(last.is_sorted_by_key(|predicted| predicted.time));
 }
 

@@ -6,7 +6,8 @@ use std::convert::Infallible;
 use proptest::prelude::*;
 
 use super::*;
-use crate::algorithm::broadcast::{self, Algorithm, Planner};
+use crate::algorithm::Algorithm;
+use crate::algorithm::broadcast::{self, Planner};
 use crate::units::Bytes;
 
 /// One broadcast as one rank sees it.

@@ -1,0 +1,91 @@
+//! Trees that are planned for the ranks where they are; docs/trees.md has their pictures.
+
+use std::num::NonZeroU32;
+
+use super::{Call, Planner};
+use crate::algorithm::{Algorithm, Entry, Parameter};
+use crate::tree::{CONTENTION_FREE_CHILDREN_MOST, PlannedShape, SendTimes, Tree};
+use crate::units::Nanos;
+
+const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
+
+const K: Parameter = Parameter::number("k", "how many", 2, 4).at_most(CONTENTION_FREE_CHILDREN_MOST);
+const HOLD: Parameter =
+    Parameter::time("hold", "how long a message keeps its sender", "end", Nanos::from_micros(20));
+const END: Parameter =
+    Parameter::time("end", "until a message can be sent on", "hold", Nanos::from_micros(55));
+/// More ports than this make no difference: the root has the first one back before the last is used.
+const PORTS: Parameter = Parameter::number("ports", "how many", 1, 3).at_most(64);
+const BLOCK: Parameter =
+    Parameter::number("block", "ranks in a block; without it as many as on the fullest host", 1, 4)
+        .optional();
+
+pub(super) static ENTRIES: [Entry; 7] = [
+    // The ranks by position stand on the site's ring, so their chain is this one.
+    Entry::tree(
+        "contention-free-chain",
+        "each rank forwards to the next one around the network, whatever ranks are where",
+        "Patarasuk et al. 2008, §4.1.1, Algorithm 1",
+        |_| Tree::Chain,
+    )
+    .not_compared(),
+    Entry::planned(
+        "contention-free-binary",
+        "up to two children per rank, no two messages on one link",
+        "Patarasuk et al. 2008, §4.1.2, Algorithm 2",
+        |_, _, _| PlannedShape::ContentionFreeKAry(TWO),
+    ),
+    Entry::planned(
+        "contention-free-k-ary",
+        "up to `k` children, no two messages on one link",
+        "Patarasuk et al. 2008, §4.1.2",
+        |a, _, _| PlannedShape::ContentionFreeKAry(a.number("k")),
+    )
+    .with(&[K])
+    .not_compared(),
+    Entry::planned(
+        "link-aware",
+        "no two messages on one link, more children where links are fast",
+        "polycast",
+        link_aware,
+    ),
+    Entry::planned(
+        "opt-tree",
+        "the fastest tree for whole messages that hold their sender and arrive after such times",
+        "Nupairoj 1998, ch. 4",
+        |a, call, planner| PlannedShape::Optimal(times(a, call, planner)),
+    )
+    .with(&[HOLD, END]),
+    Entry::planned(
+        "alpha-port",
+        "the same for senders with several ports",
+        "Nupairoj 1998, §4.5",
+        |a, call, planner| PlannedShape::OptimalWithPorts {
+            times: times(a, call, planner),
+            ports: a.number("ports"),
+        },
+    )
+    .with(&[PORTS, HOLD, END])
+    .not_compared(),
+    Entry::planned(
+        "block-binomial",
+        "binomial over blocks of ranks, flat within",
+        "Nupairoj 1998, §3.4.1",
+        |a, _, _| PlannedShape::BlockBinomial { block: a.given_number("block") },
+    )
+    .with(&[BLOCK])
+    .not_compared(),
+];
+
+/// The times of a message where they are not given.
+fn times(algorithm: &Algorithm, _call: Call, _planner: &Planner) -> SendTimes {
+    algorithm.times().unwrap_or_default()
+}
+
+/// The same tree serves all messages whose number of segments has the same power of two above it.
+fn link_aware(algorithm: &Algorithm, call: Call, _: &Planner) -> PlannedShape {
+    let bytes = call.bytes.0.max(1);
+    let segment_bytes =
+        algorithm.segment.map_or(u64::MAX, |segment| segment.get()).min(bytes.next_power_of_two());
+    PlannedShape::LinkAware { segment_bytes, segments: bytes.div_ceil(segment_bytes).next_power_of_two() }
+}

@@ -1,0 +1,211 @@
+//! Reads an algorithm: a name, and after a colon its parameters.
+
+use std::num::NonZeroU64;
+use std::str::FromStr;
+
+use super::parameter::{READY, SEGMENT};
+use super::{Algorithm, Entry, Need, Parameter, Registry};
+
+/// Why an algorithm could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseAlgorithmError {
+    /// No algorithm has this name.
+    #[error("unknown algorithm {found:?}, expected one of {expected}")]
+    UnknownName {
+        /// What stood there.
+        found: String,
+        /// The names that there are.
+        expected: String,
+    },
+    /// The algorithm has no such parameter.
+    #[error("{algorithm} has no parameter {found:?}, expected {expected}")]
+    UnknownParameter {
+        /// The algorithm's name.
+        algorithm: String,
+        /// What stood there.
+        found: String,
+        /// What could stand there.
+        expected: String,
+    },
+    /// The parameter's value is not usable.
+    #[error("{parameter}={found}: expected {expected}")]
+    BadValue {
+        /// The parameter's name.
+        parameter: String,
+        /// What stood there.
+        found: String,
+        /// What could stand there.
+        expected: String,
+    },
+    /// A parameter without which the algorithm is not defined.
+    #[error("{algorithm} needs {parameter}, for example {example}")]
+    Missing {
+        /// The algorithm's name.
+        algorithm: String,
+        /// What is missing.
+        parameter: String,
+        /// How it could be written.
+        example: String,
+    },
+    /// The same parameter twice.
+    #[error("{parameter} is given twice")]
+    Twice {
+        /// The parameter's name.
+        parameter: String,
+    },
+}
+
+impl Registry {
+    /// Reads an algorithm.
+    pub fn read(self, text: &str) -> Result<Algorithm, ParseAlgorithmError> {
+        let (name, parameters) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
+        let Some(entry) = self.find(name) else {
+            let (found, expected) = (name.to_owned(), self.names());
+            return Err(ParseAlgorithmError::UnknownName { found, expected });
+        };
+        let given = given(entry, parameters)?;
+        let own = entry.parameters.iter().map(|parameter| value(parameter, &given));
+        let own = own.zip(entry.parameters).map(|(value, parameter)| match value? {
+            None if parameter.need == Need::Required => {
+                Err(missing(entry, parameter.name, parameter.written(parameter.typical)))
+            }
+            value => Ok(value.unwrap_or(0)),
+        });
+        let own = own.collect::<Result<Vec<u64>, _>>()?;
+        pairs_are_complete(entry, &own)?;
+        Ok(Algorithm {
+            segment: value(&SEGMENT, &given)?.and_then(NonZeroU64::new),
+            ready: value(&READY, &given)?.is_some_and(|value| value > 0),
+            ..Algorithm::new(entry, own)
+        })
+    }
+}
+
+/// What stands after the colon, each once.
+fn given<'a>(entry: &Entry, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, ParseAlgorithmError> {
+    let mut given: Vec<(&str, &str)> = Vec::new();
+    for parameter in text.split(',').map(str::trim).filter(|parameter| !parameter.is_empty()) {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        if !entry.parameters.iter().chain([&SEGMENT, &READY]).any(|known| known.name == name) {
+            let own: String = entry.parameters.iter().map(|own| format!("{}, ", own.name)).collect();
+            return Err(ParseAlgorithmError::UnknownParameter {
+                algorithm: entry.name.to_owned(),
+                found: name.to_owned(),
+                expected: format!("{own}segment or ready"),
+            });
+        }
+        if given.iter().any(|(before, _)| *before == name) {
+            return Err(ParseAlgorithmError::Twice { parameter: name.to_owned() });
+        }
+        given.push((name, value));
+    }
+    Ok(given)
+}
+
+/// The value of a parameter, if it is given.
+fn value(parameter: &Parameter, given: &[(&str, &str)]) -> Result<Option<u64>, ParseAlgorithmError> {
+    let Some((_, text)) = given.iter().find(|(name, _)| *name == parameter.name) else { return Ok(None) };
+    parameter.read(text).map(Some).ok_or_else(|| ParseAlgorithmError::BadValue {
+        parameter: parameter.name.to_owned(),
+        found: (*text).to_owned(),
+        expected: parameter.domain.to_string(),
+    })
+}
+
+/// Fails if one of two parameters that are given together or not at all is missing.
+fn pairs_are_complete(entry: &Entry, own: &[u64]) -> Result<(), ParseAlgorithmError> {
+    let paired = || {
+        entry.parameters.iter().zip(own).filter(|(parameter, _)| matches!(parameter.need, Need::Beside(_)))
+    };
+    for (parameter, _) in paired().filter(|(_, value)| **value > 0) {
+        let Need::Beside(other) = parameter.need else { continue };
+        if paired().any(|(parameter, value)| parameter.name == other && *value == 0) {
+            let example: Vec<String> =
+                paired().map(|(parameter, _)| parameter.written(parameter.typical)).collect();
+            return Err(missing(entry, &format!("{other} beside {}", parameter.name), example.join(",")));
+        }
+    }
+    Ok(())
+}
+
+fn missing(entry: &Entry, parameter: &str, example: String) -> ParseAlgorithmError {
+    let example = format!("{}:{example}", entry.name);
+    ParseAlgorithmError::Missing {
+        algorithm: entry.name.to_owned(),
+        parameter: parameter.to_owned(),
+        example,
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = ParseAlgorithmError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Registry::BUILT_IN.read(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        for text in [
+            "flat",
+            "chain:segment=8KiB",
+            "binary:segment=2KiB,ready",
+            "k-ary:k=3",
+            "binomial",
+            "k-nomial:k=4,segment=1000",
+            "split-binary:segment=4KiB",
+            "scatter-ring",
+            "scatter-doubling:ready",
+            "contention-free-chain:segment=8KiB",
+            "contention-free-binary:segment=8KiB,ready",
+            "contention-free-k-ary:k=4",
+            "link-aware:segment=8KiB",
+            "opt-tree",
+            "opt-tree:hold=20us,end=55.500us",
+            "alpha-port:ports=3",
+            "alpha-port:ports=3,hold=22us,end=55us,segment=8KiB",
+            "block-binomial",
+            "block-binomial:block=4",
+        ] {
+            assert_eq!(text.parse::<Algorithm>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn every_sample_is_read_back() {
+        for sample in Registry::BUILT_IN.samples() {
+            assert_eq!(sample.to_string().parse(), Ok(sample));
+        }
+        assert_eq!("k-nomial:k=2,ready".parse::<Algorithm>().unwrap().to_string(), "binomial:ready");
+    }
+
+    #[test]
+    fn errors_say_what_was_expected() {
+        for (text, expected) in [
+            ("chian", "expected one of flat, chain"),
+            ("chain:k=2", "expected segment or ready"),
+            ("k-ary:ports=2", "expected k, segment or ready"),
+            ("chain:segment=0", "a size above 0"),
+            ("chain:segment=8KiB,segment=4KiB", "twice"),
+            ("k-ary", "k-ary:k=4"),
+            ("k-ary:k=1", "at least 2"),
+            ("contention-free-k-ary:k=65", "from 2 to 64"),
+            ("opt-tree:hold=20us", "opt-tree:hold=20us,end=55us"),
+            ("opt-tree:hold=0us,end=1us", "a time above 0"),
+            ("opt-tree:hold=20,end=55", "such as 20us"),
+            ("alpha-port", "alpha-port:ports=3"),
+            ("alpha-port:ports=65", "from 1 to 64"),
+            ("block-binomial:block=0", "at least 1"),
+            ("chain:ready=maybe", "yes or no"),
+            ("", "expected one of"),
+        ] {
+            let error = text.parse::<Algorithm>().unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What there is to know about every algorithm, in one entry each.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use super::plan::Plan;
+use super::{Algorithm, Need, Parameter, broadcast};
+use crate::tree::{PlannedShape, Tree};
+use crate::units::Rank;
+
+/// An algorithm.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// As it is written: `k-ary`. No other entry has it.
+    pub name: &'static str,
+    /// How the data travels.
+    pub about: &'static str,
+    /// Who described it: authors, year, section.
+    pub source: &'static str,
+    /// Beside `segment` and `ready`, which all understand; at most [`super::Values::MOST`].
+    pub parameters: &'static [Parameter],
+    /// With this value of its first parameter it is another algorithm, of this name, and is written so.
+    pub same_as: Option<(u64, &'static str)>,
+    /// Whether it is among those that are compared where nobody says which. Left out: what is like another wherever the topology
+    /// is known, and what depends on numbers that nobody has measured.
+    pub is_compared: bool,
+    /// How it is built.
+    pub(super) build: Build,
+}
+
+/// How an algorithm's schedules are made.
+#[derive(Clone, Copy)]
+pub(super) enum Build {
+    /// Segments run down a tree that needs no knowledge of the network: the root is position 0, the others follow around the
+    /// site's ring.
+    Tree(fn(&Algorithm) -> Tree),
+    /// Segments run down a tree that is planned for the ranks where they are.
+    Planned(fn(&Algorithm, broadcast::Call, &broadcast::Planner) -> PlannedShape),
+    /// Lanes by position, and what they cost.
+    Lanes(fn(&Algorithm, broadcast::Call, Rank) -> Plan, Form),
+}
+
+/// What predictions take an algorithm's messages for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A tree, down which each rank is sent this part of the data: 2 for a half.
+    Tree {
+        /// How many parts there are.
+        parts: u8,
+    },
+    /// Blocks are scattered, then they go around a ring.
+    ScatterRing,
+    /// Blocks are scattered, then they are exchanged over doubling distances.
+    ScatterDoubling,
+}
+
+impl Entry {
+    /// An algorithm that is no more than a tree by position.
+    pub const fn tree(
+        name: &'static str,
+        about: &'static str,
+        source: &'static str,
+        tree: fn(&Algorithm) -> Tree,
+    ) -> Entry {
+        Entry::new(name, about, source, Build::Tree(tree))
+    }
+
+    /// One that is no more than a tree planned for the site.
+    pub const fn planned(
+        name: &'static str,
+        about: &'static str,
+        source: &'static str,
+        shape: fn(&Algorithm, broadcast::Call, &broadcast::Planner) -> PlannedShape,
+    ) -> Entry {
+        Entry::new(name, about, source, Build::Planned(shape))
+    }
+
+    /// One with lanes of its own. `form` is what predictions take them for.
+    pub(super) const fn lanes(
+        name: &'static str,
+        about: &'static str,
+        source: &'static str,
+        form: Form,
+        plan: fn(&Algorithm, broadcast::Call, Rank) -> Plan,
+    ) -> Entry {
+        Entry::new(name, about, source, Build::Lanes(plan, form))
+    }
+
+    const fn new(name: &'static str, about: &'static str, source: &'static str, build: Build) -> Entry {
+        Entry { name, about, source, parameters: &[], same_as: None, is_compared: true, build }
+    }
+
+    /// With these parameters.
+    pub const fn with(self, parameters: &'static [Parameter]) -> Entry {
+        Entry { parameters, ..self }
+    }
+
+    /// What predictions take its messages for.
+    pub fn form(&self) -> Form {
+        match self.build {
+            Build::Lanes(_, form) => form,
+            Build::Tree(_) | Build::Planned(_) => Form::Tree { parts: 1 },
+        }
+    }
+
+    /// Predictions leave it out where nobody names it.
+    pub const fn not_compared(self) -> Entry {
+        Entry { is_compared: false, ..self }
+    }
+
+    /// Whether its tree depends on where the ranks are.
+    pub fn is_planned(&self) -> bool {
+        matches!(self.build, Build::Planned(_))
+    }
+
+    /// With typical values of the parameters that it needs, and no others.
+    pub fn typical(&'static self) -> Algorithm {
+        let needed = |parameter: &Parameter| match parameter.need {
+            Need::Required => parameter.typical,
+            _ => 0,
+        };
+        Algorithm::new(self, self.parameters.iter().map(needed))
+    }
+
+    /// With each combination of the values that a search tries on `ranks` ranks, not cut.
+    pub fn tried(&'static self, ranks: u32) -> Vec<Algorithm> {
+        let mut found = vec![Vec::new()];
+        for parameter in self.parameters {
+            let values = parameter.tried(ranks, 0);
+            found = found
+                .iter()
+                .flat_map(|before: &Vec<u64>| values.iter().map(|value| [&before[..], &[*value]].concat()))
+                .collect();
+        }
+        let algorithms = found.into_iter().map(|values| Algorithm::new(self, values));
+        algorithms.filter(|algorithm| algorithm.entry == self).collect()
+    }
+}
+
+impl PartialEq for Entry {
+    /// Entries are statics: each is its own.
+    fn eq(&self, other: &Entry) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Entry {}
+
+impl Hash for Entry {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The algorithms that there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Registry {
+    more: &'static [Entry],
+}
+
+impl Registry {
+    /// Those of polycast.
+    pub const BUILT_IN: Registry = Registry { more: &[] };
+
+    /// Those of polycast, and these.
+    pub const fn with(more: &'static [Entry]) -> Registry {
+        Registry { more }
+    }
+
+    /// All entries, in the order in which they are listed.
+    pub fn entries(self) -> impl Iterator<Item = &'static Entry> {
+        broadcast::ENTRIES.iter().copied().flatten().chain(self.more)
+    }
+
+    /// The entry of this name.
+    pub fn find(self, name: &str) -> Option<&'static Entry> {
+        self.entries().find(|entry| entry.name == name)
+    }
+
+    /// All names, separated by commas.
+    pub fn names(self) -> String {
+        self.entries().map(|entry| entry.name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The algorithms that are compared where nobody says which, each with typical values of the parameters that it needs. A
+    /// chain visits the ranks around the network, so it is free of contention wherever the topology is known.
+    pub fn compared(self) -> Vec<Algorithm> {
+        self.entries().filter(|entry| entry.is_compared).map(Entry::typical).collect()
+    }
+
+    /// For tests: every algorithm with all that a search tries on 4 ranks, and with all parameters that may be left out.
+    pub fn samples(self) -> Vec<Algorithm> {
+        let complete =
+            |entry: &'static Entry| Algorithm::new(entry, entry.parameters.iter().map(|p| p.typical));
+        let samples = self.entries().flat_map(|entry| entry.tried(4).into_iter().chain([complete(entry)]));
+        let mut found: Vec<Algorithm> = Vec::new();
+        for sample in samples {
+            if !found.contains(&sample) {
+                found.push(sample);
+            }
+        }
+        found
+    }
+}
+
+/// Declares the files of algorithms below a collective, in the order in which they are listed. rustfmt does not see these files
+/// by itself; the `tidy` test does.
+macro_rules! files {
+    ($(mod $file:ident;)*) => {
+        $(mod $file;)*
+        /// The entries of each file.
+        pub(super) static ENTRIES: &[&[$crate::algorithm::Entry]] = &[$(&$file::ENTRIES),*];
+    };
+}
+pub(super) use files;

@@ -1,0 +1,93 @@
+//! An algorithm with its parameters: `chain:segment=8KiB`, `k-nomial:k=4`, `scatter-ring`.
+
+use std::fmt;
+use std::num::{NonZeroU32, NonZeroU64};
+
+use super::parameter::{READY, SEGMENT};
+use super::{Entry, Registry};
+use crate::tree::SendTimes;
+use crate::units::Nanos;
+
+/// An algorithm with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Algorithm {
+    /// Which one.
+    pub entry: &'static Entry,
+    /// Its own parameters.
+    pub values: Values,
+    /// The largest message; `None` sends everything whole.
+    pub segment: Option<NonZeroU64>,
+    /// Children tell their parents that they have arrived, before any data is sent. Bounds the memory that early
+    /// data takes at a late rank, and costs nothing when the root is the last to arrive.
+    pub ready: bool,
+}
+
+/// The values of an entry's parameters, in their order; 0 for what is not given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Values([u64; Values::MOST]);
+
+impl Values {
+    /// How many an algorithm can have.
+    pub const MOST: usize = 3;
+}
+
+impl Algorithm {
+    /// An algorithm that needs no parameters, not cut.
+    pub(super) const fn plain(entry: &'static Entry) -> Algorithm {
+        Algorithm { entry, values: Values([0; Values::MOST]), segment: None, ready: false }
+    }
+
+    /// An algorithm with the values of its parameters in their order, not cut.
+    pub(super) fn new(entry: &'static Entry, values: impl IntoIterator<Item = u64>) -> Algorithm {
+        let mut all = Values::default();
+        all.0.iter_mut().zip(values).for_each(|(place, value)| *place = value);
+        let same = entry.same_as.filter(|(value, _)| *value == all.0[0]);
+        match same.and_then(|(_, name)| Registry::BUILT_IN.find(name)) {
+            Some(same) => Algorithm::plain(same),
+            None => Algorithm { values: all, ..Algorithm::plain(entry) },
+        }
+    }
+
+    /// Without segments, and without waiting for anybody: the way of the data alone.
+    pub fn whole(self) -> Algorithm {
+        Algorithm { segment: None, ready: false, ..self }
+    }
+
+    /// The value of one of its own parameters, if it is given.
+    pub fn given(&self, name: &str) -> Option<u64> {
+        let at = self.entry.parameters.iter().position(|parameter| parameter.name == name)?;
+        Some(self.values.0[at]).filter(|value| *value > 0)
+    }
+
+    /// The same for a number.
+    pub fn given_number(&self, name: &str) -> Option<NonZeroU32> {
+        self.given(name).and_then(|value| u32::try_from(value).ok()).and_then(NonZeroU32::new)
+    }
+
+    /// A number that the algorithm needs.
+    ///
+    /// # Panics
+    /// If it has no such parameter, or that may be left out.
+    pub fn number(&self, name: &str) -> NonZeroU32 {
+        self.given_number(name).unwrap_or_else(|| panic!("{} without {name}", self.entry.name))
+    }
+
+    /// The times of a message, if they are given: `hold` and `end`.
+    pub fn times(&self) -> Option<SendTimes> {
+        Some(SendTimes { hold: Nanos(self.given("hold")?), end: Nanos(self.given("end")?) })
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let common = [(&SEGMENT, self.segment.map_or(0, NonZeroU64::get)), (&READY, self.ready.into())];
+        let own = self.entry.parameters.iter().zip(self.values.0);
+        let written: Vec<String> = own
+            .chain(common)
+            .filter(|(_, value)| *value > 0)
+            .map(|(parameter, value)| parameter.written(value))
+            .collect();
+        let separator = if written.is_empty() { "" } else { ":" };
+        f.pad(&format!("{}{separator}{}", self.entry.name, written.join(",")))
+    }
+}
