@@ -10,14 +10,20 @@ mod digest;
 use digest::Digest;
 
 /// What is compiled into the runtime and the doors, relative to the workspace. The lock file names the libraries.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 16] = [
     "Cargo.lock",
     "Cargo.toml",
     "crates/polycast-core/Cargo.toml",
     "crates/polycast-core/src",
+    "crates/polycast-madcap/Cargo.toml",
+    "crates/polycast-madcap/src",
     "crates/polycast-net/Cargo.toml",
     "crates/polycast-net/src",
+    "crates/polycast-protocol/Cargo.toml",
+    "crates/polycast-protocol/src",
     "crates/polycast-runtime",
+    "crates/polycast-units/Cargo.toml",
+    "crates/polycast-units/src",
     "doors/common",
     "doors/pmpi",
     "include/polycast.h",

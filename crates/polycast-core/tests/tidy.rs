@@ -204,6 +204,23 @@ fn the_core_is_pure() {
     }
 }
 
+/// Ranks with other sources of it must not take each other for the same build.
+#[test]
+fn a_build_is_known_by_all_crates_of_the_runtime() {
+    let listed = fs::read_to_string(root().join("crates/polycast-runtime/build.rs")).unwrap();
+    let graph: BTreeMap<_, _> = graph_of_crates().into_iter().collect();
+    let mut crates = vec!["runtime".to_owned()];
+    let mut next = 0;
+    while let Some(name) = crates.get(next) {
+        assert!(
+            listed.contains(&format!("\"crates/polycast-{name}")),
+            "build.rs of the runtime has no {name}"
+        );
+        crates.extend(graph[name].iter().cloned());
+        next += 1;
+    }
+}
+
 #[test]
 fn files_stay_small_and_finished() {
     let mut wrong = Vec::new();
