@@ -6,8 +6,8 @@
  * that crosses is bytes, ranks and slots. A door gives the runtime a table of functions (`polycast_door`)
  * and, for each communicator, one pointer of its own, which comes back as the first argument of each of them.
  *
- *   program ── MPI_Bcast ──▶ door ──┬─ polycast_choose_broadcast ─▶ runtime   0: the door calls the real MPI
- *                                   └─ polycast_broadcast ────────▶ runtime
+ *   program ── MPI_Bcast ──▶ door ──┬─ polycast_plan ─▶ runtime     no plan: the door calls the real MPI
+ *                                   └─ polycast_run ──▶ runtime     or start, and test or wait
  *                              MPI ◀── door ◀── isend, irecv, poll ────┘
  *
  * Error codes: functions of the door return 0 or an error code of its MPI; functions of the runtime return 0,
@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 5u
+#define POLYCAST_INTERFACE_VERSION 6u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -43,9 +43,12 @@ extern "C" {
 /* Bits of polycast_door.capabilities. All ranks must have a bit for it to be used. */
 #define POLYCAST_CAN_PACK 1u /* MPI_Pack gives the elements' bytes in type-map order, and nothing else */
 
-/* What polycast_choose_broadcast answers. */
+/* Collectives that have plans. */
+#define POLYCAST_BROADCAST 0u
+
+/* What polycast_plan answers. */
 #define POLYCAST_LEFT 0   /* for the stock MPI */
-#define POLYCAST_SERVED 1 /* for polycast_broadcast */
+#define POLYCAST_SERVED 1 /* by the plan */
 #define POLYCAST_LEFT_AND_TIMED                                                                              \
     2 /* for the stock MPI, and polycast_end_of_stock is to be called afterwards */
 
@@ -96,8 +99,26 @@ typedef struct polycast_door {
     void (*take_leave)(void);
 } polycast_door;
 
+/* How contributions are combined. */
+typedef struct polycast_reduction {
+    size_t element_bytes;    /* an element is never divided */
+    uint32_t is_commutative; /* 0: they are combined in the order of the ranks */
+} polycast_reduction;
+
+/* One collective call, as all ranks describe it alike. */
+typedef struct polycast_call {
+    uint32_t collective;                 /* POLYCAST_BROADCAST, … */
+    int32_t root;                        /* where there is one */
+    size_t bytes;                        /* of a rank's block; of a broadcast's message, > 0 */
+    const size_t *counts;                /* of each rank's block in bytes where they differ; else NULL */
+    const polycast_reduction *reduction; /* NULL where nothing is combined */
+} polycast_call;
+
 /* One communicator, as the runtime knows it. */
 typedef struct polycast_communicator polycast_communicator;
+
+/* How a call is served; it may be run any number of times. No typedef: a function has that name. */
+struct polycast_plan;
 
 /* The runtime's version, as in "0.1.0". */
 const char *polycast_version(void);
@@ -129,20 +150,23 @@ int polycast_attach(const polycast_door *door, void *communicator, int rank, int
  * more for the private communicator. `is_over`: MPI ends. */
 void polycast_detach(polycast_communicator *communicator, int is_over);
 
-/* Whether a broadcast of this many bytes (> 0) is served by polycast_broadcast: 1, or is left to the stock
- * MPI: a POLYCAST_LEFT* value. Served or not, it is the same on all ranks. Collective the first time that an algorithm
- * is chosen (opens the private communicator), and the first time that multicast is (finds out whether it works). */
-int polycast_choose_broadcast(polycast_communicator *communicator, size_t bytes);
+/* Chooses what serves a call: POLYCAST_SERVED and a plan, or a POLYCAST_LEFT* value and NULL: the MPI below is to serve it. The
+ * same on all ranks. Collective the first time that an algorithm is chosen (opens the private communicator), and the first time
+ * that multicast is (finds out whether it works). */
+int polycast_plan(polycast_communicator *communicator, const polycast_call *call,
+                  struct polycast_plan **plan);
 
-/* The stock MPI has done a call for which polycast_choose_broadcast gave POLYCAST_LEFT_AND_TIMED. Local. */
+/* Does what was planned, and waits for its end. A broadcast's root has its message at `send`, the others get theirs at `receive`. */
+int polycast_run(struct polycast_plan *plan, const void *send, void *receive);
+
+/* Gives a plan back, when what was started by it has ended and before polycast_detach. */
+void polycast_plan_free(struct polycast_plan *plan);
+
+/* The stock MPI has done a call for which polycast_plan gave POLYCAST_LEFT_AND_TIMED. Local. */
 void polycast_end_of_stock(polycast_communicator *communicator);
 
 /* A broadcast goes to the stock MPI for a POLYCAST_BECAUSE_* reason. Local; costs some nanoseconds. */
 void polycast_count_left(uint32_t because, uint64_t bytes);
-
-/* Broadcasts `bytes` bytes from `root`; on every rank after polycast_choose_broadcast gave 1 for the same
- * bytes. */
-int polycast_broadcast(polycast_communicator *communicator, void *buffer, size_t bytes, int root);
 
 /* Writes what serves a broadcast of this many bytes (> 0) here, in the form of POLYCAST_BCAST ("stock",
  * "chain:segment=8KiB"), and cuts it to `size` with its final NUL. Local: what was not tried yet counts as possible.

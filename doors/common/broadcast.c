@@ -40,8 +40,9 @@ static int copy_message(enum direction direction, const struct broadcast *call,
                                   : door_copy(memory, first_byte, bytes, length);
 }
 
-static int broadcast_by_copy(const struct broadcast *call, struct communicator *state,
-                             const struct element *element, enum memory memory, size_t bytes) {
+static int broadcast_by_copy(const struct broadcast *call, const struct communicator *state,
+                             struct polycast_plan *plan, const struct element *element, enum memory memory,
+                             size_t bytes) {
     void *copy = malloc(bytes);
     if (!copy) {
         return MPI_ERR_NO_MEM;
@@ -52,7 +53,7 @@ static int broadcast_by_copy(const struct broadcast *call, struct communicator *
         error = copy_message(TO_PACKED, call, state, element, memory, copy, bytes);
     }
     if (!error) {
-        error = polycast_broadcast(state->runtime, copy, bytes, call->root);
+        error = polycast_run(plan, copy, copy);
     }
     if (!error && !is_root) {
         error = copy_message(FROM_PACKED, call, state, element, memory, copy, bytes);
@@ -61,17 +62,17 @@ static int broadcast_by_copy(const struct broadcast *call, struct communicator *
     return error;
 }
 
-static int broadcast_elements(const struct broadcast *call, struct communicator *state,
-                              const struct element *element, size_t bytes) {
+static int broadcast_elements(const struct broadcast *call, const struct communicator *state,
+                              struct polycast_plan *plan, const struct element *element, size_t bytes) {
     if (state->private_comm == MPI_COMM_NULL) {
         /* It could not be opened, and the runtime knows the error: no data moves. */
-        return polycast_broadcast(state->runtime, NULL, bytes, call->root);
+        return polycast_run(plan, NULL, NULL);
     }
     char *first_byte = (char *)call->buffer + element->true_lower;
     enum memory memory = element->is_contiguous ? door_memory_of(first_byte) : HOST_MEMORY;
     return element->is_contiguous && memory == HOST_MEMORY
-               ? polycast_broadcast(state->runtime, first_byte, bytes, call->root)
-               : broadcast_by_copy(call, state, element, memory, bytes);
+               ? polycast_run(plan, first_byte, first_byte)
+               : broadcast_by_copy(call, state, plan, element, memory, bytes);
 }
 
 /* What only the stock MPI can say in its own words: a missing buffer, a datatype that was not committed, a communicator that
@@ -83,15 +84,15 @@ static int has_local_error(const struct broadcast *call, const struct communicat
     return door_is_named_type(call->type) ? !call->buffer : !is_committed(call->type, state->private_comm);
 }
 
-int door_serve_broadcast(const struct broadcast *call, struct communicator *state, size_t bytes,
-                         int *result) {
+int door_serve_broadcast(const struct broadcast *call, struct communicator *state, struct polycast_plan *plan,
+                         size_t bytes, int *result) {
     if (state->private_comm != MPI_COMM_NULL && has_local_error(call, state)) {
         return 0;
     }
     struct element element;
     int error = door_look_at_type(call->type, call->count, &element);
     if (!error) {
-        error = broadcast_elements(call, state, &element, bytes);
+        error = broadcast_elements(call, state, plan, &element, bytes);
     }
     if (error && door_is_revoked(state)) {
         return 0;

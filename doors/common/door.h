@@ -63,7 +63,8 @@ struct broadcast {
 
 /* Returns 0 if the call is for stock after all, because of an error that only this rank's arguments have, or one that stock
  * has to say: the communicator was revoked. */
-int door_serve_broadcast(const struct broadcast *call, struct communicator *state, size_t bytes, int *result);
+int door_serve_broadcast(const struct broadcast *call, struct communicator *state, struct polycast_plan *plan,
+                         size_t bytes, int *result);
 
 /* device.c: memory that only a GPU may touch, and which kind it is. */
 enum memory { HOST_MEMORY, CUDA_MEMORY, HIP_MEMORY };

@@ -45,40 +45,6 @@ static void count_unusual(const struct broadcast *call) {
     }
 }
 
-/* The communicator's state if the runtime serves this call, NULL if it is left to stock; then *timed is the state that is to be
- * told of its end, if any. */
-static inline struct communicator *served_by(const struct broadcast *call, size_t *bytes,
-                                             struct communicator **timed) {
-    struct communicator *state;
-    *timed = NULL;
-    if (door_is_over()) {
-        return NULL;
-    }
-    if (!arguments_are_ordinary(call)) {
-        count_unusual(call);
-        return NULL;
-    }
-    int is_known = door_known_communicator(call->comm, &state);
-    *bytes = total_bytes(call);
-    if (*bytes == 0) {
-        polycast_count_left(POLYCAST_BECAUSE_EMPTY, 0);
-        return NULL;
-    }
-    if (!is_known) {
-        state = door_communicator(call->comm);
-    }
-    if (!state) {
-        return NULL;
-    }
-    if (!state->runtime) {
-        polycast_count_left(state->left_because, *bytes);
-        return NULL;
-    }
-    int choice = call->root < state->size ? polycast_choose_broadcast(state->runtime, *bytes) : POLYCAST_LEFT;
-    *timed = choice == POLYCAST_LEFT_AND_TIMED ? state : NULL;
-    return choice == POLYCAST_SERVED ? state : NULL;
-}
-
 /* What a handler did with a call: it was served, or is for stock. */
 struct outcome {
     int is_served;
@@ -86,12 +52,53 @@ struct outcome {
     struct communicator *timed; /* to be told when stock has done it; NULL: nobody */
 };
 
+/* How the runtime serves this call; NULL if it is left to stock. */
+static inline struct polycast_plan *plan_for(const struct broadcast *call, size_t *bytes,
+                                             struct communicator **state, struct outcome *outcome) {
+    if (door_is_over()) {
+        return NULL;
+    }
+    if (!arguments_are_ordinary(call)) {
+        count_unusual(call);
+        return NULL;
+    }
+    int is_known = door_known_communicator(call->comm, state);
+    *bytes = total_bytes(call);
+    if (*bytes == 0) {
+        polycast_count_left(POLYCAST_BECAUSE_EMPTY, 0);
+        return NULL;
+    }
+    if (!is_known) {
+        *state = door_communicator(call->comm);
+    }
+    if (!*state) {
+        return NULL;
+    }
+    if (!(*state)->runtime) {
+        polycast_count_left((*state)->left_because, *bytes);
+        return NULL;
+    }
+    if (call->root >= (*state)->size) {
+        return NULL;
+    }
+    const polycast_call wanted = {.collective = POLYCAST_BROADCAST, .root = call->root, .bytes = *bytes};
+    struct polycast_plan *plan;
+    if (polycast_plan((*state)->runtime, &wanted, &plan) == POLYCAST_LEFT_AND_TIMED) {
+        outcome->timed = *state;
+    }
+    return plan;
+}
+
 static inline struct outcome handle_Bcast(void *buffer, MPI_Count count, handle type, int root, handle comm) {
     struct outcome outcome = {0};
+    struct communicator *state;
     size_t bytes;
     const struct broadcast call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
-    struct communicator *state = served_by(&call, &bytes, &outcome.timed);
-    outcome.is_served = state && door_serve_broadcast(&call, state, bytes, &outcome.result);
+    struct polycast_plan *plan = plan_for(&call, &bytes, &state, &outcome);
+    if (plan) {
+        outcome.is_served = door_serve_broadcast(&call, state, plan, bytes, &outcome.result);
+        polycast_plan_free(plan);
+    }
     return outcome;
 }
 

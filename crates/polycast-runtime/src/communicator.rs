@@ -17,6 +17,7 @@ use crate::idle::Idle;
 use crate::machine;
 use crate::multicast::{Mail, Reason, Resources, Ring, Unavailable, left_group, set_up, visit_groups};
 use crate::nodes::Nodes;
+use crate::plan::Pool;
 use crate::report::{self, Log};
 use crate::retired;
 use crate::say::warn_once;
@@ -55,13 +56,15 @@ enum MulticastState {
     Leaving(Box<Mail>),
 }
 
-/// Whether a call is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Serves {
-    No = 0,
-    Yes = 1,
-    /// [`Communicator::end_of_left`] is to be called when the MPI has done it.
-    NoAndTimed = 2,
+/// Who serves a call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decision {
+    /// The MPI.
+    Left,
+    /// The MPI, and [`Communicator::end_of_left`] is to be called when it has done it.
+    LeftAndTimed,
+    /// [`Communicator::broadcast`], in this way.
+    Served(Choice),
 }
 
 /// State of one communicator in one process.
@@ -82,6 +85,8 @@ pub struct Communicator {
     multicast: MulticastState,
     shape: CommunicatorShape,
     log: Log,
+    /// Given back, for the next calls.
+    pub plans: Pool,
     tags: Tags,
     slots: Slots,
     scratch: Scratch,
@@ -141,6 +146,7 @@ impl Communicator {
             multicast: MulticastState::Untried,
             log: Log::new(&agreement.settings, agreement.shape),
             shape: agreement.shape,
+            plans: Pool::default(),
             tags: Tags::default(),
             slots: Slots::default(),
             scratch: Scratch::default(),
@@ -149,21 +155,21 @@ impl Communicator {
         }
     }
 
-    /// Whether [`Communicator::broadcast`] serves this many bytes; the same on all ranks. Collective the first time that a
+    /// Who serves a broadcast of this many bytes; the same on all ranks. Collective the first time that a
     /// choice needs something that is not there yet.
     ///
     /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the broadcast
     /// gives the error.
-    pub fn serves(&mut self, bytes: u64) -> Serves {
+    pub fn plan(&mut self, bytes: u64) -> Decision {
         self.log.begin();
         if self.broken.is_none() {
             match catch_unwind(AssertUnwindSafe(|| self.decide(bytes))) {
-                Ok(Ok(serves)) => return serves,
+                Ok(Ok(decision)) => return decision,
                 Ok(Err(error)) => self.broken = Some(Failure::Mpi(error)),
                 Err(_) => self.broken = Some(Failure::Internal),
             }
         }
-        Serves::Yes
+        Decision::Served(Choice::Stock)
     }
 
     /// The MPI has done a call that was left to it, and is timed.
@@ -171,7 +177,7 @@ impl Communicator {
         self.log.end_of_left();
     }
 
-    fn decide(&mut self, bytes: u64) -> Result<Serves, MpiError> {
+    fn decide(&mut self, bytes: u64) -> Result<Decision, MpiError> {
         fault::point(Point::Choose);
         self.retry_multicast(bytes)?;
         let mut choice = *self.choices.choose(Bytes(bytes));
@@ -179,12 +185,16 @@ impl Communicator {
             choice = *self.choices.choose(Bytes(bytes));
         }
         if choice != Choice::Stock && self.has_private()? {
-            return Ok(Serves::Yes);
+            return Ok(Decision::Served(choice));
         }
         Ok(match self.log.leave(bytes, choice != Choice::Stock) {
-            true => Serves::NoAndTimed,
-            false => Serves::No,
+            true => Decision::LeftAndTimed,
+            false => Decision::Left,
         })
+    }
+
+    pub fn rank(&self) -> Rank {
+        self.rank
     }
 
     /// What serves a broadcast of this many bytes, as far as it is known without trying.
@@ -248,39 +258,36 @@ impl Communicator {
         Ok(())
     }
 
-    /// Whatever goes wrong, MPI touches `buffer` no more when this returns.
+    /// Whatever goes wrong, MPI touches `buffer` no more when this returns. `choice` is what [`Communicator::plan`] gave for these
+    /// bytes.
     ///
     /// # Safety
     /// `buffer` must be valid for `bytes` bytes: readable on the root, writable elsewhere.
-    pub unsafe fn broadcast(&mut self, buffer: *mut u8, bytes: u64, root: c_int) -> Result<(), Failure> {
+    pub unsafe fn broadcast(
+        &mut self,
+        choice: Choice,
+        buffer: *mut u8,
+        bytes: u64,
+        root: Rank,
+    ) -> Result<(), Failure> {
         if let Some(failure) = self.broken {
             return Err(failure);
         }
         visit_groups();
-        let choice = *self.choices.choose(Bytes(bytes));
         // SAFETY: handed on from the caller.
-        let attempt =
-            AssertUnwindSafe(|| unsafe { self.broadcast_by_choice(buffer, bytes, Rank(root as u32)) });
+        let attempt = AssertUnwindSafe(|| unsafe {
+            match choice {
+                Choice::Stock => Err(Failure::Internal),
+                Choice::Algorithm(_) => self.broadcast_by_schedule(buffer, bytes, root),
+                Choice::Multicast(multicast) => self.broadcast_by_multicast(multicast, buffer, bytes, root),
+            }
+        });
         let outcome = catch_unwind(attempt).unwrap_or(Err(Failure::Internal));
         if matches!(outcome, Err(Failure::Mpi(_) | Failure::Internal)) {
             self.abandon();
         }
         self.log.served(choice, bytes);
         outcome
-    }
-
-    /// # Safety
-    /// As for [`Communicator::broadcast`].
-    unsafe fn broadcast_by_choice(&mut self, buffer: *mut u8, bytes: u64, root: Rank) -> Result<(), Failure> {
-        let choice = *self.choices.choose(Bytes(bytes));
-        // SAFETY: handed on from the caller.
-        unsafe {
-            match choice {
-                Choice::Stock => Err(Failure::Internal),
-                Choice::Algorithm(_) => self.broadcast_by_schedule(buffer, bytes, root),
-                Choice::Multicast(multicast) => self.broadcast_by_multicast(multicast, buffer, bytes, root),
-            }
-        }
     }
 
     /// # Safety

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! interface   the C functions; checks pointers, stops panics
+//!     plan       how a call is served
 //!     communicator   one communicator: its rules, its log, its broadcasts
 //!         attach     what the ranks of a communicator tell each other at its first broadcast
 //!         retired    freed by the program, not yet by us
@@ -34,6 +35,7 @@ mod machine;
 mod multicast;
 mod nodes;
 mod of_process;
+mod plan;
 mod report;
 mod retired;
 mod say;

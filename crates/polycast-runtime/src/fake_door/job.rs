@@ -1,6 +1,6 @@
 use std::ffi::{CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,15 +11,14 @@ use super::world::{Collective, Fault, Tamper, World};
 use crate::communicator::Communicator;
 use crate::fault::{self, Point};
 use crate::interface::{
-    polycast_attach, polycast_broadcast, polycast_choose_broadcast, polycast_detach, polycast_end_of_stock,
-    polycast_set,
+    LEFT_AND_TIMED, SERVED, polycast_attach, polycast_detach, polycast_end_of_stock, polycast_plan,
+    polycast_plan_free, polycast_run, polycast_set,
 };
+use crate::plan::{BROADCAST, CollectiveCall};
 
 /// Who has not returned by then never will.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-const SERVED: c_int = 1;
-const LEFT_AND_TIMED: c_int = 2;
 const ERROR_SIZE: c_int = -2;
 
 /// One call of MPI_Bcast.
@@ -187,14 +186,27 @@ fn broadcast(call: &Broadcast, number: usize, communicator: *mut Communicator, d
     let is_root = *rank == call.root;
     let expected = data(number, bytes);
     let mut buffer = if is_root { expected.clone() } else { vec![0xaa; bytes] };
+    let wanted = CollectiveCall {
+        collective: BROADCAST,
+        root: call.root as c_int,
+        bytes,
+        counts: null(),
+        reduction: null(),
+    };
+    let mut plan = null_mut();
     let choice = match communicator.is_null() {
         true => 0,
         // SAFETY: the pointer comes from polycast_attach.
-        false => unsafe { polycast_choose_broadcast(communicator, bytes) },
+        false => unsafe { polycast_plan(communicator, &wanted, &mut plan) },
     };
     let code = if choice == SERVED {
-        // SAFETY: the same, and the buffer has these bytes.
-        unsafe { polycast_broadcast(communicator, buffer.as_mut_ptr().cast(), bytes, call.root as c_int) }
+        let place: *mut c_void = buffer.as_mut_ptr().cast();
+        // SAFETY: the plan comes from polycast_plan, and the buffer has these bytes.
+        unsafe {
+            let code = polycast_run(plan, place, place);
+            polycast_plan_free(plan);
+            code
+        }
     } else {
         let outcome = world.meet(*rank, Collective::Stock { root: call.root }, buffer.clone());
         if choice == LEFT_AND_TIMED {

@@ -8,8 +8,8 @@ use std::mem::{align_of, offset_of, size_of};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::communicator::Serves;
 use crate::door::{CAN_PACK, MESSAGE_MOST_BYTES, TAG_MOST};
+use crate::plan::{BROADCAST, Reduction};
 use crate::report::{LEFT, UNSERVED};
 
 const HEADER: &str = include_str!("../../../../include/polycast.h");
@@ -31,6 +31,9 @@ fn c_type(rust: &str) -> String {
         "u64" => "uint64_t",
         "usize" => "size_t",
         "DoorTable" => "polycast_door",
+        "CollectiveCall" => "polycast_call",
+        "Reduction" => "polycast_reduction",
+        "Plan" => "struct polycast_plan",
         "Communicator" => "polycast_communicator",
         _ => return c_function(rust),
     }
@@ -115,6 +118,8 @@ fn assertions() -> Assertions {
     let mut c = Assertions::default();
     structure!(c, DoorTable as "polycast_door": interface_version, capabilities, allgather, broadcast, open_private, isend,
         irecv, poll, abandon, close, sum_over_world, take_leave);
+    structure!(c, CollectiveCall as "polycast_call": collective, root, bytes, counts, reduction);
+    structure!(c, Reduction as "polycast_reduction": element_bytes, is_commutative);
     functions!(
         c,
         polycast_version(),
@@ -123,10 +128,11 @@ fn assertions() -> Assertions {
         polycast_set(_, _),
         polycast_attach(_, _, _, _, _, _),
         polycast_detach(_, _),
-        polycast_choose_broadcast(_, _),
+        polycast_plan(_, _, _),
+        polycast_run(_, _, _),
+        polycast_plan_free(_),
         polycast_end_of_stock(_),
         polycast_count_left(_, _),
-        polycast_broadcast(_, _, _, _),
         polycast_name_choice(_, _, _, _),
         polycast_count_unserved(_, _),
         polycast_finalize(_, _)
@@ -137,9 +143,10 @@ fn assertions() -> Assertions {
     c.constant("POLYCAST_TAG_MOST", TAG_MOST.into());
     c.constant("POLYCAST_MESSAGE_MOST_BYTES", MESSAGE_MOST_BYTES as i64);
     c.constant("POLYCAST_CAN_PACK", CAN_PACK.into());
-    c.constant("POLYCAST_LEFT", Serves::No as i64);
-    c.constant("POLYCAST_SERVED", Serves::Yes as i64);
-    c.constant("POLYCAST_LEFT_AND_TIMED", Serves::NoAndTimed as i64);
+    c.constant("POLYCAST_BROADCAST", BROADCAST.into());
+    c.constant("POLYCAST_LEFT", LEFT_TO_STOCK.into());
+    c.constant("POLYCAST_SERVED", SERVED.into());
+    c.constant("POLYCAST_LEFT_AND_TIMED", LEFT_AND_TIMED.into());
     let left = |says: &str| LEFT.kind(says) as i64;
     c.constant("POLYCAST_BECAUSE_INTERCOMMUNICATOR", left("intercommunicator"));
     c.constant("POLYCAST_BECAUSE_ONE_RANK", left("one rank"));
@@ -203,7 +210,7 @@ fn the_header_says_what_rust_does() {
 #[test]
 fn every_difference_is_found() {
     for (from, to) in [
-        ("POLYCAST_INTERFACE_VERSION 5u", "POLYCAST_INTERFACE_VERSION 6u"),
+        ("POLYCAST_INTERFACE_VERSION 6u", "POLYCAST_INTERFACE_VERSION 7u"),
         ("BECAUSE_ONE_RANK 1u", "BECAUSE_ONE_RANK 2u"),
         ("#define POLYCAST_SERVED 1", "#define POLYCAST_SERVED 1\n#define POLYCAST_MORE 3"),
         ("uint32_t capabilities;", "uint64_t capabilities;"),
@@ -215,6 +222,8 @@ fn every_difference_is_found() {
         ),
         ("void (*take_leave)(void);", "void (*take_leave)(void);\n    void (*more)(void);"),
         ("void (*abandon)(void *communicator);", ""),
+        ("const size_t *counts;", "const uint32_t *counts;"),
+        ("uint32_t is_commutative;", "uint64_t is_commutative;"),
         ("int is_over);", "int is_over, int more);"),
         ("const char *polycast_version(void);", "char *polycast_version(void);"),
         ("const char *polycast_version(void);", "const char *polycast_versions(void);"),

@@ -3,15 +3,29 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::communicator::{Communicator, Serves};
+use crate::communicator::Communicator;
 use crate::door::{Door, DoorTable, INTERFACE_VERSION};
 use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
+use crate::plan::{Answer, CollectiveCall, Plan};
 use crate::transport::Failure;
 use crate::{report, retired, settings};
 
 const ERROR_INTERNAL: c_int = -1;
 const ERROR_SIZE: c_int = -2;
+
+const LEFT_TO_STOCK: c_int = 0;
+pub const SERVED: c_int = 1;
+pub const LEFT_AND_TIMED: c_int = 2;
+
+fn code(outcome: Result<(), Failure>) -> c_int {
+    match outcome {
+        Ok(()) => 0,
+        Err(Failure::Mpi(error)) => error.0,
+        Err(Failure::Size) => ERROR_SIZE,
+        Err(Failure::Internal) => ERROR_INTERNAL,
+    }
+}
 
 fn guarded<R>(otherwise: R, work: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
@@ -108,19 +122,53 @@ pub unsafe extern "C" fn polycast_detach(communicator: *mut Communicator, is_ove
     }
 }
 
-/// Whether a broadcast of this many bytes is served here: 0, 1, or 2 for no, and
-/// [`polycast_end_of_stock`] is to be called.
+/// Chooses what serves a call.
 ///
 /// # Safety
-/// The pointer comes from [`polycast_attach`]; no other call for this communicator runs.
+/// The communicator comes from [`polycast_attach`], and no other call for it runs. `call` is valid, and so are its pointers that
+/// are not NULL; `plan` is a place for the answer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn polycast_choose_broadcast(communicator: *mut Communicator, bytes: usize) -> c_int {
+pub unsafe extern "C" fn polycast_plan(
+    communicator: *mut Communicator,
+    call: *const CollectiveCall,
+    plan: *mut *mut Plan,
+) -> c_int {
+    // No guard: it stops panics itself, and most calls go no further.
     // SAFETY: the caller's promise.
-    let communicator = unsafe { &mut *communicator };
-    guarded(Serves::Yes, || communicator.serves(bytes as u64)) as c_int
+    let (answer, planned) = match unsafe { Plan::choose(communicator, &*call) } {
+        Answer::Left => (LEFT_TO_STOCK, std::ptr::null_mut()),
+        Answer::LeftAndTimed => (LEFT_AND_TIMED, std::ptr::null_mut()),
+        Answer::Served(planned) => (SERVED, Box::into_raw(planned)),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { plan.write(planned) };
+    answer
 }
 
-/// The stock MPI has done a call for which [`polycast_choose_broadcast`] gave 2.
+/// Does what was planned, and waits for its end.
+///
+/// # Safety
+/// The plan comes from [`polycast_plan`]; no other call for its communicator runs. The root's message is at `send`; elsewhere
+/// `receive` has room for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_run(plan: *mut Plan, send: *const c_void, receive: *mut c_void) -> c_int {
+    guarded(ERROR_INTERNAL, || {
+        // SAFETY: the caller's promise.
+        code(unsafe { (*plan).run(send.cast(), receive.cast()) })
+    })
+}
+
+/// Gives a plan back.
+///
+/// # Safety
+/// The plan comes from [`polycast_plan`] and is not used again; its communicator is there, and no other call for it runs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_plan_free(plan: *mut Plan) {
+    // SAFETY: the caller's promise.
+    guarded((), || unsafe { Box::from_raw(plan).free() });
+}
+
+/// The stock MPI has done a call for which [`polycast_plan`] gave `POLYCAST_LEFT_AND_TIMED`.
 ///
 /// # Safety
 /// The pointer comes from [`polycast_attach`]; no other call for this communicator runs.
@@ -129,30 +177,6 @@ pub unsafe extern "C" fn polycast_end_of_stock(communicator: *mut Communicator) 
     // SAFETY: the caller's promise.
     let communicator = unsafe { &mut *communicator };
     guarded((), || communicator.end_of_left());
-}
-
-/// Broadcasts.
-///
-/// # Safety
-/// As for [`polycast_choose_broadcast`]; `buffer` is valid for `bytes`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn polycast_broadcast(
-    communicator: *mut Communicator,
-    buffer: *mut c_void,
-    bytes: usize,
-    root: c_int,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    let communicator = unsafe { &mut *communicator };
-    guarded(ERROR_INTERNAL, || {
-        // SAFETY: the caller's promise.
-        match unsafe { communicator.broadcast(buffer.cast(), bytes as u64, root) } {
-            Ok(()) => 0,
-            Err(Failure::Mpi(error)) => error.0,
-            Err(Failure::Size) => ERROR_SIZE,
-            Err(Failure::Internal) => ERROR_INTERNAL,
-        }
-    })
 }
 
 /// Names what serves a broadcast of this many bytes.
