@@ -1,7 +1,8 @@
 //! The time, rest and chance of the machine that runs this rank. The rest of the crate asks nobody else for them: in tests ranks are
 //! threads, and one that has [entered](self::test::enter) a stand-in gets virtual time and chance by a seed from it.
 
-use std::io;
+use std::ffi::OsString;
+use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -49,7 +50,7 @@ pub fn spin() {
 
 /// How many descriptors are ready; 0 after `longest`, or after a signal.
 pub fn poll(watched: &mut [PollFd<'_>], longest: Duration) -> usize {
-    stand_in!(|machine| machine.wait_for_datagrams(longest));
+    stand_in!(|machine| machine.poll(watched, longest));
     let timeout = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
     rustix::event::poll(watched, Some(&timeout)).unwrap_or(0)
 }
@@ -58,6 +59,25 @@ pub fn poll(watched: &mut [PollFd<'_>], longest: Duration) -> usize {
 pub fn processors() -> usize {
     stand_in!(|machine| machine.processors());
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The host's name, and a text that is another one after each start of its kernel.
+pub fn host() -> (String, String) {
+    stand_in!(|machine| machine.host());
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    (name, std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default())
+}
+
+/// A variable of the environment.
+pub fn variable(name: &str) -> Option<OsString> {
+    stand_in!(|machine| machine.variable(name));
+    std::env::var_os(name)
+}
+
+/// Writes to standard error. A failure to write is ignored.
+pub fn say(text: &str) {
+    stand_in!(|machine| machine.say(text));
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// As many random bytes as `N`.

@@ -1,14 +1,14 @@
 //! What polycast says on standard error. A closed pipe or a full disk behind it must not change what a rank does: the others
 //! would wait for it. So a failure to write is ignored (`eprintln!` panics).
 
-use std::io::{self, Write};
 use std::sync::Once;
 
+use crate::machine;
 use crate::of_process::of_process;
 
 /// Says `text`, which ends its last line by itself, in one piece.
 pub fn text(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+    machine::say(text);
 }
 
 /// The one line that polycast says without being asked, once per process.

@@ -92,7 +92,7 @@ pub fn gather(door: &Door, rank: usize, size: usize) -> Result<Option<Gathered>,
     let prepared = catch_unwind(AssertUnwindSafe(|| {
         fault::point(Point::Record);
         let (mine, here) = (Settings::current(), Here::get());
-        (record_of(door, mine.digest, here), mine, here)
+        (record_of(door, mine.digest, &here), mine, here)
     }));
     let Ok((record, mine, here)) = prepared else {
         door.allgather(&Record::unable(build_identity()).to_bytes(), size)?;
@@ -118,7 +118,7 @@ pub fn gather(door: &Door, rank: usize, size: usize) -> Result<Option<Gathered>,
         false => Some(mine.settings),
     };
     let Some(settings) = settings else { return Ok(None) };
-    let told = network::ask(door, &records, &settings, here)?;
+    let told = network::ask(door, &records, &settings, &here)?;
     Ok(Some(Gathered { records, settings, told, problem: mine.problem }))
 }
 

@@ -1,21 +1,21 @@
 //! Which switches join the hosts of a communicator, if anybody knows.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use polycast_core::topology::{Address, Placed, Reading, Topology};
 
 use super::record::Record;
 use crate::digest::Digest;
 use crate::door::{Door, MpiError};
+use crate::machine;
+use crate::of_process::of_process;
 use crate::settings::{Network, Settings};
 
 /// Where Slurm says that a host is: its switches from the top, and its name, with dots between them.
 const ADDRESS: &str = "SLURM_TOPOLOGY_ADDR";
 /// What the parts of the address are: `switch.switch.node`; `node` where Slurm knows of no switches.
 const ADDRESS_PATTERN: &str = "SLURM_TOPOLOGY_ADDR_PATTERN";
-/// Another one after each start of the kernel.
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// A longer address is taken for none: it is not Slurm's.
 const ADDRESS_MOST_BYTES: usize = 1024;
 /// Hosts that a warning names.
@@ -34,17 +34,17 @@ pub struct Here {
 
 impl Here {
     /// Found out at the first call.
-    pub fn get() -> &'static Here {
-        static HERE: OnceLock<Here> = OnceLock::new();
-        HERE.get_or_init(Here::new)
+    pub fn get() -> Arc<Here> {
+        of_process! { static HERE: OnceLock<Arc<Here>> = OnceLock::new(); }
+        HERE.with(|here| here.get_or_init(|| Arc::new(Here::new())).clone())
     }
 
     fn new() -> Here {
-        let host_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let address = std::env::var(ADDRESS).unwrap_or_default();
-        let is_name_only = std::env::var(ADDRESS_PATTERN).is_ok_and(|pattern| pattern == "node");
+        let (host_name, boot) = machine::host();
+        let variable = |name| machine::variable(name).and_then(|value| value.into_string().ok());
+        let address = variable(ADDRESS).unwrap_or_default();
+        let is_name_only = variable(ADDRESS_PATTERN).is_some_and(|pattern| pattern == "node");
         let says_something = !is_name_only && address.contains('.') && address.len() <= ADDRESS_MOST_BYTES;
-        let boot = std::fs::read_to_string(BOOT_ID).unwrap_or_default();
         Here {
             kernel: Digest::of("polycast kernel").bytes(boot.as_bytes()).finish(),
             host: Digest::of("polycast host").bytes(boot.as_bytes()).bytes(host_name.as_bytes()).finish(),

@@ -1,6 +1,7 @@
 //! Ranks that do what MPI demands get their data.
 
-use super::job::{Ended, Job};
+use super::job::Job;
+use super::process::Ended;
 use super::random::{Random, with_seeds};
 
 const ALGORITHMS: [&str; 12] = [
@@ -34,7 +35,7 @@ fn all_ranks_get_what_the_root_has() {
         let job = Job::new(ranks as u32, seed, algorithm, &calls);
         for (rank, told) in job.run().ranks.iter().enumerate() {
             assert_eq!(told.calls, [Ended::SERVED_WELL; 4], "rank {rank} of {job:?}");
-            assert_eq!((told.outstanding_receives, told.is_closed), (0, true), "rank {rank} of {job:?}");
+            assert_eq!((told.outstanding_receives, told.closed), (0, 1), "rank {rank} of {job:?}");
         }
     });
 }
@@ -42,14 +43,15 @@ fn all_ranks_get_what_the_root_has() {
 #[test]
 fn what_is_left_to_stock_is_left_on_all_ranks() {
     let job = Job::new(5, 1, "stock", &[(3, 100), (0, 1)]);
-    assert!(job.run().ranks.iter().all(|told| told.is_attached && told.calls == [Ended::LEFT; 2]));
+    assert!(job.run().ranks.iter().all(|told| told.attached == 1 && told.calls == [Ended::LEFT; 2]));
 }
 
 #[test]
 fn without_a_private_communicator_all_is_left_on_all_ranks() {
     for algorithm in ["binomial", "multicast-pull"] {
-        let job = Job { has_private: false, ..Job::new(4, 2, algorithm, &[(3, 100), (0, 1)]) };
+        let mut job = Job::new(4, 2, algorithm, &[(3, 100), (0, 1)]);
+        job.conditions.contexts = 0;
         let outcome = job.run();
-        assert!(outcome.ranks.iter().all(|told| told.is_attached && told.calls == [Ended::LEFT; 2]));
+        assert!(outcome.ranks.iter().all(|told| told.attached == 1 && told.calls == [Ended::LEFT; 2]));
     }
 }

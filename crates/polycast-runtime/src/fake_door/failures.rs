@@ -1,9 +1,11 @@
 //! MPI fails on one rank, or polycast does: the error is reported there, no receive is left behind, and nobody takes another way than
 //! the others.
 
-use super::job::{Ended, Job, Outcome};
+use super::job::{Job, Outcome};
+use super::network::Weather;
+use super::process::Ended;
 use super::random::{Random, with_seeds};
-use super::world::{Fault, Function, Tamper};
+use super::world::{Collective, Doing, Fault, Function};
 use super::{ABORTED, INJECTED};
 use crate::fault::Point;
 
@@ -69,7 +71,8 @@ fn a_failed_message_ends_there_and_cancels_receives() {
         let function = random.one_of(&[Function::Isend, Function::Irecv, Function::Poll]);
         let fault = Some(Fault { rank, function, nth: random.below(12) as u32, is_late: false });
         let algorithm = random.one_of(&["chain:segment=1KiB", "binary:segment=1KiB,ready", "binomial"]);
-        let job = Job { fault, ..Job::new(ranks, seed, algorithm, &CALLS) };
+        let mut job = Job::new(ranks, seed, algorithm, &CALLS);
+        job.conditions.fault = fault;
         let outcome = job.run();
         match outcome.failed {
             Some(_) => assert_ended(&outcome, rank, INJECTED, &job),
@@ -80,34 +83,28 @@ fn a_failed_message_ends_there_and_cancels_receives() {
     });
 }
 
-/// Other settings on a rank, and a host for each: so that all is exchanged that can be.
-const MUCH_TO_SAY: Tamper = |rank, record| {
-    record[24] ^= u8::from(rank == 1);
-    record[32] = rank as u8;
-};
-
 /// Every exchange, on every rank, before and after the others have what they need: `agree`, the vote on it, `open_private` and the
-/// offers for multicast.
+/// offers for multicast. Settings differ, and each rank has a host, so that all is exchanged that can be.
 #[test]
 fn a_failed_exchange_leaves_no_rank_with_a_choice_of_its_own() {
     for rank in 0..3 {
         for is_late in [false, true] {
             let mut failed = Vec::new();
             for nth in 0.. {
-                let job = Job {
-                    fault: Some(Fault { rank, function: Function::Collective, nth, is_late }),
-                    tamper: Some(MUCH_TO_SAY),
-                    ..Job::new(3, nth.into(), "multicast-pull", &CALLS)
-                };
+                let job = Job::new(3, nth.into(), "multicast-pull", &CALLS);
+                let mut job = job.on_hosts(&[0, 1, 2], Weather::FINE).with(Some(1), "POLYCAST_BCAST", "flat");
+                // The vote is the door's own.
+                let nth = nth + 1;
+                job.conditions.fault = Some(Fault { rank, function: Function::Collective, nth, is_late });
                 let outcome = job.run();
-                let Some(call) = &outcome.failed else { break };
-                failed.push(call.clone());
-                if call.starts_with("Stock") {
+                let Some(Doing::Collective(call)) = outcome.failed else { break };
+                if let Collective::Stock { .. } = call {
                     break;
                 }
+                failed.push(call);
                 assert_ended(&outcome, rank, INJECTED, &job);
             }
-            assert!(failed.iter().any(|call| call == "OpenPrivate") && failed.len() >= 7, "{failed:?}");
+            assert!(failed.contains(&Collective::OpenPrivate) && failed.len() >= 7, "{failed:?}");
         }
     }
 }

@@ -4,133 +4,236 @@ use std::ffi::c_int;
 use super::MISUSED;
 use super::random::Random;
 
-/// Sender, receiver, tag: on each of these, messages stay in order.
-type Way = (u32, u32, c_int);
+/// What MPI matches messages by: the context of the private communicator, which may be another one's later, the sender in it, the
+/// receiving process, the tag. On each of these, messages stay in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Way {
+    pub context: u32,
+    pub from: u32,
+    pub to: u32,
+    pub tag: c_int,
+}
 
-/// Of all messages, as MPI does not care for the name in polycast.h.
-type RequestId = u64;
+/// One process's part of a communicator of the program: slots are counted in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Part {
+    pub process: u32,
+    pub communicator: usize,
+}
+
+/// Memory of a rank, as a number, since a pointer does not go from thread to thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    pub address: usize,
+    pub bytes: usize,
+}
+
+impl Place {
+    /// # Safety
+    /// The memory is there, and nobody writes it.
+    pub unsafe fn read(self) -> Vec<u8> {
+        let mut data = vec![0; self.bytes];
+        let from = std::ptr::with_exposed_provenance::<u8>(self.address);
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(from, data.as_mut_ptr(), self.bytes) };
+        data
+    }
+
+    /// # Safety
+    /// The memory is there, and nobody else uses it.
+    unsafe fn write(self, data: &[u8]) {
+        let place = std::ptr::with_exposed_provenance_mut::<u8>(self.address);
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len().min(self.bytes)) };
+    }
+}
+
+enum Content {
+    /// MPI has its own copy, and the sender is through with it.
+    Copied(Vec<u8>),
+    /// It is read where it is when it is received; the sender is told then.
+    InPlace(Place, u32),
+}
 
 struct Letter {
-    data: Vec<u8>,
-    /// To be told when it is received.
-    sender: Option<RequestId>,
+    sender: Part,
+    content: Content,
 }
 
 enum Request {
-    Send {
-        is_done: bool,
-    },
-    /// The address, since a pointer does not go from thread to thread.
+    Send,
     Receive {
         way: Way,
-        place: usize,
+        place: Place,
+    },
+    /// To be reported, with the bytes of a receive.
+    Done {
         bytes: usize,
+        is_too_long: bool,
     },
 }
 
-struct Started {
-    slot: u32,
-    request: Request,
+/// What a call of poll reports.
+pub struct Done {
+    pub slot: u32,
+    pub bytes: usize,
 }
 
-/// What a call of poll reports: a slot and the bytes that came.
-pub type Done = (u32, usize);
-
-/// All messages of a private communicator.
+/// All messages of private communicators.
 #[derive(Default)]
 pub struct Mail {
     on_the_way: HashMap<Way, VecDeque<Letter>>,
-    /// By rank, then in the order in which they were started.
-    started: HashMap<u32, BTreeMap<RequestId, Started>>,
-    next_id: RequestId,
+    /// In the order in which they were started.
+    started: BTreeMap<Part, Vec<(u32, Request)>>,
+    /// What no MPI may see.
+    pub wrong: Option<String>,
 }
 
 impl Mail {
-    fn start(&mut self, rank: u32, slot: u32, request: Request) -> Result<RequestId, c_int> {
-        let mine = self.started.entry(rank).or_default();
-        if mine.values().any(|other| other.slot == slot) {
+    fn start(&mut self, part: Part, slot: u32, request: Request) -> Result<(), c_int> {
+        let mine = self.started.entry(part).or_default();
+        if mine.iter().any(|(other, _)| *other == slot) {
             return Err(MISUSED);
         }
-        self.next_id += 1;
-        mine.insert(self.next_id, Started { slot, request });
-        Ok(self.next_id)
+        mine.push((slot, request));
+        Ok(())
     }
 
     /// `is_eager`: it is done before anybody receives it.
-    pub fn send(&mut self, way: Way, slot: u32, data: Vec<u8>, is_eager: bool) -> Result<(), c_int> {
-        let id = self.start(way.0, slot, Request::Send { is_done: is_eager })?;
-        self.on_the_way.entry(way).or_default().push_back(Letter { data, sender: (!is_eager).then_some(id) });
+    ///
+    /// # Safety
+    /// The bytes are there and stay as they are until poll has reported the slot, or cancel.
+    pub unsafe fn send(
+        &mut self,
+        part: Part,
+        way: Way,
+        slot: u32,
+        place: Place,
+        is_eager: bool,
+    ) -> Result<(), c_int> {
+        let request = if is_eager { Request::Done { bytes: 0, is_too_long: false } } else { Request::Send };
+        self.start(part, slot, request)?;
+        let content = match is_eager {
+            // SAFETY: the caller's promise.
+            true => Content::Copied(unsafe { place.read() }),
+            false => Content::InPlace(place, slot),
+        };
+        self.on_the_way.entry(way).or_default().push_back(Letter { sender: part, content });
         Ok(())
     }
 
     /// Two receives into the same bytes are against the rules.
-    pub fn receive(&mut self, way: Way, slot: u32, place: usize, bytes: usize) -> Result<(), c_int> {
-        let overlaps = |other: &Started| match other.request {
-            Request::Receive { place: at, bytes: long, .. } => place < at + long && at < place + bytes,
-            Request::Send { .. } => false,
+    pub fn receive(&mut self, part: Part, way: Way, slot: u32, place: Place) -> Result<(), c_int> {
+        let overlaps = |other: &Request| match other {
+            Request::Receive { place: Place { address, bytes }, .. } => {
+                *address < place.address + place.bytes && place.address < address + bytes
+            }
+            Request::Send | Request::Done { .. } => false,
         };
-        if self.started.get(&way.1).is_some_and(|mine| mine.values().any(overlaps)) {
+        if self.started.get(&part).is_some_and(|mine| mine.iter().any(|(_, other)| overlaps(other))) {
             return Err(MISUSED);
         }
-        self.start(way.1, slot, Request::Receive { way, place, bytes }).map(|_| ())
+        self.start(part, slot, Request::Receive { way, place })
     }
 
-    /// What has completed by now, as far as chance lets this rank see it.
+    /// MPI works in a process, as it does in each of its calls: messages meet receives, as far as chance lets them.
     ///
     /// # Safety
-    /// The buffers of the receives that this rank has started must be valid.
-    pub unsafe fn poll(&mut self, rank: u32, random: &mut Random) -> Result<Vec<Done>, c_int> {
-        let mut mine = self.started.remove(&rank).unwrap_or_default();
-        let mut closed = HashSet::new();
-        let mut done = Vec::new();
-        let mut is_too_long = false;
-        mine.retain(|_, Started { slot, request }| match *request {
-            Request::Send { is_done } => {
-                let is_seen = is_done && !random.one_in(4);
-                done.extend(is_seen.then_some((*slot, 0)));
-                !is_seen
-            }
-            Request::Receive { way, place, bytes } => {
+    /// The memory of all that was started is still there.
+    pub unsafe fn progress(&mut self, process: u32, random: &mut Random) {
+        let parts = Part { process, communicator: 0 }..=Part { process, communicator: usize::MAX };
+        let parts: Vec<Part> = self.started.range(parts).map(|(part, _)| *part).collect();
+        for part in parts {
+            let mut mine = self.started.remove(&part).unwrap_or_default();
+            let mut closed = HashSet::new();
+            for (_, request) in &mut mine {
+                let Request::Receive { way, place } = *request else { continue };
                 // Who is not served now holds up those behind it.
                 let is_held = closed.contains(&way) || random.one_in(4);
                 let letter = self.on_the_way.get_mut(&way).filter(|_| !is_held).and_then(VecDeque::pop_front);
-                let Some(Letter { data, sender }) = letter else {
+                let Some(letter) = letter else {
                     closed.insert(way);
-                    return true;
+                    continue;
                 };
-                is_too_long |= data.len() > bytes;
-                let length = data.len().min(bytes);
+                // SAFETY: handed on from the caller.
+                let data = unsafe { self.taken(letter, part) };
                 // SAFETY: the caller's promise.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(
-                        data.as_ptr(),
-                        std::ptr::with_exposed_provenance_mut::<u8>(place),
-                        length,
-                    )
-                };
-                if let Some(sent) = sender.and_then(|id| self.started.get_mut(&way.0)?.get_mut(&id)) {
-                    sent.request = Request::Send { is_done: true };
+                unsafe { place.write(&data) };
+                let bytes = data.len().min(place.bytes);
+                *request = Request::Done { bytes, is_too_long: data.len() > bytes };
+            }
+            self.started.insert(part, mine);
+        }
+    }
+
+    /// # Safety
+    /// As for [`Mail::progress`].
+    unsafe fn taken(&mut self, Letter { sender, content }: Letter, receiver: Part) -> Vec<u8> {
+        if sender.communicator != receiver.communicator {
+            self.wrong = Some(format!("a message of {sender:?} has met a receive of {receiver:?}"));
+        }
+        match content {
+            Content::Copied(data) => data,
+            Content::InPlace(place, sent) => {
+                let theirs = self.started.get_mut(&sender).into_iter().flatten();
+                let request = theirs.filter(|(slot, _)| *slot == sent).map(|(_, request)| request).next();
+                if let Some(request) = request {
+                    *request = Request::Done { bytes: 0, is_too_long: false };
                 }
-                done.push((*slot, length));
+                // SAFETY: the caller's promise; what is cancelled is copied first.
+                unsafe { place.read() }
+            }
+        }
+    }
+
+    /// What has completed by now, as far as chance lets this rank see it.
+    pub fn done(&mut self, part: Part, random: &mut Random) -> Result<Vec<Done>, c_int> {
+        let mut done = Vec::new();
+        let mut is_any_too_long = false;
+        self.started.entry(part).or_default().retain(|(slot, request)| match *request {
+            Request::Done { bytes, is_too_long } if !random.one_in(4) => {
+                done.push(Done { slot: *slot, bytes });
+                is_any_too_long |= is_too_long;
                 false
             }
+            _ => true,
         });
-        self.started.insert(rank, mine);
         random.shuffle(&mut done);
-        if is_too_long { Err(MISUSED) } else { Ok(done) }
+        if is_any_too_long { Err(MISUSED) } else { Ok(done) }
     }
 
     /// Receives are cancelled, sends left to MPI.
-    pub fn abandon(&mut self, rank: u32) {
-        self.started.remove(&rank);
+    ///
+    /// # Safety
+    /// The memory of the sends is still there.
+    pub unsafe fn abandon(&mut self, part: Part) {
+        for letter in self.on_the_way.values_mut().flatten().filter(|letter| letter.sender == part) {
+            if let Content::InPlace(place, _) = letter.content {
+                // SAFETY: the caller's promise.
+                letter.content = Content::Copied(unsafe { place.read() });
+            }
+        }
+        self.started.remove(&part);
     }
 
     /// The receives for which MPI may still write into memory of this rank: from whom, and with what tag.
-    pub fn outstanding_receives(&self, rank: u32) -> Vec<(u32, c_int)> {
-        let from = |started: &Started| match started.request {
-            Request::Receive { way: (peer, _, tag), .. } => Some((peer, tag)),
-            Request::Send { .. } => None,
+    pub fn outstanding_receives(&self, part: Part) -> Vec<(u32, c_int)> {
+        let from = |(_, request): &(u32, Request)| match request {
+            Request::Receive { way, .. } => Some((way.from, way.tag)),
+            Request::Send | Request::Done { .. } => None,
         };
-        self.started.get(&rank).map_or_else(Vec::new, |mine| mine.values().filter_map(from).collect())
+        self.started.get(&part).map_or_else(Vec::new, |mine| mine.iter().filter_map(from).collect())
+    }
+
+    /// Messages that nobody has received, of which the sender was this communicator: how many per tag.
+    pub fn unreceived(&self, communicator: usize) -> BTreeMap<c_int, usize> {
+        let mut count = BTreeMap::new();
+        for (way, letters) in &self.on_the_way {
+            let letters = letters.iter().filter(|letter| letter.sender.communicator == communicator).count();
+            if letters > 0 {
+                *count.entry(way.tag).or_default() += letters;
+            }
+        }
+        count
     }
 }

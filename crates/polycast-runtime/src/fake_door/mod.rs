@@ -1,12 +1,15 @@
 //! A door without an MPI, for tests: the ranks are threads, messages go through memory, and calls fail where a test says so.
 //!
 //! ```text
-//!     job        ranks run a program as behind a real door; who has not returned after a while is named
-//!         table      the functions of polycast.h for one rank
-//!             world      collectives of the program's communicator; which call fails
-//!             mail       messages of the private communicator
-//!     random     what may happen at any time happens by a seed: FAKE_DOOR_SEED=N runs that one alone
-//!     conformance, sizes, failures, agreement    the tests
+//!     job        what the ranks do, and what happens to them
+//!         process    one rank: what the doors in C do, and the program before and after
+//!             table      the functions of polycast.h
+//!             machine    what the rank runs on
+//!         world      collectives, contexts, which call fails
+//!             mail       messages of private communicators
+//!             network    datagrams
+//!             stage      whose turn it is, and what time it is: one rank runs at a time
+//!     random     what may happen at any time happens by a seed; tests/README.md has the commands
 //! ```
 //! After an MPI error on some rank the job is *aborted*, as by the default error handler, but so that one can look: whoever waits
 //! gets [`ABORTED`] from MPI.
@@ -15,9 +18,15 @@ mod agreement;
 mod conformance;
 mod failures;
 mod job;
+mod lifetimes;
+mod machine;
 mod mail;
+mod multicast;
+mod network;
+mod process;
 mod random;
 mod sizes;
+mod stage;
 mod table;
 mod world;
 

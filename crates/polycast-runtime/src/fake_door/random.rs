@@ -1,9 +1,13 @@
 use std::env;
+use std::ops::Range;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
+/// The seed of a run that is to be looked at again.
 const REPLAY: &str = "FAKE_DOOR_SEED";
+/// How many seeds each test is to try.
+const SEEDS: &str = "FAKE_DOOR_SEEDS";
 
 /// Numbers that depend on the seed only.
 pub struct Random(Xoshiro256PlusPlus);
@@ -35,22 +39,34 @@ impl Random {
     }
 }
 
+/// The seeds of [`with_seeds`].
+pub fn seeds(count: u64) -> Range<u64> {
+    let number = |name| {
+        let text = env::var(name).ok()?;
+        Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: expected a number")))
+    };
+    match number(REPLAY) {
+        Some(seed) => seed..seed + 1,
+        None => 0..number(SEEDS).unwrap_or(count),
+    }
+}
+
 /// Says which seed it was if the test fails.
 struct Said(u64);
 
 impl Drop for Said {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("with seed {}; {REPLAY}={} runs it alone", self.0, self.0);
+            let thread = std::thread::current();
+            let test = thread.name().filter(|name| name.contains("::")).unwrap_or("fake_door");
+            eprintln!("again: {REPLAY}={} cargo test -p polycast-runtime --lib {test}", self.0);
         }
     }
 }
 
-/// Runs a test with the seeds 0..`count`, or with that in FAKE_DOOR_SEED.
+/// Runs a test with the seeds 0..`count`, or as many as FAKE_DOOR_SEEDS says, or with that in FAKE_DOOR_SEED alone.
 pub fn with_seeds(count: u64, test: impl Fn(u64)) {
-    let replayed = env::var(REPLAY).ok().map(|seed| seed.parse().expect("FAKE_DOOR_SEED: expected a number"));
-    let seeds = replayed.map_or(0..count, |seed: u64| seed..seed + 1);
-    for seed in seeds {
+    for seed in seeds(count) {
         let _said = Said(seed);
         test(seed);
     }

@@ -1,15 +1,28 @@
+use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::mail::{Done, Part, Place};
 use super::world::{Collective, World};
 use crate::door::{CAN_PACK, DoorTable, INTERFACE_VERSION};
 
-/// What a communicator is to the door: one rank's view of the world.
+/// What a communicator is to the door: one process's part of it.
 pub struct RankDoor {
     pub world: Arc<World>,
-    pub rank: u32,
+    pub part: Part,
     pub is_closed: AtomicBool,
+    /// MPI ends, and frees by itself what is not closed by then.
+    pub is_over: AtomicBool,
+}
+
+thread_local! {
+    static HERE: RefCell<Option<(Arc<World>, u32)>> = const { RefCell::new(None) };
+}
+
+/// This thread is that process.
+pub fn enter(world: Arc<World>, process: u32) {
+    HERE.set(Some((world, process)));
 }
 
 pub const TABLE: DoorTable = DoorTable {
@@ -63,8 +76,8 @@ unsafe extern "C" fn allgather(
 ) -> c_int {
     // SAFETY: as polycast.h says.
     unsafe {
-        let RankDoor { world, rank, .. } = door(communicator);
-        let parts = world.meet(*rank, Collective::Allgather { bytes }, copied(mine, bytes));
+        let RankDoor { world, part, .. } = door(communicator);
+        let parts = world.meet(*part, Collective::Allgather { bytes }, copied(mine, bytes));
         code(parts.map(|parts| write(&parts.concat(), all)))
     }
 }
@@ -77,9 +90,9 @@ unsafe extern "C" fn broadcast(
 ) -> c_int {
     // SAFETY: as polycast.h says.
     unsafe {
-        let RankDoor { world, rank, .. } = door(communicator);
+        let RankDoor { world, part, .. } = door(communicator);
         let what = Collective::Broadcast { bytes, root: root as u32 };
-        let parts = world.meet(*rank, what, copied(buffer, bytes));
+        let parts = world.meet(*part, what, copied(buffer, bytes));
         code(parts.map(|parts| write(&parts[root as usize], buffer)))
     }
 }
@@ -87,9 +100,8 @@ unsafe extern "C" fn broadcast(
 unsafe extern "C" fn open_private(communicator: *mut c_void, opened: *mut c_int) -> c_int {
     // SAFETY: as polycast.h says.
     unsafe {
-        let RankDoor { world, rank, .. } = door(communicator);
-        let met = world.meet(*rank, Collective::OpenPrivate, Vec::new());
-        code(met.map(|_| opened.write(world.has_private.into())))
+        let RankDoor { world, part, .. } = door(communicator);
+        code(world.open_private(*part).map(|is_open| opened.write(is_open.into())))
     }
 }
 
@@ -103,8 +115,9 @@ unsafe extern "C" fn isend(
 ) -> c_int {
     // SAFETY: as polycast.h says.
     unsafe {
-        let RankDoor { world, rank, .. } = door(communicator);
-        code(world.send(*rank, peer as u32, tag, slot, copied(data, bytes)))
+        let RankDoor { world, part, .. } = door(communicator);
+        let place = Place { address: data.expose_provenance(), bytes };
+        code(world.send(*part, peer as u32, tag, slot, place))
     }
 }
 
@@ -117,8 +130,9 @@ unsafe extern "C" fn irecv(
     slot: u32,
 ) -> c_int {
     // SAFETY: as polycast.h says.
-    let RankDoor { world, rank, .. } = unsafe { door(communicator) };
-    code(world.receive(*rank, peer as u32, tag, slot, place.expose_provenance(), bytes))
+    let RankDoor { world, part, .. } = unsafe { door(communicator) };
+    let place = Place { address: place.expose_provenance(), bytes };
+    code(world.receive(*part, peer as u32, tag, slot, place))
 }
 
 unsafe extern "C" fn poll(
@@ -129,9 +143,9 @@ unsafe extern "C" fn poll(
 ) -> c_int {
     // SAFETY: as polycast.h says: there is room for all slots in use.
     unsafe {
-        let RankDoor { world, rank, .. } = door(communicator);
-        code(world.poll(*rank).map(|done| {
-            for (index, (slot, bytes)) in done.iter().enumerate() {
+        let RankDoor { world, part, .. } = door(communicator);
+        code(world.poll(*part).map(|done| {
+            for (index, Done { slot, bytes }) in done.iter().enumerate() {
                 slots.add(index).write(*slot);
                 received.add(index).write(*bytes);
             }
@@ -142,18 +156,35 @@ unsafe extern "C" fn poll(
 
 unsafe extern "C" fn abandon(communicator: *mut c_void) {
     // SAFETY: as polycast.h says.
-    let RankDoor { world, rank, .. } = unsafe { door(communicator) };
-    world.abandon(*rank);
+    unsafe {
+        let RankDoor { world, part, .. } = door(communicator);
+        world.abandon(*part);
+    }
 }
 
 unsafe extern "C" fn close(communicator: *mut c_void) {
     // SAFETY: as polycast.h says.
-    unsafe { door(communicator) }.is_closed.store(true, Ordering::Relaxed);
+    let RankDoor { world, part, is_closed, is_over } = unsafe { door(communicator) };
+    if !is_over.load(Ordering::Relaxed) {
+        world.close(*part);
+        is_closed.store(true, Ordering::Relaxed);
+    }
 }
 
-/// No job here ends by `polycast_finalize`, which is the whole process's.
-unsafe extern "C" fn sum_over_world(_: *mut u64, _: usize) -> c_int {
-    super::MISUSED
+unsafe extern "C" fn sum_over_world(values: *mut u64, count: usize) -> c_int {
+    let Some((world, process)) = HERE.with_borrow(Clone::clone) else { return super::MISUSED };
+    // SAFETY: as polycast.h says.
+    let mine = unsafe { copied(values.cast(), 8 * count) };
+    let part = Part { communicator: 0, process };
+    code(world.meet(part, Collective::Sum, mine).map(|parts| {
+        let number =
+            |part: &[u8], index: usize| u64::from_le_bytes(std::array::from_fn(|at| part[8 * index + at]));
+        for index in 0..count {
+            let sum = parts.iter().fold(0u64, |sum, part| sum.wrapping_add(number(part, index)));
+            // SAFETY: the same.
+            unsafe { values.add(index).write(sum) };
+        }
+    }))
 }
 
 unsafe extern "C" fn take_leave() {}

@@ -1,15 +1,18 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::c_int;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::mail::{Done, Mail};
+use super::mail::{Done, Mail, Part, Place, Way};
+use super::network::{Network, Weather};
 use super::random::Random;
+use super::stage::{Delays, Stage};
 use super::{ABORTED, INJECTED, MISUSED};
 
 /// What may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
-    /// allgather, broadcast, open_private.
+    /// allgather, broadcast, open_private, the vote.
     Collective,
     Isend,
     Irecv,
@@ -30,9 +33,31 @@ pub struct Fault {
 /// Changes the record (src/attach/record.rs) that the others get from a rank.
 pub type Tamper = fn(rank: u32, record: &mut [u8]);
 
-/// A collective call on the program's communicator. Ranks must agree on all but the data.
+/// What may happen to a job.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    /// Private communicators that MPI can make at a time.
+    pub contexts: u32,
+    pub fault: Option<Fault>,
+    pub tamper: Option<Tamper>,
+    pub delays: Delays,
+    pub weather: Weather,
+    /// The host of each rank.
+    pub hosts: Vec<u32>,
+    pub processors: usize,
+    /// A message of so many bytes needs no receive to be done; of a longer one chance decides.
+    pub eager_bytes: usize,
+    /// A message of this number is lost: what MPI never does.
+    pub loses_message: Option<u32>,
+}
+
+/// A collective call on a communicator of the program. Ranks must agree on all but the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collective {
+    /// The ranks ask each other in MPI_Init (doors/pmpi/vote.c).
+    Vote,
+    /// polycast_door.sum_over_world.
+    Sum,
     Allgather {
         bytes: usize,
     },
@@ -47,197 +72,406 @@ pub enum Collective {
     },
 }
 
+/// The last call of a rank, for those who ask why it does not return.
+#[derive(Clone, Copy, Debug)]
+pub enum Doing {
+    Nothing,
+    Collective(Collective),
+    Isend { bytes: usize, peer: u32, tag: c_int },
+    Irecv { bytes: usize, peer: u32, tag: c_int },
+    Poll,
+}
+
 struct Meeting {
     what: Collective,
     parts: Vec<Option<Vec<u8>>>,
 }
 
+struct Communicator {
+    /// Of MPI_COMM_WORLD.
+    members: Vec<u32>,
+    meetings: Vec<Meeting>,
+    /// How many each member has come to.
+    attended: Vec<usize>,
+    /// Of the private communicator, once it is open.
+    context: Option<u32>,
+}
+
 struct RankState {
-    collectives: usize,
     calls: HashMap<Function, u32>,
     random: Random,
-    /// The last call, for those who ask why it does not return.
-    doing: String,
+    doing: Doing,
+    /// Of the last call.
+    communicator: usize,
+    contexts: BTreeSet<u32>,
+    said: String,
+    /// It waits in a collective, where MPI works on.
+    is_in_mpi: bool,
 }
 
 struct State {
-    meetings: Vec<Meeting>,
+    communicators: Vec<Communicator>,
     ranks: Vec<RankState>,
     mail: Mail,
+    messages: u32,
     is_aborted: bool,
-    failed: Option<String>,
-    mismatch: Option<String>,
+    failed: Option<Doing>,
+    wrong: Option<String>,
+    /// What each rank did when the job was found to be stuck.
+    stuck: Option<String>,
 }
 
 /// All that the ranks of a job share.
 pub struct World {
-    size: u32,
-    /// MPI can make private communicators.
-    pub has_private: bool,
-    pub fault: Option<Fault>,
-    pub tamper: Option<Tamper>,
+    pub conditions: Conditions,
+    pub stage: Arc<Stage>,
+    pub network: Arc<Network>,
     state: Mutex<State>,
-    changed: Condvar,
 }
 
 impl World {
-    /// Of this many ranks; `seed` decides what happens when.
-    pub fn new(size: u32, seed: u64) -> World {
+    /// `seed` decides what happens when.
+    pub fn new(conditions: Conditions, seed: u64) -> World {
+        let size = conditions.hosts.len() as u32;
         let rank = |rank| RankState {
-            collectives: 0,
             calls: HashMap::new(),
             random: Random::new(seed.wrapping_mul(1_000_003).wrapping_add(rank)),
-            doing: "nothing".to_owned(),
+            doing: Doing::Nothing,
+            communicator: 0,
+            contexts: BTreeSet::new(),
+            said: String::new(),
+            is_in_mpi: false,
         };
         let state = State {
-            meetings: Vec::new(),
+            communicators: vec![Communicator::of((0..size).collect())],
             ranks: (0..u64::from(size)).map(rank).collect(),
             mail: Mail::default(),
+            messages: 0,
             is_aborted: false,
             failed: None,
-            mismatch: None,
+            wrong: None,
+            stuck: None,
         };
-        World {
-            size,
-            has_private: true,
-            fault: None,
-            tamper: None,
-            state: Mutex::new(state),
-            changed: Condvar::new(),
-        }
+        let stage = Arc::new(Stage::new(size, seed, conditions.delays));
+        let network = Arc::new(Network::new(stage.clone(), conditions.weather.clone(), seed));
+        World { conditions, stage, network, state: Mutex::new(state) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call; whether it is to fail.
-    fn enter(&self, state: &mut State, rank: u32, function: Function, doing: String) -> Option<Fault> {
-        let mine = &mut state.ranks[rank as usize];
+    /// A communicator of the program, with a number that is the same on all ranks, from 1 on. Number 0 is MPI's own.
+    pub fn make(&self, number: usize, members: &[u32]) {
+        let mut state = self.lock();
+        if number == state.communicators.len() {
+            state.communicators.push(Communicator::of(members.to_vec()));
+        }
+    }
+
+    /// Counts a call, and lets others come first; whether it is to fail.
+    fn begin(
+        &self,
+        Part { process, communicator }: Part,
+        function: Function,
+        doing: Doing,
+    ) -> Result<(), Option<Fault>> {
+        self.stage.turn(process);
+        self.look_whether_stuck();
+        if function != Function::Poll {
+            self.stage.trace(process, format_args!("{doing} of communicator {communicator}"));
+        }
+        let mut state = self.lock();
+        let mine = &mut state.ranks[process as usize];
         let calls = mine.calls.entry(function).or_default();
         let nth = *calls;
         *calls += 1;
-        mine.doing.clone_from(&doing);
-        let fault =
-            self.fault.filter(|fault| (fault.rank, fault.function, fault.nth) == (rank, function, nth));
+        (mine.doing, mine.communicator) = (doing, communicator);
+        let fault = self
+            .conditions
+            .fault
+            .filter(|fault| (fault.rank, fault.function, fault.nth) == (process, function, nth));
         if fault.is_some() {
             state.failed = Some(doing);
+            return Err(fault);
         }
-        fault
+        Ok(())
+    }
+
+    fn look_whether_stuck(&self) {
+        if self.stage.is_stuck() {
+            let mut state = self.lock();
+            state.is_aborted = true;
+            if state.stuck.is_none() {
+                let doing = (0..state.ranks.len()).map(|rank| state.doing(rank as u32));
+                state.stuck = Some(doing.collect::<Vec<_>>().join("; "));
+            }
+        }
     }
 
     /// The parts of those that count for this rank.
-    pub fn meet(&self, rank: u32, what: Collective, mut mine: Vec<u8>) -> Result<Vec<Vec<u8>>, c_int> {
-        let mut state = self.lock();
-        let fault = self.enter(&mut state, rank, Function::Collective, format!("{what:?}"));
+    pub fn meet(&self, part: Part, what: Collective, mut mine: Vec<u8>) -> Result<Vec<Vec<u8>>, c_int> {
+        let begun = self.begin(part, Function::Collective, Doing::Collective(what));
+        let fault = begun.err().flatten();
         if fault.is_some_and(|fault| !fault.is_late) {
             return Err(INJECTED);
         }
-        let index = state.ranks[rank as usize].collectives;
-        state.ranks[rank as usize].collectives += 1;
-        if index == state.meetings.len() {
-            state.meetings.push(Meeting { what, parts: vec![None; self.size as usize] });
+        let mut state = self.lock();
+        let here = &mut state.communicators[part.communicator];
+        let rank = here.rank_of(part.process);
+        let index = here.attended[rank];
+        here.attended[rank] += 1;
+        if index == here.meetings.len() {
+            here.meetings.push(Meeting { what, parts: vec![None; here.members.len()] });
         }
-        if state.meetings[index].what != what {
-            let other = state.meetings[index].what;
-            state.mismatch = Some(format!("rank {rank} calls {what:?} where others call {other:?}"));
+        let other = here.meetings[index].what;
+        if other != what {
+            state.wrong = Some(format!("rank {} calls {what:?} where others call {other:?}", part.process));
             state.is_aborted = true;
-            self.changed.notify_all();
+            drop(state);
+            self.stage.wake_all();
             return Err(MISUSED);
         }
-        if let Some(tamper) = self.tamper.filter(|_| index == 0) {
-            tamper(rank, &mut mine);
+        let is_record = matches!(what, Collective::Allgather { .. }) && index == 0;
+        if let Some(tamper) = self.conditions.tamper.filter(|_| is_record) {
+            tamper(part.process, &mut mine);
         }
-        state.meetings[index].parts[rank as usize] = Some(mine);
-        self.changed.notify_all();
-        let is_over = |state: &State| match what {
-            Collective::Broadcast { root, .. } | Collective::Stock { root } => {
-                state.meetings[index].parts[root as usize].is_some()
-            }
-            _ => state.meetings[index].parts.iter().all(Option::is_some),
-        };
-        while !is_over(&state) && !state.is_aborted {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        here.meetings[index].parts[rank] = Some(mine);
+        if what == Collective::OpenPrivate && here.meetings[index].is_complete() {
+            state.open(part.communicator, self.conditions.contexts);
         }
-        match (is_over(&state), fault) {
-            (false, _) => Err(ABORTED),
-            (true, Some(_)) => Err(INJECTED),
-            (true, None) => {
-                Ok(state.meetings[index].parts.iter().map(|part| part.clone().unwrap_or_default()).collect())
+        drop(state);
+        self.stage.wake_all();
+        loop {
+            let state = self.lock();
+            let meeting = &state.communicators[part.communicator].meetings[index];
+            let is_over = match what {
+                Collective::Broadcast { root, .. } | Collective::Stock { root } => {
+                    meeting.parts[root as usize].is_some()
+                }
+                _ => meeting.is_complete(),
+            };
+            match (is_over, fault) {
+                (false, _) if state.is_aborted => return Err(ABORTED),
+                (false, _) => {
+                    let mut state = state;
+                    state.ranks[part.process as usize].is_in_mpi = true;
+                    drop(state);
+                    self.stage.wait(part.process, None, false);
+                    self.lock().ranks[part.process as usize].is_in_mpi = false;
+                    self.look_whether_stuck();
+                }
+                (true, Some(_)) => return Err(INJECTED),
+                (true, None) => {
+                    return Ok(meeting.parts.iter().map(|part| part.clone().unwrap_or_default()).collect());
+                }
             }
         }
     }
 
-    pub fn send(&self, rank: u32, peer: u32, tag: c_int, slot: u32, data: Vec<u8>) -> Result<(), c_int> {
-        let mut state = self.lock();
-        let doing = format!("isend of {} bytes to rank {peer} with tag {tag}", data.len());
-        if self.enter(&mut state, rank, Function::Isend, doing).is_some() {
-            return Err(INJECTED);
-        }
-        let is_eager = state.ranks[rank as usize].random.one_in(2);
-        state.mail.send((rank, peer, tag), slot, data, is_eager)
-    }
-
-    pub fn receive(
-        &self,
-        rank: u32,
-        peer: u32,
-        tag: c_int,
-        slot: u32,
-        place: usize,
-        bytes: usize,
-    ) -> Result<(), c_int> {
-        let mut state = self.lock();
-        let doing = format!("irecv of {bytes} bytes from rank {peer} with tag {tag}");
-        if self.enter(&mut state, rank, Function::Irecv, doing).is_some() {
-            return Err(INJECTED);
-        }
-        state.mail.receive((peer, rank, tag), slot, place, bytes)
+    /// Collective: a private communicator, if MPI can make one more.
+    pub fn open_private(&self, part: Part) -> Result<bool, c_int> {
+        self.meet(part, Collective::OpenPrivate, Vec::new())?;
+        Ok(self.lock().communicators[part.communicator].context.is_some())
     }
 
     /// # Safety
-    /// As for [`Mail::poll`].
-    pub unsafe fn poll(&self, rank: u32) -> Result<Vec<Done>, c_int> {
+    /// As for [`Mail::send`].
+    pub unsafe fn send(
+        &self,
+        part: Part,
+        peer: u32,
+        tag: c_int,
+        slot: u32,
+        place: Place,
+    ) -> Result<(), c_int> {
+        let doing = Doing::Isend { bytes: place.bytes, peer, tag };
+        self.begin(part, Function::Isend, doing).map_err(|_| INJECTED)?;
         let mut state = self.lock();
-        if self.enter(&mut state, rank, Function::Poll, "poll".to_owned()).is_some() {
-            return Err(INJECTED);
-        }
-        let State { mail, ranks, is_aborted, .. } = &mut *state;
+        let way = state.way(part, peer, tag, true).ok_or(MISUSED)?;
+        state.messages += 1;
+        let is_lost = self.conditions.loses_message == Some(state.messages - 1);
+        let is_short = place.bytes <= self.conditions.eager_bytes;
+        let is_eager = is_lost || is_short || state.ranks[part.process as usize].random.one_in(2);
+        let way = if is_lost { Way { context: u32::MAX, ..way } } else { way };
         // SAFETY: handed on from the caller.
-        let done = unsafe { mail.poll(rank, &mut ranks[rank as usize].random) }?;
-        if done.is_empty() && *is_aborted { Err(ABORTED) } else { Ok(done) }
+        unsafe { state.mail.send(part, way, slot, place, is_eager) }
     }
 
-    pub fn abandon(&self, rank: u32) {
-        self.lock().mail.abandon(rank);
+    pub fn receive(&self, part: Part, peer: u32, tag: c_int, slot: u32, place: Place) -> Result<(), c_int> {
+        let doing = Doing::Irecv { bytes: place.bytes, peer, tag };
+        self.begin(part, Function::Irecv, doing).map_err(|_| INJECTED)?;
+        let mut state = self.lock();
+        let way = state.way(part, peer, tag, false).ok_or(MISUSED)?;
+        state.mail.receive(part, way, slot, place)
     }
 
-    pub fn outstanding_receives(&self, rank: u32) -> usize {
-        self.lock().mail.outstanding_receives(rank).len()
+    /// # Safety
+    /// As for [`Mail::progress`].
+    pub unsafe fn poll(&self, part: Part) -> Result<Vec<Done>, c_int> {
+        self.begin(part, Function::Poll, Doing::Poll).map_err(|_| INJECTED)?;
+        let mut state = self.lock();
+        // SAFETY: handed on from the caller; who waits in MPI has not returned from what started its messages.
+        unsafe { state.progress(part.process) };
+        let State { mail, ranks, is_aborted, .. } = &mut *state;
+        let done = mail.done(part, &mut ranks[part.process as usize].random)?;
+        if done.is_empty() && *is_aborted {
+            return Err(ABORTED);
+        }
+        drop(state);
+        if !done.is_empty() {
+            self.stage.trace(
+                part.process,
+                format_args!("{} done of communicator {}", done.len(), part.communicator),
+            );
+            self.stage.moves();
+        }
+        Ok(done)
+    }
+
+    /// # Safety
+    /// As for [`Mail::abandon`].
+    pub unsafe fn abandon(&self, part: Part) {
+        // SAFETY: handed on from the caller.
+        unsafe { self.lock().mail.abandon(part) };
+    }
+
+    /// The process has freed its part of the private communicator: its context may be another one's next.
+    pub fn close(&self, part: Part) {
+        let mut state = self.lock();
+        if let Some(context) = state.communicators[part.communicator].context {
+            state.ranks[part.process as usize].contexts.remove(&context);
+        }
+    }
+
+    pub fn outstanding_receives(&self, part: Part) -> usize {
+        self.lock().mail.outstanding_receives(part).len()
+    }
+
+    /// Messages of a communicator that nobody has received.
+    pub fn unreceived(&self, communicator: usize) -> usize {
+        self.lock().mail.unreceived(communicator).values().sum()
     }
 
     /// Nobody waits any more.
     pub fn abort(&self) {
         self.lock().is_aborted = true;
-        self.changed.notify_all();
+        self.stage.wake_all();
+    }
+
+    pub fn say(&self, rank: u32, text: &str) {
+        self.lock().ranks[rank as usize].said.push_str(text);
+    }
+
+    /// What a rank has said on standard error.
+    pub fn said(&self, rank: u32) -> String {
+        self.lock().ranks[rank as usize].said.clone()
+    }
+
+    /// The call that has failed because the test says so.
+    pub fn failed(&self) -> Option<Doing> {
+        self.lock().failed
+    }
+
+    /// What no MPI may see: ranks in different collectives, messages that meet a stranger. Or ranks that wait for ever.
+    pub fn wrong(&self) -> Option<String> {
+        let state = self.lock();
+        let stuck = state.stuck.as_ref().map(|doing| format!("nobody goes on: {doing}"));
+        state.wrong.clone().or_else(|| state.mail.wrong.clone()).or(stuck)
     }
 
     /// The last call of a rank, and for whose messages it waits.
     pub fn doing(&self, rank: u32) -> String {
-        let state = self.lock();
-        let doing = &state.ranks[rank as usize].doing;
-        let awaited = state.mail.outstanding_receives(rank);
-        let awaited = awaited.iter().map(|(peer, tag)| format!(", rank {peer} with tag {tag}"));
-        format!("{doing}{}", awaited.collect::<String>())
+        self.lock().doing(rank)
+    }
+}
+
+impl Meeting {
+    fn is_complete(&self) -> bool {
+        self.parts.iter().all(Option::is_some)
+    }
+}
+
+impl Communicator {
+    fn of(members: Vec<u32>) -> Communicator {
+        let attended = vec![0; members.len()];
+        Communicator { members, meetings: Vec::new(), attended, context: None }
     }
 
-    /// The call that has failed because the test says so.
-    pub fn failed(&self) -> Option<String> {
-        self.lock().failed.clone()
+    fn rank_of(&self, process: u32) -> usize {
+        self.members.iter().position(|member| *member == process).expect("a member")
+    }
+}
+
+impl State {
+    /// # Safety
+    /// As for [`Mail::progress`], for this process and for all that wait in MPI.
+    unsafe fn progress(&mut self, process: u32) {
+        let State { mail, ranks, .. } = self;
+        for (other, rank) in (0..).zip(ranks) {
+            if other == process || rank.is_in_mpi {
+                // SAFETY: handed on from the caller.
+                unsafe { mail.progress(other, &mut rank.random) };
+            }
+        }
     }
 
-    /// Ranks that called different collectives: they did not agree on something.
-    pub fn mismatch(&self) -> Option<String> {
-        self.lock().mismatch.clone()
+    /// The lowest context that is free on all members, as MPI takes it.
+    fn open(&mut self, communicator: usize, contexts: u32) {
+        let State { communicators, ranks, .. } = self;
+        let here = &mut communicators[communicator];
+        let is_free = |context: &u32| {
+            here.members.iter().all(|member| !ranks[*member as usize].contexts.contains(context))
+        };
+        here.context = (0..contexts).find(is_free);
+        if let Some(context) = here.context {
+            for member in &here.members {
+                ranks[*member as usize].contexts.insert(context);
+            }
+        }
+    }
+
+    /// `None` if there is no private communicator, or no such peer.
+    fn way(&self, part: Part, peer: u32, tag: c_int, is_send: bool) -> Option<Way> {
+        let here = &self.communicators[part.communicator];
+        let context = here.context?;
+        let process = *here.members.get(peer as usize)?;
+        Some(match is_send {
+            true => Way { context, from: here.rank_of(part.process) as u32, to: process, tag },
+            false => Way { context, from: peer, to: part.process, tag },
+        })
+    }
+
+    fn doing(&self, rank: u32) -> String {
+        let RankState { doing, communicator, .. } = &self.ranks[rank as usize];
+        let mut doing = format!("rank {rank} in communicator {communicator}: {doing}");
+        for communicator in 0..self.communicators.len() {
+            let mut awaited = BTreeMap::<_, usize>::new();
+            for from in self.mail.outstanding_receives(Part { communicator, process: rank }) {
+                *awaited.entry(from).or_default() += 1;
+            }
+            for ((peer, tag), count) in awaited {
+                doing.push_str(&format!(
+                    ", {count} from rank {peer} of communicator {communicator} with tag {tag}"
+                ));
+            }
+        }
+        doing
+    }
+}
+
+impl fmt::Display for Doing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doing::Nothing => f.write_str("nothing"),
+            Doing::Collective(what) => write!(f, "{what:?}"),
+            Doing::Isend { bytes, peer, tag } => {
+                write!(f, "isend of {bytes} bytes to rank {peer} with tag {tag}")
+            }
+            Doing::Irecv { bytes, peer, tag } => {
+                write!(f, "irecv of {bytes} bytes from rank {peer} with tag {tag}")
+            }
+            Doing::Poll => f.write_str("poll"),
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! What takes the machine's place for ranks that are threads of a test.
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use polycast_net::{Group, Interface};
+use rustix::event::PollFd;
 
 use crate::multicast::{MemorySocket, Reason};
 
@@ -15,10 +17,12 @@ pub trait Machine {
     fn sleep(&self, time: Duration);
     /// Waits for a moment, awake or not.
     fn give_way(&self);
-    /// Until this rank has a datagram, or for `longest`; how many sockets have one.
-    fn wait_for_datagrams(&self, longest: Duration) -> usize;
+    fn poll(&self, watched: &[PollFd<'_>], longest: Duration) -> usize;
     fn processors(&self) -> usize;
     fn random(&self, bytes: &mut [u8]) -> io::Result<()>;
+    fn host(&self) -> (String, String);
+    fn variable(&self, name: &str) -> Option<OsString>;
+    fn say(&self, text: &str);
     fn interfaces(&self) -> Vec<Interface>;
     /// Joins a group.
     fn open(&self, interface: &Interface, group: Group) -> Result<Box<dyn MemorySocket>, Reason>;
@@ -28,7 +32,6 @@ thread_local! {
     static STAND_IN: RefCell<Option<Rc<dyn Machine>>> = const { RefCell::new(None) };
 }
 
-#[allow(dead_code, reason = "the fake door enters when its time is virtual")]
 /// From now on this thread runs on `machine`.
 pub fn enter(machine: Rc<dyn Machine>) {
     STAND_IN.set(Some(machine));

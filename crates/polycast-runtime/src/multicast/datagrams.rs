@@ -1,6 +1,8 @@
 //! Where datagrams go to and come from: a socket, or in tests a network in memory.
 
 use std::io;
+#[cfg(test)]
+use std::os::fd::RawFd;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use polycast_net::{Group, Interface, Socket, SocketOptions};
@@ -28,6 +30,8 @@ pub trait MemorySocket: Send {
     fn receive(&mut self, each: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
     fn receive_buffer_bytes(&self) -> usize;
     fn dropped(&self) -> u64;
+    /// A number that the kernel is never asked for: the stand-in of the machine knows it.
+    fn descriptor(&self) -> RawFd;
 }
 
 /// `$socket` is what is asked in either case.
@@ -82,10 +86,9 @@ impl AsFd for Datagrams {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Datagrams::Socket(socket) => socket.as_fd(),
-            // Memory has none: the stand-in of the machine, which is asked to wait, knows its sockets.
-            // SAFETY: nobody closes the standard input of a test.
+            // SAFETY: nobody but the stand-in of the machine gets it.
             #[cfg(test)]
-            Datagrams::Memory(_) => unsafe { BorrowedFd::borrow_raw(0) },
+            Datagrams::Memory(socket) => unsafe { BorrowedFd::borrow_raw(socket.descriptor()) },
         }
     }
 }

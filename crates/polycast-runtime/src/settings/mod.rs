@@ -16,6 +16,7 @@ use polycast_core::variables::{
 };
 use polycast_net::{Family, InterfaceChoice};
 
+use crate::machine;
 use crate::of_process::{Shared, of_process};
 use crate::say;
 
@@ -35,7 +36,7 @@ pub fn configure(name: &str, value: Option<&str>) -> bool {
 fn lookup(name: &'static str) -> Option<String> {
     match OVERRIDES.change(|overrides| overrides.get(name).cloned()) {
         Some(value) => value,
-        None => std::env::var(name).ok().filter(|value| !value.is_empty()),
+        None => machine::variable(name)?.into_string().ok().filter(|value| !value.is_empty()),
     }
 }
 
@@ -45,7 +46,7 @@ pub fn is_enabled() -> bool {
 }
 
 fn variable(name: &str) -> String {
-    std::env::var_os(name).unwrap_or_default().to_string_lossy().into_owned()
+    machine::variable(name).unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// What is wrong with the variables of this process, but for files, which are read when they are needed.

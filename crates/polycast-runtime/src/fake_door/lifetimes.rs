@@ -1,0 +1,152 @@
+//! Communicators come and go, several at a time; some are there when MPI ends. Groups linger and are taken again, contexts are another
+//! communicator's next, and nothing is left of anything.
+
+use std::time::Duration;
+
+use polycast_core::protocol::message::TO_SUCCESSOR_BYTES_MOST;
+
+use super::job::{Broadcast, Job, Outcome, Step};
+use super::network::Weather;
+use super::process::Ended;
+use super::random::{Random, with_seeds};
+use super::stage::Delays;
+
+/// What MPI must take without asking its receiver: a node that has all may have gone to another communicator, and its neighbour has
+/// more for it than the four messages that are received there (docs/protocol.md, "A successor that arrives late").
+const UNASKED_BYTES: usize = TO_SUCCESSOR_BYTES_MOST;
+
+/// Some of the processes, in any order.
+fn members(random: &mut Random, processes: u32) -> Vec<u32> {
+    let mut members: Vec<u32> = (0..processes).collect();
+    random.shuffle(&mut members);
+    members.truncate(random.within(1, u64::from(processes)) as usize);
+    members
+}
+
+fn program(random: &mut Random, processes: u32, steps: u32) -> Vec<Step> {
+    let mut program = vec![Step::Make { members: (0..processes).collect() }];
+    // The sizes of those that are there.
+    let mut alive = vec![(0, processes)];
+    let mut made = 1;
+    for _ in 0..steps {
+        let (communicator, ranks) = alive[random.below(alive.len() as u64) as usize];
+        match random.below(8) {
+            0 | 1 => {
+                let members = members(random, processes);
+                alive.push((made, members.len() as u32));
+                program.push(Step::Make { members });
+                made += 1;
+            }
+            2 if alive.len() > 1 => {
+                alive.retain(|(other, _)| *other != communicator);
+                program.push(Step::Free { communicator });
+            }
+            3 => {
+                let process = random.below(processes.into()) as u32;
+                // A group lingers for a second.
+                let time = Duration::from_millis(random.one_of(&[1, 1, 2, 5, 10, 10, 30, 1200]));
+                program.push(Step::Pause { process, time });
+            }
+            _ => {
+                let root = random.below(ranks.into()) as u32;
+                let most = random.one_of(&[1, 3000, 30_000]);
+                let bytes = vec![random.within(1, most) as usize; ranks as usize];
+                program.push(Step::Broadcast(Broadcast { communicator, root, bytes }));
+            }
+        }
+    }
+    program
+}
+
+fn assert_right(outcome: &Outcome, job: &Job) {
+    for (rank, told) in outcome.ranks.iter().enumerate() {
+        assert!(told.calls.iter().all(Ended::is_right), "rank {rank}: {told:?} of {job:?}");
+    }
+    assert_eq!(outcome.memberships, 0, "{job:?}");
+}
+
+#[test]
+fn communicators_come_and_go() {
+    with_seeds(60, |seed| {
+        let random = &mut Random::new(seed);
+        let processes = random.within(2, 6) as u32;
+        let algorithm =
+            random.one_of(&["multicast-pull", "multicast-push", "chain:segment=1KiB", "binomial"]);
+        let hosts: Vec<u32> = (0..processes).map(|_| random.below(4) as u32).collect();
+        let latest = Duration::from_micros(random.one_of(&[0, 100, 5000]));
+        let weather = Weather { lost: random.one_of(&[0, 20]), latest, ..Weather::FINE };
+        let mut job = Job::new(processes, seed, algorithm, &[]).on_hosts(&hosts, weather);
+        job.program = program(random, processes, 25);
+        job.conditions.eager_bytes = UNASKED_BYTES;
+        job.conditions.contexts = random.one_of(&[1, 3, 100]) as u32;
+        job.conditions.delays =
+            Delays { one_in: random.one_of(&[0, 50]), most: Duration::from_millis(random.one_of(&[1, 20])) };
+        assert_right(&job.run(), &job);
+    });
+}
+
+#[test]
+fn the_next_communicator_takes_the_group_of_the_last() {
+    let members = || Step::Make { members: vec![0, 1, 2] };
+    let call = |communicator| Step::Broadcast(Broadcast { communicator, root: 1, bytes: vec![5000; 3] });
+    let mut datagrams = Vec::new();
+    for pause in [Duration::from_millis(100), Duration::from_secs(3)] {
+        let pauses = (0..3).map(|process| Step::Pause { process, time: pause });
+        let mut job = Job::new(3, 1, "multicast-pull", &[]).on_hosts(&[0, 1, 2], Weather::FINE);
+        job.program = vec![members(), call(0), Step::Free { communicator: 0 }];
+        job.program.extend(pauses);
+        job.program.extend([members(), call(1), Step::Free { communicator: 1 }]);
+        let outcome = job.run();
+        assert_right(&outcome, &job);
+        datagrams.push(outcome.datagrams);
+    }
+    // Three from each of three nodes probe a new group.
+    assert_eq!(datagrams[0] + 9, datagrams[1]);
+}
+
+#[test]
+fn where_multicast_did_not_work_it_is_tried_again_after_calls_and_time() {
+    let deaf = Some((1, Duration::ZERO..Duration::from_secs(20)));
+    let calls = vec![(0, 2000); 1100];
+    let mut job =
+        Job::new(2, 1, "multicast-pull", &calls).on_hosts(&[0, 1], Weather { deaf, ..Weather::FINE });
+    let is_served =
+        |outcome: &Outcome| outcome.ranks[0].calls.iter().map(|ended| ended.is_served).collect::<Vec<_>>();
+    let early = job.run();
+    assert_right(&early, &job);
+    job.program.insert(2, Step::Pause { process: 0, time: Duration::from_secs(31) });
+    let late = job.run();
+    assert_right(&late, &job);
+    let expected: Vec<bool> = (0..1100).map(|call| call >= 1024).collect();
+    assert_eq!((is_served(&early), is_served(&late)), (vec![false; 1100], expected));
+}
+
+#[test]
+fn a_rank_that_is_switched_off_leaves_all_to_stock() {
+    for off in 0..3 {
+        let job = Job::new(3, off.into(), "binomial", &[(0, 100)]).with(Some(off), "POLYCAST", "off");
+        let outcome = job.run();
+        assert!(outcome.ranks.iter().all(|told| told.attached == 0 && told.calls == [Ended::LEFT]));
+    }
+}
+
+/// A report asks all ranks once more when MPI ends.
+#[test]
+fn all_ranks_report() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("report.json");
+    let file = file.to_str().expect("a name");
+    let job = Job::new(4, 5, "binomial", &[(0, 100), (3, 5000)]).with(None, "POLYCAST_REPORT", file);
+    assert_right(&job.run(), &job);
+    let report = std::fs::read_to_string(file).expect("a report");
+    assert!(report.contains("binomial"), "{report}");
+}
+
+#[test]
+fn what_is_wrong_is_said_once() {
+    let job = Job::new(3, 1, "multicast-pull", &[(0, 100), (1, 100)]).on_hosts(&[0, 1, 2], Weather::FINE);
+    let outcome = job.with(Some(2), "POLYCAST_MULTICAST", "perhaps").run();
+    let said: Vec<&str> = outcome.ranks.iter().map(|told| told.said.as_str()).collect();
+    assert_eq!(said[0].matches("warning").count(), 1, "{said:?}");
+    assert_eq!(said[1..], ["", ""]);
+}

@@ -1,0 +1,77 @@
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use polycast_net::{Group, Interface};
+use rustix::event::PollFd;
+
+use super::world::World;
+use crate::machine::test::Machine;
+use crate::multicast::{MemorySocket, Reason};
+
+/// The machine that a rank of a job runs on.
+pub struct RankMachine {
+    pub world: Arc<World>,
+    pub rank: u32,
+    pub variables: HashMap<&'static str, String>,
+}
+
+impl Machine for RankMachine {
+    fn now(&self) -> Instant {
+        self.world.stage.now()
+    }
+
+    fn sleep(&self, time: Duration) {
+        self.world.stage.wait(self.rank, Some(time), false);
+    }
+
+    fn give_way(&self) {
+        self.world.stage.give_way(self.rank);
+    }
+
+    fn poll(&self, watched: &[PollFd<'_>], longest: Duration) -> usize {
+        let World { stage, network, .. } = &*self.world;
+        let sockets: Vec<RawFd> = watched.iter().map(|watched| watched.as_fd().as_raw_fd()).collect();
+        let end = stage.nanos() + longest.as_nanos() as u64;
+        loop {
+            let (now, first) = (stage.nanos(), network.next_for(&sockets).unwrap_or(u64::MAX));
+            if first <= now || now >= end || stage.is_stuck() {
+                return (first <= now).into();
+            }
+            stage.wait(self.rank, Some(Duration::from_nanos(first.min(end) - now)), true);
+        }
+    }
+
+    fn processors(&self) -> usize {
+        self.world.conditions.processors
+    }
+
+    fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
+        self.world.network.random(bytes);
+        Ok(())
+    }
+
+    fn host(&self) -> (String, String) {
+        let host = self.world.conditions.hosts[self.rank as usize];
+        (format!("host{host}"), "a kernel".to_owned())
+    }
+
+    fn variable(&self, name: &str) -> Option<OsString> {
+        self.variables.get(name).map(OsString::from)
+    }
+
+    fn say(&self, text: &str) {
+        self.world.say(self.rank, text);
+    }
+
+    fn interfaces(&self) -> Vec<Interface> {
+        self.world.network.interfaces(self.rank)
+    }
+
+    fn open(&self, _: &Interface, group: Group) -> Result<Box<dyn MemorySocket>, Reason> {
+        self.world.network.open(self.rank, group)
+    }
+}

@@ -1,0 +1,196 @@
+//! Multicast in a job: set up, lost, late, doubled and damaged datagrams, ranks that are late, sizes that differ; and what becomes of a
+//! job where it does not work.
+
+use std::time::Duration;
+
+use super::job::{Broadcast, Job, Outcome, Step};
+use super::network::Weather;
+use super::process::Ended;
+use super::random::{Random, with_seeds};
+use super::stage::Delays;
+
+const ERROR_SIZE: i32 = -2;
+const FORMS: [&str; 2] = ["multicast-pull", "multicast-push"];
+
+/// Each host has one rank, or some; the ranks of a host need not follow each other.
+fn hosts(random: &mut Random) -> Vec<u32> {
+    let count = random.within(2, 6);
+    let mut hosts: Vec<u32> = (0..count as u32).collect();
+    let more = random.below(6);
+    hosts.extend((0..more).map(|_| random.below(count) as u32));
+    random.shuffle(&mut hosts);
+    hosts
+}
+
+fn weather(random: &mut Random) -> Weather {
+    let mut some = |most: &[u64]| random.one_of(most);
+    Weather {
+        lost: some(&[0, 0, 10, 300]),
+        doubled: some(&[0, 0, 100]),
+        damaged: some(&[0, 0, 30]),
+        latest: Duration::from_micros(some(&[0, 0, 50, 3000])),
+        full: some(&[0, 0, 100]),
+        failing: some(&[0, 0, 0, 20]),
+        receive_buffer_bytes: some(&[1 << 20, 1 << 20, 8 << 10]) as usize,
+        mtu_bytes: some(&[1500, 9000, 300]) as u32,
+        ..Weather::FINE
+    }
+}
+
+fn delays(random: &mut Random) -> Delays {
+    let most = Duration::from_micros(random.one_of(&[50, 2000, 20_000]));
+    Delays { one_in: random.one_of(&[0, 0, 20, 300]), most }
+}
+
+fn calls(random: &mut Random, ranks: u64, count: u64) -> Vec<(u32, usize)> {
+    let call = |random: &mut Random| {
+        let most = random.one_of(&[1, 1500, 20_000, 120_000]);
+        (random.below(ranks) as u32, random.within(1, most) as usize)
+    };
+    (0..count).map(|_| call(random)).collect()
+}
+
+/// A job on some hosts, whatever the weather.
+fn job(random: &mut Random, seed: u64) -> Job {
+    let hosts = hosts(random);
+    let ranks = hosts.len();
+    let calls = calls(random, ranks as u64, 5);
+    let mut job =
+        Job::new(ranks as u32, seed, random.one_of(&FORMS), &calls).on_hosts(&hosts, weather(random));
+    // As in lifetimes.rs: a rank may be late until after the others have ended.
+    job.conditions.eager_bytes = 64;
+    job.conditions.delays = delays(random);
+    job.conditions.processors = random.one_of(&[1, 64]);
+    job
+}
+
+/// All is right, all ranks went the same way, and nothing is left of it.
+fn assert_right(outcome: &Outcome, job: &Job) {
+    for (rank, told) in outcome.ranks.iter().enumerate() {
+        let context = format!("rank {rank}: {told:?} of {job:?}");
+        assert!(told.calls.iter().all(Ended::is_right), "{context}");
+        let ways = |calls: &[Ended]| calls.iter().map(|ended| ended.is_served).collect::<Vec<_>>();
+        assert_eq!(ways(&told.calls), ways(&outcome.ranks[0].calls), "{context}");
+    }
+    assert_eq!(outcome.memberships, 0, "{job:?}");
+    // Who is late when MPI ends is not waited for longer than 0.1 s.
+    assert!(outcome.unreceived == 0 || job.conditions.delays.one_in > 0, "{job:?}");
+}
+
+#[test]
+fn all_ranks_get_what_the_root_has_whatever_the_weather() {
+    with_seeds(60, |seed| {
+        let job = job(&mut Random::new(seed), seed);
+        let outcome = job.run();
+        assert_right(&outcome, &job);
+    });
+}
+
+#[test]
+fn in_fine_weather_multicast_carries_the_data() {
+    with_seeds(20, |seed| {
+        let random = &mut Random::new(seed);
+        let mut job = job(random, seed);
+        job.conditions.weather = Weather { mtu_bytes: job.conditions.weather.mtu_bytes, ..Weather::FINE };
+        let outcome = job.run();
+        assert_right(&outcome, &job);
+        let payload = job.conditions.weather.mtu_bytes as usize;
+        let sizes = job.program.iter().filter_map(|step| match step {
+            Step::Broadcast(call) => Some(call.bytes[0]),
+            _ => None,
+        });
+        let least: usize = sizes.map(|bytes| bytes / payload).sum();
+        assert!(outcome.datagrams as usize >= least, "{} datagrams of {job:?}", outcome.datagrams);
+    });
+}
+
+#[test]
+fn a_host_that_hears_nothing_leaves_all_to_trees() {
+    with_seeds(20, |seed| {
+        let random = &mut Random::new(seed);
+        let mut job = job(random, seed);
+        let deaf = random.below(u64::from(job.ranks())) as u32;
+        // Who hears must be the host's leader.
+        let leader =
+            job.conditions.hosts.iter().position(|host| *host == job.conditions.hosts[deaf as usize]);
+        let since = Duration::from_millis(random.one_of(&[0, 0, 15, 40]));
+        job.conditions.weather.deaf = leader.map(|leader| (leader as u32, since..Duration::MAX));
+        let outcome = job.run();
+        assert_right(&outcome, &job);
+    });
+}
+
+#[test]
+fn where_no_socket_or_interface_is_to_be_had_trees_serve() {
+    with_seeds(20, |seed| {
+        let random = &mut Random::new(seed);
+        let mut job = job(random, seed);
+        let rank = Some(random.below(u64::from(job.ranks())) as u32);
+        match random.below(4) {
+            0 => job.conditions.weather.no_socket = rank,
+            1 => job.conditions.weather.no_interface = rank,
+            2 => job = job.with(rank, "POLYCAST_MULTICAST", "off"),
+            _ => job = job.with(rank, "POLYCAST_MULTICAST", "perhaps"),
+        }
+        let outcome = job.run();
+        assert_right(&outcome, &job);
+    });
+}
+
+#[test]
+fn a_group_that_somebody_has_is_not_taken() {
+    for taken_groups in [1, 2, 3, 20] {
+        let weather = Weather { taken_groups, ..Weather::FINE };
+        let job = Job::new(3, taken_groups.into(), "multicast-pull", &[(0, 9000), (2, 100)]);
+        let job = job.on_hosts(&[0, 1, 2], weather);
+        let outcome = job.run();
+        assert_right(&outcome, &job);
+        assert_eq!(outcome.datagrams > 0, taken_groups < 6, "{outcome:?}");
+    }
+}
+
+/// Ranks of the same and of other nodes call with another size; also of one that makes one datagram more or less.
+fn sizes(random: &mut Random, ranks: usize) -> Vec<usize> {
+    let most = random.one_of(&[10, 3000, 60_000]);
+    let right = random.within(1, most) as usize;
+    let mut sizes = vec![right; ranks];
+    for _ in 0..random.within(1, 3) {
+        let other = random.one_of(&[1, right + 1, right.div_ceil(2), 2 * right, right + 5000]);
+        sizes[random.below(ranks as u64) as usize] = other;
+    }
+    sizes
+}
+
+#[test]
+fn ranks_with_different_sizes_return_and_go_on() {
+    with_seeds(60, |seed| {
+        let random = &mut Random::new(seed);
+        let mut job = job(random, seed);
+        let weather = &mut job.conditions.weather;
+        // So that multicast serves: what stock or the table's trees do with such a program is another matter.
+        *weather = Weather {
+            lost: weather.lost.min(10),
+            failing: 0,
+            receive_buffer_bytes: 1 << 20,
+            ..weather.clone()
+        };
+        let ranks = job.ranks() as usize;
+        let calls = random.within(1, 3) as usize;
+        for nth in 0..calls {
+            let root = random.below(ranks as u64) as u32;
+            let bytes = sizes(random, ranks);
+            job.program.insert(1 + nth, Step::Broadcast(Broadcast { communicator: 0, root, bytes }));
+        }
+        let outcome = job.run();
+        for (rank, told) in outcome.ranks.iter().enumerate() {
+            let context = format!("rank {rank}: {told:?} of {job:?}");
+            let (wrong, right) = told.calls.split_at(calls);
+            for (nth, ended) in wrong.iter().enumerate() {
+                let Step::Broadcast(call) = &job.program[1 + nth] else { panic!() };
+                assert!([0, ERROR_SIZE].contains(&ended.code), "{context}");
+                assert!(ended.code != 0 || ended.has_data || rank == call.root as usize, "{context}");
+            }
+            assert!(right.len() == 5 && right.iter().all(Ended::is_right), "{context}");
+        }
+    });
+}

@@ -1,0 +1,301 @@
+//! A network of datagrams in memory: what comes through, how often, when, and to whom is decided by a seed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::Ipv4Addr;
+use std::ops::Range;
+use std::os::fd::RawFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use polycast_net::{Group, Interface};
+
+use super::random::Random;
+use super::stage::Stage;
+use crate::multicast::{MemorySocket, Reason};
+
+/// No descriptor of the kernel is that large.
+const FIRST_DESCRIPTOR: RawFd = 1 << 30;
+const LATENCY_NANOS: u64 = 20_000;
+/// Datagrams of one call of receive.
+const BATCH_MOST: usize = 8;
+/// What a datagram takes of a receive buffer beside its bytes.
+const OVERHEAD_BYTES: usize = 700;
+
+/// What the network does to datagrams.
+#[derive(Clone, Debug)]
+pub struct Weather {
+    /// Of 1000, for each receiver.
+    pub lost: u64,
+    pub doubled: u64,
+    pub damaged: u64,
+    /// They come this much later at the most, so that they overtake each other.
+    pub latest: Duration,
+    /// The rank hears nothing then.
+    pub deaf: Option<(u32, Range<Duration>)>,
+    /// Of 1000 calls of send: the socket has no room.
+    pub full: u64,
+    /// Of 1000 calls of send: the kernel gives an error.
+    pub failing: u64,
+    /// The first groups that are tried belong to somebody else.
+    pub taken_groups: u32,
+    /// This rank cannot open a socket.
+    pub no_socket: Option<u32>,
+    /// This rank has no interface.
+    pub no_interface: Option<u32>,
+    pub receive_buffer_bytes: usize,
+    pub mtu_bytes: u32,
+}
+
+impl Weather {
+    /// Nothing happens.
+    pub const FINE: Weather = Weather {
+        lost: 0,
+        doubled: 0,
+        damaged: 0,
+        latest: Duration::ZERO,
+        deaf: None,
+        full: 0,
+        failing: 0,
+        taken_groups: 0,
+        no_socket: None,
+        no_interface: None,
+        receive_buffer_bytes: 1 << 20,
+        mtu_bytes: 1500,
+    };
+}
+
+struct Member {
+    rank: u32,
+    descriptor: RawFd,
+    /// By the time when they are there, and their number.
+    inbox: BTreeMap<(u64, u64), Arc<[u8]>>,
+    bytes: usize,
+    dropped: u64,
+}
+
+struct State {
+    members: HashMap<Group, BTreeMap<u32, Member>>,
+    random: Random,
+    number: u64,
+    groups_tried: u32,
+    sockets: RawFd,
+    sent: u64,
+}
+
+/// See the module.
+pub struct Network {
+    stage: Arc<Stage>,
+    weather: Weather,
+    state: Mutex<State>,
+}
+
+impl Network {
+    pub fn new(stage: Arc<Stage>, weather: Weather, seed: u64) -> Network {
+        let state = State {
+            members: HashMap::new(),
+            random: Random::new(seed ^ 0x6e65_7477_6f72_6b00),
+            number: 0,
+            groups_tried: 0,
+            sockets: 0,
+            sent: 0,
+        };
+        Network { stage, weather, state: Mutex::new(state) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn random(&self, bytes: &mut [u8]) {
+        let random = &mut self.lock().random;
+        bytes.fill_with(|| random.below(256) as u8);
+    }
+
+    pub fn interfaces(&self, rank: u32) -> Vec<Interface> {
+        let interface = Interface {
+            name: "fake0".to_owned(),
+            index: 2,
+            ipv4: Some(Ipv4Addr::new(10, 0, 0, rank as u8 + 1)),
+            ipv6: None,
+            mtu_bytes: self.weather.mtu_bytes,
+            bits_per_second: Some(1_000_000_000),
+            is_up: true,
+            can_multicast: true,
+            is_loopback: false,
+            has_default_route: true,
+        };
+        if self.weather.no_interface == Some(rank) { Vec::new() } else { vec![interface] }
+    }
+
+    pub fn open(self: &Arc<Network>, rank: u32, group: Group) -> Result<Box<dyn MemorySocket>, Reason> {
+        if self.weather.no_socket == Some(rank) {
+            return Err(Reason::Socket);
+        }
+        let mut state = self.lock();
+        if state.groups_tried < self.weather.taken_groups {
+            state.groups_tried += 1;
+            return Err(Reason::Conflict);
+        }
+        state.sockets += 1;
+        let descriptor = FIRST_DESCRIPTOR + state.sockets;
+        let member = Member { rank, descriptor, inbox: BTreeMap::new(), bytes: 0, dropped: 0 };
+        let members = state.members.entry(group).or_default();
+        if members.insert(rank, member).is_some() {
+            return Err(Reason::Conflict);
+        }
+        Ok(Box::new(FakeSocket { network: self.clone(), rank, group, descriptor }))
+    }
+
+    /// When a datagram will be there for one of these sockets; `None`: no more are on their way.
+    pub fn next_for(&self, sockets: &[RawFd]) -> Option<u64> {
+        let state = self.lock();
+        let members = state.members.values().flat_map(BTreeMap::values);
+        let mine = members.filter(|member| sockets.contains(&member.descriptor));
+        mine.filter_map(|member| member.inbox.keys().next()).map(|(at, _)| *at).min()
+    }
+
+    /// Sockets that are open.
+    pub fn memberships(&self) -> usize {
+        self.lock().members.values().map(BTreeMap::len).sum()
+    }
+
+    /// Datagrams that were sent.
+    pub fn sent(&self) -> u64 {
+        self.lock().sent
+    }
+}
+
+struct FakeSocket {
+    network: Arc<Network>,
+    rank: u32,
+    group: Group,
+    descriptor: RawFd,
+}
+
+impl State {
+    fn deliver(
+        &mut self,
+        weather: &Weather,
+        now: u64,
+        from: u32,
+        group: Group,
+        datagram: &[u8],
+    ) -> Vec<(u32, u64)> {
+        let State { members, random, number, .. } = self;
+        let datagram: Arc<[u8]> = datagram.into();
+        let mut arrivals = Vec::new();
+        for member in members.get_mut(&group).into_iter().flat_map(BTreeMap::values_mut) {
+            let is_deaf = weather.deaf.as_ref().is_some_and(|(rank, when)| {
+                *rank == member.rank && when.contains(&Duration::from_nanos(now))
+            });
+            if member.rank == from || is_deaf || random.below(1000) < weather.lost {
+                continue;
+            }
+            let copies = 1 + u64::from(random.below(1000) < weather.doubled);
+            for _ in 0..copies {
+                let mut copy = datagram.clone();
+                if random.below(1000) < weather.damaged {
+                    let mut bytes = copy.to_vec();
+                    let at = random.below(bytes.len() as u64) as usize;
+                    bytes[at] ^= 1 << random.below(8);
+                    copy = bytes.into();
+                }
+                let bytes = copy.len() + OVERHEAD_BYTES;
+                if member.bytes + bytes > weather.receive_buffer_bytes {
+                    member.dropped += 1;
+                    continue;
+                }
+                let late = random.below(weather.latest.as_nanos() as u64 + 1);
+                let at = now + LATENCY_NANOS + late;
+                *number += 1;
+                member.bytes += bytes;
+                member.inbox.insert((at, *number), copy);
+                arrivals.push((member.rank, at));
+            }
+        }
+        arrivals
+    }
+}
+
+impl MemorySocket for FakeSocket {
+    fn send(&mut self, datagrams: &[u8], datagram_bytes: usize) -> io::Result<usize> {
+        let Network { stage, weather, .. } = &*self.network;
+        stage.turn(self.rank);
+        let now = stage.nanos();
+        let mut state = self.network.lock();
+        if state.random.below(1000) < weather.full {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if state.random.below(1000) < weather.failing {
+            return Err(io::ErrorKind::NetworkDown.into());
+        }
+        let all = datagrams.len().div_ceil(datagram_bytes);
+        // The kernel may take some only.
+        let taken = if state.random.below(1000) < weather.full { all.div_ceil(2) } else { all };
+        let mut arrivals = Vec::new();
+        for datagram in datagrams.chunks(datagram_bytes).take(taken) {
+            arrivals.extend(state.deliver(weather, now, self.rank, self.group, datagram));
+            state.sent += 1;
+        }
+        drop(state);
+        for (rank, at) in arrivals {
+            stage.datagram_at(rank, at);
+        }
+        stage.trace(self.rank, format_args!("{taken} datagrams of {datagram_bytes} bytes sent"));
+        stage.moves();
+        Ok(datagrams.len().min(taken * datagram_bytes))
+    }
+
+    fn receive(&mut self, each: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        let stage = &self.network.stage;
+        stage.turn(self.rank);
+        let now = stage.nanos();
+        let mut batch = Vec::new();
+        {
+            let mut state = self.network.lock();
+            let member = state.members.get_mut(&self.group).and_then(|members| members.get_mut(&self.rank));
+            let Some(member) = member else { return Ok(0) };
+            while let Some(first) = member.inbox.first_entry()
+                && first.key().0 <= now
+                && batch.len() < BATCH_MOST
+            {
+                let datagram = first.remove();
+                member.bytes -= datagram.len() + OVERHEAD_BYTES;
+                batch.push(datagram);
+            }
+        }
+        if !batch.is_empty() {
+            stage.trace(self.rank, format_args!("{} datagrams received", batch.len()));
+            stage.moves();
+        }
+        batch.iter().for_each(|datagram| each(datagram));
+        Ok(batch.len())
+    }
+
+    fn descriptor(&self) -> RawFd {
+        self.descriptor
+    }
+
+    fn receive_buffer_bytes(&self) -> usize {
+        self.network.weather.receive_buffer_bytes
+    }
+
+    fn dropped(&self) -> u64 {
+        let state = self.network.lock();
+        let members = state.members.get(&self.group);
+        members.and_then(|members| members.get(&self.rank)).map_or(0, |member| member.dropped)
+    }
+}
+
+impl Drop for FakeSocket {
+    fn drop(&mut self) {
+        let mut state = self.network.lock();
+        if let Some(members) = state.members.get_mut(&self.group) {
+            members.remove(&self.rank);
+            if members.is_empty() {
+                state.members.remove(&self.group);
+            }
+        }
+    }
+}

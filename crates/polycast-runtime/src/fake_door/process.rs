@@ -1,0 +1,234 @@
+//! One process of a job: what the doors in C do, and the program before and after.
+
+use std::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{null, null_mut};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock};
+
+use super::job::{Broadcast, Job, Step};
+use super::machine::RankMachine;
+use super::mail::Part;
+use super::random::Random;
+use super::table::{self, RankDoor, TABLE};
+use super::world::{Collective, World};
+use crate::communicator::Communicator;
+use crate::fault;
+use crate::interface::{
+    LEFT_AND_TIMED, SERVED, polycast_attach, polycast_build_identity, polycast_detach, polycast_end_of_stock,
+    polycast_finalize, polycast_is_enabled, polycast_plan, polycast_plan_free, polycast_run,
+};
+use crate::machine::test::enter;
+use crate::plan::{BROADCAST, CollectiveCall};
+
+const ERROR_SIZE: c_int = -2;
+
+/// How a call ended on a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub is_served: bool,
+    /// 0, an error of MPI or one of polycast.h.
+    pub code: c_int,
+    /// The rank called with as many bytes as the root, and has them.
+    pub has_data: bool,
+}
+
+impl Ended {
+    pub const SERVED_WELL: Ended = Ended { is_served: true, code: 0, has_data: true };
+    pub const LEFT: Ended = Ended { is_served: false, ..Ended::SERVED_WELL };
+
+    /// Whoever serves it.
+    pub fn is_right(&self) -> bool {
+        self.code == 0 && self.has_data
+    }
+}
+
+/// What became of a process.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// Up to the first error that ends the program.
+    pub calls: Vec<Ended>,
+    /// When that call, or the last, had returned.
+    pub outstanding_receives: usize,
+    /// Communicators that polycast takes care of.
+    pub attached: usize,
+    /// Those of which it is through with all before MPI ends.
+    pub closed: usize,
+    /// On standard error.
+    pub said: String,
+}
+
+/// A communicator of this process, from when it is made until MPI ends.
+struct Member {
+    door: Box<RankDoor>,
+    rank: u32,
+    /// NULL if polycast does not serve it, or not any more.
+    runtime: *mut Communicator,
+    is_attached: bool,
+}
+
+/// `None` if it panicked outside of polycast.
+pub fn run(job: &Job, rank: u32, world: &Arc<World>) -> Option<Told> {
+    world.stage.enter(rank);
+    enter(Rc::new(RankMachine { world: world.clone(), rank, variables: job.variables_of(rank) }));
+    let told = catch_unwind(AssertUnwindSafe(|| run_program(job, rank, world))).ok();
+    if told.is_none() {
+        world.abort();
+    }
+    world.stage.leave(rank);
+    told
+}
+
+fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
+    table::enter(world.clone(), process);
+    if let Some((_, point, nth)) = job.panic.filter(|(of, ..)| *of == process) {
+        fault::arm(point, nth);
+    }
+    let mut told = Told::default();
+    let is_served = vote(world, process);
+    let mut members: Vec<Option<Member>> = Vec::new();
+    for (number, step) in job.program.iter().enumerate() {
+        match step {
+            Step::Make { members: of } => {
+                members.push(Member::make(world, members.len() + 1, of, process, is_served));
+            }
+            Step::Pause { process: of, time } if *of == process => {
+                world.stage.wait(process, Some(*time), false);
+            }
+            Step::Pause { .. } => {}
+            Step::Free { communicator } => {
+                if let Some(member) = &mut members[*communicator] {
+                    member.give_up(0);
+                }
+            }
+            Step::Broadcast(call) => {
+                let Some(member) = &mut members[call.communicator] else { continue };
+                let ended = member.broadcast(call, number);
+                told.calls.push(ended);
+                if ![0, ERROR_SIZE].contains(&ended.code) {
+                    world.abort();
+                    break;
+                }
+            }
+        }
+    }
+    let mut members: Vec<Member> = members.into_iter().flatten().collect();
+    let receives = members.iter().map(|member| world.outstanding_receives(member.door.part));
+    told.outstanding_receives = receives.sum();
+    finalize(&mut members, job.seed, process);
+    told.said = world.said(process);
+    told.attached = members.iter().filter(|member| member.is_attached).count();
+    told.closed = members.iter().filter(|member| member.door.is_closed.load(Ordering::Relaxed)).count();
+    told
+}
+
+/// As doors/pmpi/vote.c: all ranks are ready alike, or stock serves all.
+fn vote(world: &Arc<World>, process: u32) -> bool {
+    let identity = match polycast_is_enabled() {
+        0 => 0,
+        _ => polycast_build_identity(),
+    };
+    let part = Part { communicator: 0, process };
+    let votes = world.meet(part, Collective::Vote, identity.to_le_bytes().to_vec());
+    votes.is_ok_and(|votes| identity != 0 && votes.iter().all(|vote| *vote == identity.to_le_bytes()))
+}
+
+/// As doors/pmpi/communicator.c: what is still there is given up in any order, and MPI frees it.
+fn finalize(members: &mut [Member], seed: u64, process: u32) {
+    Random::new(seed ^ u64::from(process)).shuffle(members);
+    members.iter().for_each(|member| member.door.is_over.store(true, Ordering::Relaxed));
+    members.iter_mut().for_each(|member| member.give_up(1));
+    // SAFETY: the table is one.
+    unsafe { polycast_finalize(&TABLE, process as c_int) };
+}
+
+impl Member {
+    /// `None` if this process is none.
+    fn make(world: &Arc<World>, number: usize, of: &[u32], process: u32, is_served: bool) -> Option<Member> {
+        world.make(number, of);
+        let rank = of.iter().position(|member| *member == process)? as u32;
+        let part = Part { communicator: number, process };
+        let (is_closed, is_over) = Default::default();
+        let door = Box::new(RankDoor { world: world.clone(), part, is_closed, is_over });
+        let is_world = of.len() == world.conditions.hosts.len();
+        let mut runtime = null_mut();
+        if is_served && of.len() > 1 {
+            let handle: *mut c_void = (&raw const *door).cast_mut().cast();
+            // SAFETY: the table accepts this handle, which lives until MPI has ended.
+            let error = unsafe {
+                polycast_attach(
+                    &TABLE,
+                    handle,
+                    rank as c_int,
+                    of.len() as c_int,
+                    is_world.into(),
+                    &mut runtime,
+                )
+            };
+            assert_eq!(error, 0, "attaching gives no error");
+        }
+        Some(Member { door, rank, is_attached: !runtime.is_null(), runtime })
+    }
+
+    fn give_up(&mut self, is_over: c_int) {
+        // SAFETY: the pointer comes from polycast_attach, and is not used again.
+        unsafe { polycast_detach(std::mem::replace(&mut self.runtime, null_mut()), is_over) };
+    }
+
+    fn broadcast(&mut self, call: &Broadcast, number: usize) -> Ended {
+        let bytes = call.bytes[self.rank as usize];
+        let expected = data(number, bytes);
+        let mut buffer = if self.rank == call.root { expected.clone() } else { vec![0xaa; bytes] };
+        let wanted = CollectiveCall {
+            collective: BROADCAST,
+            root: call.root as c_int,
+            bytes,
+            counts: null(),
+            reduction: null(),
+        };
+        let mut plan = null_mut();
+        let choice = match self.runtime.is_null() {
+            true => 0,
+            // SAFETY: the pointer comes from polycast_attach.
+            false => unsafe { polycast_plan(self.runtime, &wanted, &mut plan) },
+        };
+        let code = if choice == SERVED {
+            let place: *mut c_void = buffer.as_mut_ptr().cast();
+            // SAFETY: the plan comes from polycast_plan, and the buffer has these bytes.
+            unsafe {
+                let code = polycast_run(plan, place, place);
+                polycast_plan_free(plan);
+                code
+            }
+        } else {
+            let code = self.broadcast_by_stock(call.root, &mut buffer);
+            if choice == LEFT_AND_TIMED {
+                // SAFETY: the pointer comes from polycast_attach.
+                unsafe { polycast_end_of_stock(self.runtime) };
+            }
+            code
+        };
+        let has_data = bytes == call.bytes[call.root as usize] && buffer == expected;
+        Ended { is_served: choice == SERVED, code, has_data }
+    }
+
+    fn broadcast_by_stock(&self, root: u32, buffer: &mut Vec<u8>) -> c_int {
+        let RankDoor { world, part, .. } = &*self.door;
+        match world.meet(*part, Collective::Stock { root }, buffer.clone()) {
+            Ok(mut parts) => {
+                *buffer = std::mem::take(&mut parts[root as usize]);
+                0
+            }
+            Err(code) => code,
+        }
+    }
+}
+
+/// No two broadcasts have the same, and no two stretches of one.
+fn data(number: usize, bytes: usize) -> Vec<u8> {
+    const BYTES_MOST: usize = 1 << 18;
+    static ALL: LazyLock<Vec<u8>> =
+        LazyLock::new(|| (0..BYTES_MOST).map(|index| (index + index / 251) as u8).collect());
+    ALL[1009 * (number % 100)..][..bytes].to_vec()
+}
