@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::{self, Planner};
 use polycast_core::executor::{self, Conversation, Limits, Outcome};
-use polycast_core::policy::{BroadcastChoices, Choice};
+use polycast_core::policy::Choice;
 use polycast_core::schedule::{RankOrder, Schedule};
 use polycast_core::units::{Bytes, Rank};
 
@@ -22,18 +22,27 @@ const LIMITS: Limits = Limits { per_lane: 16, sends: 256 };
 const ON_NODE: Algorithm = Algorithm { segment: NonZeroU64::new(64 << 10), ..broadcast::BINOMIAL };
 
 /// A broadcast of a communicator.
-pub struct Call<'a> {
-    pub choices: &'a BroadcastChoices,
+pub struct Call<'a, F> {
+    pub bytes: u64,
+    /// What was chosen for them.
+    pub algorithm: Algorithm,
+    /// What would serve another size, for senders may have been called with one.
+    pub of_other_size: F,
     pub planner: &'a mut Planner,
     pub ranks: u32,
     pub rank: Rank,
     pub root: Rank,
 }
 
-impl executor::Call for Call<'_> {
+impl<F: Fn(u64) -> Choice> executor::Call for Call<'_, F> {
     /// `None` if this size is not served by messages.
     fn schedule(&mut self, bytes: u64) -> Option<Box<dyn Schedule>> {
-        let Choice::Algorithm(algorithm) = *self.choices.choose(Bytes(bytes)) else { return None };
+        let algorithm = if bytes == self.bytes {
+            self.algorithm
+        } else {
+            let Choice::Algorithm(algorithm) = (self.of_other_size)(bytes) else { return None };
+            algorithm
+        };
         let call = broadcast::Call { ranks: self.ranks, root: self.root, bytes: Bytes(bytes) };
         Some(with_possible_messages(algorithm, bytes).schedule(call, self.rank, self.planner))
     }

@@ -4,8 +4,9 @@ use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::Planner;
-use polycast_core::policy::{BroadcastChoices, Choice, CommunicatorShape};
+use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch, Policy};
 use polycast_core::protocol::{Data, Multicast};
 use polycast_core::units::{Bytes, Rank};
 
@@ -56,6 +57,13 @@ enum MulticastState {
     Leaving(Box<Mail>),
 }
 
+/// What serves a call, and its epoch, for ranks may have been called with another size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Chosen {
+    choice: Choice,
+    epoch: Epoch,
+}
+
 /// Who serves a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decision {
@@ -64,7 +72,7 @@ pub enum Decision {
     /// The MPI, and [`Communicator::end_of_left`] is to be called when it has done it.
     LeftAndTimed,
     /// [`Communicator::broadcast`], in this way.
-    Served(Choice),
+    Served(Chosen),
 }
 
 /// State of one communicator in one process.
@@ -72,9 +80,10 @@ pub struct Communicator {
     door: Door,
     rank: Rank,
     size: u32,
-    choices: BroadcastChoices,
-    choices_with_multicast: BroadcastChoices,
-    choices_without_multicast: BroadcastChoices,
+    policy: Policy,
+    /// What this communicator has, as far as it was tried; the rest is assumed.
+    capabilities: Capabilities,
+    counts: CallCounts,
     planner: Planner,
     /// For the ranks on this rank's node.
     on_node: Planner,
@@ -83,7 +92,6 @@ pub struct Communicator {
     nodes: Nodes,
     private: Private,
     multicast: MulticastState,
-    shape: CommunicatorShape,
     log: Log,
     /// Given back, for the next calls.
     pub plans: Pool,
@@ -134,9 +142,9 @@ impl Communicator {
             door,
             rank,
             size,
-            choices: agreement.choices.clone(),
-            choices_with_multicast: agreement.choices,
-            choices_without_multicast: agreement.choices_without_multicast,
+            policy: agreement.policy,
+            capabilities: Capabilities::ALL,
+            counts: CallCounts::default(),
             planner: Planner::new(agreement.site),
             on_node: Planner::flat(nodes.local().ranks()),
             nodes,
@@ -144,8 +152,7 @@ impl Communicator {
             processes: agreement.processes,
             private: Private::NotYet,
             multicast: MulticastState::Untried,
-            log: Log::new(&agreement.settings, agreement.shape),
-            shape: agreement.shape,
+            log: Log::new(&agreement.settings),
             plans: Pool::default(),
             tags: Tags::default(),
             slots: Slots::default(),
@@ -169,7 +176,7 @@ impl Communicator {
                 Err(_) => self.broken = Some(Failure::Internal),
             }
         }
-        Decision::Served(Choice::Stock)
+        Decision::Served(Chosen { choice: Choice::Stock, epoch: Epoch::default() })
     }
 
     /// The MPI has done a call that was left to it, and is timed.
@@ -179,15 +186,18 @@ impl Communicator {
 
     fn decide(&mut self, bytes: u64) -> Result<Decision, MpiError> {
         fault::point(Point::Choose);
-        self.retry_multicast(bytes)?;
-        let mut choice = *self.choices.choose(Bytes(bytes));
-        if choice.needs_multicast() && !self.has_multicast()? {
-            choice = *self.choices.choose(Bytes(bytes));
+        let call = broadcast_of(bytes);
+        let epoch = self.counts.next(&self.policy, Collective::Broadcast);
+        self.retry_multicast(&call, epoch)?;
+        let mut decision = *self.policy.choose(&call, self.capabilities, epoch);
+        while !self.provides(decision.choice)? {
+            decision = *self.policy.choose(&call, self.capabilities, epoch);
         }
-        if choice != Choice::Stock && self.has_private()? {
-            return Ok(Decision::Served(choice));
+        if decision.choice != Choice::Stock {
+            return Ok(Decision::Served(Chosen { choice: decision.choice, epoch }));
         }
-        Ok(match self.log.leave(bytes, choice != Choice::Stock) {
+        let is_refused = || self.policy.choose(&call, Capabilities::ALL, epoch).choice != Choice::Stock;
+        Ok(match self.log.leave(bytes, decision.by, is_refused) {
             true => Decision::LeftAndTimed,
             false => Decision::Left,
         })
@@ -199,20 +209,31 @@ impl Communicator {
 
     /// What serves a broadcast of this many bytes, as far as it is known without trying.
     pub fn choice(&self, bytes: u64) -> Choice {
-        match self.private {
-            Private::Refused => Choice::Stock,
-            Private::NotYet | Private::Open => *self.choices.choose(Bytes(bytes)),
-        }
+        let epoch = self.counts.peek(&self.policy, Collective::Broadcast);
+        self.policy.choose(&broadcast_of(bytes), self.capabilities, epoch).choice
+    }
+
+    /// Whether the communicator has what it needs, which is tried the first time. What it has not is known to
+    /// `self.capabilities` then.
+    fn provides(&mut self, choice: Choice) -> Result<bool, MpiError> {
+        Ok(match choice {
+            Choice::Stock => true,
+            Choice::Algorithm(_) => self.has_private()?,
+            Choice::Multicast(_) => self.has_multicast()?,
+        })
     }
 
     fn has_private(&mut self) -> Result<bool, MpiError> {
         if self.private == Private::NotYet {
             self.private = if self.door.open_private()? { Private::Open } else { Private::Refused };
+            if self.private == Private::Refused {
+                self.capabilities = Capabilities::NONE;
+            }
         }
         Ok(self.private == Private::Open)
     }
 
-    /// Tries it the first time; without it, choices are made anew.
+    /// Tries it the first time.
     fn has_multicast(&mut self) -> Result<bool, MpiError> {
         if let MulticastState::Untried = self.multicast {
             self.try_multicast()?;
@@ -222,9 +243,9 @@ impl Communicator {
 
     /// Where it did not work, it is tried again after a number of calls, which all ranks count alike. Whether a try is worth its time by
     /// then is for each leader to say in it.
-    fn retry_multicast(&mut self, bytes: u64) -> Result<(), MpiError> {
+    fn retry_multicast(&mut self, call: &policy::Call, epoch: Epoch) -> Result<(), MpiError> {
         let MulticastState::Unavailable { calls_until_retry } = &mut self.multicast else { return Ok(()) };
-        if self.choices_with_multicast.choose(Bytes(bytes)).needs_multicast() {
+        if matches!(self.policy.choose(call, Capabilities::ALL, epoch).choice, Choice::Multicast(_)) {
             *calls_until_retry = calls_until_retry.saturating_sub(1);
             if *calls_until_retry == 0 {
                 self.try_multicast()?;
@@ -239,8 +260,8 @@ impl Communicator {
             true => set_up(&self.door, self.rank, &self.nodes, &self.hosts, &self.processes)?,
             false => Err(Unavailable::nowhere()),
         };
-        (self.multicast, self.choices) = match outcome {
-            Ok(ring) => (MulticastState::Ready(ring.map(Box::new)), self.choices_with_multicast.clone()),
+        self.multicast = match outcome {
+            Ok(ring) => MulticastState::Ready(ring.map(Box::new)),
             Err(unavailable) => {
                 if let MulticastState::Untried = self.multicast {
                     report::fell_back(unavailable);
@@ -250,22 +271,24 @@ impl Communicator {
                     warn_once(&warning);
                 }
                 let calls_until_retry = if unavailable.may_pass() { RETRY_AFTER_CALLS } else { u32::MAX };
-                (MulticastState::Unavailable { calls_until_retry }, self.choices_without_multicast.clone())
+                MulticastState::Unavailable { calls_until_retry }
             }
         };
-        let has_multicast = matches!(self.multicast, MulticastState::Ready(_));
-        self.log.change_shape(CommunicatorShape { has_multicast, ..self.shape });
+        self.capabilities = match self.multicast {
+            MulticastState::Ready(_) => self.capabilities | Capabilities::MULTICAST,
+            _ => self.capabilities.without(Capabilities::MULTICAST),
+        };
         Ok(())
     }
 
-    /// Whatever goes wrong, MPI touches `buffer` no more when this returns. `choice` is what [`Communicator::plan`] gave for these
+    /// Whatever goes wrong, MPI touches `buffer` no more when this returns. `chosen` is what [`Communicator::plan`] gave for these
     /// bytes.
     ///
     /// # Safety
     /// `buffer` must be valid for `bytes` bytes: readable on the root, writable elsewhere.
     pub unsafe fn broadcast(
         &mut self,
-        choice: Choice,
+        chosen: Chosen,
         buffer: *mut u8,
         bytes: u64,
         root: Rank,
@@ -276,9 +299,11 @@ impl Communicator {
         visit_groups();
         // SAFETY: handed on from the caller.
         let attempt = AssertUnwindSafe(|| unsafe {
-            match choice {
+            match chosen.choice {
                 Choice::Stock => Err(Failure::Internal),
-                Choice::Algorithm(_) => self.broadcast_by_schedule(buffer, bytes, root),
+                Choice::Algorithm(algorithm) => {
+                    self.broadcast_by_schedule(algorithm, chosen.epoch, buffer, bytes, root)
+                }
                 Choice::Multicast(multicast) => self.broadcast_by_multicast(multicast, buffer, bytes, root),
             }
         });
@@ -286,7 +311,7 @@ impl Communicator {
         if matches!(outcome, Err(Failure::Mpi(_) | Failure::Internal)) {
             self.abandon();
         }
-        self.log.served(choice, bytes);
+        self.log.served(chosen.choice, bytes);
         outcome
     }
 
@@ -294,14 +319,17 @@ impl Communicator {
     /// As for [`Communicator::broadcast`].
     unsafe fn broadcast_by_schedule(
         &mut self,
+        algorithm: Algorithm,
+        epoch: Epoch,
         buffer: *mut u8,
         bytes: u64,
         root: Rank,
     ) -> Result<(), Failure> {
         let tag = self.tags.next();
-        let Communicator { rank, size, choices, planner, door, slots, scratch, idle, .. } = self;
-        let (rank, ranks) = (*rank, *size);
-        let mut call = Call { choices, planner, ranks, rank, root };
+        let Communicator { rank, size, policy, capabilities, planner, door, slots, scratch, idle, .. } = self;
+        let (rank, ranks, there) = (*rank, *size, *capabilities);
+        let of_other_size = |bytes| policy.choose(&broadcast_of(bytes), there, epoch).choice;
+        let mut call = Call { bytes, algorithm, of_other_size, planner, ranks, rank, root };
         // SAFETY: handed on from the caller; the schedule stays within 0..bytes.
         unsafe { drive(&mut call, buffer, bytes, false, tag, Means { door, slots, scratch, idle }) }
     }
@@ -430,6 +458,10 @@ impl Communicator {
     pub fn leave_to_mpi(mut self: Box<Communicator>) {
         self.abandon();
     }
+}
+
+fn broadcast_of(bytes: u64) -> policy::Call {
+    policy::Call { collective: Collective::Broadcast, bytes: Bytes(bytes) }
 }
 
 /// Whether that is what went wrong; other errors are handed on.

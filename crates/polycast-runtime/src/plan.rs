@@ -1,9 +1,8 @@
 //! How one collective call is served: found once, run as often as the door likes.
 
-use polycast_core::policy::Choice;
 use polycast_core::units::Rank;
 
-use crate::communicator::{Communicator, Decision};
+use crate::communicator::{Chosen, Communicator, Decision};
 use crate::transport::Failure;
 
 /// `polycast_call` of polycast.h, field by field.
@@ -29,7 +28,7 @@ pub const BROADCAST: u32 = 0;
 /// `polycast_plan` of polycast.h: a broadcast.
 pub struct Plan {
     communicator: *mut Communicator,
-    choice: Choice,
+    chosen: Chosen,
     bytes: u64,
     root: Rank,
 }
@@ -62,8 +61,8 @@ impl Plan {
         match state.plan(bytes) {
             Decision::Left => Answer::Left,
             Decision::LeftAndTimed => Answer::LeftAndTimed,
-            Decision::Served(choice) => {
-                let plan = Plan { communicator, choice, bytes, root: Rank(call.root as u32) };
+            Decision::Served(chosen) => {
+                let plan = Plan { communicator, chosen, bytes, root: Rank(call.root as u32) };
                 Answer::Served(match state.plans.0.pop() {
                     Some(mut memory) => {
                         *memory = plan;
@@ -83,7 +82,7 @@ impl Plan {
         let communicator = unsafe { &mut *self.communicator };
         let buffer = if communicator.rank() == self.root { send.cast_mut() } else { receive };
         // SAFETY: the caller's promise; a root's message is only read.
-        unsafe { communicator.broadcast(self.choice, buffer, self.bytes, self.root) }
+        unsafe { communicator.broadcast(self.chosen, buffer, self.bytes, self.root) }
     }
 
     /// # Safety

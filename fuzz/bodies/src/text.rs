@@ -1,13 +1,15 @@
 //! Files that people write.
 
-use polycast_core::policy::{Collective, CommunicatorShape, Table};
+use polycast_core::policy::{
+    Call, Capabilities, Choice, Collective, CommunicatorShape, Condition, Epoch, Policy, Rule, Rules, Table,
+};
 use polycast_core::topology::{Address, Format, MAX_HOSTS, Neighbours, Reading, Topology};
 use polycast_core::units::Bytes;
 
 /// Sizes at both ends of the range and around a limit of the shipped table.
 const SIZES: [u64; 7] = [0, 1, 8191, 8192, 1 << 20, (1 << 40) - 1, u64::MAX];
 
-/// A table: if it is one, the prepared choices and the explanation agree for all shapes and sizes.
+/// A table: if it is one, the prepared policy and its first matching rule agree for all shapes and sizes.
 pub fn table(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let table = match Table::parse(text, "fuzz.toml") {
@@ -18,13 +20,21 @@ pub fn table(bytes: &[u8]) {
             return;
         }
     };
+    let rules = Rules { forced: None, table: &table, prediction: None };
     for (ranks, nodes) in [(1, 1), (2, 2), (64, 16), (u32::MAX, 1), (u32::MAX, u32::MAX)] {
         let shape = CommunicatorShape::new(ranks, nodes, None).expect("a shape");
-        for shape in [shape, shape.without_multicast()] {
-            let choices = table.broadcast_rules(shape);
+        let policy = Policy::new(rules, shape);
+        for there in [Capabilities::ALL, Capabilities::PRIVATE] {
             for bytes in SIZES.map(Bytes) {
-                let explained = table.explain(Collective::Broadcast, shape, bytes).choice;
-                assert_eq!(*choices.choose(bytes), explained, "{bytes} on {shape:?}");
+                let call = Call { collective: Collective::Broadcast, bytes };
+                let chosen = policy.choose(&call, there, Epoch::default());
+                let holds = |rule: &Rule| {
+                    let of_call = |condition: &Condition| condition.property.of(shape, &call, 0);
+                    there.has(rule.choice.needs())
+                        && rule.conditions.iter().all(|one| one.range.contains(of_call(one)))
+                };
+                let first = table.rules().iter().find(|rule| holds(rule)).map(|rule| rule.choice);
+                assert_eq!(chosen.choice, first.unwrap_or(Choice::Stock), "{bytes} on {shape:?}");
             }
         }
     }

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use polycast_core::policy::{
-    BroadcastChoices, Choice, Collective, Explanation, Prediction, Rules, Table, Verdict,
+    self, By, Call, Capabilities, Choice, Collective, Explanation, LookedAt, Policy, Prediction, Rules,
+    Table, Verdict,
 };
 use polycast_core::units::Bytes;
 use serde::Serialize;
@@ -70,6 +71,10 @@ pub struct Args {
     #[arg(long, value_name = "SIZE")]
     bytes: Option<Bytes>,
 
+    /// Calls of the operation that the communicator has had before [default: 0; without --bytes, all are shown]
+    #[arg(long, value_name = "N")]
+    earlier_calls: Option<u64>,
+
     /// Decide by this table instead of the one in effect
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
@@ -93,21 +98,20 @@ pub fn run(args: Args) -> Outcome {
     if let Some(file) = &args.params {
         settings.parameters = Some((read_parameters(file)?, file.display().to_string()));
     }
-    let mut placement = Placement::new(&Wishes {
+    let placement = Placement::new(&Wishes {
         ranks: args.ranks,
         nodes: args.nodes,
         ranks_per_node: args.ranks_per_node,
         hosts: args.hosts.as_deref(),
         topology: settings.topology.as_ref(),
     })?;
-    if args.no_multicast || settings.is_multicast_off {
-        placement.shape = placement.shape.without_multicast();
-    }
+    let has_multicast = !args.no_multicast && !settings.is_multicast_off;
+    let there = if has_multicast { Capabilities::ALL } else { Capabilities::PRIVATE };
     if !placement.placed.strangers.is_empty() {
         let strangers = placement.placed.strangers.join(", ");
         settings.notes.push(format!("not in the topology, so placed apart: {strangers}"));
     }
-    let answer = Answer::new(&args, &placement, &settings);
+    let answer = Answer::new(&args, &placement, there, &settings);
     let text = if args.json { serde_json::to_string_pretty(&answer)? + "\n" } else { answer.text()? };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -154,51 +158,52 @@ struct Rule {
 
 #[derive(Serialize)]
 struct Size {
+    /// From this many earlier calls on; 0 says nothing.
+    #[serde(skip_serializing_if = "is_zero")]
+    earlier_calls: u64,
     from_bytes: u64,
     choice: String,
 }
 
 impl Answer {
-    fn new(args: &Args, placement: &Placement, settings: &Settings) -> Answer {
-        let shape = placement.shape;
+    fn new(args: &Args, placement: &Placement, there: Capabilities, settings: &Settings) -> Answer {
+        let Placement { shape, placed } = placement;
         let forced = if settings.is_off { Some(Choice::Stock) } else { settings.forced };
         let shipped = Table::shipped();
-        let wanted = match (forced, &settings.table) {
-            (Some(choice), _) => Rules::Forced(choice),
-            (None, Some(table)) => Rules::Table(table),
-            (None, None) => Rules::Shipped,
-        };
-        let rules = wanted.in_force(shape);
-        let (forced, table) = match rules {
-            Rules::Forced(choice) => (Some(choice), &shipped),
-            Rules::Table(table) => (None, table),
-            Rules::Shipped => (None, &shipped),
-        };
-        let parameters = settings.parameters.as_ref().filter(|_| rules == Rules::Shipped);
-        let prediction = parameters.map(|(parameters, _)| Prediction::new(&placement.placed, parameters));
-        let choices = rules.choices(shape, &shipped, prediction.as_ref());
-        let decision = args.bytes.map(|bytes| match forced {
-            Some(choice) => Decision::forced(choice, bytes),
-            None => {
-                let mut decision = Decision::by_table(table.explain(args.collective, shape, bytes), bytes);
-                let decides = prediction.as_ref().filter(|prediction| bytes >= prediction.first());
-                if let (Some(prediction), Some((parameters, file))) = (decides, parameters) {
-                    decision.predict(*choices.choose(bytes), |table| {
-                        Reason::new(prediction, &placement.placed, (parameters, file), bytes, table)
-                    });
-                }
-                decision
-            }
+        let prediction =
+            settings.parameters.as_ref().map(|(parameters, _)| Prediction::new(placed, parameters));
+        let rules = Rules::new(forced, settings.table.as_ref(), &shipped, prediction.as_ref());
+        let collective = args.collective;
+        let decision = args.bytes.map(|bytes| {
+            let call = Call { collective, bytes };
+            let explanation = Explanation::new(rules, *shape, there, &call, args.earlier_calls.unwrap_or(0));
+            let reason = |table| {
+                let (parameters, file) = settings.parameters.as_ref()?;
+                Reason::new(rules.prediction?, placed, (parameters, file), bytes, table)
+            };
+            Decision::new(explanation, rules.table.origin(), bytes, reason)
         });
-        let sizes = if decision.is_some() { Vec::new() } else { sizes(&choices) };
+        let policy = Policy::new(rules, *shape);
+        let epochs = match args.earlier_calls {
+            Some(earlier_calls) => vec![(earlier_calls, policy.epoch(collective, earlier_calls))],
+            None => policy.epochs(collective).collect(),
+        };
+        let sizes = |(earlier_calls, epoch)| {
+            let sizes = policy.sizes(collective, there, epoch).into_iter();
+            sizes.map(move |(first, choice)| Size {
+                earlier_calls,
+                from_bytes: first.0,
+                choice: choice.to_string(),
+            })
+        };
         Answer {
-            collective: args.collective.name(),
+            collective: collective.name(),
             ranks: shape.ranks,
             nodes: shape.nodes,
             ranks_per_node: shape.ranks_per_node,
             switches: shape.switches,
+            sizes: if decision.is_some() { vec![] } else { epochs.into_iter().flat_map(sizes).collect() },
             decision,
-            sizes,
             notes: settings.notes.clone(),
         }
     }
@@ -215,7 +220,10 @@ impl Answer {
             }
             None => {
                 writeln!(out, "{collective}, {on}")?;
-                for size in &self.sizes {
+                for (index, size) in self.sizes.iter().enumerate() {
+                    if index > 0 && size.from_bytes == 0 {
+                        writeln!(out, "after {} earlier calls", size.earlier_calls)?;
+                    }
                     writeln!(out, "  from {:>8}   {}", Bytes(size.from_bytes), size.choice)?;
                 }
             }
@@ -231,54 +239,34 @@ impl Answer {
 }
 
 impl Decision {
-    fn forced(choice: Choice, bytes: Bytes) -> Decision {
+    /// `reason` takes what the table alone would use.
+    fn new(
+        explanation: Explanation,
+        table: &str,
+        bytes: Bytes,
+        reason: impl FnOnce(String) -> Option<Reason>,
+    ) -> Decision {
+        let policy::Decision { choice, by } = explanation.decision;
+        let matching = explanation.matching();
+        let deciding = matching.filter(|_| matches!(by, By::Rule(_)));
+        let prediction = matches!(by, By::Prediction(_)).then(|| match matching {
+            Some(rule) => format!("{table}, line {}, would use {}", rule.line, rule.choice),
+            None => format!("{table} has no rule for this call"),
+        });
         Decision {
             bytes: bytes.0,
             choice: choice.to_string(),
-            decided_by: "environment".to_owned(),
-            line: None,
-            because: None,
-            looked_at: Vec::new(),
-            prediction: None,
+            decided_by: match by {
+                By::Forced => "environment",
+                By::Prediction(_) => "prediction",
+                By::Rule(_) | By::Nobody => table,
+            }
+            .to_owned(),
+            line: deciding.map(|rule| rule.line),
+            because: deciding.and_then(|rule| rule.because.clone()),
+            prediction: prediction.and_then(reason),
+            looked_at: explanation.looked_at.iter().map(Rule::new).collect(),
         }
-    }
-
-    fn by_table(explanation: Explanation, bytes: Bytes) -> Decision {
-        let winner = explanation.winner();
-        Decision {
-            bytes: bytes.0,
-            choice: explanation.choice.to_string(),
-            line: winner.map(|rule| rule.line),
-            because: winner.and_then(|rule| rule.because.clone()),
-            looked_at: explanation
-                .looked_at
-                .iter()
-                .map(|rule| Rule {
-                    line: rule.line,
-                    choice: rule.choice.to_string(),
-                    matches: rule.verdict == Verdict::Matches,
-                    verdict: rule.verdict.to_string(),
-                })
-                .collect(),
-            decided_by: explanation.origin,
-            prediction: None,
-        }
-    }
-
-    /// A prediction decides if it is about a tree, or nobody else does.
-    fn predict(&mut self, choice: Choice, reason: impl FnOnce(String) -> Option<Reason>) {
-        let is_left_to_it = self.line.is_none() || matches!(self.choice.parse(), Ok(Choice::Algorithm(_)));
-        if !(is_left_to_it && matches!(choice, Choice::Algorithm(_))) {
-            return;
-        }
-        let table = match self.line {
-            Some(line) => format!("{}, line {line}, would use {}", self.decided_by, self.choice),
-            None => format!("{} has no rule for this call", self.decided_by),
-        };
-        self.prediction = reason(table);
-        self.choice = choice.to_string();
-        self.decided_by = "prediction".to_owned();
-        (self.line, self.because) = (None, None);
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
@@ -308,9 +296,17 @@ impl Decision {
     }
 }
 
-fn sizes(choices: &BroadcastChoices) -> Vec<Size> {
-    choices
-        .intervals()
-        .map(|(from, choice)| Size { from_bytes: from.0, choice: choice.to_string() })
-        .collect()
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Rule {
+    fn new(rule: &LookedAt) -> Rule {
+        Rule {
+            line: rule.line,
+            choice: rule.choice.to_string(),
+            matches: rule.verdict == Verdict::Matches,
+            verdict: rule.verdict.to_string(),
+        }
+    }
 }

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::Capabilities;
 use crate::algorithm::{Algorithm, ParseAlgorithmError};
 use crate::cost::Candidate;
 use polycast_protocol::{MULTICAST_NAMES, Multicast, ParseMulticastError};
@@ -17,9 +18,13 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Whether it needs a network that carries multicast.
-    pub fn needs_multicast(self) -> bool {
-        matches!(self, Choice::Multicast(_))
+    /// What a communicator must have for it.
+    pub fn needs(self) -> Capabilities {
+        match self {
+            Choice::Stock => Capabilities::NONE,
+            Choice::Algorithm(_) => Capabilities::PRIVATE,
+            Choice::Multicast(_) => Capabilities::PRIVATE | Capabilities::MULTICAST,
+        }
     }
 }
 

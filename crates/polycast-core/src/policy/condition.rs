@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::CommunicatorShape;
+use super::{Call, CommunicatorShape};
 use crate::units::Bytes;
 
 /// A number of a call that every rank knows.
@@ -18,6 +18,8 @@ pub enum Property {
     Switches,
     /// Bytes of the call in all.
     Bytes,
+    /// Calls of the same operation that the communicator has had before.
+    EarlierCalls,
 }
 
 impl Property {
@@ -29,18 +31,25 @@ impl Property {
             Property::RanksPerNode => "ranks_per_node",
             Property::Switches => "switches",
             Property::Bytes => "bytes",
+            Property::EarlierCalls => "earlier_calls",
         }
     }
 
-    /// Its value for a call of `bytes` on a communicator of `shape`.
-    pub fn of(self, shape: CommunicatorShape, bytes: Bytes) -> u64 {
+    /// Its value on a communicator of `shape`; `None` if it differs from call to call.
+    pub(super) fn of_shape(self, shape: CommunicatorShape) -> Option<u64> {
         match self {
-            Property::Ranks => shape.ranks.into(),
-            Property::Nodes => shape.nodes.into(),
-            Property::RanksPerNode => shape.ranks_per_node.into(),
-            Property::Switches => shape.switches.into(),
-            Property::Bytes => bytes.0,
+            Property::Ranks => Some(shape.ranks.into()),
+            Property::Nodes => Some(shape.nodes.into()),
+            Property::RanksPerNode => Some(shape.ranks_per_node.into()),
+            Property::Switches => Some(shape.switches.into()),
+            Property::Bytes | Property::EarlierCalls => None,
         }
+    }
+
+    /// Its value for a call on a communicator of `shape` that so many calls come before.
+    pub fn of(self, shape: CommunicatorShape, call: &Call, earlier_calls: u64) -> u64 {
+        let of_call = if self == Property::Bytes { call.bytes.0 } else { earlier_calls };
+        self.of_shape(shape).unwrap_or(of_call)
     }
 
     /// A value as people write it: `8KiB`, `16`.
@@ -59,6 +68,7 @@ impl Property {
             Property::RanksPerNode => (" rank on the fullest node", " ranks on the fullest node"),
             Property::Switches => (" switch", " switches"),
             Property::Bytes => ("", ""),
+            Property::EarlierCalls => (" earlier call", " earlier calls"),
         }
     }
 
@@ -168,11 +178,6 @@ impl Condition {
             (0, last, _) => format!("fewer than {}", counted(last + 1)),
             (first, last, _) => format!("{first} to {}", counted(last)),
         }
-    }
-
-    /// Whether a call of `bytes` on a communicator of `shape` satisfies it.
-    pub fn holds(&self, shape: CommunicatorShape, bytes: Bytes) -> bool {
-        self.range.contains(self.property.of(shape, bytes))
     }
 }
 

@@ -2,18 +2,17 @@
 
 use std::fmt;
 
-use super::{Choice, Collective, CommunicatorShape, Condition, Table};
-use crate::units::Bytes;
+use super::{
+    By, Call, Capabilities, Choice, Collective, CommunicatorShape, Condition, Decision, Policy, Rule, Rules,
+};
 
 /// Why a call is served by what serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// Where the table came from.
-    pub origin: String,
-    /// The rules that were looked at, in their order; only the last can have matched.
+    /// What [`Policy::choose`] says.
+    pub decision: Decision,
+    /// The rules that were looked at, in their order; only the last can have matched. None if no table was asked.
     pub looked_at: Vec<LookedAt>,
-    /// What serves the call.
-    pub choice: Choice,
 }
 
 /// A rule that was looked at.
@@ -36,8 +35,8 @@ pub enum Verdict {
     Matches,
     /// It is for another operation.
     OtherCollective(Collective),
-    /// It uses multicast, which the network does not carry.
-    NoMulticast,
+    /// It uses what the communicator lacks.
+    Lacks(Capabilities),
     /// The first condition that did not hold.
     Misses {
         /// What the rule asks for.
@@ -48,42 +47,47 @@ pub enum Verdict {
 }
 
 impl Explanation {
-    /// The rule that decided; `None` if no rule matched, which means stock.
-    pub fn winner(&self) -> Option<&LookedAt> {
-        self.looked_at.last().filter(|rule| rule.verdict == Verdict::Matches)
+    /// Of a call on a communicator of this shape that has this, after so many earlier calls.
+    pub fn new(
+        rules: Rules<'_>,
+        shape: CommunicatorShape,
+        there: Capabilities,
+        call: &Call,
+        earlier_calls: u64,
+    ) -> Explanation {
+        let policy = Policy::new(rules, shape);
+        let decision = *policy.choose(call, there, policy.epoch(call.collective, earlier_calls));
+        let in_table = rules.table.rules();
+        let (before, decided) = match decision.by {
+            By::Forced => (&[][..], None),
+            By::Rule(place) | By::Prediction(Some(place)) => (&in_table[..place], in_table.get(place)),
+            By::Prediction(None) | By::Nobody => (in_table, None),
+        };
+        let verdict = |rule: &Rule| {
+            let found = |condition: &Condition| condition.property.of(shape, call, earlier_calls);
+            let missed = rule.conditions.iter().find(|condition| !condition.range.contains(found(condition)));
+            let lacking = rule.choice.needs().without(there);
+            match missed {
+                _ if rule.collective != call.collective => Verdict::OtherCollective(rule.collective),
+                _ if lacking != Capabilities::NONE => Verdict::Lacks(lacking),
+                Some(&expected) => Verdict::Misses { expected, found: found(&expected) },
+                None => Verdict::Matches,
+            }
+        };
+        let passed_over = before.iter().map(|rule| LookedAt::new(rule, verdict(rule)));
+        let matched = decided.map(|rule| LookedAt::new(rule, Verdict::Matches));
+        Explanation { decision, looked_at: passed_over.chain(matched).collect() }
     }
 
-    pub(super) fn of(
-        table: &Table,
-        collective: Collective,
-        shape: CommunicatorShape,
-        bytes: Bytes,
-    ) -> Explanation {
-        let mut looked_at = Vec::new();
-        for rule in table.rules() {
-            let missed = rule.conditions.iter().find(|condition| !condition.holds(shape, bytes));
-            let verdict = match missed {
-                _ if rule.collective != collective => Verdict::OtherCollective(rule.collective),
-                _ if !rule.is_possible(shape) => Verdict::NoMulticast,
-                Some(&expected) => Verdict::Misses { expected, found: expected.property.of(shape, bytes) },
-                None => Verdict::Matches,
-            };
-            looked_at.push(LookedAt {
-                line: rule.line,
-                choice: rule.choice,
-                because: rule.because.clone(),
-                verdict,
-            });
-            if verdict == Verdict::Matches {
-                break;
-            }
-        }
-        let mut explanation =
-            Explanation { origin: table.origin().to_owned(), looked_at, choice: Choice::Stock };
-        if let Some(winner) = explanation.winner() {
-            explanation.choice = winner.choice;
-        }
-        explanation
+    /// The first rule that is for the call; `None` if there is none, or no table was asked.
+    pub fn matching(&self) -> Option<&LookedAt> {
+        self.looked_at.last().filter(|rule| rule.verdict == Verdict::Matches)
+    }
+}
+
+impl LookedAt {
+    fn new(rule: &Rule, verdict: Verdict) -> LookedAt {
+        LookedAt { line: rule.line, choice: rule.choice, because: rule.because.clone(), verdict }
     }
 }
 
@@ -92,7 +96,7 @@ impl fmt::Display for Verdict {
         match self {
             Verdict::Matches => f.pad("matches"),
             Verdict::OtherCollective(collective) => write!(f, "is for {collective}"),
-            Verdict::NoMulticast => f.pad("needs a network with multicast"),
+            Verdict::Lacks(lacking) => write!(f, "needs {lacking}"),
             Verdict::Misses { expected, found } => {
                 write!(f, "is for {}, not {}", expected.in_words(), expected.property.write(*found))
             }
@@ -103,6 +107,8 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Table;
+    use crate::units::Bytes;
 
     const TABLE: &str = r#"version = 1
 [[rule]]
@@ -115,19 +121,30 @@ bytes = "..8KiB"
 use = "stock"
 [[rule]]
 collective = "bcast"
+use = "multicast-pull"
+[[rule]]
+collective = "bcast"
+earlier_calls = "100.."
+use = "flat"
+[[rule]]
+collective = "bcast"
 bytes = "8KiB..1GiB"
 use = "chain:segment=8KiB"
 because = "measured"
 "#;
 
-    fn explain(bytes: u64) -> Explanation {
+    fn explain(bytes: u64, forced: Option<&str>) -> Explanation {
         let shape = CommunicatorShape::new(16, 16, None).unwrap();
-        Table::parse(TABLE, "t").unwrap().explain(Collective::Broadcast, shape, Bytes(bytes))
+        let table = Table::parse(TABLE, "t").unwrap();
+        let forced = forced.map(|choice| choice.parse().unwrap());
+        let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
+        let there = Capabilities::PRIVATE;
+        Explanation::new(Rules { forced, table: &table, prediction: None }, shape, there, &call, 0)
     }
 
     #[test]
-    fn every_rule_up_to_the_winner_says_why() {
-        let explanation = explain(1 << 20);
+    fn every_rule_up_to_the_one_that_decides_says_why() {
+        let explanation = explain(1 << 20, None);
         let said: Vec<_> =
             explanation.looked_at.iter().map(|rule| (rule.line, rule.verdict.to_string())).collect();
         assert_eq!(
@@ -135,17 +152,27 @@ because = "measured"
             [
                 (2, "is for 1 node, not 16".to_owned()),
                 (6, "is for less than 8KiB, not 1MiB".to_owned()),
-                (10, "matches".to_owned()),
+                (10, "needs a network with multicast".to_owned()),
+                (13, "is for 100 or more earlier calls, not 0".to_owned()),
+                (17, "matches".to_owned()),
             ]
         );
-        assert_eq!(explanation.winner().unwrap().because.as_deref(), Some("measured"));
-        assert_eq!(explanation.choice.to_string(), "chain:segment=8KiB");
+        assert_eq!(explanation.matching().unwrap().because.as_deref(), Some("measured"));
+        assert_eq!(explanation.decision.choice.to_string(), "chain:segment=8KiB");
+        assert_eq!(explanation.decision.by, By::Rule(4));
     }
 
     #[test]
-    fn without_a_match_it_is_stock_and_nobody_won() {
-        let explanation = explain(1 << 30);
-        assert_eq!((explanation.winner(), explanation.choice), (None, Choice::Stock));
-        assert_eq!(explanation.looked_at.len(), 3);
+    fn without_a_match_it_is_stock_and_nobody_decided() {
+        let explanation = explain(1 << 30, None);
+        assert_eq!((explanation.matching(), explanation.decision), (None, Decision::STOCK));
+        assert_eq!(explanation.looked_at.len(), 5);
+    }
+
+    #[test]
+    fn what_is_forced_asks_no_table_as_long_as_the_communicator_can() {
+        let flat = explain(1 << 20, Some("flat"));
+        assert_eq!((flat.decision.by, flat.looked_at.len()), (By::Forced, 0));
+        assert_eq!(explain(1 << 20, Some("multicast-pull")), explain(1 << 20, None));
     }
 }

@@ -1,35 +1,39 @@
 //! Which algorithm serves a call: decided by a table, which is data with reasons.
 //!
 //! ```text
-//! text ──Table::parse──▶ Table ──broadcast_rules(shape)──▶ BroadcastChoices ──choose(bytes)──▶ Choice
-//!                          │        once per communicator       a few nanoseconds per call
-//!                          └──explain(collective, shape, bytes)──▶ Explanation: every rule looked at, and why
+//! text ──Table::parse──▶ Table ─▶ Rules ──Policy::new(shape)──▶ Policy ──choose(call, capabilities, epoch)──▶ Decision
+//!                                         once per communicator          a few nanoseconds per call        │
+//!                                                      Explanation: every rule looked at, and why ◀────────┘
 //! ```
 //!
-//! Where parameters of the network have been measured, a [`Prediction`] decides among trees, and the table between trees, stock
-//! and multicast: [`Table::broadcast_rules_and`].
+//! The library and `polycast explain` both ask [`Policy::choose`], so they agree. Where parameters of the network have been
+//! measured, a [`Prediction`] decides among trees, and the table between trees, stock and multicast.
 //!
 //! All ranks of a communicator decide alone and must decide alike, so a table may ask only for what all of them
-//! know: the collective, the communicator's shape and the total bytes. The format is documented in `docs/table.md`.
+//! know: the collective, the communicator's shape, the total bytes, and how many calls came before ([`CallCounts`]). The format is documented in `docs/table.md`.
 
-mod broadcast_choices;
+mod call;
+mod capabilities;
 mod choice;
+mod choose;
 mod collective;
 mod condition;
+mod epoch;
 mod explanation;
 mod parse;
 mod prediction;
-mod rules;
 mod shape;
 mod table;
 
-pub use broadcast_choices::BroadcastChoices;
+pub use call::Call;
+pub use capabilities::Capabilities;
 pub use choice::{Choice, ParseChoiceError};
+pub use choose::{By, Decision, Policy, Rules};
 pub use collective::{Collective, ParseCollectiveError};
 pub use condition::{Condition, Property, Range};
+pub use epoch::{CallCounts, Epoch};
 pub use explanation::{Explanation, LookedAt, Verdict};
 pub use parse::{MAX_RULES, MAX_TEXT_BYTES, TableError};
 pub use prediction::{Prediction, choice as predicted_choice};
-pub use rules::Rules;
 pub use shape::{CommunicatorShape, CommunicatorShapeError};
 pub use table::{Rule, SHIPPED_TEXT, Table};

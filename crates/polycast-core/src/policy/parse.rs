@@ -81,6 +81,7 @@ struct WrittenRule {
     ranks_per_node: Option<Spanned<WrittenRange>>,
     switches: Option<Spanned<WrittenRange>>,
     bytes: Option<Spanned<WrittenRange>>,
+    earlier_calls: Option<Spanned<WrittenRange>>,
     #[serde(rename = "use")]
     choice: Spanned<String>,
     because: Option<String>,
@@ -142,6 +143,7 @@ fn rule(written: Spanned<WrittenRule>, source: &Source) -> Result<Rule, Located>
         (Property::RanksPerNode, written.ranks_per_node),
         (Property::Switches, written.switches),
         (Property::Bytes, written.bytes),
+        (Property::EarlierCalls, written.earlier_calls),
     ];
     let conditions = conditions.into_iter().filter_map(|(property, range)| Some((property, range?)));
     let conditions = conditions.map(|(property, range)| {

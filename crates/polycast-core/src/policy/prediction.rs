@@ -1,6 +1,6 @@
 //! What to use where parameters have been measured.
 
-use super::{BroadcastChoices, Choice};
+use super::Choice;
 use crate::algorithm::{Algorithm, Registry};
 use crate::cost::{Candidate, Comparison, Predicted, Predictor, compare};
 use crate::model::Parameters;
@@ -52,12 +52,11 @@ impl Prediction {
         &self.comparisons[after.max(1) - 1]
     }
 
-    /// What is best for each size.
-    pub fn choices(&self) -> BroadcastChoices {
+    /// What is best for each size: the first size of each interval, rising from [`Prediction::first`], and the best from there on.
+    pub(super) fn best(&self) -> Vec<(Bytes, Choice)> {
         let best = self.comparisons.iter().map(|comparison| comparison.predicted.first());
-        BroadcastChoices::of(
-            self.borders().zip(best).filter_map(|(first, best)| Some((first, choice(best?)))),
-        )
+        let firsts = self.borders().map(|border| Bytes(border).max(self.first));
+        firsts.zip(best).filter_map(|(first, best)| Some((first, choice(best?)))).collect()
     }
 
     /// The first size that each comparison decides for.

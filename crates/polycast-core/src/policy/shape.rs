@@ -9,8 +9,6 @@ pub struct CommunicatorShape {
     pub ranks_per_node: u32,
     /// Leaf switches that hold at least one of the nodes; 1 where the topology is not known.
     pub switches: u32,
-    /// The network between the nodes carries multicast, or is not known not to.
-    pub has_multicast: bool,
 }
 
 /// Numbers that no communicator can have together.
@@ -66,7 +64,7 @@ impl CommunicatorShape {
         if !(smallest..=largest).contains(&found) {
             return Err(CommunicatorShapeError::RanksPerNode { ranks, nodes, smallest, largest, found });
         }
-        Ok(CommunicatorShape { ranks, nodes, ranks_per_node: found, switches: 1, has_multicast: true })
+        Ok(CommunicatorShape { ranks, nodes, ranks_per_node: found, switches: 1 })
     }
 
     /// The same with its nodes on so many leaf switches.
@@ -75,11 +73,6 @@ impl CommunicatorShape {
             true => Ok(CommunicatorShape { switches, ..self }),
             false => Err(CommunicatorShapeError::Switches { nodes: self.nodes, found: switches }),
         }
-    }
-
-    /// The same over a network without multicast.
-    pub fn without_multicast(self) -> CommunicatorShape {
-        CommunicatorShape { has_multicast: false, ..self }
     }
 }
 

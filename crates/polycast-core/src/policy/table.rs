@@ -1,7 +1,5 @@
-use super::broadcast_choices;
 use super::parse::{self, TableError};
-use super::{BroadcastChoices, Choice, Collective, CommunicatorShape, Condition, Explanation, Prediction};
-use crate::units::Bytes;
+use super::{Choice, Collective, Condition};
 
 /// The text of the table that polycast comes with.
 pub const SHIPPED_TEXT: &str = include_str!("../../../../tuning/default.toml");
@@ -28,20 +26,6 @@ pub struct Rule {
     pub because: Option<String>,
 }
 
-impl Rule {
-    /// Whether a call of `bytes` on a communicator of `shape` is one that the rule is for.
-    pub fn matches(&self, collective: Collective, shape: CommunicatorShape, bytes: Bytes) -> bool {
-        self.collective == collective
-            && self.is_possible(shape)
-            && self.conditions.iter().all(|condition| condition.holds(shape, bytes))
-    }
-
-    /// Whether the network has what the rule uses; where it has not, the next rule is asked.
-    pub(super) fn is_possible(&self, shape: CommunicatorShape) -> bool {
-        shape.has_multicast || !self.choice.needs_multicast()
-    }
-}
-
 impl Table {
     /// Reads a table. `origin` says where the text comes from, for errors and explanations; usually a file name.
     pub fn parse(text: &str, origin: &str) -> Result<Table, TableError> {
@@ -62,43 +46,31 @@ impl Table {
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
-
-    /// What serves the broadcasts of one communicator, prepared so that each call is decided in nanoseconds.
-    pub fn broadcast_rules(&self, shape: CommunicatorShape) -> BroadcastChoices {
-        BroadcastChoices::from_rules(&self.rules, shape)
-    }
-
-    /// The same where predictions choose among trees. The rules for stock and multicast stand: predictions know of neither.
-    pub fn broadcast_rules_and(&self, shape: CommunicatorShape, prediction: &Prediction) -> BroadcastChoices {
-        let (predicted, from) = (prediction.choices(), prediction.first());
-        BroadcastChoices::from_rules_and(&self.rules, shape, &predicted, from)
-    }
-
-    /// Which rule decides about broadcasts of which sizes on communicators of this shape: intervals over all sizes by their
-    /// first sizes, rising from 0. `None`: no rule is for them, which means stock.
-    pub fn deciding_rules(&self, shape: CommunicatorShape) -> Vec<(Bytes, Option<&Rule>)> {
-        let by_rule = broadcast_choices::by_rule(&self.rules, shape).into_iter();
-        by_rule.map(|(first, rule)| (Bytes(first), rule)).collect()
-    }
-
-    /// How the decision about one call comes about.
-    pub fn explain(&self, collective: Collective, shape: CommunicatorShape, bytes: Bytes) -> Explanation {
-        Explanation::of(self, collective, shape, bytes)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{Call, Capabilities, CommunicatorShape, Epoch, Policy, Rules};
+
+    fn choose(shape: CommunicatorShape, there: Capabilities, bytes: &str) -> Choice {
+        let rules = Rules { forced: None, table: &Table::shipped(), prediction: None };
+        let call = Call { collective: Collective::Broadcast, bytes: bytes.parse().unwrap() };
+        Policy::new(rules, shape).choose(&call, there, Epoch::default()).choice
+    }
 
     fn shipped(nodes: u32, bytes: &str) -> Choice {
         let shape = CommunicatorShape::new(nodes.max(16), nodes, None).unwrap();
-        *Table::shipped().broadcast_rules(shape).choose(bytes.parse().unwrap())
+        choose(shape, Capabilities::ALL, bytes)
     }
 
     fn shipped_without_multicast(nodes: u32, bytes: &str) -> Choice {
-        let shape = CommunicatorShape::new(nodes.max(16), nodes, None).unwrap().without_multicast();
-        *Table::shipped().broadcast_rules(shape).choose(bytes.parse().unwrap())
+        let shape = CommunicatorShape::new(nodes.max(16), nodes, None).unwrap();
+        choose(shape, Capabilities::PRIVATE, bytes)
+    }
+
+    fn is_multicast(choice: Choice) -> bool {
+        matches!(choice, Choice::Multicast(_))
     }
 
     #[test]
@@ -129,7 +101,7 @@ mod tests {
             }
             assert_ne!(shipped(nodes, "32KiB"), Choice::Stock, "{nodes} nodes");
         }
-        assert!(shipped(8, "8KiB").needs_multicast());
+        assert!(is_multicast(shipped(8, "8KiB")));
     }
 
     #[test]
@@ -145,20 +117,16 @@ mod tests {
     #[test]
     fn the_shipped_table_multicasts_large_calls_where_it_can() {
         for (nodes, bytes) in [(16, "64KiB"), (4, "1MiB"), (1000, "1GiB")] {
-            assert!(shipped(nodes, bytes).needs_multicast(), "{nodes} nodes, {bytes}");
+            assert!(is_multicast(shipped(nodes, bytes)), "{nodes} nodes, {bytes}");
         }
-        assert!(!shipped(2, "1MiB").needs_multicast(), "two nodes have nobody to share a datagram with");
+        assert!(!is_multicast(shipped(2, "1MiB")), "two nodes have nobody to share a datagram with");
     }
 
     #[test]
     fn the_shipped_table_keeps_binary_trees_off_links_that_it_knows() {
         let choice = |switches, bytes: &str| {
-            let shape = CommunicatorShape::new(16, 16, None)
-                .unwrap()
-                .on_switches(switches)
-                .unwrap()
-                .without_multicast();
-            Table::shipped().broadcast_rules(shape).choose(bytes.parse().unwrap()).to_string()
+            let shape = CommunicatorShape::new(16, 16, None).unwrap().on_switches(switches).unwrap();
+            choose(shape, Capabilities::PRIVATE, bytes).to_string()
         };
         assert_eq!(choice(1, "16KiB"), "binary:segment=2KiB");
         assert_eq!(choice(2, "16KiB"), "contention-free-binary:segment=2KiB");

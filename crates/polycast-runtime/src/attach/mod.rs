@@ -9,9 +9,9 @@ mod record;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use polycast_core::policy::{BroadcastChoices, CommunicatorShape, Prediction, Table};
+use polycast_core::policy::{CommunicatorShape, Policy, Prediction};
 use polycast_core::tree::Site;
 use polycast_core::{model, policy, topology};
 
@@ -37,11 +37,8 @@ const WANTS_REPORT: u64 = 1 << 32;
 pub struct Agreement {
     /// Those of all ranks.
     pub settings: Arc<Settings>,
-    pub shape: CommunicatorShape,
-    /// How this communicator's broadcasts are chosen.
-    pub choices: BroadcastChoices,
-    /// How they are chosen where the network has no multicast.
-    pub choices_without_multicast: BroadcastChoices,
+    /// How this communicator's calls are decided.
+    pub policy: Policy,
     /// Where its ranks are.
     pub site: Site,
     /// Which of its ranks are near this one.
@@ -55,18 +52,11 @@ impl Agreement {
     /// Of a rank that does not know what the others said: it serves nobody.
     pub fn unknown(size: usize) -> Agreement {
         let settings = Arc::new(Settings::default());
-        let shape = CommunicatorShape {
-            ranks: size as u32,
-            nodes: 1,
-            ranks_per_node: size as u32,
-            switches: 1,
-            has_multicast: false,
-        };
+        let shape =
+            CommunicatorShape { ranks: size as u32, nodes: 1, ranks_per_node: size as u32, switches: 1 };
         let hosts = vec![0; size];
         Agreement {
-            shape,
-            choices: choices(&settings, shape, None),
-            choices_without_multicast: choices(&settings, shape, None),
+            policy: Policy::new(settings.rules(None), shape),
             site: Site::by_host(&hosts),
             neighbours: Neighbours { on_this_kernel: 1, on_this_host: 1 },
             processes: hosts.clone(),
@@ -146,9 +136,7 @@ impl Gathered {
         });
         let mine = records[rank];
         Agreement {
-            shape,
-            choices: choices(&settings, shape, prediction.as_ref()),
-            choices_without_multicast: choices(&settings, shape.without_multicast(), prediction.as_ref()),
+            policy: Policy::new(settings.rules(prediction.as_ref()), shape),
             site: known.map_or_else(|| Site::by_host(&hosts), |known| Site::new(&known.placed)),
             neighbours: Neighbours {
                 on_this_kernel: records.iter().filter(|other| other.kernel == mine.kernel).count(),
@@ -242,23 +230,7 @@ fn shape_of(records: &[Record]) -> CommunicatorShape {
         nodes: ranks_by_host.len() as u32,
         ranks_per_node: ranks_by_host.values().copied().max().unwrap_or(1),
         switches: 1,
-        has_multicast: true,
     }
-}
-
-fn choices(
-    settings: &Settings,
-    shape: CommunicatorShape,
-    prediction: Option<&Prediction>,
-) -> BroadcastChoices {
-    // Parsed once: communicators are made by the thousand.
-    static SHIPPED: LazyLock<Table> = LazyLock::new(Table::shipped);
-    let rules = match &settings.rules {
-        Rules::Forced(choice) => policy::Rules::Forced(*choice),
-        Rules::Shipped => policy::Rules::Shipped,
-        Rules::Table(table) => policy::Rules::Table(&table.content),
-    };
-    rules.choices(shape, &SHIPPED, prediction)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use polycast_core::policy::{Choice, CommunicatorShape};
+use polycast_core::policy::{By, Choice};
 
 use super::reasons::Reasons;
 use super::record::ReasonId;
@@ -13,7 +13,6 @@ use crate::settings::{self, Settings};
 pub struct Log(Option<Box<Wanted>>);
 
 struct Wanted {
-    settings: Arc<Settings>,
     reasons: Reasons,
     /// When the call began that is under way.
     begun: Instant,
@@ -23,22 +22,9 @@ struct Wanted {
 
 impl Log {
     /// Of a communicator whose choices were made by these settings.
-    pub fn new(settings: &Arc<Settings>, shape: CommunicatorShape) -> Log {
-        Log(settings::is_report_wanted().then(|| {
-            Box::new(Wanted {
-                settings: settings.clone(),
-                reasons: Reasons::new(settings, shape),
-                begun: machine::now(),
-                left: None,
-            })
-        }))
-    }
-
-    /// Its choices are others now.
-    pub fn change_shape(&mut self, shape: CommunicatorShape) {
-        if let Some(wanted) = &mut self.0 {
-            wanted.reasons = Reasons::new(&wanted.settings, shape);
-        }
+    pub fn new(settings: &Arc<Settings>) -> Log {
+        Log(settings::is_report_wanted()
+            .then(|| Box::new(Wanted { reasons: Reasons::new(settings), begun: machine::now(), left: None })))
     }
 
     /// A call begins.
@@ -56,13 +42,13 @@ impl Log {
         }
     }
 
-    /// The call is left to the MPI: by a rule, or because a private communicator was `refused`. Whether [`Log::end_of_left`]
+    /// The call is left to the MPI: by a rule, or because a private communicator was refused. Whether [`Log::end_of_left`]
     /// is to be called.
-    pub fn leave(&mut self, bytes: u64, refused: bool) -> bool {
+    pub fn leave(&mut self, bytes: u64, by: By, is_refused: impl FnOnce() -> bool) -> bool {
         let Some(wanted) = &mut self.0 else { return false };
-        let reason = match refused {
+        let reason = match is_refused() {
             true => with_record(|record| record.reason(REFUSED)),
-            false => wanted.reasons.of(bytes),
+            false => wanted.reasons.of(by),
         };
         wanted.left = Some((bytes, reason));
         true

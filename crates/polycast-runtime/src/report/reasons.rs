@@ -1,41 +1,42 @@
-use polycast_core::policy::{Choice, CommunicatorShape, Rule, Table};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use polycast_core::policy::{By, Rule};
 use polycast_core::variables::BROADCAST;
 
 use super::record::ReasonId;
 use super::with_record;
-use crate::settings::{Rules, Settings};
+use crate::settings::Settings;
 
-/// Why a communicator leaves sizes to the MPI: intervals over all sizes, by their first sizes, the first of which is 0.
-pub struct Reasons(Vec<(u64, ReasonId)>);
+/// Why a communicator leaves calls to the MPI.
+pub struct Reasons {
+    settings: Arc<Settings>,
+    /// Those that were met.
+    known: BTreeMap<By, ReasonId>,
+}
 
 impl Reasons {
-    pub fn new(settings: &Settings, shape: CommunicatorShape) -> Reasons {
-        let texts = texts(settings, shape);
-        Reasons(with_record(|record| {
-            texts.into_iter().map(|(first, text)| (first, record.reason(&text))).collect()
-        }))
+    pub fn new(settings: &Arc<Settings>) -> Reasons {
+        Reasons { settings: settings.clone(), known: BTreeMap::new() }
     }
 
-    pub fn of(&self, bytes: u64) -> ReasonId {
-        self.0[self.0.partition_point(|(first, _)| *first <= bytes) - 1].1
-    }
-}
-
-/// Where no rule leaves a size to the MPI, the text is never used.
-fn texts(settings: &Settings, shape: CommunicatorShape) -> Vec<(u64, String)> {
-    let by_table = |table: &Table| {
-        let deciding = table.deciding_rules(shape).into_iter();
-        deciding.map(|(first, rule)| (first.0, because(table.origin(), rule))).collect()
-    };
-    match &settings.rules {
-        Rules::Forced(Choice::Stock) => vec![(0, format!("{BROADCAST}=stock"))],
-        Rules::Table(table) => by_table(&table.content),
-        Rules::Shipped | Rules::Forced(_) => by_table(&Table::shipped()),
+    /// The reason of who decided so.
+    pub fn of(&mut self, by: By) -> ReasonId {
+        let Reasons { settings, known } = self;
+        *known.entry(by).or_insert_with(|| with_record(|record| record.reason(&text(settings, by))))
     }
 }
 
-fn because(origin: &str, rule: Option<&Rule>) -> String {
-    let Some(rule) = rule else { return format!("no rule of {origin} is for it") };
+fn text(settings: &Settings, by: By) -> String {
+    let table = settings.rules(None).table;
+    match by {
+        By::Forced => format!("{BROADCAST}=stock"),
+        By::Rule(place) => because(table.origin(), &table.rules()[place]),
+        By::Prediction(_) | By::Nobody => format!("no rule of {} is for it", table.origin()),
+    }
+}
+
+fn because(origin: &str, rule: &Rule) -> String {
     let conditions: Vec<String> = rule.conditions.iter().map(ToString::to_string).collect();
     let conditions = if conditions.is_empty() { "all".to_owned() } else { conditions.join(", ") };
     let rule_text = format!("the rule for {conditions} in line {} of {origin}", rule.line);
@@ -47,28 +48,33 @@ fn because(origin: &str, rule: Option<&Rule>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use polycast_core::policy::{Call, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Policy};
+    use polycast_core::units::Bytes;
 
-    fn reasons(nodes: u32) -> Vec<(u64, String)> {
-        texts(&Settings::default(), CommunicatorShape::new(16, nodes, None).unwrap().without_multicast())
+    use super::*;
+    use crate::settings::Rules;
+
+    /// Why the smallest broadcast on 16 ranks is left to the MPI.
+    fn reason(settings: &Settings, nodes: u32) -> String {
+        let policy = Policy::new(settings.rules(None), CommunicatorShape::new(16, nodes, None).unwrap());
+        let call = Call { collective: Collective::Broadcast, bytes: Bytes(1) };
+        let decision = policy.choose(&call, Capabilities::PRIVATE, Epoch::default());
+        assert_eq!(decision.choice, Choice::Stock);
+        text(settings, decision.by)
     }
 
     #[test]
     fn the_shipped_table_says_why() {
-        let one_node = reasons(1);
-        assert_eq!(one_node[0].0, 0);
-        for (_, reason) in one_node {
-            assert!(reason.starts_with("within a node data moves through shared memory"), "{reason}");
-            assert!(reason.contains("(the rule for nodes 1 in line "), "{reason}");
-        }
-        let small = &reasons(16)[0].1;
+        let one_node = reason(&Settings::default(), 1);
+        assert!(one_node.starts_with("within a node data moves through shared memory"), "{one_node}");
+        assert!(one_node.contains("(the rule for nodes 1 in line "), "{one_node}");
+        let small = reason(&Settings::default(), 16);
         assert!(small.contains("the rule for bytes ..") && small.contains("shipped"), "{small}");
     }
 
     #[test]
     fn what_the_user_forced_is_the_reason() {
         let settings = Settings { rules: Rules::Forced(Choice::Stock), ..Settings::default() };
-        let found = texts(&settings, CommunicatorShape::new(2, 2, None).unwrap());
-        assert_eq!(found, [(0, "POLYCAST_BCAST=stock".to_owned())]);
+        assert_eq!(reason(&settings, 2), "POLYCAST_BCAST=stock");
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! The files are read once per process. Rank 0's count; it sends them where another rank has others.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
-use polycast_core::policy::{self, Choice, Table};
+use polycast_core::policy::{self, Choice, Prediction, Table};
 use polycast_core::topology::{self, Reading, Topology};
 
 use crate::digest::Digest;
@@ -99,6 +99,18 @@ impl Settings {
         let digest = Digest::of("polycast settings").bytes(&settings.to_bytes()).finish();
         let problem = (!problems.is_empty()).then(|| problems.join("; "));
         Current { settings: Arc::new(settings), digest, problem }
+    }
+
+    /// What decides about calls by these settings. `prediction`: made from these parameters for the ranks.
+    pub fn rules<'a>(&'a self, prediction: Option<&'a Prediction>) -> policy::Rules<'a> {
+        // Parsed once: communicators are made by the thousand.
+        static SHIPPED: LazyLock<Table> = LazyLock::new(Table::shipped);
+        let (forced, own) = match &self.rules {
+            Rules::Shipped => (None, None),
+            Rules::Table(table) => (None, Some(&table.content)),
+            Rules::Forced(choice) => (Some(*choice), None),
+        };
+        policy::Rules::new(forced, own, &SHIPPED, prediction)
     }
 
     /// Texts with their lengths.

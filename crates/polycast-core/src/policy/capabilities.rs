@@ -1,0 +1,48 @@
+use std::fmt;
+use std::ops::BitOr;
+
+/// What a communicator has, or a way to serve a call needs: a set, for there will be more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Capabilities(u8);
+
+impl Capabilities {
+    /// Nothing: what the MPI below needs.
+    pub const NONE: Capabilities = Capabilities(0);
+    /// A communicator of polycast's own, on which its messages meet no others.
+    pub const PRIVATE: Capabilities = Capabilities(1);
+    /// A network between the nodes that carries multicast.
+    pub const MULTICAST: Capabilities = Capabilities(1 << 1);
+    /// Everything, which is what is assumed until it has been tried.
+    pub const ALL: Capabilities = Capabilities(Self::PRIVATE.0 | Self::MULTICAST.0);
+
+    /// Each of them alone, with its name.
+    const NAMES: [(Capabilities, &str); 2] =
+        [(Self::PRIVATE, "a communicator of its own"), (Self::MULTICAST, "a network with multicast")];
+
+    /// Whether all of `needed` are here.
+    pub const fn has(self, needed: Capabilities) -> bool {
+        self.0 & needed.0 == needed.0
+    }
+
+    /// These but for `lost`.
+    #[must_use]
+    pub const fn without(self, lost: Capabilities) -> Capabilities {
+        Capabilities(self.0 & !lost.0)
+    }
+}
+
+impl BitOr for Capabilities {
+    type Output = Capabilities;
+
+    fn bitor(self, other: Capabilities) -> Capabilities {
+        Capabilities(self.0 | other.0)
+    }
+}
+
+impl fmt::Display for Capabilities {
+    /// For sentences: `a network with multicast`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Capabilities::NAMES.into_iter().filter(|(one, _)| self.has(*one));
+        f.pad(&names.map(|(_, name)| name).collect::<Vec<_>>().join(" and "))
+    }
+}

@@ -1,0 +1,221 @@
+use super::{Call, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Prediction, Property, Range};
+use super::{Rule, Table};
+use crate::units::Bytes;
+
+/// What decides about the calls on a communicator, from first to last.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules<'a> {
+    /// Serves every broadcast, where the communicator has what it needs.
+    pub forced: Option<Choice>,
+    /// Decides about the others.
+    pub table: &'a Table,
+    /// Chooses among trees in the table's place. The rules for stock and multicast stand: predictions know of neither.
+    pub prediction: Option<&'a Prediction>,
+}
+
+impl<'a> Rules<'a> {
+    /// What the user wants: what is `forced` asks no table of the `user`, and the shipped one where it cannot be had. Predictions do
+    /// not overrule the user's table.
+    pub fn new(
+        forced: Option<Choice>,
+        user: Option<&'a Table>,
+        shipped: &'a Table,
+        prediction: Option<&'a Prediction>,
+    ) -> Rules<'a> {
+        match user.filter(|_| forced.is_none()) {
+            Some(table) => Rules { forced, table, prediction: None },
+            None => Rules { forced, table: shipped, prediction },
+        }
+    }
+}
+
+/// What serves a call, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What serves it.
+    pub choice: Choice,
+    /// Who decided so.
+    pub by: By,
+}
+
+/// Who decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// The user, for all calls.
+    Forced,
+    /// The rule at this place of the table, from 0.
+    Rule(usize),
+    /// The predicted times, in place of the rule that would have decided, if there is one.
+    Prediction(Option<usize>),
+    /// Nobody: no rule is for it, so stock serves.
+    Nobody,
+}
+
+/// What serves the calls on one communicator, prepared so that each is decided in nanoseconds.
+///
+/// What the communicator's shape decides is decided once. What is left are the number of the call, its bytes, and what the
+/// communicator turns out to have:
+///
+/// ```text
+///  earlier calls ─▶ epoch     bytes ─▶  0        8192            65536                 2^64
+///                    0                  ├─ stock ─┼─ binomial ────┼─ multicast-pull … ───┤
+///                                       │         │  else stock   │  else chain          │
+///                                       │         │               │  else stock          │
+/// ```
+/// # Invariants
+/// 1. Each collective has an epoch, and the first begins with call 0; they begin later and later.
+/// 2. `first_bytes[0]` is 0, `first_bytes` rises strictly, and `options` is as long.
+/// 3. No option needs all that one before it needs: it would never be taken. The last one needs nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy([Box<[Stage]>; Collective::ALL.len()]);
+
+/// What holds in an epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stage {
+    first_call: u64,
+    first_bytes: Box<[u64]>,
+    options: Box<[Box<[Decision]>]>,
+}
+
+impl Decision {
+    pub(super) const STOCK: Decision = Decision { choice: Choice::Stock, by: By::Nobody };
+}
+
+impl Policy {
+    /// What `rules` come to on a communicator of this shape.
+    pub fn new(rules: Rules<'_>, shape: CommunicatorShape) -> Policy {
+        let predicted = rules.prediction.map(Prediction::best).unwrap_or_default();
+        Policy(Collective::ALL.map(|collective| {
+            let relevant: Vec<Relevant> = relevant(rules.table, collective, shape).collect();
+            let first_calls = borders(relevant.iter().map(|rule| rule.calls)).into_iter();
+            first_calls.map(|first| Stage::new(rules.forced, &predicted, &relevant, first)).collect()
+        }))
+    }
+
+    /// What serves a call on a communicator that has this, or may have it. Does not allocate.
+    pub fn choose(&self, call: &Call, there: Capabilities, epoch: Epoch) -> &Decision {
+        let stage = &self.0[call.collective as usize][epoch.0];
+        let after = stage.first_bytes.partition_point(|first| *first <= call.bytes.0);
+        let mut options = stage.options[after - 1].iter();
+        options.find(|option| there.has(option.choice.needs())).unwrap_or(&Decision::STOCK)
+    }
+
+    /// What serves which sizes: the first size of each interval, rising from 0, and its choice.
+    pub fn sizes(&self, collective: Collective, there: Capabilities, epoch: Epoch) -> Vec<(Bytes, Choice)> {
+        let stage = &self.0[collective as usize][epoch.0];
+        let choice = |first: &u64| {
+            let call = Call { collective, bytes: Bytes(*first) };
+            (call.bytes, self.choose(&call, there, epoch).choice)
+        };
+        let mut sizes: Vec<(Bytes, Choice)> = stage.first_bytes.iter().map(choice).collect();
+        sizes.dedup_by_key(|(_, choice)| *choice);
+        sizes
+    }
+
+    /// The epochs of a collective, and how many calls come before each.
+    pub fn epochs(&self, collective: Collective) -> impl Iterator<Item = (u64, Epoch)> {
+        let stages = self.0[collective as usize].iter().enumerate();
+        stages.map(|(index, stage)| (stage.first_call, Epoch(index)))
+    }
+
+    /// The epoch of a call that so many calls of its collective come before.
+    pub fn epoch(&self, collective: Collective, earlier_calls: u64) -> Epoch {
+        let stages = &self.0[collective as usize];
+        Epoch(stages.partition_point(|stage| stage.first_call <= earlier_calls) - 1)
+    }
+
+    /// How many calls come before an epoch, if there is such a one.
+    pub(super) fn first_call(&self, collective: Collective, epoch: Epoch) -> Option<u64> {
+        self.0[collective as usize].get(epoch.0).map(|stage| stage.first_call)
+    }
+}
+
+/// A rule that may decide about calls on communicators of a shape: for these sizes, after so many earlier calls.
+struct Relevant {
+    index: usize,
+    choice: Choice,
+    bytes: Range,
+    calls: Range,
+}
+
+fn relevant(
+    table: &Table,
+    collective: Collective,
+    shape: CommunicatorShape,
+) -> impl Iterator<Item = Relevant> {
+    let of = move |(index, rule): (usize, &Rule)| {
+        let mut relevant = Relevant { index, choice: rule.choice, bytes: Range::all(), calls: Range::all() };
+        for condition in &rule.conditions {
+            match condition.property.of_shape(shape) {
+                Some(value) if !condition.range.contains(value) => return None,
+                Some(_) => {}
+                None if condition.property == Property::Bytes => relevant.bytes = condition.range,
+                None => relevant.calls = condition.range,
+            }
+        }
+        Some(relevant)
+    };
+    table.rules().iter().enumerate().filter(move |(_, rule)| rule.collective == collective).filter_map(of)
+}
+
+/// Where ranges begin and end: between two of these values none does, so the lower one stands for all up to the next.
+fn borders(ranges: impl Iterator<Item = Range>) -> Vec<u64> {
+    let ends = ranges.flat_map(|range| [Some(range.first()), range.last().checked_add(1)]);
+    let mut borders: Vec<u64> = ends.flatten().chain([0]).collect();
+    borders.sort_unstable();
+    borders.dedup();
+    borders
+}
+
+impl Stage {
+    /// `predicted` has the best tree from each size on.
+    fn new(
+        forced: Option<Choice>,
+        predicted: &[(Bytes, Choice)],
+        relevant: &[Relevant],
+        first_call: u64,
+    ) -> Stage {
+        let relevant: Vec<&Relevant> =
+            relevant.iter().filter(|rule| rule.calls.contains(first_call)).collect();
+        let mut starts = borders(relevant.iter().map(|rule| rule.bytes));
+        starts.extend(predicted.iter().map(|(first, _)| first.0));
+        starts.sort_unstable();
+        starts.dedup();
+        let of = |first: u64| {
+            let after = predicted.partition_point(|(start, _)| start.0 <= first);
+            let predicted = predicted[..after].last().map(|(_, choice)| *choice);
+            let by_rule = relevant.iter().filter(|rule| rule.bytes.contains(first));
+            (first, options(forced, by_rule.copied(), predicted))
+        };
+        let mut intervals: Vec<(u64, Box<[Decision]>)> = starts.into_iter().map(of).collect();
+        intervals.dedup_by(|later, earlier| later.1 == earlier.1);
+        let (first_bytes, options): (Vec<u64>, Vec<_>) = intervals.into_iter().unzip();
+        Stage { first_call, first_bytes: first_bytes.into(), options: options.into() }
+    }
+}
+
+/// What may serve a size, the best first: forced, by the rules for this size in their order, predicted in place of trees, stock.
+fn options<'a>(
+    forced: Option<Choice>,
+    by_rule: impl Iterator<Item = &'a Relevant>,
+    predicted: Option<Choice>,
+) -> Box<[Decision]> {
+    let forced = forced.map(|choice| Decision { choice, by: By::Forced });
+    let by_rule = by_rule.map(|rule| match (rule.choice, predicted) {
+        (Choice::Algorithm(_), Some(choice)) => Decision { choice, by: By::Prediction(Some(rule.index)) },
+        (choice, _) => Decision { choice, by: By::Rule(rule.index) },
+    });
+    let predicted = predicted.map(|choice| Decision { choice, by: By::Prediction(None) });
+    let all = forced.into_iter().chain(by_rule).chain(predicted).chain([Decision::STOCK]);
+    let mut options: Vec<Decision> = Vec::new();
+    for decision in all {
+        let needs = decision.choice.needs();
+        if !options.iter().any(|better| needs.has(better.choice.needs())) {
+            options.push(decision);
+        }
+    }
+    options.into()
+}
+
+#[cfg(test)]
+mod tests;
