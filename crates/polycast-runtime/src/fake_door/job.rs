@@ -49,6 +49,8 @@ pub struct Job {
     pub conditions: Conditions,
     /// This rank panics there, when it comes there for this time.
     pub panic: Option<(u32, Point, u32)>,
+    /// This rank goes by itself in what all have voted on: what none may do.
+    pub ignores_vote: Option<u32>,
 }
 
 /// What became of a job.
@@ -63,6 +65,8 @@ pub struct Outcome {
     pub memberships: usize,
     /// Messages on private communicators that nobody has received.
     pub unreceived: usize,
+    /// In the time of the ranks.
+    pub took: Duration,
 }
 
 impl Job {
@@ -90,6 +94,7 @@ impl Job {
                 loses_message: None,
             },
             panic: None,
+            ignores_vote: None,
         }
     }
 
@@ -161,6 +166,7 @@ impl Job {
             datagrams: world.network.sent(),
             memberships: world.network.memberships(),
             unreceived: (1..=communicators).map(|communicator| world.unreceived(communicator)).sum(),
+            took: Duration::from_nanos(world.stage.nanos()),
         })
     }
 }

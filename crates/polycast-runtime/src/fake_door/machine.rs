@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use polycast_net::{Group, Interface};
 use rustix::event::PollFd;
 
+use super::allocations::outside;
 use super::world::World;
 use crate::machine::test::Machine;
 use crate::multicast::{MemorySocket, Reason};
@@ -34,7 +35,8 @@ impl Machine for RankMachine {
 
     fn poll(&self, watched: &[PollFd<'_>], longest: Duration) -> usize {
         let World { stage, network, .. } = &*self.world;
-        let sockets: Vec<RawFd> = watched.iter().map(|watched| watched.as_fd().as_raw_fd()).collect();
+        let sockets: Vec<RawFd> =
+            outside(|| watched.iter().map(|watched| watched.as_fd().as_raw_fd()).collect());
         let end = stage.nanos() + longest.as_nanos() as u64;
         loop {
             let (now, first) = (stage.nanos(), network.next_for(&sockets).unwrap_or(u64::MAX));

@@ -15,6 +15,7 @@
 //! gets [`ABORTED`] from MPI.
 
 mod agreement;
+mod allocations;
 mod conformance;
 mod failures;
 mod job;
@@ -25,6 +26,7 @@ mod multicast;
 mod network;
 mod process;
 mod random;
+mod sabotage;
 mod sizes;
 mod stage;
 mod table;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use polycast_net::{Group, Interface};
 
+use super::allocations::outside;
 use super::random::Random;
 use super::stage::Stage;
 use crate::multicast::{MemorySocket, Reason};
@@ -220,6 +221,32 @@ impl State {
 
 impl MemorySocket for FakeSocket {
     fn send(&mut self, datagrams: &[u8], datagram_bytes: usize) -> io::Result<usize> {
+        outside(|| self.send_all(datagrams, datagram_bytes))
+    }
+
+    fn receive(&mut self, each: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        let batch = outside(|| self.batch());
+        batch.iter().for_each(|datagram| each(datagram));
+        Ok(batch.len())
+    }
+
+    fn descriptor(&self) -> RawFd {
+        self.descriptor
+    }
+
+    fn receive_buffer_bytes(&self) -> usize {
+        self.network.weather.receive_buffer_bytes
+    }
+
+    fn dropped(&self) -> u64 {
+        let state = self.network.lock();
+        let members = state.members.get(&self.group);
+        members.and_then(|members| members.get(&self.rank)).map_or(0, |member| member.dropped)
+    }
+}
+
+impl FakeSocket {
+    fn send_all(&mut self, datagrams: &[u8], datagram_bytes: usize) -> io::Result<usize> {
         let Network { stage, weather, .. } = &*self.network;
         stage.turn(self.rank);
         let now = stage.nanos();
@@ -247,7 +274,8 @@ impl MemorySocket for FakeSocket {
         Ok(datagrams.len().min(taken * datagram_bytes))
     }
 
-    fn receive(&mut self, each: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+    /// What is there by now.
+    fn batch(&mut self) -> Vec<Arc<[u8]>> {
         let stage = &self.network.stage;
         stage.turn(self.rank);
         let now = stage.nanos();
@@ -255,7 +283,7 @@ impl MemorySocket for FakeSocket {
         {
             let mut state = self.network.lock();
             let member = state.members.get_mut(&self.group).and_then(|members| members.get_mut(&self.rank));
-            let Some(member) = member else { return Ok(0) };
+            let Some(member) = member else { return batch };
             while let Some(first) = member.inbox.first_entry()
                 && first.key().0 <= now
                 && batch.len() < BATCH_MOST
@@ -269,22 +297,7 @@ impl MemorySocket for FakeSocket {
             stage.trace(self.rank, format_args!("{} datagrams received", batch.len()));
             stage.moves();
         }
-        batch.iter().for_each(|datagram| each(datagram));
-        Ok(batch.len())
-    }
-
-    fn descriptor(&self) -> RawFd {
-        self.descriptor
-    }
-
-    fn receive_buffer_bytes(&self) -> usize {
-        self.network.weather.receive_buffer_bytes
-    }
-
-    fn dropped(&self) -> u64 {
-        let state = self.network.lock();
-        let members = state.members.get(&self.group);
-        members.and_then(|members| members.get(&self.rank)).map_or(0, |member| member.dropped)
+        batch
     }
 }
 

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
+use super::allocations::counted;
 use super::job::{Broadcast, Job, Step};
 use super::machine::RankMachine;
 use super::mail::Part;
@@ -55,6 +56,8 @@ pub struct Told {
     pub attached: usize,
     /// Those of which it is through with all before MPI ends.
     pub closed: usize,
+    /// How often each call asked for memory.
+    pub allocations: Vec<u64>,
     /// On standard error.
     pub said: String,
 }
@@ -86,7 +89,7 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
         fault::arm(point, nth);
     }
     let mut told = Told::default();
-    let is_served = vote(world, process);
+    let is_served = vote(world, process) || job.ignores_vote == Some(process);
     let mut members: Vec<Option<Member>> = Vec::new();
     for (number, step) in job.program.iter().enumerate() {
         match step {
@@ -94,7 +97,7 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
                 members.push(Member::make(world, members.len() + 1, of, process, is_served));
             }
             Step::Pause { process: of, time } if *of == process => {
-                world.stage.wait(process, Some(*time), false);
+                world.stage.pause(process, *time);
             }
             Step::Pause { .. } => {}
             Step::Free { communicator } => {
@@ -104,7 +107,8 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
             }
             Step::Broadcast(call) => {
                 let Some(member) = &mut members[call.communicator] else { continue };
-                let ended = member.broadcast(call, number);
+                let (ended, allocations) = member.broadcast(call, number);
+                told.allocations.push(allocations);
                 told.calls.push(ended);
                 if ![0, ERROR_SIZE].contains(&ended.code) {
                     world.abort();
@@ -176,7 +180,8 @@ impl Member {
         unsafe { polycast_detach(std::mem::replace(&mut self.runtime, null_mut()), is_over) };
     }
 
-    fn broadcast(&mut self, call: &Broadcast, number: usize) -> Ended {
+    /// And how often it asked for memory.
+    fn broadcast(&mut self, call: &Broadcast, number: usize) -> (Ended, u64) {
         let bytes = call.bytes[self.rank as usize];
         let expected = data(number, bytes);
         let mut buffer = if self.rank == call.root { expected.clone() } else { vec![0xaa; bytes] };
@@ -188,17 +193,23 @@ impl Member {
             reduction: null(),
         };
         let mut plan = null_mut();
-        let choice = match self.runtime.is_null() {
+        let choose = || match self.runtime.is_null() {
             true => 0,
             // SAFETY: the pointer comes from polycast_attach.
             false => unsafe { polycast_plan(self.runtime, &wanted, &mut plan) },
         };
+        let (choice, of_plan) = counted(choose);
+        let mut allocations = of_plan;
         let code = if choice == SERVED {
             let place: *mut c_void = buffer.as_mut_ptr().cast();
             // SAFETY: the plan comes from polycast_plan, and the buffer has these bytes.
             unsafe {
-                let code = polycast_run(plan, place, place);
-                polycast_plan_free(plan);
+                let (code, of_run) = counted(|| {
+                    let code = polycast_run(plan, place, place);
+                    polycast_plan_free(plan);
+                    code
+                });
+                allocations += of_run;
                 code
             }
         } else {
@@ -210,7 +221,7 @@ impl Member {
             code
         };
         let has_data = bytes == call.bytes[call.root as usize] && buffer == expected;
-        Ended { is_served: choice == SERVED, code, has_data }
+        (Ended { is_served: choice == SERVED, code, has_data }, allocations)
     }
 
     fn broadcast_by_stock(&self, root: u32, buffer: &mut Vec<u8>) -> c_int {

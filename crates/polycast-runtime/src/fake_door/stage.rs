@@ -16,7 +16,7 @@ use super::random::Random;
 
 const NOBODY: u32 = u32::MAX;
 /// Longer than anything that the runtime waits for.
-const NOTHING_MOVES_NANOS: u64 = 20_000_000_000;
+const NOTHING_MOVES_NANOS: u64 = 3_000_000_000;
 
 /// When ranks are called: by default in any order.
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,7 +88,7 @@ impl Stage {
     /// The rank has ended.
     pub fn leave(&self, rank: u32) {
         let mut state = self.lock();
-        (state.moved, state.ranks[rank as usize]) = (state.now, Standing::Gone);
+        (state.moved, state.ranks[rank as usize]) = (state.moved.max(state.now), Standing::Gone);
         let next = state.next();
         drop(state);
         self.call(next);
@@ -152,6 +152,14 @@ impl Stage {
         self.hand_over(rank, state);
     }
 
+    /// The program does something else, which is no waiting.
+    pub fn pause(&self, rank: u32, time: Duration) {
+        let mut state = self.lock();
+        state.moved = state.moved.max(state.now + time.as_nanos() as u64);
+        drop(state);
+        self.wait(rank, Some(time), false);
+    }
+
     /// For a moment.
     pub fn give_way(&self, rank: u32) {
         let moment = Duration::from_nanos(self.lock().random.within(500, 60_000));
@@ -161,7 +169,7 @@ impl Stage {
     /// Calls all that wait for no time.
     pub fn wake_all(&self) {
         let mut state = self.lock();
-        state.moved = state.now;
+        state.moved = state.moved.max(state.now);
         let is_blocked = |standing: &&mut Standing| matches!(standing, Standing::Waits { until: None, .. });
         state.ranks.iter_mut().filter(is_blocked).for_each(|standing| *standing = Standing::Ready);
     }
@@ -186,7 +194,7 @@ impl Stage {
     /// The job gets somewhere.
     pub fn moves(&self) {
         let mut state = self.lock();
-        state.moved = state.now;
+        state.moved = state.moved.max(state.now);
     }
 
     /// See the module.
@@ -198,7 +206,7 @@ impl Stage {
 impl State {
     /// Who comes next; `None` if all have gone.
     fn next(&mut self) -> Option<u32> {
-        if self.now - self.moved > NOTHING_MOVES_NANOS {
+        if self.now.saturating_sub(self.moved) > NOTHING_MOVES_NANOS {
             self.is_stuck = true;
         }
         loop {

@@ -3,6 +3,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::allocations::outside;
 use super::mail::{Done, Part, Place};
 use super::world::{Collective, World};
 use crate::door::{CAN_PACK, DoorTable, INTERFACE_VERSION};
@@ -64,8 +65,9 @@ unsafe fn write(data: &[u8], place: *mut c_void) {
     unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place.cast(), data.len()) };
 }
 
-fn code(outcome: Result<(), c_int>) -> c_int {
-    outcome.err().unwrap_or(0)
+/// What a function of the door does and gives; what it allocates is not counted.
+fn code(work: impl FnOnce() -> Result<(), c_int>) -> c_int {
+    outside(work).err().unwrap_or(0)
 }
 
 unsafe extern "C" fn allgather(
@@ -77,8 +79,8 @@ unsafe extern "C" fn allgather(
     // SAFETY: as polycast.h says.
     unsafe {
         let RankDoor { world, part, .. } = door(communicator);
-        let parts = world.meet(*part, Collective::Allgather { bytes }, copied(mine, bytes));
-        code(parts.map(|parts| write(&parts.concat(), all)))
+        let meet = || world.meet(*part, Collective::Allgather { bytes }, copied(mine, bytes));
+        code(|| meet().map(|parts| write(&parts.concat(), all)))
     }
 }
 
@@ -92,8 +94,8 @@ unsafe extern "C" fn broadcast(
     unsafe {
         let RankDoor { world, part, .. } = door(communicator);
         let what = Collective::Broadcast { bytes, root: root as u32 };
-        let parts = world.meet(*part, what, copied(buffer, bytes));
-        code(parts.map(|parts| write(&parts[root as usize], buffer)))
+        let meet = || world.meet(*part, what, copied(buffer, bytes));
+        code(|| meet().map(|parts| write(&parts[root as usize], buffer)))
     }
 }
 
@@ -101,7 +103,7 @@ unsafe extern "C" fn open_private(communicator: *mut c_void, opened: *mut c_int)
     // SAFETY: as polycast.h says.
     unsafe {
         let RankDoor { world, part, .. } = door(communicator);
-        code(world.open_private(*part).map(|is_open| opened.write(is_open.into())))
+        code(|| world.open_private(*part).map(|is_open| opened.write(is_open.into())))
     }
 }
 
@@ -117,7 +119,7 @@ unsafe extern "C" fn isend(
     unsafe {
         let RankDoor { world, part, .. } = door(communicator);
         let place = Place { address: data.expose_provenance(), bytes };
-        code(world.send(*part, peer as u32, tag, slot, place))
+        code(|| world.send(*part, peer as u32, tag, slot, place))
     }
 }
 
@@ -132,7 +134,7 @@ unsafe extern "C" fn irecv(
     // SAFETY: as polycast.h says.
     let RankDoor { world, part, .. } = unsafe { door(communicator) };
     let place = Place { address: place.expose_provenance(), bytes };
-    code(world.receive(*part, peer as u32, tag, slot, place))
+    code(|| world.receive(*part, peer as u32, tag, slot, place))
 }
 
 unsafe extern "C" fn poll(
@@ -144,13 +146,15 @@ unsafe extern "C" fn poll(
     // SAFETY: as polycast.h says: there is room for all slots in use.
     unsafe {
         let RankDoor { world, part, .. } = door(communicator);
-        code(world.poll(*part).map(|done| {
+        code(|| {
+            let done = world.poll(*part)?;
             for (index, Done { slot, bytes }) in done.iter().enumerate() {
                 slots.add(index).write(*slot);
                 received.add(index).write(*bytes);
             }
             completed.write(done.len() as u32);
-        }))
+            Ok(())
+        })
     }
 }
 
@@ -176,7 +180,8 @@ unsafe extern "C" fn sum_over_world(values: *mut u64, count: usize) -> c_int {
     // SAFETY: as polycast.h says.
     let mine = unsafe { copied(values.cast(), 8 * count) };
     let part = Part { communicator: 0, process };
-    code(world.meet(part, Collective::Sum, mine).map(|parts| {
+    code(|| {
+        let parts = world.meet(part, Collective::Sum, mine)?;
         let number =
             |part: &[u8], index: usize| u64::from_le_bytes(std::array::from_fn(|at| part[8 * index + at]));
         for index in 0..count {
@@ -184,7 +189,8 @@ unsafe extern "C" fn sum_over_world(values: *mut u64, count: usize) -> c_int {
             // SAFETY: the same.
             unsafe { values.add(index).write(sum) };
         }
-    }))
+        Ok(())
+    })
 }
 
 unsafe extern "C" fn take_leave() {}

@@ -1,0 +1,91 @@
+//! What a served call costs of our own: memory from the system, counted exactly. For its time see `benches/served_call.rs`.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use super::job::Job;
+use super::network::Weather;
+use super::process::Ended;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+    static IS_COUNTING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The system's, and counts what a thread asks of it while it is [`counted`].
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn count() {
+    // A thread that ends has no cell any more.
+    if IS_COUNTING.try_with(Cell::get).unwrap_or(false) {
+        COUNT.set(COUNT.get() + 1);
+    }
+}
+
+// SAFETY: it is the system's in all that it does.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: handed on from the caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: handed on from the caller.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        count();
+        // SAFETY: handed on from the caller.
+        unsafe { System.realloc(place, layout, bytes) }
+    }
+}
+
+/// How often `work` asked for memory, but for what it did [`outside`].
+pub fn counted<R>(work: impl FnOnce() -> R) -> (R, u64) {
+    COUNT.set(0);
+    IS_COUNTING.set(true);
+    let result = work();
+    IS_COUNTING.set(false);
+    (result, COUNT.get())
+}
+
+/// What the door and the machine do is not ours.
+pub fn outside<R>(work: impl FnOnce() -> R) -> R {
+    let was_counting = IS_COUNTING.replace(false);
+    let result = work();
+    IS_COUNTING.set(was_counting);
+    result
+}
+
+/// Of each call, the allocations of the rank that makes the most.
+fn most_per_call(job: &Job) -> Vec<u64> {
+    let outcome = job.run();
+    assert!(outcome.ranks.iter().all(|told| told.calls.iter().all(|ended| *ended == Ended::SERVED_WELL)));
+    let calls = 0..outcome.ranks[0].calls.len();
+    calls.map(|call| outcome.ranks.iter().map(|told| told.allocations[call]).max().unwrap_or(0)).collect()
+}
+
+/// What a call asks for today, where nothing is its first: to become 0. A number that has become less is to be lowered here.
+const MOST: [(&str, u64); 5] =
+    [("binomial", 13), ("chain", 13), ("flat", 12), ("scatter-ring", 16), ("multicast-pull", 12)];
+
+#[test]
+fn a_served_broadcast_asks_for_no_more_memory_than_it_did() {
+    for (algorithm, most) in MOST {
+        let job = Job::new(4, 1, algorithm, &[(0, 8192); 40]).on_hosts(&[0, 1, 2, 3], Weather::FINE);
+        let counts = most_per_call(&job);
+        let steady = counts[10..].iter().max().copied();
+        assert!(steady.is_some_and(|steady| steady <= most), "{algorithm}: {counts:?}");
+    }
+}
+
+#[test]
+fn what_is_asked_for_is_counted() {
+    let (_, count) = counted(|| (Box::new(1), outside(|| Box::new(2)), vec![3; 10]));
+    assert_eq!(count, 2);
+}
