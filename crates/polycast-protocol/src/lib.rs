@@ -12,9 +12,10 @@
 //!                          wire, message: how they are written      tag: who may write them
 //! ```
 //!
-//! Nothing here has a socket or a clock: `polycast-runtime` drives it in a job, `polycast-sim` in virtual time.
+//! Nothing here has a socket or a clock, and messages go through a [`ControlChannel`]: `polycast-runtime` drives it in a job, `polycast-sim` in virtual time.
 #![forbid(unsafe_code)]
 
+mod control;
 mod counters;
 mod data;
 mod early;
@@ -30,6 +31,7 @@ mod spec;
 mod tag;
 pub mod wire;
 
+pub use control::{Acted, ControlChannel};
 pub use counters::Counters;
 pub use data::Data;
 pub use endpoint::{Action, Capacity, Delivery, Endpoint, Membership, Mismatch, Peer};

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::wire;
-use crate::{KEY_BYTES, Key};
+use crate::{Acted, ControlChannel, KEY_BYTES, Key};
 
 struct Node {
     endpoint: Endpoint,
@@ -13,8 +13,45 @@ struct Node {
     has_failed: bool,
     is_over: bool,
     /// From the predecessor, from the successor, from drawn receivers: MPI keeps the order of each.
-    messages: [std::collections::VecDeque<Vec<u8>>; 3],
+    messages: Memory,
     datagrams: std::collections::VecDeque<Vec<u8>>,
+}
+
+/// Messages that have come, and those on their way out.
+#[derive(Default)]
+struct Memory {
+    arrived: [std::collections::VecDeque<Vec<u8>>; 3],
+    sent: Option<(Peer, Vec<u8>)>,
+}
+
+impl ControlChannel for Memory {
+    type Error = Mismatch;
+
+    fn has_capacity(&self) -> bool {
+        self.sent.is_none()
+    }
+
+    fn send(&mut self, to: Peer, message: &mut Vec<u8>) -> Result<(), Mismatch> {
+        self.sent = Some((to, message.clone()));
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        mut take: impl FnMut(&[u8]) -> Result<Delivery, Mismatch>,
+    ) -> Result<bool, Mismatch> {
+        let mut has_any = false;
+        for queue in &mut self.arrived {
+            while let Some(message) = queue.pop_front() {
+                if take(&message)? == Delivery::Early {
+                    queue.push_front(message);
+                    break;
+                }
+                has_any = true;
+            }
+        }
+        Ok(has_any)
+    }
 }
 
 impl Node {
@@ -31,20 +68,11 @@ impl Node {
             }
             has_any = true;
         }
-        for line in messages.iter_mut() {
-            while let Some(message) = line.front() {
-                match endpoint.on_message(message, now, &mut data) {
-                    Ok(Delivery::Early) => break,
-                    Ok(Delivery::Taken) => {}
-                    Err(_) => {
-                        *has_failed = true;
-                        endpoint.fail();
-                    }
-                }
-                line.pop_front();
-                has_any = true;
-            }
-        }
+        has_any |= endpoint.receive_messages(now, &mut data, messages).unwrap_or_else(|_| {
+            *has_failed = true;
+            endpoint.fail();
+            true
+        });
         has_any
     }
 }
@@ -95,20 +123,21 @@ fn run(spec: Multicast, totals: &[usize], lost: usize, is_root_spoiled: bool) ->
         let now = Nanos(round * 100_000);
         for index in 0..count {
             while nodes[index].receive(now) {}
-            let capacity = Capacity { datagrams: true, message: true };
             loop {
-                let Node { endpoint, buffer: own, is_root, .. } = &mut nodes[index];
+                let Node { endpoint, buffer: own, is_root, messages, .. } = &mut nodes[index];
                 let data = if *is_root { Data::Source(own) } else { Data::Sink(own) };
-                let Some(action) = endpoint.next_action(now, capacity, &data, &mut buffer) else { break };
-                match action {
-                    Action::Message { to: Peer::Successor } => {
-                        nodes[(index + 1) % count].messages[0].push_back(buffer.clone());
+                match endpoint.act(now, true, &data, &mut buffer, messages).unwrap() {
+                    Acted::Nothing => break,
+                    Acted::Message => {
+                        let (to, message) = messages.sent.take().unwrap();
+                        let (node, queue) = match to {
+                            Peer::Successor => ((index + 1) % count, 0),
+                            Peer::Predecessor => ((index + count - 1) % count, 1),
+                            Peer::Drawn(root) => (root as usize, 2),
+                        };
+                        nodes[node].messages.arrived[queue].push_back(message);
                     }
-                    Action::Message { to: Peer::Predecessor } => {
-                        nodes[(index + count - 1) % count].messages[1].push_back(buffer.clone());
-                    }
-                    Action::Message { to: Peer::Drawn(_) } => nodes[0].messages[2].push_back(buffer.clone()),
-                    Action::Datagrams { datagram_bytes } => {
+                    Acted::Datagrams { datagram_bytes } => {
                         for datagram in buffer.chunks(datagram_bytes) {
                             sent += 1;
                             if lost == 0 || sent % lost != 0 {

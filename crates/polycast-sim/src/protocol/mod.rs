@@ -15,6 +15,7 @@
 //!
 //! `docs/simulation.md` says what goes wrong, and what is checked.
 
+mod channel;
 mod check;
 mod faults;
 mod inbox;

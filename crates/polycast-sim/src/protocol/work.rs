@@ -1,8 +1,9 @@
 //! What a node does while it is in a call.
 
 use polycast_core::units::Nanos;
-use polycast_protocol::{Action, Capacity, Delivery, Form, Peer};
+use polycast_protocol::{Acted, Capacity, Form, Peer};
 
+use super::channel::MemoryChannel;
 use super::check::Violation;
 use super::faults::Sabotage;
 use super::inbox::LANES;
@@ -111,50 +112,61 @@ impl World<'_> {
     fn read_message(&mut self, index: u32, communicator: usize) -> Result<bool, (u32, Violation)> {
         let first_lane = if self.is_watched { self.random.below(LANES as u64) as usize } else { 0 };
         let end = &mut self.nodes[index as usize].ends[communicator];
-        let Some((lane, message)) = end.inbox.next(first_lane) else { return Ok(false) };
         let content = end.active.map_or(&[][..], |active| &self.messages[communicator][active.index]);
         let mut data = End::data(end.active.as_ref(), &mut end.buffer, content);
-        let bytes = self.store.bytes(message.id);
-        let delivery = end
-            .endpoint
-            .on_message(bytes, self.now, &mut data)
-            .map_err(|mismatch| (index, mismatch.into()))?;
-        self.timeline.message(self.now, index, format_args!("{delivery:?} from {}", message.from), bytes);
-        match delivery {
-            Delivery::Early => end.inbox.keep(lane, message),
-            Delivery::Taken => self.store.release(message.id),
+        let mut channel = MemoryChannel {
+            inbox: &mut end.inbox,
+            store: self.store,
+            timeline: self.timeline,
+            now: self.now,
+            node: index,
+            first_lane,
+            has_capacity: false,
+            sent_to: None,
+        };
+        let received = end.endpoint.receive_messages(self.now, &mut data, &mut channel);
+        let has_any = received.map_err(|mismatch| (index, mismatch.into()))?;
+        if has_any {
+            self.look_at(index, communicator)?;
         }
-        self.look_at(index, communicator)?;
-        Ok(true)
+        Ok(has_any)
     }
 
     fn act(&mut self, index: u32, communicator: usize) -> Result<bool, (u32, Violation)> {
         let capacity = self.capacity(index, communicator);
-        let mut out = std::mem::take(&mut self.out);
         let end = &mut self.nodes[index as usize].ends[communicator];
         let Some(active) = end.active else { return Ok(false) };
+        let mut out = std::mem::take(&mut self.out);
         let data = End::data(Some(&active), &mut end.buffer, &self.messages[communicator][active.index]);
-        let action = end.endpoint.next_action(self.now, capacity, &data, &mut out);
-        if let Some(action) = action {
-            match action {
-                Action::Datagrams { datagram_bytes } => {
-                    self.multicast(index, communicator, &out, datagram_bytes)
-                }
-                Action::Message { to } => {
-                    let nodes = self.scenario.nodes;
-                    let to = match to {
-                        Peer::Successor => (index + 1) % nodes,
-                        Peer::Predecessor => (index + nodes - 1) % nodes,
-                        Peer::Drawn(node) => node,
-                    };
-                    self.send(index, to, communicator, &out)?;
-                }
-            }
+        let mut channel = MemoryChannel {
+            inbox: &mut end.inbox,
+            store: self.store,
+            timeline: self.timeline,
+            now: self.now,
+            node: index,
+            first_lane: 0,
+            has_capacity: capacity.message,
+            sent_to: None,
+        };
+        let acted = end.endpoint.act(self.now, capacity.datagrams, &data, &mut out, &mut channel);
+        let acted = acted.map_err(|mismatch| (index, mismatch.into()))?;
+        if let Acted::Datagrams { datagram_bytes } = acted {
+            self.multicast(index, communicator, &out, datagram_bytes);
+        } else if let Some(to) = channel.sent_to {
+            let nodes = self.scenario.nodes;
+            let to = match to {
+                Peer::Successor => (index + 1) % nodes,
+                Peer::Predecessor => (index + nodes - 1) % nodes,
+                Peer::Drawn(node) => node,
+            };
+            self.send(index, to, communicator, &out)?;
+        }
+        self.out = out;
+        if acted != Acted::Nothing {
             self.sabotage_buffer(index, communicator);
             self.look_at(index, communicator)?;
         }
-        self.out = out;
-        Ok(action.is_some())
+        Ok(acted != Acted::Nothing)
     }
 
     fn capacity(&self, index: u32, communicator: usize) -> Capacity {

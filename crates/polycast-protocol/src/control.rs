@@ -1,0 +1,75 @@
+//! How control messages travel between nodes: over MPI in a job, through memory in tests and in the simulator; a program
+//! without MPI brings a channel of its own, over TCP for example.
+
+use super::data::Data;
+use super::endpoint::{Action, Capacity, Delivery, Endpoint, Mismatch, Peer};
+use polycast_units::Nanos;
+
+/// A node's messages to and from other nodes. None is lost, and those of one sender to one [`Peer`] keep their order.
+pub trait ControlChannel {
+    /// Why the channel failed. A [`Mismatch`] passes through it.
+    type Error: From<Mismatch>;
+
+    /// Whether a message may be sent now.
+    fn has_capacity(&self) -> bool;
+
+    /// Sends `message`, and leaves a buffer of any content in its place.
+    fn send(&mut self, to: Peer, message: &mut Vec<u8>) -> Result<(), Self::Error>;
+
+    /// Hands over what has arrived, and says whether there was anything. A message for which `take` says
+    /// [`Delivery::Early`] is kept, and so are those behind it of the same sender.
+    fn receive(&mut self, take: impl FnMut(&[u8]) -> Result<Delivery, Mismatch>)
+    -> Result<bool, Self::Error>;
+}
+
+/// What [`Endpoint::act`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acted {
+    /// There was nothing to do, or no capacity for it.
+    Nothing,
+    /// A message has been sent.
+    Message,
+    /// The buffer holds datagrams to multicast: of this size each, the last may be shorter.
+    Datagrams {
+        /// Bytes of each.
+        datagram_bytes: usize,
+    },
+}
+
+impl Endpoint {
+    /// Does the next thing: sends a message through `channel`, or puts datagrams into `buffer` if `may_multicast`.
+    ///
+    /// # Errors
+    /// Those of the channel.
+    pub fn act<C: ControlChannel>(
+        &mut self,
+        now: Nanos,
+        may_multicast: bool,
+        data: &Data<'_>,
+        buffer: &mut Vec<u8>,
+        channel: &mut C,
+    ) -> Result<Acted, C::Error> {
+        let capacity = Capacity { datagrams: may_multicast, message: channel.has_capacity() };
+        Ok(match self.next_action(now, capacity, data, buffer) {
+            None => Acted::Nothing,
+            Some(Action::Message { to }) => {
+                channel.send(to, buffer)?;
+                Acted::Message
+            }
+            Some(Action::Datagrams { datagram_bytes }) => Acted::Datagrams { datagram_bytes },
+        })
+    }
+
+    /// Takes the messages that have arrived; true if there were any.
+    ///
+    /// # Errors
+    /// Those of the channel, and [`Mismatch`].
+    pub fn receive_messages<C: ControlChannel>(
+        &mut self,
+        now: Nanos,
+        data: &mut Data<'_>,
+        channel: &mut C,
+    ) -> Result<bool, C::Error> {
+        channel.receive(|message| self.on_message(message, now, data))
+    }
+}

@@ -1,0 +1,49 @@
+use polycast_core::units::Nanos;
+use polycast_protocol::{ControlChannel, Delivery, Mismatch, Peer};
+
+use super::inbox::Inbox;
+use super::store::Store;
+use super::timeline::Timeline;
+
+/// One node's messages of one communicator, in memory. Only one is handed over at a time, so that its cost comes between it and
+/// the next one; what is sent stays in the buffer for the world to carry.
+pub(super) struct MemoryChannel<'a> {
+    pub inbox: &'a mut Inbox,
+    pub store: &'a mut Store,
+    pub timeline: &'a mut Timeline,
+    pub now: Nanos,
+    pub node: u32,
+    /// The lane that is looked at first.
+    pub first_lane: usize,
+    pub has_capacity: bool,
+    /// Whom a message has been sent to.
+    pub sent_to: Option<Peer>,
+}
+
+impl ControlChannel for MemoryChannel<'_> {
+    type Error = Mismatch;
+
+    fn has_capacity(&self) -> bool {
+        self.has_capacity
+    }
+
+    fn send(&mut self, to: Peer, _message: &mut Vec<u8>) -> Result<(), Mismatch> {
+        self.sent_to = Some(to);
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        mut take: impl FnMut(&[u8]) -> Result<Delivery, Mismatch>,
+    ) -> Result<bool, Mismatch> {
+        let Some((lane, message)) = self.inbox.next(self.first_lane) else { return Ok(false) };
+        let bytes = self.store.bytes(message.id);
+        let delivery = take(bytes)?;
+        self.timeline.message(self.now, self.node, format_args!("{delivery:?} from {}", message.from), bytes);
+        match delivery {
+            Delivery::Early => self.inbox.keep(lane, message),
+            Delivery::Taken => self.store.release(message.id),
+        }
+        Ok(true)
+    }
+}
