@@ -1,4 +1,4 @@
-//! Text for `ip -batch` and `tc -batch` (that for `nft` is in [`crate::rules`]): a plan, said in the words of the system's own tools.
+//! Text for `ip -batch` and `tc -batch` (that for `nft` is in [`crate::rules`]): a plan, written as input for the system's own tools.
 //!
 //! Names in the space between the hosts (the *fabric*, the keeper's own network namespace) are counted, because a
 //! name of a topology file may have 64 characters and an interface only 15:
@@ -164,7 +164,7 @@ fn rate(text: &mut String, interface: &str, rate: Rate, burst_bytes: u32) {
     );
 }
 
-/// A bucket for so many bytes and the headers of all frames but the first.
+/// A token bucket for this many bytes of payload and the headers of all frames but the first.
 ///
 /// The kernel sends up to 64 KiB of TCP, or a row of 44 datagrams, as one packet and counts the headers of all frames in
 /// it: 45 × 1514 bytes. A bucket of exactly 64 KiB would cut every such packet into its frames, and the machine would do

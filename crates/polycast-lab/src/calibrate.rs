@@ -125,7 +125,7 @@ impl Lab {
         })
     }
 
-    /// Loads all links at once for so long. Nothing else should run on the lab, which has two hosts at least.
+    /// Loads all links at once for this time. Nothing else should run on the lab, which has two hosts at least.
     pub fn load(&self, time: Duration) -> Result<Load, LabError> {
         self.ring_load(time, &self.plan().tree_order())
     }

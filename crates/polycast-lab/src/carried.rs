@@ -56,7 +56,7 @@ impl LabSpec {
     }
 }
 
-/// Rates worth trying on a machine that forwards so much over each link: three of them, the fastest first. One at least.
+/// At most three rates, the fastest first, that a machine can carry which forwards this rate over each link; at least one.
 fn candidates(most_bits_per_second: u64) -> &'static [u64] {
     let limit = SHARE * most_bits_per_second as f64;
     let first =

@@ -107,7 +107,7 @@ impl Tool {
     }
 }
 
-/// Kernel features by the words that need them.
+/// Kernel features, each with the words of a specification that need it.
 const FEATURES: [(&str, &str, &str); 4] = [
     (" type bridge", "bridge", "CONFIG_BRIDGE"),
     (" type veth", "veth", "CONFIG_VETH"),

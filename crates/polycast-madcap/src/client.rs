@@ -12,11 +12,11 @@ use super::scope::Scope;
 use polycast_net::Group;
 
 /// For one exchange, whatever the server does or does not do.
-const TIME_MOST: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(2);
 /// A request that is not answered is repeated after this time, then after twice as long, and so on.
 const FIRST_REPEAT: Duration = Duration::from_millis(200);
 /// Larger replies are cut off and so refused.
-const REPLY_BYTES_MOST: usize = 1_500;
+const MAX_REPLY_BYTES: usize = 1_500;
 const LEASE_ID_BYTES: usize = 16;
 
 /// A multicast address that is the client's for some time.
@@ -62,7 +62,7 @@ pub enum ClientError {
     },
     /// Nothing that could be accepted.
     #[error(
-        "MADCAP server {server} gave no valid reply within {TIME_MOST:?}{}; is `polycast madcap` running there, and UDP \
+        "MADCAP server {server} gave no valid reply within {MAX_TIME:?}{}; is `polycast madcap` running there, and UDP \
          port {} open?", heard(.refused), .server.port()
     )]
     Silent {
@@ -169,9 +169,9 @@ impl Client {
     ) -> Result<T, ClientError> {
         let failed = |source| ClientError::Network { server: self.server, source };
         let packet = request.encode();
-        let mut buffer = [0; REPLY_BYTES_MOST];
+        let mut buffer = [0; MAX_REPLY_BYTES];
         let mut refused = None;
-        let deadline = Instant::now() + TIME_MOST;
+        let deadline = Instant::now() + MAX_TIME;
         let mut pause = FIRST_REPEAT;
         let mut repeat = Instant::now();
         loop {
@@ -249,7 +249,7 @@ fn resolve(server: &str) -> io::Result<SocketAddr> {
     thread::Builder::new()
         .name("resolver".to_owned())
         .spawn(move || tell.send((name.as_str(), port).to_socket_addrs().map(|mut found| found.next())))?;
-    match told.recv_timeout(TIME_MOST) {
+    match told.recv_timeout(MAX_TIME) {
         Ok(found) => found?.ok_or_else(|| invalid("no address")),
         Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the name was not resolved within 2 s")),
     }

@@ -97,24 +97,24 @@ impl NakCode {
     }
 }
 
-/// What the client calls a lease: opaque to the server, unguessable to others, 1 to [`BYTES_MOST`](LeaseId::BYTES_MOST) bytes.
+/// What the client calls a lease: opaque to the server, unguessable to others, 1 to [`MAX_BYTES`](LeaseId::MAX_BYTES) bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId {
     /// Zeroes behind `length`.
-    bytes: [u8; LeaseId::BYTES_MOST],
+    bytes: [u8; LeaseId::MAX_BYTES],
     length: u8,
 }
 
 impl LeaseId {
     /// Longer ones are not held: the server's memory is bounded.
-    pub const BYTES_MOST: usize = 32;
+    pub const MAX_BYTES: usize = 32;
 
     /// `None` if there are no bytes or too many.
     pub fn new(bytes: &[u8]) -> Option<LeaseId> {
-        if bytes.is_empty() || bytes.len() > LeaseId::BYTES_MOST {
+        if bytes.is_empty() || bytes.len() > LeaseId::MAX_BYTES {
             return None;
         }
-        let mut id = LeaseId { bytes: [0; LeaseId::BYTES_MOST], length: bytes.len() as u8 };
+        let mut id = LeaseId { bytes: [0; LeaseId::MAX_BYTES], length: bytes.len() as u8 };
         id.bytes[..bytes.len()].copy_from_slice(bytes);
         Some(id)
     }
@@ -130,7 +130,7 @@ impl LeaseId {
 pub struct Message {
     /// What it is.
     pub kind: Kind,
-    /// Of the addresses that are asked for or given; all addresses in the message but the server's are of it.
+    /// The family of the addresses that are asked for or given: of all addresses in the message but the server's.
     pub family: Family,
     /// A reply repeats that of its request.
     pub xid: u32,

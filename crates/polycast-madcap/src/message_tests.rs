@@ -17,7 +17,7 @@ fn address(family: Family) -> BoxedStrategy<IpAddr> {
 fn messages() -> impl Strategy<Value = Message> {
     prop_oneof![Just(Family::V4), Just(Family::V6)].prop_flat_map(|family| {
         let server = prop_oneof![address(Family::V4), address(Family::V6)];
-        let lease = prop::collection::vec(any::<u8>(), 1..=LeaseId::BYTES_MOST);
+        let lease = prop::collection::vec(any::<u8>(), 1..=LeaseId::MAX_BYTES);
         let numbers = (any::<u32>(), any::<Option<u32>>(), any::<Option<u16>>(), any::<Option<u16>>());
         let addresses =
             (prop::option::of(server), prop::option::of(address(family)), prop::option::of(address(family)));

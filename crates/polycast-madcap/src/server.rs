@@ -14,7 +14,7 @@ use super::message::{DecodeError, Kind, LeaseId, Message, NakCode};
 use super::scope::Scope;
 
 /// Addresses of a pool; memory is bounded by it.
-const POOL_MOST: u64 = 1 << 16;
+const MAX_POOL: u64 = 1 << 16;
 
 /// A lease without end would never come back from a client that was killed.
 const LEASE_SECONDS: std::ops::RangeInclusive<u64> = 1..=30 * 24 * 3600;
@@ -42,7 +42,7 @@ struct Held {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
     /// More addresses than are held.
-    #[error("a pool of {0} addresses; expected at most {POOL_MOST} (239.192.0.0/16)")]
+    #[error("a pool of {0} addresses; expected at most {MAX_POOL} (239.192.0.0/16)")]
     Pool(u64),
     /// A lease that is too short or too long.
     #[error("leases of {0:?}; expected 1 s to 30 days")]
@@ -61,7 +61,7 @@ pub enum Event {
     },
     /// A lease that was prolonged, or asked for twice.
     Renewed {
-        /// What it is for.
+        /// The address that is leased.
         address: IpAddr,
         /// From now on.
         lease: Duration,
@@ -84,7 +84,7 @@ pub enum Event {
 impl Server {
     /// A server of the pool's addresses, reached at `address`, whose leases last at most `lease_most`.
     pub fn new(address: IpAddr, pool: Scope, lease_most: Duration) -> Result<Server, ServerError> {
-        if pool.addresses() > POOL_MOST {
+        if pool.addresses() > MAX_POOL {
             return Err(ServerError::Pool(pool.addresses()));
         }
         if !LEASE_SECONDS.contains(&lease_most.as_secs()) {

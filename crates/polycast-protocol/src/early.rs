@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use super::wire::Header;
 
 /// Bytes of datagrams that may wait for their broadcast, per communicator.
-const BYTES_MOST: usize = 256 << 10;
+const MAX_BYTES: usize = 256 << 10;
 /// What each costs beside its payload.
 const OVERHEAD_BYTES: usize = 64;
 
@@ -19,7 +19,7 @@ impl Early {
     /// Keeps a datagram; false if there is no room.
     pub fn keep(&mut self, header: Header, payload: &[u8]) -> bool {
         let bytes = payload.len() + OVERHEAD_BYTES;
-        let has_room = self.bytes + bytes <= BYTES_MOST;
+        let has_room = self.bytes + bytes <= MAX_BYTES;
         if has_room {
             self.bytes += bytes;
             self.datagrams.push_back((header, payload.into()));
@@ -27,7 +27,7 @@ impl Early {
         has_room
     }
 
-    /// Takes one out that `is_wanted`, in the order of their arrival.
+    /// Removes the oldest datagram that `is_wanted` accepts.
     pub fn take(&mut self, is_wanted: impl Fn(&Header) -> bool) -> Option<(Header, Box<[u8]>)> {
         let position = self.datagrams.iter().position(|(header, _)| is_wanted(header))?;
         let (header, payload) = self.datagrams.remove(position)?;
@@ -55,8 +55,8 @@ mod tests {
         let mut early = Early::default();
         let payload = vec![0; 1440];
         let kept = (0..).take_while(|operation| early.keep(header(*operation), &payload)).count();
-        assert_eq!(kept, BYTES_MOST / (1440 + OVERHEAD_BYTES));
-        assert!(early.bytes() <= BYTES_MOST);
+        assert_eq!(kept, MAX_BYTES / (1440 + OVERHEAD_BYTES));
+        assert!(early.bytes() <= MAX_BYTES);
         assert!(early.take(|header| header.operation == 5).is_some());
         assert!(early.take(|header| header.operation == 5).is_none());
         assert!(early.keep(header(1000), &payload) && !early.keep(header(1001), &payload));

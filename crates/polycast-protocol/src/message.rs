@@ -43,7 +43,7 @@ pub const REQUEST_RUNS_MOST: usize = (TO_PREDECESSOR_BYTES_MOST - HEADER_BYTES) 
 /// What every message carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageHeader {
-    /// As in datagrams: what an MPI delivers from a communicator that was freed is told apart.
+    /// The communicator within the job: an MPI may deliver what was sent on a communicator that is freed by now.
     pub communicator: u32,
     /// The broadcast that it is about.
     pub operation: u64,
@@ -64,11 +64,11 @@ pub enum Body<'a> {
     Request(Runs<'a>),
     /// The successor has everything.
     Done,
-    /// A receiver has called.
+    /// A receiver has called the broadcast; with its report on earlier ones.
     Arrived(ReceptionReport),
     /// Nothing more will come.
     Bye,
-    /// Of no meaning.
+    /// Empty; see the comment of `loss_probe.rs`.
     LossProbe,
     /// The predecessor has no message, and will have none.
     Failed,

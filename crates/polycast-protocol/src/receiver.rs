@@ -10,8 +10,8 @@ use fixedbitset::FixedBitSet;
 use super::data::Data;
 use super::fragmentation::Fragmentation;
 
-/// A datagram may arrive up to so many datagrams late before it counts as lost.
-const REORDERED_MOST: u32 = 3;
+/// A datagram counts as lost when this many later ones have arrived before it.
+const MAX_REORDERED: u32 = 3;
 
 /// What a fragment was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Receiver {
 
     /// Absent fragments below it have been lost.
     pub fn horizon(&self) -> u32 {
-        if self.is_over { self.cut.fragments() } else { self.multicast_end.saturating_sub(REORDERED_MOST) }
+        if self.is_over { self.cut.fragments() } else { self.multicast_end.saturating_sub(MAX_REORDERED) }
     }
 
     /// One more than the last fragment that came by multicast.

@@ -39,7 +39,7 @@ use polycast_units::Nanos;
 /// How long a node that knows that multicast is over waits for its successor's "done" before it tells it.
 const END_PATIENCE: Nanos = Nanos::from_micros(2000);
 
-/// While an answer is outstanding, so many new losses are worth another request.
+/// While an answer is outstanding, another request is sent only for this many new losses.
 const LOSSES_WORTH_A_REQUEST: usize = 8;
 
 /// What one node does for its neighbours in one broadcast.
@@ -52,10 +52,10 @@ pub struct RingRepair {
     ready: VecDeque<u32>,
     /// Fragments that the successor has asked for and that are not here yet.
     owed: FixedBitSet,
-    /// Lost fragments that have not been asked for, and where to look for more.
+    /// Lost fragments that have not been asked for yet; all fragments below `looked_below` have been looked at.
     unasked: VecDeque<u32>,
     looked_below: u32,
-    /// Fragments that have been asked for; how many of them are not here yet.
+    /// Fragments that have been asked for; `outstanding` of them have not arrived.
     asked: FixedBitSet,
     outstanding: u32,
     has_said_done: bool,
@@ -106,7 +106,7 @@ impl RingRepair {
         }
     }
 
-    /// The successor misses these.
+    /// The successor has asked for these fragments.
     pub fn successor_asks(&mut self, run: Run, receiver: &Receiver) {
         let existing = self.owed.len();
         for fragment in run.fragments().take_while(|fragment| (*fragment as usize) < existing) {
@@ -177,7 +177,7 @@ impl RingRepair {
         receiver.is_complete() && !std::mem::replace(&mut self.has_said_done, receiver.is_complete())
     }
 
-    /// This node will not get everything. True if the predecessor waits to hear that it is not needed.
+    /// This node will not get everything. True if it still has to send "done" to its predecessor, which waits for it.
     pub fn gives_up(&mut self) -> bool {
         !std::mem::replace(&mut self.has_said_done, true)
     }
@@ -193,7 +193,7 @@ impl RingRepair {
         self.end_at.filter(|_| !self.has_sent_end && !self.successor_is_done)
     }
 
-    /// This node owes nobody anything.
+    /// This node has sent all that its neighbours wait for.
     pub fn is_settled(&self) -> bool {
         self.has_said_done && self.successor_is_done && self.ready.is_empty()
     }

@@ -11,7 +11,7 @@
 //! | random | when one receiver, drawn anew for each broadcast by a number that all know, says that it has called |
 //! | adaptive | as with *none* or as with *random*, whichever has lost less here lately |
 //!
-//! With *random* and *adaptive* the drawn receiver's word also brings what it has missed, so that the root learns.
+//! With *random* and *adaptive* the drawn receiver's message also says how much it has missed, so that the root learns.
 
 use std::fmt;
 use std::str::FromStr;
@@ -119,7 +119,7 @@ pub struct Learned {
 const NEWEST: f64 = 0.25;
 /// Waiting costs a message's time in each broadcast; it has to spare this part of the fragments at least.
 const WORTH_WAITING: f64 = 0.02;
-/// Every so many broadcasts the other way is tried.
+/// The other way is tried in one of this many broadcasts.
 const TRIES: u64 = 32;
 
 impl Learned {

@@ -33,7 +33,7 @@ pub enum ParseMulticastError {
     /// Another name.
     #[error("unknown algorithm {0:?}, expected one of {names}", names = MULTICAST_NAMES.join(", "))]
     UnknownName(String),
-    /// No such parameter, or no such value of it.
+    /// There is no such parameter, or it has no such value.
     #[error("{found}: expected sync=none, sync=50us (a delay), sync=random, sync=adaptive or parity")]
     UnknownParameter {
         /// What stood there.

@@ -19,7 +19,7 @@ pub struct Simulation {
     data: Option<Vec<u8>>,
 }
 
-/// What came of it.
+/// The result of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// From the first rank's start to the last rank's end.

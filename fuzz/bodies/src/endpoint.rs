@@ -19,11 +19,11 @@ use crate::wire::{JOB, key};
 
 const COMMUNICATOR: u32 = 3;
 /// As in `protocol::early`.
-const EARLY_BYTES_MOST: usize = 256 << 10;
+const MAX_EARLY_BYTES: usize = 256 << 10;
 /// What an untouched buffer holds.
 const UNTOUCHED: u8 = 0xee;
 /// More than any broadcast of this size needs.
-const STEPS_MOST: usize = 20_000;
+const MAX_STEPS: usize = 20_000;
 const CAPACITY: Capacity = Capacity { datagrams: true, message: true };
 
 /// Any sequence of datagrams, messages, actions and time for one node of a ring.
@@ -216,7 +216,7 @@ impl World {
         let operation = self.endpoint.operation().wrapping_add(input.int_in_range(0..=3)?);
         let range = self.cut(operation).range(0).expect("the first one");
         let payload = truth(operation)[range].to_vec();
-        for _ in 0..2 * EARLY_BYTES_MOST / (64 + payload.len()) {
+        for _ in 0..2 * MAX_EARLY_BYTES / (64 + payload.len()) {
             self.datagram(&self.header(operation, Kind::Data, 0, 0), &payload);
         }
         Ok(())
@@ -282,7 +282,7 @@ impl World {
     }
 
     fn drain(&mut self, capacity: Capacity) {
-        for _ in 0..STEPS_MOST {
+        for _ in 0..MAX_STEPS {
             let data = program_data(self.is_root(), &mut self.buffer);
             let Some(action) = self.endpoint.next_action(self.now, capacity, &data, &mut self.sent) else {
                 return;
@@ -331,7 +331,7 @@ impl World {
         assert!(places.all(|(found, right)| found == right || *found == UNTOUCHED));
         assert!(!self.endpoint.is_complete() || self.buffer == self.message);
         assert!(!self.endpoint.is_finished() || self.endpoint.is_complete());
-        assert!(self.endpoint.early_bytes() <= EARLY_BYTES_MOST);
+        assert!(self.endpoint.early_bytes() <= MAX_EARLY_BYTES);
     }
 
     /// The neighbours do their part: the successor has everything, the drawn receiver has called, the predecessor pushes
@@ -349,7 +349,7 @@ impl World {
         self.message(&message).expect("true");
         message::encode_arrived(&message_header, &ReceptionReport::default(), &mut message);
         self.message(&message).expect("true");
-        for _ in 0..STEPS_MOST {
+        for _ in 0..MAX_STEPS {
             self.drain(CAPACITY);
             self.check();
             if self.endpoint.is_finished() {

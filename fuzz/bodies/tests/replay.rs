@@ -10,9 +10,9 @@ use fastrand::Rng;
 use polycast_fuzz_bodies::{BODIES, Body};
 
 /// Mutations of one input that are laid over each other.
-const MUTATIONS_MOST: usize = 6;
+const MAX_MUTATIONS: usize = 6;
 /// Longer than any input of the corpus.
-const BYTES_MOST: usize = 8 << 10;
+const MAX_BYTES: usize = 8 << 10;
 
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(target);
@@ -43,10 +43,10 @@ fn replay(target: &str, mutations: u64) {
 
 fn mutated(corpus: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let mut input = corpus[rng.usize(..corpus.len())].clone();
-    for _ in 0..rng.usize(1..=MUTATIONS_MOST) {
+    for _ in 0..rng.usize(1..=MAX_MUTATIONS) {
         mutate(&mut input, corpus, rng);
     }
-    input.truncate(BYTES_MOST);
+    input.truncate(MAX_BYTES);
     input
 }
 

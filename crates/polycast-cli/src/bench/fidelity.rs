@@ -53,7 +53,7 @@ impl Fidelity {
         self.description.as_ref()
     }
 
-    /// Says of a point whether the lab can show it. Without a calibration nothing is said.
+    /// Whether the lab can show what a point says; no remark without a calibration.
     pub fn judge(&self, point: &mut Point) {
         if let Some(calibration) = &self.calibration {
             point.doubt = doubt(calibration, point.bytes, point.ratio_to_wire);

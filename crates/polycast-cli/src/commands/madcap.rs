@@ -42,7 +42,7 @@ Examples:
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Larger packets are cut off and so not understood: no request needs as much.
-const REQUEST_BYTES_MOST: usize = 1_500;
+const MAX_REQUEST_BYTES: usize = 1_500;
 
 pub fn run(args: Args) -> Outcome {
     let mut server = Server::new(args.listen.ip(), args.pool, args.lease)?;
@@ -70,7 +70,7 @@ pub fn run(args: Args) -> Outcome {
 
 /// Waits for one packet and answers it; nothing a client does or suffers ends the server.
 fn serve_one(server: &mut Server, socket: &UdpSocket, started: Instant) -> io::Result<()> {
-    let mut packet = [0; REQUEST_BYTES_MOST];
+    let mut packet = [0; MAX_REQUEST_BYTES];
     // An error is the end of the patience, a signal, or a client that went away without waiting for its answer.
     let Ok((bytes, from)) = socket.recv_from(&mut packet) else { return Ok(()) };
     let (reply, event) = server.handle(started.elapsed(), &packet[..bytes]);

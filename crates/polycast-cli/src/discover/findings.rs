@@ -52,7 +52,7 @@ pub fn topology(inferred: &Inferred, hosts: &[String], flows: &Flows, when: &str
     Topology { notes, ..inferred.topology(&own, &uplinks) }
 }
 
-/// The rate of a link that carries so much payload, to two digits: flows of a sixth of a second say no more.
+/// The rate of a link that carries this rate of payload, to two digits: flows of a sixth of a second say no more.
 fn line_rate(payload_bits_per_second: f64) -> Option<Rate> {
     let bits = payload_bits_per_second / PAYLOAD_OF_FRAME;
     let unit = 10f64.powi((bits.max(1.0).log10().floor() as i32 - 1).max(0));

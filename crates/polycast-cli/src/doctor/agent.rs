@@ -13,11 +13,11 @@ use super::checks::{self, buffers, interface, offload, querier::QuerierWatch, re
 use super::finding::{Finding, Topic};
 use super::message::{Answer, HostFacts, InterfaceFacts, Question, SocketFacts};
 use super::probe::datagram::{self, HEADER_BYTES, Header};
-use super::probe::tally::{DATAGRAMS_MOST, Tally};
+use super::probe::tally::{MAX_DATAGRAMS, Tally};
 use super::system::System;
 
 /// The longest question; more is not from a doctor.
-const LINE_BYTES_MOST: usize = 1 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Datagrams in one system call, and the time until the next: 200 of them, 9 Mb/s, suit every network and every buffer.
 /// This is about whether datagrams arrive, not about how fast.
@@ -58,7 +58,7 @@ fn serve() -> io::Result<()> {
             let line: Vec<u8> = pending.drain(..=end).collect();
             say(&agent.answer(&line))?;
         }
-        if pending.len() > LINE_BYTES_MOST {
+        if pending.len() > MAX_LINE_BYTES {
             return Err(io::Error::new(
                 ErrorKind::InvalidData,
                 "expected questions of a polycast doctor, a line each",
@@ -135,7 +135,7 @@ impl Agent {
             }
             Question::Compare { peers } => self.compare(&peers),
             Question::Send { sender, round, datagrams, datagram_bytes } => self
-                .with_probe(|probe| probe.send(sender, round, datagrams.min(DATAGRAMS_MOST), datagram_bytes)),
+                .with_probe(|probe| probe.send(sender, round, datagrams.min(MAX_DATAGRAMS), datagram_bytes)),
             Question::Count { round } => self.with_probe(|probe| probe.count(round)),
             Question::Queries => {
                 let findings = self.queries.as_ref().map(|queries| queries.findings(&System::here()));

@@ -38,7 +38,7 @@ const WATCH_DATAGRAMS: u32 = 8;
 /// Small enough for any MTU.
 const SMALL_BYTES: usize = 256;
 /// Groups to try if a port is taken on some host.
-const GROUPS_MOST: usize = 3;
+const MAX_GROUPS: usize = 3;
 
 /// Examines the hosts. `progress` is told what is going on.
 pub fn examine(
@@ -136,7 +136,7 @@ impl<'a> Session<'a> {
 
     /// Makes every host a member of one random group; false if there is nobody left to probe.
     fn join(&mut self) -> Result<bool, getrandom::Error> {
-        for attempt in 1..=GROUPS_MOST {
+        for attempt in 1..=MAX_GROUPS {
             let present = self.crew.present();
             let (group, run) = random::group_and_run(self.wishes.family)?;
             let loop_back = present.len() == 1;
@@ -148,7 +148,7 @@ impl<'a> Session<'a> {
             });
             let is_taken =
                 answers.iter().any(|(_, answer)| matches!(answer, Answer::NotOpened { conflict: true, .. }));
-            if is_taken && attempt < GROUPS_MOST {
+            if is_taken && attempt < MAX_GROUPS {
                 continue;
             }
             self.report.group = Some(group.to_string());

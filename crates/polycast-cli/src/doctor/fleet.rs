@@ -5,12 +5,12 @@ use std::process::Command;
 
 use polycast_lab::{Lab, LabError, LabSpec, Lifetime};
 
-use super::probe::tally::SENDERS_MOST;
+use super::probe::tally::MAX_SENDERS;
 use super::worker::Trouble;
 use crate::hosts;
 
 /// What a worker counts; a part of a larger cluster tells as much.
-const HOSTS_MOST: usize = SENDERS_MOST as usize;
+const MAX_HOSTS: usize = MAX_SENDERS as usize;
 
 /// The hidden verb of a worker.
 const AGENT_VERB: &str = "doctor-agent";
@@ -146,8 +146,8 @@ pub fn parse_hosts(text: &str) -> Result<Vec<String>, String> {
             hosts.push(host.name);
         }
     }
-    if hosts.len() > HOSTS_MOST {
-        return Err(format!("expected at most {HOSTS_MOST} hosts, found {}", hosts.len()));
+    if hosts.len() > MAX_HOSTS {
+        return Err(format!("expected at most {MAX_HOSTS} hosts, found {}", hosts.len()));
     }
     Ok(hosts)
 }
@@ -164,8 +164,8 @@ mod tests {
             assert!(parse_hosts(text).is_err(), "{text:?}");
         }
         let many = |count: usize| (0..count).map(|host| format!("h{host}")).collect::<Vec<_>>().join(",");
-        assert_eq!(parse_hosts(&many(HOSTS_MOST)).unwrap().len(), HOSTS_MOST);
-        assert!(parse_hosts(&many(HOSTS_MOST + 1)).is_err());
+        assert_eq!(parse_hosts(&many(MAX_HOSTS)).unwrap().len(), MAX_HOSTS);
+        assert!(parse_hosts(&many(MAX_HOSTS + 1)).is_err());
     }
 
     #[test]

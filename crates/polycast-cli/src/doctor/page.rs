@@ -9,8 +9,8 @@ use super::finding::{Finding, Level};
 use super::report::{HostReport, Pair, ProbeReport, Report, Said};
 use crate::terminal::{WIDTH, hanging, paragraph, table};
 
-/// Where a square of all pairs is too wide, so many are listed; `--json` has all.
-const PAIRS_LISTED_MOST: usize = 20;
+/// Pairs that are listed where a square of all pairs is too wide; `--json` has all.
+const MAX_PAIRS_LISTED: usize = 20;
 
 impl Report {
     /// Hosts, findings, loss, verdict.
@@ -131,9 +131,9 @@ impl ProbeReport {
         lossy.sort_by(|one, other| other.lost_percent.total_cmp(&one.lost_percent));
         let line =
             |pair: &&Pair| format!("  {} to {}: {}", pair.from, pair.to, percent_text(pair.lost_percent));
-        let mut lines: Vec<String> = lossy.iter().take(PAIRS_LISTED_MOST).map(line).collect();
+        let mut lines: Vec<String> = lossy.iter().take(MAX_PAIRS_LISTED).map(line).collect();
         let better = self.pairs.len() - lines.len();
-        let most = lossy.get(PAIRS_LISTED_MOST).map_or(0.0, |pair| pair.lost_percent);
+        let most = lossy.get(MAX_PAIRS_LISTED).map_or(0.0, |pair| pair.lost_percent);
         lines.push(format!("  all other {better} pairs: {} at most", percent_text(most)));
         lines.join("\n")
     }

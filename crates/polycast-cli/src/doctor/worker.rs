@@ -13,10 +13,10 @@ use super::message::{Answer, Question};
 const END_LIMIT: Duration = Duration::from_secs(2);
 
 /// What login shells and ssh may print before the worker speaks.
-const CHATTER_LINES_MOST: usize = 200;
+const MAX_CHATTER_LINES: usize = 200;
 
 /// What is kept of a worker's standard error.
-const ERRORS_BYTES_MOST: u64 = 4_096;
+const MAX_ERRORS_BYTES: u64 = 4_096;
 
 /// A worker does not answer.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +86,7 @@ impl Worker {
         let errors = thread::spawn(move || {
             let mut kept = Vec::new();
             if let Some(mut stderr) = stderr {
-                let _ = (&mut stderr).take(ERRORS_BYTES_MOST).read_to_end(&mut kept);
+                let _ = (&mut stderr).take(MAX_ERRORS_BYTES).read_to_end(&mut kept);
                 // The rest is read so that the worker does not wait for somebody to read it.
                 let _ = std::io::copy(&mut stderr, &mut std::io::sink());
             }
@@ -99,7 +99,7 @@ impl Worker {
     pub fn greet(&mut self, limit: Duration) -> Result<(), Trouble> {
         let deadline = Instant::now() + limit;
         let mut last = String::new();
-        for _ in 0..CHATTER_LINES_MOST {
+        for _ in 0..MAX_CHATTER_LINES {
             let line = self.line(deadline, limit)?;
             match serde_json::from_str(&line) {
                 Ok(Answer::Hello { version }) if version == env!("CARGO_PKG_VERSION") => return Ok(()),

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use polycast_core::topology::Topology;
 
 use super::layout::{Layout, PlannedHost};
-use super::{LINE_MOST, Request, comment};
+use super::{MAX_LINE, Request, comment};
 
 /// Switches that are drawn at the most, so that the plan of a large cluster still fits a screen.
-const SWITCHES_MOST: usize = 20;
+const MAX_SWITCHES: usize = 20;
 
 /// Where hosts stand at the most; deeper switches push them further.
-const HOSTS_COLUMN_MOST: usize = 40;
+const MAX_HOSTS_COLUMN: usize = 40;
 
 /// The comment. `trees`: how many are built in.
 pub fn heading(request: &Request, layout: &Layout, trees: usize) -> String {
@@ -83,7 +83,7 @@ SPDX-License-Identifier: 0BSD
 
 /// Lines that fit a comment.
 fn paragraph(text: &str) -> String {
-    const WIDTH: usize = LINE_MOST - " * ".len();
+    const WIDTH: usize = MAX_LINE - " * ".len();
     let (mut lines, mut line) = (String::new(), String::new());
     for word in text.split_whitespace() {
         if !line.is_empty() && line.len() + 1 + word.len() > WIDTH {
@@ -132,8 +132,8 @@ fn drawing(layout: &Layout) -> String {
 }
 
 fn columns(lines: &[(String, String)]) -> String {
-    let shown = &lines[..lines.len().min(SWITCHES_MOST)];
-    let width = shown.iter().map(|(switch, _)| switch.len()).max().unwrap_or(0).min(HOSTS_COLUMN_MOST);
+    let shown = &lines[..lines.len().min(MAX_SWITCHES)];
+    let width = shown.iter().map(|(switch, _)| switch.len()).max().unwrap_or(0).min(MAX_HOSTS_COLUMN);
     let mut text = String::new();
     for (switch, hosts) in shown {
         let _ = writeln!(text, "{}", format!("{switch:width$}   {hosts}").trim_end());

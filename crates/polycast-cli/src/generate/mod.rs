@@ -22,10 +22,10 @@ use layout::{Layout, RootedTree};
 use prediction::Prediction;
 
 /// The longest line of the text where it can be broken, as in `.clang-format`.
-const LINE_MOST: usize = 110;
+const MAX_LINE: usize = 110;
 
 /// Rows of all trees together, at the most: beyond, the file would be more table than routine.
-const TREE_ROWS_MOST: usize = 32_768;
+const MAX_TREE_ROWS: usize = 32_768;
 
 /// What a routine is made from.
 pub struct Request {
@@ -89,9 +89,9 @@ fn roots(layout: &Layout, root: Option<usize>, notes: &mut Vec<String>) -> Vec<l
         groups.retain(|group| group.holds(layout.place_of(root)));
     }
     let rows = groups.len() * layout.ranks();
-    if rows > TREE_ROWS_MOST {
+    if rows > MAX_TREE_ROWS {
         notes.push(format!(
-            "only the chain is built in: trees from {} switches over {} ranks would take {rows} rows, more than {TREE_ROWS_MOST}; \
+            "only the chain is built in: trees from {} switches over {} ranks would take {rows} rows, more than {MAX_TREE_ROWS}; \
              --root RANK builds in the one from there",
             groups.len(),
             layout.ranks()

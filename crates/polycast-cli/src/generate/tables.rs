@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use polycast_core::units::Bytes;
 
-use super::LINE_MOST;
+use super::MAX_LINE;
 use super::choices::Choice;
 use super::layout::{Layout, RootedTree};
 
@@ -128,7 +128,7 @@ fn place(place: Option<usize>) -> String {
 fn wrapped(indent: &str, items: impl Iterator<Item = String>) -> String {
     let (mut text, mut line) = (String::new(), String::new());
     for item in items {
-        if !line.is_empty() && indent.len() + line.len() + item.len() + 2 > LINE_MOST {
+        if !line.is_empty() && indent.len() + line.len() + item.len() + 2 > MAX_LINE {
             let _ = writeln!(text, "{indent}{line}");
             line.clear();
         }
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn lists_are_wrapped() {
         let numbers = wrapped("  ", (1000..1040).map(|number| number.to_string()));
-        assert!(numbers.lines().all(|line| line.len() <= LINE_MOST && line.ends_with(',')));
+        assert!(numbers.lines().all(|line| line.len() <= MAX_LINE && line.ends_with(',')));
         assert_eq!(numbers.lines().count(), 3);
         assert!(numbers.starts_with("  1000, 1001,"));
     }

@@ -74,7 +74,7 @@ impl RankJob {
         &self.hello
     }
 
-    /// Sends the ranks home. All that was asked is answered, so whatever becomes of them is no error.
+    /// Ends the job. All orders have been answered by now, so it is no error if the job ends badly.
     pub fn shutdown(mut self) -> io::Result<()> {
         // A job that is gone needs no order to go.
         let _ = writeln!(self.stdin, "end");

@@ -23,7 +23,7 @@ const WARM_UP: f64 = 0.25;
 /// How long an order for round trips takes at most, unless it takes longer for the fewest.
 const CHUNK_NS: f64 = 150e6;
 
-/// Where time is short, so many must do.
+/// The samples that must do where time is short.
 const FEWEST_SAMPLES: usize = 4;
 
 /// What was measured of one size. Times in nanoseconds.

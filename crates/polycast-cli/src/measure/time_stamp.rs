@@ -14,7 +14,7 @@ fn of(since_1970: Duration) -> String {
     format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Year, month, day so many days after the first of January 1970.
+/// Year, month and day of the date `days` after the first of January 1970.
 fn date_of(mut days: u64) -> (u64, u64, u64) {
     let is_leap =
         |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));

@@ -12,7 +12,7 @@ pub(super) enum Scale {
 }
 
 /// The most steps between ticks.
-const STEPS_MOST: i32 = 10;
+const MAX_STEPS: i32 = 10;
 
 /// Ticks in ascending order; the first is not above `low`, the last not below `high`, and they are not the same.
 pub(super) fn ticks(scale: Scale, low: f64, high: f64) -> Vec<f64> {
@@ -26,7 +26,7 @@ pub(super) fn ticks(scale: Scale, low: f64, high: f64) -> Vec<f64> {
 /// Multiples of 1, 2 or 5 times a power of ten.
 fn linear(low: f64, high: f64) -> Vec<f64> {
     let span = if high > low { high - low } else { 1.0 };
-    let rough = span / f64::from(STEPS_MOST);
+    let rough = span / f64::from(MAX_STEPS);
     let magnitude = 10f64.powf(rough.log10().floor());
     let fits = |factor: &f64| factor * magnitude >= rough;
     let step = [1.0, 2.0, 5.0].into_iter().find(fits).unwrap_or(10.0) * magnitude;
@@ -38,7 +38,7 @@ fn linear(low: f64, high: f64) -> Vec<f64> {
 fn powers_of_two(low: f64, high: f64) -> Vec<f64> {
     let first = low.log2().floor() as i32;
     let last = (high.log2().ceil() as i32).max(first + 1);
-    let step = (last - first + STEPS_MOST - 1) / STEPS_MOST;
+    let step = (last - first + MAX_STEPS - 1) / MAX_STEPS;
     let steps = (last - first + step - 1) / step;
     (0..=steps).map(|index| 2f64.powi(first + index * step)).collect()
 }
@@ -51,10 +51,10 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
         (first..=last).flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * 10f64.powi(power))).collect();
     let from = fine.iter().rposition(|tick| *tick <= low).unwrap_or(0);
     let to = fine.iter().position(|tick| *tick >= high).unwrap_or(fine.len() - 1).max(from + 1);
-    if to - from <= STEPS_MOST as usize {
+    if to - from <= MAX_STEPS as usize {
         return fine[from..=to].to_vec();
     }
-    let step = (last - first + STEPS_MOST - 1) / STEPS_MOST;
+    let step = (last - first + MAX_STEPS - 1) / MAX_STEPS;
     let steps = (last - first + step - 1) / step;
     (0..=steps).map(|index| 10f64.powi(first + index * step)).collect()
 }

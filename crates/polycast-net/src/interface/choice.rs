@@ -8,7 +8,7 @@ use super::Interface;
 use crate::Family;
 
 /// Linux: IFNAMSIZ without the final zero.
-const NAME_BYTES_MOST: usize = 15;
+const MAX_NAME_BYTES: usize = 15;
 
 /// Bridges and pairs that container and virtual machine software makes: they end on this host. Taken only if nothing else is there.
 const HOST_ONLY_PREFIXES: [&str; 7] = ["docker", "virbr", "br-", "veth", "cni", "podman", "lxcbr"];
@@ -30,7 +30,7 @@ pub struct InterfaceChoice {
     exclude: bool,
 }
 
-/// A word that is no choice of interfaces.
+/// The text is no choice of interfaces.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}`: {found}; expected names of interfaces, like `eth` (begins with), `=eth0` (exactly), `^docker` (none of \
@@ -57,10 +57,8 @@ impl FromStr for InterfaceChoice {
             if name.is_empty() {
                 return Err(wrong("a name is missing".to_owned()));
             }
-            if name.len() > NAME_BYTES_MOST {
-                return Err(wrong(format!(
-                    "`{name}` is longer than a name can be ({NAME_BYTES_MOST} bytes)"
-                )));
+            if name.len() > MAX_NAME_BYTES {
+                return Err(wrong(format!("`{name}` is longer than a name can be ({MAX_NAME_BYTES} bytes)")));
             }
             if let Some(odd) = name.chars().find(|c| c.is_whitespace() || "/^=".contains(*c)) {
                 return Err(wrong(format!("`{odd}` inside a name")));

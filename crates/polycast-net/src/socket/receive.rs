@@ -17,10 +17,10 @@ use crate::Group;
 pub(super) const BUFFER_BYTES: usize = 1 << 16;
 
 /// Datagrams of one call where the kernel does not join them.
-const BATCH_MOST: usize = 32;
+const MAX_BATCH: usize = 32;
 
 /// Reads that gave nothing for us, one after the other, before the caller gets to do something else.
-const FOREIGN_READS_MOST: usize = 64;
+const MAX_FOREIGN_READS: usize = 64;
 
 /// Room for the destination (of either family) and the size of the joined datagrams.
 fn control_space() -> Vec<u8> {
@@ -40,7 +40,7 @@ impl Socket {
     /// # Errors
     /// The kernel's; not `WouldBlock`.
     pub fn receive(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<usize> {
-        for _ in 0..FOREIGN_READS_MOST {
+        for _ in 0..MAX_FOREIGN_READS {
             let read =
                 if self.can_coalesce { self.read_joined(&mut each) } else { self.read_batch(&mut each) };
             match read {
@@ -74,10 +74,10 @@ impl Socket {
 
     fn read_batch(&mut self, each: &mut impl FnMut(&[u8])) -> nix::Result<usize> {
         let Socket { socket, buffer, .. } = self;
-        let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(BATCH_MOST, Some(control_space()));
+        let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(MAX_BATCH, Some(control_space()));
         let mut places: Vec<[IoSliceMut<'_>; 1]> = buffer
             .chunks_exact_mut(self.most_datagram_bytes)
-            .take(BATCH_MOST)
+            .take(MAX_BATCH)
             .map(|place| [IoSliceMut::new(place)])
             .collect();
         let arrivals: Vec<Arrival> =

@@ -9,7 +9,7 @@ use nix::sys::socket::{ControlMessage, MsgFlags, MultiHeaders, SockaddrStorage, 
 use super::Socket;
 
 /// UDP_MAX_SEGMENTS of the kernels before 6.9; later ones take more.
-const SEGMENTS_MOST: usize = 64;
+const MAX_SEGMENTS: usize = 64;
 
 /// Wire bytes of one segmented send, all headers counted: 43 datagrams on Ethernet, where 44 would be possible. Queues with a
 /// token bucket of 64 KiB, the customary burst, let these pass in one piece and cut more than these into single packets.
@@ -17,7 +17,7 @@ const SEGMENTED_WIRE_BYTES: usize = 1 << 16;
 const ETHERNET_HEADER_BYTES: usize = 14;
 
 /// Datagrams of one call where the kernel cannot segment.
-const BATCH_MOST: usize = 32;
+const MAX_BATCH: usize = 32;
 
 impl Socket {
     /// Sends a row of datagrams of `datagram_bytes` each, the last may be shorter. Returns the bytes of those that the kernel took,
@@ -54,7 +54,7 @@ impl Socket {
             return self.send_batch(datagrams, datagram_bytes);
         }
         let wire_bytes = datagram_bytes + self.group.family().header_bytes() + ETHERNET_HEADER_BYTES;
-        let count = SEGMENTS_MOST.min(SEGMENTED_WIRE_BYTES / wire_bytes).max(1);
+        let count = MAX_SEGMENTS.min(SEGMENTED_WIRE_BYTES / wire_bytes).max(1);
         let most = datagrams.len().min(count * datagram_bytes);
         // 65,527 at most: checked in `send`.
         let segment_bytes = datagram_bytes as u16;
@@ -76,7 +76,7 @@ impl Socket {
     /// One packet per datagram, but one system call for many.
     fn send_batch(&self, datagrams: &[u8], datagram_bytes: usize) -> nix::Result<usize> {
         let parts: Vec<[IoSlice<'_>; 1]> =
-            datagrams.chunks(datagram_bytes).take(BATCH_MOST).map(|d| [IoSlice::new(d)]).collect();
+            datagrams.chunks(datagram_bytes).take(MAX_BATCH).map(|d| [IoSlice::new(d)]).collect();
         let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(parts.len(), None);
         let destinations = vec![Some(self.destination); parts.len()];
         let sent =

@@ -4,13 +4,13 @@
 
 use super::Peer;
 
-/// For so many broadcasts after a loss, more are expected.
+/// After a loss, probes are sent during this many broadcasts.
 const BROADCASTS_AFTER_A_LOSS: u32 = 16;
 
-/// Whether messages are followed by empty ones.
+/// Decides which messages are followed by a loss probe, an empty message.
 #[derive(Debug, Default)]
 pub(super) struct LossProbe {
-    /// Losses are expected during so many broadcasts.
+    /// Broadcasts during which probes are still sent.
     broadcasts: u32,
     due: Option<Peer>,
 }
@@ -34,7 +34,7 @@ impl LossProbe {
         self.due.is_some()
     }
 
-    /// To whom an empty message is due, once.
+    /// The node that the due probe goes to; `None` when asked again.
     pub fn take(&mut self) -> Option<Peer> {
         self.due.take()
     }

@@ -11,7 +11,7 @@ use polycast_units::Nanos;
 
 /// The longest message that pushes fragments: they arrive in pieces, so that the successor can forward the first while the
 /// last is under way.
-const PUSH_BYTES_MOST: usize = 4 << 10;
+const MAX_PUSH_BYTES: usize = 4 << 10;
 
 impl Endpoint {
     /// What is to be done next; `buffer` is replaced by the datagrams or by the message. `None`: nothing that there is
@@ -143,7 +143,7 @@ impl Endpoint {
 /// At least one, however large.
 fn fragments_per_message(form: Form, cut: Fragmentation) -> usize {
     let most = match form {
-        Form::Push => PUSH_BYTES_MOST,
+        Form::Push => MAX_PUSH_BYTES,
         Form::Pull => message::TO_SUCCESSOR_BYTES_MOST,
     };
     // Every fragment may be a run of its own.

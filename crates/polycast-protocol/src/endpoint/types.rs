@@ -7,7 +7,7 @@ pub struct Membership {
     pub job: u32,
     /// The communicator within the job.
     pub communicator: u32,
-    /// For the tags.
+    /// The key of the datagrams' tags.
     pub key: Key,
     /// This node's place in the ring, below `nodes`.
     pub node: u32,
@@ -15,9 +15,9 @@ pub struct Membership {
     pub nodes: u32,
     /// Payload of a full datagram, at most [`FRAGMENT_BYTES_MOST`](crate::message::FRAGMENT_BYTES_MOST).
     pub payload_bytes: u32,
-    /// Datagrams that are handed over at once, at least 1.
+    /// Datagrams that one [`Action::Datagrams`] has at most; at least 1.
     pub batch_datagrams: u32,
-    /// The slowest link, if the root's own does not hold it up by itself.
+    /// Bits per second that the root must not exceed: the rate of the slowest link, if the root's own link is faster.
     pub bits_per_second: Option<u64>,
     /// The number of the first broadcast.
     pub first_operation: u64,
@@ -30,7 +30,7 @@ pub enum Peer {
     Successor,
     /// The one before in the ring.
     Predecessor,
-    /// The root, and the receiver drawn for it: they are in general no neighbours.
+    /// The root with this number: the receiver that was drawn for the broadcast sends to it. They need not be neighbours.
     Drawn(u32),
 }
 
@@ -44,12 +44,12 @@ pub enum Action {
     },
     /// Send the message in the buffer to this node.
     Message {
-        /// To whom.
+        /// The node that it goes to.
         to: Peer,
     },
 }
 
-/// What the driver can take now.
+/// What the driver can send now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// A batch of datagrams.
@@ -63,7 +63,7 @@ pub struct Capacity {
 pub enum Delivery {
     /// It has been used, or it was of no use any more.
     Taken,
-    /// It belongs to a later broadcast: give it again when that has begun.
+    /// It belongs to a later broadcast: the driver keeps it and gives it again when that has begun.
     Early,
 }
 
@@ -75,6 +75,6 @@ pub enum Delivery {
 pub struct Mismatch {
     /// The broadcast.
     pub operation: u64,
-    /// How long it is for this rank.
+    /// The bytes that this rank expects.
     pub expected: u64,
 }

@@ -6,7 +6,7 @@ use polycast_protocol::message::{self, Body};
 use polycast_protocol::{Fragmentation, Mismatch, Run};
 
 /// What a node may keep of broadcasts that it has not begun, per communicator.
-const EARLY_BYTES_MOST: usize = 256 << 10;
+const MAX_EARLY_BYTES: usize = 256 << 10;
 
 /// What did not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +61,7 @@ pub enum Violation {
         /// What was needless.
         what: &'static str,
     },
-    /// A word that is said once.
+    /// A message that is sent once per broadcast was sent again.
     #[error("said {word} twice")]
     SaidTwice {
         /// Which.
@@ -78,7 +78,7 @@ pub enum Violation {
     /// A node believes that another one has another message.
     #[error("{0}")]
     Mismatch(#[from] Mismatch),
-    /// A node has sent what is no message.
+    /// A node has sent bytes that are no message of the protocol.
     #[error("sent a message that cannot be read")]
     Unreadable,
     /// A datagram that nobody in the job has sent was accepted.
@@ -132,7 +132,7 @@ impl Buffer {
     }
 }
 
-/// What one node has said in one broadcast.
+/// The messages that one node has sent in one broadcast.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     asked: FixedBitSet,
@@ -196,7 +196,7 @@ impl Said {
     }
 }
 
-/// A node that has ended `operation` hears nothing of it any more to which it would have to answer.
+/// Nobody sends a node that has ended `operation` a message about it that needs an answer.
 pub(super) fn not_needed(bytes: &[u8], from: u32, next_operation: u64) -> Result<(), Violation> {
     let (header, body) = message::decode(bytes).ok_or(Violation::Unreadable)?;
     let is_over = (header.operation.wrapping_sub(next_operation) as i64) < 0;
@@ -212,7 +212,7 @@ pub(super) fn memory(early_bytes: usize, kept: usize, nodes: u32) -> Result<(), 
     let bounded = |what, found, most| {
         if found > most { Err(Violation::Memory { what, found, most }) } else { Ok(()) }
     };
-    bounded("bytes of early datagrams", early_bytes, EARLY_BYTES_MOST)?;
+    bounded("bytes of early datagrams", early_bytes, MAX_EARLY_BYTES)?;
     bounded("early messages", kept, nodes as usize + 1)
 }
 

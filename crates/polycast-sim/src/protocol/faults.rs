@@ -52,7 +52,7 @@ pub struct Burst {
     pub loss: f64,
 }
 
-/// Which datagrams are missed by whom.
+/// Which receivers miss which datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Which of each broadcast.

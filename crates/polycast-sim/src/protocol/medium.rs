@@ -11,7 +11,7 @@ use super::store::{Id, JOB, key};
 use super::world::{Event, Step, World};
 
 /// So many old datagrams are remembered by those who send them again.
-const CAPTURED_MOST: usize = 8;
+const MAX_CAPTURED: usize = 8;
 const FRAGMENTS_KIND: u8 = 1;
 const REQUEST_KIND: u8 = 3;
 
@@ -52,7 +52,7 @@ impl World<'_> {
         self.port_has_room_at(outgoing_free) <= self.now
     }
 
-    /// When so much has left that the rest fits into the send buffer.
+    /// The time from which the rest of what is to leave fits into the send buffer.
     pub fn port_has_room_at(&self, outgoing_free: Nanos) -> Nanos {
         let hardware = &self.scenario.hardware;
         let buffered = |bytes: u64| Nanos((bytes as f64 * hardware.ns_per_byte) as u64);
@@ -126,8 +126,8 @@ impl World<'_> {
     /// Somebody else may send something to the group, at any time up to a second later.
     fn hostility(&mut self, datagram: &[u8], leaves: Nanos) {
         if self.random.chance(0.1) {
-            if self.captured.len() == CAPTURED_MOST {
-                self.captured.remove(self.random.below(CAPTURED_MOST as u64) as usize);
+            if self.captured.len() == MAX_CAPTURED {
+                self.captured.remove(self.random.below(MAX_CAPTURED as u64) as usize);
             }
             self.captured.push(datagram.to_vec());
         }

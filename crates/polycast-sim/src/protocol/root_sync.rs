@@ -21,7 +21,7 @@ pub struct RootSyncTrial {
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RootSyncResult {
     /// From the first call to the last return: the median.

@@ -35,7 +35,7 @@ pub struct Completion {
     pub median_us: f64,
     /// On average.
     pub mean_us: f64,
-    /// The mean lies within this of it with a probability of 95 %, as far as that can be said from so many broadcasts.
+    /// Half of the 95 % confidence interval around the mean.
     pub interval_us: f64,
     /// One of a hundred took longer.
     pub percentile_99_us: f64,

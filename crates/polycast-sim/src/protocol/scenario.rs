@@ -80,7 +80,7 @@ impl Hardware {
         }
     }
 
-    /// How long so many bytes occupy a port.
+    /// How long a frame of `bytes` occupies a port.
     pub(super) fn occupancy(&self, bytes: usize) -> Nanos {
         let packets = bytes.div_ceil(self.packet_bytes.max(1)) as u64;
         Nanos(((bytes as u64 + packets * self.frame_bytes) as f64 * self.ns_per_byte) as u64)
@@ -88,7 +88,7 @@ impl Hardware {
 }
 
 /// Nodes times fragments, over all broadcasts of a run that was drawn: what it costs.
-const WORK_MOST: u64 = 2000;
+const MAX_WORK: u64 = 2000;
 
 impl Scenario {
     /// One communicator on hardware and a network of no cost and no faults.
@@ -124,7 +124,7 @@ impl Scenario {
         let (least, most) = (f64::from(*nodes.start()), f64::from(*nodes.end()));
         let nodes = (random.log_within(least, most + 1.0) as u32).clamp(*nodes.start(), *nodes.end());
         let communicators = if random.chance(0.3) { 2 } else { 1 };
-        let work = random.log_within(50.0, WORK_MOST as f64) as u64 / communicators;
+        let work = random.log_within(50.0, MAX_WORK as f64) as u64 / communicators;
         let payload_bytes = random.log_within(1.0, 64.0) as u32;
         Scenario {
             seed,

@@ -18,7 +18,7 @@ pub struct Search {
     pub nodes: RangeInclusive<u32>,
 }
 
-/// What came of it.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Of the runs in which everything held.
@@ -31,7 +31,7 @@ pub struct Found {
 const SEEDS_AT_ONCE: u64 = 64;
 
 impl Search {
-    /// Runs them. `on_failure` hears of each failure when it is found, `on_progress` now and then how many runs are done.
+    /// Runs all seeds. `on_failure` is called with each failure when it is found, `on_progress` now and then with the number of runs done.
     pub fn run(&self, on_failure: impl Fn(u64, &Failure) + Sync, on_progress: impl Fn(u64) + Sync) -> Found {
         let done = AtomicU64::new(0);
         let portions = self.seeds.div_ceil(SEEDS_AT_ONCE);

@@ -45,7 +45,7 @@ impl Simulator {
     /// Runs it. The same scenario always has the same outcome.
     ///
     /// # Panics
-    /// If the scenario is none: fewer than 2 nodes, a root that is no node, an empty message, more than 255 communicators.
+    /// If the scenario cannot be run: fewer than 2 nodes, a root that is no node, an empty message, more than 255 communicators.
     pub fn run(&mut self, scenario: &Scenario) -> Result<Outcome, Failure> {
         assert!(scenario.nodes >= 2 && scenario.communicators.len() <= 255, "{scenario:?}");
         let broadcasts = || scenario.communicators.iter().flat_map(|communicator| &communicator.broadcasts);

@@ -3,7 +3,7 @@ use std::fmt::Write;
 use polycast_core::units::Nanos;
 use polycast_protocol::message::{self, Body};
 
-/// What happened, line by line, if somebody wants to read it.
+/// A log of a run, one line per event; empty unless it was asked for.
 #[derive(Default)]
 pub(super) struct Timeline(pub Option<String>);
 

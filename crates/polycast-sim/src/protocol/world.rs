@@ -71,13 +71,13 @@ pub(super) struct World<'a> {
 }
 
 /// Far more steps than any run needs: for each fragment and node, and for a node that is slow or asked often.
-const STEPS_MOST: u64 = 1_000_000;
+const MAX_STEPS: u64 = 1_000_000;
 const STEPS_PER_FRAGMENT: u64 = 400;
 
 impl World<'_> {
     pub fn run(mut self) -> Result<Outcome, Failure> {
         let fragments: u64 = self.calls().map(|(_, _, cut)| u64::from(cut.fragments()) + 4).sum();
-        let most = STEPS_MOST + STEPS_PER_FRAGMENT * fragments * u64::from(self.scenario.nodes);
+        let most = MAX_STEPS + STEPS_PER_FRAGMENT * fragments * u64::from(self.scenario.nodes);
         let mut steps = 0;
         for node in 0..self.scenario.nodes {
             (0..self.threads.len()).for_each(|thread| self.enter_call(node, thread));

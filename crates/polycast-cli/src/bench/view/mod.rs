@@ -39,7 +39,7 @@ pub trait View {
 }
 
 impl Format {
-    /// The view of this form, of so many variants.
+    /// The view in this format, for this number of variants.
     pub fn view(self, variants: usize) -> Box<dyn View> {
         match self {
             Format::Summary if variants > summary::MOST_VARIANTS => Box::new(table::Table::default()),

@@ -3,15 +3,15 @@
 use crate::hosts::{Listed, of_ranks as hosts_of};
 
 /// Ranks of a routine at the most.
-const RANKS_MOST: usize = 65_536;
+const MAX_RANKS: usize = 65_536;
 
 /// The host of each rank.
 pub fn of_ranks(listed: &[Listed], ranks_per_host: usize) -> Result<Vec<String>, String> {
     let counts = listed.iter().map(|host| host.ranks.unwrap_or(ranks_per_host));
     match counts.clone().sum() {
         0 | 1 => Err("one rank has nobody to send to; name more hosts, or raise --ranks-per-host".to_owned()),
-        ranks if ranks > RANKS_MOST => Err(format!(
-            "{ranks} ranks are too many: a routine is for at most {RANKS_MOST}; name fewer hosts or ranks"
+        ranks if ranks > MAX_RANKS => Err(format!(
+            "{ranks} ranks are too many: a routine is for at most {MAX_RANKS}; name fewer hosts or ranks"
         )),
         _ => Ok(hosts_of(listed.iter().map(|host| host.name.clone()).zip(counts).collect())),
     }
@@ -52,7 +52,7 @@ mod tests {
             let host = Listed { name: "a".to_owned(), ranks: Some(count) };
             of_ranks(&[host], 1).map(|hosts| hosts.len())
         };
-        assert_eq!((ranks(2), ranks(RANKS_MOST)), (Ok(2), Ok(RANKS_MOST)));
-        assert!(ranks(1).is_err() && ranks(RANKS_MOST + 1).is_err());
+        assert_eq!((ranks(2), ranks(MAX_RANKS)), (Ok(2), Ok(MAX_RANKS)));
+        assert!(ranks(1).is_err() && ranks(MAX_RANKS + 1).is_err());
     }
 }

@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Outcome {
 struct Report {
     file: String,
     mistakes: Vec<Finding>,
-    /// What is no tree.
+    /// What keeps the description from being a tree.
     warnings: Vec<Finding>,
     /// What was found, if a job can use it.
     topology: Option<String>,

@@ -13,7 +13,7 @@ use super::report::Report;
 use layout::{Frame, Layout, RANK_RADIUS, layout};
 
 /// More could not be told apart on any screen.
-const RANKS_MOST: u32 = 4096;
+const MAX_RANKS: u32 = 4096;
 
 /// Blue and vermillion of Okabe and Ito: people with any colour vision tell them apart.
 const QUIET: &str = "#0072b2";
@@ -23,9 +23,9 @@ const CAPTION_HEIGHT: i32 = 64;
 /// Draws a tree.
 pub fn svg(planned: &Planned) -> Result<String, String> {
     let ranks = planned.tree.ranks();
-    if ranks > RANKS_MOST {
+    if ranks > MAX_RANKS {
         return Err(format!(
-            "--svg: expected at most {RANKS_MOST} ranks, found {ranks}; choose fewer with --ranks"
+            "--svg: expected at most {MAX_RANKS} ranks, found {ranks}; choose fewer with --ranks"
         ));
     }
     let layout = layout(&planned.scene.placed);

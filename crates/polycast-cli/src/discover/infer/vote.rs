@@ -1,9 +1,9 @@
 use super::{Evidence, Quartet};
 
-/// An answer holds when it leads by so many.
+/// An answer holds when it leads by this many votes.
 const LEAD: usize = 2;
 
-/// After so many answers the majority holds, and a tie is a no: a link is not claimed on doubtful grounds.
+/// After this many votes the majority holds, and a tie is a no: a link is not claimed on doubtful grounds.
 const MOST_ANSWERS: usize = 6;
 
 /// Asks until an answer can be believed: single measurements are wrong now and then.

@@ -22,7 +22,7 @@ const LOSS_PERCENT_MUCH: f64 = 5.0;
 const LOSS_PERCENT_TOO_MUCH: f64 = 72.0;
 
 /// So many pairs are named one by one.
-const PAIRS_NAMED_MOST: usize = 10;
+const MAX_PAIRS_NAMED: usize = 10;
 
 /// Explains the round with full-size datagrams, and the one with small ones if there was one.
 pub fn diagnose(names: &[String], full: &Matrix, small: Option<&Matrix>) -> Vec<About> {
@@ -137,10 +137,10 @@ fn parts(hosts: usize, pairs: &[(usize, usize)], silent: &[(usize, usize)]) -> O
 fn name_pairs(names: &[String], pairs: &[(usize, usize)]) -> String {
     let shown: Vec<String> = pairs
         .iter()
-        .take(PAIRS_NAMED_MOST)
+        .take(MAX_PAIRS_NAMED)
         .map(|&(from, to)| format!("{} to {}", names[from], names[to]))
         .collect();
-    let more = pairs.len().saturating_sub(PAIRS_NAMED_MOST);
+    let more = pairs.len().saturating_sub(MAX_PAIRS_NAMED);
     let more = if more > 0 { format!(" and {more} more pairs") } else { String::new() };
     format!("from {}{more}", shown.join(", "))
 }

@@ -1,4 +1,4 @@
-//! Who heard what of whom in one round.
+//! How many datagrams of each host each other host has received in one round.
 
 use super::tally::Heard;
 

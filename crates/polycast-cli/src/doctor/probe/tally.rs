@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::datagram::{self, Header};
 
 /// The most senders and datagrams of each that are counted: what is beyond has no memory to be counted in.
-pub const SENDERS_MOST: u32 = 1_024;
-/// See [`SENDERS_MOST`].
-pub const DATAGRAMS_MOST: u32 = 100_000;
+pub const MAX_SENDERS: u32 = 1_024;
+/// See [`MAX_SENDERS`].
+pub const MAX_DATAGRAMS: u32 = 100_000;
 
 /// What was heard of one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl Tally {
     /// Takes a datagram from the network: anybody may have sent it, so it may be anything.
     pub fn take(&mut self, datagram: &[u8]) {
         let ours = |header: &Header| {
-            header.run == self.run && header.sender < SENDERS_MOST && header.sequence < DATAGRAMS_MOST
+            header.run == self.run && header.sender < MAX_SENDERS && header.sequence < MAX_DATAGRAMS
         };
         let Some(header) = datagram::decode(datagram).filter(ours) else {
             self.foreign += 1;
@@ -89,7 +89,7 @@ impl Tally {
         sender.greatest = sender.greatest.max(header.sequence);
     }
 
-    /// What was heard of whom, in the order of the senders.
+    /// What was received, by sender.
     pub fn heard(&self) -> Vec<Heard> {
         let mut heard: Vec<Heard> = self.senders.iter().map(|sender| sender.heard).collect();
         heard.sort_by_key(|heard| heard.sender);
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn other_runs_and_other_bytes_are_foreign_and_other_rounds_nothing() {
         let mut tally =
-            tally(&[(8, 1, 0, 0), (7, 0, 0, 0), (7, 1, SENDERS_MOST, 0), (7, 1, 0, DATAGRAMS_MOST)]);
+            tally(&[(8, 1, 0, 0), (7, 0, 0, 0), (7, 1, MAX_SENDERS, 0), (7, 1, 0, MAX_DATAGRAMS)]);
         tally.take(b"hello");
         assert_eq!((tally.heard().len(), tally.foreign()), (0, 4));
     }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_limits_are_counted() {
-        let tally = tally(&[(7, 1, SENDERS_MOST - 1, DATAGRAMS_MOST - 1)]);
+        let tally = tally(&[(7, 1, MAX_SENDERS - 1, MAX_DATAGRAMS - 1)]);
         assert_eq!(tally.heard()[0].datagrams, 1);
     }
 }

@@ -12,7 +12,7 @@ const HOSTS: usize = 4;
 
 /// How much later than without polycast: a second by design, and the rest for a machine on which other tests run, too. Such a
 /// machine may be slow once, what waits for the dead is slow each time.
-const LATER_MOST: Duration = Duration::from_secs(10);
+const MAX_LATER: Duration = Duration::from_secs(10);
 const TRIES: usize = 3;
 
 /// Processes of the test program.
@@ -62,10 +62,10 @@ fn killed(mpi: Mpi) {
         let ends_in_time = || {
             let took = run(&labs, mpi, victim, Some(form));
             nothing_is_left(&labs);
-            took < stock + LATER_MOST
+            took < stock + MAX_LATER
         };
         let is_in_time = (0..TRIES).any(|_| ends_in_time());
-        assert!(is_in_time, "{form}: {TRIES} times {LATER_MOST:?} later than {stock:?} without polycast");
+        assert!(is_in_time, "{form}: {TRIES} times {MAX_LATER:?} later than {stock:?} without polycast");
     }
     assert_eq!(files(), before);
     labs.succeeds(&["down", "--all"]);

@@ -128,7 +128,7 @@ struct Doubts {
 }
 
 /// Kernels allow 16 jumps within jumps.
-const DEPTH_MOST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 impl Ruleset {
     /// Whether there is no rule and no policy that drops.
@@ -181,7 +181,7 @@ impl Ruleset {
                 (Verdict::Accept, Holds::Maybe) => doubts.is_accepted_at_times = true,
                 (Verdict::Drop, Holds::Maybe) => doubts.note_drop(&rule.text),
                 (Verdict::Jump(target) | Verdict::Goto(target), _) => {
-                    let Some(next) = self.chains.get(target).filter(|_| depth < DEPTH_MOST) else { continue };
+                    let Some(next) = self.chains.get(target).filter(|_| depth < MAX_DEPTH) else { continue };
                     let end = self.walk(next, packet, doubts, depth + 1);
                     let is_goto = matches!(rule.verdict, Verdict::Goto(_));
                     match (end, holds) {
