@@ -3,7 +3,7 @@
 //! Modules from the ground up; each may use those to its left only (the `tidy` test checks it):
 //!
 //! ```text
-//! files ◀─ variables ◀─ topology ◀─ model ◀─ tree ◀─ schedule ◀─ algorithm ◀─ cost ◀─ policy ◀─ executor
+//! files ◀─ variables ◀─ topology ◀─ model ◀─ tree ◀─ collective ◀─ schedule ◀─ algorithm ◀─ cost ◀─ policy ◀─ executor
 //! ```
 //!
 //! A collective call takes this way through them: [`policy`] picks an [`algorithm`] by a table, the algorithm
@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod algorithm;
+pub mod collective;
 pub mod cost;
 pub mod executor;
 pub mod files;

@@ -3,6 +3,7 @@
 
 use polycast_core::algorithm::broadcast::{Call, Planner};
 use polycast_core::algorithm::{Algorithm, Registry};
+use polycast_core::collective::{self, Collective};
 use polycast_core::schedule::{Summary, check};
 use polycast_core::topology::{Placed, Topology};
 use polycast_core::tree::Site;
@@ -18,8 +19,9 @@ fn samples() -> Vec<Algorithm> {
 fn prove(algorithm: Algorithm, call: Call, planner: &mut Planner) -> Summary {
     let schedules: Vec<_> =
         (0..call.ranks).map(|rank| algorithm.schedule(call, Rank(rank), planner)).collect();
-    let summary = check(&schedules, call.bytes, call.root)
-        .unwrap_or_else(|violation| panic!("{algorithm} {call:?}: {violation}"));
+    let promised = collective::Call::new(Collective::Broadcast, call.ranks, call.root, call.bytes);
+    let summary =
+        check(&schedules, &promised).unwrap_or_else(|violation| panic!("{algorithm} {call:?}: {violation}"));
     let expected = call.bytes.0 * u64::from(call.ranks - 1);
     assert_eq!(summary.bytes.0, expected, "{algorithm} {call:?}: every rank receives the data once");
     summary

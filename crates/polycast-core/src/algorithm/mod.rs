@@ -10,16 +10,27 @@
 //! An algorithm is an [`Entry`] in one file below the collective that it serves, its address: `scatter-ring` is
 //! `broadcast/scatter_ring.rs`. One that is just a tree is a line of `broadcast/by_position.rs` or `broadcast/planned.rs`.
 //! An algorithm cuts the data into `pieces` and lists who gets which of them from whom; the `plan` makes a schedule of that
-//! list and finds out by itself what each send has to wait for.
+//! list and finds out by itself what each send has to wait for. The algorithms of other collectives are in [`BUILDERS`].
 
+pub mod allgather;
+pub mod allreduce;
+pub mod alltoall;
+pub mod barrier;
 pub mod broadcast;
+mod builders;
+pub mod gather;
 mod parameter;
 mod parse;
 mod pieces;
 mod plan;
+pub mod reduce;
 mod registry;
+mod rule;
+pub mod scatter;
 mod spec;
+mod subtree;
 
+pub use builders::{BUILDERS, Builder};
 pub use parameter::{Domain, Need, Parameter, SEGMENTS};
 pub use parse::ParseAlgorithmError;
 use registry::Build;

@@ -67,7 +67,7 @@ pub enum By {
 /// 2. `first_bytes[0]` is 0, `first_bytes` rises strictly, and `options` is as long.
 /// 3. No option needs all that one before it needs: it would never be taken. The last one needs nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy([Box<[Stage]>; Collective::ALL.len()]);
+pub struct Policy([Box<[Stage]>; Collective::SERVED.len()]);
 
 /// What holds in an epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Policy {
     /// What `rules` come to on a communicator of this shape.
     pub fn new(rules: Rules<'_>, shape: CommunicatorShape) -> Policy {
         let predicted = rules.prediction.map(Prediction::best).unwrap_or_default();
-        Policy(Collective::ALL.map(|collective| {
+        Policy(Collective::SERVED.map(|collective| {
             let relevant: Vec<Relevant> = relevant(rules.table, collective, shape).collect();
             let first_calls = borders(relevant.iter().map(|rule| rule.calls)).into_iter();
             first_calls.map(|first| Stage::new(rules.forced, &predicted, &relevant, first)).collect()

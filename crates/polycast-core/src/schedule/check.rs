@@ -1,27 +1,30 @@
-//! Proves that the schedules of all ranks together are a correct broadcast, or says where they are not.
+//! Proves that the schedules of all ranks together fulfil a contract, or says where they do not.
 //!
 //! Three proofs, none of which depends on timing:
 //!
-//! 1. **Matching:** the lanes of any two ranks fit together, step by step, with the same bytes (invariants 1, 2, 5).
-//! 2. **Possession:** what a rank receives is every byte once, and what it sends is contained in what the [`After`](super::After)s
-//!    of the lane name up to that step. So no order of arrival can make it send what it has not got (3, 4).
-//! 3. **Progress:** receives wait for nothing, so the receive of a lane's next step is always posted, and any send
-//!    that starts completes, even a synchronous one, whichever send of its rank goes first. Only a cycle of steps
-//!    that wait for each other can stop this; a run in which every step goes as soon as it may finds it (6). The
-//!    order, the number of sends at a time and the window of the executor cannot make a difference.
+//! 1. **Matching:** the lanes of any two ranks fit together, with as many steps (invariants 1, 5).
+//! 2. **Possession:** a step reads only what is there, and writes only where nobody reads or writes any more, going by nothing but
+//!    what the [`After`](super::After)s of its lane name up to that step, and what they name in turn. So of any two steps that
+//!    touch the same bytes, one of which writes, one is always first, and all runs have the same result (2–4). One run, with
+//!    values in place of bytes, shows whether that is what the contract promises.
+//! 3. **Progress:** in that run every step goes as soon as it may, a send together with its receive, shared memory holds one
+//!    published step, and a lane has one step under way. A step that can go once can go until it does, so if this run ends, all
+//!    do, whatever goes first and however many at a time (6). Sends whose receives are posted at once end by themselves, which
+//!    is why their number may be limited (7).
 
+mod clock;
 mod matching;
-mod possession;
-mod progress;
+mod memory;
+mod run;
 #[cfg(test)]
 mod tests;
+mod value;
 
-use matching::Matching;
-
-use super::{Action, Channel, LaneIndex, Schedule};
+use super::{Channel, Contract, LaneIndex, Schedule};
+use crate::collective::Call;
 use crate::units::{Bytes, Rank};
 
-/// What a correct broadcast amounts to.
+/// What correct schedules amount to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Messages with data.
@@ -53,7 +56,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Why schedules are not a correct broadcast.
+/// Why schedules do not what a call promises.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// The peer is not another rank of the communicator.
@@ -63,12 +66,6 @@ pub enum Violation {
         at: Place,
         /// The peer.
         peer: Rank,
-    },
-    /// A lane that is no stream of messages.
-    #[error("{at}: the lane is no stream of messages")]
-    NoMessages {
-        /// Where.
-        at: Place,
     },
     /// The channel is not below [`super::CHANNELS`].
     #[error("{at}: channel {channel} is too large")]
@@ -104,35 +101,73 @@ pub enum Violation {
         /// Steps of the receiver's lane.
         received: u64,
     },
-    /// Sender and receiver do not agree on the bytes of a message.
-    #[error("{at}: sends bytes {sent:?}, the receiver expects {received:?}")]
-    OtherBytes {
+    /// Sender and receiver do not agree on the length of a message.
+    #[error("{at}: sends {sent} bytes, the receiver expects {received}")]
+    OtherLength {
         /// The sender's step.
         at: Place,
-        /// What it sends.
-        sent: std::ops::Range<u64>,
-        /// What the peer expects.
-        received: std::ops::Range<u64>,
+        /// How many bytes it sends.
+        sent: u64,
+        /// How many the peer expects.
+        received: u64,
     },
-    /// The bytes are not within the message.
-    #[error("{at}: bytes {found:?} of a broadcast of {bytes} bytes")]
+    /// A step that can be none.
+    #[error("{at}: {reason}")]
+    Malformed {
+        /// Where.
+        at: Place,
+        /// What it does.
+        reason: &'static str,
+    },
+    /// The bytes are not within the buffer.
+    #[error("{at}: bytes {found:?} of a buffer of {bytes} bytes")]
     OutOfBounds {
         /// Where.
         at: Place,
         /// The bytes of the step.
         found: std::ops::Range<u64>,
-        /// Bytes of the broadcast.
+        /// Bytes of the buffer.
         bytes: u64,
     },
-    /// A rank, or the root, receives what it has already.
-    #[error("{at}: receives bytes {found:?}, of which it has some already")]
+    /// A rank receives what is there already.
+    #[error("{at}: bytes {found:?} are there already, some of them")]
     Twice {
         /// Where.
         at: Place,
         /// The bytes of the step.
         found: std::ops::Range<u64>,
     },
-    /// A rank never receives a byte.
+    /// A step may start before its bytes have come.
+    #[error("{at}: may read bytes {found:?} before all of them have come")]
+    NotYetReceived {
+        /// Where.
+        at: Place,
+        /// The bytes of the step.
+        found: std::ops::Range<u64>,
+    },
+    /// A step may write where another one still reads or writes.
+    #[error("{at}: may write bytes {found:?} while lane {lane}, step {step} is not done with them")]
+    InUse {
+        /// Where.
+        at: Place,
+        /// The bytes of the step.
+        found: std::ops::Range<u64>,
+        /// The other step's lane.
+        lane: LaneIndex,
+        /// The other step.
+        step: u64,
+    },
+    /// Operands that cannot be combined: a contributor twice, another order than that of ranks, parts that do not belong together.
+    #[error("{at}: combines {left} with {right}")]
+    WrongOperands {
+        /// Where.
+        at: Place,
+        /// The left operand.
+        left: String,
+        /// The right operand.
+        right: String,
+    },
+    /// At the end, a byte of a rank's output holds nothing.
     #[error("rank {rank} never receives byte {byte}")]
     Missing {
         /// Who.
@@ -140,52 +175,54 @@ pub enum Violation {
         /// The first such byte.
         byte: u64,
     },
-    /// A step may start before its bytes have come.
-    #[error("{at}: may send bytes {found:?} before all of them have come")]
-    NotYetReceived {
-        /// Where.
-        at: Place,
-        /// The bytes of the step.
-        found: std::ops::Range<u64>,
+    /// At the end, a byte of a rank's output is another one.
+    #[error("byte {byte} of rank {rank} ends as {found}")]
+    Wrong {
+        /// Who.
+        rank: Rank,
+        /// The first such byte.
+        byte: u64,
+        /// What it is.
+        found: String,
     },
-    /// A step or lane waits for what is not a receive lane, or for more steps than it has.
-    #[error("{at}: waits for lane {found}, which is not a receive lane with as many steps")]
+    /// A rank may leave a barrier before another one has come.
+    #[error("rank {rank} does not wait for rank {other}")]
+    NotAwaited {
+        /// Who.
+        rank: Rank,
+        /// For whom.
+        other: Rank,
+    },
+    /// A step or lane waits for a lane that does not exist, or for more steps than it has.
+    #[error("{at}: waits for lane {found}, which has not as many steps")]
     WaitsForNothing {
         /// Where.
         at: Place,
         /// The lane that is waited for.
         found: LaneIndex,
     },
-    /// A receive waits; receives have to be posted early.
-    #[error("{at}: a receive that waits")]
+    /// A receive or a multicast fetch waits whose data comes whether it waits or not.
+    #[error("{at}: waits, and its data does not")]
     WaitingReceive {
         /// Where.
         at: Place,
     },
     /// Steps wait for each other; this is one of them.
-    #[error("{at}: never starts, because lane {waits_for} waits in turn")]
+    #[error("{at}: never starts, because lane {waits_for} of rank {other} waits in turn")]
     Deadlock {
         /// Where.
         at: Place,
-        /// What it waits for.
+        /// Whose lane it waits for.
+        other: Rank,
+        /// Which.
         waits_for: LaneIndex,
     },
 }
 
-/// Proves that `schedules`, one per rank, broadcast `bytes` bytes from `root`: see the invariants of
-/// [`crate::schedule`].
+/// Proves that `schedules`, one per rank, do what `call` promises: see the invariants of [`crate::schedule`].
 ///
-/// Takes time in proportion to the number of messages, and memory to that of lanes.
-pub fn check<S: Schedule>(schedules: &[S], bytes: Bytes, root: Rank) -> Result<Summary, Violation> {
-    let Matching { partners, summary } = matching::check(schedules)?;
-    for (rank, schedule) in (0..).map(Rank).zip(schedules) {
-        possession::check(schedule, rank, bytes.0, rank == root)?;
-    }
-    progress::check(schedules, &partners)?;
-    Ok(summary)
-}
-
-/// The bytes of a message; a broadcast has them in one buffer.
-fn bytes_of(action: &Action) -> std::ops::Range<u64> {
-    action.source().or(action.target()).map_or(0..0, |slice| slice.bytes.clone())
+/// Takes time and memory in proportion to the number of steps.
+pub fn check<S: Schedule>(schedules: &[S], call: &Call) -> Result<Summary, Violation> {
+    let partners = matching::check(schedules)?;
+    run::check(schedules, Contract { call: *call }, &partners)
 }

@@ -18,19 +18,23 @@
 //! # Invariants (proved by [`check()`] for any communicator)
 //! 1. At most one lane per stream: messages between two ranks never overtake each other there.
 //! 2. [`After`] names lanes that exist; what it names is complete when the named steps have completed.
-//! 3. Every rank receives every byte exactly once; the root receives none.
-//! 4. Nothing is sent before it was received (or was the root's).
-//! 5. Step `i` of a send lane matches step `i` of the peer's receive lane: same channel, same bytes.
+//! 3. Every rank ends with what the [`Contract`] of the call promises, and receives nothing that it has already. In reductions
+//!    everybody contributes once, in the order of ranks where that matters.
+//! 4. Nothing is read before it is there, and nothing overwritten while a step may still read or write it.
+//! 5. Step `i` of a send lane matches step `i` of the peer's receive lane: same channel, same length.
 //! 6. No deadlock even if every send waits for its receive, one send and one step per receive lane at a time.
 //! 7. Receives that are posted [`Posting::AtOnce`] wait for nothing: they may all be posted as soon as the rank has arrived.
 
-mod byte_set;
 mod check;
+mod contract;
 mod draw;
+mod listed;
 mod order;
 
 pub use check::{Place, Summary, Violation, check};
+pub use contract::{Contract, Holding};
 pub use draw::draw;
+pub use listed::Listed;
 pub use order::{Ordered, RankOrder};
 
 use std::ops::Range;
@@ -77,6 +81,18 @@ pub struct Stream {
     pub channel: Channel,
     /// When its receives are posted.
     pub posting: Posting,
+}
+
+impl Stream {
+    /// To `peer`, whose receives are posted at once.
+    pub fn send(peer: Rank, channel: Channel) -> Stream {
+        Stream { peer, direction: Direction::Send, channel, posting: Posting::AtOnce }
+    }
+
+    /// From `peer`, by receives that are posted at once.
+    pub fn receive(peer: Rank, channel: Channel) -> Stream {
+        Stream { direction: Direction::Receive, ..Stream::send(peer, channel) }
+    }
 }
 
 /// How what one rank publishes reaches those who fetch it.

@@ -1,106 +1,130 @@
 //! Proof 1: lanes fit together.
 
-use super::{Place, Summary, Violation};
-use crate::schedule::{CHANNELS, Direction, Lane, LaneIndex, Schedule, Stream};
+use super::{Place, Violation};
+use crate::schedule::{CHANNELS, Channel, Direction, Fabric, Kind, Lane, LaneIndex, Posting, Schedule};
 use crate::units::Rank;
 
-/// For every rank and lane, the index of the lane at the other end.
-pub(super) type Partners = Vec<Vec<LaneIndex>>;
+/// For every rank and lane the lanes at the other end: one for messages and fetches, one per reader for what is published.
+pub(super) type Partners = Vec<Vec<Vec<(Rank, LaneIndex)>>>;
 
-/// What fits together, and how much it is.
-pub(super) struct Matching {
-    pub partners: Partners,
-    pub summary: Summary,
+/// What identifies a lane of a rank, or the end of one that some other lane of another rank expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    Messages(Rank, Direction, Channel, Posting),
+    Publish(Fabric, Channel),
+    Fetch(Rank, Fabric, Channel),
 }
 
-pub(super) fn check<S: Schedule>(schedules: &[S]) -> Result<Matching, Violation> {
-    let tables = (0..)
-        .map(Rank)
-        .zip(schedules)
-        .map(|(rank, schedule)| streams(schedule, rank, schedules.len()))
-        .collect::<Result<Vec<_>, _>>()?;
+/// The lanes of one rank, sorted by what identifies them.
+type Table = Vec<(End, LaneIndex)>;
+
+pub(super) fn check<S: Schedule>(schedules: &[S]) -> Result<Partners, Violation> {
+    let ranked = || (0..).map(Rank).zip(schedules);
+    let tables = ranked().map(|(rank, schedule)| table(schedule, rank, schedules.len()));
+    let tables = tables.collect::<Result<Vec<_>, _>>()?;
     let mut partners = Vec::with_capacity(schedules.len());
-    let mut summary = Summary::default();
-    for (rank, schedule) in (0..).map(Rank).zip(schedules) {
-        let mut sent = Summary::default();
+    for (rank, schedule) in ranked() {
         let mut of_rank = Vec::with_capacity(schedule.lanes().len());
-        for (index, lane) in schedule.lanes().iter().enumerate() {
-            let at = Place { rank, lane: index, step: 0 };
-            let stream = lane.stream().ok_or(Violation::NoMessages { at })?;
+        for (lane, description) in schedule.lanes().iter().enumerate() {
+            let at = Place { rank, lane, step: 0 };
+            let expected = expected(rank, &description.kind).into_iter();
+            let lanes = expected.map(|(peer, end)| {
+                let lane = find(&tables[peer.index()], end).ok_or(Violation::Unmatched { at, peer })?;
+                if description.is_send() {
+                    same_steps(at, description, &schedules[peer.index()].lanes()[lane])?;
+                }
+                Ok((peer, lane))
+            });
+            of_rank.push(lanes.collect::<Result<Vec<_>, _>>()?);
+            listens_to(schedules, at, &description.kind)?;
+        }
+        partners.push(of_rank);
+    }
+    Ok(partners)
+}
+
+/// Which lanes a lane of `rank` needs at other ranks.
+fn expected(rank: Rank, kind: &Kind) -> Vec<(Rank, End)> {
+    match kind {
+        Kind::Messages(stream) => {
             let direction = match stream.direction {
                 Direction::Send => Direction::Receive,
                 Direction::Receive => Direction::Send,
             };
-            let peer = stream.peer;
-            let partner = find(&tables[peer.index()], Stream { peer: rank, direction, ..stream });
-            let partner = partner.ok_or(Violation::Unmatched { at, peer })?;
-            if lane.is_send() {
-                same_steps(schedule, at, lane, &schedules[peer.index()], partner, &mut sent)?;
-            }
-            of_rank.push(partner);
+            vec![(stream.peer, End::Messages(rank, direction, stream.channel, stream.posting))]
         }
-        partners.push(of_rank);
-        summary.messages += sent.messages;
-        summary.signals += sent.signals;
-        summary.bytes.0 += sent.bytes.0;
-        summary.most_messages_sent = summary.most_messages_sent.max(sent.messages);
-        summary.most_bytes_sent = summary.most_bytes_sent.max(sent.bytes);
+        Kind::Local => Vec::new(),
+        Kind::Publish { fabric, channel, readers } => {
+            readers.iter().map(|reader| (*reader, End::Fetch(rank, *fabric, *channel))).collect()
+        }
+        Kind::Fetch { fabric, channel, writer } => vec![(*writer, End::Publish(*fabric, *channel))],
     }
-    Ok(Matching { partners, summary })
 }
 
-/// The lanes of one rank, sorted by what identifies them.
-fn streams<S: Schedule>(
-    schedule: &S,
-    rank: Rank,
-    ranks: usize,
-) -> Result<Vec<(Stream, LaneIndex)>, Violation> {
-    let mut streams = Vec::with_capacity(schedule.lanes().len());
-    for (index, lane) in schedule.lanes().iter().enumerate() {
-        let at = Place { rank, lane: index, step: 0 };
-        let Stream { peer, channel, .. } = lane.stream().ok_or(Violation::NoMessages { at })?;
-        if peer == rank || peer.index() >= ranks {
-            return Err(Violation::NoSuchPeer { at, peer });
+/// Who fetches is among the writer's readers.
+fn listens_to<S: Schedule>(schedules: &[S], at: Place, kind: &Kind) -> Result<(), Violation> {
+    let Kind::Fetch { fabric, channel, writer } = kind else { return Ok(()) };
+    let is_reader = |lane: &Lane| match &lane.kind {
+        Kind::Publish { fabric: f, channel: c, readers } => {
+            (f, c) == (fabric, channel) && readers.binary_search(&at.rank).is_ok()
+        }
+        _ => false,
+    };
+    let is_known = schedules[writer.index()].lanes().iter().any(is_reader);
+    if is_known { Ok(()) } else { Err(Violation::Unmatched { at, peer: *writer }) }
+}
+
+fn table<S: Schedule>(schedule: &S, rank: Rank, ranks: usize) -> Result<Table, Violation> {
+    let mut table = Table::with_capacity(schedule.lanes().len());
+    for (lane, description) in schedule.lanes().iter().enumerate() {
+        let at = Place { rank, lane, step: 0 };
+        let (end, peers, channel) = match &description.kind {
+            Kind::Local => continue,
+            Kind::Messages(s) => {
+                let end = End::Messages(s.peer, s.direction, s.channel, s.posting);
+                (end, std::slice::from_ref(&s.peer), s.channel)
+            }
+            Kind::Publish { fabric, channel, readers } => {
+                (End::Publish(*fabric, *channel), &**readers, *channel)
+            }
+            Kind::Fetch { fabric, channel, writer } => {
+                (End::Fetch(*writer, *fabric, *channel), std::slice::from_ref(writer), *channel)
+            }
+        };
+        if let Some(peer) = peers.iter().find(|peer| **peer == rank || peer.index() >= ranks) {
+            return Err(Violation::NoSuchPeer { at, peer: *peer });
         }
         if channel >= CHANNELS {
             return Err(Violation::NoSuchChannel { at, channel });
         }
-        streams.extend(lane.stream().map(|stream| (stream, index)));
+        table.push((end, lane));
     }
-    streams.sort_unstable();
-    let twins = streams.windows(2).find(|pair| pair[0].0 == pair[1].0);
-    twins.map_or(Ok(()), |twins| {
-        let at = Place { rank, lane: twins[1].1, step: 0 };
-        Err(Violation::SameStream { at, other: twins[0].1 })
-    })?;
-    Ok(streams)
-}
-
-fn find(streams: &[(Stream, LaneIndex)], stream: Stream) -> Option<LaneIndex> {
-    let place = streams.binary_search_by_key(&stream, |(stream, _)| *stream).ok()?;
-    Some(streams[place].1)
-}
-
-fn same_steps<S: Schedule>(
-    sender: &S,
-    at: Place,
-    lane: &Lane,
-    receiver: &S,
-    receiver_lane: LaneIndex,
-    sent_by_rank: &mut Summary,
-) -> Result<(), Violation> {
-    let received = receiver.lanes()[receiver_lane].steps;
-    if received != lane.steps {
-        return Err(Violation::StepCount { at, sent: lane.steps, received });
-    }
-    for step in 0..lane.steps {
-        let bytes = |schedule: &S, lane| super::bytes_of(&schedule.step(lane, step).action);
-        let (sent, received) = (bytes(sender, at.lane), bytes(receiver, receiver_lane));
-        sent_by_rank.bytes.0 += sent.end.saturating_sub(sent.start);
-        *(if sent.is_empty() { &mut sent_by_rank.signals } else { &mut sent_by_rank.messages }) += 1;
-        if sent != received {
-            return Err(Violation::OtherBytes { at: Place { step, ..at }, sent, received });
+    table.sort_unstable();
+    match table.windows(2).find(|pair| is_same_stream(pair[0].0, pair[1].0)) {
+        Some(twins) => {
+            let at = Place { rank, lane: twins[1].1, step: 0 };
+            Err(Violation::SameStream { at, other: twins[0].1 })
         }
+        None => Ok(table),
     }
-    Ok(())
+}
+
+/// Two streams of messages differ in more than when their receives are posted.
+fn is_same_stream(a: End, b: End) -> bool {
+    match (a, b) {
+        (End::Messages(peer, direction, channel, _), End::Messages(p, d, c, _)) => {
+            (peer, direction, channel) == (p, d, c)
+        }
+        _ => a == b,
+    }
+}
+
+fn find(table: &Table, end: End) -> Option<LaneIndex> {
+    let place = table.binary_search_by_key(&end, |(end, _)| *end).ok()?;
+    Some(table[place].1)
+}
+
+fn same_steps(at: Place, sender: &Lane, receiver: &Lane) -> Result<(), Violation> {
+    let (sent, received) = (sender.steps, receiver.steps);
+    if sent == received { Ok(()) } else { Err(Violation::StepCount { at, sent, received }) }
 }

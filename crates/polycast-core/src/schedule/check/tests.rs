@@ -3,63 +3,61 @@
 use std::ops::Range;
 
 use super::*;
-use crate::schedule::{Action, After, Direction, Kind, Lane, Posting, Slice, Step, Stream};
+use crate::collective::Collective;
+use crate::schedule::{Action, After, Direction, Kind, Listed, Slice, Stream};
 
-/// A schedule that is written down step by step.
-#[derive(Clone, Default)]
-struct Listed {
-    lanes: Vec<Lane>,
-    steps: Vec<Vec<Step>>,
+/// Schedules of messages in one buffer, as in broadcasts.
+trait Messages: Sized {
+    fn with(self, direction: Direction, peer: u32, steps: &[(Range<u64>, After)]) -> Self;
+    fn on_channel(self, channel: Channel) -> Self;
+    fn opens_after(self, lane: LaneIndex) -> Self;
+    fn stream(&mut self, lane: LaneIndex, change: impl FnOnce(&mut Stream));
+    fn slice(&mut self, lane: LaneIndex, step: usize, bytes: Range<u64>);
+    fn after(&mut self, lane: LaneIndex, step: usize, after: After);
+    fn drop_step(&mut self, lane: LaneIndex, step: usize);
 }
 
-impl Listed {
-    fn lane(mut self, direction: Direction, peer: u32, steps: &[(Range<u64>, After)]) -> Self {
-        let stream = Stream { peer: Rank(peer), direction, channel: 0, posting: Posting::AtOnce };
-        self.lanes.push(Lane::new(Kind::Messages(stream), steps.len() as u64));
-        let action = |bytes| match direction {
-            Direction::Send => Action::Send(Slice::output(bytes)),
-            Direction::Receive => Action::Receive(Slice::output(bytes)),
-        };
-        let steps = steps.iter().cloned().map(|(bytes, after)| Step { action: action(bytes), after });
-        self.steps.push(steps.collect());
+impl Messages for Listed {
+    fn with(mut self, direction: Direction, peer: u32, steps: &[(Range<u64>, After)]) -> Self {
+        let lane = self.lane(Kind::Messages(Stream { direction, ..Stream::send(Rank(peer), 0) }));
+        for (bytes, after) in steps {
+            let bytes = Slice::output(bytes.clone());
+            let action = if direction == Send { Action::Send(bytes) } else { Action::Receive(bytes) };
+            self.add(lane, action, *after);
+        }
         self
     }
 
     fn on_channel(mut self, channel: Channel) -> Self {
-        self.stream(self.lanes.len() - 1).channel = channel;
+        let last = self.lanes().len() - 1;
+        self.stream(last, |stream| stream.channel = channel);
         self
     }
 
     fn opens_after(mut self, lane: LaneIndex) -> Self {
-        self.lanes.last_mut().unwrap().opens_after = Some(lane);
+        let last = self.lanes().len() - 1;
+        self.lane_mut(last).opens_after = Some(lane);
         self
     }
 
-    fn stream(&mut self, lane: LaneIndex) -> &mut Stream {
-        let Kind::Messages(stream) = &mut self.lanes[lane].kind else { panic!("no messages") };
-        stream
+    fn stream(&mut self, lane: LaneIndex, change: impl FnOnce(&mut Stream)) {
+        let Kind::Messages(stream) = &mut self.lane_mut(lane).kind else { panic!("no messages") };
+        change(stream);
     }
 
-    fn slice(&mut self, lane: LaneIndex, step: usize) -> &mut Slice {
-        match &mut self.steps[lane][step].action {
-            Action::Send(slice) | Action::Receive(slice) => slice,
+    fn slice(&mut self, lane: LaneIndex, step: usize, bytes: Range<u64>) {
+        self.change_steps(lane, |steps| match &mut steps[step].action {
+            Action::Send(slice) | Action::Receive(slice) => slice.bytes = bytes,
             _ => panic!("no message"),
-        }
+        });
+    }
+
+    fn after(&mut self, lane: LaneIndex, step: usize, after: After) {
+        self.change_steps(lane, |steps| steps[step].after = after);
     }
 
     fn drop_step(&mut self, lane: LaneIndex, step: usize) {
-        self.steps[lane].remove(step);
-        self.lanes[lane].steps -= 1;
-    }
-}
-
-impl Schedule for Listed {
-    fn lanes(&self) -> &[Lane] {
-        &self.lanes
-    }
-
-    fn step(&self, lane: LaneIndex, index: u64) -> Step {
-        self.steps[lane][index as usize].clone()
+        self.change_steps(lane, |steps| drop(steps.remove(step)));
     }
 }
 
@@ -75,18 +73,23 @@ fn steps(lane: LaneIndex, count: u64) -> After {
 fn chain() -> [Listed; 3] {
     let whole = [(0..5, START), (5..10, START)];
     [
-        Listed::default().lane(Send, 1, &whole),
-        Listed::default().lane(Receive, 0, &whole).lane(
+        Listed::default().with(Send, 1, &whole),
+        Listed::default().with(Receive, 0, &whole).with(
             Send,
             2,
             &[(0..5, steps(0, 1)), (5..10, steps(0, 2))],
         ),
-        Listed::default().lane(Receive, 1, &whole),
+        Listed::default().with(Receive, 1, &whole),
     ]
 }
 
+fn check_bytes(schedules: &[Listed], bytes: u64, root: u32) -> Result<Summary, Violation> {
+    let ranks = schedules.len() as u32;
+    check(schedules, &Call::new(Collective::Broadcast, ranks, Rank(root), Bytes(bytes)))
+}
+
 fn check_ten(schedules: &[Listed]) -> Result<Summary, Violation> {
-    check(schedules, Bytes(10), Rank(0))
+    check_bytes(schedules, 10, 0)
 }
 
 fn place(rank: u32, lane: LaneIndex, step: u64) -> Place {
@@ -108,9 +111,9 @@ fn a_correct_chain_is_summed_up() {
 #[test]
 fn nothing_to_send_is_correct_and_a_lonely_rank_too() {
     let silent = [Listed::default(), Listed::default()];
-    assert_eq!(check(&silent, Bytes(0), Rank(1)), Ok(Summary::default()));
-    assert_eq!(check(&silent[..1], Bytes(10), Rank(0)), Ok(Summary::default()));
-    assert_eq!(check(&silent, Bytes(1), Rank(1)), Err(Violation::Missing { rank: Rank(0), byte: 0 }));
+    assert_eq!(check_bytes(&silent, 0, 1), Ok(Summary::default()));
+    assert_eq!(check_bytes(&silent[..1], 10, 0), Ok(Summary::default()));
+    assert_eq!(check_bytes(&silent, 1, 1), Err(Violation::Missing { rank: Rank(0), byte: 0 }));
 }
 
 #[test]
@@ -132,24 +135,24 @@ fn a_step_dropped_at_both_ends() {
 #[test]
 fn steps_in_another_order_at_one_end() {
     let mut schedules = chain();
-    schedules[2].steps[0].swap(0, 1);
-    let expected = Violation::OtherBytes { at: place(1, 1, 0), sent: 0..5, received: 5..10 };
+    schedules[2].change_steps(0, |steps| steps.swap(0, 1));
+    let expected = Violation::Wrong { rank: Rank(2), byte: 0, found: "byte 5 of 0".to_owned() };
     assert_eq!(check_ten(&schedules), Err(expected));
 }
 
 #[test]
 fn a_range_that_is_off_by_one() {
     let mut schedules = chain();
-    schedules[2].slice(0, 1).bytes = 5..9;
-    let expected = Violation::OtherBytes { at: place(1, 1, 1), sent: 5..10, received: 5..9 };
+    schedules[2].slice(0, 1, 5..9);
+    let expected = Violation::OtherLength { at: place(1, 1, 1), sent: 5, received: 4 };
     assert_eq!(check_ten(&schedules), Err(expected));
 }
 
 #[test]
 fn a_byte_that_comes_twice() {
     let mut schedules = chain();
-    schedules[1].slice(1, 1).bytes = 4..10;
-    schedules[2].slice(0, 1).bytes = 4..10;
+    schedules[1].slice(1, 1, 4..10);
+    schedules[2].slice(0, 1, 4..10);
     let expected = Violation::Twice { at: place(2, 0, 1), found: 4..10 };
     assert_eq!(check_ten(&schedules), Err(expected));
 }
@@ -157,8 +160,8 @@ fn a_byte_that_comes_twice() {
 #[test]
 fn a_root_that_receives() {
     let mut schedules = chain();
-    schedules[2] = schedules[2].clone().lane(Send, 0, &[(0..5, steps(0, 1))]);
-    schedules[0] = schedules[0].clone().lane(Receive, 2, &[(0..5, START)]);
+    schedules[2] = schedules[2].clone().with(Send, 0, &[(0..5, steps(0, 1))]);
+    schedules[0] = schedules[0].clone().with(Receive, 2, &[(0..5, START)]);
     let expected = Violation::Twice { at: place(0, 1, 0), found: 0..5 };
     assert_eq!(check_ten(&schedules), Err(expected));
 }
@@ -167,14 +170,14 @@ fn a_root_that_receives() {
 fn bytes_beyond_the_message() {
     let schedules = chain();
     let expected = Violation::OutOfBounds { at: place(0, 0, 1), found: 5..10, bytes: 9 };
-    assert_eq!(check(&schedules, Bytes(9), Rank(0)), Err(expected));
+    assert_eq!(check_bytes(&schedules, 9, 0), Err(expected));
 }
 
 #[test]
 fn a_send_that_waits_for_too_little() {
     for after in [START, steps(0, 1)] {
         let mut schedules = chain();
-        schedules[1].steps[1][1].after = after;
+        schedules[1].after(1, 1, after);
         let expected = Violation::NotYetReceived { at: place(1, 1, 1), found: 5..10 };
         assert_eq!(check_ten(&schedules), Err(expected));
     }
@@ -183,16 +186,16 @@ fn a_send_that_waits_for_too_little() {
 #[test]
 fn what_an_earlier_step_waited_for_is_known() {
     let mut schedules = chain();
-    schedules[1].steps[1][0].after = After::LanesBelow(1);
-    schedules[1].steps[1][1].after = START;
+    schedules[1].after(1, 0, After::LanesBelow(1));
+    schedules[1].after(1, 1, START);
     assert!(check_ten(&schedules).is_ok());
 }
 
 #[test]
 fn waiting_for_what_does_not_exist() {
-    for (after, found) in [(steps(0, 3), 0), (steps(1, 1), 1), (steps(7, 1), 7), (After::LanesBelow(3), 3)] {
+    for (after, found) in [(steps(0, 3), 0), (steps(7, 1), 7), (After::LanesBelow(3), 3)] {
         let mut schedules = chain();
-        schedules[1].steps[1][0].after = after;
+        schedules[1].after(1, 0, after);
         assert_eq!(check_ten(&schedules), Err(Violation::WaitsForNothing { at: place(1, 1, 0), found }));
     }
 }
@@ -200,7 +203,7 @@ fn waiting_for_what_does_not_exist() {
 #[test]
 fn a_receive_that_waits() {
     let mut schedules = chain();
-    schedules[2].steps[0][1].after = steps(0, 1);
+    schedules[2].after(0, 1, steps(0, 1));
     assert_eq!(check_ten(&schedules), Err(Violation::WaitingReceive { at: place(2, 0, 1) }));
 }
 
@@ -208,9 +211,9 @@ fn a_receive_that_waits() {
 #[test]
 fn two_ranks_that_wait_for_each_other() {
     let member = |peer| {
-        Listed::default().lane(Receive, peer, &[(0..10, START)]).lane(Send, peer, &[(0..10, steps(0, 1))])
+        Listed::default().with(Receive, peer, &[(0..10, START)]).with(Send, peer, &[(0..10, steps(0, 1))])
     };
-    let expected = Violation::Deadlock { at: place(1, 1, 0), waits_for: 0 };
+    let expected = Violation::Deadlock { at: place(1, 1, 0), other: Rank(1), waits_for: 0 };
     assert_eq!(check_ten(&[Listed::default(), member(2), member(1)]), Err(expected));
 }
 
@@ -219,16 +222,16 @@ fn two_ranks_that_wait_for_each_other() {
 fn a_signal_that_waits_for_what_it_opens() {
     let signal = |after| [(0..0, after)];
     let root = Listed::default()
-        .lane(Receive, 1, &signal(START))
+        .with(Receive, 1, &signal(START))
         .on_channel(1)
-        .lane(Send, 1, &[(0..10, START)])
+        .with(Send, 1, &[(0..10, START)])
         .opens_after(0);
     let child = |after| {
-        Listed::default().lane(Receive, 0, &[(0..10, START)]).lane(Send, 0, &signal(after)).on_channel(1)
+        Listed::default().with(Receive, 0, &[(0..10, START)]).with(Send, 0, &signal(after)).on_channel(1)
     };
     let summary = check_ten(&[root.clone(), child(START)]).unwrap();
     assert_eq!((summary.messages, summary.signals), (1, 1));
-    let expected = Violation::Deadlock { at: place(0, 1, 0), waits_for: 0 };
+    let expected = Violation::Deadlock { at: place(0, 1, 0), other: Rank(0), waits_for: 0 };
     assert_eq!(check_ten(&[root, child(steps(0, 1))]), Err(expected));
 }
 
@@ -239,18 +242,18 @@ fn lanes_that_do_not_fit_together() {
     assert_eq!(check_ten(&schedules), Err(Violation::Unmatched { at: place(1, 1, 0), peer: Rank(2) }));
 
     let mut schedules = chain();
-    schedules[2].stream(0).channel = 1;
+    schedules[2].stream(0, |stream| stream.channel = 1);
     assert_eq!(check_ten(&schedules), Err(Violation::Unmatched { at: place(1, 1, 0), peer: Rank(2) }));
-    schedules[2].stream(0).channel = 8;
+    schedules[2].stream(0, |stream| stream.channel = 8);
     assert_eq!(check_ten(&schedules), Err(Violation::NoSuchChannel { at: place(2, 0, 0), channel: 8 }));
 
     let mut schedules = chain();
-    schedules[1] = schedules[1].clone().lane(Send, 2, &[]);
+    schedules[1] = schedules[1].clone().with(Send, 2, &[]);
     assert_eq!(check_ten(&schedules), Err(Violation::SameStream { at: place(1, 2, 0), other: 1 }));
 
     for peer in [1, 3] {
         let mut schedules = chain();
-        schedules[1].stream(1).peer = Rank(peer);
+        schedules[1].stream(1, |stream| stream.peer = Rank(peer));
         assert_eq!(
             check_ten(&schedules),
             Err(Violation::NoSuchPeer { at: place(1, 1, 0), peer: Rank(peer) })

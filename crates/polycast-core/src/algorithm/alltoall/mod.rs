@@ -1,0 +1,3 @@
+//! All-to-all: everybody has a block for everybody.
+
+pub mod pairwise;

@@ -1,0 +1,3 @@
+//! Barrier: nobody ends before all have begun.
+
+pub mod dissemination;

@@ -1,0 +1,3 @@
+//! Gather: the root ends with everybody's block.
+
+pub mod binomial;

@@ -1,0 +1,3 @@
+//! Reduce: the root ends with the combination of everybody's data.
+
+pub mod binomial;

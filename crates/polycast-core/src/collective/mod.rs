@@ -1,0 +1,149 @@
+//! The eight collective operations, and what a call of one is given.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::str::FromStr;
+
+use crate::units::{Bytes, Rank};
+
+/// A collective operation of MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Collective {
+    /// `MPI_Bcast`: everybody ends with the root's data.
+    Broadcast,
+    /// `MPI_Scatter`: everybody ends with a block of the root's.
+    Scatter,
+    /// `MPI_Gather`: the root ends with everybody's block.
+    Gather,
+    /// `MPI_Allgather`: everybody ends with everybody's block.
+    Allgather,
+    /// `MPI_Alltoall`: everybody has a block for everybody.
+    Alltoall,
+    /// `MPI_Barrier`: nobody ends before all have begun.
+    Barrier,
+    /// `MPI_Reduce`: the root ends with the combination of everybody's data.
+    Reduce,
+    /// `MPI_Allreduce`: everybody ends with it.
+    Allreduce,
+}
+
+/// A collective without rules.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown collective {found:?}, expected {}", served_names())]
+pub struct ParseCollectiveError {
+    found: String,
+}
+
+impl Collective {
+    /// All of them.
+    pub const ALL: [Collective; 8] = [
+        Collective::Broadcast,
+        Collective::Scatter,
+        Collective::Gather,
+        Collective::Allgather,
+        Collective::Alltoall,
+        Collective::Barrier,
+        Collective::Reduce,
+        Collective::Allreduce,
+    ];
+
+    /// Those that jobs are served with, the first of all; only these are read.
+    pub const SERVED: [Collective; 1] = [Collective::Broadcast];
+
+    /// The name, as in the MPI function's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Collective::Broadcast => "bcast",
+            Collective::Scatter => "scatter",
+            Collective::Gather => "gather",
+            Collective::Allgather => "allgather",
+            Collective::Alltoall => "alltoall",
+            Collective::Barrier => "barrier",
+            Collective::Reduce => "reduce",
+            Collective::Allreduce => "allreduce",
+        }
+    }
+
+    /// Whether data is combined, element by element.
+    pub fn is_reduction(self) -> bool {
+        matches!(self, Collective::Reduce | Collective::Allreduce)
+    }
+
+    /// Whether one rank differs from the others.
+    pub fn has_root(self) -> bool {
+        use Collective::{Broadcast, Gather, Reduce, Scatter};
+        matches!(self, Broadcast | Scatter | Gather | Reduce)
+    }
+}
+
+fn served_names() -> String {
+    Collective::SERVED.map(Collective::name).join(", ")
+}
+
+impl FromStr for Collective {
+    type Err = ParseCollectiveError;
+
+    /// The name of one that is served, in upper or lower case, with or without `MPI_`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let lower = text.to_ascii_lowercase();
+        let name = lower.strip_prefix("mpi_").unwrap_or(&lower);
+        let known = Collective::SERVED.into_iter().find(|collective| collective.name() == name);
+        known.ok_or_else(|| ParseCollectiveError { found: text.to_owned() })
+    }
+}
+
+impl fmt::Display for Collective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One call of a collective, as every rank of the communicator sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Which.
+    pub collective: Collective,
+    /// Ranks in the communicator, at least 1.
+    pub ranks: u32,
+    /// Who has, or gets, what the others have not; without meaning where nobody does.
+    pub root: Rank,
+    /// Broadcast, reduce, allreduce: all data. Scatter, gather, allgather: one rank's block. All-to-all: the block of a pair of
+    /// ranks.
+    pub bytes: Bytes,
+    /// Bytes of an element, which is not cut where data is combined; `bytes` is a multiple of it.
+    pub element: NonZeroU64,
+    /// The operation does not commute: contributions are combined in the order of ranks.
+    pub is_ordered: bool,
+    /// `MPI_IN_PLACE`: a rank's contribution is in its output. Scatter, gather, reduce: of the root only, and only the root knows.
+    pub is_in_place: bool,
+}
+
+impl Call {
+    /// Elements are bytes, any order of combination is right, and nothing is in place.
+    pub fn new(collective: Collective, ranks: u32, root: Rank, bytes: Bytes) -> Call {
+        let element = NonZeroU64::MIN;
+        Call { collective, ranks, root, bytes, element, is_ordered: false, is_in_place: false }
+    }
+
+    /// Whether `rank`'s contribution is in its output (scatter: its block stays in its input).
+    pub fn is_in_place_at(&self, rank: Rank) -> bool {
+        use Collective::{Allgather, Allreduce, Alltoall};
+        let concerns_all = matches!(self.collective, Allgather | Allreduce | Alltoall);
+        self.is_in_place && (concerns_all || self.collective.has_root() && rank == self.root)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_people_write_them() {
+        for text in ["bcast", "Bcast", "MPI_Bcast", "mpi_bcast", "MPI_BCAST"] {
+            assert_eq!(text.parse(), Ok(Collective::Broadcast), "{text}");
+        }
+        for text in ["", "mpi_", "broadcast", "MPI_MPI_Bcast", "reduce"] {
+            assert!(text.parse::<Collective>().unwrap_err().to_string().contains("expected bcast"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A buffer during a call: what is in it, who wrote it and who has read it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::clock::Clock;
+use super::value::{Run, Value};
+use crate::schedule::LaneIndex;
+
+/// Lane and step of it.
+pub(super) type StepOfRank = (LaneIndex, u64);
+
+#[derive(Clone, Debug, Default)]
+struct Part {
+    end: u64,
+    value: Option<Value>,
+    writer: Option<StepOfRank>,
+    readers: Vec<StepOfRank>,
+}
+
+/// Why bytes may not be read or written.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Denied {
+    /// Nothing is there, or what writes it may not be done.
+    NotThere,
+    /// It is there already.
+    Twice,
+    /// This step may not be done with it.
+    InUse(StepOfRank),
+}
+
+/// Parts by their starts, without gaps.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    parts: BTreeMap<u64, Part>,
+    size: u64,
+}
+
+impl Memory {
+    pub fn new(size: u64) -> Memory {
+        let whole = Part { end: size, ..Part::default() };
+        Memory { parts: [(0, whole)].into_iter().filter(|(_, part)| part.end > 0).collect(), size }
+    }
+
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Puts a value there before the call.
+    pub fn fill(&mut self, bytes: &Range<u64>, value: &Value) {
+        self.split(bytes);
+        for (start, part) in self.parts.range_mut(bytes.clone()) {
+            part.value = Some(value.skip(start - bytes.start));
+        }
+    }
+
+    /// What is there, for a step with this knowledge, and remembers that it has read it.
+    pub fn read(&mut self, bytes: &Range<u64>, step: StepOfRank, clock: &Clock) -> Result<Run, Denied> {
+        self.split(bytes);
+        let mut run = Run::new();
+        for (start, part) in self.parts.range_mut(bytes.clone()) {
+            let is_known = part.writer.is_none_or(|writer| clock.knows(writer));
+            let value = part.value.as_ref().filter(|_| is_known).ok_or(Denied::NotThere)?;
+            run.push((part.end - start, value.clone()));
+            part.readers.push(step);
+        }
+        Ok(run)
+    }
+
+    /// Whether a step with this knowledge may write `run` there.
+    pub fn write(&mut self, at: u64, run: Run, step: StepOfRank, clock: &Clock) -> Result<(), Denied> {
+        let bytes = at..at + run.iter().map(|(length, _)| length).sum::<u64>();
+        self.split(&bytes);
+        let mut start = at;
+        for (length, value) in &run {
+            for (at, part) in self.parts.range(start..start + length) {
+                if part.value.as_ref() == Some(&value.skip(at - start)) {
+                    return Err(Denied::Twice);
+                }
+            }
+            start += length;
+        }
+        for (_, part) in self.parts.range(bytes.clone()) {
+            let mut before = part.writer.iter().chain(&part.readers);
+            if let Some(other) = before.find(|other| **other != step && !clock.knows(**other)) {
+                return Err(Denied::InUse(*other));
+            }
+        }
+        if let (Some(part), [(_, value)]) = (self.parts.get_mut(&at), &*run)
+            && part.end == bytes.end
+        {
+            *part =
+                Part { end: bytes.end, value: Some(value.clone()), writer: Some(step), readers: Vec::new() };
+            return Ok(());
+        }
+        // What was there goes, in one piece or in many.
+        let gone: Vec<u64> = self.parts.range(bytes).map(|(start, _)| *start).collect();
+        gone.into_iter().for_each(|start| drop(self.parts.remove(&start)));
+        let mut start = at;
+        for (length, value) in run {
+            let (value, writer) = (Some(value), Some(step));
+            self.parts.insert(start, Part { end: start + length, value, writer, readers: Vec::new() });
+            start += length;
+        }
+        Ok(())
+    }
+
+    /// Of these bytes, the first that is not this value, and what it is.
+    pub fn first_other(&self, bytes: &Range<u64>, value: &Value) -> Option<(u64, Option<&Value>)> {
+        let mut at = bytes.start;
+        while at < bytes.end {
+            let (start, part) = self.parts.range(..=at).next_back()?;
+            let found = part.value.as_ref();
+            if found.map(|found| found.skip(at - start)) != Some(value.skip(at - bytes.start)) {
+                return Some((at, found));
+            }
+            at = part.end;
+        }
+        None
+    }
+
+    /// Lets parts begin and end where `bytes` do.
+    fn split(&mut self, bytes: &Range<u64>) {
+        for at in [bytes.start, bytes.end] {
+            let Some((start, part)) = self.parts.range_mut(..at).next_back() else { continue };
+            if part.end > at {
+                let value = part.value.as_ref().map(|value| value.skip(at - start));
+                let rest = Part { value, ..part.clone() };
+                part.end = at;
+                self.parts.insert(at, rest);
+            }
+        }
+    }
+}

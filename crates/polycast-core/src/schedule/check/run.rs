@@ -1,0 +1,444 @@
+//! Proofs 2 and 3: a run in which each step takes place as soon as what it waits for has, with values in place of bytes.
+
+use super::clock::{Clock, History};
+use super::matching::Partners;
+use super::memory::{Denied, Memory};
+use super::value::{self, Contributors, Run as Values, Value};
+use super::{Place, Summary, Violation};
+use crate::collective::{Call, Collective};
+use crate::schedule::{
+    Action, After, Buffer, Contract, Direction, Fabric, Holding, Kind, LaneIndex, Posting, Schedule, Slice,
+    Step, Stream,
+};
+use crate::units::{Bytes, Rank};
+
+/// A lane of a rank.
+type LaneOf = (Rank, LaneIndex);
+
+/// A lane under way.
+#[derive(Default)]
+struct LaneState {
+    completed: u64,
+    clocks: History,
+    /// Those that wait for it.
+    waiting: Vec<LaneOf>,
+    /// Of a lane that publishes, all it has published; of one that fetches, how far it has got.
+    stream: Values,
+    stream_bytes: u64,
+    /// Of a receive lane of a barrier, per message who had arrived when it was sent, or before.
+    arrived: Vec<Vec<bool>>,
+}
+
+struct Member<'a, S> {
+    schedule: &'a S,
+    lanes: Vec<LaneState>,
+    /// Input, output, scratch.
+    memory: [Memory; 3],
+}
+
+pub(super) struct Run<'a, S> {
+    contract: Contract,
+    members: Vec<Member<'a, S>>,
+    partners: &'a Partners,
+    /// Per rank, what it has sent.
+    sent: Vec<Summary>,
+}
+
+pub(super) fn check<S: Schedule>(
+    schedules: &[S],
+    contract: Contract,
+    partners: &Partners,
+) -> Result<Summary, Violation> {
+    let member = |(rank, schedule)| Member::new(rank, schedule, &contract);
+    let members = (0..).map(Rank).zip(schedules).map(member).collect();
+    let mut run = Run { contract, members, partners, sent: vec![Summary::default(); schedules.len()] };
+    let mut may_go: Vec<LaneOf> = Vec::new();
+    for (rank, schedule) in (0..).map(Rank).zip(schedules) {
+        let active = (0..).zip(schedule.lanes()).filter(|(_, lane)| !lane.is_receive());
+        may_go.extend(active.map(|(lane, _)| (rank, lane)));
+    }
+    while let Some(lane) = may_go.pop() {
+        run.advance(lane, &mut may_go)?;
+    }
+    run.all_is_done()?;
+    run.is_fulfilled()?;
+    Ok(run.summary())
+}
+
+impl<'a, S: Schedule> Member<'a, S> {
+    fn new(rank: Rank, schedule: &'a S, contract: &Contract) -> Self {
+        let size = |buffer| match buffer {
+            Buffer::Scratch => schedule.scratch_bytes(),
+            _ => contract.size(rank, buffer),
+        };
+        let memory = [Buffer::Input, Buffer::Output, Buffer::Scratch].map(|buffer| Memory::new(size(buffer)));
+        let lanes = schedule.lanes().iter().map(|_| LaneState::default()).collect();
+        let mut member = Member { schedule, lanes, memory };
+        if let Some(holding) = contract.before(rank) {
+            let value = Value { contributors: Contributors::run(holding.ranks), offset: holding.offset };
+            member.memory_of(&holding.slice).fill(&holding.slice.bytes, &value);
+        }
+        member
+    }
+
+    fn memory_of(&mut self, slice: &Slice) -> &mut Memory {
+        &mut self.memory[slice.buffer as usize]
+    }
+
+    fn is_complete(&self, lane: LaneIndex) -> bool {
+        self.lanes[lane].completed == self.schedule.lanes()[lane].steps
+    }
+
+    /// A lane of this rank for which the next step of `at.lane` has to wait.
+    fn blocker(&self, at: Place, step: &Step) -> Result<Option<LaneIndex>, Violation> {
+        let lanes = self.schedule.lanes();
+        let description = &lanes[at.lane];
+        let waits = step.after != After::Start || description.opens_after.is_some();
+        if waits && is_placed_on_arrival(&description.kind) {
+            return Err(Violation::WaitingReceive { at });
+        }
+        let opener = description.opens_after.filter(|_| at.step == 0);
+        let (found, is_there) = match (opener, step.after) {
+            (Some(opener), _) if opener >= lanes.len() => (opener, false),
+            (_, After::Steps { lane, count }) => {
+                (lane, lanes.get(lane).is_some_and(|lane| count <= lane.steps))
+            }
+            (_, After::LanesBelow(end)) => (end, end <= lanes.len()),
+            (_, After::Start) => (0, true),
+        };
+        if !is_there {
+            return Err(Violation::WaitsForNothing { at, found });
+        }
+        let is_open = |lane: &LaneIndex| self.is_complete(*lane);
+        Ok(opener.filter(|opener| !is_open(opener)).or_else(|| match step.after {
+            After::Start => None,
+            After::Steps { lane, count } => (self.lanes[lane].completed < count).then_some(lane),
+            After::LanesBelow(end) => (0..end).find(|lane| !is_open(lane)),
+        }))
+    }
+
+    /// What a step that can go now may count on, and those after it in its lane.
+    fn start(&mut self, at: Place, after: After) -> Clock {
+        let lanes = self.schedule.lanes();
+        let mut clock = self.lanes[at.lane].clocks.latest();
+        let is_message = lanes[at.lane].stream().is_some();
+        if is_message && after == After::Start && (lanes[at.lane].opens_after.is_none() || at.step > 0) {
+            return clock;
+        }
+        let mut wait = |lane: LaneIndex, count: u64| {
+            if clock.add(lane, count)
+                && let Some(before) = self.lanes[lane].clocks.at(count - 1)
+            {
+                clock.join(before);
+            }
+        };
+        if let Some(opener) = lanes[at.lane].opens_after.filter(|_| at.step == 0) {
+            wait(opener, lanes[opener].steps);
+        }
+        match after {
+            After::Start => {}
+            After::Steps { lane, count } => wait(lane, count),
+            After::LanesBelow(end) => (0..end).for_each(|lane| wait(lane, lanes[lane].steps)),
+        }
+        // What is not a message goes one after the other.
+        if !is_message {
+            clock.add(at.lane, at.step);
+        }
+        self.lanes[at.lane].clocks.record(at.step, &clock);
+        clock
+    }
+
+    fn slice(&mut self, at: Place, slice: &Slice) -> Result<&mut Memory, Violation> {
+        let (memory, found) = (self.memory_of(slice), slice.bytes.clone());
+        let bytes = memory.size();
+        let is_within = found.start <= found.end && found.end <= bytes;
+        if is_within { Ok(memory) } else { Err(Violation::OutOfBounds { at, found, bytes }) }
+    }
+
+    fn read(&mut self, at: Place, slice: &Slice, clock: &Clock) -> Result<Values, Violation> {
+        let memory = self.slice(at, slice)?;
+        let read = memory.read(&slice.bytes, (at.lane, at.step), clock);
+        read.map_err(|_| Violation::NotYetReceived { at, found: slice.bytes.clone() })
+    }
+
+    fn write(&mut self, at: Place, to: &Slice, values: Values, clock: &Clock) -> Result<(), Violation> {
+        if to.buffer == Buffer::Input {
+            return Err(Violation::Malformed { at, reason: "writes to the input" });
+        }
+        let found = to.bytes.clone();
+        let written = self.slice(at, to)?.write(found.start, values, (at.lane, at.step), clock);
+        written.map_err(|denied| match denied {
+            Denied::InUse((lane, step)) => Violation::InUse { at, found, lane, step },
+            Denied::Twice | Denied::NotThere => Violation::Twice { at, found },
+        })
+    }
+
+    fn combine(
+        &mut self,
+        at: Place,
+        from: &Slice,
+        into: &Slice,
+        clock: &Clock,
+        call: Call,
+    ) -> Result<(), Violation> {
+        let element = call.element.get();
+        if [from, into].iter().any(|slice| slice.bytes.start % element != 0 || slice.length() % element != 0)
+        {
+            return Err(Violation::Malformed { at, reason: "combines parts of elements" });
+        }
+        let (left, right) = (self.read(at, from, clock)?, self.read(at, into, clock)?);
+        let mut combined = Values::new();
+        let (mut lefts, mut rights) = (left.into_iter(), right.into_iter());
+        let (mut left, mut right) = (lefts.next(), rights.next());
+        while let (Some((left_bytes, a)), Some((right_bytes, b))) = (left, right) {
+            let length = left_bytes.min(right_bytes);
+            let both = a.contributors.combine(&b.contributors, call.is_ordered);
+            let contributors = both
+                .filter(|_| a.offset == b.offset)
+                .ok_or_else(|| Violation::WrongOperands { at, left: a.to_string(), right: b.to_string() })?;
+            combined.push((length, Value { contributors, offset: a.offset }));
+            let rest =
+                |bytes: u64, value: &Value| (bytes > length).then(|| (bytes - length, value.skip(length)));
+            left = rest(left_bytes, &a).or_else(|| lefts.next());
+            right = rest(right_bytes, &b).or_else(|| rights.next());
+        }
+        self.write(at, into, combined, clock)
+    }
+}
+
+/// Data comes when it comes, whatever this rank has done.
+fn is_placed_on_arrival(kind: &Kind) -> bool {
+    match kind {
+        Kind::Messages(stream) => stream.direction == Direction::Receive && stream.posting == Posting::AtOnce,
+        Kind::Fetch { fabric, .. } => *fabric == Fabric::Multicast,
+        Kind::Local | Kind::Publish { .. } => false,
+    }
+}
+
+/// Whether a step can go.
+enum Gate {
+    /// Yes, and so can its receive, if it is a send.
+    Open(Option<(Place, Step)>),
+    /// No: it, or its receive, waits for a lane.
+    Closed { at: Place, by: LaneOf },
+}
+
+impl<S: Schedule> Run<'_, S> {
+    /// Lets a lane go as far as it can, and adds those to `may_go` that may then go on.
+    fn advance(&mut self, lane: LaneOf, may_go: &mut Vec<LaneOf>) -> Result<(), Violation> {
+        while !self.members[lane.0.index()].is_complete(lane.1) {
+            let (at, step) = self.next(lane);
+            match self.gate(at, &step)? {
+                Gate::Open(receive) => self.perform(at, step, receive, may_go)?,
+                Gate::Closed { by, .. } => {
+                    self.lane(by).waiting.push(lane);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lane(&mut self, (rank, lane): LaneOf) -> &mut LaneState {
+        &mut self.members[rank.index()].lanes[lane]
+    }
+
+    /// The next step of a lane that has one.
+    fn next(&self, (rank, lane): LaneOf) -> (Place, Step) {
+        let member = &self.members[rank.index()];
+        let step = member.lanes[lane].completed;
+        (Place { rank, lane, step }, member.schedule.step(lane, step))
+    }
+
+    fn partners(&self, at: Place) -> &[LaneOf] {
+        &self.partners[at.rank.index()][at.lane]
+    }
+
+    fn gate(&self, at: Place, step: &Step) -> Result<Gate, Violation> {
+        let member = &self.members[at.rank.index()];
+        if let Some(lane) = member.blocker(at, step)? {
+            return Ok(Gate::Closed { at, by: (at.rank, lane) });
+        }
+        let mut partners = self.partners(at).iter().copied();
+        let stream_bytes = |(rank, lane): LaneOf| self.members[rank.index()].lanes[lane].stream_bytes;
+        let by = match (&member.schedule.lanes()[at.lane].kind, &step.action) {
+            (Kind::Messages(_), _) => {
+                let Some(receiver) = partners.next() else { return Ok(Gate::Open(None)) };
+                let (at, step) = self.next(receiver);
+                return Ok(match self.members[at.rank.index()].blocker(at, &step)? {
+                    Some(lane) => Gate::Closed { at, by: (at.rank, lane) },
+                    None => Gate::Open(Some((at, step))),
+                });
+            }
+            (Kind::Publish { fabric: Fabric::Shared, .. }, _) => {
+                let published = member.lanes[at.lane].stream_bytes;
+                partners.find(|reader| {
+                    let is_done = self.members[reader.0.index()].is_complete(reader.1);
+                    !is_done
+                        && matches!(self.next(*reader).1.action, Action::Fetch { at, .. } if at < published)
+                })
+            }
+            (Kind::Fetch { .. }, Action::Fetch { at, to }) => {
+                partners.find(|writer| stream_bytes(*writer) < at + to.length())
+            }
+            _ => None,
+        };
+        Ok(by.map_or(Gate::Open(None), |by| Gate::Closed { at, by }))
+    }
+
+    fn perform(
+        &mut self,
+        at: Place,
+        step: Step,
+        receive: Option<(Place, Step)>,
+        may_go: &mut Vec<LaneOf>,
+    ) -> Result<(), Violation> {
+        let contract = self.contract;
+        let partner = self.partners(at).first().copied();
+        let member = &mut self.members[at.rank.index()];
+        let schedule = member.schedule;
+        let clock = member.start(at, step.after);
+        match (&schedule.lanes()[at.lane].kind, step.action) {
+            (Kind::Messages(Stream { direction: Direction::Send, .. }), Action::Send(from)) => {
+                let values = member.read(at, &from, &clock)?;
+                self.count(at.rank, from.length());
+                if let Some(receive) = receive {
+                    let receiver = (receive.0.rank, receive.0.lane);
+                    self.deliver(at, &clock, receive, (from.length(), values))?;
+                    self.complete(receiver, may_go);
+                }
+            }
+            (Kind::Local, Action::Copy { from, to }) if from.length() == to.length() => {
+                let values = member.read(at, &from, &clock)?;
+                member.write(at, &to, values, &clock)?;
+            }
+            (Kind::Local, Action::Combine { from, into }) if from.length() == into.length() => {
+                member.combine(at, &from, &into, &clock, contract.call)?;
+            }
+            (Kind::Publish { .. }, Action::Publish(from)) => {
+                let values = member.read(at, &from, &clock)?;
+                let lane = &mut member.lanes[at.lane];
+                lane.stream.extend(values);
+                lane.stream_bytes += from.length();
+            }
+            (Kind::Fetch { .. }, Action::Fetch { at: first, to }) => {
+                if first < member.lanes[at.lane].stream_bytes {
+                    return Err(Violation::Malformed {
+                        at,
+                        reason: "fetches what lies before what it has fetched",
+                    });
+                }
+                let stream = partner.map_or(Values::new(), |writer| self.lane(writer).stream.clone());
+                let member = &mut self.members[at.rank.index()];
+                member.write(at, &to, value::part(&stream, first, to.length()), &clock)?;
+                member.lanes[at.lane].stream_bytes = first + to.length();
+            }
+            _ => return Err(Violation::Malformed { at, reason: "is no step of such a lane" }),
+        }
+        self.complete((at.rank, at.lane), may_go);
+        Ok(())
+    }
+
+    /// The receiver's side of a message.
+    fn deliver(
+        &mut self,
+        sent: Place,
+        clock: &Clock,
+        (at, step): (Place, Step),
+        (length, values): (u64, Values),
+    ) -> Result<(), Violation> {
+        let receiver = (at.rank, at.lane);
+        let Action::Receive(to) = step.action else {
+            return Err(Violation::Malformed { at, reason: "is no step of such a lane" });
+        };
+        if to.length() != length {
+            return Err(Violation::OtherLength { at: sent, sent: length, received: to.length() });
+        }
+        if self.contract.call.collective == Collective::Barrier {
+            let before = self.lane(receiver).arrived.last().cloned().unwrap_or_default();
+            let arrived = self.arrived(sent.rank, clock, before);
+            self.lane(receiver).arrived.push(arrived);
+        }
+        let member = &mut self.members[at.rank.index()];
+        let clock = member.start(at, step.after);
+        member.write(at, &to, values, &clock)
+    }
+
+    /// Who has begun, as far as a step of `rank` with this knowledge can tell; added to `known`.
+    fn arrived(&self, rank: Rank, clock: &Clock, mut known: Vec<bool>) -> Vec<bool> {
+        let member = &self.members[rank.index()];
+        known.resize(self.members.len(), false);
+        known[rank.index()] = true;
+        for (lane, count) in clock.lanes() {
+            let told = (count as usize).checked_sub(1).and_then(|step| member.lanes[lane].arrived.get(step));
+            told.into_iter()
+                .for_each(|told| known.iter_mut().zip(told).for_each(|(known, told)| *known |= told));
+        }
+        known
+    }
+
+    fn complete(&mut self, lane: LaneOf, may_go: &mut Vec<LaneOf>) {
+        let state = self.lane(lane);
+        state.completed += 1;
+        may_go.append(&mut state.waiting);
+    }
+
+    fn count(&mut self, rank: Rank, bytes: u64) {
+        let sent = &mut self.sent[rank.index()];
+        sent.bytes.0 += bytes;
+        *(if bytes == 0 { &mut sent.signals } else { &mut sent.messages }) += 1;
+    }
+
+    /// No lane waits for ever.
+    fn all_is_done(&self) -> Result<(), Violation> {
+        for (rank, member) in (0..).map(Rank).zip(&self.members) {
+            let lanes = member.schedule.lanes().iter().enumerate();
+            for (lane, _) in lanes.filter(|(lane, of)| !of.is_receive() && !member.is_complete(*lane)) {
+                let (at, step) = self.next((rank, lane));
+                if let Gate::Closed { at, by: (other, waits_for) } = self.gate(at, &step)? {
+                    return Err(Violation::Deadlock { at, other, waits_for });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every rank has what the contract promises.
+    fn is_fulfilled(&self) -> Result<(), Violation> {
+        for (rank, member) in (0..).map(Rank).zip(&self.members) {
+            for Holding { slice, ranks, offset } in self.contract.after(rank) {
+                let value = Value { contributors: Contributors::run(ranks), offset };
+                let memory = &member.memory[slice.buffer as usize];
+                match memory.first_other(&slice.bytes, &value) {
+                    None => {}
+                    Some((byte, None)) => return Err(Violation::Missing { rank, byte }),
+                    Some((byte, Some(found))) => {
+                        let found = found.to_string();
+                        return Err(Violation::Wrong { rank, byte, found });
+                    }
+                }
+            }
+            if self.contract.call.collective == Collective::Barrier {
+                let mut all = Clock::default();
+                for (lane, of) in (0..).zip(member.schedule.lanes()) {
+                    all.add(lane, of.steps);
+                }
+                let arrived = self.arrived(rank, &all, Vec::new());
+                if let Some(other) = arrived.iter().position(|has_arrived| !has_arrived) {
+                    return Err(Violation::NotAwaited { rank, other: Rank(other as u32) });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn summary(&self) -> Summary {
+        self.sent.iter().fold(Summary::default(), |sum, sent| Summary {
+            messages: sum.messages + sent.messages,
+            signals: sum.signals + sent.signals,
+            bytes: Bytes(sum.bytes.0 + sent.bytes.0),
+            most_messages_sent: sum.most_messages_sent.max(sent.messages),
+            most_bytes_sent: sum.most_bytes_sent.max(sent.bytes),
+        })
+    }
+}

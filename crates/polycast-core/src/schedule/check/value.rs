@@ -1,0 +1,87 @@
+//! What bytes are, without the bytes.
+
+use std::fmt;
+use std::rc::Rc;
+
+/// The combination of what these ranks contribute. Runs of ranks `first..end`, rising, that do not touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Contributors(Rc<[(u32, u32)]>);
+
+impl Contributors {
+    pub fn run((first, end): (u32, u32)) -> Contributors {
+        Contributors(Rc::new([(first, end)]))
+    }
+
+    /// `self ∘ right`; `None` if somebody would contribute twice, or, where order matters, if `right` does not begin with the rank
+    /// after the last of `self`.
+    pub fn combine(&self, right: &Contributors, is_ordered: bool) -> Option<Contributors> {
+        if let ([left], [right]) = (&*self.0, &*right.0)
+            && left.1 == right.0
+        {
+            return Some(Contributors::run((left.0, right.1)));
+        }
+        if is_ordered {
+            return None;
+        }
+        let mut runs = [&*self.0, &*right.0].concat();
+        runs.sort_unstable();
+        let mut joined: Vec<(u32, u32)> = Vec::with_capacity(runs.len());
+        for run in runs {
+            match joined.last_mut() {
+                Some(last) if last.1 > run.0 => return None,
+                Some(last) if last.1 == run.0 => last.1 = run.1,
+                _ => joined.push(run),
+            }
+        }
+        Some(Contributors(joined.into()))
+    }
+}
+
+impl fmt::Display for Contributors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (first, end)) in self.0.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            match end - first {
+                1 => write!(f, "{comma}{first}")?,
+                _ => write!(f, "{comma}{first}-{}", end - 1)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a byte is, and those after it, counting on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Value {
+    pub contributors: Contributors,
+    /// Where in their contributions.
+    pub offset: u64,
+}
+
+impl Value {
+    pub fn skip(&self, bytes: u64) -> Value {
+        Value { contributors: self.contributors.clone(), offset: self.offset + bytes }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {} of {}", self.offset, self.contributors)
+    }
+}
+
+/// Bytes, as lengths and values.
+pub(super) type Run = Vec<(u64, Value)>;
+
+/// `bytes` bytes of `run` from byte `first` on.
+pub(super) fn part(run: &Run, first: u64, bytes: u64) -> Run {
+    let (mut found, mut start) = (Run::new(), 0);
+    for (length, value) in run {
+        let (from, end) = (first.max(start), (first + bytes).min(start + length));
+        if from < end {
+            found.push((end - from, value.skip(from - start)));
+        }
+        start += length;
+    }
+    found
+}
