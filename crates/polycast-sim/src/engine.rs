@@ -10,15 +10,15 @@
 //! *taken* costs the receiver's processor its overhead and completes the receive.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use polycast_core::executor::{Limits, StepId};
-use polycast_core::schedule::{Action, Channel, Direction, LaneIndex, Schedule, Stream};
+use polycast_core::schedule::{Action, Channel, Direction, LaneIndex, Schedule, Slice, Stream};
 use polycast_core::units::Rank;
 
 use crate::event_queue::EventQueue;
-use crate::host::Host;
+use crate::host::{Data, Host};
 use crate::network::Network;
+use crate::schedules::Combine;
 
 /// A message, or the question whether it may be sent.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Message {
     to: Rank,
     send: StepId,
     pub receive: StepId,
-    bytes: Range<u64>,
+    source: Slice,
     is_question: bool,
     /// What it carries, if data is carried, once it has left.
     data: Vec<u8>,
@@ -35,7 +35,7 @@ pub(crate) struct Message {
 
 impl Message {
     fn length(&self) -> u64 {
-        self.bytes.end - self.bytes.start
+        self.source.length()
     }
 
     /// What it takes in the receiver's memory while it waits for its receive.
@@ -45,7 +45,7 @@ impl Message {
 }
 
 enum Event {
-    /// The rank calls the broadcast.
+    /// The rank calls the collective.
     Start(Rank),
     /// The message may leave through the sender's port.
     Leave(Message),
@@ -57,6 +57,8 @@ enum Event {
     Arrive(Message),
     /// The receiver's processor has dealt with the message.
     Taken(Rank, StepId),
+    /// The processor has copied or combined.
+    Worked(Rank, StepId, Action),
 }
 
 /// Per rank and lane of it, the lane at the other end.
@@ -83,16 +85,19 @@ pub(crate) struct Engine<S> {
     events: EventQueue<Event>,
     /// Messages that arrived, without questions.
     pub messages: u64,
+    /// What combines data, if data is carried.
+    combine: Option<Combine>,
 }
 
 impl<S: Schedule> Engine<S> {
-    /// Rank `i` runs `schedules[i]` from `starts_ns[i]` on, with `data[i]` as its buffer if data is carried.
+    /// Rank `i` runs `schedules[i]` from `starts_ns[i]` on, with `data[i]` as its buffers if data is carried.
     pub fn new(
         network: Network,
         schedules: Vec<S>,
         limits: Limits,
         starts_ns: &[u64],
-        data: Option<Vec<Vec<u8>>>,
+        data: Option<Vec<Data>>,
+        combine: Option<Combine>,
     ) -> Self {
         let partner_lanes = partner_lanes(&schedules);
         let mut data = data.map(Vec::into_iter);
@@ -103,7 +108,7 @@ impl<S: Schedule> Engine<S> {
             let data = data.as_mut().and_then(Iterator::next);
             hosts.push(Host::new(schedule, limits, *start_ns, data));
         }
-        Engine { network, hosts, partner_lanes, events, messages: 0 }
+        Engine { network, hosts, partner_lanes, events, messages: 0, combine }
     }
 
     /// Runs until nothing happens any more.
@@ -114,6 +119,14 @@ impl<S: Schedule> Engine<S> {
                 Event::Leave(message) => self.leave(message, now_ns),
                 Event::Sent(rank, id) | Event::Taken(rank, id) => {
                     self.hosts[rank.index()].executor.complete(id);
+                    self.start_operations(rank, now_ns);
+                }
+                Event::Worked(rank, id, action) => {
+                    let host = &mut self.hosts[rank.index()];
+                    if let (Some(data), Some(combine)) = (&mut host.data, self.combine) {
+                        data.work(&action, combine);
+                    }
+                    host.executor.complete(id);
                     self.start_operations(rank, now_ns);
                 }
                 Event::Reach(message) => self.reach(message, now_ns),
@@ -129,13 +142,20 @@ impl<S: Schedule> Engine<S> {
 
     fn start_operations(&mut self, rank: Rank, now_ns: u64) {
         while let Some(operation) = self.hosts[rank.index()].executor.next_operation() {
-            match &operation.action {
-                Action::Send(slice) => self.start_send(rank, operation.id, slice.bytes.clone(), now_ns),
-                _ => {
-                    if let Some(message) = self.hosts[rank.index()].post(operation.id) {
+            match operation.action {
+                Action::Send(source) => self.start_send(rank, operation.id, source, now_ns),
+                Action::Receive(target) => {
+                    if let Some(message) = self.hosts[rank.index()].post(operation.id, target) {
                         self.matched(message, now_ns);
                     }
                 }
+                action @ (Action::Copy { .. } | Action::Combine { .. }) => {
+                    let duration_ns = self.network.local_ns(action.length());
+                    let done_ns = self.hosts[rank.index()].work(now_ns, duration_ns);
+                    self.events.schedule(done_ns, Event::Worked(rank, operation.id, action));
+                }
+                // No fabric here carries them: the rank is stuck.
+                Action::Publish(_) | Action::Fetch { .. } => {}
             }
         }
         let host = &mut self.hosts[rank.index()];
@@ -144,11 +164,11 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    fn start_send(&mut self, rank: Rank, send: StepId, bytes: Range<u64>, now_ns: u64) {
+    fn start_send(&mut self, rank: Rank, send: StepId, source: Slice, now_ns: u64) {
         let receive = StepId { lane: self.partner_lanes[rank.index()][send.lane], index: send.index };
         let Some(to) = self.hosts[rank.index()].peers[send.lane] else { return };
         let mut message =
-            Message { from: rank, to, send, receive, bytes, is_question: false, data: Vec::new() };
+            Message { from: rank, to, send, receive, source, is_question: false, data: Vec::new() };
         let started_ns = self.hosts[rank.index()].work(now_ns, self.network.send_overhead_ns);
         if self.network.needs_rendezvous(message.length()) {
             message.is_question = true;
@@ -161,7 +181,7 @@ impl<S: Schedule> Engine<S> {
     fn leave(&mut self, mut message: Message, now_ns: u64) {
         let host = &mut self.hosts[message.from.index()];
         if let Some(data) = &host.data {
-            message.data = data[message.bytes.start as usize..message.bytes.end as usize].to_vec();
+            message.data = data.at(&message.source).to_vec();
         }
         let begin_ns = host.outgoing_free_ns.max(now_ns);
         host.outgoing_free_ns = begin_ns + self.network.occupancy_ns(message.length());
@@ -185,7 +205,9 @@ impl<S: Schedule> Engine<S> {
         }
         let host = &mut self.hosts[message.to.index()];
         if let Some(data) = &mut host.data {
-            data[message.bytes.start as usize..message.bytes.end as usize].copy_from_slice(&message.data);
+            if let Some(target) = host.targets.remove(&message.receive) {
+                data.at_mut(&target).copy_from_slice(&message.data);
+            }
         }
         let taken_ns = host.work(now_ns, self.network.receive_overhead_ns);
         self.events.schedule(taken_ns, Event::Taken(message.to, message.receive));

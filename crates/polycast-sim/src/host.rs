@@ -1,10 +1,40 @@
 use std::collections::HashMap;
 
 use polycast_core::executor::{Executor, Limits, StepId};
-use polycast_core::schedule::Schedule;
+use polycast_core::schedule::{Action, Schedule, Slice};
 use polycast_core::units::Rank;
 
 use crate::engine::Message;
+use crate::schedules::Combine;
+
+/// A rank's input, output and scratch memory.
+pub(crate) struct Data(pub [Vec<u8>; 3]);
+
+impl Data {
+    pub fn at(&self, slice: &Slice) -> &[u8] {
+        &self.0[slice.buffer as usize][slice.bytes.start as usize..slice.bytes.end as usize]
+    }
+
+    pub fn at_mut(&mut self, slice: &Slice) -> &mut [u8] {
+        &mut self.0[slice.buffer as usize][slice.bytes.start as usize..slice.bytes.end as usize]
+    }
+
+    /// Copies or combines.
+    pub fn work(&mut self, action: &Action, combine: Combine) {
+        let source = action.source().map(|source| self.at(source).to_vec());
+        if let (Some(source), Some(target)) = (source, action.target()) {
+            match action {
+                Action::Combine { .. } => combine(&source, self.at_mut(target)),
+                _ => self.at_mut(target).copy_from_slice(&source),
+            }
+        }
+    }
+
+    pub fn into_output(self) -> Vec<u8> {
+        let [_, output, _] = self.0;
+        output
+    }
+}
 
 /// A rank with its processor and its port.
 pub(crate) struct Host<S> {
@@ -22,12 +52,14 @@ pub(crate) struct Host<S> {
     unexpected: HashMap<StepId, Message>,
     unexpected_bytes: u64,
     pub peak_unexpected_bytes: u64,
-    /// The rank's buffer, if data is carried.
-    pub data: Option<Vec<u8>>,
+    /// Where what has been posted is to go, if data is carried.
+    pub targets: HashMap<StepId, Slice>,
+    /// The rank's buffers, if data is carried.
+    pub data: Option<Data>,
 }
 
 impl<S: Schedule> Host<S> {
-    pub fn new(schedule: S, limits: Limits, start_ns: u64, data: Option<Vec<u8>>) -> Self {
+    pub fn new(schedule: S, limits: Limits, start_ns: u64, data: Option<Data>) -> Self {
         Host {
             peers: schedule.lanes().iter().map(|lane| lane.stream().map(|stream| stream.peer)).collect(),
             posted: vec![0; schedule.lanes().len()],
@@ -39,12 +71,16 @@ impl<S: Schedule> Host<S> {
             unexpected: HashMap::new(),
             unexpected_bytes: 0,
             peak_unexpected_bytes: 0,
+            targets: HashMap::new(),
             data,
         }
     }
 
     /// Posts the receive of the lane's next step; what had come for it is handed out.
-    pub fn post(&mut self, id: StepId) -> Option<Message> {
+    pub fn post(&mut self, id: StepId, target: Slice) -> Option<Message> {
+        if self.data.is_some() {
+            self.targets.insert(id, target);
+        }
         debug_assert_eq!(self.posted[id.lane], id.index);
         self.posted[id.lane] += 1;
         let message = self.unexpected.remove(&id)?;

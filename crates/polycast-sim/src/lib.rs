@@ -1,4 +1,4 @@
-//! Broadcasts in virtual time: every rank runs the schedule and the executor that a job would run, over a network
+//! Collectives in virtual time: every rank runs the schedule and the executor that a job would run, over a network
 //! that exists only as numbers. Multicast broadcasts, whose network is worse, have a [module](protocol) of their own.
 //!
 //! ```
@@ -20,7 +20,9 @@ mod event_queue;
 mod host;
 mod network;
 pub mod protocol;
+mod schedules;
 mod simulation;
 
 pub use network::Network;
+pub use schedules::{Buffers, Combine, Schedules};
 pub use simulation::{Outcome, Simulation, Stuck};

@@ -4,8 +4,8 @@ use polycast_core::executor::Limits;
 use polycast_core::tree::Site;
 use polycast_core::units::Rank;
 
-use crate::engine::Engine;
 use crate::network::Network;
+use crate::schedules::{Buffers, Schedules};
 
 /// A broadcast to be run in virtual time.
 #[derive(Clone, Debug)]
@@ -31,11 +31,11 @@ pub struct Outcome {
     /// The most memory that messages took, at the rank where it was most, because they came before their receive
     /// was posted.
     pub peak_unexpected_bytes: u64,
-    /// Every rank's buffer, if data was carried.
+    /// Every rank's output, if data was carried.
     pub delivered: Option<Vec<Vec<u8>>>,
 }
 
-/// Nothing happens any more, but some ranks are not done: the schedules are not a correct broadcast.
+/// Nothing happens any more, but some ranks are not done: the schedules are not correct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
     /// The ranks that are not done.
@@ -92,27 +92,11 @@ impl Simulation {
         let mut planner = Planner::new(self.site.unwrap_or_else(|| Site::flat(call.ranks)));
         let schedule = |rank| self.algorithm.schedule(call, Rank(rank), &mut planner);
         let schedules = (0..call.ranks).map(schedule).collect();
-        let data = self.data.map(|data| {
-            let mut buffers = vec![vec![0; data.len()]; call.ranks as usize];
-            buffers[call.root.index()] = data;
-            buffers
-        });
-        let mut engine = Engine::new(self.network, schedules, self.limits, &self.starts_ns, data);
-        engine.run();
-        let unfinished = (0..).map(Rank).zip(&engine.hosts).filter(|(_, host)| host.finished_ns.is_none());
-        let ranks: Vec<Rank> = unfinished.map(|(rank, _)| rank).collect();
-        if !ranks.is_empty() {
-            return Err(Stuck { ranks });
-        }
-        let per_rank_ns: Vec<u64> = engine.hosts.iter().filter_map(|host| host.finished_ns).collect();
-        let last_ns = per_rank_ns.iter().max().copied().unwrap_or(0);
-        let first_ns = self.starts_ns.iter().min().copied().unwrap_or(0);
-        Ok(Outcome {
-            completion_ns: last_ns - first_ns,
-            per_rank_ns,
-            messages: engine.messages,
-            peak_unexpected_bytes: engine.hosts.iter().map(|h| h.peak_unexpected_bytes).max().unwrap_or(0),
-            delivered: engine.hosts.into_iter().map(|host| host.data).collect(),
-        })
+        let run = Schedules::new(self.network, schedules).limits(self.limits).starts(self.starts_ns);
+        let Some(data) = self.data else { return run.run() };
+        let empty = Buffers { input: Vec::new(), output: vec![0; data.len()] };
+        let mut buffers = vec![empty; call.ranks as usize];
+        buffers[call.root.index()].output = data;
+        run.carry(buffers, |_, _| {}).run()
     }
 }

@@ -99,6 +99,7 @@ impl Scaling {
             send_overhead_ns: hardware.send_overhead.0,
             receive_overhead_ns: hardware.receive_overhead.0,
             rendezvous_threshold: Some(64 << 10),
+            local_ns_per_byte: 0.0,
         };
         let call = Call { ranks: nodes, root: Rank(0), bytes: Bytes(self.bytes) };
         let outcome = Simulation::new(network, call, algorithm).run();

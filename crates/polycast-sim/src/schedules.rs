@@ -1,0 +1,83 @@
+use polycast_core::executor::Limits;
+use polycast_core::schedule::Schedule;
+use polycast_core::units::Rank;
+
+use crate::engine::Engine;
+use crate::host::Data;
+use crate::network::Network;
+use crate::simulation::{Outcome, Stuck};
+
+/// Reduces element by element: `right = left ∘ right`.
+pub type Combine = fn(left: &[u8], right: &mut [u8]);
+
+/// What a rank hands in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buffers {
+    /// What the program sends.
+    pub input: Vec<u8>,
+    /// Where it wants its result; also its contribution, in a broadcast and under `MPI_IN_PLACE`.
+    pub output: Vec<u8>,
+}
+
+/// Any collective in virtual time: one schedule for each rank, of messages and local work.
+pub struct Schedules<S> {
+    network: Network,
+    schedules: Vec<S>,
+    limits: Limits,
+    starts_ns: Vec<u64>,
+    data: Option<(Vec<Buffers>, Combine)>,
+}
+
+impl<S: Schedule> Schedules<S> {
+    /// All ranks start at 0, with the executor's usual limits, and only sizes travel.
+    pub fn new(network: Network, schedules: Vec<S>) -> Self {
+        let starts_ns = vec![0; schedules.len()];
+        Schedules { network, schedules, limits: Limits::default(), starts_ns, data: None }
+    }
+
+    /// Other limits for every rank's executor.
+    pub fn limits(self, limits: Limits) -> Self {
+        Schedules { limits, ..self }
+    }
+
+    /// When each rank calls the collective.
+    pub fn starts(self, starts_ns: Vec<u64>) -> Self {
+        Schedules { starts_ns, ..self }
+    }
+
+    /// Bytes travel: these are the ranks' buffers.
+    pub fn carry(self, buffers: Vec<Buffers>, combine: Combine) -> Self {
+        Schedules { data: Some((buffers, combine)), ..self }
+    }
+
+    /// Runs it. The same simulation always has the same outcome.
+    pub fn run(self) -> Result<Outcome, Stuck> {
+        let combine = self.data.as_ref().map(|(_, combine)| *combine);
+        let data = self.data.map(|(buffers, _)| {
+            let of = |(buffers, schedule): (Buffers, &S)| {
+                let scratch = vec![0; schedule.scratch_bytes() as usize];
+                Data([buffers.input, buffers.output, scratch])
+            };
+            buffers.into_iter().zip(&self.schedules).map(of).collect()
+        });
+        let mut engine =
+            Engine::new(self.network, self.schedules, self.limits, &self.starts_ns, data, combine);
+        engine.run();
+        let unfinished = (0..).map(Rank).zip(&engine.hosts).filter(|(_, host)| host.finished_ns.is_none());
+        let ranks: Vec<Rank> = unfinished.map(|(rank, _)| rank).collect();
+        if !ranks.is_empty() {
+            return Err(Stuck { ranks });
+        }
+        let per_rank_ns: Vec<u64> = engine.hosts.iter().filter_map(|host| host.finished_ns).collect();
+        let last_ns = per_rank_ns.iter().max().copied().unwrap_or(0);
+        let first_ns = self.starts_ns.iter().min().copied().unwrap_or(0);
+        let outputs = engine.hosts.iter_mut().map(|host| host.data.take().map(Data::into_output));
+        Ok(Outcome {
+            completion_ns: last_ns - first_ns,
+            per_rank_ns,
+            delivered: outputs.collect(),
+            messages: engine.messages,
+            peak_unexpected_bytes: engine.hosts.iter().map(|h| h.peak_unexpected_bytes).max().unwrap_or(0),
+        })
+    }
+}

@@ -1,0 +1,131 @@
+//! The collectives other than the broadcast in virtual time, with the bytes that MPI promises at the end.
+
+mod sabotage;
+mod support;
+
+use std::num::NonZeroU64;
+
+use polycast_core::algorithm::{BUILDERS, Builder};
+use polycast_core::collective::{Call, Collective};
+use polycast_core::executor::Limits;
+use polycast_core::schedule::Schedule;
+use polycast_core::units::{Bytes, Rank};
+use polycast_sim::{Network, Outcome, Schedules};
+use proptest::prelude::*;
+use support::{before, combination, expected};
+
+type Run = Schedules<Box<dyn Schedule>>;
+
+fn simulate(
+    build: Builder,
+    call: &Call,
+    segment: u64,
+    change: impl Fn(Run) -> Run,
+    network: Network,
+) -> Outcome {
+    let combine = combination(call);
+    let ranks = || (0..call.ranks).map(Rank);
+    let schedules = ranks().map(|rank| build(call, rank, NonZeroU64::new(segment))).collect();
+    let run =
+        Schedules::new(network, schedules).carry(ranks().map(|rank| before(call, rank)).collect(), combine);
+    let outcome = change(run).run().unwrap_or_else(|stuck| panic!("{call:?}: {stuck}"));
+    let delivered = outcome.delivered.as_ref().expect("data was carried");
+    for (rank, output) in ranks().zip(delivered) {
+        if let Some(expected) = expected(call, rank, combine) {
+            assert_eq!(*output, expected, "{call:?}: rank {rank}");
+        }
+    }
+    outcome
+}
+
+fn builder(of: Collective) -> Builder {
+    BUILDERS.into_iter().find(|(collective, ..)| *collective == of).expect("every collective has one").2
+}
+
+#[test]
+fn every_algorithm_delivers_the_bytes_that_are_promised() {
+    for (collective, _, build) in BUILDERS {
+        for ranks in (1..=17).chain([31, 64]) {
+            for (number, bytes) in [0, 2, 22, 1000].into_iter().enumerate() {
+                let root = Rank((ranks / 2 + number as u32) % ranks);
+                let plain = Call::new(collective, ranks, root, Bytes(bytes));
+                let element = NonZeroU64::new(2).expect("not 0");
+                for (is_ordered, is_in_place) in [(false, false), (true, false), (false, true), (true, true)]
+                {
+                    let call = Call { element, is_ordered, is_in_place, ..plain };
+                    simulate(
+                        build,
+                        &call,
+                        [0, 5, 256][ranks as usize % 3],
+                        |run| run,
+                        Network::ethernet(1e9),
+                    );
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whoever_is_late_and_whatever_the_limits(
+        (collective, build) in (0..BUILDERS.len()).prop_map(|index| (BUILDERS[index].0, BUILDERS[index].2)),
+        ranks in 1u32..24,
+        root in any::<prop::sample::Index>(),
+        elements in 0u64..200,
+        segment in 0u64..100,
+        (is_ordered, is_in_place) in any::<(bool, bool)>(),
+        starts_ns in prop::collection::vec(0u64..3_000_000, 24),
+        limits in (1u32..=64, 1u32..8).prop_map(|(per_lane, sends)| Limits { per_lane, sends }),
+        rendezvous_threshold in prop::option::of(0u64..200),
+    ) {
+        let root = Rank(root.index(ranks as usize) as u32);
+        let element = NonZeroU64::new(2).expect("not 0");
+        let plain = Call::new(collective, ranks, root, Bytes(2 * elements));
+        let call = Call { element, is_ordered, is_in_place, ..plain };
+        let network = Network { rendezvous_threshold, ..Network::ethernet(1e8) };
+        let starts = &starts_ns[..ranks as usize];
+        simulate(build, &call, segment, |run| run.limits(limits).starts(starts.to_vec()), network);
+    }
+}
+
+/// One byte takes one nanosecond, nothing else takes time: as the papers count.
+#[test]
+fn closed_forms() {
+    let time = |collective, ranks, bytes| {
+        let call = Call::new(collective, ranks, Rank(0), Bytes(bytes));
+        simulate(builder(collective), &call, 0, |run| run, Network::bare(1.0)).completion_ns
+    };
+    for ranks in [2u32, 4, 8, 16, 32] {
+        let (hops, others) = (u64::from(ranks.ilog2()), u64::from(ranks) - 1);
+        assert_eq!(time(Collective::Scatter, ranks, 1000), others * 1000, "{ranks}");
+        assert_eq!(time(Collective::Gather, ranks, 1000), others * 1000, "{ranks}");
+        assert_eq!(time(Collective::Allgather, ranks, 1000), others * 1000, "{ranks}");
+        assert_eq!(time(Collective::Alltoall, ranks, 1000), others * 1000, "{ranks}");
+        assert_eq!(time(Collective::Reduce, ranks, 1000), hops * 1000, "{ranks}");
+        assert_eq!(time(Collective::Allreduce, ranks, 1000), hops * 1000, "{ranks}");
+    }
+}
+
+/// Nobody leaves a barrier before the last has come, and all leave soon after.
+#[test]
+fn a_barrier_waits_for_the_last() {
+    for ranks in [2, 3, 13, 32] {
+        let call = Call::new(Collective::Barrier, ranks, Rank(0), Bytes(0));
+        let network = Network { latency_ns: 100, ..Network::bare(0.0) };
+        for late in 0..ranks as usize {
+            let starts: Vec<u64> =
+                (0..ranks as usize).map(|rank| if rank == late { 5_000 } else { 0 }).collect();
+            let outcome =
+                simulate(builder(Collective::Barrier), &call, 0, |run| run.starts(starts.clone()), network);
+            let rounds = u64::from(ranks.next_power_of_two().ilog2());
+            let others = outcome.per_rank_ns.iter();
+            assert!(
+                others.clone().all(|end_ns| (5_000..=5_000 + rounds * 100).contains(end_ns)),
+                "{outcome:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! A checker that lets a wrong schedule pass is caught: correct schedules are changed in one place at a time, in every place.
+//!
+//! Most changes make any schedule wrong. Those that may leave it right (a wait that was not needed) are run with bytes wherever
+//! the checker lets them pass.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU64;
+
+use polycast_core::algorithm::BUILDERS;
+use polycast_core::collective::{Call, Collective};
+use polycast_core::schedule::{Action, After, Kind, Lane, Listed, Posting, Schedule, Step, Stream, check};
+use polycast_core::units::{Bytes, Rank};
+use polycast_sim::{Network, Schedules};
+
+use crate::support::{before, combination, expected};
+
+/// The schedules of all ranks.
+type All = Vec<Listed>;
+
+/// Rank and lane.
+type At = (usize, usize);
+
+fn lanes(all: &All) -> Vec<At> {
+    (0..all.len()).flat_map(|rank| (0..all[rank].lanes().len()).map(move |lane| (rank, lane))).collect()
+}
+
+fn steps(all: &All) -> Vec<(At, usize)> {
+    let of = |at: At| (0..all[at.0].lanes()[at.1].steps as usize).map(move |step| (at, step));
+    lanes(all).into_iter().flat_map(of).collect()
+}
+
+fn step(all: &All, (at, step): (At, usize)) -> Step {
+    all[at.0].step(at.1, step as u64)
+}
+
+fn changed(all: &All, (rank, lane): At, change: impl FnOnce(&mut Vec<Step>)) -> All {
+    let mut all = all.clone();
+    all[rank].change_steps(lane, change);
+    all
+}
+
+/// The lane at the other end of a lane of messages.
+fn other_end(all: &All, (rank, lane): At) -> Option<At> {
+    let stream = all[rank].lanes()[lane].stream()?;
+    let peer = stream.peer.index();
+    let is_other = |other: &Lane| {
+        other.stream().is_some_and(|other| {
+            (other.peer.index(), other.channel) == (rank, stream.channel)
+                && other.direction != stream.direction
+        })
+    };
+    Some((peer, all[peer].lanes().iter().position(is_other)?))
+}
+
+/// Waits for steps that are there no more wait for those that are left.
+fn mended(mut all: All) -> All {
+    for (rank, lane) in lanes(&all) {
+        let counts: Vec<u64> = all[rank].lanes().iter().map(|lane| lane.steps).collect();
+        all[rank].change_steps(lane, |steps| {
+            for step in steps {
+                if let After::Steps { lane, count } = &mut step.after {
+                    *count = counts[*lane].min(*count);
+                }
+            }
+        });
+    }
+    all
+}
+
+/// Changes that make any schedule wrong.
+fn wrong(all: &All, call: &Call) -> Vec<All> {
+    let mut found = Vec::new();
+    for (at, index) in steps(all) {
+        let Step { action, .. } = step(all, (at, index));
+        // A step is missing: at one end, or at both.
+        let without = changed(all, at, |steps| drop(steps.remove(index)));
+        let both =
+            other_end(all, at).map(|other| changed(&without, other, |steps| drop(steps.remove(index))));
+        found.extend([Some(mended(without)), both.map(mended)].into_iter().flatten());
+        // One that waits for itself.
+        let own = After::Steps { lane: at.1, count: index as u64 + 1 };
+        found.push(changed(all, at, |steps| steps[index].after = own));
+        // One that waits for what does not exist.
+        let beyond = After::LanesBelow(all[at.0].lanes().len() + 1);
+        found.push(changed(all, at, |steps| steps[index].after = beyond));
+        if action.length() == 0 {
+            continue;
+        }
+        // Bytes beside those that are meant.
+        let element = call.element.get();
+        found.push(changed(all, at, |steps| {
+            let slice = match &mut steps[index].action {
+                Action::Send(slice) | Action::Receive(slice) | Action::Copy { to: slice, .. } => slice,
+                Action::Combine { into, .. } | Action::Fetch { to: into, .. } => into,
+                Action::Publish(slice) => slice,
+            };
+            slice.bytes = slice.bytes.start + element..slice.bytes.end + element;
+        }));
+        // Fewer bytes at one end.
+        found.push(changed(all, at, |steps| match &mut steps[index].action {
+            Action::Send(slice) | Action::Receive(slice) | Action::Publish(slice) => {
+                slice.bytes.end -= element
+            }
+            Action::Copy { to, .. } | Action::Combine { into: to, .. } | Action::Fetch { to, .. } => {
+                to.bytes.end -= element;
+            }
+        }));
+        if let Action::Copy { .. } = action {
+            // What is there already.
+            found.push(changed(all, at, |steps| steps.insert(index, steps[index].clone())));
+        }
+        if let Action::Combine { from, into } = action {
+            // The wrong way round, and twice.
+            let swapped = Action::Combine { from: into, into: from };
+            found.push(changed(all, at, |steps| steps[index].action = swapped));
+            found.push(changed(all, at, |steps| steps.insert(index, steps[index].clone())));
+        }
+        // In the place of the step before.
+        if index > 0 && step(all, (at, index - 1)).action != step(all, (at, index)).action {
+            found.push(changed(all, at, |steps| {
+                let before = steps[index - 1].action.clone();
+                steps[index - 1].action = std::mem::replace(&mut steps[index].action, before);
+            }));
+        }
+    }
+    for (rank, lane) in lanes(all) {
+        let Some(stream) = all[rank].lanes()[lane].stream().filter(|_| all[rank].lanes()[lane].steps > 0)
+        else {
+            continue;
+        };
+        let posting = if stream.posting == Posting::AtOnce { Posting::InTurn } else { Posting::AtOnce };
+        let others = [
+            Stream { channel: 7, ..stream },
+            Stream { posting, ..stream },
+            Stream { peer: Rank(rank as u32), ..stream },
+        ];
+        found.extend(others.map(|other| {
+            let mut all = all.clone();
+            all[rank].lane_mut(lane).kind = Kind::Messages(other);
+            all
+        }));
+    }
+    found
+}
+
+/// Waits for less: right only where something else makes up for it.
+fn weaker(all: &All) -> Vec<All> {
+    let mut found = Vec::new();
+    for (at, index) in steps(all) {
+        let weaker = match step(all, (at, index)).after {
+            After::Start => continue,
+            After::Steps { lane, count } if count > 1 => {
+                vec![After::Start, After::Steps { lane, count: count - 1 }]
+            }
+            After::LanesBelow(end) if end > 1 => vec![After::Start, After::LanesBelow(end - 1)],
+            After::Steps { .. } | After::LanesBelow(_) => vec![After::Start],
+        };
+        found.extend(weaker.into_iter().map(|after| changed(all, at, |steps| steps[index].after = after)));
+    }
+    for (rank, lane) in lanes(all).into_iter().filter(|at| all[at.0].lanes()[at.1].opens_after.is_some()) {
+        let mut all = all.clone();
+        all[rank].lane_mut(lane).opens_after = None;
+        found.push(all);
+    }
+    found
+}
+
+/// Whether all ranks end with what is promised, whoever is late; a barrier is not looked at.
+fn runs_right(all: &All, call: &Call) -> bool {
+    let ranks = || (0..call.ranks).map(Rank);
+    (0..8u64).all(|seed| {
+        let starts = ranks().map(|rank| (seed * 79_193 + u64::from(rank.0) * 104_729) % 200_000).collect();
+        let network = Network { rendezvous_threshold: Some(seed * 20), ..Network::ethernet(1e8) };
+        let buffers = ranks().map(|rank| before(call, rank)).collect();
+        let combine = combination(call);
+        let run = Schedules::new(network, all.clone()).starts(starts).carry(buffers, combine).run();
+        let delivered = run.ok().and_then(|outcome| outcome.delivered).unwrap_or_default();
+        let is_promised = |(rank, found): (Rank, &Vec<u8>)| {
+            expected(call, rank, combine).is_none_or(|expected| *found == expected)
+        };
+        delivered.len() == call.ranks as usize && ranks().zip(&delivered).all(is_promised)
+    })
+}
+
+#[test]
+fn no_wrong_schedule_passes() {
+    let mut kinds = BTreeSet::new();
+    let (mut rejected_of_weaker, mut mutants) = (0, 0);
+    for (collective, name, build) in BUILDERS {
+        for (ranks, root) in [(2, 0), (3, 1), (6, 5), (7, 2)] {
+            for (is_ordered, is_in_place) in [(true, false), (false, true), (true, true)] {
+                let plain = Call::new(collective, ranks, Rank(root), Bytes(12));
+                let element = NonZeroU64::new(2).expect("not 0");
+                let call = Call { element, is_ordered, is_in_place, ..plain };
+                let schedule = |rank| build(&call, Rank(rank), NonZeroU64::new(4));
+                let all: All = (0..ranks).map(|rank| Listed::copy_of(&schedule(rank))).collect();
+                check(&all, &call).expect("correct before it is changed");
+                for mutant in wrong(&all, &call) {
+                    let violation = check(&mutant, &call);
+                    let text = format!("{:?}", violation.as_ref().err());
+                    kinds.extend(text.split(&['(', ' '][..]).nth(1).map(str::to_owned));
+                    assert!(violation.is_err(), "{collective} {name}, {call:?} passes: {mutant:#?}");
+                    mutants += 1;
+                }
+                for mutant in weaker(&all) {
+                    match check(&mutant, &call) {
+                        // Up to six ranks some rounds tell nothing new; of seven each tells something.
+                        Ok(_) if collective == Collective::Barrier => {
+                            assert!(ranks < 7, "{call:?} passes: {mutant:#?}");
+                        }
+                        Ok(_) => assert!(runs_right(&mutant, &call), "{call:?} passes: {mutant:#?}"),
+                        Err(violation) => {
+                            let text = format!("{violation:?}");
+                            kinds.extend(text.split(' ').next().map(str::to_owned));
+                            rejected_of_weaker += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(mutants > 3000 && rejected_of_weaker > 300, "{mutants} {rejected_of_weaker}");
+    // Each of the proofs has found something that the others had not before it.
+    for kind in [
+        "Unmatched",
+        "NoSuchPeer",
+        "StepCount",
+        "OtherLength",
+        "Malformed",
+        "OutOfBounds",
+        "Twice",
+        "NotYetReceived",
+        "InUse",
+        "WrongOperands",
+        "Missing",
+        "Wrong",
+        "NotAwaited",
+        "WaitsForNothing",
+        "WaitingReceive",
+        "Deadlock",
+    ] {
+        assert!(kinds.contains(kind), "nothing was rejected as {kind}: {kinds:?}");
+    }
+}
