@@ -69,6 +69,8 @@ enum Command {
     Tree(Box<commands::tree::Args>),
     /// Run broadcasts in virtual time: under every fault, or on thousands of nodes
     Simulate(Box<commands::simulate::Args>),
+    /// Check, format or start a table of rules that choose algorithms
+    Table(commands::table::Args),
     /// The tree of switches and hosts: show, check, convert or discover it
     Topology(commands::topology::Args),
     /// Print a shell completion script: source <(polycast completions bash)
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         Command::Madcap(args) => commands::madcap::run(args),
         Command::Tree(args) => commands::tree::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Table(args) => commands::table::run(args),
         Command::Topology(args) => commands::topology::run(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

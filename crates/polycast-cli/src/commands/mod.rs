@@ -13,6 +13,7 @@ pub mod measure;
 pub mod predict;
 pub mod run;
 pub mod simulate;
+pub mod table;
 pub mod topology;
 pub mod tree;
 

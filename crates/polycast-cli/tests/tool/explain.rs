@@ -97,6 +97,21 @@ fn a_forced_multicast_needs_multicast() {
 }
 
 #[test]
+fn calls_are_counted() {
+    let world = world();
+    let rule = "[[rule]]\ncollective = 'bcast'\n";
+    let table = format!("version = 1\n{rule}earlier_calls = '..3'\nuse = 'stock'\n{rule}use = 'flat'\n");
+    fs::write(world.path().join("cluster.toml"), table).unwrap();
+    let chosen = |earlier: &str| {
+        let answer = explain(&world, &["--ranks", "4", "--bytes", "1KiB", "--earlier-calls", earlier], &[]);
+        answer["decision"]["choice"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(["0", "2", "3"].map(chosen), ["stock", "stock", "flat"]);
+    let text = output(&mut world.polycast(&["explain", "--ranks", "4", "--table", "cluster.toml"]));
+    assert!(text.contains("stock\nafter 3 earlier calls\n  from        0   flat\n"), "{text}");
+}
+
+#[test]
 fn the_shipped_table_answers_by_itself() {
     let text =
         output(&mut world().polycast(&["explain", "--ranks", "16", "--nodes", "16", "--bytes", "1MiB"]));

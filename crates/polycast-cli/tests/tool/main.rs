@@ -12,5 +12,6 @@ mod madcap;
 mod predict;
 mod run;
 mod simulate;
+mod table;
 mod topology;
 mod tree;

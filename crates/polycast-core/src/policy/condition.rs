@@ -23,6 +23,16 @@ pub enum Property {
 }
 
 impl Property {
+    /// All of them, in the order in which tables are written.
+    pub const ALL: [Property; 6] = [
+        Property::Ranks,
+        Property::Nodes,
+        Property::RanksPerNode,
+        Property::Switches,
+        Property::Bytes,
+        Property::EarlierCalls,
+    ];
+
     /// The key in tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -163,6 +173,23 @@ impl Condition {
         Ok(Condition { property, range })
     }
 
+    /// What may be between these values, both inclusive.
+    #[cfg(test)]
+    pub(super) fn between(property: Property, (first, last): (u64, u64)) -> Condition {
+        Condition { property, range: Range { first, last } }
+    }
+
+    /// The range as tables write it: `64KiB..1MiB`, `16`, `2..`.
+    pub(super) fn written(&self) -> String {
+        let Condition { property, range: Range { first, last } } = *self;
+        let end = last.checked_add(1).map_or_else(String::new, |end| property.write(end));
+        match (first, last) {
+            _ if first == last => property.write(first),
+            (0, last) if last < u64::MAX => format!("..{end}"),
+            _ => format!("{}..{end}", property.write(first)),
+        }
+    }
+
     /// For sentences: `1 node`, `fewer than 3 ranks`, `2 to 15 nodes`, `2 or more nodes`, `less than 8KiB`, `64KiB to less than 1MiB`.
     pub fn in_words(&self) -> String {
         let Condition { property, range: Range { first, last } } = *self;
@@ -182,15 +209,9 @@ impl Condition {
 }
 
 impl fmt::Display for Condition {
-    /// As tables write it: `bytes 64KiB..1MiB`, `ranks 16`, `nodes 2..`.
+    /// `bytes 64KiB..1MiB`, `ranks 16`, `nodes 2..`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Condition { property, range: Range { first, last } } = *self;
-        let end = |last: u64| last.checked_add(1).map_or_else(String::new, |end| property.write(end));
-        match (first, last) {
-            _ if first == last => write!(f, "{property} {}", property.write(first)),
-            (0, last) if last < u64::MAX => write!(f, "{property} ..{}", end(last)),
-            _ => write!(f, "{property} {}..{}", property.write(first), end(last)),
-        }
+        write!(f, "{} {}", self.property, self.written())
     }
 }
 

@@ -16,6 +16,7 @@ mod call;
 mod capabilities;
 mod choice;
 mod choose;
+mod comments;
 mod condition;
 mod epoch;
 mod explanation;
@@ -23,6 +24,7 @@ mod parse;
 mod prediction;
 mod shape;
 mod table;
+mod write;
 
 pub use crate::collective::{Collective, ParseCollectiveError};
 pub use call::Call;

@@ -8,10 +8,11 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use toml::Spanned;
 
+use super::comments::{Comments, comments};
 use super::{Choice, Collective, Condition, Property, Rule, Table};
 
 /// The version of the format that this polycast reads.
-const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 1;
 
 /// Rules that a table may have.
 pub const MAX_RULES: usize = 1024;
@@ -130,11 +131,14 @@ pub(super) fn table(text: &str, origin: &str) -> Result<Table, TableError> {
         let problem = format!("expected at most {MAX_RULES} rules, found {}", written.rule.len());
         return Err(error((first_too_many.span(), problem)));
     }
-    let rules = written.rule.into_iter().map(|rule| self::rule(rule, &source).map_err(error));
-    Ok(Table { origin: origin.to_owned(), rules: rules.collect::<Result<_, _>>()? })
+    let starts: Vec<usize> = written.rule.iter().map(|rule| rule.span().start).collect();
+    let Comments { head, of_rules, end } = comments(text, &starts);
+    let rules = written.rule.into_iter().zip(of_rules);
+    let rules = rules.map(|(rule, comments)| self::rule(rule, comments, &source).map_err(error));
+    Ok(Table { origin: origin.to_owned(), head, rules: rules.collect::<Result<_, _>>()?, end })
 }
 
-fn rule(written: Spanned<WrittenRule>, source: &Source) -> Result<Rule, Located> {
+fn rule(written: Spanned<WrittenRule>, comments: Vec<String>, source: &Source) -> Result<Rule, Located> {
     let line = source.line(written.span().start);
     let written = written.into_inner();
     let conditions = [
@@ -152,6 +156,7 @@ fn rule(written: Spanned<WrittenRule>, source: &Source) -> Result<Rule, Located>
     });
     Ok(Rule {
         line,
+        comments,
         collective: read::<Collective>("collective", &written.collective)?,
         conditions: conditions.collect::<Result<_, _>>()?,
         choice: read::<Choice>("use", &written.choice)?,

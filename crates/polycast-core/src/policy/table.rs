@@ -1,5 +1,5 @@
 use super::parse::{self, TableError};
-use super::{Choice, Collective, Condition};
+use super::{Choice, Collective, Condition, Range};
 
 /// The text of the table that polycast comes with.
 pub const SHIPPED_TEXT: &str = include_str!("../../../../tuning/default.toml");
@@ -8,7 +8,10 @@ pub const SHIPPED_TEXT: &str = include_str!("../../../../tuning/default.toml");
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     pub(super) origin: String,
+    /// Lines of comment above it, and below.
+    pub(super) head: Vec<String>,
     pub(super) rules: Vec<Rule>,
+    pub(super) end: Vec<String>,
 }
 
 /// What to use for which calls.
@@ -16,14 +19,29 @@ pub struct Table {
 pub struct Rule {
     /// The line of the table's text at which it starts, from 1.
     pub line: usize,
+    /// Lines of comment above it, without `#`: the measurements behind it, for example.
+    pub comments: Vec<String>,
     /// The operation it is for.
     pub collective: Collective,
-    /// What must all hold. A property that is not named may be anything.
+    /// What must all hold, in the order of [`Property::ALL`]. A property that is not named may be anything.
     pub conditions: Vec<Condition>,
     /// What then serves the call.
     pub choice: Choice,
     /// The measurement or reason behind the rule.
     pub because: Option<String>,
+}
+
+impl Rule {
+    /// Whether it is for every call that the other one is for.
+    fn covers(&self, other: &Rule) -> bool {
+        let of_other = |property| other.conditions.iter().find(|condition| condition.property == property);
+        self.collective == other.collective
+            && other.choice.needs().has(self.choice.needs())
+            && self.conditions.iter().all(|condition| {
+                let range = of_other(condition.property).map_or(Range::all(), |other| other.range);
+                condition.range.contains(range.first()) && condition.range.contains(range.last())
+            })
+    }
 }
 
 impl Table {
@@ -45,6 +63,14 @@ impl Table {
     /// The rules in their order.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// Rules that decide about no call, each with one before it that is for all its calls.
+    pub fn idle_rules(&self) -> impl Iterator<Item = (&Rule, &Rule)> {
+        self.rules.iter().enumerate().filter_map(|(place, rule)| {
+            let before = self.rules[..place].iter().find(|before| before.covers(rule))?;
+            Some((rule, before))
+        })
     }
 }
 
@@ -80,6 +106,27 @@ mod tests {
         for rule in table.rules() {
             assert!(rule.because.is_some(), "line {}", rule.line);
         }
+    }
+
+    #[test]
+    fn no_rule_of_the_shipped_table_is_idle() {
+        assert_eq!(Table::shipped().idle_rules().count(), 0);
+    }
+
+    #[test]
+    fn a_rule_is_idle_behind_one_that_is_for_all_its_calls() {
+        let rules = [
+            ("bytes = \"8KiB..\"", "multicast-pull"),
+            ("bytes = \"8KiB..1MiB\"\nnodes = 2", "chain"),
+            ("bytes = \"16KiB..1MiB\"\nnodes = 2", "flat"),
+            ("bytes = \"8KiB..1MiB\"", "multicast-push"),
+        ];
+        let rules = rules.map(|(conditions, choice)| {
+            format!("[[rule]]\ncollective = \"bcast\"\n{conditions}\nuse = \"{choice}\"\n")
+        });
+        let table = Table::parse(&format!("version = 1\n{}", rules.concat()), "t").unwrap();
+        let idle: Vec<_> = table.idle_rules().map(|(rule, before)| (rule.line, before.line)).collect();
+        assert_eq!(idle, [(11, 6), (16, 2)], "where there is no multicast, line 6 decides");
     }
 
     #[test]

@@ -1,0 +1,38 @@
+//! `polycast table`.
+
+use std::fs;
+
+use crate::fake::{World, error, output};
+
+const TABLE: &str = "version=1\n[[rule]]\nuse = 'flat' # measured\ncollective = 'bcast'\n[[rule]]\ncollective = 'bcast'\nuse = 'chain'\n";
+
+#[test]
+fn a_table_is_checked_and_brought_into_form() {
+    let world = World::with_doors(&[]);
+    let file = world.path().join("cluster.toml");
+    fs::write(&file, TABLE).unwrap();
+    let said = output(&mut world.polycast(&["table", "check", "cluster.toml"]));
+    let expected = "cluster.toml:5: never decides: the rule in line 2 is for all its calls (warning)\ncluster.toml: 2 rules\n";
+    assert_eq!(said, expected);
+
+    let formatted = output(&mut world.polycast(&["table", "format", "cluster.toml"]));
+    assert!(formatted.starts_with(
+        "version = 1\n\n# measured\n[[rule]]\ncollective = \"bcast\"\nuse = \"flat\"\n\n[[rule]]"
+    ));
+    assert_eq!(fs::read_to_string(&file).unwrap(), TABLE);
+    output(&mut world.polycast(&["table", "format", "cluster.toml", "--write"]));
+    assert_eq!(fs::read_to_string(&file).unwrap(), formatted);
+
+    fs::write(&file, "version = 1\n[[rule]]\nuse = 'flat'\n").unwrap();
+    for verb in ["check", "format"] {
+        let said = error(&mut world.polycast(&["table", verb, "cluster.toml"]), 1);
+        assert!(said.contains("cluster.toml:2:1: missing field `collective`"), "{said}");
+    }
+}
+
+#[test]
+fn the_shipped_table_is_one_to_start_from() {
+    let world = World::with_doors(&[]);
+    fs::write(world.path().join("mine.toml"), output(&mut world.polycast(&["table", "shipped"]))).unwrap();
+    assert!(!output(&mut world.polycast(&["table", "check", "mine.toml"])).contains("warning"));
+}
