@@ -60,7 +60,7 @@ enum MulticastState {
 /// What serves a call, and its epoch, for ranks may have been called with another size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chosen {
-    choice: Choice,
+    pub choice: Choice,
     epoch: Epoch,
 }
 

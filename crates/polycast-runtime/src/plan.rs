@@ -46,6 +46,12 @@ pub enum Answer {
 }
 
 impl Plan {
+    /// What serves it.
+    #[cfg(test)]
+    pub fn choice(&self) -> polycast_core::policy::Choice {
+        self.chosen.choice
+    }
+
     /// Only broadcasts are served.
     ///
     /// # Safety

@@ -24,6 +24,7 @@ mod machine;
 mod mail;
 mod multicast;
 mod network;
+mod policy;
 mod process;
 mod random;
 mod sabotage;

@@ -7,6 +7,8 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
+use polycast_core::policy::Choice;
+
 use super::allocations::counted;
 use super::job::{Broadcast, Job, Step};
 use super::machine::RankMachine;
@@ -50,6 +52,8 @@ impl Ended {
 pub struct Told {
     /// Up to the first error that ends the program.
     pub calls: Vec<Ended>,
+    /// What was chosen for each of them.
+    pub choices: Vec<Choice>,
     /// When that call, or the last, had returned.
     pub outstanding_receives: usize,
     /// Communicators that polycast takes care of.
@@ -107,9 +111,10 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
             }
             Step::Broadcast(call) => {
                 let Some(member) = &mut members[call.communicator] else { continue };
-                let (ended, allocations) = member.broadcast(call, number);
+                let (choice, ended, allocations) = member.broadcast(call, number);
                 told.allocations.push(allocations);
                 told.calls.push(ended);
+                told.choices.push(choice);
                 if ![0, ERROR_SIZE].contains(&ended.code) {
                     world.abort();
                     break;
@@ -180,8 +185,8 @@ impl Member {
         unsafe { polycast_detach(std::mem::replace(&mut self.runtime, null_mut()), is_over) };
     }
 
-    /// And how often it asked for memory.
-    fn broadcast(&mut self, call: &Broadcast, number: usize) -> (Ended, u64) {
+    /// What was chosen, how it ended, and how often it asked for memory.
+    fn broadcast(&mut self, call: &Broadcast, number: usize) -> (Choice, Ended, u64) {
         let bytes = call.bytes[self.rank as usize];
         let expected = data(number, bytes);
         let mut buffer = if self.rank == call.root { expected.clone() } else { vec![0xaa; bytes] };
@@ -200,10 +205,12 @@ impl Member {
         };
         let (choice, of_plan) = counted(choose);
         let mut allocations = of_plan;
+        let mut chosen = Choice::Stock;
         let code = if choice == SERVED {
             let place: *mut c_void = buffer.as_mut_ptr().cast();
             // SAFETY: the plan comes from polycast_plan, and the buffer has these bytes.
             unsafe {
+                chosen = (*plan).choice();
                 let (code, of_run) = counted(|| {
                     let code = polycast_run(plan, place, place);
                     polycast_plan_free(plan);
@@ -221,7 +228,7 @@ impl Member {
             code
         };
         let has_data = bytes == call.bytes[call.root as usize] && buffer == expected;
-        (Ended { is_served: choice == SERVED, code, has_data }, allocations)
+        (chosen, Ended { is_served: choice == SERVED, code, has_data }, allocations)
     }
 
     fn broadcast_by_stock(&self, root: u32, buffer: &mut Vec<u8>) -> c_int {
