@@ -17,7 +17,7 @@
  * network gives away (full token buckets, empty buffers); the acknowledgement comes after the last stamp. */
 void pair_stream(const struct order *order, int rank, MPI_Comm comm, unsigned char *buffer, int64_t *values);
 
-/* Round trips, seed 4, algorithms 2.3.2 and 2.3.3.
+/* Round trips, Nupairoj 1998, algorithms 2.3.2 and 2.3.3.
  *
  *     FROM    pause | send | dummy computation | receive |
  *     TO                  receive, send

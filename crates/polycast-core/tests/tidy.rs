@@ -263,3 +263,35 @@ fn every_file_of_a_suite_is_run() {
         }
     }
 }
+
+/// Sources are cited by authors and year, and docs/references.md has each of them.
+#[test]
+fn sources_are_cited_by_authors_and_year() {
+    let references = fs::read_to_string(root().join("docs/references.md")).unwrap();
+    let mut wrong = Vec::new();
+    for folder in ["crates", "docs", "doors", "bench", "fuzz/bodies"] {
+        for path in files_below(folder, &["rs", "c", "h", "md"]) {
+            let text = fs::read_to_string(&path).unwrap();
+            let small = text.to_lowercase();
+            // A number is for the random seed of an option or a range.
+            for (at, word) in ["seed ", "seeds "].iter().flat_map(|word| small.match_indices(word)) {
+                let after = &small.as_bytes()[at + word.len()..];
+                let is_numbered =
+                    matches!(after, [b'0'..=b'4', next, ..] if !next.is_ascii_digit() && *next != b'.');
+                if is_numbered && !small[..at].ends_with("--") {
+                    let line = small[..at].lines().count();
+                    wrong.push(format!("{}:{line}: a source without authors and year", path.display()));
+                }
+            }
+            // Put together so that this file does not find itself.
+            for (at, _) in text.match_indices(&[" et al", ". 2"].concat()) {
+                let name = text[..at].rsplit(|c: char| !c.is_alphabetic()).next().unwrap();
+                let year: String = text[at..].chars().take(" et al. ".len() + 4).collect();
+                if !references.contains(&format!("{name}{year}")) {
+                    wrong.push(format!("{}: {name}{year} is not in docs/references.md", path.display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "citations:\n{}", wrong.join("\n"));
+}

@@ -19,7 +19,7 @@ pub struct Counters {
     pub repaired: u64,
     /// Fragments restored from the parity.
     pub restored: u64,
-    /// Broadcasts that needed any repair: seed 0's penalty rounds, seen from one node.
+    /// Broadcasts that needed any repair: Siebert's penalty rounds (2006), seen from one node.
     pub penalty_broadcasts: u64,
     /// Requests to the predecessor.
     pub requests: u64,

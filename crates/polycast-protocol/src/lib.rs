@@ -1,4 +1,4 @@
-//! Reliable broadcast by multicast: the two stages of seeds 0 and 3, and beyond them.
+//! Reliable broadcast by multicast: the two stages of Siebert 2006 and Hoefler et al. 2007, and beyond them.
 //!
 //! Stage 1: the root multicasts every fragment once. Stage 2: a ring of point-to-point messages brings what multicast
 //! has lost; whichever copy arrives first counts. `docs/protocol.md` describes both with drawings.

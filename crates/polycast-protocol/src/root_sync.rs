@@ -1,4 +1,4 @@
-//! When the root begins: "against root arrives first" of seeds 0 and 3.
+//! When the root begins: "against root arrives first" of Siebert 2006 and Hoefler et al. 2007.
 //!
 //! A receiver that has not called yet has only the kernel's buffer to receive into. What does not fit there is lost and has
 //! to come around the ring. So it may pay to let the root wait a little, and it may not: where every receiver is early

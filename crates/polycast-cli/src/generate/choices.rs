@@ -27,7 +27,7 @@ pub struct Choice {
 /// software does not better. The last decides for larger ones, too.
 const SIZES: RangeInclusive<u32> = 10..=27;
 
-/// Segments that are tried, as powers of two: 256 B and more, as in seed 1 §4.2.
+/// Segments that are tried, as powers of two: 256 B and more, as in Patarasuk et al. 2008, §4.2.
 const SEGMENTS: RangeInclusive<u32> = 8..=18;
 
 /// The table for predicted times of a way in segments of a size. `has_tree`: whether there are trees at all.

@@ -1,4 +1,4 @@
-//! From what was measured to the parameters of the models: extended P-LogP (seed 1 §4.2) and seed 4, chapter 2.
+//! From what was measured to the parameters of the models: extended P-LogP (Patarasuk et al. 2008, §4.2) and Nupairoj 1998, chapter 2.
 
 use polycast_core::model::{ClassParameters, Curve, CurveError};
 
@@ -19,7 +19,7 @@ struct Derived {
 ///   P0     │ send │            t_idle            │ recv │      busy = send + recv
 ///   P1             net │ recv │ send │ net
 /// ```
-/// The dummy computation finds `t_idle = round trip - busy`; of it `t_net = t_idle - t_end` (seed 4 §2.3.3). Seed 4 takes
+/// The dummy computation finds `t_idle = round trip - busy`; of it `t_net = t_idle - t_end` (Nupairoj 1998, §2.3.3). Nupairoj takes
 /// `t_hold` for `t_send`, which are the same where the processor is what holds the sender. Where the link does, `t_hold` is
 /// the link's time, and what the sender spends is the time of its call: the smaller of both. Calls that wait for the other
 /// side (rendezvous) leave no idle time; then nothing is put down to the network. The three always add up to `t_end`.
@@ -77,7 +77,7 @@ mod tests {
         }
     }
 
-    /// Seed 4 §2.4, 1-byte messages of an IBM SP in µs: t_hold 19.15, t_end 53.295, and t_idle 67.2, from which t_net 13.9
+    /// Nupairoj 1998, §2.4, 1-byte messages of an IBM SP in µs: t_hold 19.15, t_end 53.295, and t_idle 67.2, from which t_net 13.9
     /// and t_recv 20.245 are derived there.
     #[test]
     fn the_worked_example_of_seed_4() {
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// Seed 1 Table 2, rows of 100 Mb/s and 1000 Mb/s, in µs.
+    /// Patarasuk et al. 2008, Table 2, rows of 100 Mb/s and 1000 Mb/s, in µs.
     #[test]
     fn latency_as_in_seed_1() {
         for (gap, round_trip, latency) in

@@ -11,7 +11,7 @@ const NARROW_ENOUGH: f64 = 0.02;
 /// (0.5 ms), and against the turns that ranks on one processor take.
 const BATCH_NS: f64 = 20e6;
 
-/// The most messages of a batch: where messages are short, as many as in the paper (seed 1 §4.2).
+/// The most messages of a batch: where messages are short, as many as in the paper (Patarasuk et al. 2008, §4.2).
 const MAX_BATCH: u64 = 100_000;
 
 /// The most bytes of a batch: MPI libraries take short messages of a sender that runs ahead into memory without limit.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Patarasuk et al. 2008, Table 2 at 100 Mb/s, in part.
 const PARAMETERS: &str = r#"{"format":"polycast-parameters","version":1,
-"measured":{"when":"2026-11-22T03:00:00Z","where":"32 machines, 100 Mb/s","how":"seed 1, Table 2"},
+"measured":{"when":"2026-11-22T03:00:00Z","where":"32 machines, 100 Mb/s","how":"Patarasuk et al. 2008, Table 2"},
 "classes":{"same-switch":{
  "latency":[{"bytes":256,"ns":110000,"low":110000,"high":110000,"samples":36},{"bytes":512,"ns":156000,"low":156000,"high":156000,"samples":36},
             {"bytes":1024,"ns":250000,"low":250000,"high":250000,"samples":36},{"bytes":2048,"ns":318000,"low":318000,"high":318000,"samples":36}],

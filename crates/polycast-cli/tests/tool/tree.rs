@@ -15,7 +15,7 @@ fn world() -> World {
     world
 }
 
-/// One of the evaluation topologies of seed 1.
+/// One of the evaluation topologies of Patarasuk et al. 2008.
 fn evaluation(number: u32) -> String {
     format!("{}/../../examples/topologies/{number}.conf", env!("CARGO_MANIFEST_DIR"))
 }
@@ -62,7 +62,7 @@ fn messages_that_share_a_link_are_marked_and_long_lines_broken() {
     assert!(text.starts_with("0 a ⇒ 1 c → 3 c ⇒ 2 b\n"), "{text}");
 }
 
-/// What seed 1 §5.2 says of its topologies must hold for ours, since the figure's wiring is lost.
+/// What Patarasuk et al. 2008, §5.2, say of its topologies must hold for ours, since the figure's wiring is lost.
 #[test]
 fn the_evaluation_topologies_are_as_the_paper_tells() {
     let world = world();

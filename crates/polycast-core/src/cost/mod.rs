@@ -5,7 +5,7 @@
 //!                           └──compare(algorithms, sizes)──▶ per size all candidates, the fastest first ──▶ intervals
 //! ```
 //!
-//! Seed 1 §4.2 gives the form: the time until the first segment has reached a rank, and for each further segment the
+//! Patarasuk et al. 2008, §4.2, give the form: the time until the first segment has reached a rank, and for each further segment the
 //! *interval* at which segments follow each other. Here the interval is that of the slowest of the ranks and links on the
 //! way, and a link that several messages of the tree use at the same time is slower by as much.
 //!

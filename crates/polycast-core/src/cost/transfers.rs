@@ -14,7 +14,7 @@ pub enum Sends {
     /// answer, then the port goes round between them, so that large ones all end at about the time when the last does.
     #[default]
     Overlapping,
-    /// One after the other, as in the papers (seed 1 §4.2, Figure 8).
+    /// One after the other, as in the papers (Patarasuk et al. 2008, §4.2, Figure 8).
     InTurn,
 }
 

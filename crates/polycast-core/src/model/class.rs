@@ -80,7 +80,7 @@ pub const CURVE_NAMES: [&str; 9] =
 pub(super) const DIFFERENCES: [&str; 3] = ["latency", "net", "receive"];
 
 /// The parameters of one link class, each a function of the message size. The first four are the extended P-LogP model
-/// (seed 1 §4.2), the others the parameterized model (seed 4 chapter 2).
+/// (Patarasuk et al. 2008, §4.2), the others the parameterized model (Nupairoj 1998, chapter 2).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassParameters {
     /// `L(m)`: `RTT(m)/2 - g(m)`.

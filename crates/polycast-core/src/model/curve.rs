@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_falling_end_is_not_carried_on() {
-        // L(m) at 1000 Mb/s, seed 1 Table 2: 78, 62, 30 µs; a straight line would be at -960 µs for 1 MiB.
+        // L(m) at 1000 Mb/s, Patarasuk et al. 2008, Table 2: 78, 62, 30 µs; a straight line would be at -960 µs for 1 MiB.
         let curve = curve(&[(8192, 78e3), (16384, 62e3), (32768, 30e3)]);
         assert_eq!((curve.at(1 << 20), curve.at(0)), (30e3, 78e3));
         assert_eq!(curve.at(24576), 46e3);

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Every parameter is a function of the message's size, for protocol switches of MPI libraries make a single line wrong
-//! (extended P-LogP, seed 1 §4.2), and is known per *link class*: ranks on the same node, below the same switch, across
+//! (extended P-LogP, Patarasuk et al. 2008, §4.2), and is known per *link class*: ranks on the same node, below the same switch, across
 //! switches. All times are in nanoseconds, as `f64`, because they are means.
 
 mod class;

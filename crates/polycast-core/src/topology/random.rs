@@ -1,7 +1,7 @@
 use super::{Host, Link, Switch, Topology};
 
 impl Topology {
-    /// A random cluster as in seed 1 §4.1.2 (its Figure 5): random links are added between switches, except those that would
+    /// A random cluster as in Patarasuk et al. 2008, §4.1.2 (its Figure 5): random links are added between switches, except those that would
     /// close a cycle, until all are connected; then each machine goes to a random switch, so that a switch may have none.
     ///
     /// `below(n)` gives a random number below `n`, all equally likely.
@@ -23,7 +23,7 @@ impl Topology {
     }
 
     /// A random cluster whose switches are one tree at any time while it grows: each new switch is linked to a random one
-    /// of those before it. The other reading of seed 1 §4.1.2; such trees are less deep than those of
+    /// of those before it. The other reading of Patarasuk et al. 2008, §4.1.2; such trees are less deep than those of
     /// [`Topology::random`], where trees are joined anywhere.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! The block-binomial tree of IBM's MPI-F (seed 4 §3.4.1): binomial over the first ranks of blocks, flat within a block. There
+//! The block-binomial tree of IBM's MPI-F (Nupairoj 1998, §3.4.1): binomial over the first ranks of blocks, flat within a block. There
 //! are as many blocks as the largest power of two that fits; ranks beyond them are served last, one by each of the first.
 //! 9 ranks in blocks of 3:
 //!
@@ -43,7 +43,7 @@ mod tests {
         plan(&(0..ranks).map(Rank).collect::<Vec<_>>(), NonZeroU32::new(block).unwrap())
     }
 
-    /// Seed 4, Figure 3.7.
+    /// Nupairoj 1998, Figure 3.7.
     #[test]
     fn nine_ranks_in_blocks_of_three() {
         let expected: [&[u32]; 9] = [&[3, 1, 2, 6], &[7], &[8], &[4, 5], &[], &[], &[], &[], &[]];

@@ -5,7 +5,7 @@ use crate::topology::{Paths, Placed};
 use crate::units::Rank;
 
 /// How many pairs of messages of the tree share a directed edge of the network, if all are under way at the same time as in
-/// a pipeline. Messages of the same sender are no pair: it sends them one after the other (one-port model, seed 1 §4.1).
+/// a pipeline. Messages of the same sender are no pair: it sends them one after the other (one-port model, Patarasuk et al. 2008, §4.1).
 ///
 /// Follows every message through the network, so it depends on nothing that the trees are made with.
 ///

@@ -1,11 +1,11 @@
-//! Contention-free trees on a tree of switches (seed 1 §4.1): no two messages of different senders share a directed edge of
+//! Contention-free trees on a tree of switches (Patarasuk et al. 2008, §4.1): no two messages of different senders share a directed edge of
 //! the network, so all of them can be under way at the same time, as they are in a pipelined broadcast.
 //!
 //! Ranks stand in depth-first order, and every message goes to a later one. The chain goes from each to the next:
 //!
 //! ```text
 //!   leaf switch    │ s0         │ s1         │ s2    │
-//!   position       │ 0 ─▶ 1 ─▶ 2 ─▶ 3 ─▶ 4 ─▶ 5 ─▶ 6 │      seed 1, Algorithm 1
+//!   position       │ 0 ─▶ 1 ─▶ 2 ─▶ 3 ─▶ 4 ─▶ 5 ─▶ 6 │      Patarasuk et al. 2008, Algorithm 1
 //! ```
 //!
 //! In a k-ary tree over an interval of positions, the first sends to the second and to others that divide the rest into

@@ -1,4 +1,4 @@
-//! Optimal trees in the parameterized model (seed 4 ch. 4): a sender is held for `t_hold` by each message, and the receiver
+//! Optimal trees in the parameterized model (Nupairoj 1998, ch. 4): a sender is held for `t_hold` by each message, and the receiver
 //! can send on after `t_end`.
 //!
 //! With `i` ranks the root sends to one that will lead `i - j` of them, and goes on with its own `j`. If `t_hold` is much
@@ -32,7 +32,7 @@ pub struct Splits {
 }
 
 impl Splits {
-    /// The OPT-tree in O(k) (seed 4 §4.3, Lemma 3): the root's share grows by at most one with every rank.
+    /// The OPT-tree in O(k) (Nupairoj 1998, §4.3, Lemma 3): the root's share grows by at most one with every rank.
     pub fn optimal(times: SendTimes, ranks: u32) -> Splits {
         let mut splits = Splits::begin(1, times, ranks);
         let mut kept = 1;
@@ -51,7 +51,7 @@ impl Splits {
         splits
     }
 
-    /// The alpha-port OPT-tree in O(alpha k) (seed 4 §4.5, Lemma 4): the root sends over all its ports, one after the other
+    /// The alpha-port OPT-tree in O(alpha k) (Nupairoj 1998, §4.5, Lemma 4): the root sends over all its ports, one after the other
     /// with `interval` between, before it has its first port back after `t_hold`. One rank more joins the part where it is
     /// served soonest.
     pub fn optimal_with_ports(times: SendTimes, interval: Nanos, ports: NonZeroU32, ranks: u32) -> Splits {
@@ -124,7 +124,7 @@ mod tests {
         splits.latency[1..].iter().map(|latency| latency.0).collect()
     }
 
-    /// Seed 4, Table 4.3.
+    /// Nupairoj 1998, Table 4.3.
     #[test]
     fn the_papers_tree_of_nine() {
         let splits = Splits::optimal(times(20, 55), 9);
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(kept, [1, 2, 3, 3, 4, 5, 5, 6]);
     }
 
-    /// Seed 4, Table 4.4.
+    /// Nupairoj 1998, Table 4.4.
     #[test]
     fn the_papers_tree_of_twelve_with_three_ports() {
         let splits = Splits::optimal_with_ports(times(22, 55), Nanos(10), NonZeroU32::new(3).unwrap(), 12);

@@ -1,4 +1,4 @@
-//! Optimal and binomial trees over an order of the ranks that keeps messages apart (seed 4 ch. 5).
+//! Optimal and binomial trees over an order of the ranks that keeps messages apart (Nupairoj 1998, ch. 5).
 //!
 //! The sender divides its interval of the order so that it stays in its own part. It sends to the rank nearest to its part in
 //! the other one, and that rank is answerable for the whole other part:
@@ -48,13 +48,13 @@ pub fn split_tree(order: &[Rank], root: Rank, splits: &Splits) -> PlannedTree {
     PlannedTree::new(root, &children)
 }
 
-/// Ranks by their places in a mesh (seed 4 §5.2): `places` has an entry per rank, its most significant coordinate first, and
+/// Ranks by their places in a mesh (Nupairoj 1998, §5.2): `places` has an entry per rank, its most significant coordinate first, and
 /// that is the one along which messages are routed first.
 pub fn dimension_order<C: Ord>(places: &[C]) -> Vec<Rank> {
     sorted(places)
 }
 
-/// Ranks by their addresses in a multistage network (seed 4 §5.3); `addresses` has an entry per rank.
+/// Ranks by their addresses in a multistage network (Nupairoj 1998, §5.3); `addresses` has an entry per rank.
 pub fn lexicographic_order(addresses: &[u64]) -> Vec<Rank> {
     sorted(addresses)
 }
@@ -78,7 +78,7 @@ mod tests {
 
     const TIMES: SendTimes = SendTimes { hold: Nanos(20), end: Nanos(55) };
 
-    /// Seed 4, Figure 5.4 and 5.5(a): a 6 × 6 mesh, from (3,2) to seven others.
+    /// Nupairoj 1998, Figure 5.4 and 5.5(a): a 6 × 6 mesh, from (3,2) to seven others.
     #[test]
     fn the_papers_tree_on_a_mesh() {
         let places = [(3, 2), (1, 5), (2, 1), (3, 4), (4, 3), (4, 4), (5, 1), (5, 4)];

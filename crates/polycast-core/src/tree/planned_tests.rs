@@ -130,7 +130,7 @@ proptest! {
     }
 }
 
-/// Seed 1, Figure 5: the mean over 20 clusters of each size.
+/// Patarasuk et al. 2008, Figure 5: the mean over 20 clusters of each size.
 #[test]
 fn heights_stay_within_twice_the_complete_binary_tree() {
     let mut random = fastrand::Rng::with_seed(1);

@@ -6,9 +6,9 @@ use crate::units::{Nanos, Rank};
 /// What a [`PlannedTree`] is to be like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PlannedShape {
-    /// Each rank forwards to the next around the network (seed 1 §4.1.1, Algorithm 1).
+    /// Each rank forwards to the next around the network (Patarasuk et al. 2008, §4.1.1, Algorithm 1).
     ContentionFreeChain,
-    /// At most `k` children, no two messages over one edge, of little height (seed 1 §4.1.2: Algorithm 2 for `k` = 2, and its
+    /// At most `k` children, no two messages over one edge, of little height (Patarasuk et al. 2008, §4.1.2: Algorithm 2 for `k` = 2, and its
     /// extension).
     ContentionFreeKAry(NonZeroU32),
     /// The fastest of several contention-free trees for links of different rates and latencies; beyond the papers.
@@ -18,23 +18,23 @@ pub enum PlannedShape {
         /// How many segments.
         segments: u64,
     },
-    /// OPT-tree (seed 4 ch. 4) along the depth-first order, which keeps messages in flight together off each other's edges.
+    /// OPT-tree (Nupairoj 1998, ch. 4) along the depth-first order, which keeps messages in flight together off each other's edges.
     Optimal(SendTimes),
-    /// OPT-tree for senders with several ports (seed 4 §4.5). Sends over different ports begin `hold / ports` apart.
+    /// OPT-tree for senders with several ports (Nupairoj 1998, §4.5). Sends over different ports begin `hold / ports` apart.
     OptimalWithPorts {
         /// For one port.
         times: SendTimes,
         /// How many.
         ports: NonZeroU32,
     },
-    /// Binomial over blocks of neighbours, flat within them (seed 4 §3.4.1).
+    /// Binomial over blocks of neighbours, flat within them (Nupairoj 1998, §3.4.1).
     BlockBinomial {
         /// Ranks in a block; `None` makes a block of the most ranks that are on one host.
         block: Option<NonZeroU32>,
     },
 }
 
-/// How long messages of one size keep their sender, and how long they take (seed 4 ch. 2).
+/// How long messages of one size keep their sender, and how long they take (Nupairoj 1998, ch. 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SendTimes {
     /// `t_hold`: from the beginning of a send until the sender can begin the next.
@@ -44,7 +44,7 @@ pub struct SendTimes {
 }
 
 impl Default for SendTimes {
-    /// What is assumed where nothing was measured: the example of seed 4 §4.3. Only the ratio counts for the form of a tree.
+    /// What is assumed where nothing was measured: the example of Nupairoj 1998, §4.3. Only the ratio counts for the form of a tree.
     fn default() -> SendTimes {
         SendTimes { hold: Nanos::from_micros(20), end: Nanos::from_micros(55) }
     }

@@ -103,7 +103,7 @@ impl Site {
     }
 
     /// All ranks once around the network: messages from each to the next, and from the last to the first, use every
-    /// directed edge at most once (seed 1 §4.1.1, Lemma 1). So a chain that begins anywhere on the ring is contention-free.
+    /// directed edge at most once (Patarasuk et al. 2008, §4.1.1, Lemma 1). So a chain that begins anywhere on the ring is contention-free.
     pub fn ring(&self) -> &[Rank] {
         &self.ring
     }
@@ -113,7 +113,7 @@ impl Site {
         self.ring_position[rank.index()]
     }
 
-    /// The ranks in depth-first order from `root` (seed 1 §4.1.1, Algorithm 1): its host, its switch, then the switches
+    /// The ranks in depth-first order from `root` (Patarasuk et al. 2008, §4.1.1, Algorithm 1): its host, its switch, then the switches
     /// around, each with its machines first. Of several ways onward the one with the fewest ranks beyond is taken first,
     /// which makes binary trees lower: what comes last can begin anywhere in the order.
     pub fn from_root(&self, root: Rank) -> Traversal {

@@ -62,7 +62,7 @@ impl Traversal {
     }
 
     /// Whether a rank at `from` that sends to `start`, whose subtree covers `start..next`, can send to `next` without sharing
-    /// a directed edge with any message inside that subtree (seed 1 §4.1.2, line 17 of Algorithm 2).
+    /// a directed edge with any message inside that subtree (Patarasuk et al. 2008, §4.1.2, line 17 of Algorithm 2).
     ///
     /// ```text
     ///   contention out of an interval:         contention into an interval:

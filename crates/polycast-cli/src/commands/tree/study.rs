@@ -1,4 +1,4 @@
-//! `polycast tree study`: how high contention-free binary trees are on random clusters (seed 1 §4.1.2, Figure 5).
+//! `polycast tree study`: how high contention-free binary trees are on random clusters (Patarasuk et al. 2008, §4.1.2, Figure 5).
 //!
 //! The paper says of its clusters that random links were added between switches "until a tree that connects all nodes is
 //! formed (links that violate the tree property are not added)". That can be read in two ways, and the trees are far apart:

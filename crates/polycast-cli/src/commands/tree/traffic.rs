@@ -54,7 +54,7 @@ impl Traffic {
     }
 
     /// Whether messages of several senders go over an edge: they disturb each other, while those of one sender come one after
-    /// the other anyway (one-port model, seed 1 §4.1).
+    /// the other anyway (one-port model, Patarasuk et al. 2008, §4.1).
     pub fn is_contended(&self, edge: Edge) -> bool {
         self.on_edge.get(&edge).is_some_and(|messages| messages.senders > 1)
     }

@@ -4,7 +4,7 @@ use crate::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Poin
 use crate::topology::Topology;
 use crate::units::Rank;
 
-/// 100 Mb/s of seed 1 Table 2, in part.
+/// Patarasuk et al. 2008, Table 2 at 100 Mb/s, in part.
 fn predictor(ranks: u32) -> Predictor {
     let curve = |points: [(u64, f64); 4]| {
         Curve::new(points.map(|(bytes, us)| Point::exact(bytes, us * 1e3)).to_vec()).unwrap()
