@@ -3,6 +3,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 cargo fmt --all -- --check
+# Files that a macro declares, which cargo fmt does not see.
+rustfmt --edition 2024 --check crates/polycast-core/src/algorithm/*/*.rs
 # shellcheck disable=SC2046
 clang-format --dry-run --Werror $(git ls-files '*.c' '*.h')
 cargo clippy --workspace --all-targets --locked -- -D warnings

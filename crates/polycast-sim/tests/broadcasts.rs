@@ -1,34 +1,22 @@
 //! The production code in virtual time: data arrives, closed forms hold, late ranks are bounded, size is no problem.
 
-use polycast_core::algorithm::Algorithm;
+use std::num::NonZeroU64;
+
 use polycast_core::algorithm::broadcast::Call;
+use polycast_core::algorithm::{Algorithm, Entry, Parameter, Registry};
 use polycast_core::executor::Limits;
+use polycast_core::tree::Tree;
 use polycast_core::units::{Bytes, Rank};
 use polycast_sim::{Network, Outcome, Simulation};
 use proptest::prelude::*;
 
-const ALGORITHMS: [&str; 20] = [
-    "flat",
-    "flat:segment=100",
-    "chain:segment=64",
-    "chain:segment=1000,ready",
-    "binary:segment=100",
-    "k-ary:k=3,segment=77",
-    "binomial",
-    "binomial:segment=50,ready",
-    "k-nomial:k=4",
-    "split-binary:segment=99",
-    "scatter-ring",
-    "scatter-ring:segment=30,ready",
-    "scatter-doubling",
-    "scatter-doubling:segment=40,ready",
-    "contention-free-chain:segment=64",
-    "contention-free-binary:segment=100,ready",
-    "contention-free-k-ary:k=4",
-    "link-aware:segment=100",
-    "opt-tree:hold=5us,end=50us",
-    "block-binomial:block=3,segment=500",
-];
+/// Every algorithm: whole, in segments that divide nothing, and waiting for children.
+fn algorithms() -> Vec<String> {
+    let ways = [(None, false), (NonZeroU64::new(77), false), (NonZeroU64::new(1000), true)];
+    let samples = Registry::BUILT_IN.samples().into_iter();
+    let all = samples.flat_map(|sample| ways.map(|(segment, ready)| Algorithm { segment, ready, ..sample }));
+    all.map(|algorithm| algorithm.to_string()).collect()
+}
 
 fn simulation(algorithm: &str, ranks: u32, root: u32, bytes: u64, network: Network) -> Simulation {
     let algorithm: Algorithm = algorithm.parse().expect("a valid algorithm");
@@ -45,11 +33,11 @@ fn pattern(length: usize) -> Vec<u8> {
 
 #[test]
 fn every_algorithm_delivers_the_data() {
-    for algorithm in ALGORITHMS {
+    for algorithm in algorithms() {
         for ranks in [1, 2, 3, 7, 8, 13, 32] {
             for bytes in [0, 1, 5, 1000, 4097] {
                 let data = pattern(bytes);
-                let outcome = simulation(algorithm, ranks, ranks / 2, 0, Network::ethernet(1e9))
+                let outcome = simulation(&algorithm, ranks, ranks / 2, 0, Network::ethernet(1e9))
                     .carry(data.clone())
                     .run()
                     .unwrap_or_else(|stuck| panic!("{algorithm}, {ranks} ranks, {bytes} bytes: {stuck}"));
@@ -65,7 +53,7 @@ proptest! {
 
     #[test]
     fn the_data_arrives_whoever_is_late_and_whatever_the_limits(
-        algorithm in prop::sample::select(&ALGORITHMS[..]),
+        algorithm in prop::sample::select(algorithms()),
         ranks in 1u32..40,
         root in any::<prop::sample::Index>(),
         bytes in 0usize..3000,
@@ -82,7 +70,7 @@ proptest! {
         };
         let data = pattern(bytes);
         let root = root.index(ranks as usize) as u32;
-        let mut simulation = simulation(algorithm, ranks, root, 0, network).limits(limits).carry(data.clone());
+        let mut simulation = simulation(&algorithm, ranks, root, 0, network).limits(limits).carry(data.clone());
         for (rank, start_ns) in (0..ranks).zip(starts_ns) {
             simulation = simulation.start(Rank(rank), start_ns);
         }
@@ -182,5 +170,22 @@ fn thousands_of_ranks() {
         let outcome = simulation(algorithm, 4096, 4095, 0, Network::ethernet(1e10)).carry(data.clone()).run();
         let delivered = outcome.expect("a correct broadcast").delivered.expect("data was carried");
         assert!(delivered.len() == 4096 && delivered.iter().all(|buffer| *buffer == data), "{algorithm}");
+    }
+}
+
+/// An algorithm is simulated when it has an entry; nothing else is to be added.
+#[test]
+fn one_more_entry_is_simulated() {
+    static ONE_MORE: [Entry; 1] =
+        [Entry::tree("spread", "`width` children per rank", "nobody", |a| Tree::KAry(a.number("width")))
+            .with(&[Parameter::number("width", "how many", 2, 3)])];
+    let call = Call { ranks: 13, root: Rank(5), bytes: Bytes(1000) };
+    for sample in
+        Registry::with(&ONE_MORE).samples().into_iter().filter(|sample| sample.entry == &ONE_MORE[0])
+    {
+        let data = pattern(1000);
+        let outcome =
+            Simulation::new(Network::ethernet(1e9), call, sample).carry(data.clone()).run().unwrap();
+        assert!(outcome.delivered.unwrap().iter().all(|buffer| *buffer == data), "{sample}");
     }
 }

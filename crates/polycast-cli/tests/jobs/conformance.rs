@@ -1,35 +1,25 @@
 //! `MPI_Bcast` behind polycast keeps MPI's promises: each program of `tests/mpi` runs on the bare library, which shows
 //! that the program is right, and behind polycast with several algorithms, which must have served it.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
+
+use polycast_core::algorithm::{Algorithm, Registry};
 
 use crate::common::job::{Job, Output};
 use crate::common::mpi::Mpi;
 use crate::common::{cannot_run, checkout};
 
-/// Every shape, whole and in segments that divide nothing, with and without waiting for children.
-const ALGORITHMS: [&str; 20] = [
-    "flat",
-    "flat:segment=5000,ready",
-    "chain",
-    "chain:segment=1KiB",
-    "binary:segment=8KiB,ready",
-    "k-ary:k=3",
-    "binomial",
-    "binomial:segment=4KiB",
-    "k-nomial:k=4,ready",
-    "split-binary:segment=777",
-    "split-binary:ready",
-    "scatter-ring",
-    "scatter-doubling",
-    "contention-free-chain:segment=1KiB",
-    "contention-free-binary:segment=8KiB,ready",
-    "contention-free-k-ary:k=4",
-    "link-aware:segment=4KiB",
-    "opt-tree:hold=20us,end=55us",
-    "alpha-port:ports=3,segment=777",
-    "block-binomial:block=2",
-];
+/// Every algorithm; one after the other whole, in segments that divide nothing, and with waiting for children.
+fn algorithms() -> Vec<String> {
+    let ways =
+        [(None, false), (Some(1 << 10), false), (Some(777), true), (Some(8 << 10), false), (None, true)];
+    let ways = ways.into_iter().cycle();
+    let samples = Registry::BUILT_IN.samples().into_iter().zip(ways).map(|(sample, (segment, ready))| {
+        Algorithm { segment: segment.and_then(NonZeroU64::new), ready, ..sample }.to_string()
+    });
+    samples.collect()
+}
 
 /// Where the subject is not the algorithm: a pipeline with many messages, and a tree with one.
 const FEW_ALGORITHMS: [&str; 2] = ["chain:segment=1KiB", "binomial"];
@@ -90,15 +80,16 @@ fn conforms(program: &str, algorithms: &[&str], job: impl Fn() -> Job) {
 }
 
 /// The same with one launch for all algorithms, each on a communicator of its own. What is told on the way names the algorithm.
-fn conforms_at_once(program: &str, algorithms: &[&str], job: impl Fn() -> Job) {
+fn conforms_at_once<A: AsRef<str>>(program: &str, algorithms: &[A], job: impl Fn() -> Job) {
     job().run().expect_ok(program);
-    let all = job().polycast().variable("CHECK_ALGORITHMS", &algorithms.join(" ")).run().expect_ok(program);
-    algorithms.iter().for_each(|algorithm| expect_served(&all, algorithm));
+    let names: Vec<&str> = algorithms.iter().map(AsRef::as_ref).collect();
+    let all = job().polycast().variable("CHECK_ALGORITHMS", &names.join(" ")).run().expect_ok(program);
+    names.iter().for_each(|algorithm| expect_served(&all, algorithm));
     job().polycast().run().expect_ok(program).report();
 }
 
 fn bcast_roots(mpi: Mpi) {
-    conforms_at_once("bcast_roots", &ALGORITHMS, || Job::stock(mpi, 5, "bcast_roots"));
+    conforms_at_once("bcast_roots", &algorithms(), || Job::stock(mpi, 5, "bcast_roots"));
     // The powers of two have their own way through recursive doubling, and 2 ranks are the smallest tree.
     for (ranks, algorithm) in [(4, "scatter-doubling"), (2, "split-binary:segment=777"), (2, "scatter-ring")]
     {

@@ -122,6 +122,11 @@ impl Entry {
         Algorithm::new(self, self.parameters.iter().map(needed))
     }
 
+    /// With typical values of all its parameters.
+    pub fn complete(&'static self) -> Algorithm {
+        Algorithm::new(self, self.parameters.iter().map(|parameter| parameter.typical))
+    }
+
     /// With each combination of the values that a search tries on `ranks` ranks, not cut.
     pub fn tried(&'static self, ranks: u32) -> Vec<Algorithm> {
         let mut found = vec![Vec::new()];
@@ -196,9 +201,7 @@ impl Registry {
 
     /// For tests: every algorithm with all that a search tries on 4 ranks, and with all parameters that may be left out.
     pub fn samples(self) -> Vec<Algorithm> {
-        let complete =
-            |entry: &'static Entry| Algorithm::new(entry, entry.parameters.iter().map(|p| p.typical));
-        let samples = self.entries().flat_map(|entry| entry.tried(4).into_iter().chain([complete(entry)]));
+        let samples = self.entries().flat_map(|entry| entry.tried(4).into_iter().chain([entry.complete()]));
         let mut found: Vec<Algorithm> = Vec::new();
         for sample in samples {
             if !found.contains(&sample) {
@@ -209,8 +212,8 @@ impl Registry {
     }
 }
 
-/// Declares the files of algorithms below a collective, in the order in which they are listed. rustfmt does not see these files
-/// by itself; the `tidy` test does.
+/// Declares the files of algorithms below a collective, in the order in which they are listed. `cargo fmt` does not see
+/// these files; scripts/lint.sh checks them.
 macro_rules! files {
     ($(mod $file:ident;)*) => {
         $(mod $file;)*

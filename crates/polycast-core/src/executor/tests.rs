@@ -1,8 +1,10 @@
+use std::num::NonZeroU64;
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::algorithm::Algorithm;
 use crate::algorithm::broadcast::{Call, Planner};
+use crate::algorithm::{Algorithm, Registry};
 use crate::schedule::{Kind, Lane, Slice, Step, Stream};
 use crate::units::{Bytes, Rank};
 
@@ -153,7 +155,7 @@ proptest! {
     /// Whatever completes first, the limits hold, nothing starts too early, and in the end all is done.
     #[test]
     fn invariants_hold_in_any_order_of_completion(
-        shape in prop::sample::select(&["flat", "binary", "k-nomial:k=3", "split-binary", "scatter-ring", "scatter-doubling"][..]),
+        sample in prop::sample::select(Registry::BUILT_IN.samples()),
         (ranks, rank) in (1u32..20).prop_flat_map(|ranks| (Just(ranks), 0..ranks)),
         bytes in 0u64..200,
         segment in 1u64..50,
@@ -161,8 +163,8 @@ proptest! {
         limits in (1u32..=64, 1u32..5).prop_map(|(per_lane, sends)| Limits { per_lane, sends }),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 4000),
     ) {
-        let text = format!("{shape}{}segment={segment}{}", if shape.contains(':') { "," } else { ":" }, if ready { ",ready" } else { "" });
-        let mut executor = executor(&text, ranks, rank, bytes, limits);
+        let algorithm = Algorithm { segment: NonZeroU64::new(segment), ready, ..sample };
+        let mut executor = executor(&algorithm.to_string(), ranks, rank, bytes, limits);
         let lanes = executor.schedule.lanes().to_vec();
         let mut completed: Vec<Vec<bool>> = lanes.iter().map(|lane| vec![false; lane.steps as usize]).collect();
         let mut outstanding: Vec<StepId> = Vec::new();

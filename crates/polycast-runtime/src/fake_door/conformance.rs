@@ -4,21 +4,6 @@ use super::job::Job;
 use super::process::Ended;
 use super::random::{Random, with_seeds};
 
-const ALGORITHMS: [&str; 12] = [
-    "flat",
-    "chain:segment=1KiB",
-    "chain",
-    "binary:segment=3000,ready",
-    "k-ary:k=3,segment=16KiB",
-    "binomial",
-    "k-nomial:k=4,segment=4KiB",
-    "split-binary:segment=2KiB",
-    "scatter-ring",
-    "scatter-doubling:ready",
-    "contention-free-chain:segment=8KiB",
-    "link-aware:segment=1KiB",
-];
-
 /// Of some sizes there are more than of others: none or all of a message goes with its announcement.
 fn size(random: &mut Random) -> u64 {
     let most = random.one_of(&[16, 2048, 9000, 150_000]);
@@ -31,8 +16,8 @@ fn all_ranks_get_what_the_root_has() {
         let random = &mut Random::new(seed);
         let ranks = random.within(2, 9);
         let calls = [(); 4].map(|()| (random.below(ranks) as u32, size(random) as usize));
-        let algorithm = random.one_of(&ALGORITHMS);
-        let job = Job::new(ranks as u32, seed, algorithm, &calls);
+        let algorithm = random.algorithm().to_string();
+        let job = Job::new(ranks as u32, seed, &algorithm, &calls);
         for (rank, told) in job.run().ranks.iter().enumerate() {
             assert_eq!(told.calls, [Ended::SERVED_WELL; 4], "rank {rank} of {job:?}");
             assert_eq!((told.outstanding_receives, told.closed), (0, 1), "rank {rank} of {job:?}");

@@ -1,6 +1,8 @@
 use std::env;
+use std::num::NonZeroU64;
 use std::ops::Range;
 
+use polycast_core::algorithm::{Algorithm, Registry};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -32,6 +34,13 @@ impl Random {
 
     pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
+    }
+
+    /// Any algorithm, whole or in segments that divide something or nothing.
+    pub fn algorithm(&mut self) -> Algorithm {
+        let sample = self.one_of(&Registry::BUILT_IN.samples());
+        let segment = NonZeroU64::new(self.one_of(&[0, 1 << 10, 3000, 16 << 10]));
+        Algorithm { segment, ready: self.one_in(3), ..sample }
     }
 
     pub fn shuffle<T>(&mut self, all: &mut [T]) {

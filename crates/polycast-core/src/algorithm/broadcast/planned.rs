@@ -37,7 +37,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
     ),
     Entry::planned(
         "contention-free-k-ary",
-        "up to `k` children, no two messages on one link",
+        "up to `k` children (2 to 64), no two messages on one link",
         "Patarasuk et al. 2008, §4.1.2",
         |a, _, _| PlannedShape::ContentionFreeKAry(a.number("k")),
     )
@@ -51,7 +51,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
     ),
     Entry::planned(
         "opt-tree",
-        "the fastest tree for whole messages that hold their sender and arrive after such times",
+        "the fastest tree for whole messages that hold their sender and arrive after such times; they may be left out",
         "Nupairoj 1998, ch. 4",
         |a, call, planner| PlannedShape::Optimal(times(a, call, planner)),
     )
@@ -69,7 +69,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
     .not_compared(),
     Entry::planned(
         "block-binomial",
-        "binomial over blocks of ranks, flat within",
+        "binomial over blocks of ranks, flat within; without `block`, of the fullest host's size",
         "Nupairoj 1998, §3.4.1",
         |a, _, _| PlannedShape::BlockBinomial { block: a.given_number("block") },
     )

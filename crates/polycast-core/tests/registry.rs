@@ -1,0 +1,89 @@
+//! The registry of algorithms: whoever reads it knows an algorithm by its entry alone, and the documentation lists it.
+
+use std::fs;
+use std::path::Path;
+
+use polycast_core::algorithm::broadcast::{Call, Planner};
+use polycast_core::algorithm::{Algorithm, Entry, Parameter, Registry};
+use polycast_core::collective::{self, Collective};
+use polycast_core::cost::{Predictor, compare};
+use polycast_core::model::Parameters;
+use polycast_core::schedule::check;
+use polycast_core::topology::Topology;
+use polycast_core::tree::Tree;
+use polycast_core::units::{Bytes, Rank};
+
+/// What it takes to add an algorithm that is a tree.
+static ONE_MORE: [Entry; 1] =
+    [Entry::tree("spread", "`width` children per rank", "nobody", |a| Tree::KAry(a.number("width")))
+        .with(&[Parameter::number("width", "how many", 2, 3).at_most(9)])];
+
+const REGISTRY: Registry = Registry::with(&ONE_MORE);
+
+#[test]
+fn one_more_entry_is_read_printed_and_listed() {
+    let text = "spread:width=5,segment=1KiB,ready";
+    assert_eq!(REGISTRY.read(text).unwrap().to_string(), text);
+    assert!(REGISTRY.names().ends_with(", block-binomial, spread"));
+    let error = |text: &str| REGISTRY.read(text).unwrap_err().to_string();
+    assert!(error("spred").ends_with("block-binomial, spread"));
+    assert_eq!(error("spread"), "spread needs width, for example spread:width=3");
+    assert_eq!(error("spread:width=10"), "width=10: expected a whole number from 2 to 9");
+    assert!(text.parse::<Algorithm>().is_err(), "polycast itself has no such algorithm");
+    let samples: Vec<String> = REGISTRY
+        .samples()
+        .iter()
+        .map(Algorithm::to_string)
+        .filter(|text| text.starts_with("spread"))
+        .collect();
+    assert_eq!(samples, ["spread:width=2", "spread:width=3"]);
+}
+
+#[test]
+fn one_more_entry_is_proven_and_predicted() {
+    let (ranks, bytes) = (11, Bytes(1000));
+    let call = Call { ranks, root: Rank(4), bytes };
+    let mut planner = Planner::flat(ranks);
+    for sample in REGISTRY.samples().into_iter().filter(|sample| sample.entry == &ONE_MORE[0]) {
+        let schedules: Vec<_> =
+            (0..ranks).map(|rank| sample.schedule(call, Rank(rank), &mut planner)).collect();
+        let promised = collective::Call::new(Collective::Broadcast, ranks, call.root, bytes);
+        assert_eq!(check(&schedules, &promised).unwrap().bytes, Bytes(10_000));
+    }
+    let hosts: Vec<String> = (0..ranks).map(|rank| format!("host{rank}")).collect();
+    let placed = Topology::flat(hosts.clone()).place(&hosts);
+    let text = fs::read_to_string(root().join("examples/params/lab-20mbit.json"));
+    let parameters = Parameters::parse(&text.unwrap(), "params").unwrap();
+    let mut predictor = Predictor::new(&placed, &parameters, Rank(0));
+    let predicted = compare(&mut predictor, &REGISTRY.compared(), &[], &[bytes]).remove(0).predicted;
+    assert!(predicted.iter().any(|predicted| predicted.candidate.to_string() == "spread:width=3"));
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// Every entry can be found by its name, has a source, and is built with whatever its parameters allow.
+#[test]
+fn entries_are_complete() {
+    for entry in Registry::BUILT_IN.entries() {
+        assert_eq!(Registry::BUILT_IN.find(entry.name), Some(entry), "{entry:?} has its name alone");
+        assert!(entry.parameters.len() <= polycast_core::algorithm::Values::MOST, "{entry:?}");
+        assert!(!entry.about.is_empty() && !entry.source.is_empty(), "{entry:?}");
+        for sample in entry.tried(1000) {
+            assert_eq!(sample.to_string().parse(), Ok(sample));
+        }
+    }
+}
+
+/// The table of algorithms in docs/table.md.
+#[test]
+fn the_documentation_lists_all_algorithms() {
+    let rows = |entry: &'static Entry| format!("| `{}` | {} |", entry.complete(), entry.about);
+    let expected: Vec<String> = Registry::BUILT_IN.entries().map(rows).collect();
+    let text = fs::read_to_string(root().join("docs/table.md")).unwrap();
+    let after = text.split("| name | how the data travels |\n|---|---|\n").nth(1).unwrap();
+    let found: Vec<&str> =
+        after.lines().take_while(|line| line.starts_with("| ") && !line.contains("`multicast")).collect();
+    assert_eq!(found, expected, "docs/table.md should be\n{}", expected.join("\n"));
+}
