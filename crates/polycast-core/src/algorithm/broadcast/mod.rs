@@ -12,6 +12,7 @@ super::registry::files! {
     mod split_binary;
     mod scatter_ring;
     mod scatter_doubling;
+    mod double_tree;
     mod planned;
 }
 
