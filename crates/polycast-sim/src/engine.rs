@@ -204,10 +204,10 @@ impl<S: Schedule> Engine<S> {
             return;
         }
         let host = &mut self.hosts[message.to.index()];
-        if let Some(data) = &mut host.data {
-            if let Some(target) = host.targets.remove(&message.receive) {
-                data.at_mut(&target).copy_from_slice(&message.data);
-            }
+        if let Some(data) = &mut host.data
+            && let Some(target) = host.targets.remove(&message.receive)
+        {
+            data.at_mut(&target).copy_from_slice(&message.data);
         }
         let taken_ns = host.work(now_ns, self.network.receive_overhead_ns);
         self.events.schedule(taken_ns, Event::Taken(message.to, message.receive));
