@@ -73,9 +73,14 @@ fn wrong(all: &All, call: &Call) -> Vec<All> {
     for (at, index) in steps(all) {
         let Step { action, .. } = step(all, (at, index));
         // A step is missing: at one end, or at both.
-        let without = changed(all, at, |steps| drop(steps.remove(index)));
-        let both =
-            other_end(all, at).map(|other| changed(&without, other, |steps| drop(steps.remove(index))));
+        let without = changed(all, at, |steps| {
+            steps.remove(index);
+        });
+        let both = other_end(all, at).map(|other| {
+            changed(&without, other, |steps| {
+                steps.remove(index);
+            })
+        });
         found.extend([Some(mended(without)), both.map(mended)].into_iter().flatten());
         // One that waits for itself.
         let own = After::Steps { lane: at.1, count: index as u64 + 1 };

@@ -57,7 +57,9 @@ impl Messages for Listed {
     }
 
     fn drop_step(&mut self, lane: LaneIndex, step: usize) {
-        self.change_steps(lane, |steps| drop(steps.remove(step)));
+        self.change_steps(lane, |steps| {
+            steps.remove(step);
+        });
     }
 }
 
