@@ -27,7 +27,7 @@ fn prove_all(ranks: u32) {
                 let element = NonZeroU64::new(element).unwrap();
                 // Each cut meets all four in turn.
                 let variant = number + root.index() + ranks as usize;
-                let (is_ordered, is_in_place) = (variant % 2 == 0, variant / 2 % 2 == 0);
+                let (is_ordered, is_in_place) = (variant.is_multiple_of(2), (variant / 2).is_multiple_of(2));
                 let plain = Call::new(collective, ranks, root, Bytes(bytes));
                 prove(name, build, &Call { element, is_ordered, is_in_place, ..plain }, segment);
             }
