@@ -113,7 +113,7 @@ fn models_and_closed_forms() {
     let chain = row(1, "chain:segment=1KiB");
     let expected_us = 31.0 * (250.0 + 89.0) + 1023.0 * 89.0;
     near(&chain["p_log_gp_us"], expected_us);
-    near(&chain["predicted_us"], expected_us);
+    near(&chain["schedule_us"], expected_us);
     assert!(row(1, "chain:segment=1KiB")["hold_end_us"].is_null());
     let alone: Value = serde_json::from_str(&predict(&world, &["--models", "--json"])).unwrap();
     assert_eq!((&alone["classes"], &alone["closed_forms"]), (&answer["classes"], &Value::Null));

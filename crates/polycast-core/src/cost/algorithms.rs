@@ -1,7 +1,7 @@
 use std::num::NonZeroU64;
 
 use super::exchange::{Exchange, Halves, ScatterExchange};
-use super::{Bottleneck, Network, Pipeline, Sends, Stream, Transfers};
+use super::{Bottleneck, Network, Pipeline, Sends, Stream, Transfers, list_schedule};
 use crate::algorithm::broadcast::{self, Call};
 use crate::algorithm::{Algorithm, Form as Kind};
 use crate::model::{LinkClass, Parameters};
@@ -116,6 +116,19 @@ impl Predictor {
         self.prepare(algorithm).cost(self, bytes, segment)
     }
 
+    /// What `algorithm` takes for `bytes`, its messages followed one by one; `None` if they are too many. See [`list_schedule`].
+    pub fn follow(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Option<Nanos> {
+        let schedules = self.schedules(algorithm, bytes);
+        list_schedule(&mut self.network, self.sends, schedules)
+    }
+
+    /// What each rank does.
+    fn schedules(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Vec<Box<dyn Schedule>> {
+        let ranks = self.network.ranks();
+        let call = Call { ranks, root: self.root, bytes };
+        (0..ranks).map(|rank| algorithm.schedule(call, Rank(rank), &mut self.trees)).collect()
+    }
+
     fn exchange(&mut self, kind: Exchange) -> Form {
         let site = self.trees.site();
         let from = site.ring_position(self.root) as usize;
@@ -125,12 +138,8 @@ impl Predictor {
 
     /// Follows the schedules that the ranks would run: who sends on what it receives on a lane is the parent there.
     fn tree(&mut self, algorithm: &Algorithm) -> Transfers {
-        let ranks = self.network.ranks();
         let (bytes, segment) = PREPARED_FOR;
-        let call = Call { ranks, root: self.root, bytes: Bytes(bytes) };
-        let algorithm = Algorithm { segment, ..algorithm.whole() };
-        let mut schedule = |rank| algorithm.schedule(call, rank, &mut self.trees);
-        let schedules: Vec<Box<dyn Schedule>> = (0..ranks).map(|rank| schedule(Rank(rank))).collect();
+        let schedules = self.schedules(&Algorithm { segment, ..algorithm.whole() }, Bytes(bytes));
         let root: (Rank, Option<LaneIndex>) = (self.root, None);
         Transfers::of_nodes(&mut self.network, root, self.sends, |(rank, lane)| {
             children(&schedules, rank, lane)

@@ -40,6 +40,8 @@ pub(super) struct ScatterExchange {
     rank_at: Vec<Rank>,
     /// One for the ring, one for each round of doubling.
     rounds: Vec<Round>,
+    /// In the doubling, all data to the ranks beyond the largest power of two.
+    feeding: Round,
 }
 
 /// Times of a scatter and an exchange.
@@ -60,20 +62,17 @@ impl ScatterExchange {
                 (0..ranks.ilog2()).map(|round| doubling_round(ranks, round)).collect::<Vec<Vec<_>>>()
             }
         };
-        let rounds = rounds
-            .into_iter()
-            .map(|messages| {
-                messages.into_iter().map(|(from, to): (usize, usize)| (rank_at[from], rank_at[to])).collect()
-            })
-            .map(|hops: Vec<(Rank, Rank)>| {
-                let paths: Vec<LinkIndex> =
-                    hops.iter().flat_map(|(from, to)| network.path(*from, *to)).collect();
-                let mut messages_on = vec![0; network.links()];
-                paths.into_iter().for_each(|link| messages_on[link as usize] += 1);
-                Round { hops, messages_on }
-            })
-            .collect();
-        ScatterExchange { kind, rank_at, rounds }
+        let mut round = |messages: Vec<(usize, usize)>| {
+            let hops: Vec<_> = messages.into_iter().map(|(from, to)| (rank_at[from], rank_at[to])).collect();
+            let paths: Vec<LinkIndex> = hops.iter().flat_map(|(from, to)| network.path(*from, *to)).collect();
+            let mut messages_on = vec![0; network.links()];
+            paths.into_iter().for_each(|link| messages_on[link as usize] += 1);
+            Round { hops, messages_on }
+        };
+        let rounds = rounds.into_iter().map(&mut round).collect();
+        let beyond = if kind == Exchange::Ring { ranks..ranks } else { 1 << ranks.ilog2()..ranks };
+        let feeding = round(beyond.clone().map(|position| (position - beyond.start + 1, position)).collect());
+        ScatterExchange { kind, rank_at, rounds, feeding }
     }
 
     /// How many blocks the data is cut into.
@@ -103,10 +102,8 @@ impl ScatterExchange {
             };
             slowest = if hop_ns > slowest.0 { (hop_ns, bottleneck) } else { slowest };
         }
-        if self.kind == Exchange::Doubling && self.rank_at.len() as u64 > self.blocks() {
-            // Ranks beyond the power of two get the last half when their feeder has.
-            exchange_ns += network.slowest_hop_ns(bytes / 2);
-        }
+        // A feeder's port has no time for it before: it is busy with the rounds.
+        exchange_ns += self.feeding.hop(network, bytes).0;
         Halves { scatter_ns, exchange_ns, bottleneck: slowest.1 }
     }
 

@@ -9,12 +9,16 @@
 //! *interval* at which segments follow each other. Here the interval is that of the slowest of the ranks and links on the
 //! way, and a link that several messages of the tree use at the same time is slower by as much.
 //!
+//! That is quick, and is how trees are compared. Schedules of any form, of any collective, are followed message by message:
+//! [`list_schedule()`].
+//!
 //! What is not modelled, and why: `docs/models.md`.
 
 mod algorithms;
 mod best;
 pub mod closed_forms;
 mod exchange;
+mod list_schedule;
 mod multicast;
 mod network;
 mod pipeline;
@@ -22,6 +26,7 @@ mod transfers;
 
 pub use algorithms::{Cost, Predictor, Prepared, SegmentedCost};
 pub use best::{Candidate, Comparison, Predicted, compare, intervals};
+pub use list_schedule::{MAX_STEPS, list_schedule};
 pub use multicast::multicast_ns;
 pub use network::{LinkIndex, Network, wire_bytes};
 pub use pipeline::{Bottleneck, Pipeline};

@@ -19,7 +19,7 @@ pub enum Sends {
 }
 
 /// What a connection sends before it waits for the first acknowledgement: ten packets (RFC 6928).
-const FIRST_TURN: u64 = 14_480;
+pub(super) const FIRST_TURN: u64 = 14_480;
 
 /// Whether further segments follow the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -23,8 +23,9 @@ const SYMBOLS: [(&str, &str); CURVE_NAMES.len()] = [
     ("parameterized", "t_recv(m)"),
 ];
 
-/// Where the formulas stand, under the table that they fill.
-const SOURCES: [(&str, &str); 4] = [
+/// Where the times come from, under the table that they fill.
+const SOURCES: [(&str, &str); 5] = [
+    ("SCHEDULE", "all messages of the schedules followed, the ranks where they are"),
     (
         "HOCKNEY",
         "(X+H-1) D T(s) down trees of height H and degree D, T = alpha + s beta; binomial log2(P) T (Patarasuk et al. 2008, 3.1)",
@@ -85,7 +86,8 @@ struct Size {
 #[derive(Serialize)]
 struct Row {
     algorithm: String,
-    predicted_us: f64,
+    /// All messages followed; if they are too many, as `predict` says without `--models`.
+    schedule_us: f64,
     hockney_us: Option<f64>,
     log_gp_us: Option<f64>,
     p_log_gp_us: Option<f64>,
@@ -123,7 +125,7 @@ impl<'a> Models<'a> {
         if let Some(forms) = &self.closed_forms {
             let ranks = count(forms.ranks, "rank", "ranks");
             text += &format!("\nbcast to {ranks}, closed forms as if all were {}\n\n", forms.class);
-            let header = ["SIZE", "ALGORITHM", "PREDICTED", "HOCKNEY", "LOGGP", "P-LOGP", "T_HOLD"];
+            let header = ["SIZE", "ALGORITHM", "SCHEDULE", "HOCKNEY", "LOGGP", "P-LOGP", "T_HOLD"];
             text += &table(header, forms.sizes.iter().flat_map(Size::rows).collect(), 2);
             for (column, formula) in SOURCES {
                 text += &(hanging(&format!("{column:<8} "), "         ", formula) + "\n");
@@ -195,29 +197,30 @@ impl Forms {
         let parameters = predictor.network().parameters(class).clone();
         let ranks = predictor.network().ranks();
         let sizes = sizes.iter().map(|&bytes| {
-            let row = |algorithm: Algorithm, predicted: &Predicted, name: &str| {
+            let row = |predictor: &mut Predictor, algorithm: Algorithm, predicted: &Predicted, name: &str| {
                 let segment = algorithm.segment.map(|segment| segment.get());
                 let forms = ClosedForms::of(name, &parameters, ranks, bytes.0, segment);
-                let us = |ns: Option<f64>| ns.map(|ns| ns / 1e3);
+                let form = |ns: Option<f64>| ns.map(|ns| ns / 1e3);
                 Row {
                     algorithm: algorithm.to_string(),
-                    predicted_us: us_of(predicted),
-                    hockney_us: us(forms.hockney),
-                    log_gp_us: us(forms.log_gp),
-                    p_log_gp_us: us(forms.p_log_gp),
-                    hold_end_us: us(forms.hold_end),
+                    schedule_us: us(predictor.follow(&algorithm, bytes).unwrap_or(predicted.time)),
+                    hockney_us: form(forms.hockney),
+                    log_gp_us: form(forms.log_gp),
+                    p_log_gp_us: form(forms.p_log_gp),
+                    hold_end_us: form(forms.hold_end),
                 }
             };
             let mut algorithms = Vec::new();
             for name in ALGORITHMS {
                 let whole: Algorithm = name.parse().expect("the name of an algorithm");
-                algorithms.push(row(whole, &Predicted::of(predictor, &whole, bytes), name));
+                let predicted = Predicted::of(predictor, &whole, bytes);
+                algorithms.push(row(predictor, whole, &predicted, name));
                 let best = compare(predictor, &[whole], &[], &[bytes]).remove(0).predicted.remove(0);
                 if let Candidate::Algorithm(best_of) = best.candidate
                     && best_of.segment.is_some()
                     && matches!(name, "chain" | "binary")
                 {
-                    algorithms.push(row(best_of, &best, name));
+                    algorithms.push(row(predictor, best_of, &best, name));
                 }
             }
             Size { bytes: bytes.0, algorithms }
@@ -226,17 +229,13 @@ impl Forms {
     }
 }
 
-fn us_of(predicted: &Predicted) -> f64 {
-    us(predicted.time)
-}
-
 impl Size {
     /// The size stands in the first row.
     fn rows(&self) -> Vec<Vec<String>> {
         let row = |(index, row): (usize, &Row)| {
             let size = if index == 0 { Bytes(self.bytes).to_string() } else { String::new() };
             let forms = [row.hockney_us, row.log_gp_us, row.p_log_gp_us, row.hold_end_us];
-            let times = std::iter::once(Some(row.predicted_us)).chain(forms);
+            let times = std::iter::once(Some(row.schedule_us)).chain(forms);
             let times = times.map(|us| us.map_or(String::new(), |us| nanoseconds(us * 1e3)));
             [size, row.algorithm.clone()].into_iter().chain(times).collect()
         };

@@ -190,3 +190,59 @@ proptest! {
         prop_assert!(time(bytes + more) as f64 >= time(bytes) as f64 * 0.999);
     }
 }
+
+/// The same by formulas and followed message by message.
+fn both_ways(predictor: &mut Predictor, algorithm: &Algorithm, bytes: u64) -> (f64, f64) {
+    let quick = predictor.cost(algorithm, Bytes(bytes)).time;
+    let followed = predictor.follow(algorithm, Bytes(bytes)).unwrap();
+    (quick.0 as f64, followed.0 as f64)
+}
+
+/// The blocks must be long beside the latency: a short one of the ring may start before the last of the scatter has come. Beyond
+/// a power of two the feeding of the others stands in the way of the rounds.
+#[test]
+fn scatter_and_exchange_take_as_long_as_their_messages() {
+    let parameters = parameters(500.0, 8.0);
+    for (algorithm, ranks, within) in [
+        ("scatter-ring", 16, 0.01),
+        ("scatter-ring", 31, 0.01),
+        ("scatter-doubling", 16, 0.01),
+        ("scatter-doubling", 31, 0.1),
+    ] {
+        let mut predictor = Predictor::new(&flat(ranks), &parameters, Rank(3)).sends(Sends::InTurn);
+        let (quick, followed) = both_ways(&mut predictor, &algorithm.parse().unwrap(), 1 << 20);
+        assert!((quick / followed - 1.0).abs() < within, "{algorithm} of {ranks}: {quick}, {followed}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Two derivations of one model: whole messages in turn to the nanosecond where nobody shares a link; elsewhere who is where at
+    /// which time counts, of which the formulas know the first segment only.
+    #[test]
+    fn trees_take_as_long_as_their_messages(
+        algorithm in prop::sample::select(&ALL[..7]),
+        (ranks, leaves, root) in (2u32..40, 1usize..5, 0u32..40),
+        (bytes, segment) in (1u64..1 << 20, prop::option::of((256u64..1 << 16, 1u64..40))),
+        (is_hostile, overlaps) in any::<(bool, bool)>(),
+    ) {
+        let placed = if is_hostile { hostile(leaves, ranks as usize) } else { flat(ranks) };
+        let sends = if overlaps { Sends::Overlapping } else { Sends::InTurn };
+        let mut predictor = Predictor::new(&placed, &parameters(5000.0, 8.0), Rank(root % ranks)).sends(sends);
+        let mut algorithm: Algorithm = algorithm.parse().unwrap();
+        algorithm.segment = segment.and_then(|(segment, _)| NonZeroU64::new(segment));
+        // Both halves of split-binary are of whole segments, too.
+        let bytes = segment.map_or(2 * bytes, |(segment, segments)| 2 * segment * segments);
+        let (quick, followed) = both_ways(&mut predictor, &algorithm, bytes);
+        let within = match (segment, is_hostile, overlaps) {
+            (None, false, false) => 0.001,
+            (None, false, true) => 0.05,
+            (Some(_), false, false) => 0.03,
+            (Some(_), false, true) => 0.1,
+            (_, true, false) => 0.15,
+            (_, true, true) => 0.35,
+        };
+        prop_assert!((quick / followed - 1.0).abs() < within, "{algorithm}: {quick}, {followed}");
+    }
+}
