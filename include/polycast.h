@@ -62,6 +62,13 @@ extern "C" {
 /* Operations that are counted but never served. */
 #define POLYCAST_UNSERVED_IBCAST 0u /* MPI_Ibcast and MPI_Ibcast_c */
 
+/* A message that the MPI is through with. */
+typedef struct polycast_completion {
+    uint32_t slot;
+    int error;    /* 0, or the MPI's error code: this message has failed */
+    size_t bytes; /* of a receive, those that came */
+} polycast_completion;
+
 /* What a door can do. `communicator` is what the door gave to polycast_attach. */
 typedef struct polycast_door {
     uint32_t interface_version; /* POLYCAST_INTERFACE_VERSION */
@@ -81,13 +88,14 @@ typedef struct polycast_door {
     int (*isend)(void *communicator, const void *buffer, size_t bytes, int peer, int tag, uint32_t slot);
     int (*irecv)(void *communicator, void *buffer, size_t bytes, int peer, int tag, uint32_t slot);
 
-    /* Lets MPI work and reports what has completed, without waiting: *completed entries of `slots`, and for
-     * receives the bytes that came in `received`. Both arrays have room for all slots in use. */
-    int (*poll)(void *communicator, uint32_t *slots, size_t *received, uint32_t *completed);
+    /* Lets MPI work and reports what has completed or failed, without waiting: *completed entries of
+     * `completions`, which has room for all slots in use. An error of its own: MPI failed in a way that no message
+     * can tell. */
+    int (*poll)(void *communicator, polycast_completion *completions, uint32_t *completed);
 
-    /* After an error, and before the private communicator goes: no buffer of an outstanding receive is touched
-     * any more, and those of sends are only read. */
-    void (*abandon)(void *communicator);
+    /* Of messages in flight: no buffer of these receives is touched any more, and those of these sends are only
+     * read. */
+    void (*cancel)(void *communicator, const uint32_t *slots, uint32_t count);
 
     /* The runtime is through with the communicator, which polycast_detach has given up. */
     void (*close)(void *communicator);

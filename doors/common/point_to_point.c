@@ -120,16 +120,6 @@ static int start_receive(void *communicator, void *buffer, size_t bytes, int pee
                               &state->requests[slot]);
 }
 
-/* The first real error among the completed, which MPI reports one by one. */
-static int first_error(const struct communicator *state, int completed) {
-    for (int i = 0; i < completed; i++) {
-        if (state->statuses[i].MPI_ERROR != MPI_SUCCESS && state->statuses[i].MPI_ERROR != MPI_ERR_PENDING) {
-            return state->statuses[i].MPI_ERROR;
-        }
-    }
-    return MPI_ERR_OTHER;
-}
-
 /* ULFM's, where the library has it. The private communicator is not revoked with the program's, so its messages would be
  * waited for, for ever. */
 int MPIX_Comm_is_revoked(MPI_Comm comm, int *is_revoked) __attribute__((weak));
@@ -140,23 +130,47 @@ int door_is_revoked(const struct communicator *state) {
            is_revoked;
 }
 
-static int poll_requests(void *communicator, uint32_t *slots, size_t *received, uint32_t *completed) {
+/* Some libraries keep a request that has failed, and would report it again. */
+static void free_failed(MPI_Request *request) {
+    if (*request != MPI_REQUEST_NULL) {
+        PMPI_Request_free(request);
+        *request = MPI_REQUEST_NULL;
+    }
+}
+
+static int poll_requests(void *communicator, polycast_completion *completions, uint32_t *completed) {
     struct communicator *state = communicator;
     int count = 0;
     int error =
         PMPI_Testsome((int)state->slots_in_use, state->requests, &count, state->indices, state->statuses);
-    if (error) {
-        return error == MPI_ERR_IN_STATUS ? first_error(state, count) : error;
+    if (error && error != MPI_ERR_IN_STATUS) {
+        return error;
     }
-    *completed = count == MPI_UNDEFINED ? 0 : (uint32_t)count;
+    *completed = 0;
+    for (int i = 0; count != MPI_UNDEFINED && i < count; i++) {
+        MPI_Status *status = &state->statuses[i];
+        /* MPI sets it only where one of them failed. */
+        int failed = error ? status->MPI_ERROR : MPI_SUCCESS;
+        if (failed == MPI_ERR_PENDING) {
+            continue;
+        }
+        int bytes = 0;
+        if (failed) {
+            free_failed(&state->requests[state->indices[i]]);
+        } else {
+            PMPI_Get_count(status, MPI_BYTE, &bytes);
+        }
+        completions[(*completed)++] = (polycast_completion){
+            .slot = (uint32_t)state->indices[i],
+            .error = failed,
+            .bytes = bytes == MPI_UNDEFINED ? 0 : (size_t)bytes,
+        };
+    }
+    if (*completed == 0 && error) {
+        return error;
+    }
     if (*completed == 0 && door_is_revoked(state)) {
         return MPI_ERR_COMM;
-    }
-    for (uint32_t i = 0; i < *completed; i++) {
-        int bytes;
-        PMPI_Get_count(&state->statuses[i], MPI_BYTE, &bytes);
-        slots[i] = (uint32_t)state->indices[i];
-        received[i] = bytes == MPI_UNDEFINED ? 0 : (size_t)bytes;
     }
     while (state->slots_in_use > 0 && state->requests[state->slots_in_use - 1] == MPI_REQUEST_NULL) {
         state->slots_in_use--;
@@ -166,20 +180,20 @@ static int poll_requests(void *communicator, uint32_t *slots, size_t *received, 
 
 /* A cancelled receive completes, with or without a message, whatever its sender does; then its buffer is free. Sends
  * cannot be cancelled everywhere: MPI finishes them by itself, and their buffers are left to it. */
-static void abandon(void *communicator) {
+static void cancel(void *communicator, const uint32_t *slots, uint32_t count) {
     struct communicator *state = communicator;
-    for (uint32_t slot = 0; slot < state->slots_in_use; slot++) {
-        if (state->requests[slot] == MPI_REQUEST_NULL) {
+    for (uint32_t i = 0; i < count; i++) {
+        MPI_Request *request = &state->requests[slots[i]];
+        if (*request == MPI_REQUEST_NULL) {
             continue;
         }
-        if (state->is_receive[slot]) {
-            PMPI_Cancel(&state->requests[slot]);
-            PMPI_Wait(&state->requests[slot], MPI_STATUS_IGNORE);
+        if (state->is_receive[slots[i]]) {
+            PMPI_Cancel(request);
+            PMPI_Wait(request, MPI_STATUS_IGNORE);
         } else {
-            PMPI_Request_free(&state->requests[slot]);
+            PMPI_Request_free(request);
         }
     }
-    state->slots_in_use = 0;
 }
 
 static int sum_over_world(uint64_t *values, size_t count) {
@@ -210,7 +224,7 @@ polycast_door door_functions = {
     .isend = start_send,
     .irecv = start_receive,
     .poll = poll_requests,
-    .abandon = abandon,
+    .cancel = cancel,
     .close = door_close,
     .sum_over_world = sum_over_world,
     .take_leave = take_leave,

@@ -1,31 +1,27 @@
 //! One communicator: its rules, its log, its broadcasts.
 
-use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::Planner;
-use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch, Policy};
-use polycast_core::protocol::{Data, Multicast};
+use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch};
 use polycast_core::units::{Bytes, Rank};
 
 use crate::attach::{Agreement, gather};
-use crate::call::{Call, CallOnNode, drive};
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
 use crate::idle::Idle;
 use crate::machine;
-use crate::multicast::{Mail, Reason, Resources, Ring, Unavailable, left_group, set_up, visit_groups};
+use crate::messages::Messages;
+use crate::multicast::{ControlChannel, Reason, Unavailable, left_group, set_up, visit_groups};
 use crate::nodes::Nodes;
+use crate::operation::{Activity, Failure, Operations, Shared};
 use crate::plan::Pool;
 use crate::report::{self, Log};
 use crate::retired;
 use crate::say::warn_once;
-use crate::scratch::Scratch;
 use crate::settings;
-use crate::slots::Slots;
-use crate::transport::{Failure, Means, Tags};
+use crate::tags::Tags;
 
 /// How long freeing a communicator waits for the last messages between its nodes. What takes longer is looked at when the
 /// next communicator is attached.
@@ -47,21 +43,21 @@ enum Private {
 /// Whether its nodes are connected by multicast.
 enum MulticastState {
     Untried,
-    /// The ring of leaders; `None` on ranks that lead no node.
-    Ready(Option<Box<Ring>>),
+    /// Leaders have a driver.
+    Ready,
     /// Trees serve; it is tried again after so many calls for which multicast would have been chosen.
     Unavailable {
         calls_until_retry: u32,
     },
     /// The program has freed the communicator, and its neighbours have not yet said goodbye.
-    Leaving(Box<Mail>),
+    Leaving(Box<ControlChannel>),
 }
 
 /// What serves a call, and its epoch, for ranks may have been called with another size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chosen {
     pub choice: Choice,
-    epoch: Epoch,
+    pub(crate) epoch: Epoch,
 }
 
 /// Who serves a call.
@@ -78,29 +74,23 @@ pub enum Decision {
 /// State of one communicator in one process.
 pub struct Communicator {
     door: Door,
-    rank: Rank,
-    size: u32,
-    policy: Policy,
     /// What this communicator has, as far as it was tried; the rest is assumed.
-    capabilities: Capabilities,
+    pub(crate) capabilities: Capabilities,
     counts: CallCounts,
-    planner: Planner,
-    /// For the ranks on this rank's node.
-    on_node: Planner,
     hosts: Vec<u64>,
     processes: Vec<u64>,
-    nodes: Nodes,
     private: Private,
     multicast: MulticastState,
-    log: Log,
+    pub(crate) log: Log,
     /// Given back, for the next calls.
     pub plans: Pool,
-    tags: Tags,
-    slots: Slots,
-    scratch: Scratch,
-    idle: Idle,
-    /// MPI failed, or polycast did, while ranks agreed on something: this one does not know what the others do.
-    broken: Option<Failure>,
+    pub(crate) tags: Tags,
+    pub(crate) shared: Shared,
+    pub(crate) operations: Operations,
+    pub(crate) idle: Idle,
+    /// MPI failed, or polycast did, while ranks agreed on something, or in no operation's own message: this one does not know what the
+    /// others do.
+    pub(crate) broken: Option<Failure>,
 }
 
 impl Communicator {
@@ -140,14 +130,8 @@ impl Communicator {
         let nodes = Nodes::new(&agreement.hosts, agreement.site.ring(), rank);
         Communicator {
             door,
-            rank,
-            size,
-            policy: agreement.policy,
             capabilities: Capabilities::ALL,
             counts: CallCounts::default(),
-            planner: Planner::new(agreement.site),
-            on_node: Planner::flat(nodes.local().ranks()),
-            nodes,
             hosts: agreement.hosts,
             processes: agreement.processes,
             private: Private::NotYet,
@@ -155,8 +139,19 @@ impl Communicator {
             log: Log::new(&agreement.settings),
             plans: Pool::default(),
             tags: Tags::default(),
-            slots: Slots::default(),
-            scratch: Scratch::default(),
+            shared: Shared {
+                rank,
+                ranks: size,
+                policy: agreement.policy,
+                planner: Planner::new(agreement.site),
+                on_node: Planner::flat(nodes.local().ranks()),
+                nodes,
+                messages: Messages::new(door),
+                driver: None,
+                activity: Activity::Nothing,
+                spare: Vec::new(),
+            },
+            operations: Operations::default(),
             idle: Idle::new(agreement.neighbours),
             broken: None,
         }
@@ -187,16 +182,17 @@ impl Communicator {
     fn decide(&mut self, bytes: u64) -> Result<Decision, MpiError> {
         fault::point(Point::Choose);
         let call = broadcast_of(bytes);
-        let epoch = self.counts.next(&self.policy, Collective::Broadcast);
+        let epoch = self.counts.next(&self.shared.policy, Collective::Broadcast);
         self.retry_multicast(&call, epoch)?;
-        let mut decision = *self.policy.choose(&call, self.capabilities, epoch);
+        let mut decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
         while !self.provides(decision.choice)? {
-            decision = *self.policy.choose(&call, self.capabilities, epoch);
+            decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
         }
         if decision.choice != Choice::Stock {
             return Ok(Decision::Served(Chosen { choice: decision.choice, epoch }));
         }
-        let is_refused = || self.policy.choose(&call, Capabilities::ALL, epoch).choice != Choice::Stock;
+        let is_refused =
+            || self.shared.policy.choose(&call, Capabilities::ALL, epoch).choice != Choice::Stock;
         Ok(match self.log.leave(bytes, decision.by, is_refused) {
             true => Decision::LeftAndTimed,
             false => Decision::Left,
@@ -204,13 +200,13 @@ impl Communicator {
     }
 
     pub fn rank(&self) -> Rank {
-        self.rank
+        self.shared.rank
     }
 
     /// What serves a broadcast of this many bytes, as far as it is known without trying.
     pub fn choice(&self, bytes: u64) -> Choice {
-        let epoch = self.counts.peek(&self.policy, Collective::Broadcast);
-        self.policy.choose(&broadcast_of(bytes), self.capabilities, epoch).choice
+        let epoch = self.counts.peek(&self.shared.policy, Collective::Broadcast);
+        self.shared.policy.choose(&broadcast_of(bytes), self.capabilities, epoch).choice
     }
 
     /// Whether the communicator has what it needs, which is tried the first time. What it has not is known to
@@ -225,6 +221,7 @@ impl Communicator {
 
     fn has_private(&mut self) -> Result<bool, MpiError> {
         if self.private == Private::NotYet {
+            self.finish_all();
             self.private = if self.door.open_private()? { Private::Open } else { Private::Refused };
             if self.private == Private::Refused {
                 self.capabilities = Capabilities::NONE;
@@ -238,14 +235,14 @@ impl Communicator {
         if let MulticastState::Untried = self.multicast {
             self.try_multicast()?;
         }
-        Ok(matches!(self.multicast, MulticastState::Ready(_)))
+        Ok(matches!(self.multicast, MulticastState::Ready))
     }
 
     /// Where it did not work, it is tried again after a number of calls, which all ranks count alike. Whether a try is worth its time by
     /// then is for each leader to say in it.
     fn retry_multicast(&mut self, call: &policy::Call, epoch: Epoch) -> Result<(), MpiError> {
         let MulticastState::Unavailable { calls_until_retry } = &mut self.multicast else { return Ok(()) };
-        if matches!(self.policy.choose(call, Capabilities::ALL, epoch).choice, Choice::Multicast(_)) {
+        if matches!(self.shared.policy.choose(call, Capabilities::ALL, epoch).choice, Choice::Multicast(_)) {
             *calls_until_retry = calls_until_retry.saturating_sub(1);
             if *calls_until_retry == 0 {
                 self.try_multicast()?;
@@ -255,19 +252,25 @@ impl Communicator {
     }
 
     fn try_multicast(&mut self) -> Result<(), MpiError> {
-        let is_possible = self.nodes.count() > 1 && self.has_private()?;
+        let is_possible = self.shared.nodes.count() > 1 && self.has_private()?;
+        self.finish_all();
+        let Shared { rank, nodes, .. } = &self.shared;
+        let rank = *rank;
         let outcome = match is_possible {
-            true => set_up(&self.door, self.rank, &self.nodes, &self.hosts, &self.processes)?,
+            true => set_up(&self.door, rank, nodes, &self.hosts, &self.processes)?,
             false => Err(Unavailable::nowhere()),
         };
         self.multicast = match outcome {
-            Ok(ring) => MulticastState::Ready(ring.map(Box::new)),
+            Ok(driver) => {
+                self.shared.driver = driver.map(Box::new);
+                MulticastState::Ready
+            }
             Err(unavailable) => {
                 if let MulticastState::Untried = self.multicast {
                     report::fell_back(unavailable);
                 }
                 let is_said = unavailable.reason == Reason::Setting && settings::is_warned_of();
-                if let (Rank(0), false, Some(warning)) = (self.rank, is_said, unavailable.warning()) {
+                if let (Rank(0), false, Some(warning)) = (rank, is_said, unavailable.warning()) {
                     warn_once(&warning);
                 }
                 let calls_until_retry = if unavailable.may_pass() { RETRY_AFTER_CALLS } else { u32::MAX };
@@ -275,7 +278,7 @@ impl Communicator {
             }
         };
         self.capabilities = match self.multicast {
-            MulticastState::Ready(_) => self.capabilities | Capabilities::MULTICAST,
+            MulticastState::Ready => self.capabilities | Capabilities::MULTICAST,
             _ => self.capabilities.without(Capabilities::MULTICAST),
         };
         Ok(())
@@ -293,119 +296,16 @@ impl Communicator {
         bytes: u64,
         root: Rank,
     ) -> Result<(), Failure> {
-        if let Some(failure) = self.broken {
-            return Err(failure);
-        }
         visit_groups();
-        // SAFETY: handed on from the caller.
-        let attempt = AssertUnwindSafe(|| unsafe {
-            match chosen.choice {
-                Choice::Stock => Err(Failure::Internal),
-                Choice::Algorithm(algorithm) => {
-                    self.broadcast_by_schedule(algorithm, chosen.epoch, buffer, bytes, root)
-                }
-                Choice::Multicast(multicast) => self.broadcast_by_multicast(multicast, buffer, bytes, root),
-            }
-        });
-        let outcome = catch_unwind(attempt).unwrap_or(Err(Failure::Internal));
-        if matches!(outcome, Err(Failure::Mpi(_) | Failure::Internal)) {
-            self.abandon();
-        }
-        self.log.served(chosen.choice, bytes);
-        outcome
+        // SAFETY: handed on from the caller, for as long as this waits.
+        let key = unsafe { self.start(chosen, buffer, bytes, root) }?;
+        self.wait(key)
     }
 
-    /// # Safety
-    /// As for [`Communicator::broadcast`].
-    unsafe fn broadcast_by_schedule(
-        &mut self,
-        algorithm: Algorithm,
-        epoch: Epoch,
-        buffer: *mut u8,
-        bytes: u64,
-        root: Rank,
-    ) -> Result<(), Failure> {
-        let tag = self.tags.next();
-        let Communicator { rank, size, policy, capabilities, planner, door, slots, scratch, idle, .. } = self;
-        let (rank, ranks, there) = (*rank, *size, *capabilities);
-        let of_other_size = |bytes| policy.choose(&broadcast_of(bytes), there, epoch).choice;
-        let mut call = Call { bytes, algorithm, of_other_size, planner, ranks, rank, root };
-        // SAFETY: handed on from the caller; the schedule stays within 0..bytes.
-        unsafe { drive(&mut call, buffer, bytes, false, tag, Means { door, slots, scratch, idle }) }
-    }
-
-    /// From the root to its node, from node to node, on each node from its leader to the others. A rank that finds out that sizes
-    /// differ still takes part in what follows, so that nobody waits for it.
-    ///
-    /// # Safety
-    /// As for [`Communicator::broadcast`].
-    unsafe fn broadcast_by_multicast(
-        &mut self,
-        multicast: Multicast,
-        buffer: *mut u8,
-        bytes: u64,
-        root: Rank,
-    ) -> Result<(), Failure> {
-        let tag = self.tags.next();
-        let root_node = self.nodes.of(root);
-        let is_on_root_node = self.nodes.mine() == root_node;
-        let mut is_spoiled = false;
-        if is_on_root_node {
-            // SAFETY: handed on from the caller.
-            is_spoiled = sizes_differ(unsafe { self.broadcast_on_node(buffer, bytes, root, false, tag) })?;
-        }
-        if let MulticastState::Ready(Some(ring)) = &mut self.multicast {
-            // SAFETY: the caller's promise; a root only reads, and its node's leader has the data by now.
-            let mut data = unsafe {
-                match is_on_root_node {
-                    true => Data::Source(std::slice::from_raw_parts(buffer, bytes as usize)),
-                    false => Data::Sink(std::slice::from_raw_parts_mut(buffer, bytes as usize)),
-                }
-            };
-            let Communicator { door, slots, idle, .. } = self;
-            let resources = &mut Resources { door, slots, idle };
-            is_spoiled |= sizes_differ(ring.run(multicast, root_node, is_spoiled, &mut data, resources))?;
-        }
-        if !is_on_root_node {
-            let leader = self.nodes.my_leader();
-            // SAFETY: handed on from the caller.
-            let local = unsafe { self.broadcast_on_node(buffer, bytes, leader, is_spoiled, tag) };
-            is_spoiled |= sizes_differ(local)?;
-        }
-        if is_spoiled { Err(Failure::Size) } else { Ok(()) }
-    }
-
-    /// # Safety
-    /// As for [`Communicator::broadcast`].
-    unsafe fn broadcast_on_node(
-        &mut self,
-        buffer: *mut u8,
-        bytes: u64,
-        root: Rank,
-        is_spoiled: bool,
-        tag: c_int,
-    ) -> Result<(), Failure> {
-        let Communicator { rank, nodes, on_node, door, slots, scratch, idle, .. } = self;
-        if nodes.local().ranks() < 2 {
-            return Ok(());
-        }
-        let mut call = CallOnNode { local: nodes.local(), planner: on_node, rank: *rank, root };
-        // SAFETY: handed on from the caller; the schedule stays within 0..bytes.
-        unsafe { drive(&mut call, buffer, bytes, is_spoiled, tag, Means { door, slots, scratch, idle }) }
-    }
-
-    /// After an error, and at the end: MPI touches no buffer of ours any more.
+    /// At the end: MPI touches no buffer of ours any more.
     fn abandon(&mut self) {
-        if self.private == Private::Open {
-            self.door.abandon();
-        }
-        self.slots.clear();
-        self.scratch.forget();
-        match &mut self.multicast {
-            MulticastState::Ready(Some(ring)) => ring.forget(),
-            MulticastState::Leaving(mail) => mail.forget(),
-            _ => {}
-        }
+        self.operations.end_all(Failure::Internal, &mut self.shared);
+        self.shared.messages.cancel(|_| true);
     }
 }
 
@@ -413,16 +313,10 @@ impl Communicator {
     /// The program frees the communicator: it is counted, and goes when MPI has nothing more for it. `is_over`: MPI ends, and
     /// nobody will ask again.
     pub fn detach(mut self: Box<Communicator>, is_over: bool) {
-        report::released(match &self.multicast {
-            MulticastState::Ready(Some(ring)) => Some(ring),
-            _ => None,
-        });
-        if let MulticastState::Ready(Some(ring)) =
-            std::mem::replace(&mut self.multicast, MulticastState::Untried)
-        {
-            let Communicator { door, slots, idle, .. } = &mut *self;
-            if let Ok(mail) = ring.say_bye(&mut Resources { door, slots, idle }) {
-                self.multicast = MulticastState::Leaving(Box::new(mail));
+        report::released(self.shared.driver.as_deref());
+        if let Some(driver) = self.shared.driver.take() {
+            if let Ok(control) = driver.say_bye(&mut self.shared.messages) {
+                self.multicast = MulticastState::Leaving(Box::new(control));
             }
             left_group();
         }
@@ -443,7 +337,7 @@ impl Communicator {
     /// Nothing is on its way between its nodes. Does not wait.
     pub fn is_settled(&mut self) -> bool {
         match &mut self.multicast {
-            MulticastState::Leaving(mail) => mail.is_settled(&self.door, &mut self.slots).unwrap_or(true),
+            MulticastState::Leaving(control) => control.is_settled(&mut self.shared.messages).unwrap_or(true),
             _ => true,
         }
     }
@@ -460,15 +354,7 @@ impl Communicator {
     }
 }
 
-fn broadcast_of(bytes: u64) -> policy::Call {
+/// A broadcast, as the policy sees it.
+pub(crate) fn broadcast_of(bytes: u64) -> policy::Call {
     policy::Call { collective: Collective::Broadcast, bytes: Bytes(bytes) }
-}
-
-/// Whether that is what went wrong; other errors are handed on.
-fn sizes_differ(outcome: Result<(), Failure>) -> Result<bool, Failure> {
-    match outcome {
-        Ok(()) => Ok(false),
-        Err(Failure::Size) => Ok(true),
-        Err(error) => Err(error),
-    }
 }

@@ -6,6 +6,17 @@ use std::ffi::{c_int, c_void};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpiError(pub c_int);
 
+/// `polycast_completion` of polycast.h: a message that MPI is through with.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Completion {
+    pub slot: u32,
+    /// 0, or MPI's.
+    pub error: c_int,
+    /// Of receives, those that came.
+    pub bytes: usize,
+}
+
 /// `polycast_door` of polycast.h, field by field.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -17,8 +28,8 @@ pub struct DoorTable {
     pub open_private: unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int,
     pub isend: unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int, c_int, u32) -> c_int,
     pub irecv: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int, c_int, u32) -> c_int,
-    pub poll: unsafe extern "C" fn(*mut c_void, *mut u32, *mut usize, *mut u32) -> c_int,
-    pub abandon: unsafe extern "C" fn(*mut c_void),
+    pub poll: unsafe extern "C" fn(*mut c_void, *mut Completion, *mut u32) -> c_int,
+    pub cancel: unsafe extern "C" fn(*mut c_void, *const u32, u32),
     pub close: unsafe extern "C" fn(*mut c_void),
     pub sum_over_world: unsafe extern "C" fn(*mut u64, usize) -> c_int,
     pub take_leave: unsafe extern "C" fn(),
@@ -114,7 +125,7 @@ impl Door {
     }
 
     /// # Safety
-    /// `data` must be readable for `bytes` until poll reports `slot`, or abandon.
+    /// `data` must be readable for `bytes` until poll reports `slot`, or cancel.
     pub unsafe fn isend(
         &self,
         data: *const u8,
@@ -130,7 +141,7 @@ impl Door {
     }
 
     /// # Safety
-    /// `data` must be writable for `bytes` and used by nobody else until poll reports `slot`, or abandon.
+    /// `data` must be writable for `bytes` and used by nobody else until poll reports `slot`, or cancel.
     pub unsafe fn irecv(
         &self,
         data: *mut u8,
@@ -145,19 +156,18 @@ impl Door {
         })
     }
 
-    /// Fills the beginning of `slots` and `received`, which must have room for all slots in use, and says how much.
-    pub fn poll(&self, slots: &mut [u32], received: &mut [usize]) -> Result<usize, MpiError> {
+    /// Fills the beginning of `completions`, which must have room for all slots in use, and says how much.
+    pub fn poll(&self, completions: &mut [Completion]) -> Result<usize, MpiError> {
         let mut completed = 0u32;
         // SAFETY: the caller of this function gives room for all slots in use.
-        checked(unsafe {
-            (self.table.poll)(self.communicator, slots.as_mut_ptr(), received.as_mut_ptr(), &mut completed)
-        })?;
+        checked(unsafe { (self.table.poll)(self.communicator, completions.as_mut_ptr(), &mut completed) })?;
         Ok(completed as usize)
     }
 
-    pub fn abandon(&self) {
-        // SAFETY: always allowed.
-        unsafe { (self.table.abandon)(self.communicator) }
+    /// Of messages that were not reported.
+    pub fn cancel(&self, slots: &[u32]) {
+        // SAFETY: the slots are as many as we say.
+        unsafe { (self.table.cancel)(self.communicator, slots.as_ptr(), slots.len() as u32) }
     }
 
     /// The communicator is not used any more.

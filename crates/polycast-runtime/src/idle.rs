@@ -52,6 +52,13 @@ const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
 const LONGEST_SLEEP_WITH_NEIGHBOURS: Duration = Duration::from_millis(1);
 
+/// What ends a rest beside MPI's sockets.
+pub struct Watch<'a> {
+    pub socket: BorrowedFd<'a>,
+    pub events: PollFlags,
+    pub at_most: Option<Duration>,
+}
+
 /// How a rank waits. One per communicator.
 pub struct Idle {
     patience: Patience,
@@ -99,8 +106,8 @@ impl Idle {
         self.waiting_since = None;
     }
 
-    /// A poll found nothing, and the one before it neither if `has_polled_twice`.
-    pub fn wait(&mut self, has_polled_twice: bool, has_sends: bool) {
+    /// A poll found nothing, and the one before it neither if `has_polled_twice`. See [`Idle::rest`].
+    pub fn wait(&mut self, watch: Option<Watch<'_>>, has_polled_twice: bool, has_sends: bool) {
         self.polls_since_sleep += 1;
         if !has_polled_twice {
             match self.waited().0 < self.patience.spin {
@@ -108,18 +115,13 @@ impl Idle {
                 false => machine::give_way(),
             }
         } else if self.polls_since_sleep >= POLLS_BETWEEN_SLEEPS {
-            self.rest(None, None, has_sends);
+            self.rest(watch, has_sends);
         }
     }
 
-    /// Enough polls found nothing. A sleep ends also when `own` is ready, and after `at_most`. False if only `own` ended
-    /// it: there is no reason to ask MPI.
-    pub fn rest(
-        &mut self,
-        own: Option<(BorrowedFd<'_>, PollFlags)>,
-        at_most: Option<Duration>,
-        has_sends: bool,
-    ) -> bool {
+    /// Enough polls found nothing. A sleep ends also by what `watch` says. False if only its socket ended it: there is no reason
+    /// to ask MPI.
+    pub fn rest(&mut self, watch: Option<Watch<'_>>, has_sends: bool) -> bool {
         let (waited, now) = self.waited();
         if waited < self.patience.spin {
             machine::spin();
@@ -131,7 +133,9 @@ impl Idle {
         }
         self.polls_since_sleep = 0;
         let sleep = (waited / SLEEP_PER_TIME_WAITED).clamp(SHORTEST_SLEEP, self.longest_sleep);
-        let sleep = sleep.min(at_most.unwrap_or(Duration::MAX));
+        let at_most = watch.as_ref().and_then(|watch| watch.at_most).unwrap_or(Duration::MAX);
+        let own = watch.map(|watch| (watch.socket, watch.events));
+        let sleep = sleep.min(at_most);
         let wake = self.sockets.wait(own, sleep, has_sends, now);
         if let Wake::NoSockets = wake {
             machine::sleep(sleep.min(LONGEST_SLEEP_WITH_NEIGHBOURS));

@@ -7,10 +7,9 @@
 //!         attach     what the ranks of a communicator tell each other at its first broadcast
 //!         retired    freed by the program, not yet by us
 //!         multicast  the protocol of polycast-core::protocol over a group of polycast-net and MPI
-//!         call       a broadcast by messages
-//!         transport  point-to-point messages through the door, for schedules
-//!             slots  names for messages in flight
-//!             scratch  memory for what does not go straight to the buffer
+//!         progress   starts operations, and waits for them
+//!             operation  collective calls in flight
+//!             messages   what MPI has, and its memory
 //!             idle   what a rank does while it waits, on the process's sockets
 //!     settings    environment and overrides
 //!     report      what was done and why, when MPI ends
@@ -21,7 +20,6 @@
 //! Nothing here aborts, and nothing prints unless it was asked for, except one warning line about bad settings.
 
 mod attach;
-mod call;
 mod communicator;
 mod digest;
 mod door;
@@ -32,15 +30,16 @@ mod identity;
 mod idle;
 mod interface;
 mod machine;
+mod messages;
 mod multicast;
 mod nodes;
 mod of_process;
+mod operation;
 mod plan;
+mod progress;
 mod report;
 mod retired;
 mod say;
-mod scratch;
 mod settings;
-mod slots;
 mod sockets;
-mod transport;
+mod tags;

@@ -3,7 +3,7 @@
 use polycast_core::units::Rank;
 
 use crate::communicator::{Chosen, Communicator, Decision};
-use crate::transport::Failure;
+use crate::operation::Failure;
 
 /// `polycast_call` of polycast.h, field by field.
 #[repr(C)]

@@ -20,6 +20,8 @@ pub enum Step {
         members: Vec<u32>,
     },
     Broadcast(Broadcast),
+    /// Started one after the other on one communicator; each rank goes on with them in an order of its own.
+    InFlight(Vec<Broadcast>),
     Free {
         communicator: usize,
     },

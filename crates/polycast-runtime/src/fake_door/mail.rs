@@ -3,6 +3,7 @@ use std::ffi::c_int;
 
 use super::MISUSED;
 use super::random::Random;
+use crate::door::Completion;
 
 /// What MPI matches messages by: the context of the private communicator, which may be another one's later, the sender in it, the
 /// receiving process, the tag. On each of these, messages stay in order.
@@ -71,12 +72,6 @@ enum Request {
         bytes: usize,
         is_too_long: bool,
     },
-}
-
-/// What a call of poll reports.
-pub struct Done {
-    pub slot: u32,
-    pub bytes: usize,
 }
 
 /// All messages of private communicators.
@@ -187,33 +182,35 @@ impl Mail {
     }
 
     /// What has completed by now, as far as chance lets this rank see it.
-    pub fn done(&mut self, part: Part, random: &mut Random) -> Result<Vec<Done>, c_int> {
+    pub fn done(&mut self, part: Part, random: &mut Random) -> Vec<Completion> {
         let mut done = Vec::new();
-        let mut is_any_too_long = false;
         self.started.entry(part).or_default().retain(|(slot, request)| match *request {
             Request::Done { bytes, is_too_long } if !random.one_in(4) => {
-                done.push(Done { slot: *slot, bytes });
-                is_any_too_long |= is_too_long;
+                let error = if is_too_long { MISUSED } else { 0 };
+                done.push(Completion { slot: *slot, error, bytes });
                 false
             }
             _ => true,
         });
         random.shuffle(&mut done);
-        if is_any_too_long { Err(MISUSED) } else { Ok(done) }
+        done
     }
 
     /// Receives are cancelled, sends left to MPI.
     ///
     /// # Safety
     /// The memory of the sends is still there.
-    pub unsafe fn abandon(&mut self, part: Part) {
+    pub unsafe fn cancel(&mut self, part: Part, slots: &[u32]) {
         for letter in self.on_the_way.values_mut().flatten().filter(|letter| letter.sender == part) {
-            if let Content::InPlace(place, _) = letter.content {
-                // SAFETY: the caller's promise.
-                letter.content = Content::Copied(unsafe { place.read() });
+            match letter.content {
+                Content::InPlace(place, slot) if slots.contains(&slot) => {
+                    // SAFETY: the caller's promise.
+                    letter.content = Content::Copied(unsafe { place.read() });
+                }
+                _ => {}
             }
         }
-        self.started.remove(&part);
+        self.started.entry(part).or_default().retain(|(slot, _)| !slots.contains(slot));
     }
 
     /// The receives for which MPI may still write into memory of this rank: from whom, and with what tag.

@@ -18,6 +18,7 @@ mod agreement;
 mod allocations;
 mod conformance;
 mod failures;
+mod in_flight;
 mod job;
 mod lifetimes;
 mod machine;

@@ -6,6 +6,9 @@ use std::ptr::{null, null_mut};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use polycast_core::units::Rank;
 
 use polycast_core::policy::Choice;
 
@@ -16,11 +19,12 @@ use super::mail::Part;
 use super::random::Random;
 use super::table::{self, RankDoor, TABLE};
 use super::world::{Collective, World};
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, Decision};
 use crate::fault;
 use crate::interface::{
-    LEFT_AND_TIMED, SERVED, polycast_attach, polycast_build_identity, polycast_detach, polycast_end_of_stock,
-    polycast_finalize, polycast_is_enabled, polycast_plan, polycast_plan_free, polycast_run,
+    LEFT_AND_TIMED, SERVED, code, polycast_attach, polycast_build_identity, polycast_detach,
+    polycast_end_of_stock, polycast_finalize, polycast_is_enabled, polycast_plan, polycast_plan_free,
+    polycast_run,
 };
 use crate::machine::test::enter;
 use crate::plan::{BROADCAST, CollectiveCall};
@@ -116,6 +120,18 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
                 told.calls.push(ended);
                 told.choices.push(choice);
                 if ![0, ERROR_SIZE].contains(&ended.code) {
+                    world.abort();
+                    break;
+                }
+            }
+            Step::InFlight(calls) => {
+                let Some(member) = &mut members[calls[0].communicator] else { continue };
+                let random = &mut Random::new(job.seed.wrapping_mul(1_000_003) ^ u64::from(process));
+                let ended = member.in_flight(calls, number, random);
+                told.calls.extend(&ended);
+                if ended.iter().any(|ended| ![0, ERROR_SIZE].contains(&ended.code)) {
+                    // By then all has ended that can.
+                    world.stage.wait(process, Some(Duration::from_millis(50)), false);
                     world.abort();
                     break;
                 }
@@ -229,6 +245,42 @@ impl Member {
         };
         let has_data = bytes == call.bytes[call.root as usize] && buffer == expected;
         (chosen, Ended { is_served: choice == SERVED, code, has_data }, allocations)
+    }
+
+    fn in_flight(&mut self, calls: &[Broadcast], number: usize, random: &mut Random) -> Vec<Ended> {
+        // SAFETY: the pointer comes from polycast_attach, and is not NULL where calls are in flight.
+        let runtime = unsafe { &mut *self.runtime };
+        let bytes = |call: &Broadcast| call.bytes[self.rank as usize];
+        let expected: Vec<Vec<u8>> = (number..).zip(calls).map(|(at, call)| data(at, bytes(call))).collect();
+        let mut buffers = expected.clone();
+        let of_others = calls.iter().zip(&mut buffers).filter(|(call, _)| call.root != self.rank);
+        of_others.for_each(|(_, buffer)| buffer.fill(0xaa));
+        let (mut keys, mut outcomes) = (Vec::new(), vec![None; calls.len()]);
+        for (at, (call, buffer)) in calls.iter().zip(&mut buffers).enumerate() {
+            let Decision::Served(chosen) = runtime.plan(bytes(call) as u64) else { panic!("it is served") };
+            let place = buffer.as_mut_ptr();
+            // SAFETY: the buffer has these bytes, and is looked at when all have ended.
+            let started = unsafe { runtime.start(chosen, place, bytes(call) as u64, Rank(call.root)) };
+            outcomes[at] = started.err().map(Err);
+            keys.push(started.ok());
+            let other = random.below(keys.len() as u64) as usize;
+            if let (None, Some(key)) = (outcomes[other], keys[other]) {
+                outcomes[other] = runtime.test(key);
+            }
+        }
+        while outcomes.contains(&None) {
+            let at = random.below(keys.len() as u64) as usize;
+            if let (None, Some(key)) = (outcomes[at], keys[at]) {
+                outcomes[at] = if random.one_in(3) { Some(runtime.wait(key)) } else { runtime.test(key) };
+            }
+        }
+        let ended = |at: usize| Ended {
+            is_served: true,
+            code: outcomes[at].map_or(0, code),
+            has_data: bytes(&calls[at]) == calls[at].bytes[calls[at].root as usize]
+                && buffers[at] == expected[at],
+        };
+        (0..calls.len()).map(ended).collect()
     }
 
     fn broadcast_by_stock(&self, root: u32, buffer: &mut Vec<u8>) -> c_int {

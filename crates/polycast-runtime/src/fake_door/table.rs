@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::allocations::outside;
-use super::mail::{Done, Part, Place};
+use super::mail::{Part, Place};
 use super::world::{Collective, World};
-use crate::door::{CAN_PACK, DoorTable, INTERFACE_VERSION};
+use crate::door::{CAN_PACK, Completion, DoorTable, INTERFACE_VERSION};
 
 /// What a communicator is to the door: one process's part of it.
 pub struct RankDoor {
@@ -35,7 +35,7 @@ pub const TABLE: DoorTable = DoorTable {
     isend,
     irecv,
     poll,
-    abandon,
+    cancel,
     close,
     sum_over_world,
     take_leave,
@@ -139,8 +139,7 @@ unsafe extern "C" fn irecv(
 
 unsafe extern "C" fn poll(
     communicator: *mut c_void,
-    slots: *mut u32,
-    received: *mut usize,
+    completions: *mut Completion,
     completed: *mut u32,
 ) -> c_int {
     // SAFETY: as polycast.h says: there is room for all slots in use.
@@ -148,9 +147,8 @@ unsafe extern "C" fn poll(
         let RankDoor { world, part, .. } = door(communicator);
         code(|| {
             let done = world.poll(*part)?;
-            for (index, Done { slot, bytes }) in done.iter().enumerate() {
-                slots.add(index).write(*slot);
-                received.add(index).write(*bytes);
+            for (index, completion) in done.iter().enumerate() {
+                completions.add(index).write(*completion);
             }
             completed.write(done.len() as u32);
             Ok(())
@@ -158,11 +156,11 @@ unsafe extern "C" fn poll(
     }
 }
 
-unsafe extern "C" fn abandon(communicator: *mut c_void) {
+unsafe extern "C" fn cancel(communicator: *mut c_void, slots: *const u32, count: u32) {
     // SAFETY: as polycast.h says.
     unsafe {
         let RankDoor { world, part, .. } = door(communicator);
-        world.abandon(*part);
+        world.cancel(*part, std::slice::from_raw_parts(slots, count as usize));
     }
 }
 

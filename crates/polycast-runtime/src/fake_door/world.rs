@@ -3,11 +3,12 @@ use std::ffi::c_int;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::mail::{Done, Mail, Part, Place, Way};
+use super::mail::{Mail, Part, Place, Way};
 use super::network::{Network, Weather};
 use super::random::Random;
 use super::stage::{Delays, Stage};
 use super::{ABORTED, INJECTED, MISUSED};
+use crate::door::Completion;
 
 /// What may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -308,13 +309,13 @@ impl World {
 
     /// # Safety
     /// As for [`Mail::progress`].
-    pub unsafe fn poll(&self, part: Part) -> Result<Vec<Done>, c_int> {
+    pub unsafe fn poll(&self, part: Part) -> Result<Vec<Completion>, c_int> {
         self.begin(part, Function::Poll, Doing::Poll).map_err(|_| INJECTED)?;
         let mut state = self.lock();
         // SAFETY: handed on from the caller; who waits in MPI has not returned from what started its messages.
         unsafe { state.progress(part.process) };
         let State { mail, ranks, is_aborted, .. } = &mut *state;
-        let done = mail.done(part, &mut ranks[part.process as usize].random)?;
+        let done = mail.done(part, &mut ranks[part.process as usize].random);
         if done.is_empty() && *is_aborted {
             return Err(ABORTED);
         }
@@ -330,10 +331,10 @@ impl World {
     }
 
     /// # Safety
-    /// As for [`Mail::abandon`].
-    pub unsafe fn abandon(&self, part: Part) {
+    /// As for [`Mail::cancel`].
+    pub unsafe fn cancel(&self, part: Part, slots: &[u32]) {
         // SAFETY: handed on from the caller.
-        unsafe { self.lock().mail.abandon(part) };
+        unsafe { self.lock().mail.cancel(part, slots) };
     }
 
     /// The process has freed its part of the private communicator: its context may be another one's next.

@@ -8,7 +8,7 @@ use std::mem::{align_of, offset_of, size_of};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::door::{CAN_PACK, MESSAGE_MOST_BYTES, TAG_MOST};
+use crate::door::{CAN_PACK, Completion, MESSAGE_MOST_BYTES, TAG_MOST};
 use crate::plan::{BROADCAST, Reduction};
 use crate::report::{LEFT, UNSERVED};
 
@@ -30,6 +30,7 @@ fn c_type(rust: &str) -> String {
         "u32" => "uint32_t",
         "u64" => "uint64_t",
         "usize" => "size_t",
+        "Completion" => "polycast_completion",
         "DoorTable" => "polycast_door",
         "CollectiveCall" => "polycast_call",
         "Reduction" => "polycast_reduction",
@@ -116,8 +117,9 @@ macro_rules! functions {
 
 fn assertions() -> Assertions {
     let mut c = Assertions::default();
+    structure!(c, Completion as "polycast_completion": slot, error, bytes);
     structure!(c, DoorTable as "polycast_door": interface_version, capabilities, allgather, broadcast, open_private, isend,
-        irecv, poll, abandon, close, sum_over_world, take_leave);
+        irecv, poll, cancel, close, sum_over_world, take_leave);
     structure!(c, CollectiveCall as "polycast_call": collective, root, bytes, counts, reduction);
     structure!(c, Reduction as "polycast_reduction": element_bytes, is_commutative);
     functions!(
@@ -221,7 +223,7 @@ fn every_difference_is_found() {
             "(*irecv)(void *communicator, void *buffer, int",
         ),
         ("void (*take_leave)(void);", "void (*take_leave)(void);\n    void (*more)(void);"),
-        ("void (*abandon)(void *communicator);", ""),
+        ("void (*cancel)(void *communicator, const uint32_t *slots, uint32_t count);", ""),
         ("const size_t *counts;", "const uint32_t *counts;"),
         ("uint32_t is_commutative;", "uint64_t is_commutative;"),
         ("int is_over);", "int is_over, int more);"),

@@ -7,8 +7,8 @@ use crate::communicator::Communicator;
 use crate::door::{Door, DoorTable, INTERFACE_VERSION};
 use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
+use crate::operation::Failure;
 use crate::plan::{Answer, CollectiveCall, Plan};
-use crate::transport::Failure;
 use crate::{report, retired, settings};
 
 const ERROR_INTERNAL: c_int = -1;
@@ -18,7 +18,8 @@ const LEFT_TO_STOCK: c_int = 0;
 pub const SERVED: c_int = 1;
 pub const LEFT_AND_TIMED: c_int = 2;
 
-fn code(outcome: Result<(), Failure>) -> c_int {
+/// What C is told.
+pub(crate) fn code(outcome: Result<(), Failure>) -> c_int {
     match outcome {
         Ok(()) => 0,
         Err(Failure::Mpi(error)) => error.0,

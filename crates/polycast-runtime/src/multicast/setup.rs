@@ -25,11 +25,11 @@ use zeroize::Zeroizing;
 
 use super::choose_group::choose_group;
 use super::datagrams::{Datagrams, interfaces};
+use super::driver::Driver;
 use super::group::{FIRST_COMMUNICATOR, Group, Pace};
 use super::offer::{Offer, Plan, Reason};
 use super::probe::{Probe, ROUNDS};
 use super::registry::{self, Standing};
-use super::ring::Ring;
 use super::terms::Terms;
 use crate::digest::Digest;
 use crate::door::{Door, MpiError};
@@ -81,14 +81,14 @@ impl fmt::Display for Unavailable {
     }
 }
 
-/// Collective. Inside: the ring, on the leaders of nodes; or why there is none, the same on all ranks.
+/// Collective. Inside: the driver, on the leaders of nodes; or why there is none, the same on all ranks.
 pub fn set_up(
     door: &Door,
     rank: Rank,
     nodes: &Nodes,
     hosts: &[u64],
     processes: &[u64],
-) -> Result<Result<Option<Ring>, Unavailable>, MpiError> {
+) -> Result<Result<Option<Driver>, Unavailable>, MpiError> {
     let me = Party { door, rank, nodes, ranks: hosts.len(), set: set_of(nodes, hosts, processes) };
     let outcome = me.agree()?;
     if let Err(Unavailable { reason: Reason::Silence | Reason::Socket | Reason::Interface, .. }) = outcome {
@@ -126,7 +126,7 @@ impl Party<'_> {
         self.nodes.my_leader() == self.rank
     }
 
-    fn agree(&self) -> Result<Result<Option<Ring>, Unavailable>, MpiError> {
+    fn agree(&self) -> Result<Result<Option<Driver>, Unavailable>, MpiError> {
         let (mine, means) = if self.leads() {
             guarded(|| Ok(self.offer())).unwrap_or_else(|reason| (Offer::refuse(reason), None))
         } else {
@@ -151,7 +151,7 @@ impl Party<'_> {
             }
             if is_reused {
                 let group = means.and_then(|means| means.existing);
-                return Ok(Ok(group.map(|group| self.ring(plan.communicator, group))));
+                return Ok(Ok(group.map(|group| self.driver(plan.communicator, group))));
             }
             let socket =
                 means.as_ref().map(|means| guarded(|| Datagrams::open(&means.interface, plan.group)));
@@ -237,7 +237,7 @@ impl Party<'_> {
         terms: &Terms,
         mut socket: Option<Datagrams>,
         mut renewer: Option<LeaseRenewer>,
-    ) -> Result<Result<Option<Ring>, Unavailable>, MpiError> {
+    ) -> Result<Result<Option<Driver>, Unavailable>, MpiError> {
         let node = self.nodes.mine();
         let mut probe = Probe::new(
             plan.job,
@@ -265,12 +265,12 @@ impl Party<'_> {
             if let Some(group) = &group {
                 registry::remember(self.set, group);
             }
-            return Ok(Ok(group.map(|group| self.ring(plan.communicator, group))));
+            return Ok(Ok(group.map(|group| self.driver(plan.communicator, group))));
         }
         Ok(Err(Unavailable { reason: Reason::Silence, rank: 0 }))
     }
 
-    fn ring(&self, communicator: u32, group: Arc<Group>) -> Ring {
+    fn driver(&self, communicator: u32, group: Arc<Group>) -> Driver {
         group.enroll(communicator);
         let Pace { payload_bytes, batch_datagrams, bits_per_second } = group.pace();
         let endpoint = Endpoint::new(Membership {
@@ -284,7 +284,7 @@ impl Party<'_> {
             bits_per_second,
             first_operation: 1,
         });
-        Ring::new(endpoint, communicator, group, self.nodes.mine(), self.nodes.leaders())
+        Driver::new(endpoint, communicator, group, self.nodes.mine(), self.nodes.leaders())
     }
 }
 

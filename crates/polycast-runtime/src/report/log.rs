@@ -34,10 +34,10 @@ impl Log {
         }
     }
 
-    /// The call was served.
-    pub fn served(&self, choice: Choice, bytes: u64) {
-        if let Some(wanted) = &self.0 {
-            let took = machine::now() - wanted.begun;
+    /// A call was served that began then.
+    pub fn served(&self, choice: Choice, bytes: u64, begun: Instant) {
+        if self.0.is_some() {
+            let took = machine::now() - begun;
             with_record(|record| record.served(choice, bytes, took));
         }
     }

@@ -32,7 +32,7 @@ pub use self::log::Log;
 use self::record::Record;
 use self::summary::Summary;
 pub use self::untimed::{LEFT, UNSERVED};
-use crate::multicast::{Ring, Unavailable};
+use crate::multicast::{Driver, Unavailable};
 use crate::of_process::{Shared, of_process};
 
 of_process! {
@@ -49,7 +49,7 @@ pub fn attached() {
 }
 
 /// A communicator goes, and with it the ring of its nodes if this rank leads one.
-pub fn released(ring: Option<&Ring>) {
+pub fn released(ring: Option<&Driver>) {
     with_record(|record| {
         record.released += 1;
         if let Some(ring) = ring {

@@ -5,7 +5,7 @@ use polycast_core::policy::Choice;
 use polycast_core::protocol;
 
 use super::sizes::{By, Sizes};
-use crate::multicast::{Dropped, Ring};
+use crate::multicast::{Driver, Dropped};
 
 /// Calls that were treated alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Multicast {
 
 impl Multicast {
     /// A ring goes.
-    pub fn add(&mut self, ring: &Ring) {
+    pub fn add(&mut self, ring: &Driver) {
         self.protocol.add(&ring.counters());
         self.send_errors += ring.send_errors();
         self.dropped.add(&ring.group().take_dropped());

@@ -7,40 +7,40 @@
 use std::time::{Duration, Instant};
 
 /// Requests of a successor wait as long.
-const NAP_MOST: Duration = Duration::from_millis(2);
+const INTERVAL_MOST: Duration = Duration::from_millis(2);
 /// Below that, waiting for the socket is as good.
-const NAP_LEAST: Duration = Duration::from_micros(150);
+const INTERVAL_LEAST: Duration = Duration::from_micros(150);
 
 /// The part of the receive buffer that may fill meanwhile.
 const BUFFER_PART: u64 = 8;
 
 /// One message on its way in.
-pub struct Stream {
+pub struct ArrivalRate {
     buffer_bytes: u64,
     /// When its first datagrams were read, and how much they had.
     began: Option<(Instant, u64)>,
-    /// Bytes at the last nap: a stream that stands still is watched.
-    at_last_nap: u64,
+    /// Bytes when the last interval began: a stream that stands still is watched.
+    at_last_poll: u64,
 }
 
-impl Stream {
+impl ArrivalRate {
     /// Nothing has come.
-    pub fn new(buffer_bytes: usize) -> Stream {
-        Stream { buffer_bytes: buffer_bytes as u64, began: None, at_last_nap: 0 }
+    pub fn new(buffer_bytes: usize) -> ArrivalRate {
+        ArrivalRate { buffer_bytes: buffer_bytes as u64, began: None, at_last_poll: 0 }
     }
 
     /// How long nobody needs to look; `None`: not long. `received` and `missing` are bytes of the message so far.
-    pub fn nap(&mut self, now: Instant, received: u64, missing: u64) -> Option<Duration> {
+    pub fn poll_interval(&mut self, now: Instant, received: u64, missing: u64) -> Option<Duration> {
         let (began, first) = *self.began.get_or_insert((now, received));
         let since = received.saturating_sub(first);
-        if since == 0 || missing == 0 || received == self.at_last_nap {
+        if since == 0 || missing == 0 || received == self.at_last_poll {
             return None;
         }
         let next = (missing / 2).min(self.buffer_bytes / BUFFER_PART);
         let nanos = now.duration_since(began).as_nanos() * u128::from(next) / u128::from(since);
-        let nap = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(NAP_MOST);
-        self.at_last_nap = received;
-        (nap >= NAP_LEAST).then_some(nap)
+        let interval = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(INTERVAL_MOST);
+        self.at_last_poll = received;
+        (interval >= INTERVAL_LEAST).then_some(interval)
     }
 }
 
@@ -51,25 +51,29 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn naps_are_half_of_what_is_left_and_end_before_it_ends() {
-        let mut stream = Stream::new(8 << 20);
+    fn intervals_are_half_of_what_is_left_and_end_before_it_ends() {
+        let mut rate = ArrivalRate::new(8 << 20);
         let start = Instant::now();
-        assert_eq!(stream.nap(start, MIB / 8, 7 * MIB / 8), None, "the rate is not known yet");
+        assert_eq!(rate.poll_interval(start, MIB / 8, 7 * MIB / 8), None, "the rate is not known yet");
         // A mebibyte in 8 ms.
         let at = |eighths: u64| start + Duration::from_millis(eighths - 1);
-        assert_eq!(stream.nap(at(2), MIB / 4, 3 * MIB / 4), Some(NAP_MOST), "half would be 3 ms");
-        assert_eq!(stream.nap(at(3), MIB / 4, 3 * MIB / 4), None, "nothing has come since");
-        assert_eq!(stream.nap(at(6), 6 * MIB / 8, 2 * MIB / 8), Some(Duration::from_millis(1)));
-        assert_eq!(stream.nap(at(8), MIB - 1000, 1000), None);
-        assert_eq!(stream.nap(at(8), MIB, 0), None);
+        assert_eq!(
+            rate.poll_interval(at(2), MIB / 4, 3 * MIB / 4),
+            Some(INTERVAL_MOST),
+            "half would be 3 ms"
+        );
+        assert_eq!(rate.poll_interval(at(3), MIB / 4, 3 * MIB / 4), None, "nothing has come since");
+        assert_eq!(rate.poll_interval(at(6), 6 * MIB / 8, 2 * MIB / 8), Some(Duration::from_millis(1)));
+        assert_eq!(rate.poll_interval(at(8), MIB - 1000, 1000), None);
+        assert_eq!(rate.poll_interval(at(8), MIB, 0), None);
     }
 
     #[test]
     fn the_buffer_does_not_fill_meanwhile() {
-        let mut stream = Stream::new(64 << 10);
+        let mut rate = ArrivalRate::new(64 << 10);
         let start = Instant::now();
-        stream.nap(start, 0, MIB);
+        rate.poll_interval(start, 0, MIB);
         // 8 KiB, an eighth of the buffer, take 62 microseconds at this rate: no time to sleep.
-        assert_eq!(stream.nap(start + Duration::from_millis(1), MIB / 8, 7 * MIB / 8), None);
+        assert_eq!(rate.poll_interval(start + Duration::from_millis(1), MIB / 8, 7 * MIB / 8), None);
     }
 }

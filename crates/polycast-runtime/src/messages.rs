@@ -1,0 +1,246 @@
+//! The messages of one communicator that MPI has: small numbers for them, the lowest free one first, what each is for, and the memory
+//! of what does not go straight to or from the program's buffer.
+//!
+//! Invariant: memory that MPI has is neither moved nor freed before MPI is through with it. So it belongs to the message and not to
+//! the operation, which an error may end.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ffi::c_int;
+
+use polycast_core::executor::MessageId;
+use polycast_core::units::Rank;
+
+use crate::door::{Completion, Door, MpiError};
+
+/// Names an operation of its communicator until it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationKey(pub u32);
+
+/// What a started message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A message of an operation's schedule.
+    Step { operation: OperationKey, id: MessageId },
+    /// A message of the multicast protocol; it may stay in flight from one broadcast to the next.
+    Control(ControlMessage),
+}
+
+/// Which message of the multicast protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlMessage {
+    /// The one of this number from a neighbour.
+    In { queue: usize, number: u64 },
+    /// From a drawn receiver.
+    Arrival,
+    /// To whomever.
+    Out,
+}
+
+/// Where a message goes or comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    pub peer: Rank,
+    pub tag: c_int,
+}
+
+/// A message that MPI is through with.
+#[derive(Debug)]
+pub struct Done<P> {
+    pub purpose: P,
+    pub is_receive: bool,
+    /// Of receives, the bytes that came.
+    pub outcome: Result<usize, MpiError>,
+    /// As it was given.
+    pub memory: Vec<u8>,
+}
+
+struct InFlight {
+    purpose: Purpose,
+    is_receive: bool,
+    memory: Vec<u8>,
+}
+
+/// See the module.
+pub struct Messages {
+    door: Door,
+    in_flight: Vec<Option<InFlight>>,
+    free: BinaryHeap<Reverse<u32>>,
+    sends_in_flight: usize,
+    /// Of the multicast protocol, completed and not yet looked at: they may complete while a schedule runs.
+    pub control_done: Vec<Done<ControlMessage>>,
+    // What the door reports and takes, kept here so that nothing is allocated.
+    completions: Vec<Completion>,
+    cancelled: Vec<u32>,
+}
+
+impl Messages {
+    /// Of the communicator behind this door.
+    pub fn new(door: Door) -> Messages {
+        Messages {
+            door,
+            in_flight: Vec::new(),
+            free: BinaryHeap::new(),
+            sends_in_flight: 0,
+            control_done: Vec::new(),
+            completions: Vec::new(),
+            cancelled: Vec::new(),
+        }
+    }
+
+    /// Something is on its way out.
+    pub fn is_sending(&self) -> bool {
+        self.sends_in_flight > 0
+    }
+
+    fn take(&mut self, message: InFlight) -> u32 {
+        self.sends_in_flight += usize::from(!message.is_receive);
+        if let Some(Reverse(slot)) = self.free.pop() {
+            self.in_flight[slot as usize] = Some(message);
+            return slot;
+        }
+        self.in_flight.push(Some(message));
+        self.completions.push(Completion::default());
+        (self.in_flight.len() - 1) as u32
+    }
+
+    fn give_back(&mut self, slot: u32) -> Option<InFlight> {
+        let message = self.in_flight.get_mut(slot as usize)?.take()?;
+        self.sends_in_flight -= usize::from(!message.is_receive);
+        self.free.push(Reverse(slot));
+        Some(message)
+    }
+
+    /// What was to be received is dropped. MPI may not be through with a send, so its memory stays for ever; it is short.
+    fn leave_to_mpi(&mut self, slot: u32) {
+        if let Some(InFlight { is_receive: false, memory, .. }) = self.give_back(slot) {
+            std::mem::forget(memory);
+        }
+    }
+
+    /// Sends the first `bytes` of `memory`.
+    pub fn send(
+        &mut self,
+        purpose: Purpose,
+        to: Route,
+        memory: Vec<u8>,
+        bytes: usize,
+    ) -> Result<(), MpiError> {
+        let data = memory[..bytes].as_ptr();
+        // SAFETY: the memory stays in its message until that is reported, or is left to MPI.
+        unsafe { self.start_send(InFlight { purpose, is_receive: false, memory }, to, data, bytes) }
+    }
+
+    /// Receives at most `bytes` into `memory`.
+    pub fn receive(
+        &mut self,
+        purpose: Purpose,
+        from: Route,
+        mut memory: Vec<u8>,
+        bytes: usize,
+    ) -> Result<(), MpiError> {
+        let place = memory[..bytes].as_mut_ptr();
+        // SAFETY: the memory stays in its message until that is reported or cancelled.
+        unsafe { self.start_receive(InFlight { purpose, is_receive: true, memory }, from, place, bytes) }
+    }
+
+    /// # Safety
+    /// `data` must be readable for `bytes` until the message is reported, or cancelled and MPI through with it.
+    pub unsafe fn send_from(
+        &mut self,
+        purpose: Purpose,
+        to: Route,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<(), MpiError> {
+        let message = InFlight { purpose, is_receive: false, memory: Vec::new() };
+        // SAFETY: handed on from the caller.
+        unsafe { self.start_send(message, to, data, bytes) }
+    }
+
+    /// # Safety
+    /// `place` must be writable for `bytes` and used by nobody else until the message is reported or cancelled.
+    pub unsafe fn receive_into(
+        &mut self,
+        purpose: Purpose,
+        from: Route,
+        place: *mut u8,
+        bytes: usize,
+    ) -> Result<(), MpiError> {
+        let message = InFlight { purpose, is_receive: true, memory: Vec::new() };
+        // SAFETY: handed on from the caller.
+        unsafe { self.start_receive(message, from, place, bytes) }
+    }
+
+    /// # Safety
+    /// As for [`Messages::send_from`].
+    unsafe fn start_send(
+        &mut self,
+        message: InFlight,
+        to: Route,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<(), MpiError> {
+        let slot = self.take(message);
+        // SAFETY: handed on from the caller.
+        let started = unsafe { self.door.isend(data, bytes, to.peer.0, to.tag, slot) };
+        if started.is_err() {
+            self.leave_to_mpi(slot);
+        }
+        started
+    }
+
+    /// # Safety
+    /// As for [`Messages::receive_into`].
+    unsafe fn start_receive(
+        &mut self,
+        message: InFlight,
+        from: Route,
+        place: *mut u8,
+        bytes: usize,
+    ) -> Result<(), MpiError> {
+        let slot = self.take(message);
+        // SAFETY: handed on from the caller.
+        let started = unsafe { self.door.irecv(place, bytes, from.peer.0, from.tag, slot) };
+        if started.is_err() {
+            self.give_back(slot);
+        }
+        started
+    }
+
+    /// Lets MPI work, and hands on what has completed of schedules.
+    ///
+    /// # Errors
+    /// MPI's own, if no message of its own can tell it: nothing on this communicator can be relied on.
+    pub fn poll(&mut self, mut step: impl FnMut(OperationKey, Done<MessageId>)) -> Result<(), MpiError> {
+        let count = self.door.poll(&mut self.completions)?;
+        for index in 0..count {
+            let Completion { slot, error, bytes } = self.completions[index];
+            let Some(InFlight { purpose, is_receive, memory }) = self.give_back(slot) else { continue };
+            let outcome = if error == 0 { Ok(bytes) } else { Err(MpiError(error)) };
+            match purpose {
+                Purpose::Step { operation, id } => {
+                    step(operation, Done { purpose: id, is_receive, outcome, memory });
+                }
+                Purpose::Control(purpose) => {
+                    self.control_done.push(Done { purpose, is_receive, outcome, memory });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// MPI touches no buffer any more of the receives that `whose` names; sends are left to it.
+    pub fn cancel(&mut self, whose: impl Fn(&Purpose) -> bool) {
+        let is_one = |message: &Option<InFlight>| message.as_ref().is_some_and(|one| whose(&one.purpose));
+        let slots = (0..).zip(&self.in_flight).filter(|(_, message)| is_one(message)).map(|(slot, _)| slot);
+        self.cancelled.extend(slots);
+        if self.cancelled.is_empty() {
+            return;
+        }
+        self.door.cancel(&self.cancelled);
+        while let Some(slot) = self.cancelled.pop() {
+            self.leave_to_mpi(slot);
+        }
+    }
+}

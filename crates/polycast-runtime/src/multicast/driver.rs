@@ -1,0 +1,309 @@
+//! One node of a communicator in a job: drives the endpoint with datagrams, messages and the time.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use polycast_core::protocol::{Action, Capacity, Counters, Data, Endpoint, Mismatch, Multicast, Peer};
+use polycast_core::units::{Nanos, Rank};
+use rustix::event::PollFlags;
+
+use super::arrival_rate::ArrivalRate;
+use super::control::{ControlChannel, To};
+use super::group::Group;
+use crate::idle::Watch;
+use crate::machine;
+use crate::messages::Messages;
+use crate::operation::{Activity, Failure, Progress};
+
+/// A broadcast that this node takes part in, in its turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    number: u64,
+    spec: Multicast,
+    /// A node.
+    root: u32,
+}
+
+/// The broadcast in progress.
+struct Active {
+    outcome: Result<(), Failure>,
+    rate: ArrivalRate,
+}
+
+/// This process's place in the ring of nodes of a communicator: drives its endpoint, one broadcast after the other.
+pub struct Driver {
+    endpoint: Endpoint,
+    communicator: u32,
+    group: Arc<Group>,
+    control: ControlChannel,
+    /// The leader of each node.
+    leaders: Box<[Rank]>,
+    epoch: Instant,
+    active: Option<Active>,
+    /// Broadcasts that have asked for a turn, and that have had it.
+    enqueued: u64,
+    served: u64,
+    /// Datagrams that the socket had no room for: the size of each, and where the rest begins.
+    unsent: Vec<u8>,
+    unsent_from: usize,
+    datagram_bytes: usize,
+    buffer: Vec<u8>,
+    /// Datagrams that could not be sent for another reason than lack of room; the ring brings what they had.
+    send_errors: u64,
+}
+
+impl Driver {
+    pub fn new(
+        endpoint: Endpoint,
+        communicator: u32,
+        group: Arc<Group>,
+        node: u32,
+        leaders: &[Rank],
+    ) -> Driver {
+        let nodes = leaders.len();
+        let at = |index: usize| leaders[index % nodes];
+        Driver {
+            endpoint,
+            communicator,
+            group,
+            control: ControlChannel::new(at(node as usize + nodes - 1), at(node as usize + 1)),
+            leaders: leaders.into(),
+            epoch: machine::now(),
+            active: None,
+            enqueued: 0,
+            served: 0,
+            unsent: Vec::new(),
+            unsent_from: 0,
+            datagram_bytes: 0,
+            buffer: Vec::new(),
+            send_errors: 0,
+        }
+    }
+
+    pub fn counters(&self) -> Counters {
+        *self.endpoint.counters()
+    }
+
+    pub fn send_errors(&self) -> u64 {
+        self.send_errors
+    }
+
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// A broadcast from node `root` gets its turn after those before it; the order is the same on all nodes.
+    pub fn enqueue(&mut self, spec: Multicast, root: u32) -> Part {
+        self.enqueued += 1;
+        Part { number: self.enqueued, spec, root }
+    }
+
+    /// A broadcast is in progress.
+    pub fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Goes on with a broadcast if it has its turn, until this node owes nobody anything. `is_spoiled`: this node has failed, and has
+    /// nothing to send.
+    pub fn progress(
+        &mut self,
+        part: Part,
+        is_spoiled: bool,
+        data: &mut Data<'_>,
+        messages: &mut Messages,
+        activity: &mut Activity,
+    ) -> Result<Progress, Failure> {
+        if part.number != self.served + 1 {
+            return Ok(Progress::Pending);
+        }
+        if self.active.is_none() && !self.begin(part, is_spoiled, data, messages, activity)? {
+            return Ok(Progress::Pending);
+        }
+        let found = match self.receive(data, messages) {
+            Err(Failure::Size) => {
+                self.fail();
+                Activity::Messages
+            }
+            received => received?,
+        };
+        let has_sent = self.send(part.root, data, messages)?;
+        *activity = found.max(if has_sent { Activity::Messages } else { *activity });
+        // What MPI has not sent yet would wait for the program's next call, and the neighbour with it.
+        let has_sent_all = self.unsent.is_empty() && !self.control.is_sending();
+        if !(self.endpoint.is_finished() && has_sent_all) {
+            return Ok(Progress::Pending);
+        }
+        self.endpoint.end();
+        self.served += 1;
+        let outcome = self.active.take().map_or(Ok(()), |active| active.outcome);
+        Ok(outcome.map_or_else(Progress::Failed, |()| Progress::Done))
+    }
+
+    fn begin(
+        &mut self,
+        part: Part,
+        is_spoiled: bool,
+        data: &mut Data<'_>,
+        messages: &mut Messages,
+        activity: &mut Activity,
+    ) -> Result<bool, Failure> {
+        self.control.post_receives(messages)?;
+        if self.control.awaits_too_many_arrivals() {
+            // Nothing has begun, so messages and datagrams only wait for their turn.
+            *activity = self.receive(data, messages)?.max(*activity);
+            if self.control.awaits_too_many_arrivals() {
+                return Ok(false);
+            }
+        }
+        let begun = self.endpoint.begin(part.spec, part.root, self.now(), data).map_err(size);
+        if let Some(node) = self.endpoint.expects_arrival_from() {
+            self.control.expect_arrival(self.leaders[node as usize], messages)?;
+        }
+        self.active =
+            Some(Active { outcome: begun, rate: ArrivalRate::new(self.group.receive_buffer_bytes()) });
+        if is_spoiled || begun.is_err() {
+            self.fail();
+        }
+        Ok(true)
+    }
+
+    /// This node will not have the message, and tells the others.
+    fn fail(&mut self) {
+        self.endpoint.fail();
+        if let Some(active) = &mut self.active {
+            active.outcome = Err(Failure::Size);
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos((machine::now() - self.epoch).as_nanos() as u64)
+    }
+
+    /// Takes what is there. Datagrams before messages: an end that has come by MPI must not overtake what is in the socket.
+    fn receive(&mut self, data: &mut Data<'_>, messages: &mut Messages) -> Result<Activity, Failure> {
+        let now = self.now();
+        let Driver { endpoint, group, control, communicator, .. } = self;
+        let mut outcome = Ok(());
+        let datagrams = group.receive(*communicator, |header, payload| {
+            let used = endpoint.on_datagram(header, payload, now, data);
+            outcome = outcome.and(used);
+        });
+        outcome.map_err(size)?;
+        let is_any = control.sort(messages, |message| endpoint.on_message(message, now, data))?;
+        control.deliver(messages, |message| endpoint.on_message(message, now, data))?;
+        Ok(match datagrams {
+            _ if is_any => Activity::Messages,
+            Ok(true) => Activity::Datagrams,
+            // A socket that fails brings nothing; the ring brings everything.
+            Ok(false) | Err(_) => Activity::Nothing,
+        })
+    }
+
+    fn send(&mut self, root: u32, data: &Data<'_>, messages: &mut Messages) -> Result<bool, Failure> {
+        let mut has_sent = self.send_rest();
+        loop {
+            let room = Capacity { datagrams: self.unsent.is_empty(), message: self.control.has_room() };
+            match self.endpoint.next_action(self.now(), room, data, &mut self.buffer) {
+                None => return Ok(has_sent),
+                Some(Action::Message { to }) => {
+                    let to = match to {
+                        Peer::Successor => To::Successor,
+                        Peer::Predecessor => To::Predecessor,
+                        Peer::Drawn(_) => To::Root(self.leaders[root as usize]),
+                    };
+                    self.control.send(to, &mut self.buffer, messages)?;
+                }
+                Some(Action::Datagrams { datagram_bytes }) => {
+                    std::mem::swap(&mut self.buffer, &mut self.unsent);
+                    self.datagram_bytes = datagram_bytes;
+                    self.send_rest();
+                    // What arrives meanwhile, a request for example, is looked at between batches.
+                    return Ok(true);
+                }
+            }
+            has_sent = true;
+        }
+    }
+
+    /// Sends what the socket has room for.
+    fn send_rest(&mut self) -> bool {
+        if self.unsent.is_empty() {
+            return false;
+        }
+        match self.group.send(&self.unsent[self.unsent_from..], self.datagram_bytes) {
+            Ok(bytes) => self.unsent_from += bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+            Err(_) => {
+                self.send_errors += 1;
+                self.unsent_from = self.unsent.len();
+            }
+        }
+        if self.unsent_from >= self.unsent.len() {
+            self.unsent.clear();
+            self.unsent_from = 0;
+        }
+        true
+    }
+
+    /// How long nobody needs to look while a message comes in; `None`: not long.
+    pub fn poll_interval(&mut self) -> Option<Duration> {
+        let (received, missing) = self.endpoint.bytes_by_multicast()?;
+        self.active.as_mut()?.rate.poll_interval(machine::now(), received, missing)
+    }
+
+    /// What may end a rest while a broadcast is in progress.
+    pub fn watch(&self) -> Option<Watch<'_>> {
+        self.active.as_ref()?;
+        let events = if self.unsent.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        let at_most = self.endpoint.deadline().map(|at| Duration::from_nanos((at - self.now()).0));
+        Some(Watch { socket: self.group.as_fd(), events, at_most })
+    }
+
+    /// The communicator goes: says so to both neighbours. What may still come is for the channel that is returned; the group is
+    /// left.
+    pub fn say_bye(mut self, messages: &mut Messages) -> Result<ControlChannel, Failure> {
+        self.control.post_receives(messages)?;
+        for to in [To::Successor, To::Predecessor] {
+            self.endpoint.bye(&mut self.buffer);
+            self.control.send(to, &mut self.buffer, messages)?;
+        }
+        // A driver leaves its group when it is dropped, so it cannot be taken apart.
+        Ok(std::mem::replace(&mut self.control, ControlChannel::new(Rank(0), Rank(0))))
+    }
+
+    /// A broadcast has failed in this node's turn, which has no way any more to tell the others.
+    pub fn give_up(&mut self, part: Part, messages: &mut Messages) {
+        if part.number != self.served + 1 {
+            return;
+        }
+        let number = self.endpoint.operation();
+        self.forget(messages);
+        if self.endpoint.operation() == number {
+            // It had not begun, but the others count it.
+            let _ = self.endpoint.begin(part.spec, part.root, self.now(), &mut Data::Sink(&mut [0]));
+            self.endpoint.end();
+        }
+        self.served += 1;
+    }
+
+    /// After an error: none of its messages is in flight any more.
+    pub fn forget(&mut self, messages: &mut Messages) {
+        self.endpoint.end();
+        self.active = None;
+        self.control.forget(messages);
+        self.unsent.clear();
+        self.unsent_from = 0;
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.group.leave(self.communicator);
+    }
+}
+
+fn size(_: Mismatch) -> Failure {
+    Failure::Size
+}

@@ -1,0 +1,294 @@
+//! Collective calls in flight on one communicator.
+//!
+//! ```text
+//!     start ──▶ running ──progress──▶ … ──▶ ended ──▶ free: its memory serves the next call of its kind
+//! ```
+//! An operation never blocks. It owns its messages, by its key, and its tag; what goes wrong in it ends it and no other.
+//!
+//! ```text
+//!     mod            the operations of a communicator
+//!         exchange     by messages, after a schedule: among all ranks or those of a node
+//!         multicast    on the root's node, between nodes, on the other nodes
+//! ```
+
+mod exchange;
+mod multicast;
+
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use polycast_core::algorithm::broadcast::Planner;
+use polycast_core::policy::{Capabilities, Choice, Policy};
+use polycast_core::units::Rank;
+
+use crate::communicator::Chosen;
+use crate::door::MpiError;
+use crate::machine;
+use crate::messages::{Messages, OperationKey, Purpose};
+use crate::multicast::Driver;
+use crate::nodes::Nodes;
+
+use exchange::Exchange;
+use multicast::MulticastBroadcast;
+
+/// Operations that have ended, whose memory is kept.
+const KEPT_MOST: usize = 4;
+
+/// Why a broadcast did not finish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// MPI's own error.
+    Mpi(MpiError),
+    /// The ranks called with different sizes. Nothing is on its way any more.
+    Size,
+    /// Ours.
+    Internal,
+}
+
+impl From<MpiError> for Failure {
+    fn from(error: MpiError) -> Failure {
+        Failure::Mpi(error)
+    }
+}
+
+/// How far an operation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    Pending,
+    Done,
+    Failed(Failure),
+}
+
+/// What operations have found when they were asked for progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Activity {
+    Nothing,
+    /// Something that MPI does not know of.
+    Datagrams,
+    Messages,
+}
+
+/// What the operations of a communicator share.
+pub struct Shared {
+    pub rank: Rank,
+    pub ranks: u32,
+    pub nodes: Nodes,
+    pub policy: Policy,
+    pub planner: Planner,
+    /// For the ranks on this rank's node.
+    pub on_node: Planner,
+    pub messages: Messages,
+    /// On the leaders of nodes that multicast connects.
+    pub driver: Option<Box<Driver>>,
+    pub activity: Activity,
+    /// First messages of lanes that may be used again.
+    pub spare: Vec<Vec<u8>>,
+}
+
+/// A broadcast as it was called.
+#[derive(Clone)]
+pub struct Call {
+    pub chosen: Chosen,
+    pub capabilities: Capabilities,
+    pub buffer: *mut u8,
+    pub bytes: u64,
+    pub root: Rank,
+    /// Of channel 0.
+    pub tag: c_int,
+}
+
+enum Kind {
+    Exchange(Exchange),
+    Multicast(MulticastBroadcast),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Free,
+    Running,
+    Ended(Result<(), Failure>),
+}
+
+struct Operation {
+    state: State,
+    /// What it is made for, and runs.
+    call: Call,
+    begun: Instant,
+    kind: Kind,
+}
+
+/// An operation that has ended, for those who keep count.
+pub struct Ended {
+    pub choice: Choice,
+    pub bytes: u64,
+    pub begun: Instant,
+    pub outcome: Result<(), Failure>,
+}
+
+/// The operations of a communicator, by their keys.
+#[derive(Default)]
+pub struct Operations(Vec<Operation>);
+
+impl Operations {
+    /// Starts what can be started at once. What goes wrong ends the operation; an error: there is none.
+    ///
+    /// # Safety
+    /// `call.buffer` must be valid for `call.bytes` until the operation has ended: readable on the root, writable elsewhere.
+    pub unsafe fn start(&mut self, call: Call, shared: &mut Shared) -> Result<OperationKey, Failure> {
+        let begun = machine::now();
+        let index = match self.free(&call) {
+            Some(index) => {
+                let operation = &mut self.0[index];
+                (operation.call, operation.begun) = (call, begun);
+                index
+            }
+            None => {
+                let kind = match call.chosen.choice {
+                    Choice::Multicast(spec) => Kind::Multicast(MulticastBroadcast::new(spec, &call, shared)),
+                    Choice::Algorithm(algorithm) => {
+                        Kind::Exchange(Exchange::among_all(algorithm, &call, shared))
+                    }
+                    Choice::Stock => return Err(Failure::Internal),
+                };
+                self.keep(Operation { state: State::Free, call, begun, kind })
+            }
+        };
+        let key = OperationKey(index as u32);
+        let operation = &mut self.0[index];
+        operation.state = State::Running;
+        operation.advance(key, shared, true);
+        Ok(key)
+    }
+
+    /// One that has ended, and was the same.
+    fn free(&self, call: &Call) -> Option<usize> {
+        self.0.iter().position(|operation| {
+            let Call { chosen, capabilities, bytes, root, .. } = operation.call;
+            operation.state == State::Free
+                && (chosen, capabilities) == (call.chosen, call.capabilities)
+                && (bytes, root) == (call.bytes, call.root)
+        })
+    }
+
+    fn keep(&mut self, operation: Operation) -> usize {
+        let is_free = |(_, kept): &(usize, &Operation)| kept.state == State::Free;
+        let (free, oldest) = (
+            self.0.iter().enumerate().filter(is_free).count(),
+            self.0.iter().enumerate().filter(is_free).min_by_key(|(_, kept)| kept.begun),
+        );
+        match oldest.filter(|_| free >= KEPT_MOST) {
+            Some((index, _)) => {
+                self.0[index] = operation;
+                index
+            }
+            None => {
+                self.0.push(operation);
+                self.0.len() - 1
+            }
+        }
+    }
+
+    /// Lets MPI work if `asks_mpi`, and then all operations.
+    ///
+    /// # Errors
+    /// MPI's, if none of the messages can tell it. What is then to be done with the operations is for the caller to say.
+    pub fn progress(&mut self, shared: &mut Shared, asks_mpi: bool) -> Result<(), MpiError> {
+        shared.activity = Activity::Nothing;
+        if asks_mpi {
+            shared.messages.poll(|key, done| {
+                if let Some(exchange) = self.0.get_mut(key.0 as usize).and_then(Operation::exchange) {
+                    exchange.inbox.push(done);
+                }
+            })?;
+        }
+        for (index, operation) in (0..).zip(&mut self.0) {
+            operation.advance(OperationKey(index), shared, false);
+        }
+        Ok(())
+    }
+
+    /// How it ended, if it has; its key is free then.
+    pub fn take(&mut self, key: OperationKey) -> Option<Ended> {
+        let operation = self.0.get_mut(key.0 as usize)?;
+        let State::Ended(outcome) = operation.state else { return None };
+        operation.state = State::Free;
+        let Call { chosen, bytes, .. } = operation.call;
+        Some(Ended { choice: chosen.choice, bytes, begun: operation.begun, outcome })
+    }
+
+    /// How all that run end, and all their messages.
+    pub fn end_all(&mut self, failure: Failure, shared: &mut Shared) {
+        shared.messages.cancel(|purpose| matches!(purpose, Purpose::Step { .. }));
+        for operation in self.0.iter_mut().filter(|operation| operation.state == State::Running) {
+            operation.state = State::Ended(Err(failure));
+        }
+        if let Some(driver) = &mut shared.driver {
+            driver.forget(&mut shared.messages);
+        }
+    }
+
+    /// Some are running.
+    pub fn are_running(&self) -> bool {
+        self.0.iter().any(|operation| operation.state == State::Running)
+    }
+
+    /// All that run wait for the multicast between nodes, so MPI need be asked only when its sockets have something.
+    pub fn are_between_nodes(&self, shared: &Shared) -> bool {
+        let is_between = |operation: &Operation| match &operation.kind {
+            Kind::Exchange(_) => false,
+            Kind::Multicast(broadcast) => broadcast.is_between_nodes(),
+        };
+        let mut running = self.0.iter().filter(|operation| operation.state == State::Running);
+        shared.driver.as_ref().is_some_and(|driver| driver.is_active()) && running.all(is_between)
+    }
+}
+
+impl Operation {
+    fn exchange(&mut self) -> Option<&mut Exchange> {
+        match &mut self.kind {
+            Kind::Exchange(exchange) => Some(exchange),
+            Kind::Multicast(broadcast) => broadcast.local(),
+        }
+    }
+
+    fn advance(&mut self, key: OperationKey, shared: &mut Shared, begins: bool) {
+        if self.state != State::Running {
+            return;
+        }
+        let progress = match &mut self.kind {
+            Kind::Exchange(exchange) => guarded(key, shared, |shared| {
+                if begins {
+                    exchange.begin(key, &self.call, false, shared)?;
+                }
+                exchange.progress(shared)
+            }),
+            Kind::Multicast(broadcast) => {
+                if begins {
+                    broadcast.begin(key, shared);
+                }
+                broadcast.progress(&self.call, shared)
+            }
+        };
+        self.state = match progress {
+            Progress::Pending => return,
+            Progress::Done => State::Ended(Ok(())),
+            Progress::Failed(failure) => State::Ended(Err(failure)),
+        };
+    }
+}
+
+/// Runs a part of an operation. If it fails or panics, its messages are cancelled.
+fn guarded(
+    key: OperationKey,
+    shared: &mut Shared,
+    part: impl FnOnce(&mut Shared) -> Result<Progress, Failure>,
+) -> Progress {
+    let outcome = catch_unwind(AssertUnwindSafe(|| part(shared))).unwrap_or(Err(Failure::Internal));
+    outcome.unwrap_or_else(|failure| {
+        let is_its =
+            |purpose: &Purpose| matches!(purpose, Purpose::Step { operation, .. } if *operation == key);
+        shared.messages.cancel(is_its);
+        Progress::Failed(failure)
+    })
+}

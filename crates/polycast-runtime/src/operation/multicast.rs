@@ -1,0 +1,138 @@
+//! A broadcast by multicast: three operations in a row.
+//!
+//! ```text
+//!   on the root's node     exchange ──▶ between nodes (its leader)
+//!   on the other nodes                  between nodes (their leaders) ──▶ exchange
+//! ```
+//! A rank that fails, or finds out that sizes differ, still takes part in what follows, with nothing to send, so that nobody waits for
+//! it.
+
+use polycast_core::protocol::{Data, Multicast};
+use polycast_core::units::Rank;
+
+use super::exchange::Exchange;
+use super::{Call, Failure, Progress, Shared, guarded};
+use crate::messages::OperationKey;
+use crate::multicast::Part;
+
+/// Where the broadcast is, as this rank sees it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    OnRootNode,
+    BetweenNodes,
+    OnOtherNode,
+    Over,
+}
+
+/// One call after another of the same size and root.
+pub struct MulticastBroadcast {
+    spec: Multicast,
+    root_node: u32,
+    is_on_root_node: bool,
+    /// Among the ranks on this one's node, if there are others.
+    local: Option<Exchange>,
+    key: OperationKey,
+    stage: Stage,
+    /// The exchange has, if it is its turn.
+    has_begun: bool,
+    /// This rank's node in the broadcast between nodes, if it leads one.
+    part: Option<Part>,
+    /// What went wrong first.
+    failure: Option<Failure>,
+}
+
+impl MulticastBroadcast {
+    pub fn new(spec: Multicast, call: &Call, shared: &mut Shared) -> MulticastBroadcast {
+        let root_node = shared.nodes.of(call.root);
+        let is_on_root_node = shared.nodes.mine() == root_node;
+        let root: Rank = if is_on_root_node { call.root } else { shared.nodes.my_leader() };
+        let has_others = shared.nodes.local().ranks() > 1;
+        let local = has_others.then(|| Exchange::on_node(root, call.bytes, shared));
+        MulticastBroadcast {
+            spec,
+            root_node,
+            is_on_root_node,
+            local,
+            key: OperationKey(0),
+            stage: Stage::Over,
+            has_begun: false,
+            part: None,
+            failure: None,
+        }
+    }
+
+    /// Its turn between the nodes comes in the order in which broadcasts begin.
+    pub fn begin(&mut self, key: OperationKey, shared: &mut Shared) {
+        (self.key, self.failure, self.has_begun) = (key, None, false);
+        self.part = shared.driver.as_mut().map(|driver| driver.enqueue(self.spec, self.root_node));
+        self.stage = if self.is_on_root_node { Stage::OnRootNode } else { Stage::BetweenNodes };
+    }
+
+    /// The exchange that goes on, if there is one.
+    pub fn local(&mut self) -> Option<&mut Exchange> {
+        self.local.as_mut()
+    }
+
+    /// It waits for nothing else.
+    pub fn is_between_nodes(&self) -> bool {
+        self.stage == Stage::BetweenNodes
+    }
+
+    pub fn progress(&mut self, call: &Call, shared: &mut Shared) -> Progress {
+        loop {
+            let progress = match self.stage {
+                Stage::OnRootNode | Stage::OnOtherNode => self.on_node(call, shared),
+                Stage::BetweenNodes => self.between_nodes(call, shared),
+                Stage::Over => return self.failure.map_or(Progress::Done, Progress::Failed),
+            };
+            match progress {
+                Progress::Pending => return Progress::Pending,
+                Progress::Done => {}
+                Progress::Failed(failure) => {
+                    // That sizes differ may only be what comes of it.
+                    let is_worse = self.failure.is_none_or(|first| first == Failure::Size);
+                    self.failure = if is_worse { Some(failure) } else { self.failure };
+                }
+            }
+            self.has_begun = false;
+            self.stage = match self.stage {
+                Stage::OnRootNode => Stage::BetweenNodes,
+                Stage::BetweenNodes if !self.is_on_root_node => Stage::OnOtherNode,
+                _ => Stage::Over,
+            };
+        }
+    }
+
+    fn on_node(&mut self, call: &Call, shared: &mut Shared) -> Progress {
+        let MulticastBroadcast { local: Some(local), key, failure, has_begun, .. } = self else {
+            return Progress::Done;
+        };
+        guarded(*key, shared, |shared| {
+            if !std::mem::replace(has_begun, true) {
+                local.begin(*key, call, failure.is_some(), shared)?;
+            }
+            local.progress(shared)
+        })
+    }
+
+    fn between_nodes(&mut self, call: &Call, shared: &mut Shared) -> Progress {
+        let Some(part) = self.part else { return Progress::Done };
+        let (buffer, bytes, is_spoiled) = (call.buffer, call.bytes as usize, self.failure.is_some());
+        // SAFETY: see `Operations::start`; a root only reads, and its node's leader has the data by now.
+        let mut data = unsafe {
+            match self.is_on_root_node {
+                true => Data::Source(std::slice::from_raw_parts(buffer, bytes)),
+                false => Data::Sink(std::slice::from_raw_parts_mut(buffer, bytes)),
+            }
+        };
+        let progress = guarded(self.key, shared, |shared| {
+            let Shared { driver, messages, activity, .. } = shared;
+            let driver = driver.as_mut().ok_or(Failure::Internal)?;
+            driver.progress(part, is_spoiled, &mut data, messages, activity)
+        });
+        if let (Progress::Failed(_), Some(driver)) = (progress, &mut shared.driver) {
+            driver.give_up(part, &mut shared.messages);
+        }
+        progress
+    }
+}

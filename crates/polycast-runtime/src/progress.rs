@@ -1,0 +1,129 @@
+//! The one loop that waits: operations go on until one has ended, and a rank rests when none can.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use polycast_core::units::Rank;
+
+use crate::communicator::{Chosen, Communicator};
+use crate::machine;
+use crate::messages::OperationKey;
+use crate::operation::{Activity, Call, Failure};
+
+/// Open MPI's MPI_Testsome first looks and then lets messages in: two polls that find nothing mean that nothing is there.
+const POLLS_UNTIL_NOTHING: u32 = 2;
+
+impl Communicator {
+    /// Starts a broadcast as it was chosen by [`Communicator::plan`]. On all ranks in the same order.
+    ///
+    /// # Errors
+    /// Nothing was started, and none will be: an earlier failure was not an operation's own.
+    ///
+    /// # Safety
+    /// `buffer` must be valid for `bytes` bytes until [`Communicator::test`] or [`Communicator::wait`] says that the operation has ended:
+    /// readable on the root, writable elsewhere.
+    pub unsafe fn start(
+        &mut self,
+        chosen: Chosen,
+        buffer: *mut u8,
+        bytes: u64,
+        root: Rank,
+    ) -> Result<OperationKey, Failure> {
+        if let Some(failure) = self.broken {
+            return Err(failure);
+        }
+        let (capabilities, tag) = (self.capabilities, self.tags.next());
+        let call = Call { chosen, capabilities, buffer, bytes, root, tag };
+        // SAFETY: handed on from the caller.
+        unsafe { self.operations.start(call, &mut self.shared) }
+    }
+
+    /// Lets all operations go on, without waiting. Whatever has gone wrong, MPI touches the buffer no more when this says that the
+    /// operation has ended; its key names it no more then.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for calls that do not block"))]
+    pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
+        self.turn(true);
+        self.ended(key)
+    }
+
+    /// The same, until it has ended.
+    pub fn wait(&mut self, key: OperationKey) -> Result<(), Failure> {
+        self.wait_for(|communicator| communicator.ended(key))
+    }
+
+    /// Before ranks agree on something by the program's communicator: a rank that is in such a call lets no operation go on.
+    pub fn finish_all(&mut self) {
+        if self.operations.are_running() {
+            self.wait_for(|communicator| (!communicator.operations.are_running()).then_some(()));
+        }
+    }
+
+    fn wait_for<R>(&mut self, over: impl Fn(&mut Communicator) -> Option<R>) -> R {
+        let (mut polls_due, mut fruitless_turns) = (0u32, 0u32);
+        loop {
+            let asks_always = !self.operations.are_between_nodes(&self.shared);
+            let activity = self.turn(asks_always || polls_due > 0);
+            polls_due = polls_due.saturating_sub(1);
+            if activity == Activity::Nothing {
+                fruitless_turns = fruitless_turns.saturating_add(1);
+            } else {
+                fruitless_turns = 0;
+            }
+            match activity {
+                Activity::Messages => {
+                    polls_due = POLLS_UNTIL_NOTHING;
+                    self.idle.progress();
+                }
+                Activity::Datagrams => self.idle.progress_elsewhere(),
+                Activity::Nothing => {}
+            }
+            if let Some(outcome) = over(self) {
+                return outcome;
+            }
+            if activity == Activity::Nothing && (asks_always || polls_due == 0) {
+                let asks_mpi = self.rest(asks_always, fruitless_turns);
+                polls_due = if asks_mpi { POLLS_UNTIL_NOTHING } else { 0 };
+            }
+        }
+    }
+
+    /// Nothing can go on before something comes. Whether there is reason to ask MPI afterwards.
+    fn rest(&mut self, asks_always: bool, fruitless_turns: u32) -> bool {
+        let Communicator { shared, idle, .. } = self;
+        let is_sending = shared.messages.is_sending();
+        if !asks_always
+            && let Some(driver) = shared.driver.as_mut().filter(|_| idle.is_crowded())
+            && let Some(interval) = driver.poll_interval()
+        {
+            machine::sleep(interval);
+            return true;
+        }
+        let watch = shared.driver.as_ref().and_then(|driver| driver.watch());
+        match asks_always {
+            true => {
+                idle.wait(watch, fruitless_turns > 1, is_sending);
+                true
+            }
+            false => idle.rest(watch, is_sending),
+        }
+    }
+
+    /// What all operations found.
+    fn turn(&mut self, asks_mpi: bool) -> Activity {
+        let Communicator { operations, shared, .. } = self;
+        let turn = AssertUnwindSafe(|| operations.progress(shared, asks_mpi));
+        let failure = match catch_unwind(turn) {
+            Ok(Ok(())) => return self.shared.activity,
+            Ok(Err(error)) => Failure::Mpi(error),
+            Err(_) => Failure::Internal,
+        };
+        self.broken = Some(failure);
+        self.operations.end_all(failure, &mut self.shared);
+        Activity::Messages
+    }
+
+    fn ended(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
+        let ended = self.operations.take(key)?;
+        self.log.served(ended.choice, ended.bytes, ended.begun);
+        Some(ended.outcome)
+    }
+}
