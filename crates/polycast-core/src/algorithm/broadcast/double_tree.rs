@@ -54,7 +54,7 @@ fn children(place: u32, last: u32) -> impl Iterator<Item = u32> {
 fn second(position: u32, last: u32, is_place: bool) -> u32 {
     match (position, is_place) {
         (0, _) => 0,
-        _ if last % 2 == 0 => last + 1 - position,
+        _ if last.is_multiple_of(2) => last + 1 - position,
         (_, false) => position % last + 1,
         (1, true) => last,
         (_, true) => position - 1,
