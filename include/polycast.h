@@ -128,6 +128,12 @@ typedef struct polycast_communicator polycast_communicator;
 /* How a call is served; it may be run any number of times. No typedef: a function has that name. */
 struct polycast_plan;
 
+/* A call under way, by polycast_start. It takes no memory but this, which may be copied. */
+typedef struct polycast_operation {
+    polycast_communicator *communicator;
+    uint32_t key;
+} polycast_operation;
+
 /* The runtime's version, as in "0.1.0". */
 const char *polycast_version(void);
 
@@ -164,7 +170,19 @@ void polycast_detach(polycast_communicator *communicator, int is_over);
 int polycast_plan(polycast_communicator *communicator, const polycast_call *call,
                   struct polycast_plan **plan);
 
-/* Does what was planned, and waits for its end. A broadcast's root has its message at `send`, the others get theirs at `receive`. */
+/* Starts what was planned, and does not wait: on all ranks in the same order. A broadcast's root has its message at `send`, the
+ * others get theirs at `receive`; neither is touched by anybody else until the operation has ended. An error: nothing was
+ * started. Several operations may be under way on a communicator, of one plan or of many. */
+int polycast_start(struct polycast_plan *plan, const void *send, void *receive,
+                   polycast_operation *operation);
+
+/* Lets all operations of its communicator go on. *has_ended is 0, or 1 and the operation is no more; its error is returned then. */
+int polycast_test(const polycast_operation *operation, int *has_ended);
+
+/* Waits for its end. */
+int polycast_wait(const polycast_operation *operation);
+
+/* Both. */
 int polycast_run(struct polycast_plan *plan, const void *send, void *receive);
 
 /* Gives a plan back, when what was started by it has ended and before polycast_detach. */

@@ -13,7 +13,7 @@ use crate::fault::{self, Point};
 use crate::idle::Idle;
 use crate::machine;
 use crate::messages::Messages;
-use crate::multicast::{ControlChannel, Reason, Unavailable, left_group, set_up, visit_groups};
+use crate::multicast::{ControlChannel, Reason, Unavailable, left_group, set_up};
 use crate::nodes::Nodes;
 use crate::operation::{Activity, Failure, Operations, Shared};
 use crate::plan::Pool;
@@ -67,7 +67,7 @@ pub enum Decision {
     Left,
     /// The MPI, and [`Communicator::end_of_left`] is to be called when it has done it.
     LeftAndTimed,
-    /// [`Communicator::broadcast`], in this way.
+    /// [`Communicator::start`], in this way.
     Served(Chosen),
 }
 
@@ -282,24 +282,6 @@ impl Communicator {
             _ => self.capabilities.without(Capabilities::MULTICAST),
         };
         Ok(())
-    }
-
-    /// Whatever goes wrong, MPI touches `buffer` no more when this returns. `chosen` is what [`Communicator::plan`] gave for these
-    /// bytes.
-    ///
-    /// # Safety
-    /// `buffer` must be valid for `bytes` bytes: readable on the root, writable elsewhere.
-    pub unsafe fn broadcast(
-        &mut self,
-        chosen: Chosen,
-        buffer: *mut u8,
-        bytes: u64,
-        root: Rank,
-    ) -> Result<(), Failure> {
-        visit_groups();
-        // SAFETY: handed on from the caller, for as long as this waits.
-        let key = unsafe { self.start(chosen, buffer, bytes, root) }?;
-        self.wait(key)
     }
 
     /// At the end: MPI touches no buffer of ours any more.

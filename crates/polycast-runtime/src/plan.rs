@@ -3,6 +3,7 @@
 use polycast_core::units::Rank;
 
 use crate::communicator::{Chosen, Communicator, Decision};
+use crate::messages::OperationKey;
 use crate::operation::Failure;
 
 /// `polycast_call` of polycast.h, field by field.
@@ -31,6 +32,32 @@ pub struct Plan {
     chosen: Chosen,
     bytes: u64,
     root: Rank,
+}
+
+/// `polycast_operation` of polycast.h, field by field.
+#[repr(C)]
+pub struct Operation {
+    pub communicator: *mut Communicator,
+    pub key: u32,
+}
+
+impl Operation {
+    /// Lets it go on; `None`: it has not ended.
+    ///
+    /// # Safety
+    /// [`Plan::start`] has given it, and neither this nor [`Operation::wait`] has said that it has ended. Nobody else uses its
+    /// communicator meanwhile.
+    pub unsafe fn test(&self) -> Option<Result<(), Failure>> {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.communicator }.test(OperationKey(self.key))
+    }
+
+    /// # Safety
+    /// As for [`Operation::test`].
+    pub unsafe fn wait(&self) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.communicator }.wait(OperationKey(self.key))
+    }
 }
 
 /// Plans that are not used, so that a call takes no new memory.
@@ -81,14 +108,22 @@ impl Plan {
     }
 
     /// # Safety
-    /// The root's message is at `send`, and elsewhere there is room for it at `receive`. Nobody else uses the communicator
-    /// meanwhile.
-    pub unsafe fn run(&self, send: *const u8, receive: *mut u8) -> Result<(), Failure> {
+    /// The root's message is at `send`, and elsewhere there is room for it at `receive`, until the operation has ended. Nobody else
+    /// uses the communicator meanwhile.
+    pub unsafe fn start(&self, send: *const u8, receive: *mut u8) -> Result<Operation, Failure> {
         // SAFETY: the promise of `choose`.
         let communicator = unsafe { &mut *self.communicator };
         let buffer = if communicator.rank() == self.root { send.cast_mut() } else { receive };
         // SAFETY: the caller's promise; a root's message is only read.
-        unsafe { communicator.broadcast(self.chosen, buffer, self.bytes, self.root) }
+        let key = unsafe { communicator.start(self.chosen, buffer, self.bytes, self.root) }?;
+        Ok(Operation { communicator: self.communicator, key: key.0 })
+    }
+
+    /// # Safety
+    /// As for [`Plan::start`].
+    pub unsafe fn run(&self, send: *const u8, receive: *mut u8) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { self.start(send, receive)?.wait() }
     }
 
     /// # Safety

@@ -7,6 +7,7 @@ use polycast_core::units::Rank;
 use crate::communicator::{Chosen, Communicator};
 use crate::machine;
 use crate::messages::OperationKey;
+use crate::multicast::visit_groups;
 use crate::operation::{Activity, Call, Failure};
 
 /// Open MPI's MPI_Testsome first looks and then lets messages in: two polls that find nothing mean that nothing is there.
@@ -31,6 +32,7 @@ impl Communicator {
         if let Some(failure) = self.broken {
             return Err(failure);
         }
+        visit_groups();
         let (capabilities, tag) = (self.capabilities, self.tags.next());
         let call = Call { chosen, capabilities, buffer, bytes, root, tag };
         // SAFETY: handed on from the caller.
@@ -39,7 +41,6 @@ impl Communicator {
 
     /// Lets all operations go on, without waiting. Whatever has gone wrong, MPI touches the buffer no more when this says that the
     /// operation has ended; its key names it no more then.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for calls that do not block"))]
     pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
         self.turn(true);
         self.ended(key)

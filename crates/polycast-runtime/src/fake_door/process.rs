@@ -8,8 +8,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use polycast_core::units::Rank;
-
 use polycast_core::policy::Choice;
 
 use super::allocations::counted;
@@ -19,15 +17,15 @@ use super::mail::Part;
 use super::random::Random;
 use super::table::{self, RankDoor, TABLE};
 use super::world::{Collective, World};
-use crate::communicator::{Communicator, Decision};
+use crate::communicator::Communicator;
 use crate::fault;
 use crate::interface::{
-    LEFT_AND_TIMED, SERVED, code, polycast_attach, polycast_build_identity, polycast_detach,
-    polycast_end_of_stock, polycast_finalize, polycast_is_enabled, polycast_plan, polycast_plan_free,
-    polycast_run,
+    LEFT_AND_TIMED, SERVED, polycast_attach, polycast_build_identity, polycast_detach, polycast_end_of_stock,
+    polycast_finalize, polycast_is_enabled, polycast_plan, polycast_plan_free, polycast_run, polycast_start,
+    polycast_test, polycast_wait,
 };
 use crate::machine::test::enter;
-use crate::plan::{BROADCAST, CollectiveCall};
+use crate::plan::{BROADCAST, CollectiveCall, Operation};
 
 const ERROR_SIZE: c_int = -2;
 
@@ -206,13 +204,7 @@ impl Member {
         let bytes = call.bytes[self.rank as usize];
         let expected = data(number, bytes);
         let mut buffer = if self.rank == call.root { expected.clone() } else { vec![0xaa; bytes] };
-        let wanted = CollectiveCall {
-            collective: BROADCAST,
-            root: call.root as c_int,
-            bytes,
-            counts: null(),
-            reduction: null(),
-        };
+        let wanted = wanted(call.root, bytes);
         let mut plan = null_mut();
         let choose = || match self.runtime.is_null() {
             true => 0,
@@ -248,35 +240,46 @@ impl Member {
     }
 
     fn in_flight(&mut self, calls: &[Broadcast], number: usize, random: &mut Random) -> Vec<Ended> {
-        // SAFETY: the pointer comes from polycast_attach, and is not NULL where calls are in flight.
-        let runtime = unsafe { &mut *self.runtime };
         let bytes = |call: &Broadcast| call.bytes[self.rank as usize];
         let expected: Vec<Vec<u8>> = (number..).zip(calls).map(|(at, call)| data(at, bytes(call))).collect();
         let mut buffers = expected.clone();
         let of_others = calls.iter().zip(&mut buffers).filter(|(call, _)| call.root != self.rank);
         of_others.for_each(|(_, buffer)| buffer.fill(0xaa));
-        let (mut keys, mut outcomes) = (Vec::new(), vec![None; calls.len()]);
+        let (mut started, mut codes) = (Vec::new(), vec![None; calls.len()]);
+        let test = |operation: &Operation| {
+            let mut has_ended = 0;
+            // SAFETY: polycast_start has filled it, and it is asked no more when it has ended.
+            let code = unsafe { polycast_test(operation, &mut has_ended) };
+            (has_ended != 0).then_some(code)
+        };
         for (at, (call, buffer)) in calls.iter().zip(&mut buffers).enumerate() {
-            let Decision::Served(chosen) = runtime.plan(bytes(call) as u64) else { panic!("it is served") };
-            let place = buffer.as_mut_ptr();
-            // SAFETY: the buffer has these bytes, and is looked at when all have ended.
-            let started = unsafe { runtime.start(chosen, place, bytes(call) as u64, Rank(call.root)) };
-            outcomes[at] = started.err().map(Err);
-            keys.push(started.ok());
-            let other = random.below(keys.len() as u64) as usize;
-            if let (None, Some(key)) = (outcomes[other], keys[other]) {
-                outcomes[other] = runtime.test(key);
-            }
+            let place: *mut c_void = buffer.as_mut_ptr().cast();
+            let mut operation = Operation { communicator: null_mut(), key: 0 };
+            let mut plan = null_mut();
+            // SAFETY: the pointer comes from polycast_attach, and is not NULL where calls are in flight. The buffer has these bytes,
+            // and is looked at when all have ended.
+            let code = unsafe {
+                assert_eq!(polycast_plan(self.runtime, &wanted(call.root, bytes(call)), &mut plan), SERVED);
+                polycast_start(plan, place, place, &mut operation)
+            };
+            codes[at] = (code != 0).then_some(code);
+            started.push((operation, plan));
+            let other = random.below(started.len() as u64) as usize;
+            codes[other] = codes[other].or_else(|| test(&started[other].0));
         }
-        while outcomes.contains(&None) {
-            let at = random.below(keys.len() as u64) as usize;
-            if let (None, Some(key)) = (outcomes[at], keys[at]) {
-                outcomes[at] = if random.one_in(3) { Some(runtime.wait(key)) } else { runtime.test(key) };
-            }
+        while codes.contains(&None) {
+            let at = random.below(calls.len() as u64) as usize;
+            codes[at] = codes[at].or_else(|| match random.one_in(3) {
+                // SAFETY: polycast_start has filled it, and it has not ended.
+                true => Some(unsafe { polycast_wait(&started[at].0) }),
+                false => test(&started[at].0),
+            });
         }
+        // SAFETY: they come from polycast_plan, and what they started has ended.
+        started.iter().for_each(|(_, plan)| unsafe { polycast_plan_free(*plan) });
         let ended = |at: usize| Ended {
             is_served: true,
-            code: outcomes[at].map_or(0, code),
+            code: codes[at].unwrap_or(0),
             has_data: bytes(&calls[at]) == calls[at].bytes[calls[at].root as usize]
                 && buffers[at] == expected[at],
         };
@@ -293,6 +296,10 @@ impl Member {
             Err(code) => code,
         }
     }
+}
+
+fn wanted(root: u32, bytes: usize) -> CollectiveCall {
+    CollectiveCall { collective: BROADCAST, root: root as c_int, bytes, counts: null(), reduction: null() }
 }
 
 /// No two broadcasts have the same, and no two stretches of one.

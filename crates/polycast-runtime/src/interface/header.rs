@@ -33,6 +33,7 @@ fn c_type(rust: &str) -> String {
         "Completion" => "polycast_completion",
         "DoorTable" => "polycast_door",
         "CollectiveCall" => "polycast_call",
+        "Operation" => "polycast_operation",
         "Reduction" => "polycast_reduction",
         "Plan" => "struct polycast_plan",
         "Communicator" => "polycast_communicator",
@@ -121,6 +122,7 @@ fn assertions() -> Assertions {
     structure!(c, DoorTable as "polycast_door": interface_version, capabilities, allgather, broadcast, open_private, isend,
         irecv, poll, cancel, close, sum_over_world, take_leave);
     structure!(c, CollectiveCall as "polycast_call": collective, root, bytes, counts, reduction);
+    structure!(c, Operation as "polycast_operation": communicator, key);
     structure!(c, Reduction as "polycast_reduction": element_bytes, is_commutative);
     functions!(
         c,
@@ -131,6 +133,9 @@ fn assertions() -> Assertions {
         polycast_attach(_, _, _, _, _, _),
         polycast_detach(_, _),
         polycast_plan(_, _, _),
+        polycast_start(_, _, _, _),
+        polycast_test(_, _),
+        polycast_wait(_),
         polycast_run(_, _, _),
         polycast_plan_free(_),
         polycast_end_of_stock(_),

@@ -8,7 +8,7 @@ use crate::door::{Door, DoorTable, INTERFACE_VERSION};
 use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
 use crate::operation::Failure;
-use crate::plan::{Answer, CollectiveCall, Plan};
+use crate::plan::{Answer, CollectiveCall, Operation, Plan};
 use crate::{report, retired, settings};
 
 const ERROR_INTERNAL: c_int = -1;
@@ -19,7 +19,7 @@ pub const SERVED: c_int = 1;
 pub const LEFT_AND_TIMED: c_int = 2;
 
 /// What C is told.
-pub(crate) fn code(outcome: Result<(), Failure>) -> c_int {
+fn code(outcome: Result<(), Failure>) -> c_int {
     match outcome {
         Ok(()) => 0,
         Err(Failure::Mpi(error)) => error.0,
@@ -144,6 +144,47 @@ pub unsafe extern "C" fn polycast_plan(
     // SAFETY: the caller's promise.
     unsafe { plan.write(planned) };
     answer
+}
+
+/// Starts what was planned.
+///
+/// # Safety
+/// As for [`polycast_run`], until the operation has ended; `operation` is a place for the answer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_start(
+    plan: *mut Plan,
+    send: *const c_void,
+    receive: *mut c_void,
+    operation: *mut Operation,
+) -> c_int {
+    guarded(ERROR_INTERNAL, || {
+        // SAFETY: the caller's promise.
+        code(unsafe { (*plan).start(send.cast(), receive.cast()).map(|started| operation.write(started)) })
+    })
+}
+
+/// Lets an operation go on.
+///
+/// # Safety
+/// [`polycast_start`] has filled it, and it has not ended. No other call for its communicator runs. `has_ended` is a place for the
+/// answer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_test(operation: *const Operation, has_ended: *mut c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    let outcome = guarded(Some(Err(Failure::Internal)), || unsafe { (*operation).test() });
+    // SAFETY: the same.
+    unsafe { has_ended.write(outcome.is_some().into()) };
+    outcome.map_or(0, code)
+}
+
+/// Waits for the end of an operation.
+///
+/// # Safety
+/// [`polycast_start`] has filled it, and it has not ended. No other call for its communicator runs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_wait(operation: *const Operation) -> c_int {
+    // SAFETY: the caller's promise.
+    guarded(ERROR_INTERNAL, || code(unsafe { (*operation).wait() }))
 }
 
 /// Does what was planned, and waits for its end.
