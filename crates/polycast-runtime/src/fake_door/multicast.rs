@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use polycast_core::protocol::message::TO_SUCCESSOR_BYTES_MOST;
+
 use super::job::{Broadcast, Job, Outcome, Step};
 use super::network::Weather;
 use super::process::Ended;
@@ -55,10 +57,10 @@ fn job(random: &mut Random, seed: u64) -> Job {
     let hosts = hosts(random);
     let ranks = hosts.len();
     let calls = calls(random, ranks as u64, 5);
-    let mut job =
-        Job::new(ranks as u32, seed, random.one_of(&FORMS), &calls).on_hosts(&hosts, weather(random));
-    // As in lifetimes.rs: a rank may be late until after the others have ended.
-    job.conditions.eager_bytes = 64;
+    let form = random.one_of(&FORMS);
+    let mut job = Job::new(ranks as u32, seed, form, &calls).on_hosts(&hosts, weather(random));
+    // A node pushes to one whose MPI may have ended (docs/protocol.md, "A successor that arrives late"), and says that it has arrived.
+    job.conditions.eager_bytes = if form == "multicast-push" { TO_SUCCESSOR_BYTES_MOST } else { 64 };
     job.conditions.delays = delays(random);
     job.conditions.processors = random.one_of(&[1, 64]);
     job
