@@ -128,6 +128,10 @@ impl Communicator {
 
     fn new(door: Door, rank: Rank, size: u32, agreement: Agreement) -> Communicator {
         let nodes = Nodes::new(&agreement.hosts, agreement.site.ring(), rank);
+        let planner = match &agreement.settings.parameters {
+            Some(parameters) => Planner::new(agreement.site).measured(parameters.content.clone()),
+            None => Planner::new(agreement.site),
+        };
         Communicator {
             door,
             capabilities: Capabilities::ALL,
@@ -143,7 +147,7 @@ impl Communicator {
                 rank,
                 ranks: size,
                 policy: agreement.policy,
-                planner: Planner::new(agreement.site),
+                planner,
                 on_node: Planner::flat(nodes.local().ranks()),
                 nodes,
                 messages: Messages::new(door),

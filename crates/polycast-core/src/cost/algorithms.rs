@@ -1,4 +1,5 @@
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use super::exchange::{Exchange, Halves, ScatterExchange};
 use super::{Bottleneck, Network, Pipeline, Sends, Stream, Transfers, list_schedule};
@@ -60,7 +61,7 @@ impl Predictor {
             network,
             root,
             sends: Sends::default(),
-            trees: broadcast::Planner::new(Site::new(placed)),
+            trees: broadcast::Planner::new(Site::new(placed)).measured(Arc::new(parameters.clone())),
         }
     }
 
@@ -95,12 +96,24 @@ impl Predictor {
         self.root
     }
 
-    /// Puts an algorithm's messages on the network; its segments are of no account.
+    /// Puts an algorithm's messages on the network; its segments are of no account. What [depends](broadcast::Planner::is_by_size)
+    /// on the size of messages needs [`Predictor::prepare_for`].
     pub fn prepare(&mut self, algorithm: &Algorithm) -> Prepared {
+        let (bytes, segment) = PREPARED_FOR;
+        self.prepare_for(&Algorithm { segment, ..algorithm.whole() }, Bytes(bytes))
+    }
+
+    /// Whether it is one for which every size has another tree.
+    pub(super) fn is_by_size(&self, algorithm: &Algorithm) -> bool {
+        self.trees.is_by_size(algorithm)
+    }
+
+    /// The same for messages of this size, in these segments.
+    pub(super) fn prepare_for(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Prepared {
         Prepared(match algorithm.entry.form() {
             Kind::ScatterRing => self.exchange(Exchange::Ring),
             Kind::ScatterDoubling => self.exchange(Exchange::Doubling),
-            Kind::Tree { parts } => Form::Tree(self.tree(algorithm), 1.0 / f64::from(parts)),
+            Kind::Tree { parts } => Form::Tree(self.tree(algorithm, bytes), 1.0 / f64::from(parts)),
         })
     }
 
@@ -113,7 +126,12 @@ impl Predictor {
     /// What `algorithm` takes for `bytes`. To ask for several sizes, [`Predictor::prepare`] it once.
     pub fn cost(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Cost {
         let segment = algorithm.segment.map(|segment| segment.get());
-        self.prepare(algorithm).cost(self, bytes, segment)
+        let prepared = if self.is_by_size(algorithm) {
+            self.prepare_for(algorithm, bytes)
+        } else {
+            self.prepare(algorithm)
+        };
+        prepared.cost(self, bytes, segment)
     }
 
     /// What `algorithm` takes for `bytes`, its messages followed one by one; `None` if they are too many. See [`list_schedule`].
@@ -137,9 +155,9 @@ impl Predictor {
     }
 
     /// Follows the schedules that the ranks would run: who sends on what it receives on a lane is the parent there.
-    fn tree(&mut self, algorithm: &Algorithm) -> Transfers {
-        let (bytes, segment) = PREPARED_FOR;
-        let schedules = self.schedules(&Algorithm { segment, ..algorithm.whole() }, Bytes(bytes));
+    fn tree(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Transfers {
+        // None at all would have no messages.
+        let schedules = self.schedules(algorithm, bytes.max(Bytes(2)));
         let root: (Rank, Option<LaneIndex>) = (self.root, None);
         Transfers::of_nodes(&mut self.network, root, self.sends, |(rank, lane)| {
             children(&schedules, rank, lane)

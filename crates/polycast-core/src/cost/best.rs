@@ -85,20 +85,30 @@ pub fn compare(
 
 /// By size, the algorithm whole or with its best segment size.
 fn best_segments(predictor: &mut Predictor, algorithm: &Algorithm, sizes: &[Bytes]) -> Vec<Predicted> {
-    let prepared = predictor.prepare(algorithm);
-    let predicted = |segment: Option<u64>, cost: Cost| {
-        let segment = segment.and_then(NonZeroU64::new);
-        let candidate = Candidate::Algorithm(Algorithm { segment, ..algorithm.whole() });
-        Predicted { candidate, time: cost.time, cost: Some(cost) }
+    let is_by_size = predictor.is_by_size(algorithm);
+    let mut prepared = predictor.prepare(algorithm);
+    let cut = |segment: u64| Algorithm { segment: NonZeroU64::new(segment), ..algorithm.whole() };
+    let predicted = |segment: u64, cost: Cost| Predicted {
+        candidate: Candidate::Algorithm(cut(segment)),
+        time: cost.time,
+        cost: Some(cost),
     };
-    let whole = |bytes: &Bytes| predicted(None, prepared.cost(predictor, *bytes, None));
-    let mut best: Vec<Predicted> = sizes.iter().map(whole).collect();
+    let mut best = Vec::with_capacity(sizes.len());
+    for &bytes in sizes {
+        if is_by_size {
+            prepared = predictor.prepare_for(&cut(0), bytes);
+        }
+        best.push(predicted(0, prepared.cost(predictor, bytes, None)));
+    }
     for segment in SEGMENTS {
+        if is_by_size {
+            prepared = predictor.prepare_for(&cut(segment), Bytes(segment));
+        }
         let segmented = prepared.segmented(predictor, segment);
         for (best, bytes) in best.iter_mut().zip(sizes).filter(|(_, bytes)| bytes.0 > segment) {
             let cost = segmented.cost(*bytes);
             if cost.time < best.time {
-                *best = predicted(Some(segment), cost);
+                *best = predicted(segment, cost);
             }
         }
     }

@@ -24,6 +24,8 @@ pub enum PlannedShape {
     OptimalWithPorts {
         /// For one port.
         times: SendTimes,
+        /// `t_int`: between the beginnings of sends over different ports.
+        interval: Nanos,
         /// How many.
         ports: NonZeroU32,
     },
@@ -62,8 +64,7 @@ impl PlannedShape {
                 link_aware::plan(site, root, segment_bytes, segments)
             }
             PlannedShape::Optimal(times) => split_tree(order().ranks(), root, &Splits::optimal(times, ranks)),
-            PlannedShape::OptimalWithPorts { times, ports } => {
-                let interval = Nanos(times.hold.0.div_ceil(ports.get().into()));
+            PlannedShape::OptimalWithPorts { times, interval, ports } => {
                 let splits = Splits::optimal_with_ports(times, interval, ports, ranks);
                 split_tree(order().ranks(), root, &splits)
             }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::traversal::{Traversal, Visits};
+use crate::model::LinkClass;
 use crate::topology::{Edge, Link, Paths, Placed, Topology};
 use crate::units::{Nanos, Rank};
 
@@ -100,6 +101,18 @@ impl Site {
     /// The most ranks that are on one host.
     pub fn most_ranks_on_a_host(&self) -> u32 {
         self.nodes.iter().map(|node| node.ranks.len()).max().unwrap_or(1) as u32
+    }
+
+    /// What lies between two ranks.
+    pub fn class(&self, a: Rank, b: Rank) -> LinkClass {
+        let [a, b] = [a, b].map(|rank| self.node_of[rank.index()]);
+        if a == b {
+            LinkClass::SameNode
+        } else if self.nodes[a].parent == self.nodes[b].parent {
+            LinkClass::SameSwitch
+        } else {
+            LinkClass::AcrossSwitches
+        }
     }
 
     /// All ranks once around the network: messages from each to the next, and from the last to the first, use every

@@ -20,7 +20,7 @@ pub struct Settings {
     pub rules: Rules,
     pub network: Network,
     /// Measured; without them, tables choose.
-    pub parameters: Option<Arc<Loaded<Parameters>>>,
+    pub parameters: Option<Arc<Loaded<Arc<Parameters>>>>,
 }
 
 /// How broadcasts are chosen.
@@ -220,8 +220,8 @@ fn parse_table(text: &str, file: &str) -> Result<Table, String> {
     Table::parse(text, file).map_err(|error| error.to_string())
 }
 
-fn parse_parameters(text: &str, file: &str) -> Result<Parameters, String> {
-    Parameters::parse(text, file).map_err(|error| error.to_string())
+fn parse_parameters(text: &str, file: &str) -> Result<Arc<Parameters>, String> {
+    Parameters::parse(text, file).map(Arc::new).map_err(|error| error.to_string())
 }
 
 /// Of a graph that is no tree, a spanning tree: better than nothing known.

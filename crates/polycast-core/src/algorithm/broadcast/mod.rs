@@ -17,7 +17,7 @@ super::registry::files! {
 }
 
 pub use by_position::BINOMIAL;
-pub use planner::Planner;
+pub use planner::{Origin, Planner, Sent};
 
 use super::{Algorithm, Build};
 use crate::schedule::{Channel, Schedule};

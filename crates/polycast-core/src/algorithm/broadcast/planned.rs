@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use super::{Call, Planner};
 use crate::algorithm::{Algorithm, Entry, Parameter};
-use crate::tree::{CONTENTION_FREE_CHILDREN_MOST, PlannedShape, SendTimes, Tree};
+use crate::tree::{CONTENTION_FREE_CHILDREN_MOST, PlannedShape, Tree};
 use crate::units::Nanos;
 
 const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
@@ -53,16 +53,18 @@ pub(super) static ENTRIES: [Entry; 7] = [
         "opt-tree",
         "the fastest tree for whole messages that hold their sender and arrive after such times; they may be left out",
         "Nupairoj 1998, ch. 4",
-        |a, call, planner| PlannedShape::Optimal(times(a, call, planner)),
+        |a, call, planner| PlannedShape::Optimal(planner.send_times(a, call).times),
     )
     .with(&[HOLD, END]),
     Entry::planned(
         "alpha-port",
         "the same for senders with several ports",
         "Nupairoj 1998, §4.5",
-        |a, call, planner| PlannedShape::OptimalWithPorts {
-            times: times(a, call, planner),
-            ports: a.number("ports"),
+        |a, call, planner| {
+            let (sent, ports) = (planner.send_times(a, call), a.number("ports"));
+            let share = Nanos(sent.times.hold.0.div_ceil(ports.get().into()));
+            let interval = sent.interval.map_or(share, |interval| interval.min(sent.times.hold));
+            PlannedShape::OptimalWithPorts { times: sent.times, interval, ports }
         },
     )
     .with(&[PORTS, HOLD, END])
@@ -76,11 +78,6 @@ pub(super) static ENTRIES: [Entry; 7] = [
     .with(&[BLOCK])
     .not_compared(),
 ];
-
-/// The times of a message where they are not given.
-fn times(algorithm: &Algorithm, _call: Call, _planner: &Planner) -> SendTimes {
-    algorithm.times().unwrap_or_default()
-}
 
 /// The same tree serves all messages whose number of segments has the same power of two above it.
 fn link_aware(algorithm: &Algorithm, call: Call, _: &Planner) -> PlannedShape {

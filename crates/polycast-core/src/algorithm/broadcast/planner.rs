@@ -2,9 +2,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::{Algorithm, Build, Call};
+use crate::model::{LinkClass, Parameters};
 use crate::schedule::{RankOrder, Schedule};
-use crate::tree::{PlannedShape, PlannedTree, Site};
-use crate::units::Rank;
+use crate::tree::{PlannedShape, PlannedTree, SendTimes, Site};
+use crate::units::{Bytes, Nanos, Rank};
 
 /// Planned trees are kept until those kept together have more ranks than this; then the oldest go. 12 MiB; all roots of a
 /// communicator with 1024 ranks.
@@ -20,13 +21,73 @@ pub struct Planner {
     trees: HashMap<(PlannedShape, Rank), Arc<PlannedTree>>,
     /// The oldest first.
     kept: VecDeque<(PlannedShape, Rank)>,
+    measured: Option<(LinkClass, Arc<Parameters>)>,
+}
+
+/// The times of messages that an optimal tree is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// `t_hold` and `t_end`.
+    pub times: SendTimes,
+    /// `t_int` of a sender with several ports, where it was measured.
+    pub interval: Option<Nanos>,
+    /// Who says so.
+    pub origin: Origin,
+}
+
+/// Where the times of messages come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// They are given with the algorithm.
+    Given,
+    /// Measured between ranks that are so far from each other, for messages of this size.
+    Measured(LinkClass, Bytes),
+    /// Nobody has measured any.
+    Assumed,
 }
 
 impl Planner {
     /// For the ranks of a site.
     pub fn new(site: Site) -> Planner {
         let order = RankOrder::unless_sorted(site.ring());
-        Planner { site, order, trees: HashMap::new(), kept: VecDeque::new() }
+        Planner { site, order, trees: HashMap::new(), kept: VecDeque::new(), measured: None }
+    }
+
+    /// With measured parameters, which all ranks must know alike: trees that are made for the times of messages take those of
+    /// the class that most of their hops have.
+    pub fn measured(self, parameters: Arc<Parameters>) -> Planner {
+        let mut hops = [0u32; 3];
+        let tree = PlannedShape::Optimal(SendTimes::default()).plan(&self.site, Rank(0));
+        tree.edges().for_each(|(from, to)| hops[self.site.class(from, to) as usize] += 1);
+        // Of two that are as common the slower one, which is later.
+        let class =
+            LinkClass::ALL.into_iter().max_by_key(|class| hops[*class as usize]).expect("three classes");
+        Planner { measured: Some((class, parameters)), ..self }
+    }
+
+    /// Whether the tree of `algorithm` depends on the size of messages because the times that it is made for were measured.
+    pub fn is_by_size(&self, algorithm: &Algorithm) -> bool {
+        let takes_times = algorithm.entry.parameters.iter().any(|parameter| parameter.name == "hold");
+        takes_times && self.measured.is_some() && algorithm.times().is_none()
+    }
+
+    /// The times that an optimal tree for `call` is made for: those of a message of the size of the call, or of a segment. The
+    /// same tree serves all up to the next power of two.
+    pub fn send_times(&self, algorithm: &Algorithm, call: Call) -> Sent {
+        let given = algorithm.times().map(|times| Sent { times, interval: None, origin: Origin::Given });
+        let measured = || {
+            let (class, parameters) = self.measured.as_ref()?;
+            let segment = algorithm.segment.map_or(u64::MAX, |segment| segment.get());
+            let bytes = call.bytes.0.min(segment).max(1).next_power_of_two();
+            let curves = parameters.class(*class);
+            let nanos = |ns: f64| Nanos(ns.round().max(1.0) as u64);
+            let times = SendTimes { hold: nanos(curves.hold_ns(bytes)), end: nanos(curves.end_ns(bytes)) };
+            // Over another port a sender can go on when the call returns.
+            let interval = curves.send_overhead.as_ref().map(|overhead| nanos(overhead.at(bytes)));
+            Some(Sent { times, interval, origin: Origin::Measured(*class, Bytes(bytes)) })
+        };
+        let assumed = Sent { times: SendTimes::default(), interval: None, origin: Origin::Assumed };
+        given.or_else(measured).unwrap_or(assumed)
     }
 
     /// Where nothing is known of the ranks: each on a host of its own, all on one switch.
@@ -92,6 +153,7 @@ impl Planner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{ClassParameters, Curve, Measured, Point};
 
     #[test]
     fn trees_are_kept_within_the_limit() {
@@ -107,6 +169,50 @@ mod tests {
         chain(&mut planner, 4);
         assert_eq!(planner.trees.len(), 4);
         assert!(!Arc::ptr_eq(&first, &chain(&mut planner, 0)), "the fifth took the place of the first");
+    }
+
+    /// Two hosts with four ranks each: most hops are on a host, where times were measured at 4 KiB and 64 KiB.
+    #[test]
+    fn optimal_trees_are_made_for_measured_times() {
+        let line = |at: [f64; 2]| {
+            let points = [4096, 65536].into_iter().zip(at).map(|(bytes, us)| Point::exact(bytes, us * 1e3));
+            Some(Curve::new(points.collect()).unwrap())
+        };
+        let class = |scale: f64| {
+            let mut class = ClassParameters::new(line([0.0, 0.0]).unwrap(), line([1.0, 2.0]).unwrap());
+            class.hold = line([10.0 * scale, 40.0 * scale]);
+            class.end = line([90.0 * scale, 41.0 * scale]);
+            class.send_overhead = line([3.0, 50.0]);
+            class
+        };
+        let classes = [(LinkClass::SameNode, class(1.0)), (LinkClass::SameSwitch, class(7.0))].into();
+        let parameters = Arc::new(Parameters::new(Measured::default(), classes).unwrap());
+        let site = Site::by_host(&[0, 0, 0, 0, 1, 1, 1, 1]);
+        let planner = Planner::new(site.clone()).measured(parameters);
+        let call = |bytes| Call { ranks: 8, root: Rank(0), bytes: Bytes(bytes) };
+        let us = |hold, end| SendTimes { hold: Nanos::from_micros(hold), end: Nanos::from_micros(end) };
+        for (text, bytes, expected) in [
+            ("opt-tree", 4096, us(10, 90)),
+            ("opt-tree", 4095, us(10, 90)),
+            ("opt-tree", 65536, us(40, 41)),
+            ("opt-tree:segment=4KiB", 65536, us(10, 90)),
+            ("opt-tree:hold=1us,end=2us", 65536, us(1, 2)),
+            ("alpha-port:ports=3", 65536, us(40, 41)),
+        ] {
+            let algorithm: Algorithm = text.parse().unwrap();
+            let sent = planner.send_times(&algorithm, call(bytes));
+            assert_eq!(sent.times, expected, "{text} {bytes}");
+            assert_eq!(planner.is_by_size(&algorithm), algorithm.times().is_none());
+        }
+        let optimal: Algorithm = "opt-tree".parse().unwrap();
+        let measured = Origin::Measured(LinkClass::SameNode, Bytes(8192));
+        assert_eq!(planner.send_times(&optimal, call(5000)).origin, measured);
+        let without = Planner::new(site).send_times(&optimal, call(5000));
+        assert_eq!((without.times, without.origin), (SendTimes::default(), Origin::Assumed));
+        // Flat where a send is short beside a hop, binomial where it is not: by size, in the same job.
+        let mut planner = planner;
+        let mut degree = |bytes| planner.tree(&optimal, call(bytes)).unwrap().children(Rank(0)).len();
+        assert_eq!((degree(4096), degree(65536)), (7, 3));
     }
 
     #[test]
