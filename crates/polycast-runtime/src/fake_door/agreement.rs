@@ -1,10 +1,10 @@
 //! Ranks agree whether polycast serves a communicator, whatever happens to one of them meanwhile.
 
+use super::conditions::Tamper;
 use super::job::{Job, Outcome};
 use super::network::Weather;
 use super::process::Ended;
 use super::random::{Random, with_seeds};
-use super::world::Tamper;
 use crate::fault::Point;
 
 const CALLS: [(u32, usize); 2] = [(1, 3000), (0, 10)];

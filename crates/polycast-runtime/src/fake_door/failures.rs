@@ -1,11 +1,12 @@
 //! MPI fails on one rank, or polycast does: the error is reported there, no receive is left behind, and nobody takes another way than
 //! the others.
 
+use super::conditions::{Fault, Function};
 use super::job::{Job, Outcome};
 use super::network::Weather;
 use super::process::Ended;
 use super::random::{Random, with_seeds};
-use super::world::{Collective, Doing, Fault, Function};
+use super::world::{Collective, Doing};
 use super::{ABORTED, INJECTED};
 use crate::fault::Point;
 

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 
 use super::INJECTED;
+use super::conditions::{Fault, Function};
 use super::job::{Broadcast, Job, Outcome, Step};
 use super::network::Weather;
 use super::process::Ended;
 use super::random::{Random, seeds, with_seeds};
-use super::world::{Fault, Function};
 use crate::fault::Point;
 
 const ERROR_INTERNAL: i32 = -1;

@@ -3,10 +3,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use super::conditions::Conditions;
 use super::network::Weather;
 use super::process::{self, Told};
 use super::stage::Delays;
-use super::world::{Conditions, Doing, World};
+use super::world::{Doing, World};
 use crate::fault::Point;
 
 /// Who has not returned by then, on the machine's clock, never will: it does something else than wait.

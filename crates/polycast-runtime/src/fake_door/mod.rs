@@ -5,6 +5,7 @@
 //!         process    one rank: what the doors in C do, and the program before and after
 //!             table      the functions of polycast.h
 //!             machine    what the rank runs on
+//!         conditions what may happen to the job
 //!         world      collectives, contexts, which call fails
 //!             mail       messages of private communicators
 //!             network    datagrams
@@ -16,6 +17,7 @@
 
 mod agreement;
 mod allocations;
+mod conditions;
 mod conformance;
 mod failures;
 mod in_flight;

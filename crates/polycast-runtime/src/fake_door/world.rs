@@ -3,54 +3,13 @@ use std::ffi::c_int;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::conditions::{Conditions, Fault, Function};
 use super::mail::{Mail, Part, Place, Way};
-use super::network::{Network, Weather};
+use super::network::Network;
 use super::random::Random;
-use super::stage::{Delays, Stage};
+use super::stage::Stage;
 use super::{ABORTED, INJECTED, MISUSED};
 use crate::door::Completion;
-
-/// What may fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Function {
-    /// allgather, broadcast, open_private, the vote.
-    Collective,
-    Isend,
-    Irecv,
-    Poll,
-}
-
-/// A call that fails.
-#[derive(Clone, Copy, Debug)]
-pub struct Fault {
-    pub rank: u32,
-    pub function: Function,
-    /// Which call of this function on this rank, counted from 0.
-    pub nth: u32,
-    /// Of collectives: this rank still takes part for the others. Else they wait for it.
-    pub is_late: bool,
-}
-
-/// Changes the record (src/attach/record.rs) that the others get from a rank.
-pub type Tamper = fn(rank: u32, record: &mut [u8]);
-
-/// What may happen to a job.
-#[derive(Clone, Debug)]
-pub struct Conditions {
-    /// Private communicators that MPI can make at a time.
-    pub contexts: u32,
-    pub fault: Option<Fault>,
-    pub tamper: Option<Tamper>,
-    pub delays: Delays,
-    pub weather: Weather,
-    /// The host of each rank.
-    pub hosts: Vec<u32>,
-    pub processors: usize,
-    /// A message of so many bytes needs no receive to be done; of a longer one chance decides.
-    pub eager_bytes: usize,
-    /// A message of this number is lost: what MPI never does.
-    pub loses_message: Option<u32>,
-}
 
 /// A collective call on a communicator of the program. Ranks must agree on all but the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
