@@ -18,8 +18,8 @@ use crate::terminal::count;
     arg_required_else_help = true,
     after_help = "\
 Examples:
-  polycast table shipped > cluster.toml              a table to start from
-  polycast table check cluster.toml                  mistakes, and rules without use
+  polycast table shipped > cluster.toml   a table to start from
+  polycast table check cluster.toml       mistakes, and rules without use
   polycast table format cluster.toml --write
   polycast explain --ranks 64 --nodes 4 --table cluster.toml
 
