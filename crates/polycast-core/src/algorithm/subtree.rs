@@ -55,6 +55,21 @@ impl Subtree {
         [first, second].into_iter().filter(|piece| !piece.is_empty()).map(|piece| self.blocks(piece))
     }
 
+    /// The messages between this rank and its parent, in memory that begins with this rank's blocks: one, but the root's are in
+    /// pieces, as it has the blocks.
+    pub fn messages_with_parent(&self, parent: Rank) -> Vec<Range<u64>> {
+        let mut end = 0;
+        let mut behind = |bytes: Range<u64>| {
+            let start = end;
+            end += bytes.end - bytes.start;
+            start..end
+        };
+        match parent == self.call.root {
+            true => self.by_rank(self.position).map(behind).collect(),
+            false => vec![behind(self.by_position(self.position))],
+        }
+    }
+
     fn blocks(&self, Range { start, end }: Range<u32>) -> Range<u64> {
         let block = self.call.bytes.0;
         u64::from(start) * block..u64::from(end) * block

@@ -40,14 +40,7 @@ pub fn schedule(call: &Call, rank: Rank) -> Box<dyn Schedule> {
     }
     if let Some(parent) = tree.parent() {
         let lane = list.lane(Kind::Messages(Stream::send(parent, 0)));
-        let lengths: Vec<u64> = match parent == call.root {
-            true => tree.by_rank(tree.position).map(|bytes| bytes.end - bytes.start).collect(),
-            false => vec![own.end],
-        };
-        let mut start = 0;
-        for length in lengths {
-            let bytes = start..start + length;
-            start = bytes.end;
+        for bytes in tree.messages_with_parent(parent) {
             let from = if is_leaf { Slice::input(bytes) } else { Slice::scratch(bytes) };
             let after = if lanes == 0 { After::Start } else { After::LanesBelow(lanes) };
             list.add(lane, Action::Send(from), after);

@@ -19,15 +19,7 @@ pub fn schedule(call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let mut after = After::Start;
     if let Some(parent) = tree.parent() {
         let lane = list.lane(Kind::Messages(Stream::receive(parent, 0)));
-        // Messages from the root are as it has the blocks.
-        let lengths: Vec<u64> = match parent == call.root {
-            true => tree.by_rank(tree.position).map(|bytes| bytes.end - bytes.start).collect(),
-            false => vec![own.end],
-        };
-        let mut start = 0;
-        for length in lengths {
-            let bytes = start..start + length;
-            start = bytes.end;
+        for bytes in tree.messages_with_parent(parent) {
             let to = if is_leaf { Slice::output(bytes) } else { Slice::scratch(bytes) };
             after = After::Steps { lane, count: list.add(lane, Action::Receive(to), After::Start) };
         }
