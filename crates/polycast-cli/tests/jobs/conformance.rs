@@ -9,6 +9,7 @@ use polycast_core::algorithm::{Algorithm, Registry};
 use crate::common::job::{Job, Output};
 use crate::common::mpi::Mpi;
 use crate::common::{cannot_run, checkout};
+use crate::job::under_each_mpi;
 
 /// Every algorithm; one after the other whole, in segments that divide nothing, and with waiting for children.
 fn algorithms() -> Vec<String> {
@@ -23,22 +24,6 @@ fn algorithms() -> Vec<String> {
 
 /// Where the subject is not the algorithm: a pipeline with many messages, and a tree with one.
 const FEW_ALGORITHMS: [&str; 2] = ["chain:segment=1KiB", "binomial"];
-
-/// One test per MPI library for each function, so that a failure has both names.
-macro_rules! under_each_mpi {
-    ($($program:ident),* $(,)?) => {
-        $(mod $program {
-            #[test]
-            fn openmpi() {
-                super::$program(super::Mpi::OpenMpi);
-            }
-            #[test]
-            fn mpich() {
-                super::$program(super::Mpi::Mpich);
-            }
-        })*
-    };
-}
 
 under_each_mpi!(
     bcast_roots,

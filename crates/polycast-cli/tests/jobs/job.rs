@@ -11,6 +11,24 @@ use crate::common::job::{Output, alone, finish, timeout};
 use crate::common::mpi::Mpi;
 use crate::common::report::Report;
 
+/// One test per MPI library for each function, so that a failure has both names.
+macro_rules! under_each_mpi {
+    ($($program:ident),* $(,)?) => {
+        $(mod $program {
+            #[test]
+            fn openmpi() {
+                super::$program(crate::common::mpi::Mpi::OpenMpi);
+            }
+            #[test]
+            fn mpich() {
+                super::$program(crate::common::mpi::Mpi::Mpich);
+            }
+        })*
+    };
+}
+
+pub(crate) use under_each_mpi;
+
 /// The lab's name; every test has a directory of its own for them.
 pub const LAB: &str = "box";
 

@@ -4,23 +4,7 @@
 
 use crate::common::mpi::Mpi;
 use crate::common::{cannot_run, checkout};
-use crate::job::{FORMS, LabJob, expect_multicast, lab};
-
-/// One test per MPI library for each function.
-macro_rules! under_each_mpi {
-    ($($program:ident),* $(,)?) => {
-        $(mod $program {
-            #[test]
-            fn openmpi() {
-                super::$program(crate::common::mpi::Mpi::OpenMpi);
-            }
-            #[test]
-            fn mpich() {
-                super::$program(crate::common::mpi::Mpi::Mpich);
-            }
-        })*
-    };
-}
+use crate::job::{FORMS, LabJob, expect_multicast, lab, under_each_mpi};
 
 under_each_mpi!(
     bcast_roots,
