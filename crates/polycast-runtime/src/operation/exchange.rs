@@ -66,11 +66,11 @@ impl executor::Call for Plan<'_> {
         let Plan { policy, planner, ranks, rank, root, .. } = self;
         match *self.among {
             Among::All { algorithm, bytes: own, capabilities, epoch } => {
-                let algorithm = match policy.choose(&broadcast_of(bytes), capabilities, epoch).choice {
-                    _ if bytes == own => algorithm,
-                    Choice::Algorithm(algorithm) => algorithm,
-                    _ => return None,
+                let choice = match bytes == own {
+                    true => Choice::Algorithm(algorithm),
+                    false => policy.choose(&broadcast_of(bytes), capabilities, epoch).choice,
                 };
+                let Choice::Algorithm(algorithm) = choice else { return None };
                 let call = broadcast::Call { ranks: *ranks, root: *root, bytes: Bytes(bytes) };
                 Some(with_possible_messages(algorithm, bytes).schedule(call, *rank, planner))
             }
