@@ -1,5 +1,5 @@
 //! `polycast measure` end to end, in small labs. What is checked is what holds on any machine however busy: which classes
-//! there are, that the file is one, that long messages take longer than short ones; never how long.
+//! there are, that the file is one, that nothing is faster than the links; never how long something takes at most.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -36,16 +36,12 @@ fn two_switches(folder: &Path) -> PathBuf {
     file
 }
 
-/// Every curve has the sizes that were asked for, and more bytes take longer.
+/// Every curve has the sizes that were asked for, and enough samples.
 fn assert_complete(class: LinkClass, parameters: &ClassParameters) {
     for curve in parameters.curves() {
         let points = curve.expect("all curves are measured").points();
         assert_eq!(points.iter().map(|point| point.bytes).collect::<Vec<_>>(), [1024, 65_536], "{class}");
         assert!(points.iter().all(|point| point.samples >= 4), "{class}: {points:?}");
-    }
-    for curve in [Some(&parameters.gap), parameters.end.as_ref()] {
-        let points = curve.unwrap().points();
-        assert!(points[1].ns > points[0].ns, "{class}: {points:?}");
     }
 }
 
@@ -65,7 +61,10 @@ fn every_link_class_of_a_lab_is_measured() {
     parameters.classes().for_each(|(class, parameters)| assert_complete(class, parameters));
     // 64 KiB need 26 ms on the wire, which no link of the lab gives away.
     for class in [LinkClass::SameSwitch, LinkClass::AcrossSwitches] {
-        assert!(parameters.class(class).gap.at(65_536) > 20e6);
+        let parameters = parameters.class(class);
+        for curve in [&parameters.gap, parameters.end.as_ref().expect("it is measured")] {
+            assert!(curve.at(65_536) > 20e6, "{class}: {:?}", curve.points());
+        }
     }
     let measured = parameters.measured();
     assert!(measured.place.contains("20mbit") && measured.place.contains("3 hosts"), "{measured:?}");
