@@ -28,19 +28,18 @@ test  setpriv       util-linux                     util-linux    util-linux     
 test  python3       python3-venv,python3-dev       python3-devel python3-devel     python
 '
 
-# Which column: the system's own name, else what it says it is like.
-distribution() {
-    file=${OS_RELEASE:-/etc/os-release}
-    [ -r "$file" ] || return 0
-    for name in $(. "$file" && echo "${ID:-} ${ID_LIKE:-}"); do
-        case $name in
-        debian | ubuntu) echo debian && return ;;
-        fedora | rhel | centos) echo fedora && return ;;
-        *suse*) echo suse && return ;;
-        arch) echo arch && return ;;
-        esac
-    done
-}
+# How packages are installed, and which column names them: by the system's own name, else by what it says it is like.
+install=
+column=
+file=${OS_RELEASE:-/etc/os-release}
+[ ! -r "$file" ] || for name in $(. "$file" && echo "${ID:-} ${ID_LIKE:-}"); do
+    case $name in
+    debian | ubuntu) column=1 install="apt-get install -y --no-install-recommends" && break ;;
+    fedora | rhel | centos) column=2 install="dnf install" && break ;;
+    *suse*) column=3 install="zypper install" && break ;;
+    arch) column=4 install="pacman -S --needed" && break ;;
+    esac
+done
 
 is_there() {
     case $1 in
@@ -62,44 +61,32 @@ is_of_level() {
     case $level:$1 in build:demo | build:test | demo:test) return 1 ;; esac
 }
 
-system=$(distribution)
 commands=
 packages=
-while read -r of command debian fedora suse arch; do
+while read -r of command names; do
     [ -n "$of" ] && is_of_level "$of" && ! is_there "$command" || continue
     commands="$commands $command"
-    case $system in
-    debian) packages="$packages $debian" ;;
-    fedora) packages="$packages $fedora" ;;
-    suse) packages="$packages $suse" ;;
-    arch) packages="$packages $arch" ;;
-    esac
+    # shellcheck disable=SC2086
+    [ -z "$column" ] || packages="$packages $(echo $names | cut -d ' ' -f $column)"
 done <<END
 $needed
 END
 packages=$(echo "$packages" | tr ', ' '\n\n' | sort -u | tr '\n' ' ' | sed 's/^ *//; s/ *$//')
 
 if [ -n "$commands" ]; then
-    case $system in
-    debian) line="apt-get install -y --no-install-recommends $packages" ;;
-    fedora) line="dnf install $packages" ;;
-    suse) line="zypper install $packages" ;;
-    arch) line="pacman -S --needed $packages" ;;
-    *) line= ;;
-    esac
-    if [ "$system" != debian ] || [ "$(id -u)" -ne 0 ]; then
+    if [ "$column" != 1 ] || [ "$(id -u)" -ne 0 ]; then
         echo "setup: \`make $level\` needs commands that are not on PATH:$commands" >&2
-        [ -z "$line" ] || echo "setup: as root: $line" >&2
-        case $system:$commands in
-        debian:* | *:*mpicc.*) ;;
+        [ -z "$install" ] || echo "setup: as root: $install $packages" >&2
+        case $column:$commands in
+        1:* | *:*mpicc.*) ;;
         *mpicc*) echo "setup: an mpicc may have to be put on PATH (module load mpi) or named: make $level MPICC=/path/to/mpicc" >&2 ;;
         esac
         case $commands in
-        *mpicc.*) [ "$system" = debian ] || echo "setup: the tests call the MPIs as Debian does: mpicc.openmpi, mpiexec.mpich, …" >&2 ;;
+        *mpicc.*) [ "$column" = 1 ] || echo "setup: the tests call the MPIs as Debian does: mpicc.openmpi, mpiexec.mpich, …" >&2 ;;
         esac
         exit 1
     fi
-    echo "setup: $line"
+    echo "setup: $install $packages"
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq
     # shellcheck disable=SC2086
