@@ -61,13 +61,13 @@ static int irecv(void *communicator, void *buffer, size_t bytes, int peer, int t
 }
 
 /* A lane begins with the size of all; the data that goes with it is what the buffer has. */
-static int poll(void *communicator, uint32_t *slots, size_t *received, uint32_t *completed) {
+static int poll(void *communicator, polycast_completion *completions, uint32_t *completed) {
     (void)communicator;
     for (uint32_t i = 0; i < count; i++) {
         const struct message *message = &started[in_use[i]];
         const size_t with_size = sizeof bytes_of_call + bytes_of_call;
-        slots[i] = in_use[i];
-        received[i] = message->room < with_size ? message->room : with_size;
+        const size_t bytes = message->room < with_size ? message->room : with_size;
+        completions[i] = (polycast_completion){.slot = in_use[i], .bytes = bytes};
         if (message->place) {
             memcpy(message->place, &bytes_of_call, sizeof bytes_of_call);
         }
@@ -75,6 +75,11 @@ static int poll(void *communicator, uint32_t *slots, size_t *received, uint32_t 
     *completed = count;
     count = 0;
     return 0;
+}
+
+/* Nothing is in flight where all is there at once. */
+static void cancel(void *communicator, const uint32_t *slots, uint32_t number) {
+    (void)communicator, (void)slots, (void)number;
 }
 
 static void nothing(void *communicator) {
@@ -115,7 +120,7 @@ int main(void) {
         .isend = isend,
         .irecv = irecv,
         .poll = poll,
-        .abandon = nothing,
+        .cancel = cancel,
         .close = nothing,
         .sum_over_world = sum_over_world,
         .take_leave = take_leave,
