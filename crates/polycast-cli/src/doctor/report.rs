@@ -3,7 +3,7 @@
 use polycast_net::Family;
 use serde::Serialize;
 
-use super::finding::{Finding, Level};
+use super::finding::{Finding, Level, Topic};
 use super::message::{HostFacts, SocketFacts};
 use super::probe::matrix::Matrix;
 
@@ -122,10 +122,21 @@ impl Report {
         }
     }
 
-    /// Adds a finding; hosts of which the same is said are put together.
+    /// Adds a finding; hosts of which the same is said are put together. What is noted of the filters of a host becomes a
+    /// warning when the probe has shown that something keeps datagrams from it.
     pub fn add<S: ToString>(&mut self, hosts: &[S], finding: Finding) {
         self.multicast_would_be_used &= finding.level < Level::Problem;
         let hosts = hosts.iter().map(ToString::to_string);
+        if finding.topic == Topic::Probe && finding.level == Level::Problem {
+            let hosts: Vec<String> = hosts.clone().collect();
+            let is_suspect = |said: &&mut Said| {
+                (said.finding.topic, said.finding.level) == (Topic::Firewall, Level::Note)
+                    && said.hosts.iter().any(|host| hosts.contains(host))
+            };
+            for said in self.findings.iter_mut().filter(is_suspect) {
+                said.finding.level = Level::Warning;
+            }
+        }
         match self.findings.iter_mut().find(|said| said.finding == finding && !said.hosts.is_empty()) {
             Some(said) => {
                 for host in hosts {
@@ -142,8 +153,20 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::finding::Topic;
     use crate::doctor::probe::matrix::all_but;
+
+    #[test]
+    fn a_filter_is_suspected_where_nothing_arrives() {
+        let mut report = Report::new(Family::V4, ["h0", "h1"].map(HostReport::unknown).into());
+        let filter = |rule: &str| Finding::note(Topic::Firewall, rule);
+        report.add(&["h0"], filter("policy drop"));
+        report.add(&["h1"], filter("udp drop"));
+        report.add(&["h1"], Finding::note(Topic::Mtu, "9000"));
+        report.add(&["h0", "h1"], Finding::note(Topic::Probe, "0.1 % are lost"));
+        report.add(&["h1"], Finding::problem(Topic::Probe, "hears nobody", ""));
+        let levels: Vec<Level> = report.findings.iter().map(|said| said.finding.level).collect();
+        assert_eq!(levels, [Level::Note, Level::Warning, Level::Note, Level::Note, Level::Problem]);
+    }
 
     #[test]
     fn programs_get_the_verdict_and_every_pair() {
