@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch};
+use polycast_core::schedule::Nodes;
 use polycast_core::units::{Bytes, Rank};
 
 use crate::attach::{Agreement, gather};
@@ -14,7 +15,6 @@ use crate::idle::Idle;
 use crate::machine;
 use crate::messages::Messages;
 use crate::multicast::{ControlChannel, Reason, Unavailable, left_group, set_up};
-use crate::nodes::Nodes;
 use crate::operation::{Activity, Failure, Operations, Shared};
 use crate::plan::Pool;
 use crate::report::{self, Log};

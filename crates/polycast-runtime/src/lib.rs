@@ -32,7 +32,6 @@ mod interface;
 mod machine;
 mod messages;
 mod multicast;
-mod nodes;
 mod of_process;
 mod operation;
 mod plan;

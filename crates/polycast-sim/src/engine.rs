@@ -18,6 +18,7 @@ use polycast_core::units::Rank;
 use crate::event_queue::EventQueue;
 use crate::host::{Data, Host};
 use crate::network::Network;
+use crate::published::{Published, Streams};
 use crate::schedules::Combine;
 
 /// A message, or the question whether it may be sent.
@@ -44,7 +45,7 @@ impl Message {
     }
 }
 
-enum Event {
+pub(crate) enum Event {
     /// The rank calls the collective.
     Start(Rank),
     /// The message may leave through the sender's port.
@@ -59,6 +60,8 @@ enum Event {
     Taken(Rank, StepId),
     /// The processor has copied or combined.
     Worked(Rank, StepId, Action),
+    /// Of what is published and fetched.
+    Published(Published),
 }
 
 /// Per rank and lane of it, the lane at the other end.
@@ -79,10 +82,11 @@ fn partner_lanes<S: Schedule>(schedules: &[S]) -> Vec<Vec<LaneIndex>> {
 }
 
 pub(crate) struct Engine<S> {
-    network: Network,
+    pub network: Network,
     pub hosts: Vec<Host<S>>,
     partner_lanes: Vec<Vec<LaneIndex>>,
-    events: EventQueue<Event>,
+    pub streams: Streams,
+    pub events: EventQueue<Event>,
     /// Messages that arrived, without questions.
     pub messages: u64,
     /// What combines data, if data is carried.
@@ -99,7 +103,7 @@ impl<S: Schedule> Engine<S> {
         data: Option<Vec<Data>>,
         combine: Option<Combine>,
     ) -> Self {
-        let partner_lanes = partner_lanes(&schedules);
+        let (partner_lanes, streams) = (partner_lanes(&schedules), Streams::new(&schedules));
         let mut data = data.map(Vec::into_iter);
         let mut events = EventQueue::new();
         let mut hosts = Vec::with_capacity(schedules.len());
@@ -108,7 +112,7 @@ impl<S: Schedule> Engine<S> {
             let data = data.as_mut().and_then(Iterator::next);
             hosts.push(Host::new(schedule, limits, *start_ns, data));
         }
-        Engine { network, hosts, partner_lanes, events, messages: 0, combine }
+        Engine { network, hosts, partner_lanes, streams, events, messages: 0, combine }
     }
 
     /// Runs until nothing happens any more.
@@ -117,18 +121,15 @@ impl<S: Schedule> Engine<S> {
             match event {
                 Event::Start(rank) => self.start_operations(rank, now_ns),
                 Event::Leave(message) => self.leave(message, now_ns),
-                Event::Sent(rank, id) | Event::Taken(rank, id) => {
-                    self.hosts[rank.index()].executor.complete(id);
-                    self.start_operations(rank, now_ns);
-                }
+                Event::Sent(rank, id) | Event::Taken(rank, id) => self.complete(rank, id, now_ns),
                 Event::Worked(rank, id, action) => {
                     let host = &mut self.hosts[rank.index()];
                     if let (Some(data), Some(combine)) = (&mut host.data, self.combine) {
                         data.work(&action, combine);
                     }
-                    host.executor.complete(id);
-                    self.start_operations(rank, now_ns);
+                    self.complete(rank, id, now_ns);
                 }
+                Event::Published(event) => self.published(event, now_ns),
                 Event::Reach(message) => self.reach(message, now_ns),
                 Event::Arrive(message) => {
                     self.messages += u64::from(!message.is_question);
@@ -138,6 +139,11 @@ impl<S: Schedule> Engine<S> {
                 }
             }
         }
+    }
+
+    pub fn complete(&mut self, rank: Rank, id: StepId, now_ns: u64) {
+        self.hosts[rank.index()].executor.complete(id);
+        self.start_operations(rank, now_ns);
     }
 
     fn start_operations(&mut self, rank: Rank, now_ns: u64) {
@@ -154,8 +160,8 @@ impl<S: Schedule> Engine<S> {
                     let done_ns = self.hosts[rank.index()].work(now_ns, duration_ns);
                     self.events.schedule(done_ns, Event::Worked(rank, operation.id, action));
                 }
-                // No fabric here carries them: the rank is stuck.
-                Action::Publish(_) | Action::Fetch { .. } => {}
+                Action::Publish(source) => self.start_publish(rank, operation.id, source, now_ns),
+                Action::Fetch { at, to } => self.start_fetch(rank, operation.id, (at, to), now_ns),
             }
         }
         let host = &mut self.hosts[rank.index()];

@@ -20,9 +20,10 @@ mod event_queue;
 mod host;
 mod network;
 pub mod protocol;
+mod published;
 mod schedules;
 mod simulation;
 
-pub use network::Network;
+pub use network::{Network, SharedMemory};
 pub use schedules::{Buffers, Combine, Schedules};
 pub use simulation::{Outcome, Simulation, Stuck};

@@ -23,11 +23,32 @@ pub struct Network {
     /// Messages of at least this many bytes wait until their receive is posted: the sender asks, the receiver
     /// answers, `latency_ns` each. Smaller ones, or all with `None`, are sent eagerly.
     pub rendezvous_threshold: Option<u64>,
+    /// Through which ranks publish to others on their node.
+    pub shared: SharedMemory,
+}
+
+/// Memory that the ranks of a node share: whoever publishes copies into it, whoever fetches copies out of it, and buses are
+/// never the limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharedMemory {
+    /// Until one rank sees what another has written, in nanoseconds.
+    pub latency_ns: u64,
+    /// What copying a byte costs a rank's processor, in nanoseconds.
+    pub ns_per_byte: f64,
+    /// How many published steps of a lane it holds, at least 1. A further one waits until all readers are done with the oldest.
+    pub buffers: u32,
+}
+
+impl SharedMemory {
+    /// How long copying `bytes` in or out occupies the processor.
+    pub(crate) fn copy_ns(&self, bytes: u64) -> u64 {
+        (bytes as f64 * self.ns_per_byte).round() as u64
+    }
 }
 
 impl Network {
     /// A cluster on plain Ethernet with TCP: 20 µs from port to port, 3 µs of processor time at either end,
-    /// copies at 10 GB/s, rendezvous from 64 KiB.
+    /// copies at 10 GB/s, rendezvous from 64 KiB; 16 buffers of shared memory, which is seen after 0.2 µs.
     pub fn ethernet(bits_per_second: f64) -> Self {
         Network {
             latency_ns: 20_000,
@@ -36,6 +57,7 @@ impl Network {
             receive_overhead_ns: 3_000,
             local_ns_per_byte: 0.1,
             rendezvous_threshold: Some(64 << 10),
+            shared: SharedMemory { latency_ns: 200, ns_per_byte: 0.1, buffers: 16 },
         }
     }
 
@@ -48,6 +70,7 @@ impl Network {
             receive_overhead_ns: 0,
             local_ns_per_byte: 0.0,
             rendezvous_threshold: None,
+            shared: SharedMemory { latency_ns: 0, ns_per_byte: 0.0, buffers: 16 },
         }
     }
 

@@ -19,7 +19,7 @@ pub struct Buffers {
     pub output: Vec<u8>,
 }
 
-/// Any collective in virtual time: one schedule for each rank, of messages and local work.
+/// Any collective in virtual time: one schedule for each rank.
 pub struct Schedules<S> {
     network: Network,
     schedules: Vec<S>,

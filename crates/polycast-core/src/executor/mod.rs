@@ -140,6 +140,11 @@ impl<S: Schedule> Executor<S> {
         (0..self.lanes.len()).for_each(|lane| self.consider(lane));
     }
 
+    /// What it runs.
+    pub fn schedule(&self) -> &S {
+        &self.schedule
+    }
+
     /// All steps of all lanes have completed.
     pub fn is_finished(&self) -> bool {
         self.unfinished_lanes == 0

@@ -29,12 +29,14 @@ mod check;
 mod contract;
 mod draw;
 mod listed;
+mod nodes;
 mod order;
 
 pub use check::{Place, Summary, Violation, check};
 pub use contract::{Contract, Holding};
 pub use draw::draw;
 pub use listed::Listed;
+pub use nodes::Nodes;
 pub use order::{Ordered, RankOrder};
 
 use std::ops::Range;
@@ -165,6 +167,11 @@ impl Lane {
     /// Whether it receives messages.
     pub fn is_receive(&self) -> bool {
         self.stream().is_some_and(|stream| stream.direction == Direction::Receive)
+    }
+
+    /// Whether its steps bring data from other ranks.
+    pub fn brings_data(&self) -> bool {
+        self.is_receive() || matches!(self.kind, Kind::Fetch { .. })
     }
 }
 

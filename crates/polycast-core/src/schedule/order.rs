@@ -37,6 +37,11 @@ impl RankOrder {
         self.rank_at.len() as u32
     }
 
+    /// The ranks, in this order.
+    pub fn in_order(&self) -> &[Rank] {
+        &self.rank_at
+    }
+
     /// Where `rank`, which must be one of them, stands.
     pub fn position(&self, rank: Rank) -> Rank {
         Rank(self.position_of[rank.index()])

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polycast_core::protocol::{Endpoint, Key, Membership};
+use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
 use polycast_madcap::LeaseRenewer;
 use polycast_net::{Family, Interface};
@@ -35,7 +36,6 @@ use crate::digest::Digest;
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
 use crate::machine::{self, random, random_bytes};
-use crate::nodes::Nodes;
 use crate::settings;
 
 /// Plans until a group is found that nobody else has.

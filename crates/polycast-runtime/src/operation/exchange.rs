@@ -10,7 +10,7 @@ use polycast_core::executor::{
     self, Completed, Content, Conversation, FIRST_DATA_BYTES_MOST, Limits, Message, MessageId, Outcome, Part,
 };
 use polycast_core::policy::{Capabilities, Choice, Epoch, Policy};
-use polycast_core::schedule::{Direction, LaneIndex, Schedule};
+use polycast_core::schedule::{Direction, LaneIndex, Nodes, Schedule};
 use polycast_core::units::{Bytes, Rank};
 
 use super::{Activity, Call, Failure, Progress, Shared};
@@ -18,7 +18,6 @@ use crate::communicator::broadcast_of;
 use crate::door::{MESSAGE_MOST_BYTES, MpiError};
 use crate::fault::{self, Point};
 use crate::messages::{Done, Messages, OperationKey, Purpose, Route};
-use crate::nodes::Nodes;
 
 /// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed
 /// processor, and enough sends in all that children which have not arrived do not hold up their siblings.

@@ -20,6 +20,7 @@ use std::time::Instant;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::policy::{Capabilities, Choice, Policy};
+use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
 
 use crate::communicator::Chosen;
@@ -27,7 +28,6 @@ use crate::door::MpiError;
 use crate::machine;
 use crate::messages::{Messages, OperationKey, Purpose};
 use crate::multicast::Driver;
-use crate::nodes::Nodes;
 
 use exchange::Exchange;
 use multicast::MulticastBroadcast;

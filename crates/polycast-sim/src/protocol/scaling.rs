@@ -95,11 +95,10 @@ impl Scaling {
         let framing = 1.0 + (packets * hardware.frame_bytes) as f64 / self.bytes as f64;
         let network = Network {
             latency_ns: LATENCY.0,
-            ns_per_byte: hardware.ns_per_byte * framing,
             send_overhead_ns: hardware.send_overhead.0,
             receive_overhead_ns: hardware.receive_overhead.0,
             rendezvous_threshold: Some(64 << 10),
-            local_ns_per_byte: 0.0,
+            ..Network::bare(hardware.ns_per_byte * framing)
         };
         let call = Call { ranks: nodes, root: Rank(0), bytes: Bytes(self.bytes) };
         let outcome = Simulation::new(network, call, algorithm).run();

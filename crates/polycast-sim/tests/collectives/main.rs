@@ -1,7 +1,8 @@
-//! The collectives other than the broadcast in virtual time, with the bytes that MPI promises at the end.
+//! Collectives in virtual time, with the bytes that MPI promises at the end.
 
 mod sabotage;
 mod support;
+mod two_level;
 
 use std::num::NonZeroU64;
 

@@ -69,7 +69,8 @@ pub fn expected(call: &Call, rank: Rank, combine: Combine) -> Option<Vec<u8>> {
                     })
                     .unwrap_or_default()
             }),
-        Collective::Broadcast | Collective::Barrier => None,
+        Collective::Broadcast => Some(of(call.root.0)),
+        Collective::Barrier => None,
     }
 }
 

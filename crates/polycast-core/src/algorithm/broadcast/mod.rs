@@ -6,6 +6,7 @@
 mod planner;
 mod scatter;
 mod tree_pipeline;
+mod two_level;
 
 super::registry::files! {
     mod by_position;
@@ -18,6 +19,7 @@ super::registry::files! {
 
 pub use by_position::BINOMIAL;
 pub use planner::{Origin, Planner, Sent};
+pub use two_level::{Between, TwoLevel};
 
 use super::{Algorithm, Build};
 use crate::schedule::{Channel, Schedule};

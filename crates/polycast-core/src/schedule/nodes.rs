@@ -1,12 +1,11 @@
-//! Which ranks share a node, and who leads it.
-
 use std::collections::HashMap;
 
-use polycast_core::schedule::RankOrder;
-use polycast_core::units::Rank;
+use super::RankOrder;
+use crate::units::Rank;
 
-/// The nodes of a communicator, in the order in which data visits their ranks; rank 0's is the first. The first rank on a
-/// node leads it: it alone has a socket.
+/// Which ranks of a communicator share a node. Nodes are in the order in which data visits their ranks; rank 0's is the first. The first
+/// rank on a node leads it: it alone has a socket.
+#[derive(Clone, Debug)]
 pub struct Nodes {
     node_of: Vec<u32>,
     leaders: Vec<Rank>,

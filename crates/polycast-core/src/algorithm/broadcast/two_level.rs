@@ -1,0 +1,234 @@
+//! Broadcast on two levels: between nodes by multicast or messages, on each node through shared memory, which goes on while further
+//! data comes in (Wu 2005, §3.4).
+//!
+//! ```text
+//!   root's node     root ── publish ──▶ the others, its leader among them          multicast: the leader passes it on
+//!                                                                                  tree: the root stands for its node
+//!   other nodes     leader ◀─ segment 0 ─┤ segment 1 ─┤ segment 2 ─┤
+//!                        └─ publish ─────▶ pieces of 0 ▶ pieces of 1 ▶ pieces of 2, then the rest of all segments
+//! ```
+//!
+//! With one node it is the broadcast through shared memory alone; with one rank per node, that between nodes alone.
+
+use std::num::NonZeroU64;
+use std::ops::Range;
+
+use super::{Call, DOWN};
+use crate::schedule::{Action, After, Fabric, Kind, Lane, LaneIndex, Nodes, Schedule, Slice, Step, Stream};
+use crate::tree::Tree;
+use crate::units::Rank;
+
+/// How the data gets from node to node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Between {
+    /// One multicast message; the leaders of the other nodes take its segments as its prefix arrives.
+    Multicast,
+    /// Messages down a tree of nodes.
+    Tree(Tree),
+}
+
+/// A two-level broadcast: Wu 2005, §3.4.1, with multicast as one more way between nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TwoLevel {
+    /// From node to node.
+    pub between: Between,
+    /// Bytes that a node waits for at a time; rounded down to whole buffers, but at least one.
+    pub segment: NonZeroU64,
+    /// Bytes that are published on a node at a time.
+    pub buffer: NonZeroU64,
+    /// Of each segment, as many bytes are published as soon as it has come, and the rest when all have: nothing with 0, all with
+    /// `u64::MAX`. Rounded up to whole buffers.
+    pub overlap: u64,
+}
+
+impl TwoLevel {
+    /// What `rank` does in `call`; `nodes` are as that rank sees them. Costs no memory per segment.
+    pub fn schedule(&self, call: Call, nodes: &Nodes, rank: Rank) -> impl Schedule + use<> {
+        let Call { root, bytes, .. } = call;
+        let is_on_root_node = nodes.mine() == nodes.of(root);
+        let leader = nodes.leaders()[nodes.of(root) as usize];
+        // Who has the data of the root's node for the others.
+        let (from_node, overlap) = match self.between {
+            // The leader passes the data on in its order.
+            Between::Multicast if is_on_root_node && leader != root => (leader, u64::MAX),
+            Between::Multicast => (leader, self.overlap),
+            Between::Tree(_) => (root, self.overlap),
+        };
+        let mut plan = Plan { cut: self.cut(bytes.0, overlap), lanes: Vec::new(), units: Vec::new() };
+        if bytes.0 == 0 {
+            return plan;
+        }
+        let publisher = if is_on_root_node { root } else { nodes.my_leader() };
+        if rank != publisher {
+            plan.lane(Kind::Fetch { fabric: Fabric::Shared, channel: DOWN, writer: publisher }, Unit::Piece);
+        }
+        let represents = if is_on_root_node { from_node } else { publisher };
+        if rank == represents && nodes.count() > 1 {
+            self.between_nodes(&mut plan, call, nodes, from_node);
+        }
+        let mut others = nodes.local().in_order().to_vec();
+        others.retain(|other| *other != rank);
+        if rank == publisher && !others.is_empty() {
+            let readers = others.into();
+            plan.lane(Kind::Publish { fabric: Fabric::Shared, channel: DOWN, readers }, Unit::Piece);
+        }
+        plan
+    }
+
+    /// The lanes of the rank that stands for its node.
+    fn between_nodes(&self, plan: &mut Plan, call: Call, nodes: &Nodes, from_node: Rank) {
+        let root_node = nodes.of(call.root);
+        let stands_for =
+            |node: u32| if node == root_node { from_node } else { nodes.leaders()[node as usize] };
+        let (fabric, channel) = (Fabric::Multicast, DOWN);
+        match self.between {
+            Between::Multicast if nodes.mine() == root_node => {
+                let mut readers: Vec<Rank> =
+                    (0..nodes.count()).filter(|node| *node != root_node).map(stands_for).collect();
+                readers.sort_unstable();
+                plan.lane(Kind::Publish { fabric, channel, readers: readers.into() }, Unit::Segment);
+            }
+            Between::Multicast => {
+                plan.lane(Kind::Fetch { fabric, channel, writer: from_node }, Unit::Segment)
+            }
+            Between::Tree(tree) => {
+                let local = tree.local(nodes.count(), Rank(root_node), Rank(nodes.mine()));
+                let at = |node: Rank| stands_for(node.0);
+                let received = local.parent.map(|parent| Stream::receive(at(parent), channel));
+                let sent = local.children.into_iter().map(|child| Stream::send(at(child), channel));
+                let streams = received.into_iter().chain(sent);
+                streams.for_each(|stream| plan.lane(Kind::Messages(stream), Unit::Segment));
+            }
+        }
+    }
+
+    fn cut(&self, bytes: u64, overlap: u64) -> Cut {
+        let piece = self.buffer.min(self.segment).get();
+        let per_segment = self.segment.get() / piece;
+        Cut { bytes, piece, per_segment, early: overlap.div_ceil(piece).min(per_segment) }
+    }
+}
+
+/// The data in pieces of a buffer each, as many to a segment. On a node, the first `early` pieces of all segments go before the rest.
+///
+/// ```text
+///   segments    │     0     │     1     │  2  │        per_segment 4, early 1
+///   pieces      │0  1  2  3 │4  5  6  7 │8  9 │
+///   on a node   0 4 8  1 2 3 5 6 7 9
+/// ```
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    bytes: u64,
+    piece: u64,
+    per_segment: u64,
+    early: u64,
+}
+
+impl Cut {
+    fn pieces(&self) -> u64 {
+        self.bytes.div_ceil(self.piece)
+    }
+
+    fn segments(&self) -> u64 {
+        self.pieces().div_ceil(self.per_segment)
+    }
+
+    fn bytes_of(&self, pieces: Range<u64>) -> Range<u64> {
+        (pieces.start * self.piece).min(self.bytes)..pieces.end.saturating_mul(self.piece).min(self.bytes)
+    }
+
+    fn segment(&self, index: u64) -> Range<u64> {
+        self.bytes_of(index * self.per_segment..(index + 1) * self.per_segment)
+    }
+
+    /// How many pieces go before the rest.
+    fn all_early(&self) -> u64 {
+        let (whole, rest) = (self.pieces() / self.per_segment, self.pieces() % self.per_segment);
+        whole * self.early + rest.min(self.early)
+    }
+
+    /// Which piece goes at this place on a node, and how many segments must have come before.
+    fn on_node(&self, place: u64) -> (u64, u64) {
+        match place.checked_sub(self.all_early()) {
+            None => {
+                let segment = place / self.early;
+                (segment * self.per_segment + place % self.early, segment + 1)
+            }
+            Some(place) => {
+                let late = self.per_segment - self.early;
+                (place / late * self.per_segment + self.early + place % late, self.segments())
+            }
+        }
+    }
+
+    /// Where the piece at this place begins in the stream of all: the last piece may be shorter.
+    fn begins_at(&self, place: u64) -> u64 {
+        let last = self.pieces() - 1;
+        let (segment, within) = (last / self.per_segment, last % self.per_segment);
+        let is_behind_last = within < self.early && place > segment * self.early + within;
+        place * self.piece - if is_behind_last { self.pieces() * self.piece - self.bytes } else { 0 }
+    }
+}
+
+/// What a step carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Segment,
+    Piece,
+}
+
+/// Lanes of segments and pieces. Where a rank receives, that is its first lane, and all others wait for it.
+#[derive(Debug)]
+struct Plan {
+    cut: Cut,
+    lanes: Vec<Lane>,
+    units: Vec<Unit>,
+}
+
+impl Plan {
+    fn lane(&mut self, kind: Kind, unit: Unit) {
+        let steps = if unit == Unit::Segment { self.cut.segments() } else { self.cut.pieces() };
+        self.lanes.push(Lane::new(kind, steps));
+        self.units.push(unit);
+    }
+
+    /// The first lane has brought this many segments.
+    fn after_segments(&self, segments: u64) -> After {
+        match self.units[0] {
+            Unit::Segment => After::Steps { lane: 0, count: segments },
+            Unit::Piece => {
+                After::Steps { lane: 0, count: (segments * self.cut.per_segment).min(self.cut.pieces()) }
+            }
+        }
+    }
+}
+
+impl Schedule for Plan {
+    fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    fn step(&self, lane: LaneIndex, index: u64) -> Step {
+        let cut = &self.cut;
+        let (bytes, at, segments) = match self.units[lane] {
+            Unit::Segment => (cut.segment(index), cut.segment(index).start, index + 1),
+            Unit::Piece => {
+                let (piece, segments) = cut.on_node(index);
+                (cut.bytes_of(piece..piece + 1), cut.begins_at(index), segments)
+            }
+        };
+        let slice = Slice::output(bytes);
+        let of = &self.lanes[lane];
+        let action = match of.kind {
+            Kind::Fetch { .. } => Action::Fetch { at, to: slice },
+            Kind::Publish { .. } => Action::Publish(slice),
+            _ if of.is_receive() => Action::Receive(slice),
+            _ => Action::Send(slice),
+        };
+        let has_source = action.source().is_some() && self.lanes[0].brings_data();
+        Step { action, after: if has_source { self.after_segments(segments) } else { After::Start } }
+    }
+}
+
+#[cfg(test)]
+mod tests;
