@@ -16,6 +16,7 @@ mod numbers;
 mod plot;
 mod settings;
 mod terminal;
+mod times;
 
 use std::io::{self, Write};
 use std::path::PathBuf;

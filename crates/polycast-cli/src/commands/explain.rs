@@ -7,11 +7,13 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use polycast_core::algorithm::broadcast;
 use polycast_core::policy::{
     self, By, Call, Capabilities, Choice, Collective, Explanation, LookedAt, Policy, Prediction, Rules,
     Table, Verdict,
 };
-use polycast_core::units::Bytes;
+use polycast_core::tree::Site;
+use polycast_core::units::{Bytes, Rank};
 use serde::Serialize;
 
 use self::placement::{Placement, Wishes};
@@ -19,6 +21,8 @@ use self::prediction::Reason;
 use super::{Outcome, print};
 use crate::numbers::whole;
 use crate::settings::{Settings, read_parameters, read_table, read_topology};
+use crate::terminal::hanging;
+use crate::times::{self, Times};
 
 /// Arguments of `polycast explain`.
 #[derive(clap::Args)]
@@ -146,6 +150,9 @@ struct Decision {
     looked_at: Vec<Rule>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prediction: Option<Reason>,
+    /// What the tree of the choice is planned for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<Times>,
 }
 
 #[derive(Serialize)]
@@ -163,6 +170,9 @@ struct Size {
     earlier_calls: u64,
     from_bytes: u64,
     choice: String,
+    /// What the tree of the choice is planned for, for messages of `from_bytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<Times>,
 }
 
 impl Answer {
@@ -174,6 +184,14 @@ impl Answer {
             settings.parameters.as_ref().map(|(parameters, _)| Prediction::new(placed, parameters));
         let rules = Rules::new(forced, settings.table.as_ref(), &shipped, prediction.as_ref());
         let collective = args.collective;
+        let planner = times::planner(Site::new(placed), settings.parameters.as_ref().map(|(read, _)| read));
+        let times = |choice: &Choice, bytes| match choice {
+            Choice::Algorithm(algorithm) => {
+                let call = broadcast::Call { ranks: shape.ranks, root: Rank(0), bytes };
+                planner.made_for(algorithm, call).map(Times::from)
+            }
+            _ => None,
+        };
         let decision = args.bytes.map(|bytes| {
             let call = Call { collective, bytes };
             let explanation = Explanation::new(rules, *shape, there, &call, args.earlier_calls.unwrap_or(0));
@@ -181,7 +199,8 @@ impl Answer {
                 let (parameters, file) = settings.parameters.as_ref()?;
                 Reason::new(rules.prediction?, placed, (parameters, file), bytes, table)
             };
-            Decision::new(explanation, rules.table.origin(), bytes, reason)
+            let times = times(&explanation.decision.choice, bytes);
+            Decision { times, ..Decision::new(explanation, rules.table.origin(), bytes, reason) }
         });
         let policy = Policy::new(rules, *shape);
         let epochs = match args.earlier_calls {
@@ -194,17 +213,26 @@ impl Answer {
                 earlier_calls,
                 from_bytes: first.0,
                 choice: choice.to_string(),
+                times: times(&choice, first),
             })
         };
+        let sizes: Vec<Size> =
+            if decision.is_some() { vec![] } else { epochs.into_iter().flat_map(sizes).collect() };
+        let mut notes = settings.notes.clone();
+        for size in &sizes {
+            let assumed = size.times.as_ref().filter(|times| times.is_assumed());
+            let note = assumed.map(|times| format!("{}: {}", size.choice, times.source()));
+            notes.extend(note.filter(|note| !notes.contains(note)));
+        }
         Answer {
             collective: collective.name(),
             ranks: shape.ranks,
             nodes: shape.nodes,
             ranks_per_node: shape.ranks_per_node,
             switches: shape.switches,
-            sizes: if decision.is_some() { vec![] } else { epochs.into_iter().flat_map(sizes).collect() },
+            sizes,
             decision,
-            notes: settings.notes.clone(),
+            notes,
         }
     }
 
@@ -265,11 +293,15 @@ impl Decision {
             line: deciding.map(|rule| rule.line),
             because: deciding.and_then(|rule| rule.because.clone()),
             prediction: prediction.and_then(reason),
+            times: None,
             looked_at: explanation.looked_at.iter().map(Rule::new).collect(),
         }
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
+        if let Some(times) = &self.times {
+            writeln!(out, "{}", hanging("  planned for ", "    ", &times.to_string()))?;
+        }
         if let Some(prediction) = &self.prediction {
             return prediction.write(out);
         }

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use polycast_core::algorithm::Algorithm;
 use polycast_core::files::FileKind;
+use polycast_core::model::Parameters;
 use polycast_core::topology::{Paths, Placed};
 use polycast_core::tree::{Pipelined, PlannedTree};
 use polycast_core::units::{Bytes, Nanos, Rank};
@@ -26,6 +27,8 @@ use super::topology::Input;
 use super::{Outcome, print};
 use crate::hosts;
 use crate::numbers::whole;
+use crate::settings::read_parameters;
+use crate::times::Times;
 use placement::Placement;
 use shapes::Knowledge;
 use traffic::Traffic;
@@ -73,6 +76,10 @@ pub struct Args {
     #[arg(long)]
     compare: bool,
 
+    /// Measured parameters, whose times opt-tree and alpha-port are planned for
+    #[arg(long, value_name = "FILE")]
+    params: Option<PathBuf>,
+
     /// Length of the message, for the estimated time
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size)]
     bytes: NonZeroU64,
@@ -95,6 +102,8 @@ Examples:
   polycast tree --topology cluster.conf --compare   all shapes side by side
   polycast tree --topology cluster.conf --compare --ranks-per-host 4 \\
     --placement shuffled:1
+  polycast tree --topology cluster.conf --shape opt-tree --bytes 64KiB \\
+    --params cluster.json                           by measured times
   polycast tree study --svg study.svg               heights on random clusters
 
 Arrows: → between hosts on one switch or on the same host, ⇒ from switch to
@@ -122,6 +131,7 @@ struct Scene {
     root: Rank,
     bytes: NonZeroU64,
     segment: NonZeroU64,
+    parameters: Option<Parameters>,
 }
 
 /// A tree in its scene.
@@ -131,14 +141,16 @@ struct Planned<'a> {
     scene: &'a Scene,
     tree: PlannedTree,
     traffic: Traffic,
+    /// The times of a message that the tree is made for, if it is made for some.
+    times: Option<Times>,
 }
 
 impl<'a> Planned<'a> {
     fn new(algorithm: Algorithm, knows: Knowledge, scene: &'a Scene) -> Result<Planned<'a>, String> {
+        let (tree, times) = shapes::plan(&algorithm, knows, scene)?;
         let algorithm = Algorithm { segment: algorithm.segment.or(Some(scene.segment)), ..algorithm };
-        let tree = shapes::plan(&algorithm, knows, scene)?;
         let traffic = Traffic::new(&tree, &scene.paths);
-        Ok(Planned { algorithm, scene, tree, traffic })
+        Ok(Planned { algorithm, scene, tree, traffic, times })
     }
 
     /// Bytes of a segment.
@@ -202,7 +214,8 @@ fn scene(args: &Args) -> Result<Scene, Box<dyn Error>> {
         return Err(format!("--root {}: expected a rank from 0 to {}", args.root, ranks - 1).into());
     }
     let paths = Paths::new(&placed);
-    Ok(Scene { placed, paths, root: Rank(args.root), bytes: args.bytes, segment: args.segment })
+    let parameters = args.params.as_deref().map(read_parameters).transpose()?;
+    Ok(Scene { placed, paths, root: Rank(args.root), bytes: args.bytes, segment: args.segment, parameters })
 }
 
 fn write(file: &Path, text: &str) -> Result<(), String> {

@@ -13,5 +13,6 @@ mod predict;
 mod run;
 mod simulate;
 mod table;
+mod times;
 mod topology;
 mod tree;

@@ -91,6 +91,11 @@ impl Predictor {
         LinkClass::ALL.into_iter().max_by_key(|class| hops[*class as usize]).expect("three classes")
     }
 
+    /// The times of messages that the tree of `algorithm` for `bytes` is made for; `None` if it is made for none.
+    pub fn made_for(&self, algorithm: &Algorithm, bytes: Bytes) -> Option<broadcast::Sent> {
+        self.trees.made_for(algorithm, Call { ranks: self.network.ranks(), root: self.root, bytes })
+    }
+
     /// Who has the data.
     pub fn root(&self) -> Rank {
         self.root

@@ -92,7 +92,12 @@ impl Parameters {
 
     /// The parameters of a class, or of the class most like it that was measured.
     pub fn class(&self, class: LinkClass) -> &ClassParameters {
-        let found = class.substitutes().into_iter().find_map(|class| self.classes.get(&class));
+        &self.classes[&self.stand_in(class)]
+    }
+
+    /// The class whose parameters [`Parameters::class`] gives.
+    pub fn stand_in(&self, class: LinkClass) -> LinkClass {
+        let found = class.substitutes().into_iter().find(|class| self.classes.contains_key(class));
         found.expect("Parameters::new refuses an empty set of classes")
     }
 }

@@ -1,14 +1,15 @@
 //! The predictions as a page for people, and as JSON.
 
 use polycast_core::cost::closed_forms::{efficient_segment, sufficiently_large};
-use polycast_core::cost::{Bottleneck, Comparison, Cost, Predicted, Predictor};
+use polycast_core::cost::{Bottleneck, Candidate, Comparison, Cost, Predicted, Predictor};
 use polycast_core::model::Parameters;
 use polycast_core::topology::Placed;
-use polycast_core::units::Nanos;
+use polycast_core::units::{Bytes, Nanos};
 use serde::Serialize;
 
 use super::models::cheap_segments;
 use crate::terminal::{count, nanoseconds, paragraph, size, table};
+use crate::times::Times;
 
 /// What a page says.
 pub struct Page<'a> {
@@ -53,6 +54,9 @@ struct Row {
     interval_us: Option<f64>,
     segments: Option<u64>,
     bottleneck: Option<String>,
+    /// What the tree is planned for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<Times>,
 }
 
 impl Page<'_> {
@@ -64,7 +68,15 @@ impl Page<'_> {
         }
     }
 
-    fn row(&self, predicted: &Predicted) -> Row {
+    /// What a tree is planned for, if it is planned for the times of messages.
+    fn times(&self, predicted: &Predicted, bytes: Bytes) -> Option<Times> {
+        match &predicted.candidate {
+            Candidate::Algorithm(algorithm) => self.predictor.made_for(algorithm, bytes).map(Times::from),
+            Candidate::Multicast(_) => None,
+        }
+    }
+
+    fn row(&self, predicted: &Predicted, bytes: Bytes) -> Row {
         let cost = predicted.cost.as_ref();
         Row {
             algorithm: predicted.candidate.to_string(),
@@ -73,6 +85,7 @@ impl Page<'_> {
             interval_us: cost.map(|cost| us(cost.interval)),
             segments: cost.map(|cost| cost.segments),
             bottleneck: cost.map(|cost| self.bottleneck(cost)),
+            times: self.times(predicted, bytes),
         }
     }
 
@@ -82,7 +95,11 @@ impl Page<'_> {
         let sizes = self.comparisons.iter().map(|comparison| Size {
             bytes: comparison.bytes.0,
             best: comparison.predicted.first().map(|best| best.candidate.to_string()),
-            predictions: comparison.predicted.iter().map(|predicted| self.row(predicted)).collect(),
+            predictions: comparison
+                .predicted
+                .iter()
+                .map(|predicted| self.row(predicted, comparison.bytes))
+                .collect(),
         });
         let answer = Answer {
             collective: "bcast",
@@ -112,7 +129,28 @@ impl Page<'_> {
         if self.comparisons.iter().any(|comparison| slower(comparison) > 0) {
             text += "\nthe best of each size; --all shows the slower ones too\n";
         }
-        text + &paragraph(&self.rule_of_thumb()) + "\n"
+        text += &(paragraph(&self.rule_of_thumb()) + "\n");
+        for note in self.notes_on_times() {
+            text += &(paragraph(&note) + "\n");
+        }
+        text
+    }
+
+    /// By whose word the trees are planned that are planned for the times of messages, as far as they are shown; each once.
+    fn notes_on_times(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for comparison in self.comparisons {
+            for predicted in comparison.predicted.iter().take(self.most_rows) {
+                let Some(times) = self.times(predicted, comparison.bytes) else { continue };
+                let candidate = predicted.candidate.to_string();
+                let name = candidate.split(':').next().unwrap_or_default();
+                let note = format!("{name}: planned for times {}", times.origin());
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
+        notes
     }
 
     /// From which segments and messages on pipelines pay (Patarasuk et al. 2008, §5.4).

@@ -13,11 +13,12 @@ const LEGEND: &str = "LOAD: messages per segment over the busiest link. CONTEND:
 
 /// The table, or one JSON object.
 pub fn run(scene: &Scene, json: bool) -> Result<String, String> {
-    let report = |(name, knows): (&str, _)| {
+    let plan = |(name, knows): (&str, _)| {
         let algorithm: Algorithm = name.parse().map_err(|error| format!("{error}"))?;
-        Ok((knows, Report::new(&Planned::new(algorithm, knows, scene)?)))
+        Ok((knows, Planned::new(algorithm, knows, scene)?))
     };
-    let trees = COMPARED.into_iter().map(report).collect::<Result<Vec<_>, String>>()?;
+    let planned = COMPARED.into_iter().map(plan).collect::<Result<Vec<_>, String>>()?;
+    let trees: Vec<_> = planned.iter().map(|(knows, planned)| (knows, Report::new(planned))).collect();
     if json {
         let trees: Vec<_> =
             trees.iter().map(|(knows, report)| json!({ "knows": knows.name(), "tree": report })).collect();
@@ -41,6 +42,8 @@ pub fn run(scene: &Scene, json: bool) -> Result<String, String> {
     let table = table(header, rows.collect(), 2);
     let (_, first) = &trees[0];
     let heading = paragraph(&format!("{}, {}", first.place(), first.sizes()));
-    let legend = paragraph(LEGEND);
+    let planned_for = trees.iter().filter_map(|(_, report)| Some((&report.shape, report.times?)));
+    let planned_for = planned_for.map(|(shape, times)| format!(" {shape}: {}.", times.source()));
+    let legend = paragraph(&(LEGEND.to_owned() + &planned_for.collect::<String>()));
     Ok(format!("{heading}\n\n{table}\n{legend}\n"))
 }

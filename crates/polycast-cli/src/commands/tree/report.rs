@@ -9,11 +9,12 @@ use polycast_core::units::{Bytes, Rank};
 use serde::Serialize;
 
 use super::{Planned, traffic};
-use crate::terminal::{count, nanoseconds};
+use crate::terminal::{count, hanging, nanoseconds};
+use crate::times::Times;
 
 /// A tree in numbers.
 #[derive(Serialize)]
-pub struct Report {
+pub struct Report<'a> {
     pub shape: String,
     root: u32,
     ranks: u32,
@@ -32,6 +33,9 @@ pub struct Report {
     segment_bytes: u64,
     /// By the links alone.
     pub estimated_time_ns: u64,
+    /// What the tree is planned for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<&'a Times>,
     /// By rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<Vec<Place>>,
@@ -59,9 +63,9 @@ pub fn complete_binary_height(ranks: u32) -> u32 {
     ranks.ilog2()
 }
 
-impl Report {
+impl<'a> Report<'a> {
     /// Counts everything.
-    pub fn new(planned: &Planned) -> Report {
+    pub fn new(planned: &'a Planned) -> Report<'a> {
         let Planned { scene, tree, traffic, .. } = planned;
         let hosts: HashSet<usize> = scene.placed.host_of.iter().copied().collect();
         let switches: HashSet<usize> =
@@ -84,12 +88,13 @@ impl Report {
             message_bytes: scene.bytes.get(),
             segment_bytes: planned.segment().get(),
             estimated_time_ns: planned.estimated_time().0,
+            times: planned.times.as_ref(),
             tree: None,
         }
     }
 
     /// The same with all parents and children.
-    pub fn with_tree(self, planned: &Planned) -> Report {
+    pub fn with_tree(self, planned: &Planned) -> Report<'a> {
         let placed = &planned.scene.placed;
         let place = |(rank, host): (Rank, &usize)| Place {
             host: placed.topology.hosts[*host].name.clone(),
@@ -118,6 +123,10 @@ impl Report {
             "estimated time",
             format!("{} for {}", nanoseconds(self.estimated_time_ns as f64), self.sizes()),
         );
+        if let Some(times) = self.times {
+            text += &hanging("  planned for       ", "                    ", &times.to_string());
+            text.push('\n');
+        }
         text
     }
 

@@ -1,11 +1,12 @@
 //! From the name of an algorithm to its tree, as a job would make it.
 
 use polycast_core::algorithm::Algorithm;
-use polycast_core::algorithm::broadcast::{Call, Planner};
+use polycast_core::algorithm::broadcast::Call;
 use polycast_core::tree::{PlannedTree, Site};
 use polycast_core::units::Bytes;
 
 use super::Scene;
+use crate::times::{self, Times};
 
 /// What a job knows of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +44,12 @@ impl Knowledge {
     }
 }
 
-/// The tree of an algorithm.
-pub fn plan(algorithm: &Algorithm, knows: Knowledge, scene: &Scene) -> Result<PlannedTree, String> {
+/// The tree of an algorithm, and for which times of a message it is made if it is made for some.
+pub fn plan(
+    algorithm: &Algorithm,
+    knows: Knowledge,
+    scene: &Scene,
+) -> Result<(PlannedTree, Option<Times>), String> {
     let site = match knows {
         Knowledge::Topology => Site::new(&scene.placed),
         Knowledge::Hosts => {
@@ -53,8 +58,13 @@ pub fn plan(algorithm: &Algorithm, knows: Knowledge, scene: &Scene) -> Result<Pl
         }
     };
     let call = Call { ranks: site.ranks(), root: scene.root, bytes: Bytes(scene.bytes.get()) };
-    let tree = Planner::new(site).tree(algorithm, call);
-    tree.map(|tree| PlannedTree::clone(&tree)).ok_or_else(|| {
+    let mut planner = times::planner(site, scene.parameters.as_ref());
+    // As in a job, where a message that is not to be cut is not; `--segment` is for the estimated time alone.
+    let segment = if planner.is_by_size(algorithm) { None } else { Some(scene.segment) };
+    let algorithm = Algorithm { segment: algorithm.segment.or(segment), ..*algorithm };
+    let times = planner.made_for(&algorithm, call).map(Times::from);
+    let tree = planner.tree(&algorithm, call);
+    tree.map(|tree| (PlannedTree::clone(&tree), times)).ok_or_else(|| {
         format!("--shape {algorithm}: expected an algorithm with one tree such as binomial; this one sends parts along several")
     })
 }

@@ -42,6 +42,8 @@ pub enum Origin {
     Given,
     /// Measured between ranks that are so far from each other, for messages of this size.
     Measured(LinkClass, Bytes),
+    /// The same, but `g(m)` or `L(m) + g(m)` stands in for a time that was not measured.
+    Derived(LinkClass, Bytes),
     /// Nobody has measured any.
     Assumed,
 }
@@ -67,13 +69,17 @@ impl Planner {
 
     /// Whether the tree of `algorithm` depends on the size of messages because the times that it is made for were measured.
     pub fn is_by_size(&self, algorithm: &Algorithm) -> bool {
-        let takes_times = algorithm.entry.parameters.iter().any(|parameter| parameter.name == "hold");
-        takes_times && self.measured.is_some() && algorithm.times().is_none()
+        takes_times(algorithm) && self.measured.is_some() && algorithm.times().is_none()
+    }
+
+    /// The times of messages that the tree of `algorithm` for `call` is made for; `None` if it is made for none.
+    pub fn made_for(&self, algorithm: &Algorithm, call: Call) -> Option<Sent> {
+        takes_times(algorithm).then(|| self.send_times(algorithm, call))
     }
 
     /// The times that an optimal tree for `call` is made for: those of a message of the size of the call, or of a segment. The
     /// same tree serves all up to the next power of two.
-    pub fn send_times(&self, algorithm: &Algorithm, call: Call) -> Sent {
+    pub(super) fn send_times(&self, algorithm: &Algorithm, call: Call) -> Sent {
         let given = algorithm.times().map(|times| Sent { times, interval: None, origin: Origin::Given });
         let measured = || {
             let (class, parameters) = self.measured.as_ref()?;
@@ -84,7 +90,9 @@ impl Planner {
             let times = SendTimes { hold: nanos(curves.hold_ns(bytes)), end: nanos(curves.end_ns(bytes)) };
             // Over another port a sender can go on when the call returns.
             let interval = curves.send_overhead.as_ref().map(|overhead| nanos(overhead.at(bytes)));
-            Some(Sent { times, interval, origin: Origin::Measured(*class, Bytes(bytes)) })
+            let is_measured = curves.hold.is_some() && curves.end.is_some();
+            let origin = if is_measured { Origin::Measured } else { Origin::Derived };
+            Some(Sent { times, interval, origin: origin(parameters.stand_in(*class), Bytes(bytes)) })
         };
         let assumed = Sent { times: SendTimes::default(), interval: None, origin: Origin::Assumed };
         given.or_else(measured).unwrap_or(assumed)
@@ -150,6 +158,10 @@ impl Planner {
     }
 }
 
+fn takes_times(algorithm: &Algorithm) -> bool {
+    algorithm.entry.parameters.iter().any(|parameter| parameter.name == "hold")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,6 +216,7 @@ mod tests {
             assert_eq!(sent.times, expected, "{text} {bytes}");
             assert_eq!(planner.is_by_size(&algorithm), algorithm.times().is_none());
         }
+        assert_eq!(planner.made_for(&"chain".parse().unwrap(), call(4096)), None);
         let optimal: Algorithm = "opt-tree".parse().unwrap();
         let measured = Origin::Measured(LinkClass::SameNode, Bytes(8192));
         assert_eq!(planner.send_times(&optimal, call(5000)).origin, measured);
