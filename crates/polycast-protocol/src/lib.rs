@@ -31,7 +31,7 @@ mod spec;
 mod tag;
 pub mod wire;
 
-pub use control::{Acted, ControlChannel};
+pub use control::{Acted, ControlChannel, RECEIVES_PER_NEIGHBOR};
 pub use counters::Counters;
 pub use data::Data;
 pub use endpoint::{Action, Capacity, Delivery, Endpoint, Membership, Mismatch, Peer};

@@ -18,7 +18,8 @@
 //! ```
 //!
 //! Invariants
-//! 1. Each fragment is asked for at most once: what comes over MPI is not lost, so an asked predecessor will send it.
+//! 1. Each fragment is asked for at most once: what comes over MPI is not lost, and an asked predecessor sends it, even if the node
+//!    says "done" meanwhile. So the node knows what is still to come.
 //! 2. A node that misses something has a predecessor that is still there: it leaves only after the node's "done" (pull),
 //!    or after it has handed everything to MPI (push).
 //! 3. A node that misses something learns at last that multicast is over: from an end by multicast, or from that of its
@@ -120,7 +121,6 @@ impl RingRepair {
     /// The successor has everything.
     pub fn successor_is_done(&mut self) {
         self.successor_is_done = true;
-        self.ready.clear();
     }
 
     /// Multicast is over; `is_told` if the predecessor said so.

@@ -38,13 +38,18 @@ pub fn visit() {
     }
 }
 
-/// MPI ends. All ranks have said goodbye by now, so what still comes is here soon; it is received, for some libraries complain of
-/// messages that nobody has asked for (UCX: a line for each).
+/// MPI ends. What still comes is here soon, as a rule; it is received, for some libraries complain of messages that nobody has asked
+/// for (UCX: a line for each). The receives for those that are later stay with MPI, which works while it waits for all ranks to end.
 pub fn leave_all_to_mpi() {
     let end = machine::now() + LAST_PATIENCE;
     let mut all = RETIRED.change(std::mem::take);
     while !all.iter_mut().all(|Retired(communicator)| communicator.is_settled()) && machine::now() < end {
         machine::give_way();
     }
-    all.into_iter().for_each(|Retired(communicator)| communicator.leave_to_mpi());
+    for Retired(mut communicator) in all {
+        match communicator.is_settled() {
+            true => communicator.leave_to_mpi(),
+            false => add(communicator),
+        }
+    }
 }

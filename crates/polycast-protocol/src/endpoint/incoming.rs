@@ -91,6 +91,9 @@ impl Endpoint {
             self.learned.learn(&report);
         }
         let ahead = header.operation.wrapping_sub(self.operation) as i64;
+        if ahead < 0 || ahead == 0 && self.active.is_some() {
+            self.left_behind.came(&body, ahead == 0);
+        }
         if body == Body::Bye {
             // The last on its line, for whoever takes the communicator down.
             return Ok(Delivery::Early);

@@ -12,10 +12,13 @@
 //! 2. A datagram of the broadcast in progress is used, of a later one kept within a limit, of an earlier one dropped.
 //! 3. A message of a later broadcast is refused until that begins; MPI keeps the order, so what its sender had to say
 //!    about the broadcast in progress has been said.
-//! 4. Nothing is written into the program's buffer except by [`Receiver::take`], under its invariants.
+//! 4. When a node leaves, its predecessor may still have messages for it. It knows how many at most, and stays while they are too
+//!    many: its channel takes them all while it does something else, since the predecessor waits for that.
+//! 5. Nothing is written into the program's buffer except by [`Receiver::take`], under its invariants.
 
 mod active;
 mod incoming;
+mod left_behind;
 mod loss_probe;
 mod outgoing;
 mod types;
@@ -23,6 +26,7 @@ mod types;
 pub use types::{Action, Capacity, Delivery, Membership, Mismatch, Peer};
 
 use active::{Active, Failed, Gate};
+use left_behind::LeftBehind;
 use loss_probe::LossProbe;
 
 use super::counters::Counters;
@@ -35,7 +39,7 @@ use super::receiver::Receiver;
 use super::ring_repair::RingRepair;
 use super::root_sync::{Learned, ReceptionReport, RootSync, drawn_receiver};
 use super::sender::Sender;
-use super::spec::Multicast;
+use super::spec::{Form, Multicast};
 use polycast_units::Nanos;
 
 /// One node of one communicator; see the module.
@@ -49,6 +53,7 @@ pub struct Endpoint {
     pacer: Pacer,
     learned: Learned,
     report: ReceptionReport,
+    left_behind: LeftBehind,
     loss_probe: LossProbe,
     counters: Counters,
 }
@@ -68,6 +73,7 @@ impl Endpoint {
             pacer: Pacer::new(membership.bits_per_second),
             learned: Learned::default(),
             report: ReceptionReport::default(),
+            left_behind: LeftBehind::default(),
             loss_probe: LossProbe::default(),
             counters: Counters::default(),
             membership,
@@ -117,6 +123,9 @@ impl Endpoint {
             repaired: 0,
             sent_again: 0,
         });
+        if spec.form == Form::Push && !is_root {
+            self.left_behind.expect(cut.fragments());
+        }
         self.counters.broadcasts += 1;
         let operation = self.operation;
         while let Some((header, payload)) = self.early.take(|header| header.operation == operation) {
@@ -133,10 +142,11 @@ impl Endpoint {
                     || failed.predecessor_is_to_know
                     || active.arrival_is_due);
             }
+            let has_all = active.receiver.is_complete() && self.left_behind.may_leave();
             let has_sent = active.sender.as_ref().is_none_or(Sender::is_through);
             let has_said_all =
                 active.ring.is_settled() && !active.arrival_is_due && !self.loss_probe.is_due();
-            has_sent && active.receiver.is_complete() && has_said_all
+            has_sent && has_all && has_said_all
         })
     }
 
@@ -149,6 +159,7 @@ impl Endpoint {
             successor_is_to_know: active.position + 1 < nodes,
             predecessor_is_to_know: active.ring.gives_up(),
         });
+        self.left_behind = LeftBehind::default();
     }
 
     /// Ends the broadcast in progress, finished or given up.
@@ -156,6 +167,9 @@ impl Endpoint {
         if let Some(active) = self.active.take() {
             self.operation = self.operation.wrapping_add(1);
             self.loss_probe.broadcast_ended();
+            if active.spec.form == Form::Pull && active.position != 0 {
+                self.left_behind.left_pull();
+            }
             self.counters.penalty_broadcasts += u64::from(active.repaired > 0);
             if active.position != 0 {
                 self.report.add(active.root_waited, active.cut.fragments(), active.repaired);
@@ -169,6 +183,12 @@ impl Endpoint {
         let active = self.active.as_ref()?;
         let is_expected = active.position == 0 && active.spec.sync.draws_a_receiver();
         is_expected.then(|| (node + drawn_receiver(self.operation, nodes)) % nodes)
+    }
+
+    /// Messages that may still come from the predecessor when this node has left the broadcast in progress, more than
+    /// [`RECEIVES_PER_NEIGHBOR`](crate::RECEIVES_PER_NEIGHBOR) take.
+    pub fn messages_to_come(&self) -> usize {
+        self.left_behind.messages(self.membership.nodes)
     }
 
     /// The number of the broadcast in progress, or of the next one.

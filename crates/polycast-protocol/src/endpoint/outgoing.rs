@@ -62,7 +62,7 @@ impl Endpoint {
             } else {
                 return None;
             }
-        } else if active.ring.says_done(&active.receiver) {
+        } else if self.left_behind.may_leave() && active.ring.says_done(&active.receiver) {
             message::encode_done(&header, buffer);
             Peer::Predecessor
         } else if active.ring.has_to_forward() && active.gate.is_open(now) {
@@ -73,6 +73,7 @@ impl Endpoint {
             Peer::Successor
         } else if let runs @ [_, ..] = &active.ring.request(&active.receiver)[..] {
             message::encode_request(&header, runs, buffer);
+            runs.iter().for_each(|run| self.left_behind.expect(run.count));
             self.counters.requests += 1;
             self.loss_probe.saw_loss();
             Peer::Predecessor

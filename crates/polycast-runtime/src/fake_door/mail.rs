@@ -161,6 +161,25 @@ impl Mail {
         }
     }
 
+    /// All messages for which there are receives have met them.
+    ///
+    /// # Safety
+    /// As for [`Mail::progress`], for all processes.
+    pub unsafe fn end(&mut self, random: &mut Random) {
+        let is_met = |mail: &Mail, (_, request): &(u32, Request)| match request {
+            Request::Receive { way, .. } => {
+                mail.on_the_way.get(way).is_some_and(|letters| !letters.is_empty())
+            }
+            _ => false,
+        };
+        while let Some((part, _)) =
+            self.started.iter().find(|(_, all)| all.iter().any(|request| is_met(self, request)))
+        {
+            // SAFETY: handed on from the caller.
+            unsafe { self.progress(part.process, random) };
+        }
+    }
+
     /// # Safety
     /// As for [`Mail::progress`].
     unsafe fn taken(&mut self, Letter { sender, content }: Letter, receiver: Part) -> Vec<u8> {

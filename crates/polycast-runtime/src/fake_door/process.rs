@@ -139,7 +139,7 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
     let mut members: Vec<Member> = members.into_iter().flatten().collect();
     let receives = members.iter().map(|member| world.outstanding_receives(member.door.part));
     told.outstanding_receives = receives.sum();
-    finalize(&mut members, job.seed, process);
+    finalize(&mut members, job.seed, world, process);
     told.said = world.said(process);
     told.attached = members.iter().filter(|member| member.is_attached).count();
     told.closed = members.iter().filter(|member| member.door.is_closed.load(Ordering::Relaxed)).count();
@@ -158,12 +158,14 @@ fn vote(world: &Arc<World>, process: u32) -> bool {
 }
 
 /// As doors/pmpi/communicator.c: what is still there is given up in any order, and MPI frees it.
-fn finalize(members: &mut [Member], seed: u64, process: u32) {
+fn finalize(members: &mut [Member], seed: u64, world: &World, process: u32) {
     Random::new(seed ^ u64::from(process)).shuffle(members);
     members.iter().for_each(|member| member.door.is_over.store(true, Ordering::Relaxed));
     members.iter_mut().for_each(|member| member.give_up(1));
     // SAFETY: the table is one.
     unsafe { polycast_finalize(&TABLE, process as c_int) };
+    // What fails there has failed before.
+    let _ = world.meet(Part { communicator: 0, process }, Collective::Finalize, Vec::new());
 }
 
 impl Member {

@@ -30,6 +30,8 @@ pub enum Collective {
     Stock {
         root: u32,
     },
+    /// MPI_Finalize, in which MPI works on until all have come. It does not fail.
+    Finalize,
 }
 
 /// The last call of a rank, for those who ask why it does not return.
@@ -171,8 +173,10 @@ impl World {
 
     /// The parts of those that count for this rank.
     pub fn meet(&self, part: Part, what: Collective, mut mine: Vec<u8>) -> Result<Vec<Vec<u8>>, c_int> {
-        let begun = self.begin(part, Function::Collective, Doing::Collective(what));
-        let fault = begun.err().flatten();
+        let fault = match what {
+            Collective::Finalize => None,
+            _ => self.begin(part, Function::Collective, Doing::Collective(what)).err().flatten(),
+        };
         if fault.is_some_and(|fault| !fault.is_late) {
             return Err(INJECTED);
         }
@@ -197,8 +201,13 @@ impl World {
             tamper(part.process, &mut mine);
         }
         here.meetings[index].parts[rank] = Some(mine);
-        if what == Collective::OpenPrivate && here.meetings[index].is_complete() {
+        let is_complete = here.meetings[index].is_complete();
+        if what == Collective::OpenPrivate && is_complete {
             state.open(part.communicator, self.conditions.contexts);
+        }
+        if what == Collective::Finalize && is_complete && !state.is_aborted {
+            // SAFETY: all wait in MPI, and keep what they have posted until they have left it.
+            unsafe { state.mail.end(&mut Random::new(0)) };
         }
         drop(state);
         self.stage.wake_all();

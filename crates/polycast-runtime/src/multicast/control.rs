@@ -1,8 +1,8 @@
 //! Messages of the protocol over MPI: to and from the neighbours in the ring, and from drawn receivers to the root.
 //!
 //! Invariants
-//! 1. In each neighbour's queue a few receives are posted; they stay so between broadcasts. What comes in a queue is
-//!    handed to the endpoint in the order in which it was sent.
+//! 1. In each neighbour's queue receives are posted for all that may come before the next broadcast. What comes in a queue is handed
+//!    to the endpoint in the order in which it was sent.
 //! 2. A message that the endpoint calls early stays where it is, and no further receive is posted for it: a neighbour that
 //!    runs ahead is held up by MPI.
 //! 3. A communicator goes only when both neighbours have said "bye" and everybody whose word was expected has given it: a
@@ -14,7 +14,7 @@ use std::ffi::c_int;
 use polycast_core::protocol::message::{
     self, ARRIVED_BYTES, Body, TO_PREDECESSOR_BYTES_MOST, TO_SUCCESSOR_BYTES_MOST,
 };
-use polycast_core::protocol::{Delivery, Mismatch};
+use polycast_core::protocol::{Delivery, Mismatch, RECEIVES_PER_NEIGHBOR};
 use polycast_core::units::Rank;
 
 use crate::door::MpiError;
@@ -25,8 +25,6 @@ const TAG_TO_SUCCESSOR: c_int = 0;
 const TAG_TO_PREDECESSOR: c_int = 1;
 const TAG_ARRIVED: c_int = 2;
 
-/// Receives in a queue, posted or holding a message.
-const RECEIVES_PER_QUEUE: usize = 4;
 /// Messages on their way out; more wait until MPI has sent some.
 const SENDS_MOST: usize = 64;
 /// Receives for drawn receivers that have not called yet. A root this far ahead of a receiver waits.
@@ -84,10 +82,10 @@ impl ControlChannel {
         }
     }
 
-    /// Posts receives where some are missing.
-    pub fn post_receives(&mut self, messages: &mut Messages) -> Result<(), MpiError> {
-        for (index, queue) in self.queues.iter_mut().enumerate() {
-            while queue.entries.len() < RECEIVES_PER_QUEUE {
+    /// Posts receives where some are missing, `more` of them for the predecessor; so many stay.
+    pub fn post_receives(&mut self, more: usize, messages: &mut Messages) -> Result<(), MpiError> {
+        for ((index, queue), more) in self.queues.iter_mut().enumerate().zip([more, 0]) {
+            while queue.entries.len() < RECEIVES_PER_NEIGHBOR + more {
                 queue.post(index, vec![0; queue.bytes_most], messages)?;
             }
         }

@@ -18,6 +18,8 @@ pub(super) struct MemoryChannel<'a> {
     pub has_capacity: bool,
     /// Whom a message has been sent to.
     pub sent_to: Option<Peer>,
+    /// The lane and the sender of the message that has been taken.
+    pub taken: Option<(usize, u32)>,
 }
 
 impl ControlChannel for MemoryChannel<'_> {
@@ -42,7 +44,10 @@ impl ControlChannel for MemoryChannel<'_> {
         self.timeline.message(self.now, self.node, format_args!("{delivery:?} from {}", message.from), bytes);
         match delivery {
             Delivery::Early => self.inbox.keep(lane, message),
-            Delivery::Taken => self.store.release(message.id),
+            Delivery::Taken => {
+                self.taken = Some((lane, message.from));
+                self.store.release(message.id);
+            }
         }
         Ok(true)
     }

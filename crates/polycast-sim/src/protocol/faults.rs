@@ -30,6 +30,9 @@ pub struct Faults {
     /// A message is under way until its receiver is in a call, not only until it has arrived: as when the connection
     /// between them is full.
     pub needs_receiver: bool,
+    /// A request or fragments are under way until their receiver has a receive for them, and no node returns while a message of its own
+    /// is: as with an MPI that sends nothing unasked but what is very short.
+    pub asks_first: bool,
     /// When the nodes call.
     pub arrivals: Arrivals,
     /// Nodes that take their time.
@@ -202,6 +205,7 @@ impl Faults {
             arrivals: Arrivals::draw(random, nodes),
             slow: random.chance(0.3).then(|| Slow { part: random.unit(), most: micros(random, 1e6) }),
             hostile: if random.chance(0.3) { random.log_within(0.01, 0.5) } else { 0.0 },
+            asks_first: random.chance(0.3),
             sabotage: None,
         }
     }

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use polycast_protocol::message::{self, Body};
+use polycast_protocol::Peer;
 
 use super::store::Id;
 
@@ -31,12 +31,50 @@ struct Lane {
 /// the other even between the same two nodes.
 pub(super) const LANES: usize = 3;
 
-/// The lane of a message.
-pub(super) fn lane(message: &[u8]) -> usize {
-    match message::decode(message) {
-        Some((_, Body::Fragments(..) | Body::End | Body::Failed)) => 0,
-        Some((_, Body::Request(_) | Body::Done)) => 1,
-        Some((_, Body::Arrived(_) | Body::Bye | Body::LossProbe)) | None => 2,
+/// The lane of a message to this node.
+pub(super) fn lane(to: Peer) -> usize {
+    match to {
+        Peer::Successor => 0,
+        Peer::Predecessor => 1,
+        Peer::Drawn(_) => 2,
+    }
+}
+
+/// Receives on one lane.
+#[derive(Debug, Default)]
+pub(super) struct Receives {
+    /// How many have been posted for a neighbour, or hold a message of it that has not been taken.
+    pub count: usize,
+    /// Whom the free ones are for.
+    free: Vec<u32>,
+    /// Senders of messages for which there is none, and whether they are held up.
+    waiting: Vec<(u32, bool)>,
+}
+
+impl Receives {
+    /// True if the sender of a message had waited for it.
+    pub fn post(&mut self, from: u32) -> bool {
+        match self.waiting.iter().position(|(sender, _)| *sender == from) {
+            Some(at) => self.waiting.remove(at).1,
+            None => {
+                self.free.push(from);
+                false
+            }
+        }
+    }
+
+    /// Whether this message lets its sender go: there is one for it, or it `is_short`.
+    pub fn arrive(&mut self, from: u32, is_short: bool) -> bool {
+        match self.free.iter().position(|sender| *sender == from) {
+            Some(at) => {
+                self.free.swap_remove(at);
+                true
+            }
+            None => {
+                self.waiting.push((from, !is_short));
+                is_short
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use polycast_core::units::Nanos;
 use polycast_protocol::wire::{Header, Kind, open, seal};
-use polycast_protocol::{Form, KEY_BYTES, Key};
+use polycast_protocol::{Form, KEY_BYTES, Key, Peer};
 
 use super::faults::{Burst, Sabotage, Which};
 use super::inbox::lane;
@@ -12,8 +12,8 @@ use super::world::{Event, Step, World};
 
 /// So many old datagrams are remembered by those who send them again.
 const MAX_CAPTURED: usize = 8;
-const FRAGMENTS_KIND: u8 = 1;
-const REQUEST_KIND: u8 = 3;
+pub(super) const FRAGMENTS_KIND: u8 = 1;
+pub(super) const REQUEST_KIND: u8 = 3;
 
 impl World<'_> {
     /// A batch of datagrams goes out through the root's port.
@@ -149,7 +149,9 @@ impl World<'_> {
     }
 
     /// A message between nodes.
-    pub fn send(&mut self, from: u32, to: u32, communicator: usize, message: &[u8]) -> Step {
+    pub fn send(&mut self, from: u32, to: Peer, communicator: usize, message: &[u8]) -> Step {
+        let lane = lane(to);
+        let to = self.peer(from, to);
         self.totals.messages += 1;
         self.totals.message_bytes += message.len() as u64;
         self.timeline.message(self.now, from, format_args!("sends to {to}"), message);
@@ -178,18 +180,47 @@ impl World<'_> {
         let delay = self.scenario.faults.message_delay.draw(&mut self.random);
         let end = &mut self.nodes[from as usize].ends[communicator];
         end.sending += 1;
-        let last_arrival = &mut end.last_arrival[lane(message)];
+        let last_arrival = &mut end.last_arrival[lane];
         *last_arrival = (*last_arrival).max(leaves + delay);
         let at = last_arrival.0;
-        let (id, communicator) = (self.store.put(message, true), communicator as u8);
+        let (id, communicator, lane) = (self.store.put(message, true), communicator as u8, lane as u8);
         let takes_time = self.scenario.hardware.ns_per_byte > 0.0;
         let event = if takes_time {
-            Event::ReachMessage { to, from, id, communicator }
+            Event::ReachMessage { to, from, id, communicator, lane }
         } else {
-            Event::Message { to, from, id, communicator }
+            Event::Message { to, from, id, communicator, lane }
         };
         self.events.schedule(at, event);
         Ok(())
+    }
+
+    /// The number of a node's peer.
+    pub fn peer(&self, node: u32, peer: Peer) -> u32 {
+        let nodes = self.scenario.nodes;
+        match peer {
+            Peer::Successor => (node + 1) % nodes,
+            Peer::Predecessor => (node + nodes - 1) % nodes,
+            Peer::Drawn(root) => root,
+        }
+    }
+
+    /// A node posts one receive more.
+    pub fn post(&mut self, node: u32, communicator: usize, lane: usize, from: u32) {
+        if self.scenario.faults.asks_first
+            && self.nodes[node as usize].ends[communicator].receives[lane].post(from)
+        {
+            self.sent(from, communicator);
+        }
+    }
+
+    /// A node posts receives until it has so many for a neighbour.
+    pub fn post_all(&mut self, node: u32, communicator: usize, from: Peer, count: usize) {
+        let lane = 1 - lane(from);
+        let before = &mut self.nodes[node as usize].ends[communicator].receives[lane].count;
+        let missing = count.saturating_sub(*before);
+        *before += missing;
+        let from = self.peer(node, from);
+        (0..missing).for_each(|_| self.post(node, communicator, lane, from));
     }
 
     fn is_sabotage(&mut self, which: Sabotage, fits: bool) -> bool {
@@ -201,7 +232,7 @@ impl World<'_> {
     /// A message is not under way any more: its sender has room for another one.
     pub fn sent(&mut self, from: u32, communicator: usize) {
         self.nodes[from as usize].ends[communicator].sending -= 1;
-        if self.scenario.faults.messages_most.is_some() {
+        if self.scenario.faults.messages_most.is_some() || self.scenario.faults.asks_first {
             self.wake_at(from, self.now);
         }
     }

@@ -4,7 +4,7 @@ use polycast_core::units::Nanos;
 use polycast_protocol::{Data, Endpoint, Fragmentation, Key, Membership};
 
 use super::check::{Buffer, Said};
-use super::inbox::{Inbox, LANES};
+use super::inbox::{Inbox, LANES, Receives};
 use super::random::Random;
 use super::scenario::{Broadcast, Scenario};
 use super::store::{Id, JOB};
@@ -46,6 +46,7 @@ pub(super) struct Thread {
 pub(super) struct End {
     pub endpoint: Endpoint,
     pub inbox: Inbox,
+    pub receives: [Receives; LANES],
     pub buffer: Buffer,
     pub said: Said,
     pub active: Option<Active>,
@@ -103,6 +104,7 @@ impl End {
                 first_operation: scenario.communicators[communicator].first_operation,
             }),
             inbox: Inbox::default(),
+            receives: Default::default(),
             buffer: Buffer::default(),
             said: Said::default(),
             active: None,

@@ -1,7 +1,7 @@
 //! What a node does while it is in a call.
 
 use polycast_core::units::Nanos;
-use polycast_protocol::{Acted, Capacity, Form, Peer};
+use polycast_protocol::{Acted, Capacity, Form};
 
 use super::channel::MemoryChannel;
 use super::check::Violation;
@@ -123,9 +123,13 @@ impl World<'_> {
             first_lane,
             has_capacity: false,
             sent_to: None,
+            taken: None,
         };
         let received = end.endpoint.receive_messages(self.now, &mut data, &mut channel);
         let has_any = received.map_err(|mismatch| (index, mismatch.into()))?;
+        if let Some((lane, from)) = channel.taken.filter(|(lane, _)| *lane < 2) {
+            self.post(index, communicator, lane, from);
+        }
         if has_any {
             self.look_at(index, communicator)?;
         }
@@ -147,18 +151,13 @@ impl World<'_> {
             first_lane: 0,
             has_capacity: capacity.message,
             sent_to: None,
+            taken: None,
         };
         let acted = end.endpoint.act(self.now, capacity.datagrams, &data, &mut out, &mut channel);
         let acted = acted.map_err(|mismatch| (index, mismatch.into()))?;
         if let Acted::Datagrams { datagram_bytes } = acted {
             self.multicast(index, communicator, &out, datagram_bytes);
         } else if let Some(to) = channel.sent_to {
-            let nodes = self.scenario.nodes;
-            let to = match to {
-                Peer::Successor => (index + 1) % nodes,
-                Peer::Predecessor => (index + nodes - 1) % nodes,
-                Peer::Drawn(node) => node,
-            };
             self.send(index, to, communicator, &out)?;
         }
         self.out = out;
@@ -181,6 +180,9 @@ impl World<'_> {
     /// Nothing is left to do: until something comes in, or until a time that an endpoint names.
     fn sleep(&mut self, index: u32) -> Step {
         for communicator in 0..self.scenario.communicators.len() {
+            if self.scenario.faults.asks_first {
+                self.look_at(index, communicator)?;
+            }
             let node = &self.nodes[index as usize];
             let end = &node.ends[communicator];
             let Some(active) = end.active else { continue };

@@ -16,10 +16,11 @@
 //! 3. A run depends on its scenario only.
 
 use polycast_core::units::Nanos;
-use polycast_protocol::Fragmentation;
+use polycast_protocol::{Fragmentation, Peer, RECEIVES_PER_NEIGHBOR};
 
 use super::check::{Violation, memory, not_needed};
-use super::inbox::{Message, lane};
+use super::inbox::Message;
+use super::medium::{FRAGMENTS_KIND, REQUEST_KIND};
 use super::node::{Active, End, Node};
 use super::outcome::{Failure, Outcome, Timing};
 use super::random::Random;
@@ -38,9 +39,9 @@ pub(super) enum Event {
     /// All of it has come.
     Datagram { node: u32, id: Id },
     /// The beginning of a message is at a node's port.
-    ReachMessage { to: u32, from: u32, id: Id, communicator: u8 },
+    ReachMessage { to: u32, from: u32, id: Id, communicator: u8, lane: u8 },
     /// All of it has come.
-    Message { to: u32, from: u32, id: Id, communicator: u8 },
+    Message { to: u32, from: u32, id: Id, communicator: u8, lane: u8 },
     /// A node looks for work.
     Wake { node: u32 },
 }
@@ -131,9 +132,9 @@ impl World<'_> {
                 self.events.schedule(at.0, Event::Datagram { node, id });
                 Ok(())
             }
-            Event::ReachMessage { to, from, id, communicator } => {
+            Event::ReachMessage { to, from, id, communicator, lane } => {
                 let at = self.take_in(to, self.store.bytes(id).len());
-                self.events.schedule(at.0, Event::Message { to, from, id, communicator });
+                self.events.schedule(at.0, Event::Message { to, from, id, communicator, lane });
                 Ok(())
             }
             Event::Datagram { node, id } => {
@@ -146,7 +147,9 @@ impl World<'_> {
                 }
                 self.work(node)
             }
-            Event::Message { to, from, id, communicator } => self.arrive(to, from, id, communicator.into()),
+            Event::Message { to, from, id, communicator, lane } => {
+                self.arrive(to, Message { from, id }, communicator.into(), lane.into())
+            }
             Event::Wake { node } => {
                 if self.nodes[node as usize].wake_at == Some(self.now) {
                     self.nodes[node as usize].wake_at = None;
@@ -163,13 +166,18 @@ impl World<'_> {
         node.incoming_free
     }
 
-    fn arrive(&mut self, to: u32, from: u32, id: Id, communicator: usize) -> Step {
+    fn arrive(&mut self, to: u32, message: Message, communicator: usize, lane: usize) -> Step {
+        let Message { from, id } = message;
         let end = &mut self.nodes[to as usize].ends[communicator];
         if self.is_watched {
             not_needed(self.store.bytes(id), from, end.endpoint.operation()).map_err(|v| (to, v))?;
         }
-        end.inbox.arrive(lane(self.store.bytes(id)), Message { from, id });
-        if self.scenario.faults.needs_receiver && self.is_away(to) {
+        end.inbox.arrive(lane, message);
+        let kind = self.store.bytes(id).first();
+        let is_short = !kind.is_some_and(|kind| [FRAGMENTS_KIND, REQUEST_KIND].contains(kind));
+        if self.scenario.faults.asks_first && !end.receives[lane].arrive(from, is_short) {
+            // It stays with its sender.
+        } else if self.scenario.faults.needs_receiver && self.is_away(to) {
             self.nodes[to as usize].unreceived.push((from, communicator));
         } else {
             self.sent(from, communicator);
@@ -237,7 +245,14 @@ impl World<'_> {
         end.endpoint
             .begin(broadcast.spec, broadcast.root, self.now, &mut data)
             .map_err(|mismatch| (index, mismatch.into()))?;
+        let drawn = end.endpoint.expects_arrival_from();
         node.threads[thread].is_calling = true;
+        for neighbor in [Peer::Predecessor, Peer::Successor] {
+            self.post_all(index, communicator, neighbor, RECEIVES_PER_NEIGHBOR);
+        }
+        if let Some(drawn) = drawn {
+            self.post(index, communicator, 2, drawn);
+        }
         self.receive(index);
         self.look_at(index, communicator)?;
         self.work(index)
@@ -256,12 +271,13 @@ impl World<'_> {
         if self.is_watched && !active.is_root {
             end.buffer.check(message).map_err(fail)?;
         }
-        if !end.endpoint.is_finished() {
+        if !end.endpoint.is_finished() || self.scenario.faults.asks_first && end.sending > 0 {
             return Ok(());
         }
         if !active.is_root {
             end.buffer.finished(message).map_err(fail)?;
         }
+        let receives = RECEIVES_PER_NEIGHBOR + end.endpoint.messages_to_come();
         end.endpoint.end();
         end.active = None;
         let counters = end.endpoint.counters();
@@ -270,6 +286,7 @@ impl World<'_> {
         self.timeline.say(self.now, index, || format!("returns from {communicator}:{}", active.index));
         node.threads[active.thread].is_calling = false;
         node.threads[active.thread].returned += 1;
+        self.post_all(index, communicator, Peer::Predecessor, receives);
         self.enter_call(index, active.thread);
         if !self.is_away(index) {
             self.receive(index);
