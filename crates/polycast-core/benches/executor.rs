@@ -5,7 +5,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use polycast_core::algorithm::Algorithm;
-use polycast_core::algorithm::broadcast::{Call, Planner};
+use polycast_core::algorithm::broadcast::Planner;
+use polycast_core::collective::Call;
 use polycast_core::executor::{Executor, Limits};
 use polycast_core::units::{Bytes, Rank};
 
@@ -24,7 +25,7 @@ fn run(algorithm: &Algorithm, call: Call, rank: Rank, planner: &mut Planner) -> 
 
 fn chain(criterion: &mut Criterion) {
     let algorithm: Algorithm = "chain:segment=2KiB".parse().expect("a valid algorithm");
-    let call = Call { ranks: 16, root: Rank(0), bytes: Bytes(SEGMENTS * 2048) };
+    let call = Call::broadcast(16, Rank(0), Bytes(SEGMENTS * 2048));
     let mut group = criterion.benchmark_group("executor");
     group.throughput(Throughput::Elements(2 * SEGMENTS));
     let mut planner = Planner::flat(16);
@@ -35,7 +36,7 @@ fn chain(criterion: &mut Criterion) {
 
 fn wide_root(criterion: &mut Criterion) {
     let algorithm: Algorithm = "flat".parse().expect("a valid algorithm");
-    let call = Call { ranks: 1024, root: Rank(0), bytes: Bytes(1024) };
+    let call = Call::broadcast(1024, Rank(0), Bytes(1024));
     let mut group = criterion.benchmark_group("executor");
     group.throughput(Throughput::Elements(1023));
     let mut planner = Planner::flat(1024);

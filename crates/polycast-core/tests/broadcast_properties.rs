@@ -1,8 +1,9 @@
 //! Every algorithm, for every communicator and root, is a correct broadcast: see the invariants of
 //! `polycast_core::schedule`, which the checker proves.
 
-use polycast_core::algorithm::broadcast::{Call, Planner};
+use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::algorithm::{Algorithm, Registry};
+use polycast_core::collective::Call;
 use polycast_core::collective::{self, Collective};
 use polycast_core::schedule::{Summary, check};
 use polycast_core::topology::{Placed, Topology};
@@ -12,7 +13,7 @@ use proptest::prelude::*;
 
 /// Every algorithm, with the values of its parameters that make a difference.
 fn samples() -> Vec<Algorithm> {
-    Registry::BUILT_IN.samples()
+    Registry::BUILT_IN.samples(Collective::Broadcast)
 }
 
 /// Fails with the call that breaks it.
@@ -42,7 +43,7 @@ fn prove_every_root(ranks: u32) {
                 let ready = (root as usize + number).is_multiple_of(2);
                 let segment = std::num::NonZeroU64::new(segment);
                 let algorithm = Algorithm { segment, ready, ..sample };
-                prove(algorithm, Call { ranks, root: Rank(root), bytes: Bytes(bytes) }, &mut planner);
+                prove(algorithm, Call::broadcast(ranks, Rank(root), Bytes(bytes)), &mut planner);
             }
         }
     }
@@ -63,7 +64,7 @@ fn every_root_of_ranks_scattered_over_hosts_and_switches() {
         for (sample, root) in
             samples().into_iter().flat_map(|sample| (0..ranks).map(move |root| (sample, Rank(root))))
         {
-            prove(sample, Call { ranks, root, bytes: Bytes(1021) }, &mut planner);
+            prove(sample, Call::broadcast(ranks, root, Bytes(1021)), &mut planner);
         }
     }
 }
@@ -101,7 +102,7 @@ proptest! {
         let segment = bytes.checked_div(segments).and_then(std::num::NonZeroU64::new);
         prove(
             Algorithm { segment, ready, ..sample },
-            Call { ranks, root: Rank(root), bytes: Bytes(bytes) },
+            Call::broadcast(ranks, Rank(root), Bytes(bytes)),
             &mut planner,
         );
     }

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use polycast_core::algorithm::broadcast::{Call, Planner};
+use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::algorithm::{Algorithm, Entry, Parameter, Registry};
+use polycast_core::collective::Call;
 use polycast_core::collective::{self, Collective};
 use polycast_core::cost::{Predictor, compare};
 use polycast_core::model::Parameters;
@@ -23,15 +24,15 @@ const REGISTRY: Registry = Registry::with(&ONE_MORE);
 #[test]
 fn one_more_entry_is_read_printed_and_listed() {
     let text = "spread:width=5,segment=1KiB,ready";
-    assert_eq!(REGISTRY.read(text).unwrap().to_string(), text);
-    assert!(REGISTRY.names().ends_with(", block-binomial, spread"));
-    let error = |text: &str| REGISTRY.read(text).unwrap_err().to_string();
+    assert_eq!(REGISTRY.read(Collective::Broadcast, text).unwrap().to_string(), text);
+    assert!(REGISTRY.names(Collective::Broadcast).ends_with(", block-binomial, spread"));
+    let error = |text: &str| REGISTRY.read(Collective::Broadcast, text).unwrap_err().to_string();
     assert!(error("spred").ends_with("block-binomial, spread"));
     assert_eq!(error("spread"), "spread needs width, for example spread:width=3");
     assert_eq!(error("spread:width=10"), "width=10: expected a whole number from 2 to 9");
     assert!(text.parse::<Algorithm>().is_err(), "polycast itself has no such algorithm");
     let samples: Vec<String> = REGISTRY
-        .samples()
+        .samples(Collective::Broadcast)
         .iter()
         .map(Algorithm::to_string)
         .filter(|text| text.starts_with("spread"))
@@ -42,9 +43,11 @@ fn one_more_entry_is_read_printed_and_listed() {
 #[test]
 fn one_more_entry_is_proven_and_predicted() {
     let (ranks, bytes) = (11, Bytes(1000));
-    let call = Call { ranks, root: Rank(4), bytes };
+    let call = Call::broadcast(ranks, Rank(4), bytes);
     let mut planner = Planner::flat(ranks);
-    for sample in REGISTRY.samples().into_iter().filter(|sample| sample.entry == &ONE_MORE[0]) {
+    for sample in
+        REGISTRY.samples(Collective::Broadcast).into_iter().filter(|sample| sample.entry == &ONE_MORE[0])
+    {
         let schedules: Vec<_> =
             (0..ranks).map(|rank| sample.schedule(call, Rank(rank), &mut planner)).collect();
         let promised = collective::Call::new(Collective::Broadcast, ranks, call.root, bytes);
@@ -55,7 +58,8 @@ fn one_more_entry_is_proven_and_predicted() {
     let text = fs::read_to_string(root().join("examples/params/lab-20mbit.json"));
     let parameters = Parameters::parse(&text.unwrap(), "params").unwrap();
     let mut predictor = Predictor::new(&placed, &parameters, Rank(0));
-    let predicted = compare(&mut predictor, &REGISTRY.compared(), &[], &[bytes]).remove(0).predicted;
+    let predicted =
+        compare(&mut predictor, &REGISTRY.compared(Collective::Broadcast), &[], &[bytes]).remove(0).predicted;
     assert!(predicted.iter().any(|predicted| predicted.candidate.to_string() == "spread:width=3"));
 }
 
@@ -67,11 +71,14 @@ fn root() -> &'static Path {
 #[test]
 fn entries_are_complete() {
     for entry in Registry::BUILT_IN.entries() {
-        assert_eq!(Registry::BUILT_IN.find(entry.name), Some(entry), "{entry:?} has its name alone");
+        for collective in entry.collectives {
+            let found = Registry::BUILT_IN.find(*collective, entry.name);
+            assert_eq!(found, Some(entry), "{entry:?} has its name alone");
+        }
         assert!(entry.parameters.len() <= polycast_core::algorithm::Values::MOST, "{entry:?}");
         assert!(!entry.about.is_empty() && !entry.source.is_empty(), "{entry:?}");
         for sample in entry.tried(1000) {
-            assert_eq!(sample.to_string().parse(), Ok(sample));
+            assert_eq!(Registry::BUILT_IN.read(entry.collectives[0], &sample.to_string()), Ok(sample));
         }
     }
 }
@@ -80,7 +87,7 @@ fn entries_are_complete() {
 #[test]
 fn the_documentation_lists_all_algorithms() {
     let rows = |entry: &'static Entry| format!("| `{}` | {} |", entry.complete(), entry.about);
-    let expected: Vec<String> = Registry::BUILT_IN.entries().map(rows).collect();
+    let expected: Vec<String> = Registry::BUILT_IN.of(Collective::Broadcast).map(rows).collect();
     let text = fs::read_to_string(root().join("docs/table.md")).unwrap();
     let after = text.split("| name | how the data travels |\n|---|---|\n").nth(1).unwrap();
     let found: Vec<&str> =

@@ -8,7 +8,7 @@
 //! arrives with everybody else.
 
 use polycast_core::algorithm::Algorithm;
-use polycast_core::algorithm::broadcast::Call;
+use polycast_core::collective::Call;
 use polycast_core::units::{Bytes, Rank};
 use polycast_sim::{Network, Simulation};
 
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let mut multiples = Vec::new();
             for name in ALGORITHMS {
                 let algorithm: Algorithm = name.parse()?;
-                let call = Call { ranks, root: Rank(0), bytes: Bytes(bytes) };
+                let call = Call::broadcast(ranks, Rank(0), Bytes(bytes));
                 let outcome = Simulation::new(network, call, algorithm).run()?;
                 multiples.push(outcome.completion_ns as f64 / wire_ns);
             }

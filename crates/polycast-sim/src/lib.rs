@@ -3,11 +3,11 @@
 //!
 //! ```
 //! use polycast_core::algorithm::Algorithm;
-//! use polycast_core::algorithm::broadcast::Call;
+//! use polycast_core::collective::Call;
 //! use polycast_core::units::{Bytes, Rank};
 //! use polycast_sim::{Network, Simulation};
 //!
-//! let call = Call { ranks: 16, root: Rank(0), bytes: Bytes(1 << 20) };
+//! let call = Call::broadcast(16, Rank(0), Bytes(1 << 20));
 //! let algorithm: Algorithm = "chain:segment=8KiB".parse()?;
 //! let outcome = Simulation::new(Network::ethernet(1e9), call, algorithm).run()?;
 //! assert!(outcome.completion_ns < 20_000_000);

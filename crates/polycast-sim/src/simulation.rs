@@ -1,5 +1,6 @@
 use polycast_core::algorithm::Algorithm;
-use polycast_core::algorithm::broadcast::{Call, Planner};
+use polycast_core::algorithm::broadcast::Planner;
+use polycast_core::collective::Call;
 use polycast_core::executor::Limits;
 use polycast_core::tree::Site;
 use polycast_core::units::Rank;

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU64;
 
-use polycast_core::algorithm::broadcast::Call;
 use polycast_core::algorithm::{Algorithm, Entry, Parameter, Registry};
+use polycast_core::collective::{Call, Collective};
 use polycast_core::executor::Limits;
 use polycast_core::tree::Tree;
 use polycast_core::units::{Bytes, Rank};
@@ -13,14 +13,14 @@ use proptest::prelude::*;
 /// Every algorithm: whole, in segments that divide nothing, and waiting for children.
 fn algorithms() -> Vec<String> {
     let ways = [(None, false), (NonZeroU64::new(77), false), (NonZeroU64::new(1000), true)];
-    let samples = Registry::BUILT_IN.samples().into_iter();
+    let samples = Registry::BUILT_IN.samples(Collective::Broadcast).into_iter();
     let all = samples.flat_map(|sample| ways.map(|(segment, ready)| Algorithm { segment, ready, ..sample }));
     all.map(|algorithm| algorithm.to_string()).collect()
 }
 
 fn simulation(algorithm: &str, ranks: u32, root: u32, bytes: u64, network: Network) -> Simulation {
     let algorithm: Algorithm = algorithm.parse().expect("a valid algorithm");
-    Simulation::new(network, Call { ranks, root: Rank(root), bytes: Bytes(bytes) }, algorithm)
+    Simulation::new(network, Call::broadcast(ranks, Rank(root), Bytes(bytes)), algorithm)
 }
 
 fn run(algorithm: &str, ranks: u32, bytes: u64, network: Network) -> Outcome {
@@ -179,9 +179,11 @@ fn one_more_entry_is_simulated() {
     static ONE_MORE: [Entry; 1] =
         [Entry::tree("spread", "`width` children per rank", "nobody", |a| Tree::KAry(a.number("width")))
             .with(&[Parameter::number("width", "how many", 2, 3)])];
-    let call = Call { ranks: 13, root: Rank(5), bytes: Bytes(1000) };
-    for sample in
-        Registry::with(&ONE_MORE).samples().into_iter().filter(|sample| sample.entry == &ONE_MORE[0])
+    let call = Call::broadcast(13, Rank(5), Bytes(1000));
+    for sample in Registry::with(&ONE_MORE)
+        .samples(Collective::Broadcast)
+        .into_iter()
+        .filter(|sample| sample.entry == &ONE_MORE[0])
     {
         let data = pattern(1000);
         let outcome =

@@ -2,7 +2,7 @@
 //! serve one message after the other, and nothing else that costs time but the latency.
 
 use polycast_core::algorithm::Algorithm;
-use polycast_core::algorithm::broadcast::Call;
+use polycast_core::collective::Call;
 use polycast_core::cost::{Predictor, Sends};
 use polycast_core::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
 use polycast_core::topology::Topology;
@@ -39,7 +39,7 @@ proptest! {
         latency_ns in 0u64..100_000,
         bytes in 1u64..100_000,
     ) {
-        let call = Call { ranks, root: Rank(root), bytes: Bytes(bytes) };
+        let call = Call::broadcast(ranks, Rank(root), Bytes(bytes));
         let (predicted, simulated) = predicted_and_simulated(latency_ns, call, algorithm(name));
         prop_assert_eq!(predicted, simulated);
     }
@@ -50,7 +50,7 @@ proptest! {
         latency_ns in 0u64..20_000,
         (segment, segments) in (1000u64..20_000, 1u64..100),
     ) {
-        let call = Call { ranks, root: Rank(root), bytes: Bytes(segment * segments) };
+        let call = Call::broadcast(ranks, Rank(root), Bytes(segment * segments));
         let chain = algorithm(&format!("chain:segment={segment}"));
         let (predicted, simulated) = predicted_and_simulated(latency_ns, call, chain);
         prop_assert_eq!(predicted, simulated);
@@ -64,7 +64,7 @@ proptest! {
         latency_ns in 0u64..20_000,
         (segment, segments) in (1000u64..20_000, 1u64..100),
     ) {
-        let call = Call { ranks, root: Rank(0), bytes: Bytes(segment * segments) };
+        let call = Call::broadcast(ranks, Rank(0), Bytes(segment * segments));
         let separator = if name.contains(':') { ',' } else { ':' };
         let algorithm = algorithm(&format!("{name}{separator}segment={segment}"));
         let (predicted, simulated) = predicted_and_simulated(latency_ns, call, algorithm);

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use polycast_core::algorithm::broadcast;
+use polycast_core::collective;
 use polycast_core::policy::{
     self, By, Call, Capabilities, Choice, Collective, Explanation, LookedAt, Policy, Prediction, Rules,
     Table, Verdict,
@@ -187,7 +187,7 @@ impl Answer {
         let planner = times::planner(Site::new(placed), settings.parameters.as_ref().map(|(read, _)| read));
         let times = |choice: &Choice, bytes| match choice {
             Choice::Algorithm(algorithm) => {
-                let call = broadcast::Call { ranks: shape.ranks, root: Rank(0), bytes };
+                let call = collective::Call::broadcast(shape.ranks, Rank(0), bytes);
                 planner.made_for(algorithm, call).map(Times::from)
             }
             _ => None,

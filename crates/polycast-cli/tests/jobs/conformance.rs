@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use polycast_core::algorithm::{Algorithm, Registry};
+use polycast_core::collective::Collective;
 
 use crate::common::job::{Job, Output};
 use crate::common::mpi::Mpi;
@@ -16,9 +17,11 @@ fn algorithms() -> Vec<String> {
     let ways =
         [(None, false), (Some(1 << 10), false), (Some(777), true), (Some(8 << 10), false), (None, true)];
     let ways = ways.into_iter().cycle();
-    let samples = Registry::BUILT_IN.samples().into_iter().zip(ways).map(|(sample, (segment, ready))| {
-        Algorithm { segment: segment.and_then(NonZeroU64::new), ready, ..sample }.to_string()
-    });
+    let samples = Registry::BUILT_IN.samples(Collective::Broadcast).into_iter().zip(ways).map(
+        |(sample, (segment, ready))| {
+            Algorithm { segment: segment.and_then(NonZeroU64::new), ready, ..sample }.to_string()
+        },
+    );
     samples.collect()
 }
 

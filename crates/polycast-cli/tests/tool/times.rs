@@ -4,7 +4,8 @@ use std::fs;
 use std::sync::Arc;
 
 use polycast_core::algorithm::Algorithm;
-use polycast_core::algorithm::broadcast::{Call, Planner};
+use polycast_core::algorithm::broadcast::Planner;
+use polycast_core::collective::Call;
 use polycast_core::cost::Predictor;
 use polycast_core::model::Parameters;
 use polycast_core::topology::{Reading, Topology};
@@ -68,7 +69,7 @@ fn the_three_verbs_and_jobs_plan_the_same_tree() {
             let placed = read.place(&names);
             let mut planner = Planner::new(Site::new(&placed)).measured(Arc::new(measured.clone()));
             let algorithm: Algorithm = shape.parse().unwrap();
-            let call = Call { ranks: names.len() as u32, root: Rank(0), bytes: Bytes(bytes) };
+            let call = Call::broadcast(names.len() as u32, Rank(0), Bytes(bytes));
             let in_a_job = planner.tree(&algorithm, call).unwrap();
 
             let parents = tree["tree"].as_array().unwrap().iter().map(|rank| rank["parent"].as_u64());

@@ -9,15 +9,16 @@
 //! Whoever needs the algorithms (parsing, printing, predictions, tests, lists) asks the [`Registry`]; there is no other list.
 //! An algorithm is an [`Entry`] in one file below the collective that it serves, its address: `scatter-ring` is
 //! `broadcast/scatter_ring.rs`. One that is just a tree is a line of `broadcast/by_position.rs` or `broadcast/planned.rs`.
-//! An algorithm cuts the data into `pieces` and lists who gets which of them from whom; the `plan` makes a schedule of that
-//! list and finds out by itself what each send has to wait for. The algorithms of other collectives are in [`BUILDERS`].
+//! A broadcast cuts the data into `pieces` and lists who gets which of them from whom; the `plan` makes a schedule of that
+//! list and finds out by itself what each send has to wait for. Algorithms of other collectives than the broadcast list their
+//! steps themselves.
 
 pub mod allgather;
 pub mod allreduce;
 pub mod alltoall;
 pub mod barrier;
 pub mod broadcast;
-mod builders;
+mod build;
 pub mod gather;
 mod parameter;
 mod parse;
@@ -30,9 +31,8 @@ pub mod scatter;
 mod spec;
 mod subtree;
 
-pub use builders::{BUILDERS, Builder};
+pub use build::Builder;
 pub use parameter::{Domain, Need, Parameter, SEGMENTS};
 pub use parse::ParseAlgorithmError;
-use registry::Build;
 pub use registry::{Entry, Form, Registry};
 pub use spec::{Algorithm, Values};

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::parameter::{READY, SEGMENT};
 use super::{Algorithm, Entry, Need, Parameter, Registry};
+use crate::collective::Collective;
 
 /// Why an algorithm could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +16,18 @@ pub enum ParseAlgorithmError {
         /// What stood there.
         found: String,
         /// The names that there are.
+        expected: String,
+    },
+    /// The algorithm is for other collectives.
+    #[error("{found} serves {serves}, not {collective}: expected one of {expected}")]
+    OtherCollective {
+        /// The algorithm's name.
+        found: String,
+        /// What it is for.
+        serves: String,
+        /// What one is looked for.
+        collective: Collective,
+        /// The names that there are for it.
         expected: String,
     },
     /// The algorithm has no such parameter.
@@ -56,12 +69,23 @@ pub enum ParseAlgorithmError {
 }
 
 impl Registry {
-    /// Reads an algorithm.
-    pub fn read(self, text: &str) -> Result<Algorithm, ParseAlgorithmError> {
+    /// Reads an algorithm for a collective.
+    pub fn read(self, collective: Collective, text: &str) -> Result<Algorithm, ParseAlgorithmError> {
         let (name, parameters) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
-        let Some(entry) = self.find(name) else {
-            let (found, expected) = (name.to_owned(), self.names());
-            return Err(ParseAlgorithmError::UnknownName { found, expected });
+        let Some(entry) = self.find(collective, name) else {
+            let (found, expected) = (name.to_owned(), self.names(collective));
+            let of_others =
+                self.entries().filter(|entry| entry.name == name).flat_map(|entry| entry.collectives);
+            let serves: Vec<&str> = of_others.map(|collective| collective.name()).collect();
+            return Err(match serves.is_empty() {
+                true => ParseAlgorithmError::UnknownName { found, expected },
+                false => ParseAlgorithmError::OtherCollective {
+                    found,
+                    serves: serves.join(", "),
+                    collective,
+                    expected,
+                },
+            });
         };
         let given = given(entry, parameters)?;
         let own = entry.parameters.iter().map(|parameter| value(parameter, &given));
@@ -86,13 +110,15 @@ fn given<'a>(entry: &Entry, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, Pa
     let mut given: Vec<(&str, &str)> = Vec::new();
     for parameter in text.split(',').map(str::trim).filter(|parameter| !parameter.is_empty()) {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        if !entry.parameters.iter().chain([&SEGMENT, &READY]).any(|known| known.name == name) {
-            let own: String = entry.parameters.iter().map(|own| format!("{}, ", own.name)).collect();
-            return Err(ParseAlgorithmError::UnknownParameter {
-                algorithm: entry.name.to_owned(),
-                found: name.to_owned(),
-                expected: format!("{own}segment or ready"),
-            });
+        if !entry.all_parameters().any(|known| known.name == name) {
+            let known: Vec<&str> = entry.all_parameters().map(|known| known.name).collect();
+            let expected = match known.split_last() {
+                None => "none".to_owned(),
+                Some((last, [])) => (*last).to_owned(),
+                Some((last, before)) => format!("{} or {last}", before.join(", ")),
+            };
+            let (algorithm, found) = (entry.name.to_owned(), name.to_owned());
+            return Err(ParseAlgorithmError::UnknownParameter { algorithm, found, expected });
         }
         if given.iter().any(|(before, _)| *before == name) {
             return Err(ParseAlgorithmError::Twice { parameter: name.to_owned() });
@@ -140,8 +166,9 @@ fn missing(entry: &Entry, parameter: &str, example: String) -> ParseAlgorithmErr
 impl FromStr for Algorithm {
     type Err = ParseAlgorithmError;
 
+    /// A broadcast; [`Registry::read`] reads algorithms of other collectives.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Registry::BUILT_IN.read(text)
+        Registry::BUILT_IN.read(Collective::Broadcast, text)
     }
 }
 
@@ -178,10 +205,24 @@ mod tests {
 
     #[test]
     fn every_sample_is_read_back() {
-        for sample in Registry::BUILT_IN.samples() {
-            assert_eq!(sample.to_string().parse(), Ok(sample));
+        for collective in Collective::ALL {
+            for sample in Registry::BUILT_IN.samples(collective) {
+                assert_eq!(Registry::BUILT_IN.read(collective, &sample.to_string()), Ok(sample));
+            }
         }
         assert_eq!("k-nomial:k=2,ready".parse::<Algorithm>().unwrap().to_string(), "binomial:ready");
+    }
+
+    #[test]
+    fn each_collective_has_names_of_its_own() {
+        let read = |of, text: &str| Registry::BUILT_IN.read(of, text);
+        assert_ne!(read(Collective::Reduce, "binomial"), read(Collective::Scatter, "binomial"));
+        let error = |of, text: &str| read(of, text).unwrap_err().to_string();
+        let chain = error(Collective::Reduce, "chain");
+        assert_eq!(chain, "chain serves bcast, not reduce: expected one of binomial");
+        let uncut = error(Collective::Scatter, "binomial:segment=8KiB");
+        assert_eq!(uncut, "binomial has no parameter \"segment\", expected none");
+        assert!(error(Collective::Reduce, "binomial:ready").ends_with("expected segment"));
     }
 
     #[test]

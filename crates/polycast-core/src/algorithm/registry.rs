@@ -3,22 +3,42 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use super::build::{Build, Builder};
+use super::parameter::{READY, SEGMENT};
 use super::plan::Plan;
 use super::{Algorithm, Need, Parameter, broadcast};
+use super::{allgather, allreduce, alltoall, barrier, gather, reduce, scatter};
+use crate::collective::{Call, Collective};
 use crate::tree::{PlannedShape, Tree};
 use crate::units::Rank;
+
+/// The files of each collective, in the order in which they are listed.
+static FILES: [&[&[Entry]]; Collective::ALL.len()] = [
+    broadcast::ENTRIES,
+    scatter::ENTRIES,
+    gather::ENTRIES,
+    allgather::ENTRIES,
+    alltoall::ENTRIES,
+    barrier::ENTRIES,
+    reduce::ENTRIES,
+    allreduce::ENTRIES,
+];
 
 /// An algorithm.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// As it is written: `k-ary`. No other entry has it.
+    /// As it is written: `k-ary`. No other entry for one of its collectives has it.
     pub name: &'static str,
+    /// What it serves.
+    pub collectives: &'static [Collective],
     /// How the data travels.
     pub about: &'static str,
     /// Who described it: authors, year, section.
     pub source: &'static str,
-    /// Beside `segment` and `ready`, which all understand; at most [`super::Values::MOST`].
+    /// Its own; at most [`super::Values::MOST`].
     pub parameters: &'static [Parameter],
+    /// Which of `segment` and `ready` it understands beside them.
+    pub common: &'static [Parameter],
     /// With this value of its first parameter it is another algorithm, of this name, and is written so.
     pub same_as: Option<(u64, &'static str)>,
     /// Whether it is among those that are compared where nobody says which. Left out: what is like another wherever the topology
@@ -26,18 +46,6 @@ pub struct Entry {
     pub is_compared: bool,
     /// How it is built.
     pub(super) build: Build,
-}
-
-/// How an algorithm's schedules are made.
-#[derive(Clone, Copy)]
-pub(super) enum Build {
-    /// Segments run down a tree that needs no knowledge of the network: the root is position 0, the others follow around the
-    /// site's ring.
-    Tree(fn(&Algorithm) -> Tree),
-    /// Segments run down a tree that is planned for the ranks where they are.
-    Planned(fn(&Algorithm, broadcast::Call, &broadcast::Planner) -> PlannedShape),
-    /// Lanes by position, and what they cost.
-    Lanes(fn(&Algorithm, broadcast::Call, Rank) -> Plan, Form),
 }
 
 /// What predictions take an algorithm's messages for.
@@ -55,14 +63,37 @@ pub enum Form {
 }
 
 impl Entry {
-    /// An algorithm that is no more than a tree by position.
+    /// An algorithm for any collectives. It understands neither `segment` nor `ready`.
+    pub const fn any(
+        collectives: &'static [Collective],
+        name: &'static str,
+        about: &'static str,
+        source: &'static str,
+        schedule: Builder,
+    ) -> Entry {
+        let build = Build::Any(schedule);
+        let [parameters, common]: [&[Parameter]; 2] = [&[]; 2];
+        Entry {
+            name,
+            collectives,
+            about,
+            source,
+            parameters,
+            common,
+            same_as: None,
+            is_compared: true,
+            build,
+        }
+    }
+
+    /// A broadcast that is no more than a tree by position.
     pub const fn tree(
         name: &'static str,
         about: &'static str,
         source: &'static str,
         tree: fn(&Algorithm) -> Tree,
     ) -> Entry {
-        Entry::new(name, about, source, Build::Tree(tree))
+        Entry::broadcast(name, about, source, Build::Tree(tree))
     }
 
     /// One that is no more than a tree planned for the site.
@@ -70,9 +101,9 @@ impl Entry {
         name: &'static str,
         about: &'static str,
         source: &'static str,
-        shape: fn(&Algorithm, broadcast::Call, &broadcast::Planner) -> PlannedShape,
+        shape: fn(&Algorithm, Call, &broadcast::Planner) -> PlannedShape,
     ) -> Entry {
-        Entry::new(name, about, source, Build::Planned(shape))
+        Entry::broadcast(name, about, source, Build::Planned(shape))
     }
 
     /// One with lanes of its own. `form` is what predictions take them for.
@@ -81,13 +112,40 @@ impl Entry {
         about: &'static str,
         source: &'static str,
         form: Form,
-        plan: fn(&Algorithm, broadcast::Call, Rank) -> Plan,
+        plan: fn(&Algorithm, Call, Rank) -> Plan,
     ) -> Entry {
-        Entry::new(name, about, source, Build::Lanes(plan, form))
+        Entry::broadcast(name, about, source, Build::Lanes(plan, form))
     }
 
-    const fn new(name: &'static str, about: &'static str, source: &'static str, build: Build) -> Entry {
-        Entry { name, about, source, parameters: &[], same_as: None, is_compared: true, build }
+    const fn broadcast(name: &'static str, about: &'static str, source: &'static str, build: Build) -> Entry {
+        let (collectives, common): (&[Collective], &[Parameter]) =
+            (&[Collective::Broadcast], &[SEGMENT, READY]);
+        Entry {
+            name,
+            collectives,
+            about,
+            source,
+            parameters: &[],
+            common,
+            same_as: None,
+            is_compared: true,
+            build,
+        }
+    }
+
+    /// It can cut the data into segments.
+    pub const fn in_segments(self) -> Entry {
+        Entry { common: &[SEGMENT], ..self }
+    }
+
+    /// Its own parameters and the common ones.
+    pub fn all_parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+        self.parameters.iter().chain(self.common)
+    }
+
+    /// Whether it is for this collective.
+    pub fn serves(&self, collective: Collective) -> bool {
+        self.collectives.contains(&collective)
     }
 
     /// With these parameters.
@@ -99,7 +157,7 @@ impl Entry {
     pub fn form(&self) -> Form {
         match self.build {
             Build::Lanes(_, form) => form,
-            Build::Tree(_) | Build::Planned(_) => Form::Tree { parts: 1 },
+            _ => Form::Tree { parts: 1 },
         }
     }
 
@@ -180,28 +238,34 @@ impl Registry {
 
     /// All entries, in the order in which they are listed.
     pub fn entries(self) -> impl Iterator<Item = &'static Entry> {
-        broadcast::ENTRIES.iter().copied().flatten().chain(self.more)
+        FILES.iter().copied().flatten().copied().flatten().chain(self.more)
     }
 
-    /// The entry of this name.
-    pub fn find(self, name: &str) -> Option<&'static Entry> {
-        self.entries().find(|entry| entry.name == name)
+    /// Those that serve a collective.
+    pub fn of(self, collective: Collective) -> impl Iterator<Item = &'static Entry> {
+        self.entries().filter(move |entry| entry.serves(collective))
     }
 
-    /// All names, separated by commas.
-    pub fn names(self) -> String {
-        self.entries().map(|entry| entry.name).collect::<Vec<_>>().join(", ")
+    /// The entry of this name that serves a collective.
+    pub fn find(self, collective: Collective, name: &str) -> Option<&'static Entry> {
+        self.of(collective).find(|entry| entry.name == name)
     }
 
-    /// The algorithms that are compared where nobody says which, each with typical values of the parameters that it needs. A
+    /// All names of those that serve a collective, separated by commas.
+    pub fn names(self, collective: Collective) -> String {
+        self.of(collective).map(|entry| entry.name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The algorithms for a collective that are compared where nobody says which, each with typical values of the parameters that it needs. A
     /// chain visits the ranks around the network, so it is free of contention wherever the topology is known.
-    pub fn compared(self) -> Vec<Algorithm> {
-        self.entries().filter(|entry| entry.is_compared).map(Entry::typical).collect()
+    pub fn compared(self, collective: Collective) -> Vec<Algorithm> {
+        self.of(collective).filter(|entry| entry.is_compared).map(Entry::typical).collect()
     }
 
-    /// For tests: every algorithm with all that a search tries on 4 ranks, and with all parameters that may be left out.
-    pub fn samples(self) -> Vec<Algorithm> {
-        let samples = self.entries().flat_map(|entry| entry.tried(4).into_iter().chain([entry.complete()]));
+    /// For tests: every algorithm for a collective with all that a search tries on 4 ranks, and with all parameters that may be left out.
+    pub fn samples(self, collective: Collective) -> Vec<Algorithm> {
+        let samples =
+            self.of(collective).flat_map(|entry| entry.tried(4).into_iter().chain([entry.complete()]));
         let mut found: Vec<Algorithm> = Vec::new();
         for sample in samples {
             if !found.contains(&sample) {
@@ -218,7 +282,7 @@ macro_rules! files {
     ($(mod $file:ident;)*) => {
         $(mod $file;)*
         /// The entries of each file.
-        pub(super) static ENTRIES: &[&[$crate::algorithm::Entry]] = &[$(&$file::ENTRIES),*];
+        pub(in crate::algorithm) static ENTRIES: &[&[$crate::algorithm::Entry]] = &[$(&$file::ENTRIES),*];
     };
 }
 pub(super) use files;

@@ -42,7 +42,7 @@ impl Algorithm {
         let mut all = Values::default();
         all.0.iter_mut().zip(values).for_each(|(place, value)| *place = value);
         let same = entry.same_as.filter(|(value, _)| *value == all.0[0]);
-        match same.and_then(|(_, name)| Registry::BUILT_IN.find(name)) {
+        match same.and_then(|(_, name)| Registry::BUILT_IN.find(entry.collectives[0], name)) {
             Some(same) => Algorithm::plain(same),
             None => Algorithm { values: all, ..Algorithm::plain(entry) },
         }

@@ -125,6 +125,21 @@ impl Call {
         Call { collective, ranks, root, bytes, element, is_ordered: false, is_in_place: false }
     }
 
+    /// A broadcast.
+    pub fn broadcast(ranks: u32, root: Rank, bytes: Bytes) -> Call {
+        Call::new(Collective::Broadcast, ranks, root, bytes)
+    }
+
+    /// How far `rank` is from the root.
+    pub(crate) fn position_of(&self, rank: Rank) -> u32 {
+        rank.relative_to(self.root, self.ranks)
+    }
+
+    /// Who is that far from the root.
+    pub(crate) fn rank_at(&self, position: u32) -> Rank {
+        Rank::from_relative(position, self.root, self.ranks)
+    }
+
     /// Whether `rank`'s contribution is in its output (scatter: its block stays in its input).
     pub fn is_in_place_at(&self, rank: Rank) -> bool {
         use Collective::{Allgather, Allreduce, Alltoall};

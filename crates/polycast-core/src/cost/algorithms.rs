@@ -3,8 +3,9 @@ use std::sync::Arc;
 
 use super::exchange::{Exchange, Halves, ScatterExchange};
 use super::{Bottleneck, Network, Pipeline, Sends, Stream, Transfers, list_schedule};
-use crate::algorithm::broadcast::{self, Call};
+use crate::algorithm::broadcast;
 use crate::algorithm::{Algorithm, Form as Kind};
+use crate::collective::Call;
 use crate::model::{LinkClass, Parameters};
 use crate::schedule::{self, After, Direction, LaneIndex, Schedule};
 use crate::topology::Placed;
@@ -93,7 +94,7 @@ impl Predictor {
 
     /// The times of messages that the tree of `algorithm` for `bytes` is made for; `None` if it is made for none.
     pub fn made_for(&self, algorithm: &Algorithm, bytes: Bytes) -> Option<broadcast::Sent> {
-        self.trees.made_for(algorithm, Call { ranks: self.network.ranks(), root: self.root, bytes })
+        self.trees.made_for(algorithm, Call::broadcast(self.network.ranks(), self.root, bytes))
     }
 
     /// Who has the data.
@@ -148,7 +149,7 @@ impl Predictor {
     /// What each rank does.
     fn schedules(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Vec<Box<dyn Schedule>> {
         let ranks = self.network.ranks();
-        let call = Call { ranks, root: self.root, bytes };
+        let call = Call::broadcast(ranks, self.root, bytes);
         (0..ranks).map(|rank| algorithm.schedule(call, Rank(rank), &mut self.trees)).collect()
     }
 

@@ -3,8 +3,9 @@ use std::num::NonZeroU64;
 use proptest::prelude::*;
 
 use super::*;
-use crate::algorithm::broadcast::{Call, Planner};
+use crate::algorithm::broadcast::Planner;
 use crate::algorithm::{Algorithm, Registry};
+use crate::collective::{Call, Collective};
 use crate::schedule::{Kind, Lane, Slice, Step, Stream};
 use crate::units::{Bytes, Rank};
 
@@ -15,7 +16,7 @@ fn executor(
     bytes: u64,
     limits: Limits,
 ) -> Executor<Box<dyn Schedule>> {
-    let call = Call { ranks, root: Rank(0), bytes: Bytes(bytes) };
+    let call = Call::broadcast(ranks, Rank(0), Bytes(bytes));
     let algorithm: Algorithm = algorithm.parse().unwrap();
     Executor::new(algorithm.schedule(call, Rank(rank), &mut Planner::flat(ranks)), limits)
 }
@@ -155,7 +156,7 @@ proptest! {
     /// Whatever completes first, the limits hold, nothing starts too early, and in the end all is done.
     #[test]
     fn invariants_hold_in_any_order_of_completion(
-        sample in prop::sample::select(Registry::BUILT_IN.samples()),
+        sample in prop::sample::select(Registry::BUILT_IN.samples(Collective::Broadcast)),
         (ranks, rank) in (1u32..20).prop_flat_map(|ranks| (Just(ranks), 0..ranks)),
         bytes in 0u64..200,
         segment in 1u64..50,

@@ -1,6 +1,6 @@
 //! What to use where parameters have been measured.
 
-use super::Choice;
+use super::{Choice, Collective};
 use crate::algorithm::{Algorithm, Registry};
 use crate::cost::{Candidate, Comparison, Predicted, Predictor, compare};
 use crate::model::Parameters;
@@ -36,7 +36,12 @@ impl Prediction {
             doubling.take_while(|bytes| *bytes <= LARGEST.max(first)).map(Bytes).collect();
         let mut predictor = Predictor::new(placed, parameters, Rank(0));
         Prediction {
-            comparisons: compare(&mut predictor, &Registry::BUILT_IN.compared(), &[], &sizes),
+            comparisons: compare(
+                &mut predictor,
+                &Registry::BUILT_IN.compared(Collective::Broadcast),
+                &[],
+                &sizes,
+            ),
             first: Bytes(first),
         }
     }

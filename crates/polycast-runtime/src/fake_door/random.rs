@@ -38,7 +38,8 @@ impl Random {
 
     /// Any algorithm, whole or in segments that divide something or nothing.
     pub fn algorithm(&mut self) -> Algorithm {
-        let sample = self.one_of(&Registry::BUILT_IN.samples());
+        let sample =
+            self.one_of(&Registry::BUILT_IN.samples(polycast_core::collective::Collective::Broadcast));
         let segment = NonZeroU64::new(self.one_of(&[0, 1 << 10, 3000, 16 << 10]));
         Algorithm { segment, ready: self.one_in(3), ..sample }
     }

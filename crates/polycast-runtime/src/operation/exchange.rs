@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::{self, Planner};
+use polycast_core::collective;
 use polycast_core::executor::{
     self, Completed, Content, Conversation, FIRST_DATA_BYTES_MOST, Limits, Message, MessageId, Outcome, Part,
 };
@@ -70,13 +71,13 @@ impl executor::Call for Plan<'_> {
                     false => policy.choose(&broadcast_of(bytes), capabilities, epoch).choice,
                 };
                 let Choice::Algorithm(algorithm) = choice else { return None };
-                let call = broadcast::Call { ranks: *ranks, root: *root, bytes: Bytes(bytes) };
+                let call = collective::Call::broadcast(*ranks, *root, Bytes(bytes));
                 Some(with_possible_messages(algorithm, bytes).schedule(call, *rank, planner))
             }
             Among::Node => {
                 let local = self.nodes.local();
                 let root = local.position(*root);
-                let call = broadcast::Call { ranks: local.ranks(), root, bytes: Bytes(bytes) };
+                let call = collective::Call::broadcast(local.ranks(), root, Bytes(bytes));
                 let schedule = ON_NODE.schedule(call, local.position(*rank), planner);
                 Some(Box::new(local.apply(schedule)))
             }

@@ -1,5 +1,5 @@
 use polycast_core::algorithm::Algorithm;
-use polycast_core::algorithm::broadcast::Call;
+use polycast_core::collective::Call;
 use polycast_core::units::{Bytes, Nanos, Rank};
 use polycast_protocol::Multicast;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -100,7 +100,7 @@ impl Scaling {
             rendezvous_threshold: Some(64 << 10),
             ..Network::bare(hardware.ns_per_byte * framing)
         };
-        let call = Call { ranks: nodes, root: Rank(0), bytes: Bytes(self.bytes) };
+        let call = Call::broadcast(nodes, Rank(0), Bytes(self.bytes));
         let outcome = Simulation::new(network, call, algorithm).run();
         let took = outcome.map_or(f64::NAN, |outcome| outcome.completion_ns as f64 / 1000.0);
         Completion::of(algorithm.to_string(), nodes, vec![took])

@@ -6,7 +6,8 @@ mod two_level;
 
 use std::num::NonZeroU64;
 
-use polycast_core::algorithm::{BUILDERS, Builder};
+use polycast_core::algorithm::broadcast::Planner;
+use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::collective::{Call, Collective};
 use polycast_core::executor::Limits;
 use polycast_core::schedule::Schedule;
@@ -18,7 +19,7 @@ use support::{before, combination, expected};
 type Run = Schedules<Box<dyn Schedule>>;
 
 fn simulate(
-    build: Builder,
+    algorithm: Algorithm,
     call: &Call,
     segment: u64,
     change: impl Fn(Run) -> Run,
@@ -26,7 +27,9 @@ fn simulate(
 ) -> Outcome {
     let combine = combination(call);
     let ranks = || (0..call.ranks).map(Rank);
-    let schedules = ranks().map(|rank| build(call, rank, NonZeroU64::new(segment))).collect();
+    let algorithm = Algorithm { segment: NonZeroU64::new(segment), ..algorithm };
+    let mut planner = Planner::flat(call.ranks);
+    let schedules = ranks().map(|rank| algorithm.schedule(*call, rank, &mut planner)).collect();
     let run =
         Schedules::new(network, schedules).carry(ranks().map(|rank| before(call, rank)).collect(), combine);
     let outcome = change(run).run().unwrap_or_else(|stuck| panic!("{call:?}: {stuck}"));
@@ -39,13 +42,20 @@ fn simulate(
     outcome
 }
 
-fn builder(of: Collective) -> Builder {
-    BUILDERS.into_iter().find(|(collective, ..)| *collective == of).expect("every collective has one").2
+/// All algorithms of the collectives other than the broadcast.
+fn all() -> Vec<(Collective, Algorithm)> {
+    let others = Collective::ALL.into_iter().filter(|collective| *collective != Collective::Broadcast);
+    let of = |of| Registry::BUILT_IN.samples(of).into_iter().map(move |algorithm| (of, algorithm));
+    others.flat_map(of).collect()
+}
+
+fn read(of: Collective, name: &str) -> Algorithm {
+    Registry::BUILT_IN.read(of, name).expect("there is this algorithm")
 }
 
 #[test]
 fn every_algorithm_delivers_the_bytes_that_are_promised() {
-    for (collective, _, build) in BUILDERS {
+    for (collective, algorithm) in all() {
         for ranks in (1..=17).chain([31, 64]) {
             for (number, bytes) in [0, 2, 22, 1000].into_iter().enumerate() {
                 let root = Rank((ranks / 2 + number as u32) % ranks);
@@ -55,7 +65,7 @@ fn every_algorithm_delivers_the_bytes_that_are_promised() {
                 {
                     let call = Call { element, is_ordered, is_in_place, ..plain };
                     simulate(
-                        build,
+                        algorithm,
                         &call,
                         [0, 5, 256][ranks as usize % 3],
                         |run| run,
@@ -72,7 +82,7 @@ proptest! {
 
     #[test]
     fn whoever_is_late_and_whatever_the_limits(
-        (collective, build) in (0..BUILDERS.len()).prop_map(|index| (BUILDERS[index].0, BUILDERS[index].2)),
+        (collective, algorithm) in prop::sample::select(all()),
         ranks in 1u32..24,
         root in any::<prop::sample::Index>(),
         elements in 0u64..200,
@@ -88,25 +98,25 @@ proptest! {
         let call = Call { element, is_ordered, is_in_place, ..plain };
         let network = Network { rendezvous_threshold, ..Network::ethernet(1e8) };
         let starts = &starts_ns[..ranks as usize];
-        simulate(build, &call, segment, |run| run.limits(limits).starts(starts.to_vec()), network);
+        simulate(algorithm, &call, segment, |run| run.limits(limits).starts(starts.to_vec()), network);
     }
 }
 
 /// One byte takes one nanosecond, nothing else takes time: as the papers count.
 #[test]
 fn closed_forms() {
-    let time = |collective, ranks, bytes| {
+    let time = |collective, name, ranks, bytes| {
         let call = Call::new(collective, ranks, Rank(0), Bytes(bytes));
-        simulate(builder(collective), &call, 0, |run| run, Network::bare(1.0)).completion_ns
+        simulate(read(collective, name), &call, 0, |run| run, Network::bare(1.0)).completion_ns
     };
     for ranks in [2u32, 4, 8, 16, 32] {
         let (hops, others) = (u64::from(ranks.ilog2()), u64::from(ranks) - 1);
-        assert_eq!(time(Collective::Scatter, ranks, 1000), others * 1000, "{ranks}");
-        assert_eq!(time(Collective::Gather, ranks, 1000), others * 1000, "{ranks}");
-        assert_eq!(time(Collective::Allgather, ranks, 1000), others * 1000, "{ranks}");
-        assert_eq!(time(Collective::Alltoall, ranks, 1000), others * 1000, "{ranks}");
-        assert_eq!(time(Collective::Reduce, ranks, 1000), hops * 1000, "{ranks}");
-        assert_eq!(time(Collective::Allreduce, ranks, 1000), hops * 1000, "{ranks}");
+        assert_eq!(time(Collective::Scatter, "binomial", ranks, 1000), others * 1000, "{ranks}");
+        assert_eq!(time(Collective::Gather, "binomial", ranks, 1000), others * 1000, "{ranks}");
+        assert_eq!(time(Collective::Allgather, "ring", ranks, 1000), others * 1000, "{ranks}");
+        assert_eq!(time(Collective::Alltoall, "pairwise", ranks, 1000), others * 1000, "{ranks}");
+        assert_eq!(time(Collective::Reduce, "binomial", ranks, 1000), hops * 1000, "{ranks}");
+        assert_eq!(time(Collective::Allreduce, "recursive-doubling", ranks, 1000), hops * 1000, "{ranks}");
     }
 }
 
@@ -119,8 +129,13 @@ fn a_barrier_waits_for_the_last() {
         for late in 0..ranks as usize {
             let starts: Vec<u64> =
                 (0..ranks as usize).map(|rank| if rank == late { 5_000 } else { 0 }).collect();
-            let outcome =
-                simulate(builder(Collective::Barrier), &call, 0, |run| run.starts(starts.clone()), network);
+            let outcome = simulate(
+                read(Collective::Barrier, "dissemination"),
+                &call,
+                0,
+                |run| run.starts(starts.clone()),
+                network,
+            );
             let rounds = u64::from(ranks.next_power_of_two().ilog2());
             let others = outcome.per_rank_ns.iter();
             assert!(

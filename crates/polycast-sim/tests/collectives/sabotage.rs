@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
-use polycast_core::algorithm::BUILDERS;
+use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::collective::{Call, Collective};
 use polycast_core::schedule::{Action, After, Kind, Lane, Listed, Posting, Schedule, Step, Stream, check};
 use polycast_core::units::{Bytes, Rank};
@@ -191,20 +192,21 @@ fn runs_right(all: &All, call: &Call) -> bool {
 fn no_wrong_schedule_passes() {
     let mut kinds = BTreeSet::new();
     let (mut rejected_of_weaker, mut mutants) = (0, 0);
-    for (collective, name, build) in BUILDERS {
+    for (collective, algorithm) in super::all() {
+        let algorithm = Algorithm { segment: NonZeroU64::new(4), ..algorithm };
         for (ranks, root) in [(2, 0), (3, 1), (6, 5), (7, 2)] {
             for (is_ordered, is_in_place) in [(true, false), (false, true), (true, true)] {
                 let plain = Call::new(collective, ranks, Rank(root), Bytes(12));
                 let element = NonZeroU64::new(2).expect("not 0");
                 let call = Call { element, is_ordered, is_in_place, ..plain };
-                let schedule = |rank| build(&call, Rank(rank), NonZeroU64::new(4));
+                let schedule = |rank| algorithm.schedule(call, Rank(rank), &mut Planner::flat(ranks));
                 let all: All = (0..ranks).map(|rank| Listed::copy_of(&schedule(rank))).collect();
                 check(&all, &call).expect("correct before it is changed");
                 for mutant in wrong(&all, &call) {
                     let violation = check(&mutant, &call);
                     let text = format!("{:?}", violation.as_ref().err());
                     kinds.extend(text.split(&['(', ' '][..]).nth(1).map(str::to_owned));
-                    assert!(violation.is_err(), "{collective} {name}, {call:?} passes: {mutant:#?}");
+                    assert!(violation.is_err(), "{collective} {algorithm}, {call:?} passes: {mutant:#?}");
                     mutants += 1;
                 }
                 for mutant in weaker(&all) {

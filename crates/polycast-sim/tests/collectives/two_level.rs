@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use polycast_core::algorithm::broadcast::{self, Between, TwoLevel};
+use polycast_core::algorithm::broadcast::{Between, TwoLevel};
 use polycast_core::collective::{Call, Collective};
 use polycast_core::executor::Limits;
 use polycast_core::schedule::{Nodes, Schedule};
@@ -22,8 +22,7 @@ pub fn two_level(between: Between, segment: u64, buffer: u64, overlap: u64) -> T
 
 pub fn schedules(algorithm: TwoLevel, host_of: &[u64], call: &Call) -> Vec<impl Schedule + use<>> {
     let ring: Vec<Rank> = (0..call.ranks).map(Rank).collect();
-    let broadcast = broadcast::Call { ranks: call.ranks, root: call.root, bytes: call.bytes };
-    let of = |rank: &Rank| algorithm.schedule(broadcast, &Nodes::new(host_of, &ring, *rank), *rank);
+    let of = |rank: &Rank| algorithm.schedule(*call, &Nodes::new(host_of, &ring, *rank), *rank);
     ring.iter().map(of).collect()
 }
 

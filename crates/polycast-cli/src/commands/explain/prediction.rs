@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use polycast_core::algorithm::Registry;
+use polycast_core::collective::Collective;
 use polycast_core::cost::{Bottleneck, Cost, Predicted, Predictor, compare};
 use polycast_core::model::Parameters;
 use polycast_core::policy::{Prediction, predicted_choice};
@@ -59,7 +60,8 @@ impl Reason {
         let compared = prediction.deciding(bytes).bytes;
         // Once more, for the names of links are known to a predictor only.
         let mut predictor = Predictor::new(placed, parameters, Rank(0));
-        let again = compare(&mut predictor, &Registry::BUILT_IN.compared(), &[], &[compared]);
+        let again =
+            compare(&mut predictor, &Registry::BUILT_IN.compared(Collective::Broadcast), &[], &[compared]);
         let (best, others) = again.first()?.predicted.split_first()?;
         Some(Reason {
             from: file.to_owned(),

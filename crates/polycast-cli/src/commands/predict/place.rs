@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use polycast_core::algorithm::{Algorithm, Registry};
+use polycast_core::collective::Collective;
 use polycast_core::files::FileKind;
 use polycast_core::policy::Choice;
 use polycast_core::topology::{Placed, Topology};
@@ -89,7 +90,7 @@ impl Asked {
     /// Every algorithm, and both multicasts.
     pub fn everything() -> Asked {
         let multicasts = MULTICAST_NAMES.iter().filter_map(|name| name.parse().ok()).collect();
-        Asked { best_of: Registry::BUILT_IN.compared(), exactly: Vec::new(), multicasts }
+        Asked { best_of: Registry::BUILT_IN.compared(Collective::Broadcast), exactly: Vec::new(), multicasts }
     }
 }
 

@@ -1,7 +1,7 @@
 //! From the name of an algorithm to its tree, as a job would make it.
 
 use polycast_core::algorithm::Algorithm;
-use polycast_core::algorithm::broadcast::Call;
+use polycast_core::collective::Call;
 use polycast_core::tree::{PlannedTree, Site};
 use polycast_core::units::Bytes;
 
@@ -57,7 +57,7 @@ pub fn plan(
             Site::by_host(&hosts)
         }
     };
-    let call = Call { ranks: site.ranks(), root: scene.root, bytes: Bytes(scene.bytes.get()) };
+    let call = Call::broadcast(site.ranks(), scene.root, Bytes(scene.bytes.get()));
     let mut planner = times::planner(site, scene.parameters.as_ref());
     // As in a job, where a message that is not to be cut is not; `--segment` is for the estimated time alone.
     let segment = if planner.is_by_size(algorithm) { None } else { Some(scene.segment) };

@@ -1,3 +1,5 @@
 //! Allgather: everybody ends with everybody's block.
 
-pub mod ring;
+super::registry::files! {
+    mod ring;
+}

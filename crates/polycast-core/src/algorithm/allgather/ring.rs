@@ -8,12 +8,20 @@
 //! `P-1` hops, every link carries every block once: for large blocks (Chan et al. 2007, §4).
 
 use crate::algorithm::rule::Rule;
-use crate::collective::Call;
+use crate::algorithm::{Algorithm, Entry};
+use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Lane, LaneIndex, Schedule, Slice, Step, Stream};
 use crate::units::Rank;
 
-/// What `rank` does in `call`, an allgather.
-pub fn schedule(call: &Call, rank: Rank) -> Box<dyn Schedule> {
+pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
+    &[Collective::Allgather],
+    "ring",
+    "every block goes around, from each rank to the next one",
+    "Chan et al. 2007, §4",
+    schedule,
+)];
+
+fn schedule(_: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, in_place) = (call.ranks, call.bytes.0, call.is_in_place);
     let block = move |of: u32| {
         let start = u64::from(of) * bytes;

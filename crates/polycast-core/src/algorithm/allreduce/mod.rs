@@ -1,3 +1,5 @@
 //! Allreduce: everybody ends with the combination of everybody's data, the same to the last bit.
 
-pub mod recursive_doubling;
+super::registry::files! {
+    mod recursive_doubling;
+}

@@ -12,12 +12,20 @@
 //! and the result is the same on all ranks. Whole messages, `ceil(log2 P)` exchanges or two more: for short vectors (Thakur et
 //! al. 2005, §3.5).
 
-use crate::collective::Call;
+use crate::algorithm::{Algorithm, Entry};
+use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Posting, Schedule, Slice, Stream};
 use crate::units::Rank;
 
-/// What `rank` does in `call`, an allreduce.
-pub fn schedule(call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
+pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
+    &[Collective::Allreduce],
+    "recursive-doubling",
+    "pairs at doubling distances exchange and combine what they have",
+    "Thakur et al. 2005, §3.5",
+    schedule,
+)];
+
+fn schedule(_: &Algorithm, call: &Call, Rank(rank): Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());
     if bytes == 0 {
         return Box::new(list);

@@ -1,3 +1,5 @@
 //! All-to-all: everybody has a block for everybody.
 
-pub mod pairwise;
+super::registry::files! {
+    mod pairwise;
+}

@@ -5,12 +5,20 @@
 //!
 //! In place, a rank first puts its blocks aside one after the other, and receives a block only where it has done so.
 
-use crate::collective::Call;
+use crate::algorithm::{Algorithm, Entry};
+use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Posting, Schedule, Slice, Stream};
 use crate::units::Rank;
 
-/// What `rank` does in `call`, an all-to-all.
-pub fn schedule(call: &Call, rank: Rank) -> Box<dyn Schedule> {
+pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
+    &[Collective::Alltoall],
+    "pairwise",
+    "in step s every rank exchanges with those s before and behind it",
+    "Thakur et al. 2005, §3.4",
+    schedule,
+)];
+
+fn schedule(_: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());
     let further = |by: u32| (rank.0 + by) % ranks;
     let block = |of: u32| u64::from(of) * bytes..u64::from(of + 1) * bytes;

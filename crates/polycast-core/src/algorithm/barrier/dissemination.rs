@@ -2,12 +2,20 @@
 //!
 //! `ceil(log2 P)` rounds for any number of ranks (Hensgen, Finkel, Manber 1988).
 
-use crate::collective::Call;
+use crate::algorithm::{Algorithm, Entry};
+use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Schedule, Slice, Stream};
 use crate::units::Rank;
 
-/// What `rank` does in `call`, a barrier.
-pub fn schedule(call: &Call, rank: Rank) -> Box<dyn Schedule> {
+pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
+    &[Collective::Barrier],
+    "dissemination",
+    "in round k every rank tells the one 2^k further on whom it has heard of",
+    "Hensgen, Finkel, Manber 1988",
+    schedule,
+)];
+
+fn schedule(_: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let (ranks, mut list) = (call.ranks, Listed::default());
     let rounds = ranks.next_power_of_two().ilog2();
     let signal = || Slice::output(0..0);

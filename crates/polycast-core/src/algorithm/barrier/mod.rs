@@ -1,3 +1,5 @@
 //! Barrier: nobody ends before all have begun.
 
-pub mod dissemination;
+super::registry::files! {
+    mod dissemination;
+}

@@ -1,7 +1,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::{Algorithm, Build, Call};
+use crate::algorithm::Algorithm;
+use crate::algorithm::build::Build;
+use crate::collective::Call;
 use crate::model::{LinkClass, Parameters};
 use crate::schedule::{RankOrder, Schedule};
 use crate::tree::{PlannedShape, PlannedTree, SendTimes, Site};
@@ -134,7 +136,7 @@ impl Planner {
                 return Some(self.planned(shape, call.root));
             }
             Build::Tree(tree) => tree(algorithm),
-            Build::Lanes(..) => return None,
+            Build::Lanes(..) | Build::Any(_) => return None,
         };
         let from = self.site.ring_position(call.root) as usize;
         let ring = self.site.ring();
@@ -142,7 +144,7 @@ impl Planner {
     }
 
     /// A schedule that was made for positions on the site's ring, for the ranks that stand there.
-    pub(super) fn in_order<S: Schedule + 'static>(
+    pub(in crate::algorithm) fn in_order<S: Schedule + 'static>(
         &self,
         call: Call,
         rank: Rank,
@@ -201,7 +203,7 @@ mod tests {
         let parameters = Arc::new(Parameters::new(Measured::default(), classes).unwrap());
         let site = Site::by_host(&[0, 0, 0, 0, 1, 1, 1, 1]);
         let planner = Planner::new(site.clone()).measured(parameters);
-        let call = |bytes| Call { ranks: 8, root: Rank(0), bytes: Bytes(bytes) };
+        let call = |bytes| Call::broadcast(8, Rank(0), Bytes(bytes));
         let us = |hold, end| SendTimes { hold: Nanos::from_micros(hold), end: Nanos::from_micros(end) };
         for (text, bytes, expected) in [
             ("opt-tree", 4096, us(10, 90)),
@@ -231,7 +233,7 @@ mod tests {
     #[test]
     fn trees_by_position_follow_the_ring() {
         let mut planner = Planner::new(Site::by_host(&[7, 5, 7, 5]));
-        let call = Call { ranks: 4, root: Rank(2), bytes: crate::units::Bytes(1) };
+        let call = Call::broadcast(4, Rank(2), crate::units::Bytes(1));
         let tree = planner.tree(&"chain".parse().unwrap(), call).unwrap();
         assert_eq!(tree.downwards(), [2, 1, 3, 0].map(Rank));
         assert!(planner.tree(&"scatter-ring".parse().unwrap(), call).is_none());

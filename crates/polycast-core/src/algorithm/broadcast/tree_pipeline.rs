@@ -8,7 +8,7 @@ use crate::algorithm::pieces::Pieces;
 use crate::algorithm::plan::Plan;
 use crate::tree::LocalTree;
 
-pub(super) fn plan(algorithm: &Algorithm, call: Call, local: LocalTree) -> Plan {
+pub(in crate::algorithm) fn plan(algorithm: &Algorithm, call: Call, local: LocalTree) -> Plan {
     let pieces = Pieces::new(call.bytes.0, 1, algorithm.segment);
     let mut plan = Plan::new(pieces, algorithm.ready);
     if let Some(parent) = local.parent {

@@ -3,12 +3,20 @@
 //! `ceil(log2 P)` hops: the least latency for small blocks. The scatter of the same tree, backwards.
 
 use crate::algorithm::subtree::Subtree;
-use crate::collective::Call;
+use crate::algorithm::{Algorithm, Entry};
+use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Schedule, Slice, Stream};
 use crate::units::Rank;
 
-/// What `rank` does in `call`, a gather.
-pub fn schedule(call: &Call, rank: Rank) -> Box<dyn Schedule> {
+pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
+    &[Collective::Gather],
+    "binomial",
+    "each rank collects the blocks of its subtree of a binomial tree for its parent",
+    "Thakur et al. 2005",
+    schedule,
+)];
+
+fn schedule(_: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let (tree, block, mut list) = (Subtree::new(call, rank), call.bytes.0, Listed::default());
     if block == 0 {
         return Box::new(list);

@@ -1,3 +1,5 @@
 //! Gather: the root ends with everybody's block.
 
-pub mod binomial;
+super::registry::files! {
+    mod binomial;
+}

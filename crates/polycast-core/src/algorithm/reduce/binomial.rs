@@ -10,11 +10,11 @@
 //! themselves and its top passes the result to the root; where it does not, the root is the top. `ceil(log2 P)` hops, segments
 //! follow each other.
 
-use std::num::NonZeroU64;
 use std::ops::Range;
 
 use crate::algorithm::rule::Rule;
-use crate::collective::Call;
+use crate::algorithm::{Algorithm, Entry};
+use crate::collective::{Call, Collective};
 use crate::schedule::{
     Action, After, Buffer, Channel, Kind, Lane, LaneIndex, Posting, Schedule, Slice, Step, Stream,
 };
@@ -76,16 +76,27 @@ impl Part {
     }
 }
 
-/// What `rank` does in `call`, a reduction, in segments of about `segment` bytes or whole.
-pub fn schedule(call: &Call, rank: Rank, segment: Option<NonZeroU64>) -> Box<dyn Schedule> {
+pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
+    &[Collective::Reduce],
+    "binomial",
+    "pairs at doubling distances combine their parts",
+    "Thakur et al. 2005",
+    schedule,
+)
+.in_segments()];
+
+/// In segments of about `segment` bytes or whole.
+fn schedule(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let (bytes, ranks) = (call.bytes.0, call.ranks);
     let top = if call.is_ordered { Rank(0) } else { call.root };
     let position = rank.relative_to(top, ranks);
     let at = |position: u32| Rank::from_relative(position, top, ranks);
     let is_top = position == 0;
     let element = call.element.get();
-    let segment =
-        segment.map_or(bytes, |segment| (segment.get() / element).max(1) * element).clamp(1, bytes.max(1));
+    let segment = algorithm
+        .segment
+        .map_or(bytes, |segment| (segment.get() / element).max(1) * element)
+        .clamp(1, bytes.max(1));
     let segments = bytes.div_ceil(segment);
     let rounds = if is_top { ranks.next_power_of_two().ilog2() } else { position.trailing_zeros() };
     let children: Vec<Rank> = (0..rounds)

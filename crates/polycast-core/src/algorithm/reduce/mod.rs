@@ -1,3 +1,5 @@
 //! Reduce: the root ends with the combination of everybody's data.
 
-pub mod binomial;
+super::registry::files! {
+    mod binomial;
+}

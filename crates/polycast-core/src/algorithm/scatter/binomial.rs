@@ -4,12 +4,20 @@
 //! block out of what they receive.
 
 use crate::algorithm::subtree::Subtree;
-use crate::collective::Call;
+use crate::algorithm::{Algorithm, Entry};
+use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Schedule, Slice, Stream};
 use crate::units::Rank;
 
-/// What `rank` does in `call`, a scatter.
-pub fn schedule(call: &Call, rank: Rank) -> Box<dyn Schedule> {
+pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
+    &[Collective::Scatter],
+    "binomial",
+    "each rank receives the blocks of its subtree of a binomial tree and hands on those of its children",
+    "Thakur et al. 2005",
+    schedule,
+)];
+
+fn schedule(_: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let (tree, block, mut list) = (Subtree::new(call, rank), call.bytes.0, Listed::default());
     if block == 0 {
         return Box::new(list);

@@ -1,3 +1,5 @@
 //! Scatter: everybody ends with a block of the root's.
 
-pub mod binomial;
+super::registry::files! {
+    mod binomial;
+}

@@ -1,5 +1,6 @@
 use super::*;
 use crate::algorithm::Registry;
+use crate::collective::Collective;
 use crate::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
 use crate::topology::Topology;
 use crate::units::Rank;
@@ -23,7 +24,8 @@ fn powers() -> Vec<Bytes> {
 
 #[test]
 fn short_messages_go_down_low_trees_and_long_ones_down_a_chain() {
-    let comparisons = compare(&mut predictor(32), &Registry::BUILT_IN.compared(), &[], &powers());
+    let comparisons =
+        compare(&mut predictor(32), &Registry::BUILT_IN.compared(Collective::Broadcast), &[], &powers());
     let intervals = intervals(&comparisons);
     let names: Vec<String> = intervals.iter().map(|(_, candidate, _)| candidate.to_string()).collect();
     assert!(intervals[0].0 == Bytes(0) && !names[0].starts_with("chain"), "{names:?}");
@@ -50,7 +52,7 @@ fn multicast_wins_where_the_wire_is_slow() {
     let multicast: Multicast = "multicast-pull".parse().unwrap();
     let comparisons = compare(
         &mut predictor(32),
-        &Registry::BUILT_IN.compared(),
+        &Registry::BUILT_IN.compared(Collective::Broadcast),
         &[multicast],
         &[Bytes(64), Bytes(1 << 20)],
     );
@@ -58,7 +60,7 @@ fn multicast_wins_where_the_wire_is_slow() {
     assert_eq!((last[0].candidate, last[0].cost), (Candidate::Multicast(multicast), None));
     // About 85 ns per byte, headers included.
     assert!(last[0].time > Nanos(80 << 20) && last[0].time < Nanos(90 << 20), "{}", last[0].time);
-    assert_eq!(last.len(), Registry::BUILT_IN.compared().len() + 1);
+    assert_eq!(last.len(), Registry::BUILT_IN.compared(Collective::Broadcast).len() + 1);
     assert!(last.is_sorted_by_key(|predicted| predicted.time));
 }
 

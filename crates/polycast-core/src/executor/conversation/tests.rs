@@ -7,8 +7,9 @@ use std::num::NonZeroU64;
 use proptest::prelude::*;
 
 use super::*;
-use crate::algorithm::broadcast::{self, Planner};
+use crate::algorithm::broadcast::Planner;
 use crate::algorithm::{Algorithm, Registry};
+use crate::collective::{self, Collective};
 use crate::units::Bytes;
 
 /// One broadcast as one rank sees it.
@@ -22,7 +23,7 @@ struct Broadcast {
 
 impl Call for Broadcast {
     fn schedule(&mut self, bytes: u64) -> Option<Box<dyn Schedule>> {
-        let call = broadcast::Call { ranks: self.ranks, root: self.root, bytes: Bytes(bytes) };
+        let call = collective::Call::broadcast(self.ranks, self.root, Bytes(bytes));
         Some(self.algorithm.schedule(call, self.rank, &mut self.planner))
     }
 
@@ -196,7 +197,7 @@ fn run(algorithm: &str, root: u32, totals: &[u64], limits: Limits) -> Option<Vec
 
 /// Not `link-aware`: it is planned for a size (docs/architecture.md).
 fn algorithm() -> impl Strategy<Value = String> {
-    let mut samples = Registry::BUILT_IN.samples();
+    let mut samples = Registry::BUILT_IN.samples(Collective::Broadcast);
     samples.retain(|sample| sample.entry.name != "link-aware");
     // Above and below what travels with an announcement.
     let segment = prop_oneof![Just(None), (3u64..9).prop_map(NonZeroU64::new), Just(NonZeroU64::new(9000))];

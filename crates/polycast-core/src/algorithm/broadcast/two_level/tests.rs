@@ -1,7 +1,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::collective::{self, Collective};
 use crate::schedule::check;
 use crate::units::Bytes;
 
@@ -21,12 +20,11 @@ fn two_level(between: Between, segment: u64, buffer: u64, overlap: u64) -> TwoLe
 /// All ranks' schedules keep the contract, shared memory stays on a node, and only one rank of a node takes part between nodes.
 fn prove(algorithm: TwoLevel, host_of: &[u64], ring: &[Rank], root: Rank, bytes: u64) {
     let ranks = host_of.len() as u32;
-    let call = Call { ranks, root, bytes: Bytes(bytes) };
+    let call = Call::broadcast(ranks, root, Bytes(bytes));
     let schedule = |rank| algorithm.schedule(call, &Nodes::new(host_of, ring, Rank(rank)), Rank(rank));
     let schedules: Vec<_> = (0..ranks).map(schedule).collect();
-    let contract = collective::Call::new(Collective::Broadcast, ranks, root, Bytes(bytes));
     let of = || format!("{algorithm:?}, {call:?}, {host_of:?}");
-    check(&schedules, &contract).unwrap_or_else(|violation| panic!("{violation}: {}", of()));
+    check(&schedules, &call).unwrap_or_else(|violation| panic!("{violation}: {}", of()));
     let mut between_nodes = std::collections::HashMap::new();
     for (rank, schedule) in (0..).map(Rank).zip(&schedules) {
         for lane in schedule.lanes() {

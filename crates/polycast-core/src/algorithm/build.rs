@@ -1,0 +1,54 @@
+//! How an algorithm's schedules are made.
+
+use super::broadcast::{Planner, tree_pipeline};
+use super::plan::Plan;
+use super::{Algorithm, Form};
+use crate::collective::Call;
+use crate::schedule::Schedule;
+use crate::tree::{PlannedShape, Tree};
+use crate::units::Rank;
+
+/// Makes one rank's schedule of a call.
+pub type Builder = fn(&Algorithm, &Call, Rank) -> Box<dyn Schedule>;
+
+#[derive(Clone, Copy)]
+pub(super) enum Build {
+    /// Broadcast: segments run down a tree that needs no knowledge of the network: the root is position 0, the others follow
+    /// around the site's ring.
+    Tree(fn(&Algorithm) -> Tree),
+    /// Broadcast: segments run down a tree that is planned for the ranks where they are.
+    Planned(fn(&Algorithm, Call, &Planner) -> PlannedShape),
+    /// Broadcast: lanes by position, and what they cost.
+    Lanes(fn(&Algorithm, Call, Rank) -> Plan, Form),
+    /// Any collective.
+    Any(Builder),
+}
+
+impl Algorithm {
+    /// What `rank` does in `call` on the communicator that `planner` was made for. Costs no memory per segment; a call of 0 bytes
+    /// has no messages at all, but for a barrier.
+    ///
+    /// # Panics
+    /// If the communicator has another number of ranks than the call, `rank` or the root is not among them, or the algorithm does
+    /// not serve the collective.
+    pub fn schedule(&self, call: Call, rank: Rank, planner: &mut Planner) -> Box<dyn Schedule> {
+        assert!(rank.0 < call.ranks && call.root.0 < call.ranks, "{rank} in {call:?}");
+        assert_eq!(call.ranks, planner.site().ranks(), "{call:?}");
+        assert!(self.entry.serves(call.collective), "{self} in {call:?}");
+        match self.entry.build {
+            Build::Tree(tree) => planner.in_order(call, rank, |call, rank| {
+                let local = tree(self).local(call.ranks, call.root, rank);
+                tree_pipeline::plan(self, call, local).finish()
+            }),
+            Build::Planned(shape) => {
+                let shape = shape(self, call, planner);
+                let local = planner.planned(shape, call.root).local(rank);
+                Box::new(tree_pipeline::plan(self, call, local).finish())
+            }
+            Build::Lanes(plan, _) => {
+                planner.in_order(call, rank, |call, rank| plan(self, call, rank).finish())
+            }
+            Build::Any(schedule) => schedule(self, &call, rank),
+        }
+    }
+}
