@@ -7,22 +7,32 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 git archive "${1:-HEAD}" | tar -x -C "$tree"
 cd "$tree"
-# Tests are files of their own, or what follows `#[cfg(test)]` and a `mod` in the next line.
+# Tests are modules behind #[cfg(test)]: the rest of the file, or a file or folder of their own.
 find crates/*/src crates/*/build.rs doors include bench -type f \( -name '*.rs' -o -name '*.[ch]' \) \
-    ! -name '*tests.rs' ! -name testing.rs ! -path '*/fake_door/*' -print0 | sort -z | xargs -0 awk '
-    FNR == 1 {
-        in_tests = after_test = 0
-        split(FILENAME, folders, "/")
-        room = folders[1] ~ /crates|doors/ ? folders[1] "/" folders[2] : folders[1]
+    ! -name '*tests.rs' -print0 | sort -z | xargs -0 awk '
+    FNR == 1 { in_tests = is_for_tests = 0 }
+    is_for_tests && /^(pub(\(.*\))? )?mod .*\{/ { in_tests = 1; lines[FILENAME]-- }
+    is_for_tests && /^(pub(\(.*\))? )?mod .*;/ {
+        folder = FILENAME
+        if (!sub("/(mod|lib|main)\\.rs$", "", folder)) sub("\\.rs$", "", folder)
+        name = $NF
+        sub(";", "", name)
+        tests[folder "/" name ".rs"] = tests[folder "/" name] = 1
+        lines[FILENAME] -= 2
     }
-    after_test && /^(pub(\(.*\))? )?mod / { in_tests = 1; lines[room]-- }
-    { after_test = /^#\[cfg\(test\)\]$/ }
-    NF && !in_tests { lines[room]++ }
+    { is_for_tests = /^#\[cfg\((test|all\(test.*)\)\]$/ }
+    NF && !in_tests { lines[FILENAME]++ }
     END {
-        for (room in lines) {
-            printf "%-26s %6d\n", room, lines[room] | "sort"
-            total += lines[room]
+        for (file in lines) {
+            count = split(file, folders, "/")
+            path = folders[1]
+            room = path ~ /crates|doors/ ? path "/" folders[2] : path
+            for (at = 2; at <= count && !(path in tests); at++) path = path "/" folders[at]
+            if (path in tests) continue
+            of_room[room] += lines[file]
+            total += lines[file]
         }
+        for (room in of_room) printf "%-26s %6d\n", room, of_room[room] | "sort"
         close("sort")
         printf "%-26s %6d\n", "total", total
     }'
