@@ -26,9 +26,9 @@ use crate::report;
 use crate::say::warn_once;
 use crate::settings::{self, Rules, Settings};
 
-/// The longest settings that are accepted from rank 0: three files, and their names.
-const SETTINGS_MOST_BYTES: u64 =
-    (policy::MAX_TEXT_BYTES + topology::MAX_TEXT_BYTES + model::MAX_TEXT_BYTES + (64 << 10)) as u64;
+/// The longest settings that are accepted from rank 0: three files, in JSON with their quotes escaped, and their names.
+const MAX_SETTINGS_BYTES: u64 =
+    (2 * (policy::MAX_TEXT_BYTES + topology::MAX_TEXT_BYTES + model::MAX_TEXT_BYTES) + (64 << 10)) as u64;
 
 /// Beside the door's capabilities: this rank was asked for a report.
 const WANTS_REPORT: u64 = 1 << 32;
@@ -129,7 +129,7 @@ impl Gathered {
         let shape =
             CommunicatorShape { switches: known.as_ref().map_or(1, Known::switches), ..shape_of(&records) };
         let hosts: Vec<u64> = records.iter().map(|other| other.host).collect();
-        let prediction = settings.parameters.as_deref().map(|parameters| {
+        let prediction = settings.parameters.as_ref().map(|parameters| {
             let flat = || network::flat(&hosts);
             let placed = known.as_ref().map_or_else(flat, |known| known.placed.clone());
             Prediction::new(&placed, &parameters.content)
@@ -204,7 +204,7 @@ fn take_from_rank_0(
     let mut length = (bytes.len() as u64).to_le_bytes();
     door.broadcast(&mut length, 0)?;
     let length = u64::from_le_bytes(length);
-    if length > SETTINGS_MOST_BYTES {
+    if length > MAX_SETTINGS_BYTES {
         return Ok(Some(Settings::default()));
     }
     if rank != 0 {

@@ -9,34 +9,37 @@ use polycast_core::model::{self, Parameters};
 use polycast_core::policy::{self, Choice, Prediction, Table};
 use polycast_core::topology::{self, Reading, Topology};
 
+use serde::{Deserialize, Serialize};
+
 use crate::digest::Digest;
 use crate::of_process::{Shared, of_process};
 
+use super::loaded::Content;
 use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, is_off, lookup};
 
 /// What rank 0 can send to the others.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     pub rules: Rules,
     pub network: Network,
     /// Measured; without them, tables choose.
-    pub parameters: Option<Arc<Loaded<Arc<Parameters>>>>,
+    pub parameters: Option<Loaded<Arc<Parameters>>>,
 }
 
 /// How broadcasts are chosen.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Rules {
     /// By the table that is built in, and by prediction where parameters are known.
     #[default]
     Shipped,
     /// By the user's table.
-    Table(Arc<Loaded<Table>>),
+    Table(Loaded<Table>),
     /// Always the same.
-    Forced(Choice),
+    Forced(#[serde(with = "as_text")] Choice),
 }
 
 /// What is said of the network.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Network {
     /// Nothing: what Slurm tells the ranks counts.
     #[default]
@@ -44,7 +47,7 @@ pub enum Network {
     /// It is to be taken for one switch.
     Flat,
     /// This.
-    Known(Arc<Loaded<Topology>>),
+    Known(Loaded<Topology>),
 }
 
 /// The settings of this process.
@@ -87,11 +90,7 @@ impl Settings {
             without("the network is taken for one switch", problem);
             Network::Flat
         });
-        let parameters = parameters.map(|file| {
-            Loaded::read(PARAMETERS, file, (FileKind::Parameters, model::MAX_TEXT_BYTES), parse_parameters)
-                .map(Arc::new)
-        });
-        let parameters = parameters.transpose().unwrap_or_else(|problem| {
+        let parameters = parameters.map(Loaded::read).transpose().unwrap_or_else(|problem| {
             without("tables choose", problem);
             None
         });
@@ -113,63 +112,14 @@ impl Settings {
         policy::Rules::new(forced, own, &SHIPPED, prediction)
     }
 
-    /// Texts with their lengths.
+    /// For the other ranks, which read the texts of the files again.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let (rules, rules_text) = match &self.rules {
-            Rules::Shipped => ("shipped", [String::new(), String::new()]),
-            Rules::Table(table) => ("table", [table.file.clone(), table.text.clone()]),
-            Rules::Forced(choice) => ("forced", [choice.to_string(), String::new()]),
-        };
-        let (network, [network_file, network_text]) = match &self.network {
-            Network::Unsaid => ("unsaid", ["", ""]),
-            Network::Flat => ("flat", ["", ""]),
-            Network::Known(known) => ("known", [&*known.file, &*known.text]),
-        };
-        let (parameters, [parameters_file, parameters_text]) = match &self.parameters {
-            None => ("none", ["", ""]),
-            Some(known) => ("known", [&*known.file, &*known.text]),
-        };
-        let [rules_name, rules_text] = &rules_text;
-        let texts = [
-            [rules, rules_name, rules_text],
-            [network, network_file, network_text],
-            [parameters, parameters_file, parameters_text],
-        ];
-        let mut bytes = Vec::new();
-        for text in texts.as_flattened() {
-            bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
-            bytes.extend_from_slice(text.as_bytes());
-        }
-        bytes
+        serde_json::to_vec(self).expect("texts and objects with names")
     }
 
     /// Undoes [`Settings::to_bytes`]; `None` for anything else.
-    pub fn from_bytes(mut bytes: &[u8]) -> Option<Settings> {
-        let mut text = || {
-            let (length, rest) = bytes.split_first_chunk()?;
-            let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-            bytes = rest;
-            std::str::from_utf8(text).ok()
-        };
-        let mut texts = || Some([text()?, text()?, text()?]);
-        let rules = match texts()? {
-            ["shipped", ..] => Rules::Shipped,
-            ["table", file, text] => Rules::Table(loaded(file, text, parse_table)?),
-            ["forced", choice, _] => Rules::Forced(choice.parse().ok()?),
-            _ => return None,
-        };
-        let network = match texts()? {
-            ["unsaid", ..] => Network::Unsaid,
-            ["flat", ..] => Network::Flat,
-            ["known", file, text] => Network::Known(loaded(file, text, parse_topology)?),
-            _ => return None,
-        };
-        let parameters = match texts()? {
-            ["none", ..] => None,
-            ["known", file, text] => Some(loaded(file, text, parse_parameters)?),
-            _ => return None,
-        };
-        Some(Settings { rules, network, parameters })
+    pub fn from_bytes(bytes: &[u8]) -> Option<Settings> {
+        serde_json::from_slice(bytes).ok()
     }
 }
 
@@ -179,11 +129,7 @@ impl Rules {
             (Some(text), _) => {
                 text.parse().map(Rules::Forced).map_err(|error| format!("{FORCED}={text}: {error}"))
             }
-            (None, Some(file)) => {
-                let table =
-                    Loaded::read(TABLE, file, (FileKind::Table, policy::MAX_TEXT_BYTES), parse_table)?;
-                Ok(Rules::Table(Arc::new(table)))
-            }
+            (None, Some(file)) => Loaded::read(file).map(Rules::Table),
             (None, None) => Ok(Rules::Shipped),
         }
     }
@@ -194,45 +140,61 @@ impl Network {
         match file {
             None => Ok(Network::Unsaid),
             Some(word) if is_off(&word) => Ok(Network::Flat),
-            Some(file) => {
-                let topology = Loaded::read(
-                    TOPOLOGY,
-                    file,
-                    (FileKind::Topology, topology::MAX_TEXT_BYTES),
-                    parse_topology,
-                )?;
-                Ok(Network::Known(Arc::new(topology)))
-            }
+            Some(file) => Loaded::read(file).map(Network::Known),
         }
     }
 }
 
-fn loaded<T>(
-    file: &str,
-    text: &str,
-    parse: impl FnOnce(&str, &str) -> Result<T, String>,
-) -> Option<Arc<Loaded<T>>> {
-    let content = parse(text, file).ok()?;
-    Some(Arc::new(Loaded { file: file.to_owned(), text: text.to_owned(), content }))
+impl Content for Table {
+    const VARIABLE: &str = TABLE;
+    const KIND: FileKind = FileKind::Table;
+    const MAX_TEXT_BYTES: usize = policy::MAX_TEXT_BYTES;
+
+    fn parse(text: &str, file: &str) -> Result<Table, String> {
+        Table::parse(text, file).map_err(|error| error.to_string())
+    }
 }
 
-fn parse_table(text: &str, file: &str) -> Result<Table, String> {
-    Table::parse(text, file).map_err(|error| error.to_string())
+impl Content for Arc<Parameters> {
+    const VARIABLE: &str = PARAMETERS;
+    const KIND: FileKind = FileKind::Parameters;
+    const MAX_TEXT_BYTES: usize = model::MAX_TEXT_BYTES;
+
+    fn parse(text: &str, file: &str) -> Result<Arc<Parameters>, String> {
+        Parameters::parse(text, file).map(Arc::new).map_err(|error| error.to_string())
+    }
 }
 
-fn parse_parameters(text: &str, file: &str) -> Result<Arc<Parameters>, String> {
-    Parameters::parse(text, file).map(Arc::new).map_err(|error| error.to_string())
+impl Content for Topology {
+    const VARIABLE: &str = TOPOLOGY;
+    const KIND: FileKind = FileKind::Topology;
+    const MAX_TEXT_BYTES: usize = topology::MAX_TEXT_BYTES;
+
+    /// Of a graph that is no tree, a spanning tree: better than nothing known.
+    fn parse(text: &str, file: &str) -> Result<Topology, String> {
+        Topology::parse(text, file, Reading { spanning_tree: true }).map_err(|error| {
+            let first = error.problems.first().map(ToString::to_string).unwrap_or_default();
+            match error.problems.len().saturating_sub(1) {
+                0 => first,
+                more => format!("{first} (and {more} more: `polycast topology check`)"),
+            }
+        })
+    }
 }
 
-/// Of a graph that is no tree, a spanning tree: better than nothing known.
-fn parse_topology(text: &str, file: &str) -> Result<Topology, String> {
-    Topology::parse(text, file, Reading { spanning_tree: true }).map_err(|error| {
-        let first = error.problems.first().map(ToString::to_string).unwrap_or_default();
-        match error.problems.len().saturating_sub(1) {
-            0 => first,
-            more => format!("{first} (and {more} more: `polycast topology check`)"),
-        }
-    })
+/// A choice as it is written in tables.
+mod as_text {
+    use polycast_core::policy::Choice;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(choice: &Choice, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(choice)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Choice, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,19 @@
 use std::fs;
 
 use polycast_core::files::FileKind;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What a file of the user's can be read as.
+pub trait Content: Sized {
+    /// The variable that names the file.
+    const VARIABLE: &str;
+    const KIND: FileKind;
+    const MAX_TEXT_BYTES: usize;
+
+    /// Reads a text of the file of this name.
+    fn parse(text: &str, file: &str) -> Result<Self, String>;
+}
 
 /// A file of the user's that has been read and understood. The text is kept so that rank 0 can send it.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,18 +24,32 @@ pub struct Loaded<T> {
     pub content: T,
 }
 
-impl<T> Loaded<T> {
-    /// Reads the file that `variable` names.
-    pub fn read(
-        variable: &str,
-        file: String,
-        (kind, most_bytes): (FileKind, usize),
-        parse: impl FnOnce(&str, &str) -> Result<T, String>,
-    ) -> Result<Loaded<T>, String> {
-        let text = read_at_most(&file, kind, most_bytes)
+impl<T: Content> Loaded<T> {
+    /// Reads the file that the variable names.
+    pub fn read(file: String) -> Result<Loaded<T>, String> {
+        let variable = T::VARIABLE;
+        let text = read_at_most(&file, T::KIND, T::MAX_TEXT_BYTES)
             .map_err(|problem| format!("{variable}={file}: {problem}"))?;
-        let content = parse(&text, &file).map_err(|problem| format!("{variable}: {problem}"))?;
+        Loaded::of(file, text).map_err(|problem| format!("{variable}: {problem}"))
+    }
+
+    fn of(file: String, text: String) -> Result<Loaded<T>, String> {
+        let content = T::parse(&text, &file)?;
         Ok(Loaded { file, text, content })
+    }
+}
+
+/// Name and text; who gets them reads the text again.
+impl<T> Serialize for Loaded<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (&self.file, &self.text).serialize(serializer)
+    }
+}
+
+impl<'de, T: Content> Deserialize<'de> for Loaded<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (file, text) = Deserialize::deserialize(deserializer)?;
+        Loaded::of(file, text).map_err(D::Error::custom)
     }
 }
 
@@ -39,8 +66,22 @@ fn read_at_most(file: &str, kind: FileKind, most_bytes: usize) -> Result<String,
 mod tests {
     use super::*;
 
-    fn read(file: &str) -> Result<Loaded<usize>, String> {
-        Loaded::read("POLYCAST_X", file.to_owned(), (FileKind::Table, 1 << 20), |text, _| Ok(text.len()))
+    /// The length of a text; one that is called Cargo.toml has a problem.
+    #[derive(Debug)]
+    struct Length(usize);
+
+    impl Content for Length {
+        const VARIABLE: &str = "POLYCAST_X";
+        const KIND: FileKind = FileKind::Table;
+        const MAX_TEXT_BYTES: usize = 1 << 20;
+
+        fn parse(text: &str, file: &str) -> Result<Length, String> {
+            if file.ends_with("Cargo.toml") { Err("line 7".to_owned()) } else { Ok(Length(text.len())) }
+        }
+    }
+
+    fn read(file: &str) -> Result<Loaded<Length>, String> {
+        Loaded::read(file.to_owned())
     }
 
     #[test]
@@ -70,10 +111,8 @@ mod tests {
 
     #[test]
     fn a_problem_in_the_file_is_handed_on() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").to_owned();
-        let refuse = |_: &str, _: &str| Err::<(), _>("line 7".to_owned());
-        let error = Loaded::read("POLYCAST_X", file.clone(), (FileKind::Table, 1 << 20), refuse).unwrap_err();
-        assert_eq!(error, "POLYCAST_X: line 7");
-        assert!(read(&file).unwrap().content > 100);
+        let of = |name: &str| format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(read(&of("Cargo.toml")).unwrap_err(), "POLYCAST_X: line 7");
+        assert!(read(&of("build.rs")).unwrap().content.0 > 100);
     }
 }
