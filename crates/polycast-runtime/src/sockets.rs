@@ -21,17 +21,17 @@ const LIST_AGE_LEAST: Duration = Duration::from_millis(50);
 
 /// A socket that is ready again and again although MPI has nothing new is not MPI's, or MPI does not read it now. After so
 /// many such wake-ups in a row, sleeps are by time only.
-const WAKES_FOR_NOTHING_MOST: u32 = 64;
+const MAX_WAKES_FOR_NOTHING: u32 = 64;
 
 /// A wake-up for nothing mostly is the first packet of a message of several: the others get time to arrive, so that a
 /// message of six packets costs two wake-ups or three and not six.
 const PAUSE_AFTER_A_PART: Duration = Duration::from_micros(100);
 
 /// How long a sleep is that MPI's messages do not end.
-const BLIND_SLEEP_MOST: Duration = Duration::from_millis(1);
+const MAX_BLIND_SLEEP: Duration = Duration::from_millis(1);
 
 /// Sockets that are watched; more would make the sleep itself expensive.
-const SOCKETS_MOST: usize = 1024;
+const MAX_SOCKETS: usize = 1024;
 
 /// Why a sleep ended.
 pub enum Wake {
@@ -92,11 +92,11 @@ impl Sockets {
         has_sends: bool,
     ) -> Wake {
         let own = own.map(|(descriptor, events)| PollFd::from_borrowed_fd(descriptor, events));
-        if self.descriptors.is_empty() || self.wakes_for_nothing >= WAKES_FOR_NOTHING_MOST {
+        if self.descriptors.is_empty() || self.wakes_for_nothing >= MAX_WAKES_FOR_NOTHING {
             return match own {
                 None => Wake::NoSockets,
                 // MPI's messages are only noticed when the time is up.
-                Some(own) => match machine::poll(&mut [own], longest.min(BLIND_SLEEP_MOST)) {
+                Some(own) => match machine::poll(&mut [own], longest.min(MAX_BLIND_SLEEP)) {
                     0 => Wake::TimeIsUp,
                     _ => Wake::OwnReady,
                 },
@@ -149,7 +149,7 @@ fn stream_sockets() -> Vec<RawFd> {
     stand_in!(|_machine| Vec::new());
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
     let descriptors = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    descriptors.filter(|&descriptor| is_stream_socket(descriptor)).take(SOCKETS_MOST).collect()
+    descriptors.filter(|&descriptor| is_stream_socket(descriptor)).take(MAX_SOCKETS).collect()
 }
 
 fn is_stream_socket(descriptor: RawFd) -> bool {

@@ -68,7 +68,7 @@ const UNITS: [(&str, f64); 8] = [
 ];
 
 /// The longest time that is read: a day.
-const READ_MOST_NS: f64 = 86_400e9;
+const MAX_READ_NS: f64 = 86_400e9;
 
 impl FromStr for Nanos {
     type Err = ParseNanosError;
@@ -80,7 +80,7 @@ impl FromStr for Nanos {
         let scale = UNITS.iter().find(|(name, _)| *name == unit).filter(|_| !number.is_empty());
         let (_, scale) = scale.ok_or_else(|| error(problem(text, UNIT_NAMES)))?;
         let nanos = number.parse::<f64>().map_err(|_| error("its number is none".to_owned()))? * scale;
-        match nanos <= READ_MOST_NS {
+        match nanos <= MAX_READ_NS {
             true => Ok(Nanos(nanos.round() as u64)),
             false => Err(error("more than a day (24h)".to_owned())),
         }

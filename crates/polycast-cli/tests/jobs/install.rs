@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use crate::common::{checkout, library_directory};
 use tempfile::TempDir;
 
-const MOST_BYTES: u64 = 10_000_000;
+const MAX_BYTES: u64 = 10_000_000;
 
 /// A folder with executables that take the place of those on PATH.
 fn in_front_of_path(scripts: &[(&str, &str)]) -> TempDir {
@@ -87,7 +87,7 @@ fn install_only_copies_and_uninstall_removes_everything() {
 
     let all = files(&installed);
     let bytes: u64 = all.iter().map(|file| file.metadata().unwrap().len()).sum();
-    assert!(bytes <= MOST_BYTES, "{bytes} bytes are installed, expected {MOST_BYTES} at the most");
+    assert!(bytes <= MAX_BYTES, "{bytes} bytes are installed, expected {MAX_BYTES} at the most");
     for file in &all {
         let mode = file.metadata().unwrap().permissions().mode() & 0o777;
         assert!(mode == 0o644 || mode == 0o755, "{}: {mode:o}", file.display());

@@ -33,7 +33,7 @@ impl fmt::Display for Problem {
 }
 
 /// So many problems are told where somebody wants the topology and not its problems.
-const SHOWN_MOST: usize = 3;
+const MAX_SHOWN: usize = 3;
 
 /// All problems of a description; at least one, in the order of their lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,11 +62,11 @@ impl TopologyError {
 impl fmt::Display for TopologyError {
     /// The first problems, one a line, and how many more there are.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.problems.iter().take(SHOWN_MOST).enumerate() {
+        for (index, problem) in self.problems.iter().take(MAX_SHOWN).enumerate() {
             let line_break = if index == 0 { "" } else { "\n" };
             write!(f, "{line_break}{problem}")?;
         }
-        let more = self.problems.len().saturating_sub(SHOWN_MOST);
+        let more = self.problems.len().saturating_sub(MAX_SHOWN);
         match self.problems.first() {
             Some(first) if more > 0 => {
                 write!(f, "\nand {more} more: `polycast topology check {}` lists them", first.file)

@@ -28,7 +28,7 @@ use crate::units::Rank;
 
 /// A tree higher than this is not worth its second child: beyond, the chain is taken. Only where hundreds of switches form
 /// one line is there no lower one.
-const HEIGHT_MOST: usize = 512;
+const MAX_HEIGHT: usize = 512;
 
 /// More children than this are not placed, whatever is asked for: the time to find their places grows with their number.
 pub const CONTENTION_FREE_CHILDREN_MOST: u32 = 64;
@@ -91,13 +91,13 @@ struct Division {
 }
 
 impl Heights<'_> {
-    /// `None` if no tree is lower than [`HEIGHT_MOST`].
+    /// `None` if no tree is lower than [`MAX_HEIGHT`].
     fn of(order: &Traversal, degrees: Vec<u32>) -> Option<Heights<'_>> {
         let last = degrees.len() as u32 - 1;
         let mut heights = Heights { order, degrees, reach: vec![(0..=last).collect()] };
         let mut places = Vec::new();
         while let Some(lower) = heights.reach.last().filter(|reach| reach[0] < last) {
-            if heights.reach.len() > HEIGHT_MOST {
+            if heights.reach.len() > MAX_HEIGHT {
                 return None;
             }
             // No subtree that begins at a position or before reaches further than this.

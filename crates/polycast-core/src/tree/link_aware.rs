@@ -19,7 +19,7 @@ use super::{Pipelined, PlannedTree, Site, Traversal, contention_free};
 use crate::units::{Nanos, Rank};
 
 /// More children than this are not tried: each has the segment later, and the binomial tree's root has no more among 256.
-const DEGREE_MOST: u64 = 8;
+const MAX_DEGREE: u64 = 8;
 
 /// The tree that is fastest for `segments` segments of `segment_bytes`.
 pub(super) fn plan(site: &Site, root: Rank, segment_bytes: u64, segments: u64) -> PlannedTree {
@@ -49,7 +49,7 @@ fn trees_along<'a>(
     let own_link = move |rank: Rank| on_link(site.host_link(rank), segment_bytes).0.max(1);
     let slowest = site.links().map(|link| on_link(link, segment_bytes).0).max().unwrap_or(1);
     let by_rate =
-        move |times: u64| move |rank: Rank| (times * slowest / own_link(rank)).clamp(1, DEGREE_MOST) as u32;
+        move |times: u64| move |rank: Rank| (times * slowest / own_link(rank)).clamp(1, MAX_DEGREE) as u32;
     let equal = [1, 2, 4].map(|degree| contention_free::along(order, |_| degree));
     // Where all hosts have links of the same rate, these are among the equal ones, or near them.
     let differ = order.ranks().iter().any(|rank| own_link(*rank) < slowest);

@@ -17,9 +17,9 @@ const ADDRESS: &str = "SLURM_TOPOLOGY_ADDR";
 /// What the parts of the address are: `switch.switch.node`; `node` where Slurm knows of no switches.
 const ADDRESS_PATTERN: &str = "SLURM_TOPOLOGY_ADDR_PATTERN";
 /// A longer address is taken for none: it is not Slurm's.
-const ADDRESS_MOST_BYTES: usize = 1024;
+const MAX_ADDRESS_BYTES: usize = 1024;
 /// Hosts that a warning names.
-const NAMED_MOST: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// What this process knows of its host: it does not change, and communicators are made by the thousand.
 pub struct Here {
@@ -44,7 +44,7 @@ impl Here {
         let variable = |name| machine::variable(name).and_then(|value| value.into_string().ok());
         let address = variable(ADDRESS).unwrap_or_default();
         let is_name_only = variable(ADDRESS_PATTERN).is_some_and(|pattern| pattern == "node");
-        let says_something = !is_name_only && address.contains('.') && address.len() <= ADDRESS_MOST_BYTES;
+        let says_something = !is_name_only && address.contains('.') && address.len() <= MAX_ADDRESS_BYTES;
         Here {
             kernel: Digest::of("polycast kernel").bytes(boot.as_bytes()).finish(),
             host: Digest::of("polycast host").bytes(boot.as_bytes()).bytes(host_name.as_bytes()).finish(),
@@ -140,8 +140,8 @@ pub fn flat(host_of: &[u64]) -> Placed {
 /// Names some of the hosts that the topology lacks.
 fn strangers(placed: &Placed) -> Option<String> {
     let count = placed.strangers.len();
-    let named = placed.strangers.iter().take(NAMED_MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = count.saturating_sub(NAMED_MOST);
+    let named = placed.strangers.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = count.saturating_sub(MAX_NAMED);
     match (count, more) {
         (0, _) => None,
         (1, _) => Some(format!("host {named}")),

@@ -71,7 +71,7 @@ impl Multicast {
 }
 
 /// Ways to choose that a report names: each communicator may have its own.
-const CHOICES_MOST: usize = 16;
+const MAX_CHOICES: usize = 16;
 
 /// The totals of this process.
 #[derive(Default)]
@@ -118,7 +118,7 @@ impl Record {
     }
 
     pub fn choices(&mut self, by: String) {
-        if self.choices.len() < CHOICES_MOST {
+        if self.choices.len() < MAX_CHOICES {
             self.choices.insert(by);
         }
     }

@@ -6,7 +6,7 @@ use super::record::Count;
 use super::summary::{SizeClass, Summary};
 
 /// Algorithms that the sentence names.
-const NAMED_MOST: usize = 3;
+const MAX_NAMED: usize = 3;
 
 impl Summary {
     /// What happened, for a person.
@@ -36,8 +36,8 @@ impl Summary {
     fn algorithms(&self) -> String {
         let mut by_bytes: Vec<&(String, Count)> = self.served.iter().collect();
         by_bytes.sort_by_key(|(_, count)| std::cmp::Reverse(count.bytes));
-        let mut names: Vec<String> = by_bytes.iter().take(NAMED_MOST).map(|(name, _)| name.clone()).collect();
-        match by_bytes.len().saturating_sub(NAMED_MOST) {
+        let mut names: Vec<String> = by_bytes.iter().take(MAX_NAMED).map(|(name, _)| name.clone()).collect();
+        match by_bytes.len().saturating_sub(MAX_NAMED) {
             0 => {}
             others => names.push(counted(others as u64, "other", "others")),
         }

@@ -4,7 +4,7 @@ use super::{Evidence, Quartet};
 const LEAD: usize = 2;
 
 /// After this many votes the majority holds, and a tie is a no: a link is not claimed on doubtful grounds.
-const MOST_ANSWERS: usize = 6;
+const MAX_ANSWERS: usize = 6;
 
 /// Asks until an answer can be believed: single measurements are wrong now and then.
 pub(super) struct Voters<Ask> {
@@ -22,7 +22,7 @@ impl<E, Ask: FnMut(Quartet) -> Result<bool, E>> Voters<Ask> {
     /// Whether a link separates the quartet, and the answers.
     pub fn separated(&mut self, near: [usize; 2], far: [usize; 2]) -> Result<(bool, Evidence), E> {
         let mut evidence = Evidence::default();
-        while evidence.yes.abs_diff(evidence.no) < LEAD && evidence.yes + evidence.no < MOST_ANSWERS {
+        while evidence.yes.abs_diff(evidence.no) < LEAD && evidence.yes + evidence.no < MAX_ANSWERS {
             self.answers += 1;
             match (self.ask)(Quartet { near, far })? {
                 true => evidence.yes += 1,
