@@ -60,11 +60,14 @@ impl KnownParameters {
     }
 }
 
-/// Ranks have other current directories.
-fn absolute(file: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    let file = file.canonicalize()?;
-    let text = file.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", file.display()))?;
-    Ok(text.to_owned())
+/// A file as ranks find it, who have other current directories.
+pub fn absolute(file: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    Ok(text_of(&file.canonicalize()?)?)
+}
+
+/// A path as launchers want it.
+pub fn text_of(path: &Path) -> Result<String, String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| format!("{}: expected a path in UTF-8", path.display()))
 }
 
 /// `later` in place of what has the same names in `variables`.

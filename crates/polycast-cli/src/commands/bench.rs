@@ -3,24 +3,21 @@
 mod compare;
 
 use std::error::Error;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use polycast_core::units::Bytes;
 use polycast_lab::{Carried, LabError, Rate};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::Outcome;
 use super::job_args::JobArgs;
+use super::{Outcome, interruption, write_file};
 use crate::bench::arrival::{Arrival, Root, parse_duration};
 use crate::bench::chart;
 use crate::bench::fidelity::Fidelity;
 use crate::bench::plan::{ClockMethod, Links, Plan};
-use crate::bench::point::Point;
 use crate::bench::report::Report;
 use crate::bench::session::Session;
 use crate::bench::variant::Variant;
@@ -151,10 +148,7 @@ pub fn run(mut args: Args) -> Outcome {
         raw_file(&args).as_deref(),
         steps(&plan),
     )?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
+    let interrupted = interruption()?;
     let rate_choice = choose_rate(&mut args, &report)?;
     let target = args.job.target()?;
     check_ranks(&plan, target.ranks())?;
@@ -173,7 +167,8 @@ pub fn run(mut args: Args) -> Outcome {
     };
     let outcome = session.run(&mut report);
     if let Some(file) = &args.svg {
-        write_chart(file, &report.points)?;
+        // What was measured before an interruption is drawn, too.
+        write_file(file, chart::of_times(&report.points)?)?;
     }
     outcome?;
     Ok(match (interrupted.load(Ordering::Relaxed), report.wrong) {
@@ -299,12 +294,6 @@ fn variables(
     args.job.prefer_wanted(&mut variables);
     variables.extend(settings::warn(&variables));
     Ok(variables)
-}
-
-/// What was measured before an interruption is drawn, too.
-fn write_chart(file: &Path, points: &[Point]) -> Result<(), Box<dyn Error>> {
-    let svg = chart::of_times(points)?;
-    Ok(fs::write(file, svg).map_err(|error| format!("cannot write {}: {error}", file.display()))?)
 }
 
 /// All samples are kept wherever results are kept.

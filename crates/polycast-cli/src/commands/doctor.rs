@@ -11,10 +11,10 @@ use polycast_net::{Family, InterfaceChoice};
 
 use super::{Outcome, print};
 use crate::doctor::checks::settings;
-use crate::doctor::colour::Palette;
-use crate::doctor::examination::{Wishes, examine};
+use crate::doctor::examination::{Request, examine};
 use crate::doctor::fleet::{Fleet, parse_hosts};
 use crate::numbers::whole;
+use crate::terminal::Paint;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,7 +88,7 @@ pub fn run(args: Args) -> Outcome {
         }
     };
     let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
-    let wishes = Wishes {
+    let request = Request {
         family: match args.family {
             Some(FamilyName::Ipv4) => Family::V4,
             Some(FamilyName::Ipv6) => Family::V6,
@@ -100,7 +100,7 @@ pub fn run(args: Args) -> Outcome {
     };
     // Drawn on standard error, and only where that is a terminal.
     let progress = ProgressBar::new_spinner();
-    let mut report = examine(&fleet, &wishes, &|doing| {
+    let mut report = examine(&fleet, &request, &|doing| {
         progress.set_message(doing);
         progress.tick();
     })?;
@@ -111,7 +111,7 @@ pub fn run(args: Args) -> Outcome {
     let text = if args.json {
         serde_json::to_string_pretty(&report)? + "\n"
     } else {
-        report.text(Palette::of_standard_output())?
+        report.text(Paint::of_standard_output())?
     };
     print(&text)?;
     Ok(if report.multicast_would_be_used { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -2,8 +2,6 @@
 
 mod hosts;
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +11,7 @@ use polycast_core::model::Parameters;
 use polycast_core::topology::Placed;
 
 use super::topology::Input;
-use super::{Outcome, print};
+use super::{Outcome, print, write_file};
 use crate::generate::{Model, Request, routine};
 use crate::hosts::{Listed, given};
 use crate::numbers::whole;
@@ -85,7 +83,7 @@ pub fn run(args: Args) -> Outcome {
         eprintln!("polycast: {note}");
     }
     match &args.output {
-        Some(file) => fs::write(file, routine.text).map_err(cannot("write", file))?,
+        Some(file) => write_file(file, routine.text)?,
         None => print(&routine.text)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -116,10 +114,6 @@ fn place(args: &Args) -> Result<Placed, String> {
 fn parameters(file: &Path) -> Result<Parameters, String> {
     let input = Input::read(file, FileKind::Parameters).map_err(|error| error.to_string())?;
     Parameters::parse(&input.text, &input.name).map_err(|error| error.to_string())
-}
-
-fn cannot(what: &str, file: &Path) -> impl FnOnce(io::Error) -> String {
-    move |error| format!("cannot {what} {}: {error}", file.display())
 }
 
 /// An identifier of C that is no keyword one would try.

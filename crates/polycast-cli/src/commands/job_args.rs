@@ -11,6 +11,7 @@ use crate::hosts;
 use crate::install::Installation;
 use crate::jobs::target::{JobTarget, TargetRequest};
 use crate::mpi::{Abi, Mpi};
+use crate::network;
 use crate::numbers::whole;
 
 /// Arguments about the job.
@@ -97,7 +98,7 @@ impl JobArgs {
     pub fn stock_variables(&self, mpi: &Mpi) -> Result<Vec<(String, String)>, String> {
         let mut variables = Vec::new();
         if let Some(libraries) = libraries_beside(mpi.path(), Abi::from(mpi.family())) {
-            variables.push(("LD_LIBRARY_PATH".to_owned(), utf8(&libraries)?));
+            variables.push(("LD_LIBRARY_PATH".to_owned(), network::text_of(&libraries)?));
         }
         self.prefer_wanted(&mut variables);
         Ok(variables)
@@ -105,8 +106,7 @@ impl JobArgs {
 
     /// Puts the user's variables in the place of those of the same name.
     pub fn prefer_wanted(&self, variables: &mut Vec<(String, String)>) {
-        variables.retain(|(name, _)| self.variables.iter().all(|(other, _)| other != name));
-        variables.extend_from_slice(&self.variables);
+        network::set(variables, self.variables.clone());
     }
 }
 
@@ -115,9 +115,4 @@ impl JobArgs {
 fn libraries_beside(mpiexec: &Path, abi: Abi) -> Option<PathBuf> {
     let folder = mpiexec.parent()?.parent()?.join("lib");
     abi.sonames().iter().any(|soname| folder.join(soname).exists()).then_some(folder)
-}
-
-/// A path as launchers want it.
-pub fn utf8(path: &Path) -> Result<String, String> {
-    path.to_str().map(str::to_owned).ok_or_else(|| format!("{}: expected a path in UTF-8", path.display()))
 }

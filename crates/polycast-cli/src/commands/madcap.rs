@@ -3,14 +3,12 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use polycast_madcap::{Event, PORT, Scope, Server};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::{Outcome, print};
+use super::{Outcome, interruption, print};
 
 /// Arguments of `polycast madcap`.
 #[derive(clap::Args)]
@@ -48,10 +46,7 @@ pub fn run(args: Args) -> Outcome {
     let mut server = Server::new(args.listen.ip(), args.pool, args.lease)?;
     let socket = UdpSocket::bind(args.listen).map_err(|e| bind_error(args.listen, &e))?;
     socket.set_read_timeout(Some(PATIENCE))?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
+    let interrupted = interruption()?;
     // With port 0 the kernel chose one.
     print(&format!(
         "listening on {}, giving {} addresses of {} for up to {:?}\n",

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -15,11 +13,10 @@ use polycast_core::model::{Measured, Parameters};
 use polycast_core::topology::Topology;
 use polycast_core::units::Bytes;
 use polycast_lab::Lab;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::Outcome;
 use super::job_args::JobArgs;
 use super::topology::Input;
+use super::{Outcome, interruption, write_file};
 use crate::bench::arrival::parse_duration;
 use crate::bench::environment::Machine;
 use crate::bench::sizes as size_list;
@@ -87,10 +84,7 @@ pub fn run(args: Args) -> Outcome {
     let mpi = args.job.mpi()?;
     let program = args.job.measuring_program(&Installation::find()?, &mpi)?;
     let variables = args.job.stock_variables(&mpi)?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
+    let interrupted = interruption()?;
     let target = args.job.target()?;
     topology = topology.or_else(|| target.topology());
     let command = target.command(&mpi, &variables, &[program.into(), ARGUMENT.into()])?;
@@ -102,7 +96,7 @@ pub fn run(args: Args) -> Outcome {
     let pairs = pairs::choose(&hosts, topology.as_ref());
     check(&pairs, topology.is_some())?;
     let measured = Measured {
-        when: time_stamp::now(),
+        when: time_stamp(),
         place: place(&hosts, target.lab()),
         how: how(&mpi, &pairs, &hosts, &args, topology.is_some()),
     };
@@ -120,8 +114,7 @@ pub fn run(args: Args) -> Outcome {
     check_intervals(&parameters, &args)?;
     match &args.output {
         None => super::print(&parameters.to_json())?,
-        Some(file) => fs::write(file, parameters.to_json())
-            .map_err(|error| format!("cannot write {}: {error}", file.display()))?,
+        Some(file) => write_file(file, parameters.to_json())?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -18,10 +18,15 @@ pub mod topology;
 pub mod tree;
 
 use std::error::Error;
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 /// What a verb ends with. An error is printed after `polycast: ` and ends the process with status 1.
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
@@ -43,6 +48,20 @@ pub fn print(text: &str) -> io::Result<()> {
 pub fn has_lost_reader(error: &(dyn Error + 'static)) -> bool {
     let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     inner.is_some_and(|inner| inner.is::<ReaderGone>())
+}
+
+/// Writes a file that the user named.
+pub fn write_file(file: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
+    fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+/// A flag that says whether the user has had enough: SIGINT or SIGTERM came.
+pub fn interruption() -> io::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    Ok(flag)
 }
 
 /// Writes one JSON document to standard output, as every `--json` without a file does: indented, so that people can

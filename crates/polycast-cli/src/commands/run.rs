@@ -6,7 +6,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use polycast_core::policy::Choice;
@@ -150,7 +150,7 @@ fn environment_of_ranks(
     let mut set = |name: &str, value: String| network::set(&mut environment, vec![(name.to_owned(), value)]);
     if let Some(file) = &args.table {
         read_table(file)?;
-        set(settings::TABLE, utf8(&file.canonicalize()?)?);
+        set(settings::TABLE, network::absolute(file)?);
     }
     if let Some(text) = &args.algorithm {
         let choice: Choice = text.parse().map_err(|error| format!("--algorithm: {error}"))?;
@@ -168,11 +168,6 @@ fn environment_of_ranks(
 fn preload_after(others: &str, ours: &str) -> String {
     let others = others.split([':', ' ']).filter(|object| !object.is_empty() && *object != ours);
     others.chain([ours]).collect::<Vec<_>>().join(":")
-}
-
-fn utf8(path: &Path) -> Result<String, String> {
-    let text = path.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", path.display()))?;
-    Ok(text.to_owned())
 }
 
 fn mpiexec_args(text: &str) -> Result<Vec<String>, String> {

@@ -1,7 +1,6 @@
 //! `polycast table`.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,7 +8,7 @@ use polycast_core::files::FileKind;
 use polycast_core::policy::{SHIPPED_TEXT, Table};
 
 use super::topology::Input;
-use super::{Outcome, print};
+use super::{Outcome, print, write_file};
 use crate::terminal::count;
 
 /// Arguments of `polycast table`.
@@ -63,8 +62,7 @@ pub fn run(args: Args) -> Outcome {
                 true if file == Path::new("-") => {
                     return Err("--write: expected a FILE, found standard input".into());
                 }
-                true => fs::write(&file, text)
-                    .map_err(|error| format!("cannot write {}: {error}", file.display()))?,
+                true => write_file(&file, text)?,
                 false => print(&text)?,
             }
         }

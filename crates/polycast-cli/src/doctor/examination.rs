@@ -17,7 +17,7 @@ use super::probe::random;
 use super::report::{HostReport, ProbeReport, Report};
 
 /// What the user asked for.
-pub struct Wishes {
+pub struct Request {
     /// IPv4 or IPv6.
     pub family: Family,
     /// POLYCAST_NET, or the option in its place.
@@ -43,10 +43,10 @@ const MAX_GROUPS: usize = 3;
 /// Examines the hosts. `progress` is told what is going on.
 pub fn examine(
     fleet: &Fleet,
-    wishes: &Wishes,
+    request: &Request,
     progress: &dyn Fn(String),
 ) -> Result<Report, getrandom::Error> {
-    let mut session = Session::start(fleet, wishes, progress);
+    let mut session = Session::start(fleet, request, progress);
     session.look();
     if session.join()? {
         session.compare();
@@ -57,7 +57,7 @@ pub fn examine(
 }
 
 struct Session<'a> {
-    wishes: &'a Wishes,
+    request: &'a Request,
     progress: &'a dyn Fn(String),
     is_emulated: bool,
     crew: Crew<'a>,
@@ -66,16 +66,16 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn start(fleet: &'a Fleet, wishes: &'a Wishes, progress: &'a dyn Fn(String)) -> Session<'a> {
+    fn start(fleet: &'a Fleet, request: &'a Request, progress: &'a dyn Fn(String)) -> Session<'a> {
         progress("starting workers".to_owned());
         let crew = Crew::start(fleet);
         let hosts = crew.names().iter().map(|name| HostReport::unknown(name)).collect();
         Session {
-            wishes,
+            request,
             progress,
             is_emulated: fleet.is_emulated(),
             crew,
-            report: Report::new(wishes.family, hosts),
+            report: Report::new(request.family, hosts),
             round: 0,
         }
     }
@@ -104,10 +104,10 @@ impl<'a> Session<'a> {
         self.note_troubles();
         (self.progress)("examining the hosts".to_owned());
         let emulated = self.is_emulated;
-        let wishes = self.wishes;
+        let request = self.request;
         let question = |_| Question::Examine {
-            ipv6: wishes.family == Family::V6,
-            interface: wishes.interface.clone(),
+            ipv6: request.family == Family::V6,
+            interface: request.interface.clone(),
             emulated,
         };
         for (host, answer) in self.ask(&self.crew.present(), question) {
@@ -138,7 +138,7 @@ impl<'a> Session<'a> {
     fn join(&mut self) -> Result<bool, getrandom::Error> {
         for attempt in 1..=MAX_GROUPS {
             let present = self.crew.present();
-            let (group, run) = random::group_and_run(self.wishes.family)?;
+            let (group, run) = random::group_and_run(self.request.family)?;
             let loop_back = present.len() == 1;
             let answers = self.ask(&present, |_| Question::Open {
                 address: group.address,
@@ -199,18 +199,18 @@ impl<'a> Session<'a> {
         let present = self.crew.present();
         let members: Vec<String> = present.iter().map(|host| self.crew.names()[*host].clone()).collect();
         let full_bytes = self.agreed_bytes(&present);
-        let full = self.send_and_count(&present, self.wishes.datagrams, full_bytes);
+        let full = self.send_and_count(&present, self.request.datagrams, full_bytes);
         if let [only] = present[..] {
             let finding = diagnosis::alone(&full, self.crew.names().len());
             self.add(only, finding);
             return;
         }
         let small = (!full.silent_pairs().is_empty())
-            .then(|| self.send_and_count(&present, self.wishes.datagrams, SMALL_BYTES));
+            .then(|| self.send_and_count(&present, self.request.datagrams, SMALL_BYTES));
         for about in diagnosis::diagnose(&members, &full, small.as_ref()) {
             self.add_about(&members, about);
         }
-        if !self.wishes.watch.is_zero() {
+        if !self.request.watch.is_zero() {
             self.watch(&present, &members, &full, full_bytes);
         }
         self.report.probe = Some(ProbeReport::new(&members, &full));
@@ -266,11 +266,11 @@ impl<'a> Session<'a> {
     fn watch(&mut self, present: &[usize], members: &[String], first: &Matrix, bytes: usize) {
         let began = Instant::now();
         let mut before = first.clone();
-        while began.elapsed() < self.wishes.watch {
-            thread::sleep(WATCH_PAUSE.min(self.wishes.watch.saturating_sub(began.elapsed())));
+        while began.elapsed() < self.request.watch {
+            thread::sleep(WATCH_PAUSE.min(self.request.watch.saturating_sub(began.elapsed())));
             let now = self.send_and_count(present, WATCH_DATAGRAMS, bytes);
             let seconds = began.elapsed().as_secs();
-            (self.progress)(format!("watching: {seconds} of {} s", self.wishes.watch.as_secs()));
+            (self.progress)(format!("watching: {seconds} of {} s", self.request.watch.as_secs()));
             if let Some(about) = diagnosis::forgotten(members, first, [&before, &now], seconds) {
                 self.add_about(members, about);
                 return;

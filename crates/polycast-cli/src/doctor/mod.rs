@@ -11,7 +11,6 @@
 
 pub mod agent;
 pub mod checks;
-pub mod colour;
 mod crew;
 pub mod examination;
 pub mod finding;

@@ -2,34 +2,44 @@
 
 use std::fmt::Write;
 
+use anstyle::{AnsiColor, Style};
 use polycast_core::topology::hostlist;
 
-use super::colour::Palette;
 use super::finding::{Finding, Level};
 use super::report::{HostReport, Pair, ProbeReport, Report, Said};
-use crate::terminal::{WIDTH, hanging, paragraph, table};
+use crate::terminal::{Paint, WIDTH, hanging, paragraph, table};
 
 /// Pairs that are listed where a square of all pairs is too wide; `--json` has all.
 const MAX_PAIRS_LISTED: usize = 20;
 
+/// The colour of a level.
+fn style(level: Level) -> Style {
+    match level {
+        Level::Ok => AnsiColor::Green.on_default(),
+        Level::Note => AnsiColor::Cyan.on_default(),
+        Level::Warning => AnsiColor::Yellow.on_default(),
+        Level::Problem => AnsiColor::Red.on_default().bold(),
+    }
+}
+
 impl Report {
     /// Hosts, findings, loss, verdict.
-    pub fn text(&self, palette: Palette) -> Result<String, std::fmt::Error> {
+    pub fn text(&self, paint: Paint) -> Result<String, std::fmt::Error> {
         let mut out = String::new();
-        writeln!(out, "{}\n", hosts_table(&self.hosts, palette))?;
+        writeln!(out, "{}\n", hosts_table(&self.hosts, paint))?;
         let mut findings: Vec<&Said> = self.findings.iter().collect();
         findings.sort_by_key(|said| said.finding.topic);
         for said in findings {
-            self.write_finding(&mut out, said, palette)?;
+            self.write_finding(&mut out, said, paint)?;
         }
         if let Some(probe) = &self.probe {
-            writeln!(out, "\n{}", probe.text(palette))?;
+            writeln!(out, "\n{}", probe.text(paint))?;
         }
-        writeln!(out, "\n{}", self.verdict(palette))?;
+        writeln!(out, "\n{}", self.verdict(paint))?;
         Ok(out)
     }
 
-    fn write_finding(&self, out: &mut String, said: &Said, palette: Palette) -> std::fmt::Result {
+    fn write_finding(&self, out: &mut String, said: &Said, paint: Paint) -> std::fmt::Result {
         let Finding { topic, level, found, remedy } = &said.finding;
         let word = match level {
             Level::Ok => "ok",
@@ -40,7 +50,7 @@ impl Report {
         let first = format!("{word:<7}  {:<12}  ", topic.name());
         let text = hanging(&first, &" ".repeat(first.len()), &format!("{}{found}", self.about(&said.hosts)));
         // Painted after the lines were broken: colours have no width.
-        writeln!(out, "{}{}", palette.paint(*level, &text[..word.len()]), &text[word.len()..])?;
+        writeln!(out, "{}{}", paint.set(style(*level), &text[..word.len()]), &text[word.len()..])?;
         match remedy {
             Some(remedy) => writeln!(out, "{}", hanging(&format!("{:>25}", "-> "), &" ".repeat(25), remedy)),
             None => Ok(()),
@@ -56,22 +66,22 @@ impl Report {
         }
     }
 
-    fn verdict(&self, palette: Palette) -> String {
+    fn verdict(&self, paint: Paint) -> String {
         let problems = self.findings.iter().filter(|said| said.finding.level == Level::Problem).count();
         match (self.multicast_would_be_used, self.hosts.len()) {
-            (true, 1) => palette.paint(Level::Ok, "Nothing on this host keeps polycast from multicast."),
-            (true, _) => palette.paint(Level::Ok, "polycast would use multicast."),
+            (true, 1) => paint.set(style(Level::Ok), "Nothing on this host keeps polycast from multicast."),
+            (true, _) => paint.set(style(Level::Ok), "polycast would use multicast."),
             (false, _) => {
                 let problems = if problems == 1 { "the problem" } else { "the problems" };
                 let verdict =
                     format!("polycast would not use multicast: see {problems} above. Trees would serve.");
-                palette.paint(Level::Problem, &paragraph(&verdict))
+                paint.set(style(Level::Problem), &paragraph(&verdict))
             }
         }
     }
 }
 
-fn hosts_table(hosts: &[HostReport], palette: Palette) -> String {
+fn hosts_table(hosts: &[HostReport], paint: Paint) -> String {
     let yes_no = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
     let row = |host: &HostReport| {
         let interface = host.facts.interface.as_ref();
@@ -92,7 +102,7 @@ fn hosts_table(hosts: &[HostReport], palette: Palette) -> String {
     let text = table(header, hosts.iter().map(row).collect(), 4);
     // Painted after the columns were laid out.
     let (heading, rows) = text.split_once('\n').unwrap_or_default();
-    format!("{}\n{}", palette.heading(heading), rows.trim_end())
+    format!("{}\n{}", paint.set(Style::new().bold(), heading), rows.trim_end())
 }
 
 fn rate(bits_per_second: u64) -> String {
@@ -103,9 +113,10 @@ fn rate(bits_per_second: u64) -> String {
 }
 
 impl ProbeReport {
-    fn text(&self, palette: Palette) -> String {
+    fn text(&self, paint: Paint) -> String {
         let datagrams = self.pairs.iter().map(|pair| pair.sent).max().unwrap_or(0);
-        let title = palette.heading(&format!("loss in percent, {datagrams} datagrams from each host"));
+        let title =
+            paint.set(Style::new().bold(), &format!("loss in percent, {datagrams} datagrams from each host"));
         let square = self.square();
         let fits = square.lines().all(|line| line.chars().count() <= WIDTH);
         format!("{title}\n{}", if fits { square } else { self.list() })
@@ -164,7 +175,7 @@ mod tests {
         assert!(report.multicast_would_be_used);
         report.add(&["b"], Finding::problem(Topic::Socket, "none", "more"));
         assert!(!report.multicast_would_be_used);
-        let text = report.text(Palette::PLAIN).unwrap();
+        let text = report.text(Paint::Plain).unwrap();
         assert!(text.contains("warning  buffers       a,c: small\n"), "{text}");
         assert!(
             text.contains("-> sysctl\n") && text.contains("would not use multicast: see the problem above"),
@@ -172,7 +183,7 @@ mod tests {
         );
         report.add(&["b"], Finding::warning(Topic::Buffers, "small", "sysctl"));
         assert!(
-            report.text(Palette::PLAIN).unwrap().contains("buffers       small"),
+            report.text(Paint::Plain).unwrap().contains("buffers       small"),
             "all hosts are not listed"
         );
     }
@@ -180,13 +191,13 @@ mod tests {
     #[test]
     fn loss_is_a_square_for_few_hosts_and_a_list_for_many() {
         let names = |hosts: usize| -> Vec<String> { (0..hosts).map(|host| format!("h{host}")).collect() };
-        let few = ProbeReport::new(&names(3), &all_but(3, &[(0, 2)])).text(Palette::PLAIN);
+        let few = ProbeReport::new(&names(3), &all_but(3, &[(0, 2)])).text(Paint::Plain);
         let row: Vec<&str> = few.lines().nth(2).unwrap().split_ascii_whitespace().collect();
         assert_eq!(row, ["h0", "·", "0", "100"], "{few}");
-        let many = ProbeReport::new(&names(17), &all_but(17, &[(0, 2)])).text(Palette::PLAIN);
+        let many = ProbeReport::new(&names(17), &all_but(17, &[(0, 2)])).text(Paint::Plain);
         assert!(many.ends_with("\n  h0 to h2: 100\n  all other 271 pairs: 0 at most"), "{many}");
         let deaf: Vec<(usize, usize)> = (0..30).filter(|from| *from != 5).map(|from| (from, 5)).collect();
-        let bad = ProbeReport::new(&names(30), &all_but(30, &deaf)).text(Palette::PLAIN);
+        let bad = ProbeReport::new(&names(30), &all_but(30, &deaf)).text(Paint::Plain);
         assert!(bad.lines().count() == 22 && bad.ends_with("all other 850 pairs: 100 at most"), "{bad}");
     }
 }

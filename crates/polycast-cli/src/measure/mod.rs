@@ -17,7 +17,13 @@ pub mod parameters;
 pub mod size;
 pub mod sizes;
 pub mod table;
-pub mod time_stamp;
 
 #[cfg(test)]
 mod formula;
+
+use std::time::SystemTime;
+
+/// The present time for files that people read, in the form of RFC 3339: `2026-11-22T03:00:00Z`.
+pub fn time_stamp() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}

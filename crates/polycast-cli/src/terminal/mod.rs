@@ -4,7 +4,7 @@ mod colour;
 mod paragraph;
 mod table;
 
-pub use colour::is_colourful;
+pub use colour::{Paint, is_colourful};
 pub use paragraph::{hanging, paragraph};
 pub use polycast_core::units::quantity::{count, digits, interval, margin, nanoseconds, range, size};
 pub use table::table;

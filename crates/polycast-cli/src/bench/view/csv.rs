@@ -26,10 +26,6 @@ impl View for Csv {
         }
         Ok(())
     }
-
-    fn end(&mut self, _out: &mut dyn Write) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Names and values as in JSON, so that the two cannot drift apart.

@@ -1,9 +1,8 @@
 //! Forms in which results are shown. Each is handed the figures of a size when they are complete.
 
+mod classic;
 mod csv;
-mod imb;
 mod notes;
-mod osu;
 mod summary;
 mod table;
 mod text;
@@ -31,46 +30,29 @@ pub enum Format {
 /// Shows results as they come.
 pub trait View {
     /// Before the first size.
-    fn begin(&mut self, environment: &Environment, out: &mut dyn Write) -> io::Result<()>;
+    fn begin(&mut self, _environment: &Environment, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
     /// All variants of a size.
     fn size(&mut self, points: &[Point], out: &mut dyn Write) -> io::Result<()>;
     /// After the last size, also when the run was interrupted.
-    fn end(&mut self, out: &mut dyn Write) -> io::Result<()>;
+    fn end(&mut self, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Format {
     /// The view in this format, for this number of variants.
     pub fn view(self, variants: usize) -> Box<dyn View> {
         match self {
-            Format::Summary if variants > summary::MOST_VARIANTS => Box::new(table::Table::default()),
+            Format::Summary if variants > summary::MAX_VARIANTS => Box::new(table::Table::default()),
             Format::Table => Box::new(table::Table::default()),
             Format::Summary => Box::new(summary::Summary::default()),
-            Format::Osu => Box::new(osu::Osu::default()),
-            Format::Imb => Box::new(imb::Imb::default()),
+            Format::Osu => Box::new(classic::Classic::osu()),
+            Format::Imb => Box::new(classic::Classic::imb()),
             Format::Csv => Box::new(csv::Csv),
         }
     }
-}
-
-/// The mean, smallest and largest of the ranks' own mean times, in µs: all that the classic tables show.
-fn over_ranks(point: &Point) -> (f64, f64, f64) {
-    let means = &point.per_rank_mean_us;
-    let average = means.iter().sum::<f64>() / means.len().max(1) as f64;
-    let smallest = means.iter().copied().reduce(f64::min).unwrap_or(0.0);
-    let largest = means.iter().copied().reduce(f64::max).unwrap_or(0.0);
-    (average, smallest, largest)
-}
-
-/// Keeps the points of all sizes, for tables that know one variant only: one table per variant at the end.
-fn by_variant(points: &[Point]) -> Vec<(&str, Vec<&Point>)> {
-    let mut tables: Vec<(&str, Vec<&Point>)> = Vec::new();
-    for point in points {
-        match tables.iter_mut().find(|(variant, _)| *variant == point.variant) {
-            Some((_, rows)) => rows.push(point),
-            None => tables.push((&point.variant, vec![point])),
-        }
-    }
-    tables
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::bench::point::Point;
 use crate::terminal::{count, digits, hanging};
 
 /// More variants need the table, which has a row for each.
-pub const MOST_VARIANTS: usize = 4;
+pub const MAX_VARIANTS: usize = 4;
 
 /// A column with a time.
 const TIME_WIDTH: usize = 10;

@@ -1,13 +1,12 @@
 //! `polycast topology convert`.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use polycast_core::files::FileKind;
 use polycast_core::topology::{Format, Topology};
 
-use super::super::{Outcome, print};
+use super::super::{Outcome, print, write_file};
 use super::input::Input;
 
 /// Arguments of `polycast topology convert`.
@@ -57,10 +56,7 @@ impl Output {
             eprintln!("polycast: not in {}: {lost}", self.to);
         }
         match &self.output {
-            Some(path) => {
-                fs::write(path, written.text)
-                    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-            }
+            Some(file) => write_file(file, written.text)?,
             None => print(&written.text)?,
         }
         Ok(ExitCode::SUCCESS)

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,12 +10,11 @@ use std::sync::atomic::AtomicBool;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polycast_core::files::FileKind;
 use polycast_core::topology::{Format, Topology};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::job_args::JobArgs;
-use super::super::{Outcome, print};
+use super::super::{Outcome, interruption, print, write_file};
 use super::convert::parse_format;
-use super::draw::{Paint, draw};
+use super::draw::draw;
 use super::input::Input;
 use crate::discover::findings;
 use crate::discover::flows::Flows;
@@ -24,6 +22,7 @@ use crate::discover::infer::{Quartet, infer};
 use crate::install::Installation;
 use crate::jobs::{ARGUMENT, RankJob, RankServerError};
 use crate::measure::time_stamp;
+use crate::terminal::Paint;
 
 /// Arguments of `polycast topology discover`.
 #[derive(clap::Args)]
@@ -58,10 +57,7 @@ pub fn run(args: &Args) -> Outcome {
         .as_deref()
         .map(|file| -> Result<_, Box<dyn Error>> { Ok(Input::read(file, FileKind::Topology)?.topology()?) });
     let truth = truth.transpose()?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
+    let interrupted = interruption()?;
     let found = discover(args, truth, interrupted);
     if let Err(error) = &found
         && matches!(error.downcast_ref(), Some(RankServerError::Interrupted))
@@ -69,14 +65,14 @@ pub fn run(args: &Args) -> Outcome {
         return Ok(ExitCode::from(130));
     }
     let (topology, comparison) = found?;
-    print(&draw(&topology, Paint::for_standard_output()))?;
+    print(&draw(&topology, Paint::of_standard_output()))?;
     comparison.map_or(Ok(()), |line| print(&line))?;
     if let Some(file) = &args.output {
         let written = topology.write(args.to);
         for lost in &written.lost {
             eprintln!("polycast: not in {}: {lost}", args.to);
         }
-        fs::write(file, written.text).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        write_file(file, written.text)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -119,7 +115,7 @@ fn check(hosts: &[String]) -> Result<(), String> {
 }
 
 fn measure(job: &mut RankJob, hosts: &[String]) -> Result<Topology, Box<dyn Error>> {
-    let when = time_stamp::now();
+    let when = time_stamp();
     // Hidden by itself where standard error is no terminal.
     let progress = ProgressBar::with_draw_target(Some(hosts.len() as u64), ProgressDrawTarget::stderr());
     progress.set_style(ProgressStyle::with_template(

@@ -15,24 +15,7 @@ use std::collections::BTreeSet;
 use anstyle::Style;
 use polycast_core::topology::{Below, Link, Topology, hostlist};
 
-use crate::terminal::{count, is_colourful};
-
-/// Whether names are set off from rates by more than spaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Paint {
-    is_styled: bool,
-}
-
-impl Paint {
-    /// Styles where somebody sees them.
-    pub fn for_standard_output() -> Paint {
-        Paint { is_styled: is_colourful(&std::io::stdout()) }
-    }
-
-    fn set(self, style: Style, text: &str) -> String {
-        if self.is_styled && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
-    }
-}
+use crate::terminal::{Paint, count};
 
 /// The picture, what was found and the notes.
 pub fn draw(topology: &Topology, paint: Paint) -> String {
@@ -134,8 +117,8 @@ mod tests {
             "4 switches in 3 levels, 8 hosts; links of unknown rate, 1gbit and 10gbit",
             "",
         ];
-        assert_eq!(draw(&topology, Paint { is_styled: false }), picture.join("\n"));
-        let styled = draw(&topology, Paint { is_styled: true });
+        assert_eq!(draw(&topology, Paint::Plain), picture.join("\n"));
+        let styled = draw(&topology, Paint::Styled);
         assert!(styled.starts_with("\u{1b}[1mcore\u{1b}[0m\n"), "{styled}");
         assert!(!styled.contains("\u{1b}[2m\u{1b}[0m"), "nothing is not painted");
     }

@@ -7,8 +7,9 @@ use polycast_core::files::FileKind;
 use polycast_core::topology::Format;
 
 use super::super::{Outcome, print};
-use super::draw::{Paint, draw};
+use super::draw::draw;
 use super::input::Input;
+use crate::terminal::Paint;
 
 /// Arguments of `polycast topology show`.
 #[derive(clap::Args)]
@@ -32,7 +33,7 @@ pub fn run(args: &Args) -> Outcome {
     let topology = Input::read(&args.file, FileKind::Topology)?.topology()?;
     match args.json {
         true => print(&topology.write(Format::Json).text)?,
-        false => print(&draw(&topology, Paint::for_standard_output()))?,
+        false => print(&draw(&topology, Paint::of_standard_output()))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,112 @@
+//! The tables of the OSU micro-benchmarks (with `-f`) and of the Intel MPI benchmarks.
+
+use std::io::{self, Write};
+
+use super::View;
+use crate::bench::point::Point;
+
+/// One table per variant, at the end.
+pub struct Classic {
+    /// Writes the table of a variant.
+    write: fn(&str, &[&Point], &mut dyn Write) -> io::Result<()>,
+    points: Vec<Point>,
+}
+
+impl Classic {
+    /// As OSU's benchmark prints it.
+    pub fn osu() -> Classic {
+        Classic { write: osu, points: Vec::new() }
+    }
+
+    /// As Intel's benchmark prints it.
+    pub fn imb() -> Classic {
+        Classic { write: imb, points: Vec::new() }
+    }
+}
+
+impl View for Classic {
+    fn size(&mut self, points: &[Point], _out: &mut dyn Write) -> io::Result<()> {
+        self.points.extend_from_slice(points);
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let mut tables: Vec<(&str, Vec<&Point>)> = Vec::new();
+        for point in &self.points {
+            match tables.iter_mut().find(|(variant, _)| *variant == point.variant) {
+                Some((_, rows)) => rows.push(point),
+                None => tables.push((&point.variant, vec![point])),
+            }
+        }
+        tables.into_iter().try_for_each(|(variant, points)| (self.write)(variant, &points, out))
+    }
+}
+
+fn osu(variant: &str, points: &[&Point], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\n# OSU MPI Broadcast Latency Test, as a view of polycast bench: {variant}")?;
+    writeln!(
+        out,
+        "{:<10}{:>18}{:>18}{:>18}{:>12}",
+        "# Size", "Avg Latency(us)", "Min Latency(us)", "Max Latency(us)", "Iterations"
+    )?;
+    for point in points {
+        let (average, smallest, largest) = over_ranks(point);
+        let Point { bytes, samples, .. } = point;
+        writeln!(out, "{bytes:<10}{average:>18.2}{smallest:>18.2}{largest:>18.2}{samples:>12}")?;
+    }
+    Ok(())
+}
+
+const RULE: &str = "#----------------------------------------------------------------";
+
+fn imb(variant: &str, points: &[&Point], out: &mut dyn Write) -> io::Result<()> {
+    let ranks = points.first().map_or(0, |point| point.ranks);
+    writeln!(out, "\n{RULE}\n# Benchmarking Bcast, as a view of polycast bench: {variant}")?;
+    writeln!(out, "# #processes = {ranks}\n{RULE}")?;
+    writeln!(
+        out,
+        "{:>13} {:>12} {:>12} {:>12} {:>12}",
+        "#bytes", "#repetitions", "t_min[usec]", "t_max[usec]", "t_avg[usec]"
+    )?;
+    for point in points {
+        let (average, smallest, largest) = over_ranks(point);
+        let Point { bytes, samples, .. } = point;
+        writeln!(out, "{bytes:>13} {samples:>12} {smallest:>12.2} {largest:>12.2} {average:>12.2}")?;
+    }
+    Ok(())
+}
+
+/// The mean, smallest and largest of the ranks' own mean times, in µs: all that these tables show.
+fn over_ranks(point: &Point) -> (f64, f64, f64) {
+    let means = &point.per_rank_mean_us;
+    let average = means.iter().sum::<f64>() / means.len().max(1) as f64;
+    let smallest = means.iter().copied().reduce(f64::min).unwrap_or(0.0);
+    let largest = means.iter().copied().reduce(f64::max).unwrap_or(0.0);
+    (average, smallest, largest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shown;
+    use super::*;
+
+    #[test]
+    fn columns_are_those_of_osu() {
+        let text = shown(Classic::osu());
+        assert!(
+            text.contains("# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n")
+        );
+        assert!(
+            text.contains("\n1024                   20.00             10.00             30.00          12\n"),
+            "{text}"
+        );
+        assert_eq!(text.matches("# Size").count(), 2);
+    }
+
+    #[test]
+    fn columns_are_those_of_imb() {
+        let text = shown(Classic::imb());
+        assert!(text.contains("#bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"), "{text}");
+        assert!(text.contains("1024           12        10.00        30.00        20.00\n"), "{text}");
+    }
+}
