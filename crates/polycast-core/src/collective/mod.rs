@@ -64,11 +64,6 @@ impl Collective {
         }
     }
 
-    /// Whether data is combined, element by element.
-    pub fn is_reduction(self) -> bool {
-        matches!(self, Collective::Reduce | Collective::Allreduce)
-    }
-
     /// Whether one rank differs from the others.
     pub fn has_root(self) -> bool {
         use Collective::{Broadcast, Gather, Reduce, Scatter};

@@ -29,7 +29,7 @@ pub use contention::contending_pairs;
 pub use contention_free::CONTENTION_FREE_CHILDREN_MOST;
 pub use k_nomial::subtree as k_nomial_subtree;
 pub use optimal::Splits;
-pub use ordered::{dimension_order, lexicographic_order, split_tree};
+pub use ordered::split_tree;
 pub use pipeline::Pipelined;
 pub use planned::PlannedTree;
 pub use shape::{PlannedShape, SendTimes};

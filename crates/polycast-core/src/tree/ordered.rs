@@ -13,8 +13,9 @@
 //!   └──────────┴─────────────────┘
 //! ```
 //!
-//! Over [`dimension_order`] this is OPT-mesh with [`Splits::optimal`] and U-mesh with [`Splits::halves`]; over
-//! [`lexicographic_order`] OPT-min and U-min; over a depth-first order from the root it is OPT-tree for a tree of switches.
+//! Over the ranks sorted by their places in a mesh, the coordinate that messages are routed along first before the other
+//! (Nupairoj 1998, §5.2), this is OPT-mesh with [`Splits::optimal`] and U-mesh with [`Splits::halves`]; sorted by their addresses
+//! in a multistage network (§5.3) OPT-min and U-min; over a depth-first order from the root it is OPT-tree for a tree of switches.
 
 use super::{PlannedTree, Splits};
 use crate::units::Rank;
@@ -48,23 +49,6 @@ pub fn split_tree(order: &[Rank], root: Rank, splits: &Splits) -> PlannedTree {
     PlannedTree::new(root, &children)
 }
 
-/// Ranks by their places in a mesh (Nupairoj 1998, §5.2): `places` has an entry per rank, its most significant coordinate first, and
-/// that is the one along which messages are routed first.
-pub fn dimension_order<C: Ord>(places: &[C]) -> Vec<Rank> {
-    sorted(places)
-}
-
-/// Ranks by their addresses in a multistage network (Nupairoj 1998, §5.3); `addresses` has an entry per rank.
-pub fn lexicographic_order(addresses: &[u64]) -> Vec<Rank> {
-    sorted(addresses)
-}
-
-fn sorted<K: Ord>(keys: &[K]) -> Vec<Rank> {
-    let mut ranks: Vec<Rank> = (0..keys.len() as u32).map(Rank).collect();
-    ranks.sort_by_key(|rank| &keys[rank.index()]);
-    ranks
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -76,13 +60,20 @@ mod tests {
     use crate::tree::SendTimes;
     use crate::units::Nanos;
 
+    /// Ranks by their places or addresses.
+    fn sorted<K: Ord>(keys: &[K]) -> Vec<Rank> {
+        let mut ranks: Vec<Rank> = (0..keys.len() as u32).map(Rank).collect();
+        ranks.sort_by_key(|rank| &keys[rank.index()]);
+        ranks
+    }
+
     const TIMES: SendTimes = SendTimes { hold: Nanos(20), end: Nanos(55) };
 
     /// Nupairoj 1998, Figure 5.4 and 5.5(a): a 6 × 6 mesh, from (3,2) to seven others.
     #[test]
     fn the_papers_tree_on_a_mesh() {
         let places = [(3, 2), (1, 5), (2, 1), (3, 4), (4, 3), (4, 4), (5, 1), (5, 4)];
-        let tree = split_tree(&dimension_order(&places), Rank(0), &Splits::optimal(TIMES, 8));
+        let tree = split_tree(&sorted(&places), Rank(0), &Splits::optimal(TIMES, 8));
         let children = |rank| tree.children(Rank(rank)).iter().map(|c| places[c.index()]).collect::<Vec<_>>();
         assert_eq!(children(0), [(4, 4), (3, 4), (1, 5), (2, 1)]);
         assert_eq!(children(5), [(5, 4), (5, 1)]);
@@ -166,9 +157,9 @@ mod tests {
             let mesh = |rank: Rank| ((places[rank.index()] / 16) as i32, (places[rank.index()] % 16) as i32);
             let in_mesh: Vec<_> = (0..ranks).map(|rank| mesh(Rank(rank))).collect();
             for splits in [Splits::optimal(times, ranks), Splits::halves(ranks)] {
-                let tree = split_tree(&dimension_order(&in_mesh), root, &splits);
+                let tree = split_tree(&sorted(&in_mesh), root, &splits);
                 prop_assert!(!collide(&tree, times, |from, to| mesh_channels(mesh(from), mesh(to))));
-                let tree = split_tree(&lexicographic_order(&places), root, &splits);
+                let tree = split_tree(&sorted(&places), root, &splits);
                 let at = |rank: Rank| places[rank.index()];
                 prop_assert!(!collide(&tree, times, |from, to| min_channels(at(from), at(to))));
             }
