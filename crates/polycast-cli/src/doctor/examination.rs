@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use polycast_net::Family;
+use polycast_net::{Family, Group};
 
 use super::checks::mtu;
 use super::crew::Crew;
@@ -13,7 +13,6 @@ use super::fleet::Fleet;
 use super::message::{Answer, InterfaceFacts, Question};
 use super::probe::diagnosis::{self, About};
 use super::probe::matrix::Matrix;
-use super::probe::random;
 use super::report::{HostReport, ProbeReport, Report};
 
 /// What the user asked for.
@@ -138,7 +137,10 @@ impl<'a> Session<'a> {
     fn join(&mut self) -> Result<bool, getrandom::Error> {
         for attempt in 1..=MAX_GROUPS {
             let present = self.crew.present();
-            let (group, run) = random::group_and_run(self.request.family)?;
+            let run = getrandom::u64()?;
+            // A group is no secret, and this source of its bits cannot fail any more.
+            let mut bits = fastrand::Rng::with_seed(getrandom::u64()?);
+            let group = Group::random(self.request.family, &mut || bits.u64(..));
             let loop_back = present.len() == 1;
             let answers = self.ask(&present, |_| Question::Open {
                 address: group.address,

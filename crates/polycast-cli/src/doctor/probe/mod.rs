@@ -9,7 +9,6 @@
 pub mod datagram;
 pub mod diagnosis;
 pub mod matrix;
-pub mod random;
 pub mod tally;
 
 #[cfg(test)]
