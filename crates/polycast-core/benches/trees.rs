@@ -16,7 +16,7 @@ fn placed() -> Placed {
     let mut random = fastrand::Rng::with_seed(1);
     let topology = Topology::random(SWITCHES, HOSTS, |n| random.usize(..n));
     let host_of = (0..HOSTS * RANKS_PER_HOST).map(|rank| rank % HOSTS).collect();
-    Placed { topology, host_of, strangers: Vec::new() }
+    Placed { topology, host_of, unplaced_hosts: Vec::new() }
 }
 
 fn planning(criterion: &mut Criterion) {

@@ -54,7 +54,7 @@ fn random_site(ranks: u32, switches: usize, hosts: usize, seed: u64) -> Site {
     let mut random = fastrand::Rng::with_seed(seed);
     let topology = Topology::random(switches, hosts, |n| random.usize(..n));
     let host_of = (0..ranks).map(|_| random.usize(..hosts)).collect();
-    Site::new(&Placed { topology, host_of, strangers: Vec::new() })
+    Site::new(&Placed { topology, host_of, unplaced_hosts: Vec::new() })
 }
 
 #[test]

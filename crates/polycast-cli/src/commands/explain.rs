@@ -111,9 +111,9 @@ pub fn run(args: Args) -> Outcome {
     })?;
     let has_multicast = !args.no_multicast && !settings.is_multicast_off;
     let there = if has_multicast { Capabilities::ALL } else { Capabilities::PRIVATE };
-    if !placement.placed.strangers.is_empty() {
-        let strangers = placement.placed.strangers.join(", ");
-        settings.notes.push(format!("not in the topology, so placed apart: {strangers}"));
+    if !placement.placed.unplaced_hosts.is_empty() {
+        let unplaced_hosts = placement.placed.unplaced_hosts.join(", ");
+        settings.notes.push(format!("not in the topology, so placed apart: {unplaced_hosts}"));
     }
     let answer = Answer::new(&args, &placement, there, &settings);
     let text = if args.json { serde_json::to_string_pretty(&answer)? + "\n" } else { answer.text()? };

@@ -101,12 +101,12 @@ fn place(args: &Args) -> Result<Placed, String> {
     };
     let of_ranks = hosts::of_ranks(&listed, args.ranks_per_host as usize)?;
     let placed = topology.place(&of_ranks);
-    match &placed.strangers[..] {
+    match &placed.unplaced_hosts[..] {
         [] => Ok(placed),
-        strangers => Err(format!(
+        unplaced_hosts => Err(format!(
             "{file} has no host {}; correct the name, or add the host to its switch there (`polycast topology show {file}` lists the \
              hosts it has)",
-            strangers.join(", ")
+            unplaced_hosts.join(", ")
         )),
     }
 }

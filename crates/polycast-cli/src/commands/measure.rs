@@ -163,8 +163,8 @@ fn check(pairs: &Pairs, has_topology: bool) -> Result<(), String> {
             "expected at least two ranks to measure between, found one: choose more hosts, or -n 2".into()
         );
     }
-    if !pairs.strangers.is_empty() {
-        let hosts = pairs.strangers.join(", ");
+    if !pairs.unplaced_hosts.is_empty() {
+        let hosts = pairs.unplaced_hosts.join(", ");
         eprintln!("polycast: the topology lacks {hosts}: taken to be on switches of their own");
     }
     if !has_topology {

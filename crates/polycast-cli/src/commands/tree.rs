@@ -203,11 +203,8 @@ fn scene(args: &Args) -> Result<Scene, Box<dyn Error>> {
         None => args.placement.hosts_of_ranks(&topology, args.ranks, args.ranks_per_host)?,
     };
     let placed = topology.place(&hosts);
-    for stranger in &placed.strangers {
-        eprintln!(
-            "polycast: {} lacks host {stranger}: it stands apart, on a switch of its own",
-            file.display()
-        );
+    for host in &placed.unplaced_hosts {
+        eprintln!("polycast: {} lacks host {host}: it stands apart, on a switch of its own", file.display());
     }
     let ranks = hosts.len() as u32;
     if args.root >= ranks {

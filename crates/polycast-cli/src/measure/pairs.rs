@@ -11,14 +11,14 @@ pub struct Pairs {
     /// Sender and receiver, by class.
     pub by_class: BTreeMap<LinkClass, (usize, usize)>,
     /// Hosts of the job that the topology lacks.
-    pub strangers: Vec<String>,
+    pub unplaced_hosts: Vec<String>,
 }
 
 /// Chooses pairs among ranks on these hosts: the first of a class, but between switches the first of those that are
 /// furthest apart. Without a topology all hosts are taken to be on one switch.
 pub fn choose(hosts: &[String], topology: Option<&Topology>) -> Pairs {
     let flat = Topology::flat(unique(hosts));
-    let Placed { topology, host_of, strangers } = topology.unwrap_or(&flat).place(hosts);
+    let Placed { topology, host_of, unplaced_hosts } = topology.unwrap_or(&flat).place(hosts);
     let mut best: BTreeMap<LinkClass, (usize, (usize, usize))> = BTreeMap::new();
     for from in 0..hosts.len() {
         for to in from + 1..hosts.len() {
@@ -33,7 +33,7 @@ pub fn choose(hosts: &[String], topology: Option<&Topology>) -> Pairs {
             }
         }
     }
-    Pairs { by_class: best.into_iter().map(|(class, (_, pair))| (class, pair)).collect(), strangers }
+    Pairs { by_class: best.into_iter().map(|(class, (_, pair))| (class, pair)).collect(), unplaced_hosts }
 }
 
 fn unique(hosts: &[String]) -> Vec<String> {
@@ -92,7 +92,7 @@ mod tests {
         let pairs = choose(&names(&["a", "c", "a", "b", "d"]), Some(&tree()));
         let expected = [(SameNode, (0, 2)), (SameSwitch, (0, 3)), (AcrossSwitches, (0, 4))];
         assert_eq!(pairs.by_class, BTreeMap::from(expected));
-        assert!(pairs.strangers.is_empty());
+        assert!(pairs.unplaced_hosts.is_empty());
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn hosts_that_the_topology_lacks_are_named() {
         let pairs = choose(&names(&["a", "x"]), Some(&tree()));
-        assert_eq!(pairs.strangers, ["x"]);
+        assert_eq!(pairs.unplaced_hosts, ["x"]);
         assert_eq!(pairs.by_class.keys().collect::<Vec<_>>(), [&LinkClass::AcrossSwitches]);
     }
 }

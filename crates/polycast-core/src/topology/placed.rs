@@ -10,7 +10,7 @@ pub struct Placed {
     /// Where each rank is, an index into [`Topology::hosts`].
     pub host_of: Vec<usize>,
     /// The hosts that the topology lacked. Each is placed apart, on a switch of its own below the topmost.
-    pub strangers: Vec<String>,
+    pub unplaced_hosts: Vec<String>,
 }
 
 impl Topology {
@@ -23,7 +23,7 @@ impl Topology {
             by_name.insert(host.name.clone(), index);
             by_name.entry(short(&host.name).to_owned()).or_insert(index);
         }
-        let mut strangers = Vec::new();
+        let mut unplaced_hosts = Vec::new();
         let mut apart = Apart::new(&topology);
         let host_of = host_names
             .iter()
@@ -32,12 +32,12 @@ impl Topology {
                 if let Some(&known) = by_name.get(name).or_else(|| by_name.get(short(name))) {
                     return known;
                 }
-                strangers.push(name.to_owned());
+                unplaced_hosts.push(name.to_owned());
                 by_name.insert(name.to_owned(), topology.hosts.len());
                 apart.add(&mut topology, name)
             })
             .collect();
-        Placed { topology, host_of, strangers }
+        Placed { topology, host_of, unplaced_hosts }
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn hosts_that_the_file_lacks_stand_apart() {
         let placed = Topology::flat(["a".to_owned()]).place(&["x", "a", "y", "x"]);
-        assert_eq!(placed.strangers, ["x", "y"]);
+        assert_eq!(placed.unplaced_hosts, ["x", "y"]);
         assert_eq!(placed.host_of, [1, 0, 2, 1]);
         let switches: Vec<_> = placed.topology.hosts.iter().map(|host| host.switch).collect();
         assert_eq!(switches, [0, 1, 2]);

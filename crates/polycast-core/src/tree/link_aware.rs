@@ -86,7 +86,7 @@ mod tests {
             hosts: (0..32).map(host).collect(),
             notes: Vec::new(),
         };
-        Placed { topology, host_of: (0..32).collect(), strangers: Vec::new() }
+        Placed { topology, host_of: (0..32).collect(), unplaced_hosts: Vec::new() }
     }
 
     fn completion(site: &Site, tree: &PlannedTree, segments: u64) -> f64 {

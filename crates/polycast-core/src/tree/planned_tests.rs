@@ -20,7 +20,7 @@ pub(super) fn cluster(ranks_most: u32, switches_most: usize) -> impl Strategy<Va
             let mut random = fastrand::Rng::with_seed(seed);
             let topology = Topology::random(switches, hosts, |n| random.usize(..n));
             let host_of = (0..ranks).map(|_| random.usize(..hosts)).collect();
-            let placed = Placed { topology, host_of, strangers: Vec::new() };
+            let placed = Placed { topology, host_of, unplaced_hosts: Vec::new() };
             Cluster { placed, root: Rank(random.u32(..ranks)) }
         },
     )
@@ -138,7 +138,8 @@ fn heights_stay_within_twice_the_complete_binary_tree() {
         for hosts_per_switch in [8, 16] {
             let heights = (0..20).map(|_| {
                 let cluster = Topology::random(hosts / hosts_per_switch, hosts, |n| random.usize(..n));
-                let placed = Placed { topology: cluster, host_of: (0..hosts).collect(), strangers: vec![] };
+                let placed =
+                    Placed { topology: cluster, host_of: (0..hosts).collect(), unplaced_hosts: vec![] };
                 PlannedShape::ContentionFreeKAry(k(2)).plan(&Site::new(&placed), Rank(0)).height()
             });
             let mean = f64::from(heights.sum::<u32>()) / 20.0;

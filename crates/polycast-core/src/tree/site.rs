@@ -85,7 +85,7 @@ impl Site {
         };
         let host_of: Vec<usize> = host_of.iter().map(index_of).collect();
         let topology = Topology::flat((0..known.len()).map(|host| host.to_string()));
-        Site::new(&Placed { topology, host_of, strangers: Vec::new() })
+        Site::new(&Placed { topology, host_of, unplaced_hosts: Vec::new() })
     }
 
     /// Each rank on a host of its own, all on one switch.

@@ -74,7 +74,7 @@ pub struct Known {
 impl Known {
     fn new(topology: &Topology, host_names: &[String], origin: String) -> Known {
         let placed = topology.place(host_names);
-        let warning = strangers(&placed).map(|hosts| {
+        let warning = unplaced_hosts(&placed).map(|hosts| {
             format!("topology {origin} lacks {hosts} of this job: placed apart, as if nothing were near")
         });
         Known { placed, origin, warning }
@@ -138,9 +138,10 @@ pub fn flat(host_of: &[u64]) -> Placed {
 }
 
 /// Names some of the hosts that the topology lacks.
-fn strangers(placed: &Placed) -> Option<String> {
-    let count = placed.strangers.len();
-    let named = placed.strangers.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+fn unplaced_hosts(placed: &Placed) -> Option<String> {
+    let count = placed.unplaced_hosts.len();
+    let named =
+        placed.unplaced_hosts.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     let more = count.saturating_sub(MAX_NAMED);
     match (count, more) {
         (0, _) => None,

@@ -101,7 +101,7 @@ mod tests {
         let wishes = Wishes { topology: Some(&topology), ..wishes(None, Some("c:2,a,x")) };
         let Placement { shape, placed } = Placement::new(&wishes).unwrap();
         assert_eq!((shape.ranks, shape.nodes, shape.ranks_per_node, shape.switches), (4, 3, 2, 3));
-        assert_eq!((placed.host_of, placed.strangers), (vec![2, 2, 0, 4], vec!["x".to_owned()]));
+        assert_eq!((placed.host_of, placed.unplaced_hosts), (vec![2, 2, 0, 4], vec!["x".to_owned()]));
     }
 
     #[test]

@@ -118,9 +118,9 @@ impl Page<'_> {
         let root = self.predictor.root();
         let source = paragraph(&format!("by parameters of {}, {}", measured.when, measured.place));
         let mut text = format!("bcast to {ranks} from rank {root}\n{source}\n");
-        if !self.placed.strangers.is_empty() {
-            let strangers = self.placed.strangers.join(", ");
-            text += &(paragraph(&format!("not in the topology, so placed apart: {strangers}")) + "\n");
+        if !self.placed.unplaced_hosts.is_empty() {
+            let unplaced_hosts = self.placed.unplaced_hosts.join(", ");
+            text += &(paragraph(&format!("not in the topology, so placed apart: {unplaced_hosts}")) + "\n");
         }
         let header = ["SIZE", "ALGORITHM", "LIMIT", "TIME", "FILL", "PERIOD", "PIECES"];
         let rows = self.comparisons.iter().flat_map(|comparison| self.rows_of(comparison)).collect();

@@ -205,7 +205,7 @@ impl Wiring {
             Wiring::Grown => Topology::random_grown(switches, machines, below),
             Wiring::Joined => Topology::random(switches, machines, below),
         };
-        let placed = Placed { topology, host_of: (0..machines).collect(), strangers: Vec::new() };
+        let placed = Placed { topology, host_of: (0..machines).collect(), unplaced_hosts: Vec::new() };
         let tree = PlannedShape::ContentionFreeKAry(BINARY).plan(&Site::new(&placed), Rank(0));
         Tree { height: tree.height(), contending_pairs: contending_pairs(&tree, &placed) }
     }

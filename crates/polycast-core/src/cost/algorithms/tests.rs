@@ -35,7 +35,7 @@ fn hostile(leaves: usize, ranks: usize) -> Placed {
     topology.switches.push(Switch { name: "top".into(), parent: None, uplink: link });
     topology.hosts =
         (0..ranks).map(|rank| Host { name: format!("h{rank}"), switch: rank % leaves, link }).collect();
-    Placed { topology, host_of: (0..ranks).collect(), strangers: Vec::new() }
+    Placed { topology, host_of: (0..ranks).collect(), unplaced_hosts: Vec::new() }
 }
 
 fn cost(placed: &Placed, parameters: &Parameters, sends: Sends, algorithm: &str, bytes: u64) -> Cost {

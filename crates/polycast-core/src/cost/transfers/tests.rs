@@ -18,7 +18,7 @@ fn network(switch_of_rank: &[usize]) -> Network {
         notes: Vec::new(),
     };
     let host_of = (0..switch_of_rank.len()).collect();
-    Network::new(&Placed { topology, host_of, strangers: Vec::new() }, &parameters)
+    Network::new(&Placed { topology, host_of, unplaced_hosts: Vec::new() }, &parameters)
 }
 
 fn time(network: &mut Network, sends: Sends, children: &[&[u32]]) -> f64 {
