@@ -7,13 +7,17 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
 use polycast_core::algorithm::Algorithm;
-use polycast_core::algorithm::broadcast::Planner;
+use polycast_core::algorithm::broadcast::{Between, Planner};
 use polycast_core::collective::{Call, Collective};
-use polycast_core::schedule::{Action, After, Kind, Lane, Listed, Posting, Schedule, Step, Stream, check};
+use polycast_core::schedule::{
+    Action, After, Fabric, Kind, Lane, Listed, Posting, Schedule, Step, Stream, check,
+};
+use polycast_core::tree::Tree;
 use polycast_core::units::{Bytes, Rank};
-use polycast_sim::{Network, Schedules};
+use polycast_sim::{Network, Schedules, SharedMemory};
 
 use crate::support::{before, combination, expected};
+use crate::two_level::{schedules, two_level};
 
 /// The schedules of all ranks.
 type All = Vec<Listed>;
@@ -111,6 +115,14 @@ fn wrong(all: &All, call: &Call) -> Vec<All> {
                 to.bytes.end -= element;
             }
         }));
+        if let Action::Fetch { .. } = action {
+            // Other bytes of what is published.
+            found.push(changed(all, at, |steps| {
+                if let Action::Fetch { at, .. } = &mut steps[index].action {
+                    *at += element;
+                }
+            }));
+        }
         if let Action::Copy { .. } = action {
             // What is there already.
             found.push(changed(all, at, |steps| steps.insert(index, steps[index].clone())));
@@ -129,24 +141,41 @@ fn wrong(all: &All, call: &Call) -> Vec<All> {
             }));
         }
     }
-    for (rank, lane) in lanes(all) {
-        let Some(stream) = all[rank].lanes()[lane].stream().filter(|_| all[rank].lanes()[lane].steps > 0)
-        else {
-            continue;
-        };
-        let posting = if stream.posting == Posting::AtOnce { Posting::InTurn } else { Posting::AtOnce };
-        let others = [
-            Stream { channel: 7, ..stream },
-            Stream { posting, ..stream },
-            Stream { peer: Rank(rank as u32), ..stream },
-        ];
-        found.extend(others.map(|other| {
+    for (rank, lane) in lanes(all).into_iter().filter(|at| all[at.0].lanes()[at.1].steps > 0) {
+        found.extend(other_kinds(&all[rank].lanes()[lane].kind, Rank(rank as u32)).into_iter().map(|kind| {
             let mut all = all.clone();
-            all[rank].lane_mut(lane).kind = Kind::Messages(other);
+            all[rank].lane_mut(lane).kind = kind;
             all
         }));
     }
     found
+}
+
+/// What a lane of `rank` may be taken for, and is not.
+fn other_kinds(kind: &Kind, rank: Rank) -> Vec<Kind> {
+    let other = |fabric: Fabric| if fabric == Fabric::Shared { Fabric::Multicast } else { Fabric::Shared };
+    match kind.clone() {
+        Kind::Messages(stream) => {
+            let posting = if stream.posting == Posting::AtOnce { Posting::InTurn } else { Posting::AtOnce };
+            let others = [
+                Stream { channel: 7, ..stream },
+                Stream { posting, ..stream },
+                Stream { peer: rank, ..stream },
+            ];
+            others.map(Kind::Messages).to_vec()
+        }
+        Kind::Local => Vec::new(),
+        Kind::Publish { fabric, channel, readers } => vec![
+            Kind::Publish { fabric, channel: 7, readers: readers.clone() },
+            Kind::Publish { fabric: other(fabric), channel, readers: readers.clone() },
+            Kind::Publish { fabric, channel, readers: readers[1..].into() },
+        ],
+        Kind::Fetch { fabric, channel, writer } => vec![
+            Kind::Fetch { fabric, channel: 7, writer },
+            Kind::Fetch { fabric: other(fabric), channel, writer },
+            Kind::Fetch { fabric, channel, writer: rank },
+        ],
+    }
 }
 
 /// Waits for less: right only where something else makes up for it.
@@ -176,7 +205,8 @@ fn runs_right(all: &All, call: &Call) -> bool {
     let ranks = || (0..call.ranks).map(Rank);
     (0..8u64).all(|seed| {
         let starts = ranks().map(|rank| (seed * 79_193 + u64::from(rank.0) * 104_729) % 200_000).collect();
-        let network = Network { rendezvous_threshold: Some(seed * 20), ..Network::ethernet(1e8) };
+        let shared = SharedMemory { latency_ns: 300, ns_per_byte: 10.0, buffers: 1 + seed as u32 % 3 };
+        let network = Network { rendezvous_threshold: Some(seed * 20), shared, ..Network::ethernet(1e8) };
         let buffers = ranks().map(|rank| before(call, rank)).collect();
         let combine = combination(call);
         let run = Schedules::new(network, all.clone()).starts(starts).carry(buffers, combine).run();
@@ -188,10 +218,9 @@ fn runs_right(all: &All, call: &Call) -> bool {
     })
 }
 
-#[test]
-fn no_wrong_schedule_passes() {
-    let mut kinds = BTreeSet::new();
-    let (mut rejected_of_weaker, mut mutants) = (0, 0);
+/// Correct schedules of all collectives.
+fn correct() -> Vec<(String, Call, All)> {
+    let mut found = Vec::new();
     for (collective, algorithm) in super::all() {
         let algorithm = Algorithm { segment: NonZeroU64::new(4), ..algorithm };
         for (ranks, root) in [(2, 0), (3, 1), (6, 5), (7, 2)] {
@@ -200,28 +229,46 @@ fn no_wrong_schedule_passes() {
                 let element = NonZeroU64::new(2).expect("not 0");
                 let call = Call { element, is_ordered, is_in_place, ..plain };
                 let schedule = |rank| algorithm.schedule(call, Rank(rank), &mut Planner::flat(ranks));
-                let all: All = (0..ranks).map(|rank| Listed::copy_of(&schedule(rank))).collect();
-                check(&all, &call).expect("correct before it is changed");
-                for mutant in wrong(&all, &call) {
-                    let violation = check(&mutant, &call);
-                    let text = format!("{:?}", violation.as_ref().err());
-                    kinds.extend(text.split(&['(', ' '][..]).nth(1).map(str::to_owned));
-                    assert!(violation.is_err(), "{collective} {algorithm}, {call:?} passes: {mutant:#?}");
-                    mutants += 1;
+                let all = (0..ranks).map(|rank| Listed::copy_of(&schedule(rank))).collect();
+                found.push((algorithm.to_string(), call, all));
+            }
+        }
+    }
+    for between in [Between::Multicast, Between::Tree(Tree::Chain)] {
+        for (root, overlap) in [(0, 2), (1, u64::MAX), (4, 0), (5, 2)] {
+            let algorithm = two_level(between, 4, 2, overlap);
+            let call = Call::broadcast(6, Rank(root), Bytes(11));
+            let all = schedules(algorithm, &[0, 0, 1, 1, 1, 2], &call);
+            found.push((format!("{algorithm:?}"), call, all.iter().map(Listed::copy_of).collect()));
+        }
+    }
+    found
+}
+
+#[test]
+fn no_wrong_schedule_passes() {
+    let mut kinds = BTreeSet::new();
+    let (mut rejected_of_weaker, mut mutants) = (0, 0);
+    for (algorithm, call, all) in correct() {
+        check(&all, &call).expect("correct before it is changed");
+        for mutant in wrong(&all, &call) {
+            let violation = check(&mutant, &call);
+            let text = format!("{:?}", violation.as_ref().err());
+            kinds.extend(text.split(&['(', ' '][..]).nth(1).map(str::to_owned));
+            assert!(violation.is_err(), "{algorithm}, {call:?} passes: {mutant:#?}");
+            mutants += 1;
+        }
+        for mutant in weaker(&all) {
+            match check(&mutant, &call) {
+                // Up to six ranks some rounds tell nothing new; of seven each tells something.
+                Ok(_) if call.collective == Collective::Barrier => {
+                    assert!(call.ranks < 7, "{call:?} passes: {mutant:#?}");
                 }
-                for mutant in weaker(&all) {
-                    match check(&mutant, &call) {
-                        // Up to six ranks some rounds tell nothing new; of seven each tells something.
-                        Ok(_) if collective == Collective::Barrier => {
-                            assert!(ranks < 7, "{call:?} passes: {mutant:#?}");
-                        }
-                        Ok(_) => assert!(runs_right(&mutant, &call), "{call:?} passes: {mutant:#?}"),
-                        Err(violation) => {
-                            let text = format!("{violation:?}");
-                            kinds.extend(text.split(' ').next().map(str::to_owned));
-                            rejected_of_weaker += 1;
-                        }
-                    }
+                Ok(_) => assert!(runs_right(&mutant, &call), "{algorithm}, {call:?} passes: {mutant:#?}"),
+                Err(violation) => {
+                    let text = format!("{violation:?}");
+                    kinds.extend(text.split(' ').next().map(str::to_owned));
+                    rejected_of_weaker += 1;
                 }
             }
         }
