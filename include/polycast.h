@@ -111,6 +111,9 @@ typedef struct polycast_door {
 typedef struct polycast_reduction {
     size_t element_bytes;    /* an element is never divided */
     uint32_t is_commutative; /* 0: they are combined in the order of the ranks */
+    /* into = from o into, element by element, as MPI_Reduce_local does. `reduction` is this structure, with which one of the
+     * door's own may begin. 0, or an error code of MPI. */
+    int (*combine)(const struct polycast_reduction *reduction, const void *from, void *into, size_t bytes);
 } polycast_reduction;
 
 /* One collective call, as all ranks describe it alike. */

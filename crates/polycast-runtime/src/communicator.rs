@@ -207,6 +207,10 @@ impl Communicator {
         self.shared.rank
     }
 
+    pub fn ranks(&self) -> u32 {
+        self.shared.ranks
+    }
+
     /// What serves a broadcast of this many bytes, as far as it is known without trying.
     pub fn choice(&self, bytes: u64) -> Choice {
         let epoch = self.counts.peek(&self.shared.policy, Collective::Broadcast);
@@ -223,7 +227,8 @@ impl Communicator {
         })
     }
 
-    fn has_private(&mut self) -> Result<bool, MpiError> {
+    /// Opens it the first time. Collective.
+    pub(crate) fn has_private(&mut self) -> Result<bool, MpiError> {
         if self.private == Private::NotYet {
             self.finish_all();
             self.private = if self.door.open_private()? { Private::Open } else { Private::Refused };

@@ -1,10 +1,13 @@
 //! How one collective call is served: found once, run as often as the door likes.
 
-use polycast_core::units::Rank;
+use std::ffi::{c_int, c_void};
+
+use polycast_core::collective::Call;
+use polycast_core::units::{Bytes, Rank};
 
 use crate::communicator::{Chosen, Communicator, Decision};
 use crate::messages::OperationKey;
-use crate::operation::Failure;
+use crate::operation::{Buffers, Failure};
 
 /// `polycast_call` of polycast.h, field by field.
 #[repr(C)]
@@ -21,6 +24,7 @@ pub struct CollectiveCall {
 pub struct Reduction {
     pub element_bytes: usize,
     pub is_commutative: u32,
+    pub combine: unsafe extern "C" fn(*const Reduction, *const c_void, *mut c_void, usize) -> c_int,
 }
 
 /// `POLYCAST_BROADCAST`.
@@ -114,8 +118,9 @@ impl Plan {
         // SAFETY: the promise of `choose`.
         let communicator = unsafe { &mut *self.communicator };
         let buffer = if communicator.rank() == self.root { send.cast_mut() } else { receive };
+        let call = Call::broadcast(communicator.ranks(), self.root, Bytes(self.bytes));
         // SAFETY: the caller's promise; a root's message is only read.
-        let key = unsafe { communicator.start(self.chosen, buffer, self.bytes, self.root) }?;
+        let key = unsafe { communicator.start(self.chosen, call, Buffers::broadcast(buffer)) }?;
         Ok(Operation { communicator: self.communicator, key: key.0 })
     }
 

@@ -2,39 +2,38 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use polycast_core::units::Rank;
+use polycast_core::collective;
 
 use crate::communicator::{Chosen, Communicator};
 use crate::machine;
 use crate::messages::OperationKey;
 use crate::multicast::visit_groups;
-use crate::operation::{Activity, Call, Failure};
+use crate::operation::{Activity, Buffers, Call, Failure};
 
 /// Open MPI's MPI_Testsome first looks and then lets messages in: two polls that find nothing mean that nothing is there.
 const POLLS_UNTIL_NOTHING: u32 = 2;
 
 impl Communicator {
-    /// Starts a broadcast as it was chosen by [`Communicator::plan`]. On all ranks in the same order.
+    /// Starts a call as it was chosen. On all ranks in the same order.
     ///
     /// # Errors
     /// Nothing was started, and none will be: an earlier failure was not an operation's own.
     ///
     /// # Safety
-    /// `buffer` must be valid for `bytes` bytes until [`Communicator::test`] or [`Communicator::wait`] says that the operation has ended:
-    /// readable on the root, writable elsewhere.
+    /// As for [`Operations::start`](crate::operation::Operations::start), until [`Communicator::test`] or [`Communicator::wait`] says that
+    /// the operation has ended.
     pub unsafe fn start(
         &mut self,
         chosen: Chosen,
-        buffer: *mut u8,
-        bytes: u64,
-        root: Rank,
+        of: collective::Call,
+        buffers: Buffers,
     ) -> Result<OperationKey, Failure> {
         if let Some(failure) = self.broken {
             return Err(failure);
         }
         visit_groups();
         let (capabilities, tag) = (self.capabilities, self.tags.next());
-        let call = Call { chosen, capabilities, buffer, bytes, root, tag };
+        let call = Call { chosen, capabilities, of, buffers, tag };
         // SAFETY: handed on from the caller.
         unsafe { self.operations.start(call, &mut self.shared) }
     }

@@ -1,4 +1,4 @@
-//! One rank's messages in one collective call, among ranks that may have called with different sizes.
+//! One rank's messages and local work in one collective call, among ranks that may have called with different sizes.
 //!
 //! MPI forbids that, but a program that does it must end as it would without polycast: with an error, not with ranks that wait
 //! for messages which nobody will send. So each lane begins with the number of bytes that its sender was called with:
@@ -8,18 +8,17 @@
 //!  lane   ├ total ┤ s0 ┤ s1 ┤ …           else before it
 //! ```
 //! A rank that is told another size than its own is *spoiled*. It goes on, so that nobody waits for it: what it has announced to
-//! send it sends, as empty messages; what others have announced it takes, and throws it away. An empty message where data was
-//! due spoils its receiver in turn. So all ranks end, and those whose data would be wrong know it.
+//! send it sends, as empty messages; what others have announced it takes, and throws it away; it copies and combines nothing. An empty
+//! message where data was due spoils its receiver in turn. So all ranks end, and those whose data would be wrong know it.
 //!
 //! # Invariants
 //! 1. Every lane that exists for any size carries an announcement, though it may have no data.
 //! 2. On a lane nothing but the announcement is received before it is known how many messages follow and how long they are.
-//! 3. A rank sends as many messages as its own announcement implies, whatever it is told.
-
-use std::ops::Range;
+//! 3. Data goes to its place when the step that receives it has started, and not before.
+//! 4. A rank sends as many messages as its own announcement implies, whatever it is told.
 
 use super::{Executor, Limits, StepId};
-use crate::schedule::{Action, Channel, Direction, Lane, LaneIndex, Schedule, Stream};
+use crate::schedule::{Action, Buffer, Channel, Direction, Kind, Lane, LaneIndex, Schedule, Slice, Stream};
 use crate::units::Rank;
 
 /// The first segment of a lane travels with the announcement, through memory of the transport, if it is not longer.
@@ -48,16 +47,16 @@ pub struct MessageId {
 /// What travels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// To send: this total, and these bytes of the buffer. To receive: a total, and up to [`FIRST_DATA_BYTES_MOST`] bytes, into
+    /// To send: this total, and these bytes. To receive: a total, and up to [`FIRST_DATA_BYTES_MOST`] bytes, into
     /// memory of the transport.
     First {
         /// The bytes of the call.
         total: u64,
         /// The data that goes with it.
-        bytes: Range<u64>,
+        data: Slice,
     },
-    /// Bytes of the buffer; none, to send, in place of data that is not there.
-    Data(Range<u64>),
+    /// Bytes of a buffer; none, to send, in place of data that is not there.
+    Data(Slice),
     /// To receive, up to this many bytes, into memory that nobody looks at.
     Scrap(u64),
 }
@@ -106,7 +105,7 @@ pub trait Call {
     fn bytes_for_all_lanes(&self) -> u64;
 }
 
-/// Starts messages. Those that have completed go to [`Conversation::complete`].
+/// Starts messages, of which those that have completed go to [`Conversation::complete`], and does local work.
 pub trait Transport {
     /// What can go wrong; ends the collective.
     type Error;
@@ -114,12 +113,20 @@ pub trait Transport {
     /// Starts `message`; never blocks.
     fn start(&mut self, message: &Message) -> Result<(), Self::Error>;
 
-    /// Puts the data that came with the last first message of a lane into this part of the buffer, or throws it away if that is empty.
-    fn keep(&mut self, lane: LaneIndex, bytes: Range<u64>);
+    /// Puts the data that came with the last first message of a lane there, or throws it away.
+    fn keep(&mut self, lane: LaneIndex, to: Option<Slice>);
+
+    /// Copies or combines.
+    fn work(&mut self, action: &Action) -> Result<(), Self::Error>;
 }
+
+/// No data.
+const NOTHING: Slice = Slice { buffer: Buffer::Output, bytes: 0..0 };
 
 /// What is known of a lane's other end.
 enum Lanes {
+    /// It has none.
+    Local,
     /// A lane of sends.
     Sending { is_announced: bool },
     /// A lane of receives whose first message has not come; its first steps wait for it, this many.
@@ -145,10 +152,11 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Of calls of `total` bytes. `None` if `call` has no schedule for that, or one that is more than messages.
+    /// Of calls of `total` bytes. `None` if `call` has no schedule for that, or one that is more than messages and local work.
     pub fn new(call: &mut impl Call, total: u64, limits: Limits) -> Option<Conversation> {
         let schedule = call.schedule(total)?;
-        if schedule.lanes().iter().any(|lane| lane.stream().is_none()) {
+        let is_carried = |lane: &Lane| matches!(lane.kind, Kind::Messages(_) | Kind::Local);
+        if !schedule.lanes().iter().all(is_carried) {
             return None;
         }
         let further =
@@ -158,9 +166,9 @@ impl Conversation {
         Some(Conversation { total, executor, further, lanes, outstanding: 0, is_spoiled: false })
     }
 
-    /// The bytes of its calls.
-    pub fn total(&self) -> u64 {
-        self.total
+    /// How much scratch memory a call takes.
+    pub fn scratch_bytes(&self) -> u64 {
+        self.executor.schedule.scratch_bytes()
     }
 
     /// Begins a call with the announcements; what became of an earlier one is forgotten. `is_spoiled`: this rank has no data to send,
@@ -171,13 +179,14 @@ impl Conversation {
         self.is_spoiled = is_spoiled;
         self.lanes.clear();
         let all = self.executor.schedule.lanes().iter().chain(&self.further);
-        self.lanes.extend(all.map(|lane| match lane.is_send() {
-            true => Lanes::Sending { is_announced: false },
-            false => Lanes::Unheard { waiting: 0 },
+        self.lanes.extend(all.map(|lane| match lane.stream().map(|stream| stream.direction) {
+            Some(Direction::Send) => Lanes::Sending { is_announced: false },
+            Some(Direction::Receive) => Lanes::Unheard { waiting: 0 },
+            None => Lanes::Local,
         }));
         for lane in 0..self.lanes.len() {
             if self.lane(lane).is_receive() || self.lane(lane).steps == 0 {
-                self.announce(lane, 0..0, transport)?;
+                self.announce(lane, NOTHING, transport)?;
             }
         }
         Ok(())
@@ -186,7 +195,7 @@ impl Conversation {
     /// Starts what can be started. `None`: it is not over.
     pub fn advance<T: Transport>(&mut self, transport: &mut T) -> Result<Option<Outcome>, T::Error> {
         while let Some(operation) = self.executor.next_operation() {
-            self.start(operation.id, bytes_of(&operation.action), transport)?;
+            self.start(operation.id, &operation.action, transport)?;
         }
         let is_over = self.executor.is_finished() && self.outstanding == 0;
         Ok(is_over.then_some(if self.is_spoiled { Outcome::SizesDiffer } else { Outcome::Complete }))
@@ -204,11 +213,11 @@ impl Conversation {
         let is_receive = self.lane(lane).is_receive();
         match done.id.part {
             Part::First if is_receive => return self.hear(lane, done, call, transport),
-            Part::First if self.packed(lane).is_none() => {}
+            Part::First if !self.is_packed(lane) => {}
             Part::First => self.executor.complete(StepId { lane, index: 0 }),
             Part::Step(index) => {
-                let bytes = bytes_of(&self.executor.schedule.step(lane, index).action);
-                self.is_spoiled |= is_receive && done.received_bytes != bytes.end - bytes.start;
+                let bytes = self.executor.schedule.step(lane, index).action.length();
+                self.is_spoiled |= is_receive && done.received_bytes != bytes;
                 self.executor.complete(StepId { lane, index });
             }
             Part::Scrap => return self.drain(lane, transport),
@@ -221,22 +230,19 @@ impl Conversation {
         own.get(lane).unwrap_or_else(|| &self.further[lane - own.len()])
     }
 
-    /// The data of the first step, if it travels with the announcement.
-    fn packed(&self, lane: LaneIndex) -> Option<Range<u64>> {
-        if self.lane(lane).steps == 0 {
-            return None;
-        }
-        Some(bytes_of(&self.executor.schedule.step(lane, 0).action))
-            .filter(|bytes| bytes.end - bytes.start <= FIRST_DATA_BYTES_MOST)
+    /// Whether the data of the first step travels with the announcement.
+    fn is_packed(&self, lane: LaneIndex) -> bool {
+        self.lane(lane).steps > 0
+            && self.executor.schedule.step(lane, 0).action.length() <= FIRST_DATA_BYTES_MOST
     }
 
     fn announce<T: Transport>(
         &mut self,
         lane: LaneIndex,
-        bytes: Range<u64>,
+        data: Slice,
         transport: &mut T,
     ) -> Result<(), T::Error> {
-        self.send_or_receive(lane, Part::First, Content::First { total: self.total, bytes }, transport)
+        self.send_or_receive(lane, Part::First, Content::First { total: self.total, data }, transport)
     }
 
     fn send_or_receive<T: Transport>(
@@ -254,21 +260,27 @@ impl Conversation {
     fn start<T: Transport>(
         &mut self,
         id: StepId,
-        bytes: Range<u64>,
+        action: &Action,
         transport: &mut T,
     ) -> Result<(), T::Error> {
         let StepId { lane, index } = id;
+        let slice = || action.source().or(action.target()).cloned().unwrap_or(NOTHING);
         match &mut self.lanes[lane] {
+            Lanes::Local => {
+                if !self.is_spoiled {
+                    transport.work(action)?;
+                }
+                self.executor.complete(id);
+                Ok(())
+            }
             Lanes::Sending { is_announced } => {
                 let is_first = !std::mem::replace(is_announced, true);
-                let at = bytes.start;
-                let is_packed = is_first && self.packed(lane).is_some();
-                let data = if self.is_spoiled { at..at } else { bytes };
-                if is_packed {
+                let data = if self.is_spoiled { NOTHING } else { slice() };
+                if is_first && self.is_packed(lane) {
                     return self.announce(lane, data, transport);
                 }
                 if is_first {
-                    self.announce(lane, at..at, transport)?;
+                    self.announce(lane, NOTHING, transport)?;
                 }
                 self.send_or_receive(lane, Part::Step(index), Content::Data(data), transport)
             }
@@ -278,13 +290,13 @@ impl Conversation {
             }
             Lanes::Agreed { held } => {
                 if let Some(held) = held.take() {
-                    let is_whole = held == bytes.end - bytes.start;
+                    let is_whole = held == action.length();
                     self.is_spoiled |= !is_whole;
-                    transport.keep(lane, if is_whole { bytes } else { 0..0 });
+                    transport.keep(lane, is_whole.then(slice));
                     self.executor.complete(id);
                     return Ok(());
                 }
-                self.send_or_receive(lane, Part::Step(index), Content::Data(bytes), transport)
+                self.send_or_receive(lane, Part::Step(index), Content::Data(slice()), transport)
             }
             // What comes on this lane is not what this step is about.
             Lanes::Draining { .. } | Lanes::Closed => {
@@ -304,19 +316,19 @@ impl Conversation {
     ) -> Result<(), T::Error> {
         let is_agreed = done.total == self.total;
         let next = match is_agreed {
-            true => Lanes::Agreed { held: self.packed(lane).map(|_| done.received_bytes) },
+            true => Lanes::Agreed { held: self.is_packed(lane).then_some(done.received_bytes) },
             false => self.draining(lane, done.total, call),
         };
         if !matches!(next, Lanes::Agreed { held: Some(_) }) {
-            transport.keep(lane, 0..0);
+            transport.keep(lane, None);
         }
         self.is_spoiled |= !is_agreed;
         let Lanes::Unheard { waiting } = std::mem::replace(&mut self.lanes[lane], next) else {
             return Ok(());
         };
         for index in 0..waiting {
-            let bytes = bytes_of(&self.executor.schedule.step(lane, index).action);
-            self.start(StepId { lane, index }, bytes, transport)?;
+            let action = self.executor.schedule.step(lane, index).action;
+            self.start(StepId { lane, index }, &action, transport)?;
         }
         self.drain(lane, transport)
     }
@@ -327,8 +339,7 @@ impl Conversation {
         let Some(schedule) = call.schedule(total) else { return Lanes::Closed };
         let same = |other: &Lane| other.stream() == stream;
         let Some(lane) = schedule.lanes().iter().position(same) else { return Lanes::Closed };
-        let first = bytes_of(&schedule.step(lane, 0).action);
-        let next = u64::from(first.end - first.start <= FIRST_DATA_BYTES_MOST);
+        let next = u64::from(schedule.step(lane, 0).action.length() <= FIRST_DATA_BYTES_MOST);
         Lanes::Draining { schedule, lane, next }
     }
 
@@ -339,9 +350,9 @@ impl Conversation {
             self.lanes[lane] = Lanes::Closed;
             return Ok(());
         }
-        let bytes = bytes_of(&schedule.step(*theirs, *next).action);
+        let bytes = schedule.step(*theirs, *next).action.length();
         *next += 1;
-        self.send_or_receive(lane, Part::Scrap, Content::Scrap(bytes.end - bytes.start), transport)
+        self.send_or_receive(lane, Part::Scrap, Content::Scrap(bytes), transport)
     }
 }
 
@@ -351,11 +362,6 @@ fn further_lanes(call: &mut impl Call, schedule: &dyn Schedule) -> Vec<Lane> {
     let is_known = |lane: &Lane| schedule.lanes().iter().any(|known| known.stream() == lane.stream());
     let missing = all.lanes().iter().filter(|lane| !is_known(lane));
     missing.map(|lane| Lane::new(lane.kind.clone(), 0)).collect()
-}
-
-/// The bytes of a message; a broadcast has them in one buffer.
-fn bytes_of(action: &Action) -> Range<u64> {
-    action.source().or(action.target()).map_or(0..0, |slice| slice.bytes.clone())
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ pub enum Function {
     Isend,
     Irecv,
     Poll,
+    /// Of a reduction.
+    Combine,
 }
 
 /// A call that fails.

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use super::collectives::Called;
 use super::conditions::Conditions;
 use super::network::Weather;
 use super::process::{self, Told};
@@ -25,6 +26,8 @@ pub enum Step {
     Broadcast(Broadcast),
     /// Started one after the other on one communicator; each rank goes on with them in an order of its own.
     InFlight(Vec<Broadcast>),
+    /// The same with any collectives, on the first communicator.
+    Collectives(Vec<Called>),
     Free {
         communicator: usize,
     },

@@ -69,11 +69,11 @@ pub struct Told {
 }
 
 /// A communicator of this process, from when it is made until MPI ends.
-struct Member {
-    door: Box<RankDoor>,
-    rank: u32,
+pub struct Member {
+    pub door: Box<RankDoor>,
+    pub rank: u32,
     /// NULL if polycast does not serve it, or not any more.
-    runtime: *mut Communicator,
+    pub runtime: *mut Communicator,
     is_attached: bool,
 }
 
@@ -122,10 +122,18 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
                     break;
                 }
             }
-            Step::InFlight(calls) => {
-                let Some(member) = &mut members[calls[0].communicator] else { continue };
+            Step::InFlight(_) | Step::Collectives(_) => {
                 let random = &mut Random::new(job.seed.wrapping_mul(1_000_003) ^ u64::from(process));
-                let ended = member.in_flight(calls, number, random);
+                let ended = match (step, &mut members[..]) {
+                    (Step::InFlight(calls), members) => match &mut members[calls[0].communicator] {
+                        Some(member) => member.in_flight(calls, number, random),
+                        None => continue,
+                    },
+                    (Step::Collectives(calls), [Some(member), ..]) => {
+                        member.collectives(calls, number, random)
+                    }
+                    _ => continue,
+                };
                 told.calls.extend(&ended);
                 if ended.iter().any(|ended| ![0, ERROR_SIZE].contains(&ended.code)) {
                     // By then all has ended that can.

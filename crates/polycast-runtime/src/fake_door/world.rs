@@ -42,6 +42,7 @@ pub enum Doing {
     Isend { bytes: usize, peer: u32, tag: c_int },
     Irecv { bytes: usize, peer: u32, tag: c_int },
     Poll,
+    Combine { bytes: usize },
 }
 
 struct Meeting {
@@ -275,6 +276,11 @@ impl World {
         state.mail.receive(part, way, slot, place)
     }
 
+    /// MPI is asked to combine data.
+    pub fn combine(&self, part: Part, bytes: usize) -> Result<(), c_int> {
+        self.begin(part, Function::Combine, Doing::Combine { bytes }).map_err(|_| INJECTED)
+    }
+
     /// # Safety
     /// As for [`Mail::progress`].
     pub unsafe fn poll(&self, part: Part) -> Result<Vec<Completion>, c_int> {
@@ -441,6 +447,7 @@ impl fmt::Display for Doing {
                 write!(f, "irecv of {bytes} bytes from rank {peer} with tag {tag}")
             }
             Doing::Poll => f.write_str("poll"),
+            Doing::Combine { bytes } => write!(f, "combination of {bytes} bytes"),
         }
     }
 }

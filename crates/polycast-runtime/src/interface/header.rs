@@ -123,7 +123,7 @@ fn assertions() -> Assertions {
         irecv, poll, cancel, close, sum_over_world, take_leave);
     structure!(c, CollectiveCall as "polycast_call": collective, root, bytes, counts, reduction);
     structure!(c, Operation as "polycast_operation": communicator, key);
-    structure!(c, Reduction as "polycast_reduction": element_bytes, is_commutative);
+    structure!(c, Reduction as "polycast_reduction": element_bytes, is_commutative, combine);
     functions!(
         c,
         polycast_version(),

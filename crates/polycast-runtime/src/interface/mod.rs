@@ -19,7 +19,7 @@ pub const SERVED: c_int = 1;
 pub const LEFT_AND_TIMED: c_int = 2;
 
 /// What C is told.
-fn code(outcome: Result<(), Failure>) -> c_int {
+pub(crate) fn code(outcome: Result<(), Failure>) -> c_int {
     match outcome {
         Ok(()) => 0,
         Err(Failure::Mpi(error)) => error.0,

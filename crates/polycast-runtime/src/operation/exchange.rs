@@ -1,20 +1,19 @@
-//! An operation by messages: runs a schedule, among all ranks of a communicator or those of a node.
+//! An operation by messages and local work: runs a schedule of any collective, among all ranks of a communicator or those of a node.
 
 use std::ffi::c_int;
 use std::num::NonZeroU64;
-use std::ops::Range;
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::{self, Planner};
-use polycast_core::collective;
+use polycast_core::collective::{self, Collective};
 use polycast_core::executor::{
     self, Completed, Content, Conversation, FIRST_DATA_BYTES_MOST, Limits, Message, MessageId, Outcome, Part,
 };
 use polycast_core::policy::{Capabilities, Choice, Epoch, Policy};
-use polycast_core::schedule::{Direction, LaneIndex, Nodes, Schedule};
+use polycast_core::schedule::{Action, Buffer, Direction, LaneIndex, Nodes, Schedule, Slice};
 use polycast_core::units::{Bytes, Rank};
 
-use super::{Activity, Call, Failure, Progress, Shared};
+use super::{Activity, Buffers, Call, Failure, Progress, Shared};
 use crate::communicator::broadcast_of;
 use crate::door::{MESSAGE_MOST_BYTES, MpiError};
 use crate::fault::{self, Point};
@@ -39,9 +38,8 @@ const SPARE_MOST: usize = 64;
 /// Who takes part, and how they choose a schedule.
 enum Among {
     All {
-        /// For calls of these bytes.
+        /// For the call as it is.
         algorithm: Algorithm,
-        bytes: u64,
         /// By which other ranks have chosen that were called with another size.
         capabilities: Capabilities,
         epoch: Epoch,
@@ -52,32 +50,32 @@ enum Among {
 /// What this rank does, for whatever size.
 struct Plan<'a> {
     among: &'a Among,
+    call: collective::Call,
     policy: &'a Policy,
     planner: &'a mut Planner,
     nodes: &'a Nodes,
-    ranks: u32,
     rank: Rank,
-    root: Rank,
 }
 
 impl executor::Call for Plan<'_> {
     /// `None` if this size is not served by messages.
     fn schedule(&mut self, bytes: u64) -> Option<Box<dyn Schedule>> {
-        let Plan { policy, planner, ranks, rank, root, .. } = self;
+        let Plan { policy, planner, nodes, rank, .. } = self;
+        let call = collective::Call { bytes: Bytes(bytes), ..self.call };
         match *self.among {
-            Among::All { algorithm, bytes: own, capabilities, epoch } => {
-                let choice = match bytes == own {
+            Among::All { algorithm, capabilities, epoch } => {
+                let choice = match call == self.call || call.collective != Collective::Broadcast {
                     true => Choice::Algorithm(algorithm),
                     false => policy.choose(&broadcast_of(bytes), capabilities, epoch).choice,
                 };
                 let Choice::Algorithm(algorithm) = choice else { return None };
-                let call = collective::Call::broadcast(*ranks, *root, Bytes(bytes));
-                Some(with_possible_messages(algorithm, bytes).schedule(call, *rank, planner))
+                let is_of_elements = bytes.is_multiple_of(call.element.get());
+                let algorithm = with_possible_messages(algorithm, bytes);
+                is_of_elements.then(|| algorithm.schedule(call, *rank, planner))
             }
             Among::Node => {
-                let local = self.nodes.local();
-                let root = local.position(*root);
-                let call = collective::Call::broadcast(local.ranks(), root, Bytes(bytes));
+                let local = nodes.local();
+                let call = collective::Call { ranks: local.ranks(), root: local.position(call.root), ..call };
                 let schedule = ON_NODE.schedule(call, local.position(*rank), planner);
                 Some(Box::new(local.apply(schedule)))
             }
@@ -85,10 +83,7 @@ impl executor::Call for Plan<'_> {
     }
 
     fn bytes_for_all_lanes(&self) -> u64 {
-        match self.among {
-            Among::All { .. } => self.ranks.into(),
-            Among::Node => self.nodes.local().ranks().into(),
-        }
+        u64::from(self.call.ranks) * self.call.element.get()
     }
 }
 
@@ -103,19 +98,21 @@ fn with_possible_messages(algorithm: Algorithm, bytes: u64) -> Algorithm {
     }
 }
 
-/// The messages of one call.
+/// The buffers and messages of one call.
 struct Ends {
     key: OperationKey,
     tag: c_int,
-    buffer: *mut u8,
+    buffers: Buffers,
+    scratch: Vec<u8>,
+    scratch_place: *mut u8,
     /// First messages that have come and were not asked for yet.
     firsts: Vec<(LaneIndex, Vec<u8>)>,
 }
 
-/// One call after another of the same size and root.
+/// One call after another that is the same.
 pub struct Exchange {
     among: Among,
-    root: Rank,
+    call: collective::Call,
     /// `None` if there is no schedule.
     conversation: Option<Conversation>,
     ends: Ends,
@@ -126,20 +123,27 @@ pub struct Exchange {
 impl Exchange {
     /// Among all ranks of the communicator.
     pub fn among_all(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> Exchange {
-        let Call { chosen, capabilities, bytes, root, .. } = *call;
-        Exchange::new(Among::All { algorithm, bytes, capabilities, epoch: chosen.epoch }, root, bytes, shared)
+        let Call { chosen, capabilities, of, .. } = *call;
+        Exchange::new(Among::All { algorithm, capabilities, epoch: chosen.epoch }, of, shared)
     }
 
-    /// Among the ranks of this rank's node, from `root`.
-    pub fn on_node(root: Rank, bytes: u64, shared: &mut Shared) -> Exchange {
-        Exchange::new(Among::Node, root, bytes, shared)
+    /// A broadcast among the ranks of this rank's node, from `root`.
+    pub fn on_node(root: Rank, call: &Call, shared: &mut Shared) -> Exchange {
+        Exchange::new(Among::Node, collective::Call { root, ..call.of }, shared)
     }
 
-    fn new(among: Among, root: Rank, bytes: u64, shared: &mut Shared) -> Exchange {
-        let (mut plan, ..) = plan(&among, root, shared);
-        let conversation = Conversation::new(&mut plan, bytes, LIMITS);
-        let ends = Ends { key: OperationKey(0), tag: 0, buffer: std::ptr::null_mut(), firsts: Vec::new() };
-        Exchange { among, root, conversation, ends, inbox: Vec::new() }
+    fn new(among: Among, call: collective::Call, shared: &mut Shared) -> Exchange {
+        let (mut plan, ..) = plan(&among, call, shared);
+        let conversation = Conversation::new(&mut plan, call.bytes.0, LIMITS);
+        let ends = Ends {
+            key: OperationKey(0),
+            tag: 0,
+            buffers: Buffers::broadcast(std::ptr::null_mut()),
+            scratch: Vec::new(),
+            scratch_place: std::ptr::null_mut(),
+            firsts: Vec::new(),
+        };
+        Exchange { among, call, conversation, ends, inbox: Vec::new() }
     }
 
     /// `is_spoiled`: this rank has nothing to send.
@@ -153,20 +157,22 @@ impl Exchange {
         let Exchange { ends, inbox, conversation, .. } = self;
         inbox.clear();
         ends.firsts.clear();
-        (ends.key, ends.tag, ends.buffer) = (key, call.tag, call.buffer);
-        let Shared { messages, spare, .. } = shared;
         let conversation = conversation.as_mut().ok_or(Failure::Internal)?;
+        ends.scratch.resize(conversation.scratch_bytes() as usize, 0);
+        ends.scratch_place = ends.scratch.as_mut_ptr();
+        (ends.key, ends.tag, ends.buffers) = (key, call.tag, call.buffers);
+        let Shared { messages, spare, .. } = shared;
         conversation.begin(is_spoiled, &mut Transport { ends, messages, spare })
     }
 
     /// Takes what has completed, and starts what can be started.
     pub fn progress(&mut self, shared: &mut Shared) -> Result<Progress, Failure> {
-        let Exchange { among, root, conversation, ends, inbox } = self;
+        let Exchange { among, call, conversation, ends, inbox } = self;
         let conversation = conversation.as_mut().ok_or(Failure::Internal)?;
         if !inbox.is_empty() {
             shared.activity = Activity::Messages;
         }
-        let (mut plan, messages, spare) = plan(among, *root, shared);
+        let (mut plan, messages, spare) = plan(among, *call, shared);
         let mut transport = Transport { ends, messages, spare };
         for done in inbox.drain(..) {
             let completed = transport.take(done)?;
@@ -178,19 +184,24 @@ impl Exchange {
             Some(Outcome::SizesDiffer) => Progress::Failed(Failure::Size),
         })
     }
+
+    /// Its messages were cancelled. MPI may not be through with what it sends, so scratch memory stays for ever.
+    pub fn leave_to_mpi(&mut self) {
+        std::mem::forget(std::mem::take(&mut self.ends.scratch));
+    }
 }
 
 fn plan<'a>(
     among: &'a Among,
-    root: Rank,
+    call: collective::Call,
     shared: &'a mut Shared,
 ) -> (Plan<'a>, &'a mut Messages, &'a mut Vec<Vec<u8>>) {
-    let Shared { rank, ranks, nodes, policy, planner, on_node, messages, spare, .. } = shared;
+    let Shared { rank, nodes, policy, planner, on_node, messages, spare, .. } = shared;
     let planner = if let Among::Node = among { on_node } else { planner };
-    (Plan { among, policy, planner, nodes, ranks: *ranks, rank: *rank, root }, messages, spare)
+    (Plan { among, call, policy, planner, nodes, rank: *rank }, messages, spare)
 }
 
-/// Starts the messages of one call.
+/// Starts the messages of one call, and does its local work.
 struct Transport<'a> {
     ends: &'a mut Ends,
     messages: &'a mut Messages,
@@ -198,9 +209,20 @@ struct Transport<'a> {
 }
 
 impl Transport<'_> {
-    fn place(&self, bytes: &Range<u64>) -> *mut u8 {
-        // wrapping_add: an empty message at the end of the buffer points behind it.
-        self.ends.buffer.wrapping_add(bytes.start as usize)
+    /// Where bytes are read that a schedule names, and that are there.
+    fn source(&self, slice: &Slice) -> *const u8 {
+        match slice.buffer {
+            Buffer::Input => self.ends.buffers.input.wrapping_add(slice.bytes.start as usize),
+            Buffer::Output | Buffer::Scratch => self.place(slice),
+        }
+    }
+
+    /// Where bytes are written.
+    fn place(&self, slice: &Slice) -> *mut u8 {
+        // wrapping_add: an empty message at the end of a buffer points behind it.
+        let buffer =
+            if slice.buffer == Buffer::Scratch { self.ends.scratch_place } else { self.ends.buffers.output };
+        buffer.wrapping_add(slice.bytes.start as usize)
     }
 
     fn memory(&mut self, bytes: usize) -> Vec<u8> {
@@ -217,37 +239,31 @@ impl Transport<'_> {
     }
 
     fn send(&mut self, purpose: Purpose, to: Route, content: &Content) -> Result<(), MpiError> {
-        let bytes = match content {
-            Content::First { total, bytes } => {
-                let length = (bytes.end - bytes.start) as usize;
+        let (source, bytes) = match content {
+            Content::First { total, data } => {
+                let length = data.length() as usize;
                 let mut first = self.memory(FIRST_BYTES_MOST);
                 first[..ANNOUNCEMENT_BYTES].copy_from_slice(&total.to_le_bytes());
-                if length > 0 {
-                    // SAFETY: the range is inside the buffer (see `Operations::start`), and its bytes are there.
-                    let data = unsafe { std::slice::from_raw_parts(self.place(bytes), length) };
-                    first[ANNOUNCEMENT_BYTES..][..length].copy_from_slice(data);
-                }
+                let place = first[ANNOUNCEMENT_BYTES..][..length].as_mut_ptr();
+                // SAFETY: the range is inside the buffer (see `Operations::start`), its bytes are there, and this memory is another.
+                unsafe { copy(self.source(data), place, length) };
                 return self.messages.send(purpose, to, first, ANNOUNCEMENT_BYTES + length);
             }
-            Content::Data(bytes) => bytes.clone(),
-            Content::Scrap(_) => 0..0,
+            Content::Data(data) => (self.source(data), data.length() as usize),
+            Content::Scrap(_) => (std::ptr::null(), 0),
         };
-        let data = self.place(&bytes);
-        // SAFETY: the bytes are inside the buffer (see `Operations::start`), where nobody writes them any more.
-        unsafe { self.messages.send_from(purpose, to, data, (bytes.end - bytes.start) as usize) }
+        // SAFETY: the bytes are inside the buffer (see `Operations::start`), where nobody writes them before this is done.
+        unsafe { self.messages.send_from(purpose, to, source, bytes) }
     }
 
     fn receive(&mut self, purpose: Purpose, from: Route, content: &Content) -> Result<(), MpiError> {
         let bytes = match content {
             Content::First { .. } => FIRST_BYTES_MOST,
             Content::Scrap(most) => *most as usize,
-            Content::Data(bytes) => {
-                let place = self.place(bytes);
-                // SAFETY: the place is inside the buffer (see `Operations::start`), of which each byte is received once and sent only
-                // after that.
-                return unsafe {
-                    self.messages.receive_into(purpose, from, place, (bytes.end - bytes.start) as usize)
-                };
+            Content::Data(data) => {
+                let place = self.place(data);
+                // SAFETY: the place is inside the buffer (see `Operations::start`), where nobody reads or writes before this is done.
+                return unsafe { self.messages.receive_into(purpose, from, place, data.length() as usize) };
             }
         };
         let memory = self.memory(bytes);
@@ -289,14 +305,45 @@ impl executor::Transport for Transport<'_> {
         Ok(())
     }
 
-    fn keep(&mut self, lane: LaneIndex, bytes: Range<u64>) {
+    fn keep(&mut self, lane: LaneIndex, to: Option<Slice>) {
         let Some(at) = self.ends.firsts.iter().position(|(of, _)| *of == lane) else { return };
         let (_, first) = self.ends.firsts.swap_remove(at);
-        let data = &first[ANNOUNCEMENT_BYTES..];
-        let bytes_most = data.len().min((bytes.end - bytes.start) as usize);
-        // SAFETY: the range is inside the buffer (see `Operations::start`), which is not this memory.
-        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), self.place(&bytes), bytes_most) };
+        if let Some(to) = to {
+            let data = &first[ANNOUNCEMENT_BYTES..][..to.length() as usize];
+            // SAFETY: the range is inside the buffer (see `Operations::start`), which is not this memory.
+            unsafe { copy(data.as_ptr(), self.place(&to), data.len()) };
+        }
         self.give_back(first);
+    }
+
+    fn work(&mut self, action: &Action) -> Result<(), Failure> {
+        let (Some(from), Some(to)) = (action.source(), action.target()) else {
+            return Err(Failure::Internal);
+        };
+        let (source, place, bytes) = (self.source(from), self.place(to), to.length() as usize);
+        if let Action::Copy { .. } = action {
+            // SAFETY: both are inside their buffers (see `Operations::start`) and do not overlap, the source is there, and nobody else uses
+            // the place now: what the checker of schedules proves.
+            unsafe { copy(source, place, bytes) };
+            return Ok(());
+        }
+        // SAFETY: the caller's promise, which is about calls that combine; for the slices as above.
+        let code = unsafe {
+            let reduction = self.ends.buffers.reduction.as_ref().ok_or(Failure::Internal)?;
+            (reduction.combine)(reduction, source.cast(), place.cast(), bytes)
+        };
+        if code == 0 { Ok(()) } else { Err(Failure::Mpi(MpiError(code))) }
+    }
+}
+
+/// Copies nothing from nowhere, too.
+///
+/// # Safety
+/// If there are bytes, `source` is readable and `place` writable for as many, and they do not overlap.
+unsafe fn copy(source: *const u8, place: *mut u8, bytes: usize) {
+    if bytes > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(source, place, bytes) };
     }
 }
 

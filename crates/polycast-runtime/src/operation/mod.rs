@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!     mod            the operations of a communicator
-//!         exchange     by messages, after a schedule: among all ranks or those of a node
+//!         exchange     by messages and local work, after a schedule: among all ranks or those of a node
 //!         multicast    on the root's node, between nodes, on the other nodes
 //! ```
 
@@ -16,9 +16,11 @@ mod multicast;
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null;
 use std::time::Instant;
 
 use polycast_core::algorithm::broadcast::Planner;
+use polycast_core::collective;
 use polycast_core::policy::{Capabilities, Choice, Policy};
 use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
@@ -28,6 +30,7 @@ use crate::door::MpiError;
 use crate::machine;
 use crate::messages::{Messages, OperationKey, Purpose};
 use crate::multicast::Driver;
+use crate::plan::Reduction;
 
 use exchange::Exchange;
 use multicast::MulticastBroadcast;
@@ -35,7 +38,7 @@ use multicast::MulticastBroadcast;
 /// Operations that have ended, whose memory is kept.
 const KEPT_MOST: usize = 4;
 
-/// Why a broadcast did not finish.
+/// Why an operation did not finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// MPI's own error.
@@ -86,14 +89,30 @@ pub struct Shared {
     pub spare: Vec<Vec<u8>>,
 }
 
-/// A broadcast as it was called.
+/// What a rank hands in.
+#[derive(Clone, Copy)]
+pub struct Buffers {
+    /// NULL where there is nothing.
+    pub input: *const u8,
+    pub output: *mut u8,
+    /// NULL where nothing is combined.
+    pub reduction: *const Reduction,
+}
+
+impl Buffers {
+    /// A broadcast has one.
+    pub fn broadcast(output: *mut u8) -> Buffers {
+        Buffers { input: null(), output, reduction: null() }
+    }
+}
+
+/// A collective as it was called.
 #[derive(Clone)]
 pub struct Call {
     pub chosen: Chosen,
     pub capabilities: Capabilities,
-    pub buffer: *mut u8,
-    pub bytes: u64,
-    pub root: Rank,
+    pub of: collective::Call,
+    pub buffers: Buffers,
     /// Of channel 0.
     pub tag: c_int,
 }
@@ -134,7 +153,8 @@ impl Operations {
     /// Starts what can be started at once. What goes wrong ends the operation; an error: there is none.
     ///
     /// # Safety
-    /// `call.buffer` must be valid for `call.bytes` until the operation has ended: readable on the root, writable elsewhere.
+    /// Until the operation has ended, input and output must be valid for as many bytes as the call's contract has on this rank, the input
+    /// readable and the output writable; of a broadcast's root it is only read. The reduction must be valid, where data is combined.
     pub unsafe fn start(&mut self, call: Call, shared: &mut Shared) -> Result<OperationKey, Failure> {
         let begun = machine::now();
         let index = match self.free(&call) {
@@ -164,10 +184,9 @@ impl Operations {
     /// One that has ended, and was the same.
     fn free(&self, call: &Call) -> Option<usize> {
         self.0.iter().position(|operation| {
-            let Call { chosen, capabilities, bytes, root, .. } = operation.call;
+            let Call { chosen, capabilities, of, .. } = operation.call;
             operation.state == State::Free
-                && (chosen, capabilities) == (call.chosen, call.capabilities)
-                && (bytes, root) == (call.bytes, call.root)
+                && (chosen, capabilities, of) == (call.chosen, call.capabilities, call.of)
         })
     }
 
@@ -213,8 +232,8 @@ impl Operations {
         let operation = self.0.get_mut(key.0 as usize)?;
         let State::Ended(outcome) = operation.state else { return None };
         operation.state = State::Free;
-        let Call { chosen, bytes, .. } = operation.call;
-        Some(Ended { choice: chosen.choice, bytes, begun: operation.begun, outcome })
+        let Call { chosen, of, .. } = operation.call;
+        Some(Ended { choice: chosen.choice, bytes: of.bytes.0, begun: operation.begun, outcome })
     }
 
     /// How all that run end, and all their messages.
@@ -222,6 +241,7 @@ impl Operations {
         shared.messages.cancel(|purpose| matches!(purpose, Purpose::Step { .. }));
         for operation in self.0.iter_mut().filter(|operation| operation.state == State::Running) {
             operation.state = State::Ended(Err(failure));
+            operation.leave_to_mpi();
         }
         if let Some(driver) = &mut shared.driver {
             driver.forget(&mut shared.messages);
@@ -252,6 +272,13 @@ impl Operation {
         }
     }
 
+    /// Its messages were cancelled.
+    fn leave_to_mpi(&mut self) {
+        if let Some(exchange) = self.exchange() {
+            exchange.leave_to_mpi();
+        }
+    }
+
     fn advance(&mut self, key: OperationKey, shared: &mut Shared, begins: bool) {
         if self.state != State::Running {
             return;
@@ -273,7 +300,13 @@ impl Operation {
         self.state = match progress {
             Progress::Pending => return,
             Progress::Done => State::Ended(Ok(())),
-            Progress::Failed(failure) => State::Ended(Err(failure)),
+            Progress::Failed(failure) => {
+                // Sizes that differ are known when all messages are done.
+                if failure != Failure::Size {
+                    self.leave_to_mpi();
+                }
+                State::Ended(Err(failure))
+            }
         };
     }
 }

@@ -43,11 +43,11 @@ pub struct MulticastBroadcast {
 
 impl MulticastBroadcast {
     pub fn new(spec: Multicast, call: &Call, shared: &mut Shared) -> MulticastBroadcast {
-        let root_node = shared.nodes.of(call.root);
+        let root_node = shared.nodes.of(call.of.root);
         let is_on_root_node = shared.nodes.mine() == root_node;
-        let root: Rank = if is_on_root_node { call.root } else { shared.nodes.my_leader() };
+        let root: Rank = if is_on_root_node { call.of.root } else { shared.nodes.my_leader() };
         let has_others = shared.nodes.local().ranks() > 1;
-        let local = has_others.then(|| Exchange::on_node(root, call.bytes, shared));
+        let local = has_others.then(|| Exchange::on_node(root, call, shared));
         MulticastBroadcast {
             spec,
             root_node,
@@ -117,7 +117,8 @@ impl MulticastBroadcast {
 
     fn between_nodes(&mut self, call: &Call, shared: &mut Shared) -> Progress {
         let Some(part) = self.part else { return Progress::Done };
-        let (buffer, bytes, is_spoiled) = (call.buffer, call.bytes as usize, self.failure.is_some());
+        let (buffer, bytes, is_spoiled) =
+            (call.buffers.output, call.of.bytes.0 as usize, self.failure.is_some());
         // SAFETY: see `Operations::start`; a root only reads, and its node's leader has the data by now.
         let mut data = unsafe {
             match self.is_on_root_node {

@@ -56,8 +56,8 @@ struct End<'a> {
     firsts: &'a mut HashMap<LaneIndex, Vec<u8>>,
 }
 
-fn place(bytes: &Range<u64>) -> Range<usize> {
-    bytes.start as usize..bytes.end as usize
+fn place(slice: &Slice) -> std::ops::Range<usize> {
+    slice.bytes.start as usize..slice.bytes.end as usize
 }
 
 impl Transport for End<'_> {
@@ -70,13 +70,13 @@ impl Transport for End<'_> {
                 let pair = (message.peer, self.rank, message.channel);
                 self.network.posted.entry(pair).or_default().push_back((id, content));
             }
-            (Direction::Send, Content::First { total, bytes }) => {
-                let data = self.buffer[place(&bytes)].to_vec();
+            (Direction::Send, Content::First { total, data }) => {
+                let data = self.buffer[place(&data)].to_vec();
                 let pair = (self.rank, message.peer, message.channel);
                 self.network.sent.entry(pair).or_default().push_back(Sent { id, total, data });
             }
-            (Direction::Send, Content::Data(bytes)) => {
-                let data = self.buffer[place(&bytes)].to_vec();
+            (Direction::Send, Content::Data(data)) => {
+                let data = self.buffer[place(&data)].to_vec();
                 let pair = (self.rank, message.peer, message.channel);
                 self.network.sent.entry(pair).or_default().push_back(Sent { id, total: 0, data });
             }
@@ -85,11 +85,15 @@ impl Transport for End<'_> {
         Ok(())
     }
 
-    fn keep(&mut self, lane: LaneIndex, bytes: Range<u64>) {
+    fn keep(&mut self, lane: LaneIndex, to: Option<Slice>) {
         let first = self.firsts.remove(&lane).unwrap();
-        if !bytes.is_empty() {
-            self.buffer[place(&bytes)].copy_from_slice(&first);
+        if let Some(to) = to {
+            self.buffer[place(&to)].copy_from_slice(&first);
         }
+    }
+
+    fn work(&mut self, action: &Action) -> Result<(), Infallible> {
+        panic!("a broadcast by messages has none: {action:?}")
     }
 }
 
@@ -110,9 +114,9 @@ impl End<'_> {
                         assert!(bytes <= FIRST_DATA_BYTES_MOST && message.id.part == Part::First);
                         self.firsts.insert(id.lane, message.data);
                     }
-                    Content::Data(range) => {
-                        assert!(bytes <= range.end - range.start, "an MPI would refuse it");
-                        let at = range.start as usize;
+                    Content::Data(slice) => {
+                        assert!(bytes <= slice.length(), "an MPI would refuse it");
+                        let at = slice.bytes.start as usize;
                         self.buffer[at..at + message.data.len()].copy_from_slice(&message.data);
                     }
                     Content::Scrap(most) => assert!(bytes <= most, "an MPI would refuse it"),
