@@ -56,16 +56,7 @@ pub enum VariantsError {
 /// The comma also separates the parameters of an algorithm. An item that has the form of a parameter, that is
 /// `ready`, `parity` or `name=value`, belongs to the item before it: the example has four variants.
 pub fn parse(text: &str) -> Result<Vec<Variant>, VariantsError> {
-    let mut items: Vec<String> = Vec::new();
-    for item in text.split(',').map(str::trim) {
-        match items.last_mut() {
-            Some(before) if is_parameter(item) => {
-                before.push(if before.contains(':') { ',' } else { ':' });
-                before.push_str(item);
-            }
-            _ => items.push(item.to_owned()),
-        }
-    }
+    let items = split(text);
     let mut variants = Vec::new();
     for item in &items {
         let variant = parse_one(item)?;
@@ -78,6 +69,21 @@ pub fn parse(text: &str) -> Result<Vec<Variant>, VariantsError> {
         return Err(VariantsError::TooMany(variants.len()));
     }
     Ok(variants)
+}
+
+/// Items of a list, each with its parameters: what follows a comma may be one.
+pub fn split(text: &str) -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
+    for item in text.split(',').map(str::trim) {
+        match items.last_mut() {
+            Some(before) if is_parameter(item) => {
+                before.push(if before.contains(':') { ',' } else { ':' });
+                before.push_str(item);
+            }
+            _ => items.push(item.to_owned()),
+        }
+    }
+    items
 }
 
 fn is_parameter(item: &str) -> bool {

@@ -2,6 +2,7 @@
 
 mod against;
 mod chart;
+mod collectives;
 mod models;
 mod place;
 mod results;
@@ -11,12 +12,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use polycast_core::cost::{self, Comparison, Predictor};
+use polycast_core::cost::{self, Comparison, Predictor, Work};
 use polycast_core::files::FileKind;
 use polycast_core::model::Parameters;
 use polycast_core::policy::{Choice, Collective};
 use polycast_core::topology::Placed;
-use polycast_core::units::{Bytes, Rank};
+use polycast_core::units::{Bytes, Rank, Rate};
 
 use super::topology::Input;
 use super::{Outcome, print};
@@ -34,6 +35,7 @@ Examples:
     --algorithms chain,binary:segment=4KiB
   polycast predict --params cluster.json --topology topology.conf \\
     --against results.json
+  polycast predict --params cluster.json --collective allreduce --ranks 32
   polycast predict --params cluster.json --models --ranks 32 --bytes 64KiB
 
 `polycast measure` writes the parameters, `polycast bench --json results.json`
@@ -59,9 +61,13 @@ pub struct Args {
     #[arg(long, value_name = "RANK", default_value = "0", value_parser = whole(0u32..))]
     root: u32,
 
-    /// The operation, named as its MPI function
-    #[arg(long, value_name = "NAME", default_value = "bcast")]
+    /// The operation, named as its MPI function; of scatter, gather, allgather and alltoall the bytes are those of a block
+    #[arg(long, value_name = "NAME", default_value = "bcast", value_parser = any_collective)]
     collective: Collective,
+
+    /// How fast a rank combines data of a reduction [default: 40gbit, which nobody measured]
+    #[arg(long, value_name = "RATE")]
+    combine: Option<Rate>,
 
     /// Message sizes and ranges: 1KiB,1000003 or 1KiB..4MiB (doubling) or 1KiB..4MiB:4 (times 4)
     #[arg(long, value_name = "SIZES", default_value = "1KiB..4MiB:4", conflicts_with = "against")]
@@ -104,6 +110,10 @@ const ROWS_OF_A_SIZE: usize = 4;
 pub fn run(args: Args) -> Outcome {
     let input = Input::read(&args.params, FileKind::Parameters)?;
     let parameters = Parameters::parse(&input.text, &input.name)?;
+    if args.collective != Collective::Broadcast && (args.models || args.against.is_some()) {
+        let expected = "expected --collective bcast, of which there are closed forms and measurements";
+        return Err(format!("--collective {}: {expected}", args.collective).into());
+    }
     match &args.against {
         Some(results) => hold_against(&args, &parameters, results),
         None if args.models => show_models(&args, &parameters),
@@ -115,10 +125,15 @@ fn predict(args: &Args, parameters: &Parameters) -> Outcome {
     let sizes = rising_sizes(&args.bytes)?;
     let placed = place::placed(args.topology.as_deref(), args.hosts.as_deref(), args.ranks)?;
     let mut predictor = predictor(&placed, parameters, args.root)?;
+    if let Some(rate) = args.combine {
+        let combine_ns_per_byte = 8e9 / rate.bits_per_second() as f64;
+        predictor = predictor.work(Work { combine_ns_per_byte, ..Work::default() });
+    }
     let comparisons = compare(&mut predictor, args, &sizes)?;
     // Who names algorithms wants to see them.
     let most_rows = if args.all || args.algorithms.is_some() { usize::MAX } else { ROWS_OF_A_SIZE };
     let page = table::Page {
+        collective: args.collective,
         parameters,
         placed: &placed,
         predictor: &predictor,
@@ -188,6 +203,9 @@ fn compare(
     args: &Args,
     sizes: &[Bytes],
 ) -> Result<Vec<Comparison>, Box<dyn std::error::Error>> {
+    if args.collective != Collective::Broadcast {
+        return collectives::compare(predictor, args.collective, args.algorithms.as_deref(), sizes);
+    }
     let asked = match &args.algorithms {
         Some(list) => place::asked(&variant::parse(list)?)?,
         None => place::Asked::everything(),
@@ -205,6 +223,12 @@ fn compare(
 
 fn write_chart(file: &Path, svg: &str) -> Result<(), String> {
     fs::write(file, svg).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+/// Also those that jobs are not served with yet.
+fn any_collective(text: &str) -> Result<Collective, String> {
+    let names = Collective::ALL.map(Collective::name).join(", ");
+    Collective::named(text).ok_or_else(|| format!("expected one of {names}"))
 }
 
 /// Predicted by the same form that a job would choose by.

@@ -48,6 +48,49 @@ fn the_best_segment_size_and_the_terms_behind_it() {
     assert_eq!(answer["sizes"][0]["predictions"].as_array().unwrap().len(), 3);
 }
 
+/// Four ranks on one switch, by the same parameters: g(1 KiB) = 89 us, L(1 KiB) = 250 us.
+#[test]
+fn all_eight_collectives_are_predicted() {
+    let world = world();
+    let of = |collective, further: &[&str]| {
+        let common = ["--ranks", "4", "--bytes", "1KiB", "--json", "--collective", collective];
+        let answer: Value = serde_json::from_str(&predict(&world, &[&common[..], further].concat())).unwrap();
+        assert_eq!(answer["collective"], collective.trim_start_matches("MPI_").to_lowercase());
+        answer["sizes"][0]["predictions"][0].clone()
+    };
+    let ring = of("MPI_Allgather", &[]);
+    assert_eq!((&ring["algorithm"], &ring["time_us"]), (&"ring".into(), &(3.0 * (250.0 + 89.0)).into()));
+    // Two exchanges, each with a combination, between two copies at 0.2 ns per byte.
+    let us = |combined_us: f64| 2.0 * (250.0 + 89.0 + combined_us) + 2.0 * 0.2048;
+    let close = |row: &Value, us: f64| assert!((row["time_us"].as_f64().unwrap() - us).abs() < 0.01, "{row}");
+    close(&of("allreduce", &[]), us(0.2048));
+    close(&of("allreduce", &["--combine", "1gbit"]), us(8.192));
+    for collective in ["bcast", "scatter", "gather", "alltoall", "barrier", "reduce"] {
+        assert!(of(collective, &["--root", "3"])["time_us"].as_f64().unwrap() > 0.0);
+    }
+    let text = predict(
+        &world,
+        &["--ranks", "4", "--collective", "reduce", "--bytes", "1KiB,4MiB", "--svg", "r.svg"],
+    );
+    assert!(text.starts_with("reduce of 4 ranks, rank 0 being the root\n"), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80) && text.contains("binomial:segment="),
+        "{text}"
+    );
+    assert!(fs::read_to_string(world.path().join("r.svg")).unwrap().contains("Predicted reduce of 4 ranks"));
+    for (arguments, expected) in [
+        (&["--collective", "scan", "--ranks", "2"][..], "expected one of bcast, scatter"),
+        (&["--collective", "reduce", "--ranks", "2", "--models"], "expected --collective bcast"),
+        (&["--collective", "scatter", "--ranks", "2", "--algorithms", "ring"], "binomial"),
+        (&["--collective", "alltoall", "--ranks", "2000"], "can be followed"),
+    ] {
+        let status = if arguments[1] == "scan" { 2 } else { 1 };
+        let said =
+            error(&mut world.polycast(&[&["predict", "--params", "p.json"], arguments].concat()), status);
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
 #[test]
 fn a_table_and_a_plot() {
     let world = world();

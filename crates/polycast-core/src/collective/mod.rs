@@ -50,6 +50,13 @@ impl Collective {
     /// Those that jobs are served with, the first of all; only these are read.
     pub const SERVED: [Collective; 1] = [Collective::Broadcast];
 
+    /// The one of this name, in upper or lower case, with or without `MPI_`.
+    pub fn named(text: &str) -> Option<Collective> {
+        let lower = text.to_ascii_lowercase();
+        let name = lower.strip_prefix("mpi_").unwrap_or(&lower);
+        Collective::ALL.into_iter().find(|collective| collective.name() == name)
+    }
+
     /// The name, as in the MPI function's.
     pub fn name(self) -> &'static str {
         match self {
@@ -78,11 +85,9 @@ fn served_names() -> String {
 impl FromStr for Collective {
     type Err = ParseCollectiveError;
 
-    /// The name of one that is served, in upper or lower case, with or without `MPI_`.
+    /// The [name](Collective::named) of one that is served.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let lower = text.to_ascii_lowercase();
-        let name = lower.strip_prefix("mpi_").unwrap_or(&lower);
-        let known = Collective::SERVED.into_iter().find(|collective| collective.name() == name);
+        let known = Collective::named(text).filter(|named| Collective::SERVED.contains(named));
         known.ok_or_else(|| ParseCollectiveError { found: text.to_owned() })
     }
 }

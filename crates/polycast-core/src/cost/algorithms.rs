@@ -2,10 +2,10 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use super::exchange::{Exchange, Halves, ScatterExchange};
-use super::{Bottleneck, Network, Pipeline, Sends, Stream, Transfers, list_schedule};
+use super::{Bottleneck, Network, Pipeline, Sends, Stream, Transfers, Work, list_schedule};
 use crate::algorithm::broadcast;
 use crate::algorithm::{Algorithm, Form as Kind};
-use crate::collective::Call;
+use crate::collective::{Call, Collective};
 use crate::model::{LinkClass, Parameters};
 use crate::schedule::{self, After, Direction, LaneIndex, Schedule};
 use crate::topology::Placed;
@@ -33,6 +33,7 @@ pub struct Predictor {
     network: Network,
     root: Rank,
     sends: Sends,
+    work: Work,
     /// As in a job.
     trees: broadcast::Planner,
 }
@@ -62,6 +63,7 @@ impl Predictor {
             network,
             root,
             sends: Sends::default(),
+            work: Work::default(),
             trees: broadcast::Planner::new(Site::new(placed)).measured(Arc::new(parameters.clone())),
         }
     }
@@ -69,6 +71,11 @@ impl Predictor {
     /// Another way in which a rank's sends share its port.
     pub fn sends(self, sends: Sends) -> Predictor {
         Predictor { sends, ..self }
+    }
+
+    /// Other times of local work.
+    pub fn work(self, work: Work) -> Predictor {
+        Predictor { work, ..self }
     }
 
     /// The network.
@@ -140,16 +147,22 @@ impl Predictor {
         prepared.cost(self, bytes, segment)
     }
 
-    /// What `algorithm` takes for `bytes`, its messages followed one by one; `None` if they are too many. See [`list_schedule`].
-    pub fn follow(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Option<Nanos> {
-        let schedules = self.schedules(algorithm, bytes);
-        list_schedule(&mut self.network, self.sends, schedules)
+    /// What a call of any collective takes by `algorithm`, which serves it, its messages followed one by one; `None` if they are too
+    /// many. See [`list_schedule`].
+    pub fn follow(&mut self, algorithm: &Algorithm, collective: Collective, bytes: Bytes) -> Option<Nanos> {
+        let schedules = self.schedules(algorithm, collective, bytes);
+        list_schedule(&mut self.network, self.sends, self.work, schedules)
     }
 
     /// What each rank does.
-    fn schedules(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Vec<Box<dyn Schedule>> {
+    fn schedules(
+        &mut self,
+        algorithm: &Algorithm,
+        collective: Collective,
+        bytes: Bytes,
+    ) -> Vec<Box<dyn Schedule>> {
         let ranks = self.network.ranks();
-        let call = Call::broadcast(ranks, self.root, bytes);
+        let call = Call::new(collective, ranks, self.root, bytes);
         (0..ranks).map(|rank| algorithm.schedule(call, Rank(rank), &mut self.trees)).collect()
     }
 
@@ -163,7 +176,7 @@ impl Predictor {
     /// Follows the schedules that the ranks would run: who sends on what it receives on a lane is the parent there.
     fn tree(&mut self, algorithm: &Algorithm, bytes: Bytes) -> Transfers {
         // None at all would have no messages.
-        let schedules = self.schedules(algorithm, bytes.max(Bytes(2)));
+        let schedules = self.schedules(algorithm, Collective::Broadcast, bytes.max(Bytes(2)));
         let root: (Rank, Option<LaneIndex>) = (self.root, None);
         Transfers::of_nodes(&mut self.network, root, self.sends, |(rank, lane)| {
             children(&schedules, rank, lane)

@@ -5,7 +5,8 @@
 //!   sender's port      ┃ shared with others ┃ turn ┃                   g(m) in all; one turn where sends go in turn
 //!   links              a message waits for what other messages have put on them
 //!   receiver's port                                   ├── L(m) ──▶┃   it takes g(m), too, one after the other
-//!   processor          copies and reductions, one after the other
+//!   processor          copies and reductions, one after the other; in and out of shared memory, too
+//!   multicast          the sender's port and all links once, as long as the slowest link takes; to each receiver as a message
 //! ```
 //!
 //! It knows nothing of algorithms or collectives. `Transfers` says the same of trees without looking at each segment.
@@ -16,29 +17,45 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use port::{Port, Portion, Sending};
 
-use super::network::MessageTimes;
+use super::network::{MessageTimes, wire_bytes};
 use super::transfers::FIRST_TURN;
 use super::{LinkIndex, Network, Sends};
 use crate::executor::{Executor, Limits, StepId};
-use crate::schedule::{Action, Channel, Direction, Kind, Lane, LaneIndex, Schedule};
+use crate::schedule::{Action, Channel, Direction, Fabric, Kind, Lane, LaneIndex, Schedule, Stream};
 use crate::units::{Nanos, Rank};
 
 /// Schedules with more steps in all are not followed: it would take seconds.
 pub const MAX_STEPS: u64 = 2_000_000;
 
-/// Copying and reducing, in nanoseconds per byte: memory at 40 Gb/s. Nobody has measured it.
-const WORK_NS_PER_BYTE: f64 = 0.2;
+/// What local work takes of a rank's processor. Nobody has measured it; the default is memory at 40 Gb/s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Work {
+    /// Copying, into and out of shared memory too, in nanoseconds per byte.
+    pub copy_ns_per_byte: f64,
+    /// Combining, in nanoseconds per byte.
+    pub combine_ns_per_byte: f64,
+}
+
+impl Default for Work {
+    fn default() -> Work {
+        Work { copy_ns_per_byte: 0.2, combine_ns_per_byte: 0.2 }
+    }
+}
 
 /// When the last rank has ended, if all begin at once; `schedules[rank]` is what `rank` does. `None` if there are more than
-/// [`MAX_STEPS`], or if steps go through memory or multicast, whose times were not measured, or never end.
+/// [`MAX_STEPS`], or if steps never end.
 ///
 /// # Panics
 /// If there are other ranks than those of the network.
-pub fn list_schedule<S: Schedule>(network: &mut Network, sends: Sends, schedules: Vec<S>) -> Option<Nanos> {
+pub fn list_schedule<S: Schedule>(
+    network: &mut Network,
+    sends: Sends,
+    work: Work,
+    schedules: Vec<S>,
+) -> Option<Nanos> {
     assert_eq!(schedules.len(), network.ranks() as usize, "one schedule per rank");
-    let lanes = || schedules.iter().flat_map(|schedule| schedule.lanes());
-    let is_known = lanes().all(|lane| matches!(lane.kind, Kind::Messages(_) | Kind::Local));
-    if !is_known || lanes().map(|lane| lane.steps).sum::<u64>() > MAX_STEPS {
+    let lanes = schedules.iter().flat_map(|schedule| schedule.lanes());
+    if lanes.map(|lane| lane.steps).sum::<u64>() > MAX_STEPS {
         return None;
     }
     let ways = ways(network, &schedules);
@@ -51,22 +68,34 @@ pub fn list_schedule<S: Schedule>(network: &mut Network, sends: Sends, schedules
     }
     let ranks = schedules.into_iter().map(State::new).collect();
     let (agenda, times) = (BTreeMap::new(), HashMap::new());
-    let mut run = Run { network, sends, ways, ranks, links, agenda, entered: 0, times };
+    let mut run = Run { network, sends, work, ways, ranks, links, agenda, entered: 0, times };
     (0..run.ranks.len()).for_each(|rank| run.start_steps(rank, 0.0));
     run.all_events();
     let ends: Option<Vec<f64>> = run.ranks.iter().map(|state| state.finished_ns).collect();
     Some(Nanos(ends?.into_iter().fold(0.0, f64::max).round() as u64))
 }
 
-/// Where the messages of a send lane go.
+/// How what a lane sends or publishes gets to others.
 struct Way {
-    to: Rank,
-    lane: LaneIndex,
-    class: usize,
+    by: By,
+    /// Who gets it, each on this lane of his.
+    readers: Vec<(Rank, LaneIndex)>,
     path: Vec<LinkIndex>,
     /// A message alone finds idle links; see `ClassParameters::latency` for what that means where it is negative.
     is_alone: bool,
 }
+
+#[derive(Clone, Copy)]
+enum By {
+    /// Messages of this class.
+    Messages(usize),
+    /// All links carry each byte once, the slowest in so many nanoseconds.
+    Multicast(f64),
+    Memory,
+}
+
+/// In a port's queues, where what is multicast goes one after the other.
+const EVERYBODY: Rank = Rank(u32::MAX);
 
 #[derive(Clone, Default)]
 struct Link {
@@ -84,12 +113,25 @@ struct State<S> {
     receives_until_ns: f64,
     processor_free_ns: f64,
     finished_ns: Option<f64>,
+    /// By lane.
+    fetches: HashMap<LaneIndex, Fetching>,
+}
+
+/// A lane that fetches what another rank publishes.
+#[derive(Default)]
+struct Fetching {
+    /// How much of it is there.
+    there: u64,
+    /// A step, the end of what it takes, and how long it copies.
+    waiting: Option<(StepId, u64, f64)>,
 }
 
 enum Event {
     /// Of what the port does, if it has decided nothing else since.
     PortEnds(u64),
     Arrives(StepId),
+    /// So many further bytes can be fetched on a lane.
+    Shows(LaneIndex, u64),
     /// Of local work.
     Ends(StepId),
 }
@@ -97,6 +139,7 @@ enum Event {
 struct Run<'a, S> {
     network: &'a Network,
     sends: Sends,
+    work: Work,
     /// By rank and lane.
     ways: Vec<Vec<Option<Way>>>,
     ranks: Vec<State<S>>,
@@ -118,26 +161,47 @@ impl<S: Schedule> State<S> {
             receives_until_ns: 0.0,
             processor_free_ns: 0.0,
             finished_ns: None,
+            fetches: HashMap::new(),
         }
     }
 }
 
 fn ways<S: Schedule>(network: &mut Network, schedules: &[S]) -> Vec<Vec<Option<Way>>> {
-    let mut receiving: HashMap<(Rank, Rank, Channel), LaneIndex> = HashMap::new();
+    let mut receiving: HashMap<(Rank, Rank, Channel, Option<Fabric>), LaneIndex> = HashMap::new();
     for (rank, schedule) in (0..).map(Rank).zip(schedules) {
-        let streams = schedule.lanes().iter().enumerate().filter_map(|(lane, l)| Some((lane, l.stream()?)));
-        let received = streams.filter(|(_, stream)| stream.direction == Direction::Receive);
-        receiving.extend(received.map(|(lane, stream)| ((stream.peer, rank, stream.channel), lane)));
+        for (index, lane) in schedule.lanes().iter().enumerate() {
+            let (from, channel, fabric) = match lane.kind {
+                Kind::Messages(Stream { peer, direction: Direction::Receive, channel, .. }) => {
+                    (peer, channel, None)
+                }
+                Kind::Fetch { fabric, channel, writer } => (writer, channel, Some(fabric)),
+                _ => continue,
+            };
+            receiving.insert((from, rank, channel, fabric), index);
+        }
     }
     let mut way_of = |rank: Rank, lane: &Lane| {
-        let stream = lane.stream().filter(|stream| stream.direction == Direction::Send)?;
-        Some(Way {
-            to: stream.peer,
-            lane: *receiving.get(&(rank, stream.peer, stream.channel))?,
-            class: network.class(rank, stream.peer) as usize,
-            path: network.path(rank, stream.peer),
-            is_alone: lane.steps == 1,
-        })
+        let (to, channel, fabric) = match &lane.kind {
+            Kind::Messages(stream) if lane.is_send() => (&[stream.peer][..], stream.channel, None),
+            Kind::Publish { fabric, channel, readers } => (&readers[..], *channel, Some(*fabric)),
+            _ => return None,
+        };
+        let reader = |to: &Rank| Some((*to, *receiving.get(&(rank, *to, channel, fabric))?));
+        let readers: Vec<(Rank, LaneIndex)> = to.iter().filter_map(reader).collect();
+        let mut path = Vec::new();
+        if fabric != Some(Fabric::Shared) {
+            path = readers.iter().flat_map(|(to, _)| network.path(rank, *to)).collect();
+            path.sort_unstable();
+            path.dedup();
+        }
+        let by = match fabric {
+            None => By::Messages(network.class(rank, readers.first()?.0) as usize),
+            Some(Fabric::Shared) => By::Memory,
+            Some(Fabric::Multicast) => {
+                By::Multicast(path.iter().map(|link| network.data_ns(*link, 1)).fold(0.0, f64::max))
+            }
+        };
+        Some(Way { by, readers, path, is_alone: lane.steps == 1 })
     };
     let of_rank =
         |(rank, schedule): (Rank, &S)| schedule.lanes().iter().map(|lane| way_of(rank, lane)).collect();
@@ -157,6 +221,10 @@ impl<S: Schedule> Run<'_, S> {
                     state.executor.complete(id);
                     self.start_steps(rank, now);
                 }
+                Event::Shows(lane, bytes) => {
+                    state.fetches.entry(lane).or_default().there += bytes;
+                    self.fetch(rank, lane, now);
+                }
                 Event::PortEnds(decision) if decision == state.port.decisions => {
                     if let Some(id) = state.port.end() {
                         state.executor.complete(id);
@@ -174,21 +242,46 @@ impl<S: Schedule> Run<'_, S> {
         self.agenda.insert((at_ns.max(0.0).to_bits(), self.entered), (rank, event));
     }
 
-    fn times(&mut self, bytes: u64) -> [MessageTimes; 3] {
+    fn message_times(&mut self, bytes: u64) -> [MessageTimes; 3] {
         *self.times.entry(bytes).or_insert_with(|| self.network.times(bytes))
+    }
+
+    fn times(&mut self, by: By, bytes: u64) -> MessageTimes {
+        match by {
+            By::Messages(class) => self.message_times(bytes)[class],
+            By::Multicast(ns_per_byte) => MessageTimes {
+                latency_ns: self.network.slowest_hop_ns(0),
+                gap_ns: ns_per_byte * wire_bytes(bytes) as f64,
+            },
+            By::Memory => MessageTimes { latency_ns: 0.0, gap_ns: 0.0 },
+        }
     }
 
     fn start_steps(&mut self, rank: usize, now: f64) {
         while let Some(operation) = self.ranks[rank].executor.next_operation() {
             let (id, bytes) = (operation.id, operation.action.length());
+            let copy_ns = bytes as f64 * self.work.copy_ns_per_byte;
             match operation.action {
-                Action::Send(_) => {
+                Action::Send(_) | Action::Publish(_) => {
                     let Some(way) = &self.ways[rank][id.lane] else { continue };
-                    let (to, class) = (way.to, way.class);
-                    let whole_ns = self.times(bytes)[class].gap_ns;
-                    let turn_ns = match self.sends {
-                        Sends::InTurn => whole_ns,
-                        Sends::Overlapping => self.times(bytes.min(FIRST_TURN))[class].gap_ns.min(whole_ns),
+                    let (by, readers) = (way.by, way.readers.clone());
+                    let to = match (by, &readers[..]) {
+                        (By::Memory, _) => {
+                            let at = self.occupy_processor(rank, id, copy_ns, now);
+                            for (reader, lane) in readers {
+                                self.enter(at, reader.index(), Event::Shows(lane, bytes));
+                            }
+                            continue;
+                        }
+                        (By::Messages(_), [(to, _)]) => *to,
+                        _ => EVERYBODY,
+                    };
+                    let whole_ns = self.times(by, bytes).gap_ns;
+                    let turn_ns = match (self.sends, by) {
+                        (Sends::Overlapping, By::Messages(_)) => {
+                            self.times(by, bytes.min(FIRST_TURN)).gap_ns.min(whole_ns)
+                        }
+                        _ => whole_ns,
                     };
                     let message = Sending { id, bytes, whole_ns, turn_ns, left_ns: whole_ns, place: 0 };
                     self.ranks[rank].port.push(to, message);
@@ -201,12 +294,23 @@ impl<S: Schedule> Run<'_, S> {
                         state.posted.insert(id);
                     }
                 }
-                _ => {
-                    let state = &mut self.ranks[rank];
-                    state.processor_free_ns =
-                        state.processor_free_ns.max(now) + bytes as f64 * WORK_NS_PER_BYTE;
-                    let at = state.processor_free_ns;
-                    self.enter(at, rank, Event::Ends(id));
+                Action::Fetch { at, .. } => {
+                    // A multicast arrives where it belongs.
+                    let Kind::Fetch { fabric, .. } =
+                        self.ranks[rank].executor.schedule().lanes()[id.lane].kind
+                    else {
+                        continue;
+                    };
+                    let copy_ns = if fabric == Fabric::Shared { copy_ns } else { 0.0 };
+                    let fetching = self.ranks[rank].fetches.entry(id.lane).or_default();
+                    fetching.waiting = Some((id, at + bytes, copy_ns));
+                    self.fetch(rank, id.lane, now);
+                }
+                Action::Copy { .. } => {
+                    self.occupy_processor(rank, id, copy_ns, now);
+                }
+                Action::Combine { .. } => {
+                    self.occupy_processor(rank, id, bytes as f64 * self.work.combine_ns_per_byte, now);
                 }
             }
         }
@@ -217,38 +321,70 @@ impl<S: Schedule> Run<'_, S> {
         self.use_port(rank, now);
     }
 
+    /// A step of the processor's; says when it ends.
+    fn occupy_processor(&mut self, rank: usize, id: StepId, for_ns: f64, now: f64) -> f64 {
+        let free_ns = &mut self.ranks[rank].processor_free_ns;
+        *free_ns = free_ns.max(now) + for_ns;
+        let at = *free_ns;
+        self.enter(at, rank, Event::Ends(id));
+        at
+    }
+
+    /// Takes what a lane waits for, if it is there.
+    fn fetch(&mut self, rank: usize, lane: LaneIndex, now: f64) {
+        let Some(fetching) = self.ranks[rank].fetches.get_mut(&lane) else { return };
+        if let Some((id, end, copy_ns)) = fetching.waiting
+            && end <= fetching.there
+        {
+            fetching.waiting = None;
+            self.occupy_processor(rank, id, copy_ns, now);
+        }
+    }
+
     fn use_port(&mut self, rank: usize, now: f64) {
         let Some((for_ns, portions)) = self.ranks[rank].port.decide(now) else { return };
         let decision = self.ranks[rank].port.decisions;
         self.enter(now + for_ns, rank, Event::PortEnds(decision));
-        for Portion { id, bytes, share, began_ns, ends_after_ns } in portions {
-            let wait_ns = self.occupy(rank, id.lane, bytes, share, began_ns);
-            let (Some(way), Some(turn_ns)) = (&self.ways[rank][id.lane], ends_after_ns) else { continue };
-            let (to, lane, class, is_alone) = (way.to.index(), way.lane, way.class, way.is_alone);
-            let latency_ns = self.times(bytes)[class].latency_ns;
+        for portion in portions {
+            let Some(way) = &self.ways[rank][portion.id.lane] else { continue };
+            let (by, is_alone) = (way.by, way.is_alone);
+            let MessageTimes { gap_ns, latency_ns } = self.times(by, portion.bytes);
             let latency_ns = if is_alone { latency_ns } else { latency_ns.max(0.0) };
-            let at = (now + turn_ns + latency_ns + wait_ns).max(now);
-            self.enter(at, to, Event::Arrives(StepId { lane, index: id.index }));
+            for (wait_ns, to, lane) in self.occupy(rank, &portion, gap_ns) {
+                let Some(turn_ns) = portion.ends_after_ns else { continue };
+                let event = match by {
+                    By::Messages(_) => Event::Arrives(StepId { lane, index: portion.id.index }),
+                    _ => Event::Shows(lane, portion.bytes),
+                };
+                self.enter((now + turn_ns + latency_ns + wait_ns).max(now), to.index(), event);
+            }
         }
     }
 
-    /// Puts a share of a message on its links and on the receiver's port, each of which serves one after the other, and returns how
-    /// long it waits for the one that is busy for longest.
-    fn occupy(&mut self, rank: usize, lane: LaneIndex, bytes: u64, share: f64, now: f64) -> f64 {
-        let times = self.times(bytes);
-        let Some(way) = &self.ways[rank][lane] else { return 0.0 };
-        let mut wait_ns: f64 = 0.0;
-        let mut serve = |free_ns: &mut f64, for_ns: f64| {
-            wait_ns = wait_ns.max(*free_ns - now);
-            *free_ns = free_ns.max(now) + share * for_ns;
+    /// Puts a share of a message on its links and on each receiver's port, each of which serves one after the other, and returns
+    /// for each receiver how long it waits for the one that is busy for longest.
+    fn occupy(&mut self, rank: usize, portion: &Portion, gap_ns: f64) -> Vec<(f64, Rank, LaneIndex)> {
+        let Portion { id, bytes, share, began_ns, .. } = *portion;
+        let Some(way) = &self.ways[rank][id.lane] else { return Vec::new() };
+        let serve = |free_ns: &mut f64, for_ns: f64| {
+            let wait_ns = (*free_ns - began_ns).max(0.0);
+            *free_ns = free_ns.max(began_ns) + share * for_ns;
+            wait_ns
         };
+        let mut links_ns: f64 = 0.0;
         for &index in &way.path {
             let link = &mut self.links[index as usize];
             let data_ns = self.network.data_ns(index, bytes);
             let for_ns = if link.is_shared { self.network.occupancy_ns(index, bytes) } else { data_ns };
-            serve(&mut link.free_ns, for_ns);
+            links_ns = links_ns.max(serve(&mut link.free_ns, for_ns));
         }
-        serve(&mut self.ranks[way.to.index()].receives_until_ns, times[way.class].gap_ns);
-        wait_ns
+        let at = |&(to, lane): &(Rank, LaneIndex)| {
+            let port_ns = serve(&mut self.ranks[to.index()].receives_until_ns, gap_ns);
+            (links_ns.max(port_ns), to, lane)
+        };
+        way.readers.iter().map(at).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

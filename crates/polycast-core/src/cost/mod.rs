@@ -26,7 +26,7 @@ mod transfers;
 
 pub use algorithms::{Cost, Predictor, Prepared, SegmentedCost};
 pub use best::{Candidate, Comparison, Predicted, compare, intervals};
-pub use list_schedule::{MAX_STEPS, list_schedule};
+pub use list_schedule::{MAX_STEPS, Work, list_schedule};
 pub use multicast::multicast_ns;
 pub use network::{LinkIndex, Network, wire_bytes};
 pub use pipeline::{Bottleneck, Pipeline};

@@ -1,5 +1,6 @@
 //! The predictions as SVG.
 
+use polycast_core::collective::Collective;
 use polycast_core::cost::Candidate;
 
 use super::against::Against;
@@ -9,7 +10,10 @@ use crate::plot::{Axis, Chart, Curve, PlotError, Point};
 /// A curve for each algorithm over the sizes, at the best segment size of each.
 pub fn of_times(page: &Page) -> Result<String, PlotError> {
     let ranks = page.placed.host_of.len();
-    let title = format!("Predicted broadcast to {ranks} ranks");
+    let title = match page.collective {
+        Collective::Broadcast => format!("Predicted broadcast to {ranks} ranks"),
+        other => format!("Predicted {other} of {ranks} ranks"),
+    };
     let mut chart = Chart::new(title, Axis::bytes("message"), Axis::nanoseconds("time"));
     let mut curves: Vec<(String, Vec<Point>)> = Vec::new();
     for comparison in page.comparisons.iter().filter(|comparison| comparison.bytes.0 > 0) {

@@ -1,6 +1,7 @@
 //! The models that are fitted to measured parameters, and the papers' closed forms beside what is predicted.
 
 use polycast_core::algorithm::Algorithm;
+use polycast_core::collective::Collective;
 use polycast_core::cost::closed_forms::{ALGORITHMS, ClosedForms, efficient_segment};
 use polycast_core::cost::{Candidate, Predicted, Predictor, compare};
 use polycast_core::model::{CURVE_NAMES, ClassParameters, Line, LinkClass, Parameters};
@@ -203,7 +204,9 @@ impl Forms {
                 let form = |ns: Option<f64>| ns.map(|ns| ns / 1e3);
                 Row {
                     algorithm: algorithm.to_string(),
-                    schedule_us: us(predictor.follow(&algorithm, bytes).unwrap_or(predicted.time)),
+                    schedule_us: us(predictor
+                        .follow(&algorithm, Collective::Broadcast, bytes)
+                        .unwrap_or(predicted.time)),
                     hockney_us: form(forms.hockney),
                     log_gp_us: form(forms.log_gp),
                     p_log_gp_us: form(forms.p_log_gp),

@@ -1,5 +1,6 @@
 //! The predictions as a page for people, and as JSON.
 
+use polycast_core::collective::Collective;
 use polycast_core::cost::closed_forms::{efficient_segment, sufficiently_large};
 use polycast_core::cost::{Bottleneck, Candidate, Comparison, Cost, Predicted, Predictor};
 use polycast_core::model::Parameters;
@@ -13,6 +14,7 @@ use crate::times::Times;
 
 /// What a page says.
 pub struct Page<'a> {
+    pub collective: Collective,
     pub parameters: &'a Parameters,
     pub placed: &'a Placed,
     pub predictor: &'a Predictor,
@@ -102,7 +104,7 @@ impl Page<'_> {
                 .collect(),
         });
         let answer = Answer {
-            collective: "bcast",
+            collective: self.collective.name(),
             ranks: self.placed.host_of.len(),
             root: self.predictor.root().0,
             measured: Measured { when: &measured.when, r#where: &measured.place, how: &measured.how },
@@ -117,19 +119,37 @@ impl Page<'_> {
         let ranks = count(self.placed.host_of.len(), "rank", "ranks");
         let root = self.predictor.root();
         let source = paragraph(&format!("by parameters of {}, {}", measured.when, measured.place));
-        let mut text = format!("bcast to {ranks} from rank {root}\n{source}\n");
+        let heading = match self.collective {
+            Collective::Broadcast => format!("bcast to {ranks} from rank {root}"),
+            rooted if rooted.has_root() => format!("{rooted} of {ranks}, rank {root} being the root"),
+            other => format!("{other} of {ranks}"),
+        };
+        let mut text = format!("{heading}\n{source}\n");
         if !self.placed.unplaced_hosts.is_empty() {
             let unplaced_hosts = self.placed.unplaced_hosts.join(", ");
             text += &(paragraph(&format!("not in the topology, so placed apart: {unplaced_hosts}")) + "\n");
         }
-        let header = ["SIZE", "ALGORITHM", "LIMIT", "TIME", "FILL", "PERIOD", "PIECES"];
-        let rows = self.comparisons.iter().flat_map(|comparison| self.rows_of(comparison)).collect();
-        text += &format!("\n{}", table(header, rows, 3));
+        let rows = self.comparisons.iter().flat_map(|comparison| self.rows_of(comparison));
+        text += &match self.collective {
+            Collective::Broadcast => {
+                let header = ["SIZE", "ALGORITHM", "LIMIT", "TIME", "FILL", "PERIOD", "PIECES"];
+                format!("\n{}", table(header, rows.collect(), 3))
+            }
+            _ => {
+                let rows = rows.map(|row| [0, 1, 3].map(|column: usize| row[column].clone()).to_vec());
+                format!("\n{}", table(["SIZE", "ALGORITHM", "TIME"], rows.collect(), 2))
+            }
+        };
         let slower = |comparison: &Comparison| comparison.predicted.len().saturating_sub(self.most_rows);
         if self.comparisons.iter().any(|comparison| slower(comparison) > 0) {
             text += "\nthe best of each size; --all shows the slower ones too\n";
         }
-        text += &(paragraph(&self.rule_of_thumb()) + "\n");
+        let below = match self.collective {
+            Collective::Broadcast => self.rule_of_thumb(),
+            _ => "all messages of the schedules followed; nobody measured how fast ranks copy and combine"
+                .to_owned(),
+        };
+        text += &(paragraph(&below) + "\n");
         for note in self.notes_on_times() {
             text += &(paragraph(&note) + "\n");
         }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::algorithm::Registry;
 use crate::cost::closed_forms::{binary_tree_ns, farthest, linear_tree_ns};
 use crate::model::{ClassParameters, Curve, LinkClass, Measured, Point};
 use crate::topology::{Host, Link, Switch, Topology};
@@ -191,10 +192,40 @@ proptest! {
     }
 }
 
+/// `alpha = 1 us`, `beta = 8 ns`, copies 1 ns and combinations 3 ns a byte, 16 ranks: the times of Thakur et al. 2005, §4, with the
+/// copies within a rank that they leave out.
+#[test]
+fn followed_schedules_take_what_the_formulas_say() {
+    let (alpha, beta, copy, gamma) = (1000, 8, 1, 3);
+    let work = Work { copy_ns_per_byte: copy as f64, combine_ns_per_byte: gamma as f64 };
+    let predictor = Predictor::new(&flat(16), &parameters(alpha as f64, beta as f64), Rank(0));
+    let mut predictor = predictor.sends(Sends::InTurn).work(work);
+    let mut time = |collective, name: &str, bytes| {
+        let algorithm = Registry::BUILT_IN.read(collective, name).unwrap();
+        predictor.follow(&algorithm, collective, Bytes(bytes)).unwrap().0
+    };
+    for bytes in [1000, 20_000] {
+        // lg p alpha + (p-1)/p n beta, where n are p blocks.
+        let scatter = 4 * alpha + 15 * bytes * beta;
+        assert_eq!(time(Collective::Scatter, "binomial", bytes), scatter);
+        assert_eq!(time(Collective::Gather, "binomial", bytes), scatter);
+        // (p-1) alpha + (p-1)/p n beta.
+        assert_eq!(time(Collective::Allgather, "ring", bytes), 15 * (alpha + bytes * beta));
+        assert_eq!(time(Collective::Alltoall, "pairwise", bytes), 15 * (alpha + bytes * beta));
+        // lg p (alpha + n beta + n gamma), between two copies.
+        let doubling = 4 * (alpha + bytes * (beta + gamma)) + 2 * bytes * copy;
+        assert_eq!(time(Collective::Allreduce, "recursive-doubling", bytes), doubling);
+        // The same without the last copy, for parts come in scratch memory.
+        assert_eq!(time(Collective::Reduce, "binomial", bytes), 4 * (alpha + bytes * (beta + gamma)));
+    }
+    // Signals have no bytes.
+    assert_eq!(time(Collective::Barrier, "dissemination", 0), 4 * alpha);
+}
+
 /// The same by formulas and followed message by message.
 fn both_ways(predictor: &mut Predictor, algorithm: &Algorithm, bytes: u64) -> (f64, f64) {
     let quick = predictor.cost(algorithm, Bytes(bytes)).time;
-    let followed = predictor.follow(algorithm, Bytes(bytes)).unwrap();
+    let followed = predictor.follow(algorithm, Collective::Broadcast, Bytes(bytes)).unwrap();
     (quick.0 as f64, followed.0 as f64)
 }
 

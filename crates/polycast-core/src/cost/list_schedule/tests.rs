@@ -27,7 +27,8 @@ impl Schedule for Written {
 }
 
 fn written(steps: Vec<(Kind, Action, After)>) -> Written {
-    let (lanes, steps) = steps.into_iter().map(|(kind, action, after)| (Lane::new(kind, 1), Step { action, after })).unzip();
+    let (lanes, steps) =
+        steps.into_iter().map(|(kind, action, after)| (Lane::new(kind, 1), Step { action, after })).unzip();
     Written(lanes, steps)
 }
 
@@ -45,7 +46,7 @@ fn receive(peer: u32, bytes: u64) -> (Kind, Action, After) {
 
 fn time(schedules: Vec<Written>) -> Option<u64> {
     let mut network = network(schedules.len());
-    list_schedule(&mut network, Sends::InTurn, schedules).map(|time| time.0)
+    list_schedule(&mut network, Sends::InTurn, Work::default(), schedules).map(|time| time.0)
 }
 
 /// Both directions of a link at once.
@@ -55,12 +56,12 @@ fn two_ranks_that_exchange_do_not_wait_for_each_other() {
     assert_eq!(time(vec![rank(1), rank(0)]), Some(1010));
 }
 
-/// The receiver's port takes one after the other, as at the end of a gather.
+/// The receiver's port takes one after the other, as at the end of a gather. Full packets: links that several use carry headers, too.
 #[test]
 fn messages_to_one_rank_queue_at_its_port() {
-    let sender = || written(vec![send(0, 1000, After::Start)]);
-    let root = written((1..4).map(|peer| receive(peer, 1000)).collect());
-    assert_eq!(time(vec![root, sender(), sender(), sender()]), Some(3010));
+    let sender = || written(vec![send(0, 1448, After::Start)]);
+    let root = written((1..4).map(|peer| receive(peer, 1448)).collect());
+    assert_eq!(time(vec![root, sender(), sender(), sender()]), Some(3 * 1448 + 10));
 }
 
 /// Sent on when two copies are done: 200 ns each, for there is one processor.
@@ -74,11 +75,64 @@ fn copies_take_the_processor() {
     assert_eq!(time(vec![first, written(vec![receive(0, 1000)])]), Some(400 + 1010));
 }
 
+/// Each step is copied in and then out, 100 ns each, the second one in while the first goes out.
 #[test]
-fn what_never_ends_or_was_not_measured_has_no_time() {
+fn shared_memory_is_copied_in_and_out() {
+    let (fabric, channel) = (Fabric::Shared, 0);
+    let publish = Kind::Publish { fabric, channel, readers: [Rank(1), Rank(2)].into() };
+    let fetch = || Kind::Fetch { fabric, channel, writer: Rank(0) };
+    let half = |index: u64| Slice::output(500 * index..500 * (index + 1));
+    let steps = |kind, of: &dyn Fn(u64) -> Action| {
+        let steps = [0, 1].map(|index| Step { action: of(index), after: After::Start });
+        Repeated([Lane::new(kind, 2)], steps)
+    };
+    let reader = || steps(fetch(), &|index| Action::Fetch { at: 500 * index, to: half(index) });
+    let schedules = vec![steps(publish, &|index| Action::Publish(half(index))), reader(), reader()];
+    assert_eq!(list_schedule(&mut network(3), Sends::InTurn, Work::default(), schedules), Some(Nanos(300)));
+}
+
+/// One lane.
+struct Repeated([Lane; 1], [Step; 2]);
+
+impl Schedule for Repeated {
+    fn lanes(&self) -> &[Lane] {
+        &self.0
+    }
+
+    fn step(&self, _: LaneIndex, index: u64) -> Step {
+        self.1[index as usize].clone()
+    }
+}
+
+/// A full packet takes all links at once, as its gap was measured, and a message of a byte comes after it.
+#[test]
+fn a_multicast_leaves_once_and_holds_the_port() {
+    let (fabric, channel) = (Fabric::Multicast, 0);
+    let publish = Kind::Publish { fabric, channel, readers: [Rank(1), Rank(2)].into() };
+    let publish = (publish, Action::Publish(Slice::output(0..1448)), After::Start);
+    let fetch = Kind::Fetch { fabric, channel, writer: Rank(0) };
+    let fetch = || (fetch.clone(), Action::Fetch { at: 0, to: Slice::output(0..1448) }, After::Start);
+    let short = || vec![written(vec![publish.clone()]), written(vec![fetch()]), written(vec![fetch()])];
+    assert_eq!(time(short()), Some(1448 + 10));
+    let mut long = short();
+    long[0] = written(vec![publish.clone(), send(1, 1000, After::Start)]);
+    long[1] = written(vec![fetch(), receive(0, 1000)]);
+    assert_eq!(time(long), Some(1448 + 1000 + 10));
+}
+
+#[test]
+fn combining_has_a_rate_of_its_own() {
+    let combine = Action::Combine { from: Slice::input(0..1000), into: Slice::output(0..1000) };
+    let work = Work { combine_ns_per_byte: 1.5, ..Work::default() };
+    let schedules = vec![written(vec![(Kind::Local, combine, After::Start)])];
+    assert_eq!(list_schedule(&mut network(1), Sends::InTurn, work, schedules), Some(Nanos(1500)));
+}
+
+#[test]
+fn what_never_ends_has_no_time() {
     let mute = || written(vec![receive(1, 1000)]);
     assert_eq!(time(vec![mute(), written(Vec::new())]), None);
-    let fetch = Kind::Fetch { fabric: crate::schedule::Fabric::Shared, channel: 0, writer: Rank(1) };
+    let fetch = Kind::Fetch { fabric: Fabric::Shared, channel: 0, writer: Rank(1) };
     let action = Action::Fetch { at: 0, to: Slice::output(0..1) };
     assert_eq!(time(vec![written(vec![(fetch, action, After::Start)]), written(Vec::new())]), None);
     assert_eq!(time(vec![written(Vec::new())]), Some(0));
