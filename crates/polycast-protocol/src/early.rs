@@ -6,13 +6,17 @@ use super::wire::Header;
 const MAX_BYTES: usize = 256 << 10;
 /// What each costs beside its payload.
 const OVERHEAD_BYTES: usize = 64;
+/// Buffers kept for reuse.
+const SPARE_MOST: usize = 256;
 
 /// Datagrams of broadcasts that this node has not begun: their root was faster. What finds no room is dropped as if it had been
 /// lost on the way, and comes around the ring.
 #[derive(Debug, Default)]
 pub struct Early {
-    datagrams: VecDeque<(Header, Box<[u8]>)>,
+    datagrams: VecDeque<(Header, Vec<u8>)>,
     bytes: usize,
+    /// Memory to be used again.
+    spare: Vec<Vec<u8>>,
 }
 
 impl Early {
@@ -22,17 +26,27 @@ impl Early {
         let has_room = self.bytes + bytes <= MAX_BYTES;
         if has_room {
             self.bytes += bytes;
-            self.datagrams.push_back((header, payload.into()));
+            let mut memory = self.spare.pop().unwrap_or_default();
+            memory.extend_from_slice(payload);
+            self.datagrams.push_back((header, memory));
         }
         has_room
     }
 
     /// Removes the oldest datagram that `is_wanted` accepts.
-    pub fn take(&mut self, is_wanted: impl Fn(&Header) -> bool) -> Option<(Header, Box<[u8]>)> {
+    pub fn take(&mut self, is_wanted: impl Fn(&Header) -> bool) -> Option<(Header, Vec<u8>)> {
         let position = self.datagrams.iter().position(|(header, _)| is_wanted(header))?;
         let (header, payload) = self.datagrams.remove(position)?;
         self.bytes -= payload.len() + OVERHEAD_BYTES;
         Some((header, payload))
+    }
+
+    /// What [`Early::take`] gave is of no use any more.
+    pub fn give_back(&mut self, mut payload: Vec<u8>) {
+        payload.clear();
+        if self.spare.len() < SPARE_MOST {
+            self.spare.push(payload);
+        }
     }
 
     /// Bytes that are kept; never more than the limit.

@@ -34,19 +34,27 @@ pub struct Receiver {
     multicast_end: u32,
     /// Nothing more comes by multicast.
     is_over: bool,
-    parity: Option<Vec<u8>>,
+    /// Empty: none, or used up.
+    parity: Vec<u8>,
 }
 
 impl Receiver {
     /// Nothing has been seen; or everything, for the root.
     pub fn new(cut: Fragmentation, has_all: bool) -> Receiver {
-        let fragments = cut.fragments() as usize;
-        let mut seen = FixedBitSet::with_capacity(fragments);
+        let (seen, parity) = Default::default();
+        Receiver { cut, seen, absent: 0, multicast_end: 0, is_over: false, parity }.renewed(cut, has_all)
+    }
+
+    /// Another message takes its memory.
+    pub fn renewed(mut self, cut: Fragmentation, has_all: bool) -> Receiver {
+        self.seen.clear();
+        self.seen.grow(cut.fragments() as usize);
         if has_all {
-            seen.insert_range(..);
+            self.seen.insert_range(..);
         }
+        self.parity.clear();
         let absent = if has_all { 0 } else { cut.fragments() };
-        Receiver { cut, seen, absent, multicast_end: 0, is_over: has_all, parity: None }
+        Receiver { cut, absent, multicast_end: 0, is_over: has_all, ..self }
     }
 
     /// Takes one fragment.
@@ -77,20 +85,25 @@ impl Receiver {
 
     /// Keeps the parity until it is of use.
     pub fn take_parity(&mut self, parity: &[u8]) {
-        if self.parity.is_none() && parity.len() == self.cut.range(0).map_or(0, |first| first.len()) {
-            self.parity = Some(parity.to_vec());
+        if self.parity.is_empty() && parity.len() == self.cut.range(0).map_or(0, |first| first.len()) {
+            self.parity.extend_from_slice(parity);
         }
     }
 
     /// Restores the last absent fragment from the others and the parity, and says which it was.
     pub fn restore(&mut self, data: &mut Data<'_>) -> Option<u32> {
-        let mut fragment = self.parity.take_if(|_| self.absent == 1)?;
+        if self.absent != 1 || self.parity.is_empty() {
+            return None;
+        }
+        let mut fragment = std::mem::take(&mut self.parity);
         let absent = self.seen.zeroes().next()? as u32;
         for present in self.seen.ones() {
             xor_into(&mut fragment, &data.bytes()[self.cut.range(present as u32)?]);
         }
         let range = self.cut.range(absent)?;
         self.take(absent, &fragment[..range.len()], data);
+        fragment.clear();
+        self.parity = fragment;
         Some(absent)
     }
 
@@ -125,11 +138,11 @@ impl Receiver {
     }
 }
 
-/// The parity of a message.
-pub fn parity(cut: Fragmentation, message: &[u8]) -> Vec<u8> {
-    let mut parity = vec![0; cut.range(0).map_or(0, |first| first.len())];
-    message.chunks(cut.payload_bytes() as usize).for_each(|fragment| xor_into(&mut parity, fragment));
-    parity
+/// Replaces `parity` by that of a message.
+pub fn parity(cut: Fragmentation, message: &[u8], parity: &mut Vec<u8>) {
+    parity.clear();
+    parity.resize(cut.range(0).map_or(0, |first| first.len()), 0);
+    message.chunks(cut.payload_bytes() as usize).for_each(|fragment| xor_into(parity, fragment));
 }
 
 fn xor_into(sum: &mut [u8], bytes: &[u8]) {
@@ -174,7 +187,9 @@ mod tests {
             let mut buffer = vec![0; message.len()];
             let mut data = Data::Sink(&mut buffer);
             let mut receiver = Receiver::new(cut, false);
-            receiver.take_parity(&parity(cut, &message));
+            let mut of_all = Vec::new();
+            parity(cut, &message, &mut of_all);
+            receiver.take_parity(&of_all);
             for fragment in (0..cut.fragments()).filter(|fragment| *fragment != lost) {
                 prop_assert_eq!(receiver.restore(&mut data).filter(|_| cut.fragments() - fragment > 2), None);
                 receiver.take(fragment, &message[cut.range(fragment).unwrap()], &mut data);

@@ -47,6 +47,8 @@ const LOSSES_WORTH_A_REQUEST: usize = 8;
 #[derive(Debug)]
 pub struct RingRepair {
     form: Form,
+    /// That the successor may ask for are below.
+    fragments: u32,
     has_predecessor: bool,
     has_successor: bool,
     /// Fragments for the successor that can be sent now.
@@ -58,6 +60,8 @@ pub struct RingRepair {
     looked_below: u32,
     /// Fragments that have been asked for; `outstanding` of them have not arrived.
     asked: FixedBitSet,
+    /// Of the next message.
+    runs: Vec<Run>,
     outstanding: u32,
     has_said_done: bool,
     successor_is_done: bool,
@@ -67,22 +71,42 @@ pub struct RingRepair {
 }
 
 impl RingRepair {
-    /// The place of a node at `position` from the root, in a ring of `nodes`.
-    pub fn new(form: Form, cut: Fragmentation, position: u32, nodes: u32) -> RingRepair {
+    /// The place of a node at `position` from the root, in a ring of `nodes`. The memory of the broadcast `before` is used again.
+    pub fn new(
+        form: Form,
+        cut: Fragmentation,
+        position: u32,
+        nodes: u32,
+        before: Option<RingRepair>,
+    ) -> RingRepair {
+        let (mut owed, mut asked, mut ready, mut unasked, runs) = before
+            .map_or_else(Default::default, |ring| {
+                (ring.owed, ring.asked, ring.ready, ring.unasked, ring.runs)
+            });
         let is_pull = form == Form::Pull;
-        let capacity = if is_pull { cut.fragments() as usize } else { 0 };
+        for set in [&mut owed, &mut asked] {
+            set.clear();
+            set.grow(if is_pull { cut.fragments() as usize } else { 0 });
+        }
+        ready.clear();
+        unasked.clear();
         let has_successor = position + 1 < nodes;
         let is_root = position == 0;
+        if is_root && !is_pull {
+            // The root has everything from the beginning.
+            ready.extend(0..cut.fragments());
+        }
         RingRepair {
             form,
+            fragments: if is_pull && has_successor { cut.fragments() } else { 0 },
             has_predecessor: !is_root,
             has_successor,
-            // The root has everything from the beginning.
-            ready: if is_root && !is_pull { (0..cut.fragments()).collect() } else { VecDeque::new() },
-            owed: FixedBitSet::with_capacity(if has_successor { capacity } else { 0 }),
-            unasked: VecDeque::new(),
+            ready,
+            owed,
+            unasked,
             looked_below: 0,
-            asked: FixedBitSet::with_capacity(if is_root { 0 } else { capacity }),
+            asked,
+            runs,
             outstanding: 0,
             has_said_done: is_root || !is_pull,
             successor_is_done: !has_successor || !is_pull,
@@ -109,8 +133,8 @@ impl RingRepair {
 
     /// The successor has asked for these fragments.
     pub fn successor_asks(&mut self, run: Run, receiver: &Receiver) {
-        let existing = self.owed.len();
-        for fragment in run.fragments().take_while(|fragment| (*fragment as usize) < existing) {
+        let existing = self.fragments;
+        for fragment in run.fragments().take_while(|fragment| *fragment < existing) {
             let is_new = !self.owed.put(fragment as usize);
             if is_new && receiver.has(fragment) {
                 self.ready.push_back(fragment);
@@ -131,12 +155,12 @@ impl RingRepair {
     }
 
     /// Fragments for one message to the successor, as runs, at most `most` of them.
-    pub fn forward(&mut self, most: usize) -> Vec<Run> {
-        let mut runs = Vec::new();
+    pub fn forward(&mut self, most: usize) -> &[Run] {
+        self.runs.clear();
         for fragment in self.ready.drain(..most.min(self.ready.len())) {
-            push_to_runs(&mut runs, fragment);
+            push_to_runs(&mut self.runs, fragment);
         }
-        runs
+        &self.runs
     }
 
     /// Whether [`RingRepair::forward`] has something.
@@ -144,23 +168,24 @@ impl RingRepair {
         !self.ready.is_empty()
     }
 
-    /// What to ask the predecessor for, as runs; empty: nothing now.
-    pub fn request(&mut self, receiver: &Receiver) -> Vec<Run> {
+    /// Whether there is something to ask the predecessor for now: [`RingRepair::runs`].
+    pub fn requests(&mut self, receiver: &Receiver) -> bool {
+        self.runs.clear();
         if self.form == Form::Push || !self.has_predecessor {
-            return Vec::new();
+            return false;
         }
         self.unasked.extend(receiver.lost(self.looked_below));
         self.looked_below = self.looked_below.max(receiver.horizon());
         if self.outstanding > 0 && !receiver.is_over() && self.unasked.len() < LOSSES_WORTH_A_REQUEST {
-            return Vec::new();
+            return false;
         }
-        let mut runs = Vec::new();
+        let runs = &mut self.runs;
         while let Some(fragment) = self.unasked.pop_front() {
             // It may have come since, from a datagram that was overtaken.
             if receiver.has(fragment) {
                 continue;
             }
-            push_to_runs(&mut runs, fragment);
+            push_to_runs(runs, fragment);
             if runs.len() > REQUEST_RUNS_MOST {
                 runs.pop();
                 self.unasked.push_front(fragment);
@@ -169,7 +194,12 @@ impl RingRepair {
             self.asked.insert(fragment as usize);
             self.outstanding += 1;
         }
-        runs
+        !self.runs.is_empty()
+    }
+
+    /// Of the next message.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
     }
 
     /// Whether it is time to tell the predecessor that everything is here; true once.

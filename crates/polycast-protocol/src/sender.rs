@@ -75,17 +75,24 @@ impl Sender {
     }
 
     /// Appends at most `most` datagrams, all of one size but for the last, and returns how many. `like` gives what is the
-    /// same in all headers.
-    pub fn batch(&mut self, most: u32, like: &Header, message: &[u8], key: &Key, batch: &mut Vec<u8>) -> u32 {
+    /// same in all headers; `own_parity` is memory.
+    pub fn batch(
+        &mut self,
+        most: u32,
+        like: &Header,
+        message: &[u8],
+        key: &Key,
+        own_parity: &mut Vec<u8>,
+        batch: &mut Vec<u8>,
+    ) -> u32 {
         let mut count = 0;
         while count < most {
             let is_turn_of_last = self.is_turn_of_last(count, most);
             let Some((kind, flags, fragment)) = self.next(is_turn_of_last) else { break };
             let header = Header { kind, flags: like.flags | flags, fragment, ..*like };
-            let own_parity;
             let payload = match kind {
                 Kind::Parity => {
-                    own_parity = parity(self.cut, message);
+                    parity(self.cut, message, own_parity);
                     &own_parity[..]
                 }
                 Kind::Data => self.cut.range(fragment).map_or(&[][..], |range| &message[range]),
@@ -134,7 +141,7 @@ mod tests {
         let mut all = Vec::new();
         while !sender.is_through() {
             let mut batch = Vec::new();
-            let count = sender.batch(2, &like, b"0123456789", &key, &mut batch);
+            let count = sender.batch(2, &like, b"0123456789", &key, &mut Vec::new(), &mut batch);
             let datagrams: Vec<_> = batch
                 .chunks(HEADER_BYTES + 4)
                 .map(|datagram| open(datagram, 1, &key).unwrap().0)
@@ -173,7 +180,7 @@ mod tests {
                 Sender::new(Fragmentation::new(bytes, 4).unwrap(), "multicast-pull".parse().unwrap());
             let mut counts = Vec::new();
             while !sender.is_through() {
-                counts.push(sender.batch(most, &like, &[0; 100], &key, &mut Vec::new()));
+                counts.push(sender.batch(most, &like, &[0; 100], &key, &mut Vec::new(), &mut Vec::new()));
             }
             counts
         };

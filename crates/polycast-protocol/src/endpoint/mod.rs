@@ -49,6 +49,9 @@ pub struct Endpoint {
     /// The broadcast in progress, or the next one.
     operation: u64,
     active: Option<Active>,
+    /// The last broadcast, for its memory.
+    before: Option<(Receiver, RingRepair)>,
+    parity: Vec<u8>,
     early: Early,
     pacer: Pacer,
     learned: Learned,
@@ -69,6 +72,8 @@ impl Endpoint {
         Endpoint {
             operation: membership.first_operation,
             active: None,
+            before: None,
+            parity: Vec::new(),
             early: Early::default(),
             pacer: Pacer::new(membership.bits_per_second),
             learned: Learned::default(),
@@ -109,12 +114,16 @@ impl Endpoint {
             RootSync::Adaptive if self.learned.waits(self.operation) => Gate::Arrival,
             RootSync::Adaptive => Gate::Open,
         };
+        let (receiver, ring) = self.before.take().unzip();
         self.active = Some(Active {
             spec,
             cut,
             position,
-            receiver: Receiver::new(cut, is_root),
-            ring: RingRepair::new(spec.form, cut, position, nodes),
+            receiver: match receiver {
+                Some(receiver) => receiver.renewed(cut, is_root),
+                None => Receiver::new(cut, is_root),
+            },
+            ring: RingRepair::new(spec.form, cut, position, nodes, ring),
             sender: is_root.then(|| Sender::new(cut, spec)),
             gate,
             root_waited: gate == Gate::Arrival,
@@ -129,7 +138,9 @@ impl Endpoint {
         self.counters.broadcasts += 1;
         let operation = self.operation;
         while let Some((header, payload)) = self.early.take(|header| header.operation == operation) {
-            self.use_datagram(&header, &payload, now, data)?;
+            let used = self.use_datagram(&header, &payload, now, data);
+            self.early.give_back(payload);
+            used?;
         }
         Ok(())
     }
@@ -174,6 +185,7 @@ impl Endpoint {
             if active.position != 0 {
                 self.report.add(active.root_waited, active.cut.fragments(), active.repaired);
             }
+            self.before = Some((active.receiver, active.ring));
         }
     }
 

@@ -69,9 +69,10 @@ impl Endpoint {
             // A root that waits with the multicast waits with the ring, too: what it would push first comes in the way of what
             // all wait for.
             let runs = active.ring.forward(fragments_per_message(active.spec.form, active.cut));
-            message::encode_fragments(&header, &runs, active.cut, data.bytes(), buffer);
+            message::encode_fragments(&header, runs, active.cut, data.bytes(), buffer);
             Peer::Successor
-        } else if let runs @ [_, ..] = &active.ring.request(&active.receiver)[..] {
+        } else if active.ring.requests(&active.receiver) {
+            let runs = active.ring.runs();
             message::encode_request(&header, runs, buffer);
             runs.iter().for_each(|run| self.left_behind.expect(run.count));
             self.counters.requests += 1;
@@ -115,7 +116,7 @@ impl Endpoint {
         let flags = if active.root_waited { FLAG_WAITED } else { 0 };
         let like =
             Header { kind: Kind::Data, flags, job, communicator, operation: self.operation, fragment: 0 };
-        let count = sender.batch(batch_datagrams, &like, data.bytes(), key, buffer);
+        let count = sender.batch(batch_datagrams, &like, data.bytes(), key, &mut self.parity, buffer);
         self.pacer.sent(now, buffer.len());
         if sender.is_through() {
             active.ring.saw_end(now, false);

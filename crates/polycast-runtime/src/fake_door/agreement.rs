@@ -25,6 +25,21 @@ fn another_build_on_one_rank_leaves_all_to_stock() {
         for ranks in 2..6 {
             let mut job = Job::new(ranks, ranks.into(), "binomial", &CALLS);
             job.conditions.tamper = Some(tamper);
+            let outcome = job.run();
+            assert!(all_are_left(&outcome), "{job:?}");
+            let warnings = outcome.ranks.iter().map(|told| told.said.matches("another build").count());
+            assert_eq!(warnings.sum::<usize>(), 1, "{job:?}: {outcome:?}");
+        }
+    }
+}
+
+/// The identity of a build covers the version of the interface: who has another one is found by the vote, before anything is attached.
+#[test]
+fn another_version_of_the_interface_on_one_rank_leaves_all_to_stock() {
+    for algorithm in ["binomial", "multicast-pull"] {
+        for rank in 0..4 {
+            let job = Job::new(4, rank.into(), algorithm, &CALLS).on_hosts(&[0, 0, 1, 2], Weather::FINE);
+            let job = Job { other_build: Some(rank), ..job };
             assert!(all_are_left(&job.run()), "{job:?}");
         }
     }

@@ -70,17 +70,16 @@ fn most_per_call(job: &Job) -> Vec<u64> {
     calls.map(|call| outcome.ranks.iter().map(|told| told.allocations[call]).max().unwrap_or(0)).collect()
 }
 
-/// What a call asks for today, where nothing is its first: to become 0. A number that has become less is to be lowered here.
-const MOST: [(&str, u64); 5] =
-    [("binomial", 0), ("chain", 0), ("flat", 0), ("scatter-ring", 0), ("multicast-pull", 24)];
-
+/// Memory is kept, as much as was ever needed at once; now and then a call needs more at once than all before it.
 #[test]
-fn a_served_broadcast_asks_for_no_more_memory_than_it_did() {
-    for (algorithm, most) in MOST {
-        let job = Job::new(4, 1, algorithm, &[(0, 8192); 40]).on_hosts(&[0, 1, 2, 3], Weather::FINE);
+fn a_served_broadcast_asks_for_no_memory_after_the_first_ones() {
+    let all = ["binomial", "chain", "flat", "scatter-ring"];
+    let by_multicast = ["multicast-pull", "multicast-push", "multicast-pull:parity", "multicast-push:parity"];
+    for algorithm in all.into_iter().chain(by_multicast) {
+        let job = Job::new(4, 1, algorithm, &[(0, 8192); 500]).on_hosts(&[0, 1, 2, 3], Weather::FINE);
         let counts = most_per_call(&job);
-        let steady = counts[10..].iter().max().copied();
-        assert!(steady.is_some_and(|steady| steady <= most), "{algorithm}: {counts:?}");
+        let more = counts[300..].iter().filter(|count| **count > 0).count();
+        assert!(more <= 20, "{algorithm}: {counts:?}");
     }
 }
 

@@ -57,6 +57,8 @@ pub struct Job {
     pub conditions: Conditions,
     /// This rank panics there, when it comes there for this time.
     pub panic: Option<(u32, Point, u32)>,
+    /// This rank has another build, which it tells the others where they vote.
+    pub other_build: Option<u32>,
     /// This rank goes by itself in what all have voted on: what none may do.
     pub ignores_vote: Option<u32>,
 }
@@ -102,6 +104,7 @@ impl Job {
                 loses_message: None,
             },
             panic: None,
+            other_build: None,
             ignores_vote: None,
         }
     }

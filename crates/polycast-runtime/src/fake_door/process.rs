@@ -95,7 +95,8 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
         fault::arm(point, nth);
     }
     let mut told = Told::default();
-    let is_served = vote(world, process) || job.ignores_vote == Some(process);
+    let is_other = job.other_build == Some(process);
+    let is_served = vote(world, process, is_other) || job.ignores_vote == Some(process);
     let mut members: Vec<Option<Member>> = Vec::new();
     for (number, step) in job.program.iter().enumerate() {
         match step {
@@ -155,10 +156,10 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
 }
 
 /// As doors/pmpi/vote.c: all ranks are ready alike, or stock serves all.
-fn vote(world: &Arc<World>, process: u32) -> bool {
+fn vote(world: &Arc<World>, process: u32, is_other: bool) -> bool {
     let identity = match polycast_is_enabled() {
         0 => 0,
-        _ => polycast_build_identity(),
+        _ => polycast_build_identity() ^ u64::from(is_other),
     };
     let part = Part { communicator: 0, process };
     let votes = world.meet(part, Collective::Vote, identity.to_le_bytes().to_vec());

@@ -29,8 +29,6 @@ const TAG_ARRIVED: c_int = 2;
 const SENDS_MOST: usize = 64;
 /// Receives for drawn receivers that have not called yet. A root this far ahead of a receiver waits.
 const ARRIVALS_MOST: usize = 64;
-/// Buffers kept for reuse.
-const SPARE_MOST: usize = 8;
 
 /// Whom a message goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +151,7 @@ impl ControlChannel {
                 }
                 ControlMessage::Out => {
                     self.outgoing -= 1;
-                    if self.spare.len() < SPARE_MOST {
+                    if self.spare.len() < SENDS_MOST {
                         self.spare.push(done.memory);
                     }
                 }
