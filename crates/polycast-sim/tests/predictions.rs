@@ -4,16 +4,17 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use polycast_core::algorithm::broadcast::Planner;
+use polycast_core::algorithm::broadcast::{Between, Planner, TwoLevel};
 use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::collective::Call;
 use polycast_core::collective::{self, Collective};
-use polycast_core::cost::{Predictor, Sends, Work};
+use polycast_core::cost::{self, Predictor, Sends, Work, list_schedule};
 use polycast_core::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
+use polycast_core::schedule::Nodes;
 use polycast_core::topology::{Host, Link, Placed, Switch, Topology};
-use polycast_core::tree::Site;
+use polycast_core::tree::{Site, Tree};
 use polycast_core::units::{Bytes, Rank, Rate};
-use polycast_sim::{Network, Schedules, Simulation};
+use polycast_sim::{Network, Schedules, SharedMemory, Simulation};
 use proptest::prelude::*;
 
 /// What measuring the simulated network would give.
@@ -85,6 +86,35 @@ proptest! {
             apart <= within * simulated as f64 + 100.0,
             "{collective} {algorithm}: {followed} against {simulated} ns"
         );
+    }
+
+    /// On each node through shared memory that has room for all, while further data comes in from the next node.
+    #[test]
+    fn two_levels_followed_step_by_step(
+        (host_of, root) in (prop::collection::vec(0usize..5, 2..16), any::<prop::sample::Index>()),
+        (latency_ns, local) in (0u64..50_000, 1u8..10),
+        (bytes, segment, buffer) in (1000u64..200_000, 1000u64..20_000, 500u64..4000),
+        overlap in prop::sample::select(vec![0, 5000, u64::MAX]),
+    ) {
+        let ns_per_byte = f64::from(local) / 10.0;
+        let shared = SharedMemory { latency_ns: 0, ns_per_byte, buffers: 1000 };
+        let network = Network { latency_ns, shared, ..Network::bare(8.0) };
+        let (ranks, root) = (host_of.len() as u32, Rank(root.index(host_of.len()) as u32));
+        let call = collective::Call::broadcast(ranks, root, Bytes(bytes));
+        let [segment, buffer] = [segment, buffer].map(|bytes| NonZeroU64::new(bytes).expect("some"));
+        let algorithm = TwoLevel { between: Between::Tree(Tree::Chain), segment, buffer, overlap };
+        let hosts: Vec<u64> = host_of.iter().map(|host| *host as u64).collect();
+        let ring: Vec<Rank> = (0..ranks).map(Rank).collect();
+        let schedules = || {
+            let of = |rank: &Rank| algorithm.schedule(call, &Nodes::new(&hosts, &ring, *rank), *rank);
+            ring.iter().map(of).collect::<Vec<_>>()
+        };
+        let work = Work { copy_ns_per_byte: ns_per_byte, ..Work::default() };
+        let mut placed = cost::Network::new(&anywhere(&host_of), &parameters(&network));
+        let followed = list_schedule(&mut placed, Sends::InTurn, work, schedules()).expect("few steps");
+        let simulated = Schedules::new(network, schedules()).run().expect("a broadcast").completion_ns;
+        let apart = followed.0.abs_diff(simulated) as f64;
+        prop_assert!(apart <= 0.01 * simulated as f64 + 100.0, "{followed} against {simulated} ns");
     }
 
     #[test]
