@@ -61,6 +61,8 @@ extern "C" {
 
 /* Operations that are counted but never served. */
 #define POLYCAST_UNSERVED_IBCAST 0u /* MPI_Ibcast and MPI_Ibcast_c */
+#define POLYCAST_UNSERVED_BCAST_INIT                                                                         \
+    1u /* MPI_Bcast_init and MPI_Bcast_init_c: once, however often it is started */
 
 /* A message that the MPI is through with. */
 typedef struct polycast_completion {

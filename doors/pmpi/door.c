@@ -103,15 +103,25 @@ static inline struct outcome handle_Bcast(void *buffer, MPI_Count count, handle 
 }
 
 /* Only counted. What stock would refuse is not. */
-static inline struct outcome handle_Ibcast(void *buffer, MPI_Count count, handle type, int root, handle comm,
-                                           handle *request) {
+static inline struct outcome left_unserved(uint32_t operation, MPI_Count count, handle type) {
     MPI_Count size;
-    (void)buffer, (void)root, (void)comm, (void)request;
     if (count >= 0 && (MPI_Datatype)type != MPI_DATATYPE_NULL &&
         PMPI_Type_size_x((MPI_Datatype)type, &size) == MPI_SUCCESS && size >= 0) {
-        polycast_count_unserved(POLYCAST_UNSERVED_IBCAST, (uint64_t)size * (uint64_t)count);
+        polycast_count_unserved(operation, (uint64_t)size * (uint64_t)count);
     }
     return (struct outcome){0};
+}
+
+static inline struct outcome handle_Ibcast(void *buffer, MPI_Count count, handle type, int root, handle comm,
+                                           handle *request) {
+    (void)buffer, (void)root, (void)comm, (void)request;
+    return left_unserved(POLYCAST_UNSERVED_IBCAST, count, type);
+}
+
+static inline struct outcome handle_Bcast_init(void *buffer, MPI_Count count, handle type, int root,
+                                               handle comm, handle info, handle *request) {
+    (void)buffer, (void)root, (void)comm, (void)info, (void)request;
+    return left_unserved(POLYCAST_UNSERVED_BCAST_INIT, count, type);
 }
 
 static inline int after_stock(int result, const struct communicator *timed) {

@@ -24,7 +24,9 @@ typedef uintptr_t handle; /* an MPI handle of any family */
     ENTRY(Bcast, (void *buffer, COUNT count, handle type, int root, handle comm), \
           (buffer, count, type, root, comm), FITS_INT(count)) \
     ENTRY(Ibcast, (void *buffer, COUNT count, handle type, int root, handle comm, handle *request), \
-          (buffer, count, type, root, comm, request), FITS_INT(count))
+          (buffer, count, type, root, comm, request), FITS_INT(count)) \
+    ENTRY(Bcast_init, (void *buffer, COUNT count, handle type, int root, handle comm, handle info, handle *request), \
+          (buffer, count, type, root, comm, info, request), FITS_INT(count))
 
 /* After these MPI has begun. They have no form with MPI_Count. */
 #define POLYCAST_BEGINNINGS(BEGINNING) \

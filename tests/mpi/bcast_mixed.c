@@ -92,6 +92,26 @@ static void nonblocking_outstanding(void) {
     }
 }
 
+/* A persistent broadcast, started time and again, beside blocking ones. */
+static void persistent(void) {
+#if MPI_VERSION >= 4
+    static unsigned char data[2500];
+    int root = check_size() - 1;
+    MPI_Request request;
+    MPI_Bcast_init(data, sizeof data, MPI_BYTE, root, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    for (int round = 0; round < ROUNDS; round++) {
+        memset(data, CHECK_UNWRITTEN, sizeof data);
+        if (check_rank() == root)
+            check_fill(data, sizeof data, 7000 + (uint64_t)round);
+        MPI_Start(&request);
+        broadcast(1500, round % check_size(), 7500 + (uint64_t)round, "beside a persistent one");
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        check_pattern(data, sizeof data, 7000 + (uint64_t)round, "MPI_Bcast_init");
+    }
+    MPI_Request_free(&request);
+#endif
+}
+
 /* No rank waits for another between these: data of the next broadcast meets that of the one before. */
 static void back_to_back(void) {
     for (int i = 0; i < 40 * ROUNDS; i++)
@@ -116,6 +136,7 @@ int main(int argc, char **argv) {
     wildcard_receives();
     other_collectives();
     nonblocking_outstanding();
+    persistent();
     back_to_back();
     late_ranks();
     check_ok("bcast_mixed");

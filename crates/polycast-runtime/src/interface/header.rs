@@ -161,6 +161,7 @@ fn assertions() -> Assertions {
     c.constant("POLYCAST_BECAUSE_OUTSIDE", left("outside MPI_COMM_WORLD"));
     c.constant("POLYCAST_BECAUSE_EMPTY", left("no data"));
     c.constant("POLYCAST_UNSERVED_IBCAST", UNSERVED.kind("MPI_Ibcast") as i64);
+    c.constant("POLYCAST_UNSERVED_BCAST_INIT", UNSERVED.kind("MPI_Bcast_init") as i64);
     c
 }
 

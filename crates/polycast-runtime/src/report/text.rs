@@ -75,7 +75,7 @@ impl Summary {
         lines.extend(self.repairs());
         if !self.sizes.is_empty() {
             let [size, by, calls, all, median, longest] =
-                ["size", "by", "calls", "in all", "median", "longest"];
+                ["size on rank 0", "by", "calls", "in all", "median", "longest"];
             lines.push(format!("{size:>16} {by:<8}{calls:>7}{all:>10}{median:>10}{longest:>10}"));
         }
         lines.extend(self.sizes.iter().map(size_line));

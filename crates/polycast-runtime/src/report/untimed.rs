@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::record::Count;
 
 /// Operations that are never served, by `POLYCAST_UNSERVED_*` of polycast.h.
-pub static UNSERVED: Untimed<1> = Untimed::new(["MPI_Ibcast"]);
+pub static UNSERVED: Untimed<2> = Untimed::new(["MPI_Ibcast", "MPI_Bcast_init"]);
 
 /// Why broadcasts are left to the MPI, by `POLYCAST_BECAUSE_*` of polycast.h.
 pub static LEFT: Untimed<5> = Untimed::new([
