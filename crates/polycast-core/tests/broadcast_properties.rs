@@ -69,41 +69,68 @@ fn every_root_of_ranks_scattered_over_hosts_and_switches() {
     }
 }
 
-#[test]
-fn every_root_up_to_24_ranks() {
-    (1..=24).for_each(prove_every_root);
+/// Any call of any algorithm, with as many ranks at most, anywhere.
+fn calls(most_ranks: u32) -> impl Strategy<Value = (Algorithm, Call, Site)> {
+    let sizes = (1..=most_ranks).prop_flat_map(|ranks| (Just(ranks), 0..ranks));
+    let cuts = (prop_oneof![0u64..3000, 0u64..100_000_000], 0u64..20, any::<bool>());
+    let places = (1usize..40, 1usize..200, any::<u64>());
+    let all = (prop::sample::select(samples()), sizes, cuts, places);
+    all.prop_map(|(sample, (ranks, root), (bytes, segments, ready), (switches, hosts, seed))| {
+        let segment = bytes.checked_div(segments).and_then(std::num::NonZeroU64::new);
+        let call = Call::broadcast(ranks, Rank(root), Bytes(bytes));
+        (Algorithm { segment, ready, ..sample }, call, random_site(ranks, switches, hosts, seed))
+    })
+}
+
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 #[test]
-#[ignore = "make test-all: takes longer than all other proofs together"]
-fn every_root_up_to_48_ranks() {
-    (25..=48).for_each(prove_every_root);
+fn every_root_up_to_12_ranks() {
+    (1..=12).for_each(prove_every_root);
 }
 
 #[test]
-#[ignore = "make test-all: takes longer than all other proofs together"]
-fn every_root_up_to_64_ranks() {
-    (49..=64).for_each(prove_every_root);
+fn every_root_up_to_16_ranks() {
+    (13..=16).for_each(prove_every_root);
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
-    fn samples_up_to_1024_ranks(
-        sample in prop::sample::select(samples()),
-        (ranks, root) in (1u32..=1024).prop_flat_map(|ranks| (Just(ranks), 0..ranks)),
-        bytes in prop_oneof![0u64..3000, 0u64..100_000_000],
-        segments in 0u64..20,
-        ready: bool,
-        (switches, hosts, seed) in (1usize..40, 1usize..200, any::<u64>()),
-    ) {
-        let mut planner = Planner::new(random_site(ranks, switches, hosts, seed));
-        let segment = bytes.checked_div(segments).and_then(std::num::NonZeroU64::new);
-        prove(
-            Algorithm { segment, ready, ..sample },
-            Call::broadcast(ranks, Rank(root), Bytes(bytes)),
-            &mut planner,
-        );
+    fn samples_up_to_200_ranks((algorithm, call, site) in calls(200)) {
+        prove(algorithm, call, &mut Planner::new(site));
+    }
+}
+
+mod long {
+    use super::*;
+
+    #[test]
+    fn every_root_up_to_24_ranks() {
+        (17..=24).for_each(prove_every_root);
+    }
+
+    #[test]
+    #[ignore = "make test-all: takes longer than all other proofs together"]
+    fn every_root_up_to_48_ranks() {
+        (25..=48).for_each(prove_every_root);
+    }
+
+    #[test]
+    #[ignore = "make test-all: takes longer than all other proofs together"]
+    fn every_root_up_to_64_ranks() {
+        (49..=64).for_each(prove_every_root);
+    }
+
+    proptest! {
+        #![proptest_config(config())]
+
+        #[test]
+        fn samples_up_to_1024_ranks((algorithm, call, site) in calls(1024)) {
+            prove(algorithm, call, &mut Planner::new(site));
+        }
     }
 }

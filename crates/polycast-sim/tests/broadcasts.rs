@@ -158,21 +158,6 @@ fn readiness_costs_at_most_one_window_when_the_root_is_last() {
     assert!(difference <= window_ns, "{difference}");
 }
 
-#[test]
-fn thousands_of_ranks() {
-    for algorithm in
-        ["chain:segment=64KiB", "binary:segment=64KiB", "flat", "binomial", "split-binary:segment=64KiB"]
-    {
-        let outcome = run(algorithm, 4096, 1 << 20, Network::ethernet(1e10));
-        assert!(outcome.messages >= 4095, "{algorithm}");
-        assert!(outcome.per_rank_ns.iter().skip(1).all(|finished_ns| *finished_ns > 0));
-        let data = pattern(1000);
-        let outcome = simulation(algorithm, 4096, 4095, 0, Network::ethernet(1e10)).carry(data.clone()).run();
-        let delivered = outcome.expect("a correct broadcast").delivered.expect("data was carried");
-        assert!(delivered.len() == 4096 && delivered.iter().all(|buffer| *buffer == data), "{algorithm}");
-    }
-}
-
 /// An algorithm is simulated when it has an entry; nothing else is to be added.
 #[test]
 fn one_more_entry_is_simulated() {
@@ -189,5 +174,25 @@ fn one_more_entry_is_simulated() {
         let outcome =
             Simulation::new(Network::ethernet(1e9), call, sample).carry(data.clone()).run().unwrap();
         assert!(outcome.delivered.unwrap().iter().all(|buffer| *buffer == data), "{sample}");
+    }
+}
+
+mod long {
+    use super::*;
+
+    #[test]
+    fn thousands_of_ranks() {
+        for algorithm in
+            ["chain:segment=64KiB", "binary:segment=64KiB", "flat", "binomial", "split-binary:segment=64KiB"]
+        {
+            let outcome = run(algorithm, 4096, 1 << 20, Network::ethernet(1e10));
+            assert!(outcome.messages >= 4095, "{algorithm}");
+            assert!(outcome.per_rank_ns.iter().skip(1).all(|finished_ns| *finished_ns > 0));
+            let data = pattern(1000);
+            let outcome =
+                simulation(algorithm, 4096, 4095, 0, Network::ethernet(1e10)).carry(data.clone()).run();
+            let delivered = outcome.expect("a correct broadcast").delivered.expect("data was carried");
+            assert!(delivered.len() == 4096 && delivered.iter().all(|buffer| *buffer == data), "{algorithm}");
+        }
     }
 }

@@ -53,27 +53,30 @@ fn read(of: Collective, name: &str) -> Algorithm {
     Registry::BUILT_IN.read(of, name).expect("there is this algorithm")
 }
 
-#[test]
-fn every_algorithm_delivers_the_bytes_that_are_promised() {
+fn deliver(ranks: u32) {
     for (collective, algorithm) in all() {
-        for ranks in (1..=17).chain([31, 64]) {
-            for (number, bytes) in [0, 2, 22, 1000].into_iter().enumerate() {
-                let root = Rank((ranks / 2 + number as u32) % ranks);
-                let plain = Call::new(collective, ranks, root, Bytes(bytes));
-                let element = NonZeroU64::new(2).expect("not 0");
-                for (is_ordered, is_in_place) in [(false, false), (true, false), (false, true), (true, true)]
-                {
-                    let call = Call { element, is_ordered, is_in_place, ..plain };
-                    simulate(
-                        algorithm,
-                        &call,
-                        [0, 5, 256][ranks as usize % 3],
-                        |run| run,
-                        Network::ethernet(1e9),
-                    );
-                }
+        for (number, bytes) in [0, 2, 22, 1000].into_iter().enumerate() {
+            let root = Rank((ranks / 2 + number as u32) % ranks);
+            let plain = Call::new(collective, ranks, root, Bytes(bytes));
+            let element = NonZeroU64::new(2).expect("not 0");
+            for (is_ordered, is_in_place) in [(false, false), (true, false), (false, true), (true, true)] {
+                let call = Call { element, is_ordered, is_in_place, ..plain };
+                let segment = [0, 5, 256][ranks as usize % 3];
+                simulate(algorithm, &call, segment, |run| run, Network::ethernet(1e9));
             }
         }
+    }
+}
+
+#[test]
+fn every_algorithm_delivers_the_bytes_that_are_promised() {
+    (1..=17).for_each(deliver);
+}
+
+mod long {
+    #[test]
+    fn every_algorithm_delivers_the_bytes_that_are_promised() {
+        [31, 64].into_iter().for_each(super::deliver);
     }
 }
 
