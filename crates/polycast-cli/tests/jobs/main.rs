@@ -24,5 +24,6 @@ mod placement;
 mod report;
 mod slurm;
 mod small;
+mod standard_abi;
 mod symbols;
 mod topology_jobs;
