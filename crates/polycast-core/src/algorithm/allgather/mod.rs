@@ -2,4 +2,5 @@
 
 super::registry::files! {
     mod ring;
+    mod bruck;
 }
