@@ -20,7 +20,7 @@ pub fn table(bytes: &[u8]) {
             return;
         }
     };
-    let rules = Rules { forced: None, table: &table, prediction: None };
+    let rules = Rules::new(None, None, &table, None);
     for (ranks, nodes) in [(1, 1), (2, 2), (64, 16), (u32::MAX, 1), (u32::MAX, u32::MAX)] {
         let shape = CommunicatorShape::new(ranks, nodes, None).expect("a shape");
         let policy = Policy::new(rules, shape);
@@ -30,7 +30,8 @@ pub fn table(bytes: &[u8]) {
                 let chosen = policy.choose(&call, there, Epoch::default());
                 let holds = |rule: &Rule| {
                     let of_call = |condition: &Condition| condition.property.of(shape, &call, 0);
-                    there.has(rule.choice.needs())
+                    rule.collective == call.collective
+                        && there.has(rule.choice.needs())
                         && rule.conditions.iter().all(|one| one.range.contains(of_call(one)))
                 };
                 let first = table.rules().iter().find(|rule| holds(rule)).map(|rule| rule.choice);

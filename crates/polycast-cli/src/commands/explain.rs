@@ -179,6 +179,7 @@ impl Answer {
     fn new(args: &Args, placement: &Placement, there: Capabilities, settings: &Settings) -> Answer {
         let Placement { shape, placed } = placement;
         let forced = if settings.is_off { Some(Choice::Stock) } else { settings.forced };
+        let forced = forced.map(|choice| (Collective::Broadcast, choice));
         let shipped = Table::shipped();
         let prediction =
             settings.parameters.as_ref().map(|(parameters, _)| Prediction::new(placed, parameters));
@@ -197,10 +198,10 @@ impl Answer {
             let explanation = Explanation::new(rules, *shape, there, &call, args.earlier_calls.unwrap_or(0));
             let reason = |table| {
                 let (parameters, file) = settings.parameters.as_ref()?;
-                Reason::new(rules.prediction?, placed, (parameters, file), bytes, table)
+                Reason::new(rules.prediction(collective)?, placed, (parameters, file), bytes, table)
             };
             let times = times(&explanation.decision.choice, bytes);
-            Decision { times, ..Decision::new(explanation, rules.table.origin(), bytes, reason) }
+            Decision { times, ..Decision::new(explanation, rules.table(collective).origin(), bytes, reason) }
         });
         let policy = Policy::new(rules, *shape);
         let epochs = match args.earlier_calls {

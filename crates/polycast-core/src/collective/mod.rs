@@ -35,7 +35,7 @@ pub struct ParseCollectiveError {
 }
 
 impl Collective {
-    /// All of them.
+    /// All of them, in the order in which they are declared: each stands at its own number.
     pub const ALL: [Collective; 8] = [
         Collective::Broadcast,
         Collective::Scatter,
@@ -47,7 +47,7 @@ impl Collective {
         Collective::Allreduce,
     ];
 
-    /// Those that jobs are served with, the first of all; only these are read.
+    /// Those that jobs are served with.
     pub const SERVED: [Collective; 1] = [Collective::Broadcast];
 
     /// The one of this name, in upper or lower case, with or without `MPI_`.

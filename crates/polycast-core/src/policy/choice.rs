@@ -1,12 +1,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Capabilities;
-use crate::algorithm::{Algorithm, ParseAlgorithmError};
+use super::{Capabilities, Collective};
+use crate::algorithm::{Algorithm, ParseAlgorithmError, Registry};
 use crate::cost::Candidate;
 use polycast_protocol::{MULTICAST_NAMES, Multicast, ParseMulticastError};
 
-/// What serves a broadcast. Written `stock`, or as the algorithm is: `chain:segment=8KiB`.
+/// What serves a call. Written `stock`, or as the algorithm is: `chain:segment=8KiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
     /// The MPI below.
@@ -43,6 +43,9 @@ pub enum ParseChoiceError {
     /// Neither `stock` nor the name of an algorithm.
     #[error("{0}, {multicast}, stock", multicast = MULTICAST_NAMES.join(", "))]
     UnknownName(ParseAlgorithmError),
+    /// The same for a collective that multicast does not serve.
+    #[error("{0}, stock")]
+    UnknownNameBeside(ParseAlgorithmError),
     /// The algorithm exists, but not with these parameters.
     #[error(transparent)]
     Parameters(ParseAlgorithmError),
@@ -51,22 +54,37 @@ pub enum ParseChoiceError {
     MulticastParameters(ParseMulticastError),
 }
 
-impl FromStr for Choice {
-    type Err = ParseChoiceError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+impl Choice {
+    /// Reads what may serve a collective.
+    pub fn read(collective: Collective, text: &str) -> Result<Choice, ParseChoiceError> {
+        use ParseAlgorithmError::{OtherCollective, UnknownName};
         if text.trim() == "stock" {
             return Ok(Choice::Stock);
         }
+        let is_broadcast = collective == Collective::Broadcast;
         match text.parse() {
-            Ok(multicast) => return Ok(Choice::Multicast(multicast)),
-            Err(ParseMulticastError::UnknownName(_)) => {}
-            Err(parameters) => return Err(ParseChoiceError::MulticastParameters(parameters)),
+            Ok(multicast) if is_broadcast => return Ok(Choice::Multicast(multicast)),
+            Err(parameters @ ParseMulticastError::UnknownParameter { .. }) if is_broadcast => {
+                return Err(ParseChoiceError::MulticastParameters(parameters));
+            }
+            _ => {}
         }
-        text.parse().map(Choice::Algorithm).map_err(|error| match error {
-            ParseAlgorithmError::UnknownName { .. } => ParseChoiceError::UnknownName(error),
+        Registry::BUILT_IN.read(collective, text).map(Choice::Algorithm).map_err(|error| match error {
+            UnknownName { .. } | OtherCollective { .. } if is_broadcast => {
+                ParseChoiceError::UnknownName(error)
+            }
+            UnknownName { .. } | OtherCollective { .. } => ParseChoiceError::UnknownNameBeside(error),
             _ => ParseChoiceError::Parameters(error),
         })
+    }
+}
+
+impl FromStr for Choice {
+    type Err = ParseChoiceError;
+
+    /// What may serve a broadcast; [`Choice::read`] reads what may serve another collective.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Choice::read(Collective::Broadcast, text)
     }
 }
 
@@ -89,6 +107,24 @@ mod tests {
         for text in ["stock", "chain:segment=8KiB", "k-nomial:k=4", "multicast-pull:sync=random"] {
             assert_eq!(text.parse::<Choice>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn each_collective_has_choices_of_its_own() {
+        for (collective, text) in
+            [(Collective::Allreduce, "recursive-doubling"), (Collective::Scatter, "binomial")]
+        {
+            assert_eq!(Choice::read(collective, text).unwrap().to_string(), text);
+        }
+        for text in ["chain", "multicast-pull"] {
+            let error = Choice::read(Collective::Allgather, text).unwrap_err().to_string();
+            assert!(error.contains("expected one of ring, bruck, stock"), "{error}");
+        }
+        let error = "dissemination".parse::<Choice>().unwrap_err().to_string();
+        assert!(
+            error.starts_with("dissemination serves barrier, not bcast: expected one of flat"),
+            "{error}"
+        );
     }
 
     #[test]

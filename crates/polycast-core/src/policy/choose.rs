@@ -5,27 +5,42 @@ use crate::units::Bytes;
 /// What decides about the calls on a communicator, from first to last.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules<'a> {
-    /// Serves every broadcast, where the communicator has what it needs.
-    pub forced: Option<Choice>,
-    /// Decides about the others.
-    pub table: &'a Table,
-    /// Chooses among trees in the table's place. The rules for stock and multicast stand: predictions know of neither.
-    pub prediction: Option<&'a Prediction>,
+    /// Serves every call of its collective, where the communicator has what it needs.
+    forced: Option<(Collective, Choice)>,
+    /// The user's, if there is one, and the one that polycast comes with.
+    tables: (Option<&'a Table>, &'a Table),
+    prediction: Option<&'a Prediction>,
 }
 
 impl<'a> Rules<'a> {
-    /// What the user wants: what is `forced` asks no table of the `user`, and the shipped one where it cannot be had. Predictions do
-    /// not overrule the user's table.
+    /// What the user wants: what is `forced` for a collective asks no table of the `user`, and the shipped one where it cannot be
+    /// had. Predictions do not overrule the user's table.
     pub fn new(
-        forced: Option<Choice>,
+        forced: Option<(Collective, Choice)>,
         user: Option<&'a Table>,
         shipped: &'a Table,
         prediction: Option<&'a Prediction>,
     ) -> Rules<'a> {
-        match user.filter(|_| forced.is_none()) {
-            Some(table) => Rules { forced, table, prediction: None },
-            None => Rules { forced, table: shipped, prediction },
-        }
+        Rules { forced, tables: (user, shipped), prediction }
+    }
+
+    fn forced(&self, collective: Collective) -> Option<Choice> {
+        self.forced.filter(|(of, _)| *of == collective).map(|(_, choice)| choice)
+    }
+
+    fn user(&self, collective: Collective) -> Option<&'a Table> {
+        self.tables.0.filter(|_| self.forced(collective).is_none())
+    }
+
+    /// The table that decides about the calls of a collective for which nothing is forced, or where that cannot be had.
+    pub fn table(&self, collective: Collective) -> &'a Table {
+        self.user(collective).unwrap_or(self.tables.1)
+    }
+
+    /// What chooses among trees in the table's place. The rules for stock and multicast stand: predictions know of neither, and of
+    /// one collective only.
+    pub fn prediction(&self, collective: Collective) -> Option<&'a Prediction> {
+        self.prediction.filter(|_| collective == Prediction::COLLECTIVE && self.user(collective).is_none())
     }
 }
 
@@ -67,7 +82,7 @@ pub enum By {
 /// 2. `first_bytes[0]` is 0, `first_bytes` rises strictly, and `options` is as long.
 /// 3. No option needs all that one before it needs: it would never be taken. The last one needs nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy([Box<[Stage]>; Collective::SERVED.len()]);
+pub struct Policy([Box<[Stage]>; Collective::ALL.len()]);
 
 /// What holds in an epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,25 +99,32 @@ impl Decision {
 impl Policy {
     /// What `rules` come to on a communicator of this shape.
     pub fn new(rules: Rules<'_>, shape: CommunicatorShape) -> Policy {
-        let predicted = rules.prediction.map(Prediction::best).unwrap_or_default();
-        Policy(Collective::SERVED.map(|collective| {
-            let relevant: Vec<Relevant> = relevant(rules.table, collective, shape).collect();
+        Policy(Collective::ALL.map(|collective| {
+            let (forced, table) = (rules.forced(collective), rules.table(collective));
+            let predicted = rules.prediction(collective).map(Prediction::best).unwrap_or_default();
+            let relevant: Vec<Relevant> = relevant(table, collective, shape).collect();
             let first_calls = borders(relevant.iter().map(|rule| rule.calls)).into_iter();
-            first_calls.map(|first| Stage::new(rules.forced, &predicted, &relevant, first)).collect()
+            first_calls.map(|first| Stage::new(forced, &predicted, &relevant, first)).collect()
         }))
     }
 
-    /// What serves a call on a communicator that has this, or may have it. Does not allocate.
+    /// What serves a call on a communicator that has this, or may have it. Does not allocate. An epoch that the collective does not
+    /// have is taken for its last.
     pub fn choose(&self, call: &Call, there: Capabilities, epoch: Epoch) -> &Decision {
-        let stage = &self.0[call.collective as usize][epoch.0];
+        let stage = self.stage(call.collective, epoch);
         let after = stage.first_bytes.partition_point(|first| *first <= call.bytes.0);
         let mut options = stage.options[after - 1].iter();
         options.find(|option| there.has(option.choice.needs())).unwrap_or(&Decision::STOCK)
     }
 
+    fn stage(&self, collective: Collective, epoch: Epoch) -> &Stage {
+        let stages = &self.0[collective as usize];
+        &stages[epoch.0.min(stages.len() - 1)]
+    }
+
     /// What serves which sizes: the first size of each interval, rising from 0, and its choice.
     pub fn sizes(&self, collective: Collective, there: Capabilities, epoch: Epoch) -> Vec<(Bytes, Choice)> {
-        let stage = &self.0[collective as usize][epoch.0];
+        let stage = self.stage(collective, epoch);
         let choice = |first: &u64| {
             let call = Call { collective, bytes: Bytes(*first) };
             (call.bytes, self.choose(&call, there, epoch).choice)
@@ -159,7 +181,7 @@ fn relevant(
 }
 
 /// Where ranges begin and end: between two of these values none does, so the lower one stands for all up to the next.
-fn borders(ranges: impl Iterator<Item = Range>) -> Vec<u64> {
+pub(super) fn borders(ranges: impl Iterator<Item = Range>) -> Vec<u64> {
     let ends = ranges.flat_map(|range| [Some(range.first()), range.last().checked_add(1)]);
     let mut borders: Vec<u64> = ends.flatten().chain([0]).collect();
     borders.sort_unstable();

@@ -14,7 +14,7 @@ pub struct Epoch(pub(super) usize);
 ///  epoch           ├──── 0 ───┤├────── 1 ─────    a rule with earlier_calls = "3.."
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CallCounts([Count; Collective::SERVED.len()]);
+pub struct CallCounts([Count; Collective::ALL.len()]);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Count {

@@ -57,7 +57,7 @@ impl Explanation {
     ) -> Explanation {
         let policy = Policy::new(rules, shape);
         let decision = *policy.choose(call, there, policy.epoch(call.collective, earlier_calls));
-        let in_table = rules.table.rules();
+        let in_table = rules.table(call.collective).rules();
         let (before, decided) = match decision.by {
             By::Forced => (&[][..], None),
             By::Rule(place) | By::Prediction(Some(place)) => (&in_table[..place], in_table.get(place)),
@@ -136,10 +136,10 @@ because = "measured"
     fn explain(bytes: u64, forced: Option<&str>) -> Explanation {
         let shape = CommunicatorShape::new(16, 16, None).unwrap();
         let table = Table::parse(TABLE, "t").unwrap();
-        let forced = forced.map(|choice| choice.parse().unwrap());
+        let forced = forced.map(|choice| (Collective::Broadcast, choice.parse().unwrap()));
         let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
         let there = Capabilities::PRIVATE;
-        Explanation::new(Rules { forced, table: &table, prediction: None }, shape, there, &call, 0)
+        Explanation::new(Rules::new(forced, None, &table, None), shape, there, &call, 0)
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub use choose::{By, Decision, Policy, Rules};
 pub use condition::{Condition, Property, Range};
 pub use epoch::{CallCounts, Epoch};
 pub use explanation::{Explanation, LookedAt, Verdict};
-pub use parse::{MAX_RULES, MAX_TEXT_BYTES, TableError};
+pub use parse::{MAX_EPOCHS, MAX_RULES, MAX_TEXT_BYTES, TableError};
 pub use prediction::{Prediction, choice as predicted_choice};
 pub use shape::{CommunicatorShape, CommunicatorShapeError};
 pub use table::{Rule, SHIPPED_TEXT, Table};

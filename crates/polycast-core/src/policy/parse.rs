@@ -1,5 +1,6 @@
 //! The one decoder of table files: text in, a [`Table`] or an error with its place out.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::iter;
 use std::ops;
@@ -8,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use toml::Spanned;
 
+use super::choose::borders;
 use super::comments::{Comments, comments};
 use super::{Choice, Collective, Condition, Property, Rule, Table};
 
@@ -16,6 +18,9 @@ pub(super) const VERSION: i64 = 1;
 
 /// Rules that a table may have.
 pub const MAX_RULES: usize = 1024;
+
+/// Call numbers at which the rules for a collective may begin or end, call 0 among them: enough for all powers of two.
+pub const MAX_EPOCHS: usize = 65;
 
 /// Bytes that a table's text may have.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
@@ -133,9 +138,24 @@ pub(super) fn table(text: &str, origin: &str) -> Result<Table, TableError> {
     }
     let starts: Vec<usize> = written.rule.iter().map(|rule| rule.span().start).collect();
     let Comments { head, of_rules, end } = comments(text, &starts);
-    let rules = written.rule.into_iter().zip(of_rules);
-    let rules = rules.map(|(rule, comments)| self::rule(rule, comments, &source).map_err(error));
-    Ok(Table { origin: origin.to_owned(), head, rules: rules.collect::<Result<_, _>>()?, end })
+    let (mut rules, mut epochs) = (Vec::new(), BTreeSet::new());
+    for (written, comments) in written.rule.into_iter().zip(of_rules) {
+        let span = written.span();
+        let rule = rule(written, comments, &source).map_err(error)?;
+        let collective = rule.collective;
+        let of_calls = rule.conditions.iter().filter(|one| one.property == Property::EarlierCalls);
+        epochs.extend(
+            borders(of_calls.map(|one| one.range)).into_iter().map(|first| (collective as usize, first)),
+        );
+        if epochs.iter().filter(|(of, _)| *of == collective as usize).count() > MAX_EPOCHS {
+            let problem = format!(
+                "earlier_calls: expected rules for {collective} that change at most {MAX_EPOCHS} times, call 0 counted, found one more"
+            );
+            return Err(error((span, problem)));
+        }
+        rules.push(rule);
+    }
+    Ok(Table { origin: origin.to_owned(), head, rules, end })
 }
 
 fn rule(written: Spanned<WrittenRule>, comments: Vec<String>, source: &Source) -> Result<Rule, Located> {
@@ -154,22 +174,22 @@ fn rule(written: Spanned<WrittenRule>, comments: Vec<String>, source: &Source) -
         Condition::parse(property, &range.get_ref().0)
             .map_err(|problem| (range.span(), format!("{property}: {problem}")))
     });
+    let collective = Collective::named(written.collective.get_ref()).ok_or_else(|| {
+        let names = Collective::ALL.map(Collective::name).join(", ");
+        let problem =
+            format!("collective: expected one of {names}, found {:?}", written.collective.get_ref());
+        (written.collective.span(), problem)
+    })?;
+    let choice = Choice::read(collective, written.choice.get_ref())
+        .map_err(|error| (written.choice.span(), format!("use: {error}")))?;
     Ok(Rule {
         line,
         comments,
-        collective: read::<Collective>("collective", &written.collective)?,
+        collective,
         conditions: conditions.collect::<Result<_, _>>()?,
-        choice: read::<Choice>("use", &written.choice)?,
+        choice,
         because: written.because,
     })
-}
-
-fn read<T>(key: &str, written: &Spanned<String>) -> Result<T, Located>
-where
-    T: std::str::FromStr<Err: fmt::Display>,
-{
-    let parsed = written.get_ref().parse();
-    parsed.map_err(|error| (written.span(), format!("{key}: {error}")))
 }
 
 #[cfg(test)]

@@ -28,6 +28,9 @@ pub struct Prediction {
 }
 
 impl Prediction {
+    /// What it predicts.
+    pub const COLLECTIVE: Collective = Collective::Broadcast;
+
     /// Compares all trees, with their segment sizes, on ranks that have been placed.
     pub fn new(placed: &Placed, parameters: &Parameters) -> Prediction {
         let first = smallest_measured(parameters);
@@ -38,7 +41,7 @@ impl Prediction {
         Prediction {
             comparisons: compare(
                 &mut predictor,
-                &Registry::BUILT_IN.compared(Collective::Broadcast),
+                &Registry::BUILT_IN.compared(Prediction::COLLECTIVE),
                 &[],
                 &sizes,
             ),

@@ -80,7 +80,8 @@ mod tests {
     use crate::policy::{Call, Capabilities, CommunicatorShape, Epoch, Policy, Rules};
 
     fn choose(shape: CommunicatorShape, there: Capabilities, bytes: &str) -> Choice {
-        let rules = Rules { forced: None, table: &Table::shipped(), prediction: None };
+        let table = Table::shipped();
+        let rules = Rules::new(None, None, &table, None);
         let call = Call { collective: Collective::Broadcast, bytes: bytes.parse().unwrap() };
         Policy::new(rules, shape).choose(&call, there, Epoch::default()).choice
     }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use polycast_core::algorithm::Registry;
 use polycast_core::model::Parameters;
 use polycast_core::policy::{
     self, Call, Capabilities, Choice, CommunicatorShape, Explanation, Prediction, Rules, Table,
@@ -20,7 +21,8 @@ const PARAMETERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/pa
 fn random_table(random: &mut Random) -> String {
     let mut text = "version = 1\n".to_owned();
     for _ in 0..random.below(7) {
-        text += "[[rule]]\ncollective = \"bcast\"\n";
+        let collective = random.one_of(&policy::Collective::ALL);
+        text += &format!("[[rule]]\ncollective = \"{collective}\"\n");
         for (key, most) in
             [("ranks", 7), ("nodes", 4), ("ranks_per_node", 4), ("bytes", 40_000), ("earlier_calls", 8)]
         {
@@ -29,7 +31,11 @@ fn random_table(random: &mut Random) -> String {
                 text += &format!("{key} = \"{first}..{}\"\n", first + random.within(1, most));
             }
         }
-        text += &format!("use = \"{}\"\n", random.one_of(&CHOICES));
+        let choice = match collective {
+            policy::Collective::Broadcast => random.one_of(&CHOICES).to_owned(),
+            other => random.one_of(&Registry::BUILT_IN.samples(other)).to_string(),
+        };
+        text += &format!("use = \"{choice}\"\n");
     }
     text
 }
@@ -82,7 +88,7 @@ fn ranks_decide_as_explain_says() {
         let prediction = has_parameters
             .then(|| Prediction::new(&Topology::flat(different.clone()).place(&names), &parameters));
         let table = table.map(|text| Table::parse(&text, "t").unwrap());
-        let forced = forced.map(|choice| choice.parse::<Choice>().unwrap());
+        let forced = forced.map(|choice| (policy::Collective::Broadcast, choice.parse::<Choice>().unwrap()));
         let rules = Rules::new(forced, table.as_ref(), &shipped, prediction.as_ref());
         let explained = calls.iter().enumerate().map(|(earlier_calls, (_, bytes))| {
             let call = Call { collective: policy::Collective::Broadcast, bytes: Bytes(*bytes as u64) };

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use polycast_core::policy::{By, Rule};
+use polycast_core::policy::{By, Collective, Rule};
 use polycast_core::variables::BROADCAST;
 
 use super::record::ReasonId;
@@ -28,7 +28,7 @@ impl Reasons {
 }
 
 fn text(settings: &Settings, by: By) -> String {
-    let table = settings.rules(None).table;
+    let table = settings.rules(None).table(Collective::Broadcast);
     match by {
         By::Forced => format!("{BROADCAST}=stock"),
         By::Rule(place) => because(table.origin(), &table.rules()[place]),
@@ -48,7 +48,7 @@ fn because(origin: &str, rule: &Rule) -> String {
 
 #[cfg(test)]
 mod tests {
-    use polycast_core::policy::{Call, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Policy};
+    use polycast_core::policy::{Call, Capabilities, Choice, CommunicatorShape, Epoch, Policy};
     use polycast_core::units::Bytes;
 
     use super::*;

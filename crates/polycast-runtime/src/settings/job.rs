@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
-use polycast_core::policy::{self, Choice, Prediction, Table};
+use polycast_core::policy::{self, Choice, Collective, Prediction, Table};
 use polycast_core::topology::{self, Reading, Topology};
 
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,7 @@ impl Settings {
         let (forced, own) = match &self.rules {
             Rules::Shipped => (None, None),
             Rules::Table(table) => (None, Some(&table.content)),
-            Rules::Forced(choice) => (Some(*choice), None),
+            Rules::Forced(choice) => (Some((Collective::Broadcast, *choice)), None),
         };
         policy::Rules::new(forced, own, &SHIPPED, prediction)
     }

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::algorithm::Registry;
 use crate::policy::{CallCounts, Explanation, Verdict};
 
 const BROADCAST: Collective = Collective::Broadcast;
@@ -10,7 +11,11 @@ fn call(bytes: u64) -> Call {
 }
 
 fn by_table(table: &Table) -> Rules<'_> {
-    Rules { forced: None, table, prediction: None }
+    Rules::new(None, None, table, None)
+}
+
+fn collective() -> impl Strategy<Value = Collective> {
+    prop::sample::select(&Collective::ALL[..])
 }
 
 fn table(rules: &[(&str, &str)]) -> Table {
@@ -58,9 +63,19 @@ fn range() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A choice as it is written.
-fn choice() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(&["stock", "binomial", "chain:segment=2KiB", "multicast-pull"][..])
+/// A choice for a collective.
+fn choice(of: Collective) -> impl Strategy<Value = Choice> {
+    let more = match of {
+        BROADCAST => {
+            ["binomial", "chain:segment=2KiB", "multicast-pull"].map(|text| text.parse().unwrap()).to_vec()
+        }
+        of => Registry::BUILT_IN.samples(of).into_iter().map(Choice::Algorithm).collect(),
+    };
+    prop::sample::select([vec![Choice::Stock], more].concat())
+}
+
+fn choices() -> impl Strategy<Value = (Collective, Choice)> {
+    collective().prop_flat_map(|of| choice(of).prop_map(move |choice| (of, choice)))
 }
 
 fn rule() -> impl Strategy<Value = String> {
@@ -68,13 +83,13 @@ fn rule() -> impl Strategy<Value = String> {
         prop::option::weighted(0.3, range())
             .prop_map(move |range| range.map_or_else(String::new, |range| format!("{key} = \"{range}\"\n")))
     });
-    (keys, choice()).prop_map(|(keys, choice)| {
-        format!("[[rule]]\ncollective = \"bcast\"\n{}use = \"{choice}\"\n", keys.concat())
+    (keys, choices()).prop_map(|(keys, (collective, choice))| {
+        format!("[[rule]]\ncollective = \"{collective}\"\n{}use = \"{choice}\"\n", keys.concat())
     })
 }
 
 prop_compose! {
-    fn random_table()(rules in prop::collection::vec(rule(), 0..12)) -> Table {
+    fn random_table()(rules in prop::collection::vec(rule(), 0..40)) -> Table {
         Table::parse(&format!("version = 1\n{}", rules.concat()), "t").unwrap()
     }
 }
@@ -98,12 +113,12 @@ proptest! {
     fn a_policy_decides_as_the_first_matching_rule_does(
         table in random_table(),
         shape in random_shape(),
-        calls in prop::collection::vec((number(), number(), there()), 1..30),
+        calls in prop::collection::vec((collective(), number(), number(), there()), 1..60),
     ) {
         let policy = Policy::new(by_table(&table), shape);
-        for (bytes, earlier_calls, there) in calls {
-            let call = call(bytes);
-            let decision = *policy.choose(&call, there, policy.epoch(BROADCAST, earlier_calls));
+        for (collective, bytes, earlier_calls, there) in calls {
+            let call = Call { collective, bytes: Bytes(bytes) };
+            let decision = *policy.choose(&call, there, policy.epoch(collective, earlier_calls));
             let place = first_match(&table, shape, there, &call, earlier_calls);
             let by_rule = |place: usize| Decision { choice: table.rules()[place].choice, by: By::Rule(place) };
             prop_assert_eq!(decision, place.map_or(Decision::STOCK, by_rule));
@@ -119,24 +134,30 @@ proptest! {
     /// As the ranks of a job do: they count, and take everything for possible until they need it.
     #[test]
     fn ranks_that_count_and_try_decide_as_one_who_knows(
-        table in random_table(),
-        forced in prop::option::of(choice()),
+        (table, user) in (random_table(), prop::option::of(random_table())),
+        forced in prop::option::of(choices()),
         shape in random_shape(),
         there in there(),
-        sizes in prop::collection::vec(number(), 1..30),
+        calls in prop::collection::vec((collective(), number()), 1..60),
     ) {
-        let rules = Rules { forced: forced.map(|choice| choice.parse().unwrap()), ..by_table(&table) };
+        let rules = Rules::new(forced, user.as_ref(), &table, None);
         let policy = Policy::new(rules, shape);
         let (mut counts, mut assumed) = (CallCounts::default(), Capabilities::ALL);
-        for (earlier_calls, bytes) in sizes.into_iter().enumerate() {
-            let epoch = counts.next(&policy, BROADCAST);
-            let mut decision = policy.choose(&call(bytes), assumed, epoch);
+        let mut earlier_calls = [0; Collective::ALL.len()];
+        for (collective, bytes) in calls {
+            let call = Call { collective, bytes: Bytes(bytes) };
+            let epoch = counts.next(&policy, collective);
+            let mut decision = policy.choose(&call, assumed, epoch);
             while !there.has(decision.choice.needs()) {
                 assumed = assumed.without(decision.choice.needs().without(there));
-                decision = policy.choose(&call(bytes), assumed, epoch);
+                decision = policy.choose(&call, assumed, epoch);
             }
-            let known = Explanation::new(rules, shape, there, &call(bytes), earlier_calls as u64);
+            let known = Explanation::new(rules, shape, there, &call, earlier_calls[collective as usize]);
+            earlier_calls[collective as usize] += 1;
             prop_assert_eq!(*decision, known.decision);
+            if decision.by == By::Forced {
+                prop_assert_eq!(forced, Some((collective, decision.choice)));
+            }
         }
     }
 }
@@ -151,7 +172,8 @@ fn predictions_decide_among_trees_and_where_no_rule_is() {
     let [flat, chain]: [Choice; 2] = ["flat", "chain"].map(|name| name.parse().unwrap());
     let relevant: Vec<Relevant> = relevant(&table, BROADCAST, shape(4)).collect();
     let written = |there, predicted: &[(Bytes, Choice)]| {
-        written(&Policy([[Stage::new(None, predicted, &relevant, 0)].into()]), there)
+        let stages = || [Stage::new(None, predicted, &relevant, 0)].into();
+        written(&Policy(std::array::from_fn(|_| stages())), there)
     };
     let from_4 = [(Bytes(4), flat), (Bytes(32), chain)];
     let from_50 = [(Bytes(50), chain)];
@@ -172,8 +194,14 @@ fn a_forced_choice_serves_every_size_where_it_can() {
         ("flat", &["0 flat"], &["0 flat"], &["0 stock"]),
         ("stock", &["0 stock"], &["0 stock"], &["0 stock"]),
     ] {
-        let rules = Rules { forced: Some(forced.parse().unwrap()), ..by_table(&table) };
-        let policy = Policy::new(rules, shape(4));
+        let for_broadcasts = Some((BROADCAST, forced.parse().unwrap()));
+        let policy = Policy::new(Rules::new(for_broadcasts, None, &table, None), shape(4));
+        let reduce = Call { collective: Collective::Reduce, bytes: Bytes(8) };
+        assert_eq!(
+            policy.choose(&reduce, Capabilities::ALL, Epoch(7)),
+            &Decision::STOCK,
+            "and no other call"
+        );
         assert_eq!(written(&policy, Capabilities::ALL), with_multicast, "{forced}");
         assert_eq!(written(&policy, Capabilities::PRIVATE), without, "{forced}");
         assert_eq!(written(&policy, Capabilities::NONE), alone, "{forced}");

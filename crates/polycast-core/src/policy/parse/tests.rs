@@ -61,7 +61,16 @@ fn problems_are_named_with_their_line_and_column() {
         (&format!("{head}use = \"stock\"\nranks = -1"), (5, 9), "ranks: expected a number such as 16"),
         (&format!("{head}use = \"stock\"\nranks = [1]"), (5, 9), "expected a number, or text with a range"),
         (&format!("{head}use = \"stock\"\nranks = 1.5"), (5, 9), "expected a number, or text with a range"),
-        ("version = 1\n[[rule]]\ncollective = \"gather\"\nuse = \"stock\"", (3, 14), "expected bcast"),
+        (
+            "version = 1\n[[rule]]\ncollective = \"gathr\"\nuse = \"stock\"",
+            (3, 14),
+            "expected one of bcast, scatter",
+        ),
+        (
+            "version = 1\n[[rule]]\ncollective = \"gather\"\nuse = \"chain\"",
+            (4, 7),
+            "use: chain serves bcast, not gather: expected one of binomial, stock",
+        ),
         ("version = 1\n[[rule]]\ncollective = \"bcast", (3, 20), "invalid basic string"),
     ] {
         let error = error_in(text);
@@ -91,6 +100,22 @@ fn rules_end_at_their_limit() {
     let error = error_in(&rules(MAX_RULES + 1));
     assert!(error.problem.contains("at most 1024 rules, found 1025"), "{error}");
     assert_eq!(error.line, 2 + 3 * MAX_RULES);
+}
+
+#[test]
+fn epochs_end_at_their_limit() {
+    let changing = |collective: &str, number: usize| {
+        let head = format!("[[rule]]\ncollective = \"{collective}\"\nuse = \"stock\"\n");
+        (1..number).map(|at| format!("{head}earlier_calls = \"{at}..\"\n")).collect::<String>()
+    };
+    let both = format!("version = 1\n{}{}", changing("bcast", MAX_EPOCHS), changing("gather", MAX_EPOCHS));
+    let table = Table::parse(&both, "t").unwrap();
+    let shape = crate::policy::CommunicatorShape::new(2, 2, None).unwrap();
+    let policy = crate::policy::Policy::new(crate::policy::Rules::new(None, None, &table, None), shape);
+    assert_eq!(policy.epochs(Collective::Gather).count(), MAX_EPOCHS);
+    let error = error_in(&format!("version = 1\n{}", changing("bcast", MAX_EPOCHS + 1)));
+    assert!(error.problem.contains("rules for bcast that change at most 65 times"), "{error}");
+    assert_eq!(error.line, 2 + 4 * (MAX_EPOCHS - 1));
 }
 
 #[test]
