@@ -9,10 +9,8 @@
 //! *leave* occupies the sender's port and completes the send, *reach* to *arrive* occupies the receiver's port,
 //! *taken* costs the receiver's processor its overhead and completes the receive.
 
-use std::collections::HashMap;
-
 use polycast_core::executor::{Limits, StepId};
-use polycast_core::schedule::{Action, Channel, Direction, LaneIndex, Schedule, Slice, Stream};
+use polycast_core::schedule::{Action, Partners, Schedule, Slice, partners};
 use polycast_core::units::Rank;
 
 use crate::event_queue::EventQueue;
@@ -64,27 +62,10 @@ pub(crate) enum Event {
     Published(Published),
 }
 
-/// Per rank and lane of it, the lane at the other end.
-fn partner_lanes<S: Schedule>(schedules: &[S]) -> Vec<Vec<LaneIndex>> {
-    let mut receive_lanes: HashMap<(Rank, Rank, Channel), LaneIndex> = HashMap::new();
-    for (rank, schedule) in (0..).map(Rank).zip(schedules) {
-        for (index, lane) in schedule.lanes().iter().enumerate() {
-            let received = lane.stream().filter(|stream| stream.direction == Direction::Receive);
-            receive_lanes.extend(received.map(|stream| ((stream.peer, rank, stream.channel), index)));
-        }
-    }
-    let of = |(rank, schedule): (Rank, &S)| {
-        let lanes = schedule.lanes().iter();
-        let partner = |stream: Stream| receive_lanes.get(&(rank, stream.peer, stream.channel)).copied();
-        lanes.map(|lane| lane.stream().and_then(partner).unwrap_or(0)).collect()
-    };
-    (0..).map(Rank).zip(schedules).map(of).collect()
-}
-
 pub(crate) struct Engine<S> {
     pub network: Network,
     pub hosts: Vec<Host<S>>,
-    partner_lanes: Vec<Vec<LaneIndex>>,
+    partners: Partners,
     pub streams: Streams,
     pub events: EventQueue<Event>,
     /// Messages that arrived, without questions.
@@ -103,7 +84,11 @@ impl<S: Schedule> Engine<S> {
         data: Option<Vec<Data>>,
         combine: Option<Combine>,
     ) -> Self {
-        let (partner_lanes, streams) = (partner_lanes(&schedules), Streams::new(&schedules));
+        // Nothing moves where lanes do not fit together.
+        let partners = partners(&schedules).unwrap_or_else(|_| {
+            schedules.iter().map(|schedule| vec![Vec::new(); schedule.lanes().len()]).collect()
+        });
+        let streams = Streams::new(&schedules, &partners);
         let mut data = data.map(Vec::into_iter);
         let mut events = EventQueue::new();
         let mut hosts = Vec::with_capacity(schedules.len());
@@ -112,7 +97,7 @@ impl<S: Schedule> Engine<S> {
             let data = data.as_mut().and_then(Iterator::next);
             hosts.push(Host::new(schedule, limits, *start_ns, data));
         }
-        Engine { network, hosts, partner_lanes, streams, events, messages: 0, combine }
+        Engine { network, hosts, partners, streams, events, messages: 0, combine }
     }
 
     /// Runs until nothing happens any more.
@@ -171,8 +156,8 @@ impl<S: Schedule> Engine<S> {
     }
 
     fn start_send(&mut self, rank: Rank, send: StepId, source: Slice, now_ns: u64) {
-        let receive = StepId { lane: self.partner_lanes[rank.index()][send.lane], index: send.index };
-        let Some(to) = self.hosts[rank.index()].peers[send.lane] else { return };
+        let Some(&(to, lane)) = self.partners[rank.index()][send.lane].first() else { return };
+        let receive = StepId { lane, index: send.index };
         let mut message =
             Message { from: rank, to, send, receive, source, is_question: false, data: Vec::new() };
         let started_ns = self.hosts[rank.index()].work(now_ns, self.network.send_overhead_ns);

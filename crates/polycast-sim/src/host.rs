@@ -2,7 +2,6 @@ use std::collections::HashMap;
 
 use polycast_core::executor::{Executor, Limits, StepId};
 use polycast_core::schedule::{Action, Schedule, Slice};
-use polycast_core::units::Rank;
 
 use crate::engine::Message;
 use crate::schedules::Combine;
@@ -44,8 +43,6 @@ pub(crate) struct Host<S> {
     pub outgoing_free_ns: u64,
     pub incoming_free_ns: u64,
     pub finished_ns: Option<u64>,
-    /// Per lane, to or from whom its messages go.
-    pub peers: Vec<Option<Rank>>,
     /// Per lane, how many receives have been posted; they are posted in order.
     posted: Vec<u64>,
     /// What came before its receive was posted.
@@ -61,7 +58,6 @@ pub(crate) struct Host<S> {
 impl<S: Schedule> Host<S> {
     pub fn new(schedule: S, limits: Limits, start_ns: u64, data: Option<Data>) -> Self {
         Host {
-            peers: schedule.lanes().iter().map(|lane| lane.stream().map(|stream| stream.peer)).collect(),
             posted: vec![0; schedule.lanes().len()],
             executor: Executor::new(schedule, limits),
             processor_free_ns: start_ns,

@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 
 use polycast_core::executor::StepId;
-use polycast_core::schedule::{Action, Channel, Fabric, Kind, LaneIndex, Schedule, Slice};
+use polycast_core::schedule::{Action, Fabric, Kind, LaneIndex, Partners, Schedule, Slice};
 use polycast_core::units::Rank;
 
 use crate::engine::{Engine, Event};
@@ -82,28 +82,24 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    pub fn new<S: Schedule>(schedules: &[S]) -> Streams {
-        let lanes = || {
-            let ranked = (0..).map(Rank).zip(schedules);
-            ranked.flat_map(|(rank, s)| s.lanes().iter().enumerate().map(move |(lane, l)| ((rank, lane), l)))
-        };
-        let mut fetching: HashMap<(Rank, Rank, Fabric, Channel), LaneOf> = HashMap::new();
-        for (of, lane) in lanes() {
-            if let Kind::Fetch { fabric, channel, writer } = lane.kind {
-                fetching.insert((writer, of.0, fabric, channel), of);
-            }
-        }
+    pub fn new<S: Schedule>(schedules: &[S], partners: &Partners) -> Streams {
         let mut streams = Streams::default();
-        for (of, lane) in lanes() {
-            let Kind::Publish { fabric, channel, readers } = &lane.kind else { continue };
-            let lane_of = |reader: &Rank| fetching.get(&(of.0, *reader, *fabric, *channel)).copied();
-            let readers: Vec<LaneOf> = readers.iter().filter_map(lane_of).collect();
-            for reader in &readers {
-                let state = Reader { writer: of, arrivals: Vec::new(), waiting: None, released: 0 };
-                streams.readers.insert(*reader, state);
+        for (rank, (schedule, partners)) in (0..).map(Rank).zip(schedules.iter().zip(partners)) {
+            for (lane, (description, partners)) in schedule.lanes().iter().zip(partners).enumerate() {
+                match (&description.kind, partners.first()) {
+                    (Kind::Publish { fabric, .. }, _) => {
+                        let (readers, ends, data) = (partners.clone(), Vec::new(), Vec::new());
+                        let writer = Writer { fabric: *fabric, readers, ends, data, waiting: None };
+                        streams.writers.insert((rank, lane), writer);
+                    }
+                    (Kind::Fetch { .. }, Some(writer)) => {
+                        let (arrivals, released) = (Vec::new(), 0);
+                        let reader = Reader { writer: *writer, arrivals, waiting: None, released };
+                        streams.readers.insert((rank, lane), reader);
+                    }
+                    _ => {}
+                }
             }
-            let (ends, data) = (Vec::new(), Vec::new());
-            streams.writers.insert(of, Writer { fabric: *fabric, readers, ends, data, waiting: None });
         }
         streams
     }

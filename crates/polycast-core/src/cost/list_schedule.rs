@@ -21,7 +21,7 @@ use super::network::{MessageTimes, wire_bytes};
 use super::transfers::FIRST_TURN;
 use super::{LinkIndex, Network, Sends};
 use crate::executor::{Executor, Limits, StepId};
-use crate::schedule::{Action, Channel, Direction, Fabric, Kind, Lane, LaneIndex, Schedule, Stream};
+use crate::schedule::{Action, Fabric, Kind, Lane, LaneIndex, Schedule, partners};
 use crate::units::{Nanos, Rank};
 
 /// Schedules with more steps in all are not followed: it would take seconds.
@@ -167,27 +167,14 @@ impl<S: Schedule> State<S> {
 }
 
 fn ways<S: Schedule>(network: &mut Network, schedules: &[S]) -> Vec<Vec<Option<Way>>> {
-    let mut receiving: HashMap<(Rank, Rank, Channel, Option<Fabric>), LaneIndex> = HashMap::new();
-    for (rank, schedule) in (0..).map(Rank).zip(schedules) {
-        for (index, lane) in schedule.lanes().iter().enumerate() {
-            let (from, channel, fabric) = match lane.kind {
-                Kind::Messages(Stream { peer, direction: Direction::Receive, channel, .. }) => {
-                    (peer, channel, None)
-                }
-                Kind::Fetch { fabric, channel, writer } => (writer, channel, Some(fabric)),
-                _ => continue,
-            };
-            receiving.insert((from, rank, channel, fabric), index);
-        }
-    }
-    let mut way_of = |rank: Rank, lane: &Lane| {
-        let (to, channel, fabric) = match &lane.kind {
-            Kind::Messages(stream) if lane.is_send() => (&[stream.peer][..], stream.channel, None),
-            Kind::Publish { fabric, channel, readers } => (&readers[..], *channel, Some(*fabric)),
+    let partners = partners(schedules).unwrap_or_default();
+    let mut way_of = |rank: Rank, (index, lane): (LaneIndex, &Lane)| {
+        let fabric = match lane.kind {
+            Kind::Messages(_) if lane.is_send() => None,
+            Kind::Publish { fabric, .. } => Some(fabric),
             _ => return None,
         };
-        let reader = |to: &Rank| Some((*to, *receiving.get(&(rank, *to, channel, fabric))?));
-        let readers: Vec<(Rank, LaneIndex)> = to.iter().filter_map(reader).collect();
+        let readers = partners.get(rank.index())?[index].clone();
         let mut path = Vec::new();
         if fabric != Some(Fabric::Shared) {
             path = readers.iter().flat_map(|(to, _)| network.path(rank, *to)).collect();
@@ -203,8 +190,9 @@ fn ways<S: Schedule>(network: &mut Network, schedules: &[S]) -> Vec<Vec<Option<W
         };
         Some(Way { by, readers, path, is_alone: lane.steps == 1 })
     };
-    let of_rank =
-        |(rank, schedule): (Rank, &S)| schedule.lanes().iter().map(|lane| way_of(rank, lane)).collect();
+    let of_rank = |(rank, schedule): (Rank, &S)| {
+        schedule.lanes().iter().enumerate().map(|lane| way_of(rank, lane)).collect()
+    };
     (0..).map(Rank).zip(schedules).map(of_rank).collect()
 }
 

@@ -20,6 +20,8 @@ mod run;
 mod tests;
 mod value;
 
+pub use matching::{Partners, partners};
+
 use super::{Channel, Contract, LaneIndex, Schedule};
 use crate::collective::Call;
 use crate::units::{Bytes, Rank};
@@ -223,6 +225,6 @@ pub enum Violation {
 ///
 /// Takes time and memory in proportion to the number of steps.
 pub fn check<S: Schedule>(schedules: &[S], call: &Call) -> Result<Summary, Violation> {
-    let partners = matching::check(schedules)?;
+    let partners = partners(schedules)?;
     run::check(schedules, Contract { call: *call }, &partners)
 }

@@ -32,7 +32,7 @@ mod listed;
 mod nodes;
 mod order;
 
-pub use check::{Place, Summary, Violation, check};
+pub use check::{Partners, Place, Summary, Violation, check, partners};
 pub use contract::{Contract, Holding};
 pub use draw::draw;
 pub use listed::Listed;

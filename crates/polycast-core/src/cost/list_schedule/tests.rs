@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
-use crate::schedule::{After, Posting, Slice, Step, Stream};
+use crate::schedule::{After, Direction, Posting, Slice, Step, Stream};
 use crate::topology::Topology;
 
 /// `g(m) = m`, `L = 10`.

@@ -5,7 +5,7 @@ use crate::schedule::{CHANNELS, Channel, Direction, Fabric, Kind, Lane, LaneInde
 use crate::units::Rank;
 
 /// For every rank and lane the lanes at the other end: one for messages and fetches, one per reader for what is published.
-pub(super) type Partners = Vec<Vec<Vec<(Rank, LaneIndex)>>>;
+pub type Partners = Vec<Vec<Vec<(Rank, LaneIndex)>>>;
 
 /// What identifies a lane of a rank, or the end of one that some other lane of another rank expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +18,8 @@ enum End {
 /// The lanes of one rank, sorted by what identifies them.
 type Table = Vec<(End, LaneIndex)>;
 
-pub(super) fn check<S: Schedule>(schedules: &[S]) -> Result<Partners, Violation> {
+/// Finds them, or where a lane has none, or one that does not fit.
+pub fn partners<S: Schedule>(schedules: &[S]) -> Result<Partners, Violation> {
     let ranked = || (0..).map(Rank).zip(schedules);
     let tables = ranked().map(|(rank, schedule)| table(schedule, rank, schedules.len()));
     let tables = tables.collect::<Result<Vec<_>, _>>()?;
