@@ -11,6 +11,9 @@
 
 enum { BLOCK_NS = 500 * 1000 * 1000, WARM_UP_CYCLES = 3 };
 
+/* Of one size; more than polycast makes. */
+enum { TRIAL_CALLS_MOST = 64 };
+
 /* The interval that is narrow enough, as a fraction of the median. */
 static const double NARROW_ENOUGH = 0.02;
 
@@ -195,10 +198,24 @@ static struct block warm_up_block(struct point *point) {
     return pace_block(&point->pace, point->next_cycle, cycles, point->budget_ns / 4);
 }
 
+/* Where polycast compares ways by itself, what is measured is what it has found. */
+static void end_trials(struct point *point) {
+    const struct bench *bench = point->bench;
+    for (int index = 0; index < bench->plan->variant_count; index++) {
+        struct variant *variant = &bench->variants[index];
+        for (int call = 0; call < TRIAL_CALLS_MOST && variant_is_compared(variant, point->bytes); call++) {
+            MPI_Barrier(bench->control);
+            variant_broadcast(variant, bench->payload.buffer, point->bytes,
+                              plan_root(bench->plan, call, bench->ranks), 0);
+        }
+    }
+}
+
 static void measure(struct point *point) {
     const bool decides = point->bench->rank == 0;
     const struct block none = {.cycles = 0};
     first_cycle(point);
+    end_trials(point);
     point->began_ns = local_now_ns();
     pace_fix_delay(&point->pace);
     run_block(point, decides ? warm_up_block(point) : none, false);

@@ -84,8 +84,18 @@ bool variant_broadcast(struct variant *variant, unsigned char *buffer, int bytes
     return true;
 }
 
-bool variant_choice(const struct variant *variant, int bytes, char *text, int size) {
+/* As polycast_choice; -1 where polycast is not there, and for blast. */
+static int ask_choice(const struct variant *variant, int bytes, char *text, int size) {
     choice_function choice;
     *(void **)&choice = dlsym(RTLD_DEFAULT, "polycast_choice");
-    return choice && !variant->is_blast && choice(variant->communicator, bytes, text, size) == 0;
+    return choice && !variant->is_blast ? choice(variant->communicator, bytes, text, size) : -1;
+}
+
+bool variant_choice(const struct variant *variant, int bytes, char *text, int size) {
+    return ask_choice(variant, bytes, text, size) >= 0;
+}
+
+bool variant_is_compared(const struct variant *variant, int bytes) {
+    char text[1];
+    return ask_choice(variant, bytes, text, sizeof text) == 1;
 }

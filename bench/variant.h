@@ -35,4 +35,7 @@ bool variant_broadcast(struct variant *variant, unsigned char *buffer, int bytes
  * is not there, and for blast. */
 bool variant_choice(const struct variant *variant, int bytes, char *text, int size);
 
+/* Polycast is still comparing ways to serve such broadcasts (POLYCAST_TRIALS). The same on all ranks. */
+bool variant_is_compared(const struct variant *variant, int bytes);
+
 #endif

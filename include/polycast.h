@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 6u
+#define POLYCAST_INTERFACE_VERSION 7u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -80,6 +80,9 @@ typedef struct polycast_door {
      * bytes. */
     int (*allgather)(void *communicator, const void *mine, void *all, size_t bytes);
     int (*broadcast)(void *communicator, void *buffer, size_t bytes, int root);
+
+    /* The stock MPI_Allreduce on the user's communicator: adds up, and all ranks have the same sums. */
+    int (*sum)(void *communicator, uint64_t *values, size_t count);
 
     /* Makes the private communicator for isend and irecv. Collective; all ranks get the same *opened: 0 or 1.
      */
@@ -200,9 +203,10 @@ void polycast_end_of_stock(polycast_communicator *communicator);
 void polycast_count_left(uint32_t because, uint64_t bytes);
 
 /* Writes what serves a broadcast of this many bytes (> 0) here, in the form of POLYCAST_BCAST ("stock",
- * "chain:segment=8KiB"), and cuts it to `size` with its final NUL. Local: what was not tried yet counts as possible.
+ * "chain:segment=8KiB"), and cuts it to `size` with its final NUL. Local: what was not tried yet counts as possible. 1: it is still
+ * being compared with other ways (POLYCAST_TRIALS), else 0.
  * Programs reach it as polycast_choice in libpolycast-mpi.so. */
-void polycast_name_choice(const polycast_communicator *communicator, size_t bytes, char *text, size_t size);
+int polycast_name_choice(const polycast_communicator *communicator, size_t bytes, char *text, size_t size);
 
 /* A call of a POLYCAST_UNSERVED_* operation goes to the stock MPI. Local; costs some nanoseconds. */
 void polycast_count_unserved(uint32_t operation, uint64_t bytes);

@@ -25,6 +25,11 @@ static int stock_broadcast(void *communicator, void *buffer, size_t bytes, int r
     return door_stock_broadcast(buffer, (int)bytes, MPI_BYTE, root, state->user);
 }
 
+static int sum(void *communicator, uint64_t *values, size_t count) {
+    const struct communicator *state = communicator;
+    return PMPI_Allreduce(MPI_IN_PLACE, values, (int)count, MPI_UINT64_T, MPI_SUM, state->user);
+}
+
 static int agree(MPI_Comm comm, int mine, int *all) {
     return PMPI_Allreduce(&mine, all, 1, MPI_INT, MPI_MIN, comm);
 }
@@ -220,6 +225,7 @@ polycast_door door_functions = {
     .interface_version = POLYCAST_INTERFACE_VERSION,
     .allgather = allgather,
     .broadcast = stock_broadcast,
+    .sum = sum,
     .open_private = open_private,
     .isend = start_send,
     .irecv = start_receive,

@@ -146,8 +146,9 @@ POLYCAST_ENTRIES(DOOR_C, int64_t)
 static int door_choice(handle comm, int64_t bytes, char *text, int size) {
     struct communicator *state = NULL;
     if (bytes > 0 && size > 0 && door_known_communicator((MPI_Comm)comm, &state) && state->runtime) {
-        polycast_name_choice(state->runtime, (size_t)bytes, text, (size_t)size);
-    } else if (size > 0) {
+        return polycast_name_choice(state->runtime, (size_t)bytes, text, (size_t)size);
+    }
+    if (size > 0) {
         snprintf(text, (size_t)size, "stock");
     }
     return 0;

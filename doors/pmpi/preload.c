@@ -260,8 +260,8 @@ EXPORT int polycast_configure(const char *name, const char *value) {
     return configure ? configure(name, value) : -1;
 }
 
-/* Writes what serves a broadcast of `bytes` on `comm`, as POLYCAST_BCAST takes it; -1 if polycast does not serve this
- * program. */
+/* Writes what serves a broadcast of `bytes` on `comm`, as POLYCAST_BCAST takes it. 0; 1 while it is being compared with
+ * other ways; -1 if polycast does not serve this program. */
 EXPORT int polycast_choice(handle comm, int64_t bytes, char *text, int size) {
     resolve_for_call();
     choice_function *choice = NOW(choice);

@@ -22,6 +22,7 @@ use crate::retired;
 use crate::say::warn_once;
 use crate::settings;
 use crate::tags::Tags;
+use crate::trials::{Comparison, Why};
 
 /// How long freeing a communicator waits for the last messages between its nodes. What takes longer is looked at when the
 /// next communicator is attached.
@@ -82,6 +83,7 @@ pub struct Communicator {
     private: Private,
     multicast: MulticastState,
     pub(crate) log: Log,
+    pub(crate) comparison: Comparison,
     /// Given back, for the next calls.
     pub plans: Pool,
     pub(crate) tags: Tags,
@@ -141,6 +143,7 @@ impl Communicator {
             private: Private::NotYet,
             multicast: MulticastState::Untried,
             log: Log::new(&agreement.settings),
+            comparison: Comparison::new(agreement.settings.trials),
             plans: Pool::default(),
             tags: Tags::default(),
             shared: Shared {
@@ -180,11 +183,16 @@ impl Communicator {
 
     /// The MPI has done a call that was left to it, and is timed.
     pub fn end_of_left(&mut self) {
+        self.comparison.ended(Ok(()));
         self.log.end_of_left();
     }
 
     fn decide(&mut self, bytes: u64) -> Result<Decision, MpiError> {
         fault::point(Point::Choose);
+        if self.comparison.is_due() {
+            self.finish_all();
+            self.comparison.judge(&self.door, &self.shared.policy, self.shared.ranks)?;
+        }
         let call = broadcast_of(bytes);
         let epoch = self.counts.next(&self.shared.policy, Collective::Broadcast);
         self.retry_multicast(&call, epoch)?;
@@ -192,12 +200,16 @@ impl Communicator {
         while !self.provides(decision.choice)? {
             decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
         }
-        if decision.choice != Choice::Stock {
-            return Ok(Decision::Served(Chosen { choice: decision.choice, epoch }));
+        let Communicator { comparison, shared, capabilities, .. } = self;
+        let (choice, why) = comparison.next(decision, &shared.policy, &call, *capabilities, epoch);
+        if choice != Choice::Stock {
+            return Ok(Decision::Served(Chosen { choice, epoch }));
         }
+        let by_rules = matches!(why, Why::Rules(_));
         let is_refused =
-            || self.shared.policy.choose(&call, Capabilities::ALL, epoch).choice != Choice::Stock;
-        Ok(match self.log.leave(bytes, decision.by, is_refused) {
+            || by_rules && shared.policy.choose(&call, Capabilities::ALL, epoch).choice != Choice::Stock;
+        let is_logged = self.log.leave(bytes, why, is_refused);
+        Ok(match is_logged || self.comparison.is_timed() {
             true => Decision::LeftAndTimed,
             false => Decision::Left,
         })
@@ -211,10 +223,12 @@ impl Communicator {
         self.shared.ranks
     }
 
-    /// What serves a broadcast of this many bytes, as far as it is known without trying.
-    pub fn choice(&self, bytes: u64) -> Choice {
+    /// What serves a broadcast of this many bytes, as far as it is known without trying, and whether it is being compared with other ways.
+    pub fn choice(&self, bytes: u64) -> (Choice, bool) {
         let epoch = self.counts.peek(&self.shared.policy, Collective::Broadcast);
-        self.shared.policy.choose(&broadcast_of(bytes), self.capabilities, epoch).choice
+        let call = broadcast_of(bytes);
+        let rules = *self.shared.policy.choose(&call, self.capabilities, epoch);
+        self.comparison.found(rules, &self.shared.policy, &call, self.capabilities, epoch)
     }
 
     /// Whether the communicator has what it needs, which is tried the first time. What it has not is known to

@@ -25,6 +25,7 @@ pub struct DoorTable {
     pub capabilities: u32,
     pub allgather: unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void, usize) -> c_int,
     pub broadcast: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int) -> c_int,
+    pub sum: unsafe extern "C" fn(*mut c_void, *mut u64, usize) -> c_int,
     pub open_private: unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int,
     pub isend: unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int, c_int, u32) -> c_int,
     pub irecv: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int, c_int, u32) -> c_int,
@@ -50,7 +51,7 @@ impl DoorTable {
 }
 
 /// `POLYCAST_INTERFACE_VERSION`.
-pub const INTERFACE_VERSION: u32 = 6;
+pub const INTERFACE_VERSION: u32 = 7;
 /// `POLYCAST_CAN_PACK`.
 pub const CAN_PACK: u32 = 1;
 /// `POLYCAST_MESSAGE_MOST_BYTES`.
@@ -114,6 +115,12 @@ impl Door {
         checked(unsafe {
             (self.table.broadcast)(self.communicator, buffer.as_mut_ptr().cast(), buffer.len(), root as c_int)
         })
+    }
+
+    /// The stock MPI_Allreduce on the program's communicator.
+    pub fn sum(&self, values: &mut [u64]) -> Result<(), MpiError> {
+        // SAFETY: the values are as many as we say.
+        checked(unsafe { (self.table.sum)(self.communicator, values.as_mut_ptr(), values.len()) })
     }
 
     /// Collective; the same answer on all ranks.

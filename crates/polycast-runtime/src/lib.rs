@@ -42,3 +42,4 @@ mod say;
 mod settings;
 mod sockets;
 mod tags;
+mod trials;

@@ -123,6 +123,7 @@ impl Communicator {
 
     fn ended(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
         let ended = self.operations.take(key)?;
+        self.comparison.ended(ended.outcome);
         self.log.served(ended.choice, ended.bytes, ended.begun);
         Some(ended.outcome)
     }

@@ -111,10 +111,31 @@ impl Policy {
     /// What serves a call on a communicator that has this, or may have it. Does not allocate. An epoch that the collective does not
     /// have is taken for its last.
     pub fn choose(&self, call: &Call, there: Capabilities, epoch: Epoch) -> &Decision {
+        self.options(call, there, epoch).1.next().unwrap_or(&Decision::STOCK)
+    }
+
+    /// What may serve it, the best first and stock last; and in which interval of sizes it lies, from 0.
+    pub fn options(
+        &self,
+        call: &Call,
+        there: Capabilities,
+        epoch: Epoch,
+    ) -> (usize, impl Iterator<Item = &Decision>) {
         let stage = self.stage(call.collective, epoch);
-        let after = stage.first_bytes.partition_point(|first| *first <= call.bytes.0);
-        let mut options = stage.options[after - 1].iter();
-        options.find(|option| there.has(option.choice.needs())).unwrap_or(&Decision::STOCK)
+        let interval = stage.first_bytes.partition_point(|first| *first <= call.bytes.0) - 1;
+        (interval, self.options_of(call.collective, interval, there, epoch))
+    }
+
+    /// The same of all calls in this interval of sizes.
+    pub fn options_of(
+        &self,
+        collective: Collective,
+        interval: usize,
+        there: Capabilities,
+        epoch: Epoch,
+    ) -> impl Iterator<Item = &Decision> {
+        let options = self.stage(collective, epoch).options[interval].iter();
+        options.filter(move |option| there.has(option.choice.needs()))
     }
 
     fn stage(&self, collective: Collective, epoch: Epoch) -> &Stage {

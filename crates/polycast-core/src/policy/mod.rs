@@ -24,6 +24,7 @@ mod parse;
 mod prediction;
 mod shape;
 mod table;
+pub mod trials;
 mod write;
 
 pub use crate::collective::{Collective, ParseCollectiveError};

@@ -84,6 +84,8 @@ pub const TOPOLOGY: &str = "POLYCAST_TOPOLOGY";
 pub const PARAMETERS: &str = "POLYCAST_PARAMS";
 /// Switches multicast off, or chooses the family.
 pub const MULTICAST: &str = "POLYCAST_MULTICAST";
+/// Whether what the rules choose is compared with the MPI.
+pub const TRIALS: &str = "POLYCAST_TRIALS";
 /// Which interface multicast uses.
 pub const NET: &str = "POLYCAST_NET";
 /// The MADCAP server to ask for a group.
@@ -100,7 +102,7 @@ pub const LAB_DIRECTORY: &str = "POLYCAST_LAB_DIRECTORY";
 pub const TOOL: &str = "POLYCAST_TOOL";
 
 /// All variables. Names that begin with `POLYCAST_TEST` are left to polycast's own tests.
-pub const ALL: [Variable; 13] = [
+pub const ALL: [Variable; 14] = [
     Variable {
         name: SWITCH,
         reader: Reader::Library,
@@ -135,6 +137,13 @@ pub const ALL: [Variable; 13] = [
         values: Values::Free("FILE"),
         default: "tables alone choose",
         meaning: "times that `polycast measure` found: predictions choose among trees",
+    },
+    Variable {
+        name: TRIALS,
+        reader: Reader::Library,
+        values: Values::Switch { further: &[], otherwise: "taken for off" },
+        default: "off",
+        meaning: "`on`: the first calls of each size try what polycast chooses and the MPI by turns, and the faster one stays",
     },
     Variable {
         name: MULTICAST,

@@ -36,6 +36,7 @@ mod sabotage;
 mod sizes;
 mod stage;
 mod table;
+mod trials;
 mod world;
 
 use std::ffi::c_int;

@@ -31,6 +31,7 @@ pub const TABLE: DoorTable = DoorTable {
     capabilities: CAN_PACK,
     allgather,
     broadcast,
+    sum,
     open_private,
     isend,
     irecv,
@@ -173,11 +174,25 @@ unsafe extern "C" fn close(communicator: *mut c_void) {
     }
 }
 
+unsafe extern "C" fn sum(communicator: *mut c_void, values: *mut u64, count: usize) -> c_int {
+    // SAFETY: as polycast.h says.
+    unsafe {
+        let RankDoor { world, part, .. } = door(communicator);
+        add_up(world, *part, values, count)
+    }
+}
+
 unsafe extern "C" fn sum_over_world(values: *mut u64, count: usize) -> c_int {
     let Some((world, process)) = HERE.with_borrow(Clone::clone) else { return super::MISUSED };
     // SAFETY: as polycast.h says.
+    unsafe { add_up(&world, Part { communicator: 0, process }, values, count) }
+}
+
+/// # Safety
+/// The values are as many.
+unsafe fn add_up(world: &World, part: Part, values: *mut u64, count: usize) -> c_int {
+    // SAFETY: the caller's promise.
     let mine = unsafe { copied(values.cast(), 8 * count) };
-    let part = Part { communicator: 0, process };
     code(|| {
         let parts = world.meet(part, Collective::Sum, mine)?;
         let number =

@@ -119,7 +119,7 @@ macro_rules! functions {
 fn assertions() -> Assertions {
     let mut c = Assertions::default();
     structure!(c, Completion as "polycast_completion": slot, error, bytes);
-    structure!(c, DoorTable as "polycast_door": interface_version, capabilities, allgather, broadcast, open_private, isend,
+    structure!(c, DoorTable as "polycast_door": interface_version, capabilities, allgather, broadcast, sum, open_private, isend,
         irecv, poll, cancel, close, sum_over_world, take_leave);
     structure!(c, CollectiveCall as "polycast_call": collective, root, bytes, counts, reduction);
     structure!(c, Operation as "polycast_operation": communicator, key);

@@ -221,7 +221,7 @@ pub unsafe extern "C" fn polycast_end_of_stock(communicator: *mut Communicator) 
     guarded((), || communicator.end_of_left());
 }
 
-/// Names what serves a broadcast of this many bytes.
+/// Names what serves a broadcast of this many bytes; 1 if it is still being compared with other ways, else 0.
 ///
 /// # Safety
 /// The pointer comes from [`polycast_attach`]; no other call for this communicator runs. `text` has room for `size`
@@ -232,11 +232,12 @@ pub unsafe extern "C" fn polycast_name_choice(
     bytes: usize,
     text: *mut c_char,
     size: usize,
-) {
+) -> c_int {
     // SAFETY: the caller's promise.
     let communicator = unsafe { &*communicator };
-    guarded((), || {
-        let name = communicator.choice(bytes as u64).to_string();
+    guarded(0, || {
+        let (choice, is_compared) = communicator.choice(bytes as u64);
+        let name = choice.to_string();
         if let Some(room) = size.checked_sub(1) {
             let length = name.len().min(room);
             // SAFETY: the caller's promise; `length` bytes and their final NUL are no more than `size`.
@@ -245,7 +246,8 @@ pub unsafe extern "C" fn polycast_name_choice(
                 text.add(length).write(0);
             }
         }
-    });
+        is_compared.into()
+    })
 }
 
 /// Prints the report if it was asked for.

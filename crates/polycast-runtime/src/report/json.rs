@@ -1,7 +1,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::record::Count;
+use super::record::{Count, Found};
 use super::summary::{SizeClass, Summary};
 
 /// Rises with every change that a reader of the file would notice, but for new fields.
@@ -55,6 +55,7 @@ impl Summary {
                 "unserved": unserved.collect::<Vec<_>>(),
                 "sizes": self.sizes.iter().map(of_size).collect::<Vec<_>>(),
                 "choices": self.choices,
+                "trials": self.found.iter().map(of_found).collect::<Vec<_>>(),
                 "communicators": {
                     "attached": self.attached,
                     "released": self.released,
@@ -93,6 +94,18 @@ fn of_size(class: &SizeClass) -> Value {
         "median_seconds": seconds(times.median_nanos),
         "mean_seconds": seconds(count.nanos) / count.calls as f64,
         "longest_seconds": seconds(times.longest_nanos),
+    })
+}
+
+fn of_found(found: &Found) -> Value {
+    let times = found.times.iter();
+    let times =
+        times.map(|(way, nanos)| json!({ "choice": way.to_string(), "median_seconds": seconds(*nanos) }));
+    json!({
+        "first_bytes": found.first_bytes,
+        "ranks": found.ranks,
+        "times": times.collect::<Vec<_>>(),
+        "stays": found.stays.to_string(),
     })
 }
 

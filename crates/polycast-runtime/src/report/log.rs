@@ -1,13 +1,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use polycast_core::policy::{By, Choice};
+use polycast_core::policy::Choice;
 
 use super::reasons::Reasons;
 use super::record::ReasonId;
 use super::with_record;
 use crate::machine;
 use crate::settings::{self, Settings};
+use crate::trials::Why;
 
 /// One communicator's calls. Where no report is wanted, it does nothing.
 pub struct Log(Option<Box<Wanted>>);
@@ -44,11 +45,11 @@ impl Log {
 
     /// The call is left to the MPI: by a rule, or because a private communicator was refused. Whether [`Log::end_of_left`]
     /// is to be called.
-    pub fn leave(&mut self, bytes: u64, by: By, is_refused: impl FnOnce() -> bool) -> bool {
+    pub fn leave(&mut self, bytes: u64, why: Why, is_refused: impl FnOnce() -> bool) -> bool {
         let Some(wanted) = &mut self.0 else { return false };
         let reason = match is_refused() {
             true => with_record(|record| record.reason(REFUSED)),
-            false => wanted.reasons.of(by),
+            false => wanted.reasons.of(why),
         };
         wanted.left = Some((bytes, reason));
         true

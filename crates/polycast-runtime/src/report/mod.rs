@@ -30,6 +30,7 @@ use std::sync::Mutex;
 
 pub use self::log::Log;
 use self::record::Record;
+pub use self::record::{Found, nanos};
 use self::summary::Summary;
 pub use self::untimed::{LEFT, UNSERVED};
 use crate::multicast::{Driver, Unavailable};
@@ -71,6 +72,11 @@ pub fn choices(by: String) {
 /// A communicator that was to use multicast does without.
 pub fn fell_back(unavailable: Unavailable) {
     with_record(|record| *record.without_multicast.entry(unavailable.to_string()).or_default() += 1);
+}
+
+/// A trial is over.
+pub fn found(found: Found) {
+    with_record(|record| record.found(found));
 }
 
 /// What is to be said, with the sums over all ranks if all take part: `sum` is called only then, on all ranks, with the same

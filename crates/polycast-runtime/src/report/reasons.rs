@@ -7,12 +7,13 @@ use polycast_core::variables::BROADCAST;
 use super::record::ReasonId;
 use super::with_record;
 use crate::settings::Settings;
+use crate::trials::Why;
 
 /// Why a communicator leaves calls to the MPI.
 pub struct Reasons {
     settings: Arc<Settings>,
     /// Those that were met.
-    known: BTreeMap<By, ReasonId>,
+    known: BTreeMap<Why, ReasonId>,
 }
 
 impl Reasons {
@@ -21,14 +22,19 @@ impl Reasons {
     }
 
     /// The reason of who decided so.
-    pub fn of(&mut self, by: By) -> ReasonId {
+    pub fn of(&mut self, why: Why) -> ReasonId {
         let Reasons { settings, known } = self;
-        *known.entry(by).or_insert_with(|| with_record(|record| record.reason(&text(settings, by))))
+        *known.entry(why).or_insert_with(|| with_record(|record| record.reason(&text(settings, why))))
     }
 }
 
-fn text(settings: &Settings, by: By) -> String {
+fn text(settings: &Settings, why: Why) -> String {
     let table = settings.rules(None).table(Collective::Broadcast);
+    let by = match why {
+        Why::Rules(by) => by,
+        Why::Compared => return "to compare polycast with it".to_owned(),
+        Why::Faster => return "it was not slower when polycast was compared with it".to_owned(),
+    };
     match by {
         By::Forced => format!("{BROADCAST}=stock"),
         By::Rule(place) => because(table.origin(), &table.rules()[place]),
@@ -60,7 +66,7 @@ mod tests {
         let call = Call { collective: Collective::Broadcast, bytes: Bytes(1) };
         let decision = policy.choose(&call, Capabilities::PRIVATE, Epoch::default());
         assert_eq!(decision.choice, Choice::Stock);
-        text(settings, decision.by)
+        text(settings, Why::Rules(decision.by))
     }
 
     #[test]

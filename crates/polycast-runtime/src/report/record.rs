@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use polycast_core::policy::Choice;
@@ -70,6 +70,20 @@ impl Multicast {
     }
 }
 
+/// What a trial has found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Of calls with so many bytes, and less than twice as many.
+    pub first_bytes: u64,
+    pub ranks: u32,
+    /// The ways that were compared, each with the nanoseconds of its median call, the mean of all ranks.
+    pub times: Vec<(Choice, u64)>,
+    pub stays: Choice,
+}
+
+/// Trials that a report names: the last ones.
+const MAX_FOUND: usize = 64;
+
 /// Ways to choose that a report names: each communicator may have its own.
 const MAX_CHOICES: usize = 16;
 
@@ -89,6 +103,7 @@ pub struct Record {
     pub without_multicast: BTreeMap<String, u64>,
     /// By what choices were made, where it is not the table that is built in alone.
     pub choices: BTreeSet<String>,
+    pub found: VecDeque<Found>,
 }
 
 /// A reason by its index in [`Record::left`].
@@ -115,6 +130,13 @@ impl Record {
             self.left.push((text.to_owned(), Count::default()));
             self.left.len() - 1
         }))
+    }
+
+    pub fn found(&mut self, found: Found) {
+        if self.found.len() == MAX_FOUND {
+            self.found.pop_front();
+        }
+        self.found.push_back(found);
     }
 
     pub fn choices(&mut self, by: String) {

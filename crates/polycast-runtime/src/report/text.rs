@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use polycast_core::units::quantity::{count as counted, nanoseconds, size};
 
-use super::record::Count;
+use super::record::{Count, Found};
 use super::summary::{SizeClass, Summary};
 
 /// Algorithms that the sentence names.
@@ -72,6 +72,7 @@ impl Summary {
             let communicators = counted(*communicators, "communicator", "communicators");
             lines.push(format!("without multicast: {communicators}: {reason}"));
         }
+        lines.extend(self.found.iter().map(found_line));
         lines.extend(self.repairs());
         if !self.sizes.is_empty() {
             let [size, by, calls, all, median, longest] =
@@ -122,6 +123,14 @@ impl Summary {
         lines.push(format!("attached communicators={attached} released={released}"));
         lines
     }
+}
+
+fn found_line(found: &Found) -> String {
+    let Found { first_bytes, ranks, times, stays } = found;
+    let times: Vec<String> =
+        times.iter().map(|(way, nanos)| format!("{way} {}", nanoseconds(*nanos as f64))).collect();
+    let sizes = format!("{}..{}", size(*first_bytes), size(2 * first_bytes)).replace(' ', "");
+    format!("compared: {sizes} on {ranks} ranks: {}: {stays} stays", times.join(", "))
 }
 
 fn bytes_in_time(count: Count) -> String {

@@ -15,7 +15,7 @@ use crate::digest::Digest;
 use crate::of_process::{Shared, of_process};
 
 use super::loaded::Content;
-use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, is_off, lookup};
+use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, TRIALS, is_off, is_on, lookup};
 
 /// What rank 0 can send to the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,6 +24,8 @@ pub struct Settings {
     pub network: Network,
     /// Measured; without them, tables choose.
     pub parameters: Option<Loaded<Arc<Parameters>>>,
+    /// What the rules choose is compared with the MPI.
+    pub trials: bool,
 }
 
 /// How broadcasts are chosen.
@@ -61,7 +63,7 @@ pub struct Current {
 }
 
 /// The values of the variables that name the settings.
-type Names = [Option<String>; 4];
+type Names = [Option<String>; 5];
 
 of_process! {
     /// What was read last.
@@ -72,14 +74,14 @@ impl Settings {
     /// The settings in force in this process. The files are read when they are named first: communicators are made by the
     /// thousand.
     pub fn current() -> Current {
-        let names = [FORCED, TABLE, TOPOLOGY, PARAMETERS].map(lookup);
+        let names = [FORCED, TABLE, TOPOLOGY, PARAMETERS, TRIALS].map(lookup);
         READ.change(|read| match read {
             Some((known, current)) if *known == names => current.clone(),
             _ => read.insert((names.clone(), Settings::read(names))).1.clone(),
         })
     }
 
-    fn read([forced, table, topology, parameters]: Names) -> Current {
+    fn read([forced, table, topology, parameters, trials]: Names) -> Current {
         let mut problems = Vec::new();
         let mut without = |instead: &str, problem: String| problems.push(format!("{problem}; {instead}"));
         let rules = Rules::read(forced, table).unwrap_or_else(|problem| {
@@ -94,7 +96,8 @@ impl Settings {
             without("tables choose", problem);
             None
         });
-        let settings = Settings { rules, network, parameters };
+        let trials = trials.is_some_and(|word| is_on(&word));
+        let settings = Settings { rules, network, parameters, trials };
         let digest = Digest::of("polycast settings").bytes(&settings.to_bytes()).finish();
         let problem = (!problems.is_empty()).then(|| problems.join("; "));
         Current { settings: Arc::new(settings), digest, problem }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, Once};
 
 use polycast_core::variables::{
     self, BROADCAST as FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SWITCH, TABLE, TOPOLOGY,
-    WARNED, is_off, is_on,
+    TRIALS, WARNED, is_off, is_on,
 };
 use polycast_net::{Family, InterfaceChoice};
 
@@ -26,7 +26,7 @@ of_process! {
 
 /// Sets `name` for communicators attached from now on; false if there is no such setting.
 pub fn configure(name: &str, value: Option<&str>) -> bool {
-    let known = [FORCED, TABLE, TOPOLOGY, PARAMETERS, MULTICAST, NET, MADCAP];
+    let known = [FORCED, TABLE, TOPOLOGY, PARAMETERS, TRIALS, MULTICAST, NET, MADCAP];
     let Some(name) = known.into_iter().find(|known| *known == name) else { return false };
     let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
     OVERRIDES.change(|overrides| overrides.insert(name, value));

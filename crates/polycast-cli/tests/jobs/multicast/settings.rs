@@ -74,6 +74,22 @@ fn settings_that_choose_how() {
     labs.succeeds(&["down", "--all"]);
 }
 
+/// Which way serves a call changes from call to call; the data is right all the same, on all ranks.
+#[test]
+fn jobs_compare_ways() {
+    let Some(labs) = lab(4, &[]) else { return };
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+        let job = LabJob::stock(&labs, mpi, 4, "bcast_stress").arguments(&["1500"]).polycast();
+        let output = job.variable("POLYCAST_TRIALS", "on").expect_ok();
+        let report = output.report();
+        assert!(report.served() > 0 && report.stock() > 0, "{}", output.stderr);
+        for words in ["compared: ", " stays", "left to the MPI: ", "to compare polycast with it"] {
+            assert!(output.stderr.contains(words), "{words}: {}", output.stderr);
+        }
+    }
+    labs.succeeds(&["down", "--all"]);
+}
+
 /// What one rank does not want is not done by any.
 #[test]
 fn one_rank_without_multicast() {

@@ -13,7 +13,7 @@ fn file(text: &str) -> tempfile::NamedTempFile {
     file
 }
 
-fn read(names: [Option<&str>; 4]) -> Current {
+fn read(names: [Option<&str>; 5]) -> Current {
     Settings::read(names.map(|name| name.map(str::to_owned)))
 }
 
@@ -22,10 +22,10 @@ fn what_rank_0_sends_is_what_the_others_get() {
     let (table, topology, parameters) = (file("version = 1\n"), file(TWO_SWITCHES), file(PARAMETERS_TEXT));
     let [table, topology, parameters] = [&table, &topology, &parameters].map(|file| file.path().to_str());
     for names in [
-        [None; 4],
-        [None, table, topology, parameters],
-        [Some("stock"), None, Some("off"), None],
-        [Some("chain:segment=8KiB"), table, None, parameters],
+        [None; 5],
+        [None, table, topology, parameters, Some("on")],
+        [Some("stock"), None, Some("off"), None, None],
+        [Some("chain:segment=8KiB"), table, None, parameters, None],
     ] {
         let current = read(names);
         assert_eq!(current.problem, None);
@@ -41,7 +41,7 @@ fn what_rank_0_sends_is_what_the_others_get() {
 fn settings_that_differ_have_other_digests() {
     let (one, other) = (file(TWO_SWITCHES), file(&TWO_SWITCHES.replace("a,b", "b,a")));
     let topologies = [None, Some("off"), one.path().to_str(), other.path().to_str()];
-    let mut digests = topologies.map(|topology| read([None, None, topology, None]).digest).to_vec();
+    let mut digests = topologies.map(|topology| read([None, None, topology, None, None]).digest).to_vec();
     digests.sort_unstable();
     digests.dedup();
     assert_eq!(digests.len(), topologies.len());
@@ -50,7 +50,7 @@ fn settings_that_differ_have_other_digests() {
 #[test]
 fn what_is_wrong_is_said_in_one_line_and_the_default_counts() {
     let (broken, cut) = (file("SwitchName=l0 Nodes=a[\nSwitchName=\n"), file("{"));
-    let current = read([Some("chian"), None, broken.path().to_str(), cut.path().to_str()]);
+    let current = read([Some("chian"), None, broken.path().to_str(), cut.path().to_str(), None]);
     assert_eq!(*current.settings, Settings { network: Network::Flat, ..Settings::default() });
     let problem = current.problem.unwrap();
     for words in [
@@ -67,7 +67,8 @@ fn what_is_wrong_is_said_in_one_line_and_the_default_counts() {
     }
     assert!(!problem.contains('\n'));
 
-    let missing = read([None, Some("/no/t.toml"), Some("/no/t.conf"), Some("/no/p.json")]).problem.unwrap();
+    let missing =
+        read([None, Some("/no/t.toml"), Some("/no/t.conf"), Some("/no/p.json"), None]).problem.unwrap();
     for words in ["POLYCAST_TABLE=/no/t.toml", "POLYCAST_TOPOLOGY=/no/t.conf", "POLYCAST_PARAMS=/no/p.json"] {
         assert!(missing.contains(words), "{words}: {missing}");
     }
@@ -76,7 +77,7 @@ fn what_is_wrong_is_said_in_one_line_and_the_default_counts() {
 #[test]
 fn a_graph_that_is_no_tree_is_made_one() {
     let irregular = file(&format!("{TWO_SWITCHES}SwitchName=spine Switches=l0,l1\n"));
-    let current = read([None, None, irregular.path().to_str(), None]);
+    let current = read([None, None, irregular.path().to_str(), None, None]);
     assert_eq!(current.problem, None);
     let Network::Known(known) = &current.settings.network else { panic!("{current:?}") };
     assert_eq!(known.content.hosts.len(), 3);

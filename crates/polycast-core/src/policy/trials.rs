@@ -1,0 +1,279 @@
+//! Trials: over the first calls of a size, what the rules choose is compared with the MPI below, and the faster one stays.
+//!
+//! ```text
+//!  calls of a size   1 2   3 4 5 6   7 8 9 10 …             2^k
+//!                    warm  2 rounds  2 more rounds           again
+//!                          ▲ judged  ▲ judged       …        as from the beginning
+//! ```
+//! In a round each way to serve the call has one call, in an order that changes from round to round. Who has which call follows from
+//! counting, so all ranks serve each call alike and say nothing of it. Each keeps its own times; when a judgement is due, these are
+//! added up over all ranks, once, and every rank draws the same conclusion from the sums.
+//!
+//! # Invariant
+//! Nothing here depends on a rank's own times but the values that it has to add; the state follows from the calls and the sums.
+
+use super::{Capabilities, Collective, Epoch};
+
+/// Ways to serve a call that are compared: the rules' choice, what they say without multicast, and the MPI.
+pub const MAX_ARMS: usize = 3;
+/// After so many rounds that count the times are judged. A way that is clearly slower goes; after the last the fastest stays.
+const JUDGED_AFTER: [usize; 4] = [2, 4, 8, 16];
+const MAX_ROUNDS: usize = JUDGED_AFTER[JUDGED_AFTER.len() - 1];
+/// Numbers that the ranks add up for a judgement, however many count.
+pub const SUMS: usize = MAX_ARMS * MAX_ROUNDS;
+/// The MPI stays if another way is not faster by more than this: it is what the program knows.
+const WORTH_PERCENT: u128 = 2;
+/// Another trial may cost so much of all calls' time.
+const AGAIN_PERCENT: u128 = 2;
+/// Decisions are not looked at again before this call of their size.
+const AGAIN_AT_LEAST: u64 = 256;
+
+/// Calls that are compared with each other: those for which the same ways are open, and whose bytes have the same power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sameness {
+    /// The operation.
+    pub collective: Collective,
+    /// While the same rules hold.
+    pub epoch: Epoch,
+    /// The rules' interval of sizes, counted from 0.
+    pub interval: u16,
+    /// Binary digits of the bytes.
+    pub digits: u8,
+    /// What the communicator has.
+    pub there: Capabilities,
+}
+
+/// One way to serve a call, of those that [`super::Policy::options`] gives: its place among them.
+pub type Arm = u8;
+
+/// What a call is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It is compared; how long it took is to be told to [`Trials::took`], if it counts.
+    Tried(Arm, Option<Sample>),
+    /// It has been decided.
+    Settled(Arm),
+}
+
+/// Where a call's time belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    trial: u16,
+    arm: Arm,
+    round: u8,
+}
+
+/// What a trial has found, once it was judged: nanoseconds of the median call, the mean of all ranks, of each way. 0: the way went
+/// before the last judgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Of which calls.
+    pub of: Sameness,
+    /// The way that stays.
+    pub arm: Arm,
+    /// As far as they were measured.
+    pub nanos: [u64; MAX_ARMS],
+}
+
+/// The trials of a communicator.
+#[derive(Clone, Debug, Default)]
+pub struct Trials {
+    trials: Vec<Trial>,
+    due: Option<u16>,
+    is_over: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Trial {
+    of: Sameness,
+    /// One that has been settled goes on counting.
+    calls: u64,
+    state: State,
+    /// Of the last judgement; in units of a rank's nanoseconds, added up.
+    medians: [u64; MAX_ARMS],
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Running(Box<Running>),
+    /// This way, until that call.
+    Settled(Arm, u64),
+}
+
+#[derive(Clone, Debug)]
+struct Running {
+    /// Those that may still win, in their order.
+    arms: Vec<Arm>,
+    /// The last one of those that there were.
+    mpi: Arm,
+    /// 0 is for warming up.
+    round: usize,
+    /// Calls of the round.
+    made: usize,
+    /// This rank's, of rounds that count.
+    nanos: [[u64; MAX_ROUNDS]; MAX_ARMS],
+}
+
+impl Running {
+    fn new(arms: usize) -> Box<Running> {
+        let mpi = arms as Arm - 1;
+        Box::new(Running {
+            arms: (0..=mpi).collect(),
+            mpi,
+            round: 0,
+            made: 0,
+            nanos: [[0; MAX_ROUNDS]; MAX_ARMS],
+        })
+    }
+
+    /// Whose turn it is. Rounds begin with another way each, and go through them forwards and backwards by turns, so what a
+    /// program does with every second or third call meets all.
+    fn next(&mut self) -> (Arm, Option<usize>) {
+        let arms = self.arms.len();
+        let place = (self.made + self.round) % arms;
+        let place = if (self.round / arms).is_multiple_of(2) { place } else { arms - 1 - place };
+        let counted = self.round.checked_sub(1);
+        self.made += 1;
+        if self.made == arms {
+            (self.made, self.round) = (0, self.round + 1);
+        }
+        (self.arms[place], counted)
+    }
+
+    fn is_due(&self) -> bool {
+        self.made == 0 && self.round > 0 && JUDGED_AFTER.contains(&(self.round - 1))
+    }
+}
+
+impl Trials {
+    /// What this call is for. `arms`: ways to serve it, at least two; the last one is the MPI. Counts it.
+    pub fn next(&mut self, of: Sameness, arms: usize) -> Turn {
+        debug_assert!((2..=MAX_ARMS).contains(&arms));
+        if self.is_over {
+            return Turn::Settled(0);
+        }
+        let index = self.trials.iter().position(|trial| trial.of == of).unwrap_or_else(|| {
+            let state = State::Running(Running::new(arms));
+            self.trials.push(Trial { of, calls: 0, state, medians: [0; MAX_ARMS] });
+            self.trials.len() - 1
+        });
+        let trial = &mut self.trials[index];
+        trial.calls += 1;
+        match &mut trial.state {
+            State::Settled(arm, until) if trial.calls < *until => return Turn::Settled(*arm),
+            State::Settled(..) => trial.state = State::Running(Running::new(arms)),
+            State::Running(_) => {}
+        }
+        let State::Running(running) = &mut trial.state else { unreachable!("it was just made") };
+        let (arm, counted) = running.next();
+        if running.is_due() {
+            self.due = Some(index as u16);
+        }
+        let sample = counted.map(|round| Sample { trial: index as u16, arm, round: round as u8 });
+        Turn::Tried(arm, sample)
+    }
+
+    /// The way that stays, if that is decided.
+    pub fn settled(&self, of: Sameness) -> Option<Arm> {
+        let trial = self.trials.iter().find(|trial| trial.of == of)?;
+        match trial.state {
+            State::Settled(arm, _) => Some(arm),
+            State::Running(_) => None,
+        }
+    }
+
+    /// How long a call took on this rank.
+    pub fn took(&mut self, sample: Sample, nanos: u64) {
+        let trial = self.trials.get_mut(usize::from(sample.trial)).map(|trial| &mut trial.state);
+        if let Some(State::Running(running)) = trial {
+            running.nanos[usize::from(sample.arm)][usize::from(sample.round)] = nanos;
+        }
+    }
+
+    /// Before the next call, whatever it is, these are to be added up over all ranks and given to [`Trials::judge`].
+    #[inline]
+    pub fn due(&self) -> Option<[u64; SUMS]> {
+        let State::Running(running) = &self.trials[usize::from(self.due?)].state else { return None };
+        let mut values = [0; SUMS];
+        values.copy_from_slice(running.nanos.as_flattened());
+        Some(values)
+    }
+
+    /// Draws the conclusion from the sums of `ranks` ranks; what was found, if the trial is over.
+    pub fn judge(&mut self, sums: &[u64; SUMS], ranks: u32) -> Option<Finding> {
+        let trial = &mut self.trials[usize::from(self.due.take()?)];
+        let State::Running(running) = &mut trial.state else { return None };
+        let rounds = running.round - 1;
+        let of = |arm: Arm| Times::new(&sums[usize::from(arm) * MAX_ROUNDS..][..rounds]);
+        for arm in &running.arms {
+            trial.medians[usize::from(*arm)] = of(*arm).median;
+        }
+        let best = |arms: &[Arm]| arms.iter().copied().min_by_key(|arm| of(*arm).median).unwrap_or(0);
+        let fastest = of(best(&running.arms));
+        // Few times that lie apart may do so by chance.
+        let margin_percent = match rounds {
+            ..4 => 100,
+            4..8 => 10,
+            _ => 0,
+        };
+        running.arms.retain(|arm| {
+            let margin = if *arm == running.mpi { margin_percent.max(WORTH_PERCENT) } else { margin_percent };
+            u128::from(of(*arm).low) * 100 <= u128::from(fastest.high) * (100 + margin)
+        });
+        if rounds < MAX_ROUNDS && running.arms.len() > 1 {
+            return None;
+        }
+        let mut arm = best(&running.arms);
+        let of_mpi = u128::from(of(running.mpi).median) * 100;
+        if running.arms.contains(&running.mpi) && of_mpi <= u128::from(of(arm).median) * (100 + WORTH_PERCENT)
+        {
+            arm = running.mpi;
+        }
+        trial.state = State::Settled(arm, again(trial.calls, arm, &trial.medians));
+        let nanos = trial.medians.map(|sum| sum / u64::from(ranks.max(1)));
+        Some(Finding { of: trial.of, arm, nanos })
+    }
+
+    /// No more trials: the ranks may have made different calls.
+    pub fn stop(&mut self) {
+        (self.is_over, self.due) = (true, None);
+    }
+}
+
+/// At which call of its size a decision is looked at again: a power of two, at which what the slower ways cost is little of what the calls
+/// took until then.
+fn again(calls: u64, arm: Arm, medians: &[u64; MAX_ARMS]) -> u64 {
+    let mine = u128::from(medians[usize::from(arm)].max(1));
+    let others = medians.iter().filter(|median| **median > 0);
+    let beyond: u128 = others.map(|median| u128::from(*median).saturating_sub(mine)).sum();
+    let in_calls = beyond * (1 + JUDGED_AFTER[0] as u128) / mine;
+    let affordable = u64::try_from(in_calls * 100 / AGAIN_PERCENT).unwrap_or(u64::MAX);
+    let at_least = AGAIN_AT_LEAST.max(calls.saturating_mul(2)).max(affordable);
+    at_least.checked_next_power_of_two().unwrap_or(u64::MAX)
+}
+
+/// Times of one way.
+struct Times {
+    low: u64,
+    median: u64,
+    high: u64,
+}
+
+impl Times {
+    /// The median and an interval around it that holds the true one with some 90 %, by order statistics (binomial, p = 1/2); of few
+    /// times all.
+    fn new(times: &[u64]) -> Times {
+        let mut times = times.to_vec();
+        times.sort_unstable();
+        let outside = match times.len() {
+            ..8 => 0,
+            8..16 => 1,
+            _ => 4,
+        };
+        let last = times.len() - 1;
+        Times { low: times[outside], median: times[last / 2], high: times[last - outside] }
+    }
+}
+
+#[cfg(test)]
+mod tests;

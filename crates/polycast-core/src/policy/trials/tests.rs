@@ -1,0 +1,151 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// Calls of so many bytes.
+fn of(bytes: u64) -> Sameness {
+    Sameness {
+        collective: Collective::Broadcast,
+        epoch: Epoch::default(),
+        interval: 0,
+        digits: (u64::BITS - bytes.leading_zeros()) as u8,
+        there: Capabilities::ALL,
+    }
+}
+
+/// Ranks that make the same calls.
+struct Ranks {
+    ranks: Vec<Trials>,
+    found: Vec<Finding>,
+}
+
+impl Ranks {
+    fn new(ranks: usize) -> Ranks {
+        Ranks { ranks: vec![Trials::default(); ranks], found: Vec::new() }
+    }
+
+    /// One call, which takes so long on each rank; the way that all took.
+    fn call(&mut self, of: Sameness, arms: usize, mut nanos: impl FnMut(usize, Arm) -> u64) -> Arm {
+        let due: Vec<_> = self.ranks.iter().map(Trials::due).collect();
+        assert!(due.iter().all(|values| values.is_some() == due[0].is_some()));
+        if due[0].is_some() {
+            let sums = std::array::from_fn(|at| due.iter().flatten().map(|values| values[at]).sum());
+            let count = self.ranks.len() as u32;
+            let found: Vec<_> = self.ranks.iter_mut().map(|rank| rank.judge(&sums, count)).collect();
+            assert!(found.iter().all(|other| *other == found[0]));
+            self.found.extend(found[0]);
+        }
+        let turns: Vec<Turn> = self.ranks.iter_mut().map(|rank| rank.next(of, arms)).collect();
+        assert!(turns.iter().all(|turn| *turn == turns[0]), "{turns:?}");
+        let (Turn::Tried(arm, _) | Turn::Settled(arm)) = turns[0];
+        if let Turn::Tried(_, Some(sample)) = turns[0] {
+            for (rank, trials) in self.ranks.iter_mut().enumerate() {
+                trials.took(sample, nanos(rank, arm));
+            }
+        }
+        arm
+    }
+}
+
+/// Takes each way's time; how many calls each had.
+fn counts(calls: usize, times: &[u64]) -> Vec<usize> {
+    let mut ranks = Ranks::new(3);
+    let mut counts = vec![0; times.len()];
+    for _ in 0..calls {
+        counts[usize::from(ranks.call(of(9000), times.len(), |_, arm| times[usize::from(arm)]))] += 1;
+    }
+    counts
+}
+
+#[test]
+fn what_is_far_slower_has_three_calls() {
+    assert_eq!(counts(200, &[1000, 3000]), [197, 3]);
+    assert_eq!(counts(200, &[3000, 1000]), [3, 197]);
+    assert_eq!(counts(200, &[3000, 1000, 5000]), [3, 194, 3]);
+}
+
+#[test]
+fn of_ways_that_are_alike_the_mpi_stays() {
+    assert_eq!(counts(200, &[1000, 1000]), [17, 183]);
+    assert_eq!(counts(200, &[990, 1000]), [17, 183], "not worth it");
+    assert_eq!(counts(200, &[950, 1000]), [191, 9], "clearly faster, if by little");
+}
+
+#[test]
+fn each_size_has_its_own_trial() {
+    let mut ranks = Ranks::new(2);
+    for _ in 0..20 {
+        for bytes in [1000, 100_000] {
+            ranks.call(of(bytes), 2, |_, arm| if (arm == 0) == (bytes == 1000) { 10 } else { 100 });
+        }
+    }
+    assert_eq!(ranks.call(of(1023), 2, |_, _| 1), 0, "as 1000");
+    assert_eq!(ranks.call(of(70_000), 2, |_, _| 1), 1, "as 100,000");
+    let found: Vec<_> = ranks.found.iter().map(|found| (found.of.digits, found.arm, found.nanos)).collect();
+    assert_eq!(found, [(10, 0, [10, 100, 0]), (17, 1, [100, 10, 0])]);
+}
+
+#[test]
+fn decisions_are_looked_at_again() {
+    let mut ranks = Ranks::new(2);
+    let mut call = |times: [u64; 2]| ranks.call(of(1000), 2, |_, arm| times[usize::from(arm)]);
+    let before: Vec<Arm> = (1..1000).map(|_| call([100, 250])).collect();
+    assert_eq!(before.iter().filter(|arm| **arm == 1).count(), 6, "at the beginning, and at call 256");
+    assert!(before[255..261].contains(&1), "{:?}", &before[250..265]);
+    let after: Vec<Arm> = (1000..4000).map(|_| call([700, 250])).collect();
+    assert_eq!(after.last(), Some(&1), "the network has changed");
+}
+
+#[test]
+fn ranks_that_may_have_made_different_calls_try_nothing_more() {
+    let mut trials = Trials::default();
+    for _ in 0..6 {
+        trials.next(of(9000), 2);
+    }
+    assert!(trials.due().is_some());
+    trials.stop();
+    assert_eq!((trials.due(), trials.next(of(9000), 2)), (None, Turn::Settled(0)));
+}
+
+proptest! {
+    /// Whatever each rank measures, and whatever the program calls, all ranks serve each call alike.
+    #[test]
+    fn ranks_never_choose_differently(
+        ranks in 1usize..5,
+        calls in prop::collection::vec((0u8..3, prop::collection::vec(0u64..1 << 40, 4)), 0..600),
+    ) {
+        let mut ranks = Ranks::new(ranks);
+        for (size, nanos) in calls {
+            let arms = 2 + usize::from(size % 2);
+            ranks.call(of(1 << (4 * size)), arms, |rank, arm| nanos[rank] >> (10 * arm));
+        }
+    }
+
+    /// Of two ways of which one takes half again as long, in a program whose ranks are late by up to as much as a call takes.
+    #[test]
+    fn the_faster_way_is_found(seed in any::<u64>(), faster in 0u8..2) {
+        let mut state = seed;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        let mut ranks = Ranks::new(4);
+        let mut last = 2;
+        for _ in 0..40 {
+            last = ranks.call(of(9000), 2, |_, arm| {
+                (if arm == faster { 1_000_000 } else { 1_500_000 }) + random() % 1_000_000
+            });
+        }
+        prop_assert_eq!(last, faster);
+    }
+
+    /// What trials cost is bounded, however much slower the other way is.
+    #[test]
+    fn trials_cost_little(times in prop::array::uniform2(1u64..1_000_000), calls in 500usize..5000) {
+        let counts = counts(calls, &times);
+        let total: u64 = counts.iter().zip(times).map(|(count, nanos)| *count as u64 * nanos).sum();
+        let [best, worst] = [times[0].min(times[1]), times[0].max(times[1])];
+        let at_first = 3 * (worst - best);
+        prop_assert!(total as f64 <= 1.05 * (calls as u64 * best) as f64 + at_first as f64, "{:?}", counts);
+    }
+}

@@ -1,0 +1,50 @@
+//! Ranks that compare polycast with the MPI serve each call alike, whatever the times are, and keep the faster one.
+
+use super::job::{Job, Step};
+use super::network::Weather;
+use super::random::{Random, with_seeds};
+
+/// On hosts with links that one may be slow on; the table has multicast, a tree and the MPI.
+const TABLE: &str = "version = 1\n\
+    [[rule]]\ncollective = \"bcast\"\nbytes = \"8KiB..\"\nuse = \"multicast-pull\"\n\
+    [[rule]]\ncollective = \"bcast\"\nbytes = \"1KiB..\"\nuse = \"chain:segment=1KiB\"\n";
+
+#[test]
+fn all_ranks_try_alike() {
+    with_seeds(60, |seed| {
+        let random = &mut Random::new(seed);
+        let hosts: Vec<u32> = (0..random.within(2, 5)).map(|_| random.below(3) as u32).collect();
+        let sizes = [20_000, 9_000, 2_000, 10];
+        let calls: Vec<(u32, usize)> = (0..random.within(20, 60))
+            .map(|_| (random.below(hosts.len() as u64) as u32, random.one_of(&sizes)))
+            .collect();
+        let table = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(table.path(), TABLE).unwrap();
+        let mut job = Job::new(hosts.len() as u32, seed, "", &calls).on_hosts(&hosts, Weather::FINE);
+        job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+        job = job.with(None, "POLYCAST_TRIALS", "on");
+        if random.one_in(3) {
+            job = job.with(None, "POLYCAST_MULTICAST", "off");
+        }
+        if random.one_in(2) {
+            let process = random.below(hosts.len() as u64) as u32;
+            let at = random.within(1, job.program.len() as u64 - 1) as usize;
+            job.program.insert(at, Step::Pause { process, time: std::time::Duration::from_millis(3) });
+        }
+        let outcome = job.run();
+        let first = &outcome.ranks[0].choices;
+        assert_eq!(first.len(), calls.len(), "{job:?}");
+        for told in &outcome.ranks {
+            assert_eq!(&told.choices, first, "{job:?}");
+        }
+        let of_20_000: Vec<String> = calls
+            .iter()
+            .zip(first)
+            .filter(|((_, bytes), _)| *bytes == 20_000)
+            .map(|(_, choice)| choice.to_string())
+            .collect();
+        if of_20_000.len() > 3 {
+            assert!(of_20_000.contains(&"stock".to_owned()), "it had no turn: {of_20_000:?} {job:?}");
+        }
+    });
+}

@@ -1,0 +1,139 @@
+//! One communicator's [trials](polycast_core::policy::trials): which way serves the next call, and how long it took here.
+
+use std::time::Instant;
+
+use polycast_core::policy::trials::{Finding, MAX_ARMS, Sameness, Sample, Trials, Turn};
+use polycast_core::policy::{By, Call, Capabilities, Choice, Decision, Epoch, Policy};
+
+use crate::door::{Door, MpiError};
+use crate::machine;
+use crate::operation::Failure;
+use crate::report::{self, Found, nanos};
+
+/// Where trials are switched off, it lets everything be as the rules have it.
+#[derive(Default)]
+pub struct Comparison(Option<Box<Wanted>>);
+
+#[derive(Default)]
+struct Wanted {
+    trials: Trials,
+    /// The call that is under way counts, and began then.
+    timed: Option<(Sample, Instant)>,
+}
+
+/// What serves a call, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// The rules alone.
+    Rules(By),
+    /// It is the turn of this way.
+    Compared,
+    /// It was faster when they were compared.
+    Faster,
+}
+
+impl Comparison {
+    pub fn new(is_wanted: bool) -> Comparison {
+        Comparison(is_wanted.then(Box::default))
+    }
+
+    /// Before the next call is decided, [`Comparison::judge`] is to be called, as on all ranks.
+    pub fn is_due(&self) -> bool {
+        self.0.as_deref().is_some_and(|wanted| wanted.trials.due().is_some())
+    }
+
+    /// Adds up what the ranks have measured. Collective.
+    pub fn judge(&mut self, door: &Door, policy: &Policy, ranks: u32) -> Result<(), MpiError> {
+        let Some(Wanted { trials, .. }) = self.0.as_deref_mut() else { return Ok(()) };
+        let Some(mut values) = trials.due() else { return Ok(()) };
+        door.sum(&mut values)?;
+        if let Some(Finding { of, arm, nanos }) = trials.judge(&values, ranks) {
+            let ways = policy.options_of(of.collective, of.interval.into(), of.there, of.epoch);
+            let times: Vec<_> = ways.zip(nanos).map(|(way, nanos)| (way.choice, nanos)).collect();
+            let (first_bytes, stays) = (1 << (of.digits - 1), times[usize::from(arm)].0);
+            report::found(Found { first_bytes, ranks, times, stays });
+        }
+        Ok(())
+    }
+
+    /// What serves such calls, as far as trials have found it out; and whether they still compare.
+    pub fn found(
+        &self,
+        rules: Decision,
+        policy: &Policy,
+        call: &Call,
+        there: Capabilities,
+        epoch: Epoch,
+    ) -> (Choice, bool) {
+        let Some(wanted) = self.0.as_deref().filter(|_| is_comparable(rules)) else {
+            return (rules.choice, false);
+        };
+        let (of, mut ways) = open(policy, call, there, epoch);
+        let way = wanted.trials.settled(of).and_then(|arm| ways.nth(arm.into()));
+        way.map_or((rules.choice, true), |way| (way.choice, false))
+    }
+
+    /// What serves a call for which the rules have decided so.
+    pub fn next(
+        &mut self,
+        rules: Decision,
+        policy: &Policy,
+        call: &Call,
+        there: Capabilities,
+        epoch: Epoch,
+    ) -> (Choice, Why) {
+        let as_ruled = (rules.choice, Why::Rules(rules.by));
+        let Some(wanted) = self.0.as_deref_mut() else { return as_ruled };
+        wanted.timed = None;
+        if !is_comparable(rules) {
+            return as_ruled;
+        }
+        let (of, ways) = open(policy, call, there, epoch);
+        let mut choices = [Choice::Stock; MAX_ARMS];
+        let mut count = 0;
+        for (place, way) in choices.iter_mut().zip(ways) {
+            (*place, count) = (way.choice, count + 1);
+        }
+        match wanted.trials.next(of, count) {
+            Turn::Settled(arm) => (choices[usize::from(arm)], Why::Faster),
+            Turn::Tried(arm, sample) => {
+                wanted.timed = sample.map(|sample| (sample, machine::now()));
+                (choices[usize::from(arm)], Why::Compared)
+            }
+        }
+    }
+
+    /// The call that was decided last counts, and [`Comparison::ended`] is to be called when it has ended.
+    pub fn is_timed(&self) -> bool {
+        self.0.as_deref().is_some_and(|wanted| wanted.timed.is_some())
+    }
+
+    /// The call has ended.
+    pub fn ended(&mut self, outcome: Result<(), Failure>) {
+        let Some(wanted) = self.0.as_deref_mut() else { return };
+        if let Some((sample, begun)) = wanted.timed.take() {
+            wanted.trials.took(sample, nanos(machine::now() - begun));
+        }
+        if outcome == Err(Failure::Size) {
+            wanted.trials.stop();
+        }
+    }
+}
+
+/// What is forced, and what the rules leave to the MPI, is as the user or the table has it.
+fn is_comparable(rules: Decision) -> bool {
+    rules.choice != Choice::Stock && rules.by != By::Forced
+}
+
+/// The ways to serve a call, and which other calls they are open to.
+fn open<'a>(
+    policy: &'a Policy,
+    call: &Call,
+    there: Capabilities,
+    epoch: Epoch,
+) -> (Sameness, impl Iterator<Item = &'a Decision>) {
+    let (interval, ways) = policy.options(call, there, epoch);
+    let digits = (u64::BITS - call.bytes.0.leading_zeros()) as u8;
+    let of = Sameness { collective: call.collective, epoch, interval: interval as u16, digits, there };
+    (of, ways)
+}
