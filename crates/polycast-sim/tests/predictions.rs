@@ -52,7 +52,8 @@ fn algorithm(text: &str) -> Algorithm {
 proptest! {
     /// Message by message both are the same model, but for links a thousand times as fast as ports, which only one of them has. Where
     /// messages of several ranks reach one at the same time, either may come first, and what follows differs: segments that are
-    /// exchanged (in 12,000 cases up to 12 % apart), parts that are combined (2 %); all others were within 0.2 %.
+    /// exchanged (in 12,000 cases up to 12 % apart), blocks that travel on in doubled numbers (bruck, 6 %), parts that are combined (2 %);
+    /// all others were within 0.2 %.
     #[test]
     fn every_collective_followed_message_by_message(
         (collective, nth) in (prop::sample::select(&Collective::ALL[..]), any::<prop::sample::Index>()),
@@ -79,6 +80,7 @@ proptest! {
         let within = match (collective, algorithm.entry.name) {
             (_, "split-binary" | "scatter-ring" | "scatter-doubling") if algorithm.segment.is_some() => 0.3,
             (Collective::Reduce, _) => 0.05,
+            (_, "bruck") => 0.15,
             _ => 0.005,
         };
         let apart = followed.0.abs_diff(simulated) as f64;

@@ -123,7 +123,8 @@ fn wrong(all: &All, call: &Call) -> Vec<All> {
                 }
             }));
         }
-        if let Action::Copy { .. } = action {
+        let is_copy = matches!(action, Action::Copy { .. });
+        if is_copy {
             // What is there already.
             found.push(changed(all, at, |steps| steps.insert(index, steps[index].clone())));
         }
@@ -133,12 +134,8 @@ fn wrong(all: &All, call: &Call) -> Vec<All> {
             found.push(changed(all, at, |steps| steps[index].action = swapped));
             found.push(changed(all, at, |steps| steps.insert(index, steps[index].clone())));
         }
-        // In the place of the step before.
-        if index > 0 && step(all, (at, index - 1)).action != step(all, (at, index)).action {
-            found.push(changed(all, at, |steps| {
-                let before = steps[index - 1].action.clone();
-                steps[index - 1].action = std::mem::replace(&mut steps[index].action, before);
-            }));
+        if !is_copy {
+            found.extend(in_the_place_of_the_step_before(all, at, index));
         }
     }
     for (rank, lane) in lanes(all).into_iter().filter(|at| all[at.0].lanes()[at.1].steps > 0) {
@@ -149,6 +146,15 @@ fn wrong(all: &All, call: &Call) -> Vec<All> {
         }));
     }
     found
+}
+
+fn in_the_place_of_the_step_before(all: &All, at: (usize, usize), index: usize) -> Option<All> {
+    let before = step(all, (at, index.checked_sub(1)?)).action;
+    (before != step(all, (at, index)).action).then(|| {
+        changed(all, at, |steps| {
+            steps[index - 1].action = std::mem::replace(&mut steps[index].action, before)
+        })
+    })
 }
 
 /// What a lane of `rank` may be taken for, and is not.
@@ -178,10 +184,13 @@ fn other_kinds(kind: &Kind, rank: Rank) -> Vec<Kind> {
     }
 }
 
-/// Waits for less: right only where something else makes up for it.
+/// Waits for less, or copies in another order: right only where something else makes up for it.
 fn weaker(all: &All) -> Vec<All> {
     let mut found = Vec::new();
     for (at, index) in steps(all) {
+        if let Action::Copy { .. } = step(all, (at, index)).action {
+            found.extend(in_the_place_of_the_step_before(all, at, index));
+        }
         let weaker = match step(all, (at, index)).after {
             After::Start => continue,
             After::Steps { lane, count } if count > 1 => {
