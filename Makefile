@@ -7,7 +7,7 @@ INSTALLED := $(DESTDIR)$(PREFIX)
 
 # What a build is made from: `make install` builds again only when something of it is newer.
 SOURCES := Makefile Cargo.toml Cargo.lock README.md CHANGELOG.md CONTRIBUTING.md LICENSE scripts/setup.sh scripts/stage.sh \
-    $(shell find bench crates docs doors examples include tuning fuzz/README.md tests/README.md -type f -not -path '*/tests/*.rs')
+    $(shell find bench crates docs doors examples include tuning fuzz/README.md tests/README.md -type f -not -path '*/tests/*')
 
 .NOTPARALLEL:
 .PHONY: build help setup rust doors stage demo check test test-all install install-debug uninstall clean

@@ -39,7 +39,7 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
         world.step(input)?;
         world.check();
         if world.endpoint.is_finished() || input.ratio(1u8, 60u8)? {
-            world.endpoint.end();
+            world.leave();
             world.begin(input)?;
         }
     }
@@ -61,6 +61,8 @@ struct World {
     sent: Vec<u8>,
     /// What the node has asked its predecessor for.
     asked: Vec<Run>,
+    /// The broadcasts that it has left, maybe before its predecessor had sent everything.
+    left: Vec<u64>,
 }
 
 /// What the broadcast of this number carries, the same for all nodes.
@@ -101,6 +103,7 @@ impl World {
             form: Form::Push,
             sent: vec![],
             asked: vec![],
+            left: vec![],
         })
     }
 
@@ -117,10 +120,15 @@ impl World {
         let mut mismatch = self.begin_with(spec);
         while mismatch.is_err() {
             // Lies that had come early: the broadcast is given up.
-            self.endpoint.end();
+            self.leave();
             mismatch = self.begin_with(spec);
         }
         Ok(())
+    }
+
+    fn leave(&mut self) {
+        self.left.push(self.endpoint.operation());
+        self.endpoint.end();
     }
 
     fn begin_with(&mut self, spec: Multicast) -> std::result::Result<(), Mismatch> {
@@ -334,9 +342,12 @@ impl World {
         assert!(self.endpoint.early_bytes() <= MAX_EARLY_BYTES);
     }
 
-    /// The neighbours do their part: the successor has everything, the drawn receiver has called, the predecessor pushes
-    /// everything or says that it has it, and answers.
+    /// The neighbours do their part: the successor has everything, the drawn receiver has called, the predecessor sends what it still
+    /// had for broadcasts that the node has left, pushes everything or says that it has it, and answers.
     fn finish(&mut self) {
+        for operation in std::mem::take(&mut self.left) {
+            self.answer(operation, &[Run { first: 0, count: self.cut(operation).fragments() }]);
+        }
         let operation = self.endpoint.operation();
         let message_header = self.message_header(operation, false);
         if self.form == Form::Push {
