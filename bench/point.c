@@ -200,7 +200,7 @@ static struct block warm_up_block(struct point *point) {
 
 /* Where polycast compares ways by itself, what is measured is what it has found. */
 static void end_trials(struct point *point) {
-    const struct bench *bench = point->bench;
+    struct bench *bench = point->bench;
     for (int index = 0; index < bench->plan->variant_count; index++) {
         struct variant *variant = &bench->variants[index];
         for (int call = 0; call < TRIAL_CALLS_MOST && variant_is_compared(variant, point->bytes); call++) {
