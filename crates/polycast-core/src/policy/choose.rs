@@ -110,11 +110,13 @@ impl Policy {
 
     /// What serves a call on a communicator that has this, or may have it. Does not allocate. An epoch that the collective does not
     /// have is taken for its last.
+    #[inline]
     pub fn choose(&self, call: &Call, there: Capabilities, epoch: Epoch) -> &Decision {
         self.options(call, there, epoch).1.next().unwrap_or(&Decision::STOCK)
     }
 
     /// What may serve it, the best first and stock last; and in which interval of sizes it lies, from 0.
+    #[inline]
     pub fn options(
         &self,
         call: &Call,
@@ -127,6 +129,7 @@ impl Policy {
     }
 
     /// The same of all calls in this interval of sizes.
+    #[inline]
     pub fn options_of(
         &self,
         collective: Collective,
@@ -138,6 +141,7 @@ impl Policy {
         options.filter(move |option| there.has(option.choice.needs()))
     }
 
+    #[inline]
     fn stage(&self, collective: Collective, epoch: Epoch) -> &Stage {
         let stages = &self.0[collective as usize];
         &stages[epoch.0.min(stages.len() - 1)]
