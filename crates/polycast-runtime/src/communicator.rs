@@ -189,7 +189,7 @@ impl Communicator {
 
     fn decide(&mut self, bytes: u64) -> Result<Decision, MpiError> {
         fault::point(Point::Choose);
-        if self.comparison.is_on() && self.comparison.is_due() {
+        if self.comparison.is_due() {
             self.finish_all();
             self.comparison.judge(&self.door, &self.shared.policy, self.shared.ranks)?;
         }
@@ -201,10 +201,7 @@ impl Communicator {
             decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
         }
         let Communicator { comparison, shared, capabilities, .. } = self;
-        let (choice, why) = match comparison.is_on() {
-            true => comparison.next(decision, &shared.policy, &call, *capabilities, epoch),
-            false => (decision.choice, Why::Rules(decision.by)),
-        };
+        let (choice, why) = comparison.next(decision, &shared.policy, &call, *capabilities, epoch);
         if choice != Choice::Stock {
             return Ok(Decision::Served(Chosen { choice, epoch }));
         }
@@ -212,7 +209,7 @@ impl Communicator {
         let is_refused =
             || by_rules && shared.policy.choose(&call, Capabilities::ALL, epoch).choice != Choice::Stock;
         let is_logged = self.log.leave(bytes, why, is_refused);
-        Ok(match is_logged || self.comparison.is_on() && self.comparison.is_timed() {
+        Ok(match is_logged || self.comparison.is_timed() {
             true => Decision::LeftAndTimed,
             false => Decision::Left,
         })

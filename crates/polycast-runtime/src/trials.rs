@@ -37,12 +37,6 @@ impl Comparison {
         Comparison(is_wanted.then(Box::default))
     }
 
-    /// There are trials at all: most communicators have none, and their calls cost no more for it.
-    #[inline]
-    pub fn is_on(&self) -> bool {
-        self.0.is_some()
-    }
-
     /// Before the next call is decided, [`Comparison::judge`] is to be called, as on all ranks.
     pub fn is_due(&self) -> bool {
         self.0.as_deref().is_some_and(|wanted| wanted.trials.due().is_some())

@@ -63,15 +63,15 @@ pub struct Sample {
     round: u8,
 }
 
-/// What a trial has found, once it was judged: nanoseconds of the median call, the mean of all ranks, of each way. 0: the way went
-/// before the last judgement.
+/// What a trial has found, once it was judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Of which calls.
     pub of: Sameness,
     /// The way that stays.
     pub arm: Arm,
-    /// As far as they were measured.
+    /// Of the median call of each way, the mean of all ranks, at the last judgement in which it took part; 0 beyond the ways that there
+    /// are.
     pub nanos: [u64; MAX_ARMS],
 }
 
