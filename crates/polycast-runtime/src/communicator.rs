@@ -14,7 +14,7 @@ use crate::fault::{self, Point};
 use crate::idle::Idle;
 use crate::machine;
 use crate::messages::Messages;
-use crate::multicast::{ControlChannel, Reason, Unavailable, left_group, set_up};
+use crate::multicast::{NodeMessages, Reason, Unavailable, left_group, set_up};
 use crate::operation::{Activity, Failure, Operations, Shared};
 use crate::plan::Pool;
 use crate::report::{self, Log};
@@ -51,7 +51,7 @@ enum MulticastState {
         calls_until_retry: u32,
     },
     /// The program has freed the communicator, and its neighbours have not yet said goodbye.
-    Leaving(Box<ControlChannel>),
+    Leaving(Box<NodeMessages>),
 }
 
 /// What serves a call, and its epoch, for ranks may have been called with another size.

@@ -14,7 +14,7 @@ use std::ffi::c_int;
 use polycast_core::protocol::message::{
     self, ARRIVED_BYTES, Body, TO_PREDECESSOR_BYTES_MOST, TO_SUCCESSOR_BYTES_MOST,
 };
-use polycast_core::protocol::{Delivery, Mismatch, RECEIVES_PER_NEIGHBOR};
+use polycast_core::protocol::{ControlChannel, Delivery, Mismatch, Peer, RECEIVES_PER_NEIGHBOR};
 use polycast_core::units::Rank;
 
 use crate::door::MpiError;
@@ -30,14 +30,6 @@ const SENDS_MOST: usize = 64;
 /// Receives for drawn receivers that have not called yet. A root this far ahead of a receiver waits.
 const ARRIVALS_MOST: usize = 64;
 
-/// Whom a message goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum To {
-    Successor,
-    Predecessor,
-    Root(Rank),
-}
-
 /// What comes from one neighbour.
 struct NeighbourQueue {
     from: Route,
@@ -49,9 +41,11 @@ struct NeighbourQueue {
 }
 
 /// All messages of one node.
-pub struct ControlChannel {
+pub struct NodeMessages {
     successor: Rank,
     predecessor: Rank,
+    /// Of the broadcast in progress: leads the root's node.
+    root: Rank,
     queues: [NeighbourQueue; 2],
     /// Drawn receivers that have not called yet.
     arrivals: usize,
@@ -59,17 +53,24 @@ pub struct ControlChannel {
     spare: Vec<Vec<u8>>,
 }
 
-impl ControlChannel {
-    pub fn new(predecessor: Rank, successor: Rank) -> ControlChannel {
+/// They, and the MPI that carries them.
+pub struct MpiChannel<'a> {
+    of: &'a mut NodeMessages,
+    messages: &'a mut Messages,
+}
+
+impl NodeMessages {
+    pub fn new(predecessor: Rank, successor: Rank) -> NodeMessages {
         let queue = |peer, tag, bytes_most| NeighbourQueue {
             from: Route { peer, tag },
             bytes_most,
             first: 0,
             entries: VecDeque::new(),
         };
-        ControlChannel {
+        NodeMessages {
             successor,
             predecessor,
+            root: successor,
             queues: [
                 queue(predecessor, TAG_TO_SUCCESSOR, TO_SUCCESSOR_BYTES_MOST),
                 queue(successor, TAG_TO_PREDECESSOR, TO_PREDECESSOR_BYTES_MOST),
@@ -78,6 +79,16 @@ impl ControlChannel {
             outgoing: 0,
             spare: Vec::new(),
         }
+    }
+
+    /// To be used for one call of the endpoint.
+    pub fn over<'a>(&'a mut self, messages: &'a mut Messages) -> MpiChannel<'a> {
+        MpiChannel { of: self, messages }
+    }
+
+    /// A broadcast begins: this rank leads the root's node.
+    pub fn set_root(&mut self, root: Rank) {
+        self.root = root;
     }
 
     /// Posts receives where some are missing, `more` of them for the predecessor; so many stay.
@@ -104,34 +115,16 @@ impl ControlChannel {
         self.arrivals >= ARRIVALS_MOST
     }
 
-    /// Whether another message may be sent.
-    pub fn has_room(&self) -> bool {
-        self.outgoing < SENDS_MOST
-    }
-
     /// Something is on its way out.
     pub fn is_sending(&self) -> bool {
         self.outgoing > 0
     }
 
-    /// Takes `message`, leaves an empty buffer in its place.
-    pub fn send(&mut self, to: To, message: &mut Vec<u8>, messages: &mut Messages) -> Result<(), MpiError> {
-        let (peer, tag) = match to {
-            To::Successor => (self.successor, TAG_TO_SUCCESSOR),
-            To::Predecessor => (self.predecessor, TAG_TO_PREDECESSOR),
-            To::Root(root) => (root, TAG_ARRIVED),
-        };
-        let memory = std::mem::replace(message, self.spare.pop().unwrap_or_default());
-        let bytes = memory.len();
-        self.outgoing += 1;
-        messages.send(Purpose::Control(ControlMessage::Out), Route { peer, tag }, memory, bytes)
-    }
-
-    /// Notes what has completed; what drawn receivers say goes to `give` at once. True if there was anything.
-    pub fn sort(
+    /// Notes what has completed; what drawn receivers say goes to `take` at once. True if there was anything.
+    fn sort(
         &mut self,
         messages: &mut Messages,
-        mut give: impl FnMut(&[u8]) -> Result<Delivery, Mismatch>,
+        take: &mut impl FnMut(&[u8]) -> Result<Delivery, Mismatch>,
     ) -> Result<bool, Failure> {
         let is_any = !messages.control_done.is_empty();
         for done in messages.control_done.drain(..) {
@@ -145,9 +138,9 @@ impl ControlChannel {
                 }
                 ControlMessage::Arrival => {
                     self.arrivals -= 1;
-                    let said = give(done.memory.get(..bytes).ok_or(Failure::Internal)?);
+                    let said = take(done.memory.get(..bytes).ok_or(Failure::Internal)?);
                     self.spare.push(done.memory);
-                    said.map_err(|_| Failure::Size)?;
+                    said?;
                 }
                 ControlMessage::Out => {
                     self.outgoing -= 1;
@@ -160,33 +153,11 @@ impl ControlChannel {
         Ok(is_any)
     }
 
-    /// Hands on what has come from the neighbours, in order.
-    pub fn deliver(
-        &mut self,
-        messages: &mut Messages,
-        mut give: impl FnMut(&[u8]) -> Result<Delivery, Mismatch>,
-    ) -> Result<(), Failure> {
-        for (index, queue) in self.queues.iter_mut().enumerate() {
-            while let Some(Some((memory, bytes))) = queue.entries.front() {
-                match give(memory.get(..*bytes).ok_or(Failure::Internal)?).map_err(|_| Failure::Size)? {
-                    Delivery::Early => break,
-                    Delivery::Taken => {}
-                }
-                if let Some(Some((memory, _))) = queue.entries.pop_front() {
-                    queue.first += 1;
-                    queue.post(index, memory, messages)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// After the last message has been sent: drops what comes, and says whether MPI has nothing more for this node, and the
     /// node nothing for MPI. Does not wait.
     pub fn is_settled(&mut self, messages: &mut Messages) -> Result<bool, Failure> {
         messages.poll(|_, _| ())?;
-        self.sort(messages, |_| Ok(Delivery::Taken))?;
-        self.deliver(messages, |message| match message::decode(message) {
+        self.over(messages).receive(|message| match message::decode(message) {
             // It stays, so that it is seen below, and nothing is posted in its place.
             Some((_, Body::Bye)) => Ok(Delivery::Early),
             _ => Ok(Delivery::Taken),
@@ -201,6 +172,49 @@ impl ControlChannel {
         messages.control_done.clear();
         self.queues.iter_mut().for_each(|queue| queue.entries.clear());
         (self.arrivals, self.outgoing) = (0, 0);
+    }
+}
+
+impl ControlChannel for MpiChannel<'_> {
+    type Error = Failure;
+
+    fn has_capacity(&self) -> bool {
+        self.of.outgoing < SENDS_MOST
+    }
+
+    fn send(&mut self, to: Peer, message: &mut Vec<u8>) -> Result<(), Failure> {
+        let MpiChannel { of, messages } = self;
+        let (peer, tag) = match to {
+            Peer::Successor => (of.successor, TAG_TO_SUCCESSOR),
+            Peer::Predecessor => (of.predecessor, TAG_TO_PREDECESSOR),
+            Peer::Drawn(_) => (of.root, TAG_ARRIVED),
+        };
+        let memory = std::mem::replace(message, of.spare.pop().unwrap_or_default());
+        let bytes = memory.len();
+        of.outgoing += 1;
+        messages.send(Purpose::Control(ControlMessage::Out), Route { peer, tag }, memory, bytes)?;
+        Ok(())
+    }
+
+    /// There was something where MPI has sent a message, too.
+    fn receive(
+        &mut self,
+        mut take: impl FnMut(&[u8]) -> Result<Delivery, Mismatch>,
+    ) -> Result<bool, Failure> {
+        let MpiChannel { of, messages } = self;
+        let is_any = of.sort(messages, &mut take)?;
+        for (index, queue) in of.queues.iter_mut().enumerate() {
+            while let Some(Some((memory, bytes))) = queue.entries.front() {
+                if take(memory.get(..*bytes).ok_or(Failure::Internal)?)? == Delivery::Early {
+                    break;
+                }
+                if let Some(Some((memory, _))) = queue.entries.pop_front() {
+                    queue.first += 1;
+                    queue.post(index, memory, messages)?;
+                }
+            }
+        }
+        Ok(is_any)
     }
 }
 

@@ -5,12 +5,12 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use polycast_core::protocol::{Action, Capacity, Counters, Data, Endpoint, Mismatch, Multicast, Peer};
+use polycast_core::protocol::{Acted, ControlChannel, Counters, Data, Endpoint, Multicast, Peer};
 use polycast_core::units::{Nanos, Rank};
 use rustix::event::PollFlags;
 
 use super::arrival_rate::ArrivalRate;
-use super::control::{ControlChannel, To};
+use super::control::NodeMessages;
 use super::group::Group;
 use crate::idle::Watch;
 use crate::machine;
@@ -37,7 +37,7 @@ pub struct Driver {
     endpoint: Endpoint,
     communicator: u32,
     group: Arc<Group>,
-    control: ControlChannel,
+    control: NodeMessages,
     /// The leader of each node.
     leaders: Box<[Rank]>,
     epoch: Instant,
@@ -68,7 +68,7 @@ impl Driver {
             endpoint,
             communicator,
             group,
-            control: ControlChannel::new(at(node as usize + nodes - 1), at(node as usize + 1)),
+            control: NodeMessages::new(at(node as usize + nodes - 1), at(node as usize + 1)),
             leaders: leaders.into(),
             epoch: machine::now(),
             active: None,
@@ -128,7 +128,7 @@ impl Driver {
             }
             received => received?,
         };
-        let has_sent = self.send(part.root, data, messages)?;
+        let has_sent = self.send(data, messages)?;
         *activity = found.max(if has_sent { Activity::Messages } else { *activity });
         // What MPI has not sent yet would wait for the program's next call, and the neighbour with it.
         let has_sent_all = self.unsent.is_empty() && !self.control.is_sending();
@@ -159,7 +159,8 @@ impl Driver {
                 return Ok(false);
             }
         }
-        let begun = self.endpoint.begin(part.spec, part.root, self.now(), data).map_err(size);
+        let begun = self.endpoint.begin(part.spec, part.root, self.now(), data).map_err(Failure::from);
+        self.control.set_root(self.leaders[part.root as usize]);
         if let Some(node) = self.endpoint.expects_arrival_from() {
             self.control.expect_arrival(self.leaders[node as usize], messages)?;
         }
@@ -192,9 +193,8 @@ impl Driver {
             let used = endpoint.on_datagram(header, payload, now, data);
             outcome = outcome.and(used);
         });
-        outcome.map_err(size)?;
-        let is_any = control.sort(messages, |message| endpoint.on_message(message, now, data))?;
-        control.deliver(messages, |message| endpoint.on_message(message, now, data))?;
+        outcome?;
+        let is_any = endpoint.receive_messages(now, data, &mut control.over(messages))?;
         Ok(match datagrams {
             _ if is_any => Activity::Messages,
             Ok(true) => Activity::Datagrams,
@@ -203,21 +203,15 @@ impl Driver {
         })
     }
 
-    fn send(&mut self, root: u32, data: &Data<'_>, messages: &mut Messages) -> Result<bool, Failure> {
+    fn send(&mut self, data: &Data<'_>, messages: &mut Messages) -> Result<bool, Failure> {
         let mut has_sent = self.send_rest();
         loop {
-            let room = Capacity { datagrams: self.unsent.is_empty(), message: self.control.has_room() };
-            match self.endpoint.next_action(self.now(), room, data, &mut self.buffer) {
-                None => return Ok(has_sent),
-                Some(Action::Message { to }) => {
-                    let to = match to {
-                        Peer::Successor => To::Successor,
-                        Peer::Predecessor => To::Predecessor,
-                        Peer::Drawn(_) => To::Root(self.leaders[root as usize]),
-                    };
-                    self.control.send(to, &mut self.buffer, messages)?;
-                }
-                Some(Action::Datagrams { datagram_bytes }) => {
+            let (now, has_room) = (self.now(), self.unsent.is_empty());
+            let mut channel = self.control.over(messages);
+            match self.endpoint.act(now, has_room, data, &mut self.buffer, &mut channel)? {
+                Acted::Nothing => return Ok(has_sent),
+                Acted::Message => has_sent = true,
+                Acted::Datagrams { datagram_bytes } => {
                     std::mem::swap(&mut self.buffer, &mut self.unsent);
                     self.datagram_bytes = datagram_bytes;
                     self.send_rest();
@@ -225,7 +219,6 @@ impl Driver {
                     return Ok(true);
                 }
             }
-            has_sent = true;
         }
     }
 
@@ -265,14 +258,14 @@ impl Driver {
 
     /// The communicator goes: says so to both neighbours. What may still come is for the channel that is returned; the group is
     /// left.
-    pub fn say_bye(mut self, messages: &mut Messages) -> Result<ControlChannel, Failure> {
+    pub fn say_bye(mut self, messages: &mut Messages) -> Result<NodeMessages, Failure> {
         self.control.post_receives(0, messages)?;
-        for to in [To::Successor, To::Predecessor] {
+        for to in [Peer::Successor, Peer::Predecessor] {
             self.endpoint.bye(&mut self.buffer);
-            self.control.send(to, &mut self.buffer, messages)?;
+            self.control.over(messages).send(to, &mut self.buffer)?;
         }
         // A driver leaves its group when it is dropped, so it cannot be taken apart.
-        Ok(std::mem::replace(&mut self.control, ControlChannel::new(Rank(0), Rank(0))))
+        Ok(std::mem::replace(&mut self.control, NodeMessages::new(Rank(0), Rank(0))))
     }
 
     /// A broadcast has failed in this node's turn, which has no way any more to tell the others.
@@ -304,8 +297,4 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.group.leave(self.communicator);
     }
-}
-
-fn size(_: Mismatch) -> Failure {
-    Failure::Size
 }

@@ -23,7 +23,7 @@ mod registry;
 mod setup;
 mod terms;
 
-pub use control::ControlChannel;
+pub use control::NodeMessages;
 #[cfg(test)]
 pub use datagrams::MemorySocket;
 pub use driver::{Driver, Part};

@@ -22,6 +22,7 @@ use std::time::Instant;
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::collective;
 use polycast_core::policy::{Capabilities, Choice, Policy};
+use polycast_core::protocol::Mismatch;
 use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
 
@@ -52,6 +53,12 @@ pub enum Failure {
 impl From<MpiError> for Failure {
     fn from(error: MpiError) -> Failure {
         Failure::Mpi(error)
+    }
+}
+
+impl From<Mismatch> for Failure {
+    fn from(_: Mismatch) -> Failure {
+        Failure::Size
     }
 }
 
