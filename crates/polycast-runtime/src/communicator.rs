@@ -143,7 +143,7 @@ impl Communicator {
             private: Private::NotYet,
             multicast: MulticastState::Untried,
             log: Log::new(&agreement.settings),
-            comparison: Comparison::new(agreement.settings.trials),
+            comparison: Comparison::new(agreement.settings.trials, agreement.shape),
             plans: Pool::default(),
             tags: Tags::default(),
             shared: Shared {
@@ -189,23 +189,31 @@ impl Communicator {
 
     fn decide(&mut self, bytes: u64) -> Result<Decision, MpiError> {
         fault::point(Point::Choose);
-        if self.comparison.is_due() {
+        while self.comparison.is_due() {
             self.finish_all();
             self.comparison.judge(&self.door, &self.shared.policy, self.shared.ranks)?;
         }
         let call = broadcast_of(bytes);
         let epoch = self.counts.next(&self.shared.policy, Collective::Broadcast);
         self.retry_multicast(&call, epoch)?;
-        let mut decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
-        while !self.provides(decision.choice)? {
-            decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
-        }
-        let Communicator { comparison, shared, capabilities, .. } = self;
-        let (choice, why) = comparison.next(decision, &shared.policy, &call, *capabilities, epoch);
+        let (choice, why) = loop {
+            let decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
+            if self.comparison.is_to_begin(decision) {
+                self.finish_all();
+                self.comparison.begin(&self.door, &self.shared.policy, self.shared.rank)?;
+            }
+            let Communicator { comparison, shared, capabilities, .. } = self;
+            let (choice, why) = comparison.next(decision, &shared.policy, &call, *capabilities, epoch);
+            if self.provides(choice)? {
+                break (choice, why);
+            }
+        };
+        self.comparison.starts();
         if choice != Choice::Stock {
             return Ok(Decision::Served(Chosen { choice, epoch }));
         }
         let by_rules = matches!(why, Why::Rules(_));
+        let Communicator { shared, .. } = self;
         let is_refused =
             || by_rules && shared.policy.choose(&call, Capabilities::ALL, epoch).choice != Choice::Stock;
         let is_logged = self.log.leave(bytes, why, is_refused);
@@ -319,6 +327,7 @@ impl Communicator {
     /// nobody will ask again.
     pub fn detach(mut self: Box<Communicator>, is_over: bool) {
         report::released(self.shared.driver.as_deref());
+        self.comparison.end(&self.shared.policy);
         if let Some(driver) = self.shared.driver.take() {
             if let Ok(control) = driver.say_bye(&mut self.shared.messages) {
                 self.multicast = MulticastState::Leaving(Box::new(control));

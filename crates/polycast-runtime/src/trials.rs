@@ -1,9 +1,16 @@
 //! One communicator's [trials](polycast_core::policy::trials): which way serves the next call, and how long it took here.
+//!
+//! ```text
+//!     ledgers    what this process has learned on communicators of each shape
+//! ```
+
+mod ledgers;
 
 use std::time::Instant;
 
-use polycast_core::policy::trials::{Finding, MAX_ARMS, Sameness, Sample, Trials, Turn};
-use polycast_core::policy::{By, Call, Capabilities, Choice, Decision, Epoch, Policy};
+use polycast_core::policy::trials::{Finding, MAX_ARMS, Sameness, Sample, TOLD, Trials, Turn};
+use polycast_core::policy::{By, Call, Capabilities, Choice, CommunicatorShape, Decision, Epoch, Policy};
+use polycast_core::units::Rank;
 
 use crate::door::{Door, MpiError};
 use crate::machine;
@@ -14,9 +21,10 @@ use crate::report::{self, Found, nanos};
 #[derive(Default)]
 pub struct Comparison(Option<Box<Wanted>>);
 
-#[derive(Default)]
 struct Wanted {
-    trials: Trials,
+    shape: CommunicatorShape,
+    /// `None`: rank 0 has not been asked what the job knows.
+    trials: Option<Trials>,
     /// The call that is under way counts, and began then.
     timed: Option<(Sample, Instant)>,
 }
@@ -33,27 +41,57 @@ pub enum Why {
 }
 
 impl Comparison {
-    pub fn new(is_wanted: bool) -> Comparison {
-        Comparison(is_wanted.then(Box::default))
+    pub fn new(is_wanted: bool, shape: CommunicatorShape) -> Comparison {
+        Comparison(is_wanted.then(|| Box::new(Wanted { shape, trials: None, timed: None })))
     }
 
-    /// Before the next call is decided, [`Comparison::judge`] is to be called, as on all ranks.
+    fn trials(&self) -> Option<&Trials> {
+        self.0.as_deref()?.trials.as_ref()
+    }
+
+    /// Before the next call is decided, [`Comparison::judge`] is to be called, as on all ranks, and this is to be asked again.
     pub fn is_due(&self) -> bool {
-        self.0.as_deref().is_some_and(|wanted| wanted.trials.due().is_some())
+        self.trials().is_some_and(|trials| trials.due().is_some())
     }
 
     /// Adds up what the ranks have measured. Collective.
     pub fn judge(&mut self, door: &Door, policy: &Policy, ranks: u32) -> Result<(), MpiError> {
-        let Some(Wanted { trials, .. }) = self.0.as_deref_mut() else { return Ok(()) };
+        let Some(Wanted { shape, trials: Some(trials), .. }) = self.0.as_deref_mut() else { return Ok(()) };
         let Some(mut values) = trials.due() else { return Ok(()) };
         door.sum(&mut values)?;
         if let Some(Finding { of, arm, nanos }) = trials.judge(&values, ranks) {
+            ledgers::learn(*shape, policy, trials);
             let ways = policy.options_of(of.collective, of.interval.into(), of.there, of.epoch);
             let times: Vec<_> = ways.zip(nanos).map(|(way, nanos)| (way.choice, nanos)).collect();
             let (first_bytes, stays) = (1 << (of.digits - 1), times[usize::from(arm)].0);
             report::found(Found { first_bytes, ranks, times, stays });
         }
         Ok(())
+    }
+
+    /// A call for which the rules have decided so is the first that trials decide: [`Comparison::begin`] is to be called.
+    pub fn is_to_begin(&self, rules: Decision) -> bool {
+        is_comparable(rules) && self.0.as_deref().is_some_and(|wanted| wanted.trials.is_none())
+    }
+
+    /// Goes on with what rank 0 has learned on other communicators of this shape. Collective.
+    pub fn begin(&mut self, door: &Door, policy: &Policy, rank: Rank) -> Result<(), MpiError> {
+        let Some(wanted) = self.0.as_deref_mut() else { return Ok(()) };
+        let mut told = [0; TOLD];
+        if rank == Rank(0) {
+            told = ledgers::told(wanted.shape, policy);
+        }
+        let mut bytes = told.map(u64::to_le_bytes);
+        door.broadcast(bytes.as_flattened_mut(), 0)?;
+        wanted.trials = Some(ledgers::resumed(wanted.shape, policy, &bytes.map(u64::from_le_bytes)));
+        Ok(())
+    }
+
+    /// The communicator goes: the next one of its shape goes on with what it has begun.
+    pub fn end(&mut self, policy: &Policy) {
+        if let Some(Wanted { shape, trials: Some(trials), .. }) = self.0.as_deref_mut() {
+            ledgers::learn(*shape, policy, trials);
+        }
     }
 
     /// What serves such calls, as far as trials have found it out; and whether they still compare.
@@ -65,15 +103,15 @@ impl Comparison {
         there: Capabilities,
         epoch: Epoch,
     ) -> (Choice, bool) {
-        let Some(wanted) = self.0.as_deref().filter(|_| is_comparable(rules)) else {
+        if self.0.is_none() || !is_comparable(rules) {
             return (rules.choice, false);
-        };
+        }
         let (of, mut ways) = open(policy, call, there, epoch);
-        let way = wanted.trials.settled(of).and_then(|arm| ways.nth(arm.into()));
+        let way = self.trials().and_then(|trials| trials.settled(of)).and_then(|arm| ways.nth(arm.into()));
         way.map_or((rules.choice, true), |way| (way.choice, false))
     }
 
-    /// What serves a call for which the rules have decided so.
+    /// What serves a call for which the rules have decided so. If it is not there, so that they decide again, the turn is lost.
     pub fn next(
         &mut self,
         rules: Decision,
@@ -85,21 +123,26 @@ impl Comparison {
         let as_ruled = (rules.choice, Why::Rules(rules.by));
         let Some(wanted) = self.0.as_deref_mut() else { return as_ruled };
         wanted.timed = None;
-        if !is_comparable(rules) {
-            return as_ruled;
-        }
+        let Some(trials) = wanted.trials.as_mut().filter(|_| is_comparable(rules)) else { return as_ruled };
         let (of, ways) = open(policy, call, there, epoch);
         let mut choices = [Choice::Stock; MAX_ARMS];
         let mut count = 0;
         for (place, way) in choices.iter_mut().zip(ways) {
             (*place, count) = (way.choice, count + 1);
         }
-        match wanted.trials.next(of, count) {
+        match trials.next(of, count) {
             Turn::Settled(arm) => (choices[usize::from(arm)], Why::Faster),
             Turn::Tried(arm, sample) => {
                 wanted.timed = sample.map(|sample| (sample, machine::now()));
                 (choices[usize::from(arm)], Why::Compared)
             }
+        }
+    }
+
+    /// What the call needs is there: if it counts, it begins now.
+    pub fn starts(&mut self) {
+        if let Some((_, begun)) = self.0.as_deref_mut().and_then(|wanted| wanted.timed.as_mut()) {
+            *begun = machine::now();
         }
     }
 
@@ -110,12 +153,12 @@ impl Comparison {
 
     /// The call has ended.
     pub fn ended(&mut self, outcome: Result<(), Failure>) {
-        let Some(wanted) = self.0.as_deref_mut() else { return };
-        if let Some((sample, begun)) = wanted.timed.take() {
-            wanted.trials.took(sample, nanos(machine::now() - begun));
+        let Some(Wanted { trials: Some(trials), timed, .. }) = self.0.as_deref_mut() else { return };
+        if let Some((sample, begun)) = timed.take() {
+            trials.took(sample, nanos(machine::now() - begun));
         }
         if outcome == Err(Failure::Size) {
-            wanted.trials.stop();
+            trials.stop();
         }
     }
 }

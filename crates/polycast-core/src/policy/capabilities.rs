@@ -19,6 +19,16 @@ impl Capabilities {
     const NAMES: [(Capabilities, &str); 2] =
         [(Self::PRIVATE, "a communicator of its own"), (Self::MULTICAST, "a network with multicast")];
 
+    /// For messages between ranks.
+    pub(super) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Undoes [`Capabilities::bits`].
+    pub(super) fn from_bits(bits: u8) -> Option<Capabilities> {
+        (bits & !Self::ALL.0 == 0).then_some(Capabilities(bits))
+    }
+
     /// Whether all of `needed` are here.
     pub const fn has(self, needed: Capabilities) -> bool {
         self.0 & needed.0 == needed.0

@@ -9,8 +9,17 @@
 //! counting, so all ranks serve each call alike and say nothing of it. Each keeps its own times; when a judgement is due, these are
 //! added up over all ranks, once, and every rank draws the same conclusion from the sums.
 //!
+//! What one communicator finds, the next of its kind goes on with ([`Ledger`]): programs make many, and few calls on each.
+//!
 //! # Invariant
-//! Nothing here depends on a rank's own times but the values that it has to add; the state follows from the calls and the sums.
+//! Nothing here depends on a rank's own times but the values that it has to add; the state follows from what rank 0 told, the calls and
+//! the sums.
+
+mod ledger;
+mod told;
+
+pub use ledger::Ledger;
+pub use told::TOLD;
 
 use super::{Capabilities, Collective, Epoch};
 
@@ -88,6 +97,10 @@ struct Trial {
     of: Sameness,
     /// One that has been settled goes on counting.
     calls: u64,
+    /// Of these, those that were made elsewhere.
+    calls_elsewhere: u64,
+    /// How often it was settled; it stops at the largest number.
+    verdicts: u8,
     state: State,
     /// Of the last judgement; in units of a rank's nanoseconds, added up.
     medians: [u64; MAX_ARMS],
@@ -110,8 +123,24 @@ struct Running {
     round: usize,
     /// Calls of the round.
     made: usize,
+    /// The times are to be added up before the next call.
+    is_due: bool,
     /// This rank's, of rounds that count.
     nanos: [[u64; MAX_ROUNDS]; MAX_ARMS],
+}
+
+impl Trial {
+    fn new(of: Sameness, state: State) -> Trial {
+        Trial { of, calls: 0, calls_elsewhere: 0, verdicts: 0, state, medians: [0; MAX_ARMS] }
+    }
+
+    /// Of two states of the same trial the later one has more.
+    fn progress(&self) -> (u8, usize, usize) {
+        match &self.state {
+            State::Settled(..) => (self.verdicts, 0, 0),
+            State::Running(running) => (self.verdicts, running.round + 1, running.made),
+        }
+    }
 }
 
 impl Running {
@@ -122,6 +151,7 @@ impl Running {
             mpi,
             round: 0,
             made: 0,
+            is_due: false,
             nanos: [[0; MAX_ROUNDS]; MAX_ARMS],
         })
     }
@@ -136,12 +166,9 @@ impl Running {
         self.made += 1;
         if self.made == arms {
             (self.made, self.round) = (0, self.round + 1);
+            self.is_due = JUDGED_AFTER.contains(&(self.round - 1));
         }
         (self.arms[place], counted)
-    }
-
-    fn is_due(&self) -> bool {
-        self.made == 0 && self.round > 0 && JUDGED_AFTER.contains(&(self.round - 1))
     }
 }
 
@@ -153,8 +180,7 @@ impl Trials {
             return Turn::Settled(0);
         }
         let index = self.trials.iter().position(|trial| trial.of == of).unwrap_or_else(|| {
-            let state = State::Running(Running::new(arms));
-            self.trials.push(Trial { of, calls: 0, state, medians: [0; MAX_ARMS] });
+            self.trials.push(Trial::new(of, State::Running(Running::new(arms))));
             self.trials.len() - 1
         });
         let trial = &mut self.trials[index];
@@ -166,7 +192,7 @@ impl Trials {
         }
         let State::Running(running) = &mut trial.state else { unreachable!("it was just made") };
         let (arm, counted) = running.next();
-        if running.is_due() {
+        if running.is_due {
             self.due = Some(index as u16);
         }
         let sample = counted.map(|round| Sample { trial: index as u16, arm, round: round as u8 });
@@ -199,10 +225,22 @@ impl Trials {
         Some(values)
     }
 
-    /// Draws the conclusion from the sums of `ranks` ranks; what was found, if the trial is over.
+    /// Draws the conclusion from the sums of `ranks` ranks; what was found, if the trial is over. Another trial may be due then.
     pub fn judge(&mut self, sums: &[u64; SUMS], ranks: u32) -> Option<Finding> {
+        let finding = self.conclude(sums, ranks);
+        self.due = self.first_due();
+        finding
+    }
+
+    fn first_due(&self) -> Option<u16> {
+        let is_due = |trial: &Trial| matches!(&trial.state, State::Running(running) if running.is_due);
+        self.trials.iter().position(is_due).map(|index| index as u16)
+    }
+
+    fn conclude(&mut self, sums: &[u64; SUMS], ranks: u32) -> Option<Finding> {
         let trial = &mut self.trials[usize::from(self.due.take()?)];
         let State::Running(running) = &mut trial.state else { return None };
+        running.is_due = false;
         let rounds = running.round - 1;
         let of = |arm: Arm| Times::new(&sums[usize::from(arm) * MAX_ROUNDS..][..rounds]);
         for arm in &running.arms {
@@ -230,6 +268,7 @@ impl Trials {
             arm = running.mpi;
         }
         trial.state = State::Settled(arm, again(trial.calls, arm, &trial.medians));
+        trial.verdicts = trial.verdicts.saturating_add(1);
         let nanos = trial.medians.map(|sum| sum / u64::from(ranks.max(1)));
         Some(Finding { of: trial.of, arm, nanos })
     }

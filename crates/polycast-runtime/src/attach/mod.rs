@@ -37,6 +37,7 @@ const WANTS_REPORT: u64 = 1 << 32;
 pub struct Agreement {
     /// Those of all ranks.
     pub settings: Arc<Settings>,
+    pub shape: CommunicatorShape,
     /// How this communicator's calls are decided.
     pub policy: Policy,
     /// Where its ranks are.
@@ -56,6 +57,7 @@ impl Agreement {
             CommunicatorShape { ranks: size as u32, nodes: 1, ranks_per_node: size as u32, switches: 1 };
         let hosts = vec![0; size];
         Agreement {
+            shape,
             policy: Policy::new(settings.rules(None), shape),
             site: Site::by_host(&hosts),
             neighbours: Neighbours { on_this_kernel: 1, on_this_host: 1 },
@@ -136,6 +138,7 @@ impl Gathered {
         });
         let mine = records[rank];
         Agreement {
+            shape,
             policy: Policy::new(settings.rules(prediction.as_ref()), shape),
             site: known.map_or_else(|| Site::by_host(&hosts), |known| Site::new(&known.placed)),
             neighbours: Neighbours {

@@ -61,6 +61,24 @@ fn assert_right(outcome: &Outcome, job: &Job) {
     assert_eq!((outcome.memberships, outcome.unreceived), (0, 0), "{job:?}");
 }
 
+/// One goes on with what another has begun, whoever its ranks are.
+#[test]
+fn communicators_come_and_go_with_trials() {
+    with_seeds(60, |seed| {
+        let random = &mut Random::new(seed);
+        let processes = random.within(2, 6) as u32;
+        let hosts: Vec<u32> = (0..processes).map(|_| random.below(4) as u32).collect();
+        let table = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(table.path(), super::trials::TABLE).unwrap();
+        let mut job = Job::new(processes, seed, "", &[]).on_hosts(&hosts, Weather::FINE);
+        job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+        job = job.with(None, "POLYCAST_TRIALS", "on");
+        job.program = program(random, processes, 60);
+        job.conditions.contexts = random.one_of(&[1, 3, 100]) as u32;
+        assert_right(&job.run(), &job);
+    });
+}
+
 #[test]
 fn communicators_come_and_go() {
     with_seeds(60, |seed| {

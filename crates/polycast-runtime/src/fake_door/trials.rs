@@ -1,11 +1,11 @@
 //! Ranks that compare polycast with the MPI serve each call alike, whatever the times are, and keep the faster one.
 
-use super::job::{Job, Step};
+use super::job::{Broadcast, Job, Step};
 use super::network::Weather;
 use super::random::{Random, with_seeds};
 
 /// On hosts with links that one may be slow on; the table has multicast, a tree and the MPI.
-const TABLE: &str = "version = 1\n\
+pub const TABLE: &str = "version = 1\n\
     [[rule]]\ncollective = \"bcast\"\nbytes = \"8KiB..\"\nuse = \"multicast-pull\"\n\
     [[rule]]\ncollective = \"bcast\"\nbytes = \"1KiB..\"\nuse = \"chain:segment=1KiB\"\n";
 
@@ -45,6 +45,40 @@ fn all_ranks_try_alike() {
             .collect();
         if of_20_000.len() > 3 {
             assert!(of_20_000.contains(&"stock".to_owned()), "it had no turn: {of_20_000:?} {job:?}");
+        }
+    });
+}
+
+/// On communicators with one call each. What the first ones find the later ones know, so multicast, which takes a set-up each, is not
+/// even tried by them where the MPI is faster.
+#[test]
+fn communicators_that_live_for_one_call_learn() {
+    with_seeds(5, |seed| {
+        let table = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(table.path(), TABLE).unwrap();
+        let mut job = Job::new(3, seed, "", &[]).on_hosts(&[0, 1, 2], Weather::FINE);
+        job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+        job = job.with(None, "POLYCAST_TRIALS", "on");
+        let lives = 60;
+        job.program = (0..lives)
+            .flat_map(|communicator| {
+                let broadcast = Broadcast { communicator, root: 0, bytes: vec![9000; 3] };
+                let members = vec![0, 1, 2];
+                [Step::Make { members }, Step::Broadcast(broadcast), Step::Free { communicator }]
+            })
+            .collect();
+        let outcome = job.run();
+        let choices: Vec<String> = outcome.ranks[0].choices.iter().map(ToString::to_string).collect();
+        assert_eq!(choices.len(), lives, "{job:?}");
+        let (first, last) = choices.split_at(51);
+        assert!(
+            ["multicast-pull", "chain:segment=1KiB", "stock"]
+                .iter()
+                .all(|way| first.contains(&way.to_string()))
+        );
+        assert!(last.iter().all(|way| *way == last[0]), "{choices:?}");
+        for told in &outcome.ranks {
+            assert_eq!(told.choices, outcome.ranks[0].choices, "{job:?}");
         }
     });
 }

@@ -24,11 +24,24 @@ impl Ranks {
         Ranks { ranks: vec![Trials::default(); ranks], found: Vec::new() }
     }
 
+    /// A communicator of processes that have these ledgers.
+    fn with(ledgers: &[Ledger]) -> Ranks {
+        let told = ledgers[0].told();
+        Ranks { ranks: ledgers.iter().map(|ledger| ledger.resumed(&told)).collect(), found: Vec::new() }
+    }
+
+    fn free(&mut self, ledgers: &mut [Ledger]) {
+        self.ranks.iter_mut().zip(ledgers).for_each(|(rank, ledger)| ledger.learn(rank));
+    }
+
     /// One call, which takes so long on each rank; the way that all took.
     fn call(&mut self, of: Sameness, arms: usize, mut nanos: impl FnMut(usize, Arm) -> u64) -> Arm {
-        let due: Vec<_> = self.ranks.iter().map(Trials::due).collect();
-        assert!(due.iter().all(|values| values.is_some() == due[0].is_some()));
-        if due[0].is_some() {
+        loop {
+            let due: Vec<_> = self.ranks.iter().map(Trials::due).collect();
+            assert!(due.iter().all(|values| values.is_some() == due[0].is_some()));
+            if due[0].is_none() {
+                break;
+            }
             let sums = std::array::from_fn(|at| due.iter().flatten().map(|values| values[at]).sum());
             let count = self.ranks.len() as u32;
             let found: Vec<_> = self.ranks.iter_mut().map(|rank| rank.judge(&sums, count)).collect();
@@ -96,6 +109,37 @@ fn decisions_are_looked_at_again() {
     assert_eq!(after.last(), Some(&1), "the network has changed");
 }
 
+/// On `communicators` with one call each.
+fn counts_of_short_lives(communicators: usize, times: [u64; 2]) -> [usize; 2] {
+    let mut ledgers = vec![Ledger::default(); 3];
+    let mut counts = [0; 2];
+    for _ in 0..communicators {
+        let mut ranks = Ranks::with(&ledgers);
+        counts[usize::from(ranks.call(of(9000), 2, |_, arm| times[usize::from(arm)]))] += 1;
+        ranks.free(&mut ledgers);
+    }
+    counts
+}
+
+#[test]
+fn communicators_that_live_for_one_call_learn_from_each_other() {
+    assert_eq!(counts_of_short_lives(200, [1000, 3000]), [197, 3]);
+    assert_eq!(counts_of_short_lives(200, [3000, 1000]), [3, 197]);
+    assert_eq!(counts_of_short_lives(1000, [1000, 3000]), [994, 6], "at the beginning, and at call 256");
+}
+
+#[test]
+fn what_an_earlier_job_found_stays_until_it_is_due() {
+    let mut ledgers = vec![Ledger::default(); 2];
+    ledgers[0].remember(of(9000), 1, 512);
+    let mut ranks = Ranks::with(&ledgers);
+    let arms: Vec<Arm> = (1..=600).map(|_| ranks.call(of(9000), 2, |_, _| 10)).collect();
+    assert!(arms[..511].iter().all(|arm| *arm == 1) && arms[511..].contains(&0));
+    assert_eq!(ledgers[1].settled(of(9000)), None, "rank 0 alone knew it");
+    ranks.free(&mut ledgers);
+    assert!(ledgers.iter().all(|ledger| ledger.settled(of(9000)).is_some()));
+}
+
 #[test]
 fn ranks_that_may_have_made_different_calls_try_nothing_more() {
     let mut trials = Trials::default();
@@ -147,5 +191,30 @@ proptest! {
         let [best, worst] = [times[0].min(times[1]), times[0].max(times[1])];
         let at_first = 3 * (worst - best);
         prop_assert!(total as f64 <= 1.05 * (calls as u64 * best) as f64 + at_first as f64, "{:?}", counts);
+    }
+
+    /// Whatever communicators come and go, one within another too, and whoever is rank 0 of them.
+    #[test]
+    fn ranks_of_any_communicator_choose_alike(
+        steps in prop::collection::vec((0usize..4, 0usize..3, 0u8..3, 0u64..1 << 40), 0..400),
+    ) {
+        let mut ledgers = vec![Ledger::default(); 4];
+        let mut open: Vec<Ranks> = Vec::new();
+        for (which, step, size, nanos) in steps {
+            match step {
+                0 => {
+                    ledgers.rotate_left(which);
+                    open.push(Ranks::with(&ledgers));
+                    ledgers.rotate_right(which);
+                }
+                1 if !open.is_empty() => open.remove(which % open.len()).free(&mut ledgers),
+                _ if !open.is_empty() => {
+                    let which = which % open.len();
+                    let arms = 2 + usize::from(size % 2);
+                    open[which].call(of(1 << (4 * size)), arms, |rank, arm| nanos >> (rank + 5 * usize::from(arm)));
+                }
+                _ => {}
+            }
+        }
     }
 }

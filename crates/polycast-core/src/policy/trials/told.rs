@@ -1,0 +1,146 @@
+//! What rank 0 tells the others of its ledger, in words that all ranks go on with, rank 0 included.
+//!
+//! ```text
+//!  bit 63  1: there is a trial      settled (bit 39 is 1)                 under way (bit 39 is 0)
+//!  0 … 3   collective               40, 41    the arm                     40 … 42  those that may still win
+//!  4 … 7   capabilities             42 … 47   log2 of the call at which   43, 44   the MPI's
+//!  8 … 14  binary digits                      it is looked at again       45 … 49  the round
+//! 15 … 22  interval                 48 … 53   log2 of the calls until     50, 51   calls made of it
+//! 23 … 30  epoch                              then
+//! 31 … 38  verdicts                                                  52         1: times are to be added up
+//! ```
+
+use super::{
+    Arm, Capabilities, Collective, Epoch, MAX_ARMS, MAX_ROUNDS, Running, Sameness, State, Trial, Trials,
+};
+
+/// Trials that are told at most.
+pub const TOLD: usize = 64;
+
+const THERE: u64 = 1 << 63;
+const SETTLED: u64 = 1 << 39;
+
+fn bits(word: u64, first: u32, count: u32) -> u64 {
+    word >> first & ((1 << count) - 1)
+}
+
+impl Trial {
+    /// `None`: it is beyond what a word can say, and every communicator has a trial of its own.
+    fn to_word(&self) -> Option<u64> {
+        let Sameness { collective, epoch, interval, digits, there } = self.of;
+        let (interval, epoch) = (u8::try_from(interval).ok()?, u8::try_from(epoch.0).ok()?);
+        let of = collective as u64
+            | u64::from(there.bits()) << 4
+            | u64::from(digits) << 8
+            | u64::from(interval) << 15
+            | u64::from(epoch) << 23
+            | u64::from(self.verdicts) << 31;
+        let state = match &self.state {
+            State::Settled(arm, until) => {
+                let left = until.saturating_sub(self.calls).max(1);
+                SETTLED
+                    | u64::from(*arm) << 40
+                    | u64::from(until.ilog2()) << 42
+                    | u64::from(left.ilog2()) << 48
+            }
+            State::Running(running) => {
+                let arms = running.arms.iter().fold(0, |arms, arm| arms | 1u64 << arm);
+                arms << 40
+                    | u64::from(running.mpi) << 43
+                    | (running.round as u64) << 45
+                    | (running.made as u64) << 50
+                    | u64::from(running.is_due) << 52
+            }
+        };
+        Some(THERE | of | state)
+    }
+
+    /// Undoes [`Trial::to_word`]; `None` for anything else.
+    fn from_word(word: u64) -> Option<Trial> {
+        let of = Sameness {
+            collective: *Collective::ALL.get(bits(word, 0, 4) as usize)?,
+            there: Capabilities::from_bits(bits(word, 4, 4) as u8)?,
+            digits: bits(word, 8, 7) as u8,
+            interval: bits(word, 15, 8) as u16,
+            epoch: Epoch(bits(word, 23, 8) as usize),
+        };
+        let (state, calls) = if word & SETTLED != 0 {
+            let arm = bits(word, 40, 2) as Arm;
+            let (until, left) = (1 << bits(word, 42, 6), 1 << bits(word, 48, 6));
+            (State::Settled(arm, until), (usize::from(arm) < MAX_ARMS).then(|| until - left.min(until))?)
+        } else {
+            let mpi = bits(word, 43, 2) as Arm;
+            let arms: Vec<Arm> = (0..=mpi).filter(|arm| bits(word, 40 + u32::from(*arm), 1) == 1).collect();
+            let (round, made) = (bits(word, 45, 5) as usize, bits(word, 50, 2) as usize);
+            let is_possible = usize::from(mpi) < MAX_ARMS && round <= MAX_ROUNDS && made < arms.len();
+            let is_due = bits(word, 52, 1) == 1;
+            let nanos = [[0; MAX_ROUNDS]; MAX_ARMS];
+            let is_possible = is_possible && !(is_due && round < 2);
+            let running = is_possible.then(|| Running { arms, mpi, round, made, is_due, nanos })?;
+            (State::Running(Box::new(running)), 0)
+        };
+        let verdicts = bits(word, 31, 8) as u8;
+        let is_there = word & THERE != 0;
+        is_there.then(|| Trial { calls, calls_elsewhere: calls, verdicts, ..Trial::new(of, state) })
+    }
+}
+
+impl Trials {
+    /// For the other ranks of a communicator that begins.
+    pub(super) fn told(&self) -> [u64; TOLD] {
+        let mut told = [0; TOLD];
+        let words = self.trials.iter().filter_map(Trial::to_word);
+        told.iter_mut().zip(words).for_each(|(place, word)| *place = word);
+        told
+    }
+
+    /// What the ranks of a communicator go on with. Each has its own times of the rounds that are behind, as far as it was there
+    /// (`mine`); where it was not, it adds nothing to the time of any way.
+    pub(super) fn resumed(told: &[u64; TOLD], mine: &Trials) -> Trials {
+        let mut trials: Vec<Trial> = told.iter().copied().filter_map(Trial::from_word).collect();
+        for trial in &mut trials {
+            let known =
+                mine.trials.iter().find(|known| known.of == trial.of && known.verdicts == trial.verdicts);
+            if let (State::Running(running), Some(State::Running(known))) =
+                (&mut trial.state, known.map(|known| &known.state))
+            {
+                running.nanos = known.nanos;
+            }
+        }
+        let mut resumed = Trials { trials, ..Trials::default() };
+        resumed.due = resumed.first_due();
+        resumed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever comes, and whatever state a trial is in.
+        #[test]
+        fn words_are_read_back(word in any::<u64>()) {
+            if let Some(trial) = Trial::from_word(word | THERE) {
+                let again = trial.to_word().and_then(Trial::from_word).unwrap();
+                prop_assert_eq!(trial.progress(), again.progress());
+                prop_assert_eq!((trial.of, trial.calls), (again.of, again.calls));
+            }
+            prop_assert!(Trial::from_word(word & !THERE).is_none());
+        }
+    }
+
+    #[test]
+    fn a_decision_is_looked_at_again_in_time() {
+        let of = Trial::from_word(THERE | SETTLED).unwrap().of;
+        let mut trial = Trial::new(of, State::Settled(1, 1024));
+        for (calls, told) in [(0, 0), (300, 512), (1000, 1008), (1023, 1023), (2000, 1023)] {
+            trial.calls = calls;
+            assert_eq!(trial.to_word().and_then(Trial::from_word).unwrap().calls, told);
+        }
+        trial.state = State::Settled(1, u64::MAX);
+        assert!(trial.to_word().is_some());
+    }
+}
