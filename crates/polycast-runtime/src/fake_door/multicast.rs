@@ -164,12 +164,18 @@ fn sizes(random: &mut Random, ranks: usize) -> Vec<usize> {
 
 #[test]
 fn ranks_with_different_sizes_return_and_go_on() {
-    // Where multicast cannot be had, ranks with different sizes must not find different rules.
-    let mut table = tempfile::NamedTempFile::new().unwrap();
-    table.write_all(b"version = 1\n[[rule]]\ncollective = \"bcast\"\nuse = \"stock\"\n").unwrap();
+    // Where multicast cannot be had, ranks with different sizes must not find different rules. Forced, it would have the shipped
+    // table behind it, so it is the only rule of a table.
+    let tables = FORMS.map(|form| {
+        let mut table = tempfile::NamedTempFile::new().unwrap();
+        write!(table, "version = 1\n[[rule]]\ncollective = \"bcast\"\nuse = \"{form}\"\n").unwrap();
+        table
+    });
     with_seeds(60, |seed| {
         let random = &mut Random::new(seed);
-        let mut job = job(random, seed).with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+        let mut job = job(random, seed);
+        let table = &tables[random.below(FORMS.len() as u64) as usize];
+        job = job.with(None, "POLYCAST_BCAST", "").with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
         let weather = &mut job.conditions.weather;
         // So that multicast serves, as a rule.
         *weather = Weather {
