@@ -145,6 +145,9 @@ typedef struct polycast_operation {
 /* The runtime's version, as in "0.1.0". */
 const char *polycast_version(void);
 
+/* The runtime's POLYCAST_INTERFACE_VERSION. */
+uint32_t polycast_interface_version(void);
+
 /* Which build this is: a hash over the version, the sources, the table that is built in and the machine's kind
  * (docs/agreement.md). The same in all processes that run the same build, never 0. Ranks with different builds
  * may choose differently, so they are left to the stock MPI. */

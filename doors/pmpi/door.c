@@ -154,7 +154,12 @@ static int door_choice(handle comm, int64_t bytes, char *text, int size) {
     return 0;
 }
 
-__attribute__((visibility("default"))) open_function polycast_door_open;
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT extern const uint32_t polycast_door_version;
+const uint32_t polycast_door_version = POLYCAST_INTERFACE_VERSION;
+
+EXPORT open_function polycast_door_open;
 
 void polycast_door_open(const struct entries *library, struct served *served) {
     if (!polycast_is_enabled()) {

@@ -26,6 +26,7 @@
 #include <sys/auxv.h>
 
 #include "library.h"
+#include "polycast.h"
 #include "vote.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -135,6 +136,15 @@ static struct entries find_stock(const struct mpi_library *library) {
     return stock;
 }
 
+/* This object, the door and the runtime behind it were compiled with the same polycast.h. */
+static int are_of_one_version(void *door) {
+    typedef uint32_t version_function(void);
+    const uint32_t *doors = dlsym(door, "polycast_door_version");
+    version_function *runtimes = (version_function *)dlsym(door, "polycast_interface_version");
+    return doors && runtimes && *doors == POLYCAST_INTERFACE_VERSION &&
+           runtimes() == POLYCAST_INTERFACE_VERSION;
+}
+
 /* STANDING_READY and the door's functions, or why there is no door. */
 static enum standing enter_door(struct served *served) {
     if (!found.library.family) {
@@ -149,6 +159,11 @@ static enum standing enter_door(struct served *served) {
         const char *reason = dlerror();
         snprintf(found.problem, sizeof found.problem, "no door for this MPI: %s",
                  reason ? reason : "the path is too long");
+        return STANDING_NO_DOOR;
+    }
+    if (!are_of_one_version(door)) {
+        snprintf(found.problem, sizeof found.problem,
+                 "the door for this MPI is of another version of polycast; build it again");
         return STANDING_NO_DOOR;
     }
     open(&found.stock, served);

@@ -33,7 +33,8 @@ struct served {
     uint64_t build_identity; /* polycast_build_identity() of the runtime behind the door */
 };
 
-/* `polycast_door_open`, the one symbol that a door exports. */
+/* What a door exports: `polycast_door_open`, and `polycast_door_version`, the POLYCAST_INTERFACE_VERSION that it was compiled
+ * with. It may be left over from another version, with another `struct served`. */
 typedef void open_function(const struct entries *stock, struct served *served);
 
 #endif

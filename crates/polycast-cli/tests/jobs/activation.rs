@@ -98,6 +98,22 @@ fn one_rank_with_another_build_leaves_all_to_stock() {
     }
 }
 
+/// A door that was left over from an earlier version.
+#[test]
+fn one_rank_with_another_versions_door_leaves_all_to_stock() {
+    for mpi in ALL {
+        let folder = tempfile::tempdir().unwrap();
+        copy_library(folder.path(), mpi.name());
+        let door = folder.path().join(format!("doors/polycast-door-{}.so", mpi.name()));
+        std::fs::copy(mpi.built("other_version.so"), door).unwrap();
+        let prelude = format!("export LD_PRELOAD={}/libpolycast-mpi.so", folder.path().display());
+        expect_stock(
+            with_prelude(mpi, "$rank = 1", &prelude),
+            &["rank 1 has no door to its MPI (the door for this MPI is of another version of polycast"],
+        );
+    }
+}
+
 #[test]
 fn nonblocking_broadcasts_are_counted() {
     for mpi in ALL {

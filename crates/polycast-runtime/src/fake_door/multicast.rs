@@ -175,7 +175,8 @@ fn ranks_with_different_sizes_return_and_go_on() {
         let random = &mut Random::new(seed);
         let mut job = job(random, seed);
         let table = &tables[random.below(FORMS.len() as u64) as usize];
-        job = job.with(None, "POLYCAST_BCAST", "").with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+        job =
+            job.with(None, "POLYCAST_BCAST", "").with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
         let weather = &mut job.conditions.weather;
         // So that multicast serves, as a rule.
         *weather = Weather {

@@ -127,6 +127,7 @@ fn assertions() -> Assertions {
     functions!(
         c,
         polycast_version(),
+        polycast_interface_version(),
         polycast_build_identity(),
         polycast_is_enabled(),
         polycast_set(_, _),

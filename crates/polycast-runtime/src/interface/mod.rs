@@ -38,6 +38,12 @@ pub extern "C" fn polycast_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
+/// Which doors are understood.
+#[unsafe(no_mangle)]
+pub extern "C" fn polycast_interface_version() -> u32 {
+    INTERFACE_VERSION
+}
+
 /// Which build this is; never 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_build_identity() -> u64 {
