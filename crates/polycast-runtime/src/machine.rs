@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, Timespec};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -29,6 +29,11 @@ pub mod test;
 pub fn now() -> Instant {
     stand_in!(|machine| machine.now());
     Instant::now()
+}
+
+/// Days since 1970.
+pub fn today() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / (24 * 60 * 60))
 }
 
 pub fn sleep(time: Duration) {

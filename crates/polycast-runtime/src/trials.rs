@@ -2,13 +2,15 @@
 //!
 //! ```text
 //!     ledgers    what this process has learned on communicators of each shape
+//!         cache      and left to later jobs
 //! ```
 
+mod cache;
 mod ledgers;
 
 use std::time::Instant;
 
-use polycast_core::policy::trials::{Finding, MAX_ARMS, Sameness, Sample, TOLD, Trials, Turn};
+use polycast_core::policy::trials::{Finding, MAX_ARMS, Recalled, Sameness, Sample, TOLD, Trials, Turn};
 use polycast_core::policy::{By, Call, Capabilities, Choice, CommunicatorShape, Decision, Epoch, Policy};
 use polycast_core::units::Rank;
 
@@ -25,6 +27,7 @@ struct Wanted {
     shape: CommunicatorShape,
     /// `None`: rank 0 has not been asked what the job knows.
     trials: Option<Trials>,
+    is_rank_0: bool,
     /// The call that is under way counts, and began then.
     timed: Option<(Sample, Instant)>,
 }
@@ -42,7 +45,7 @@ pub enum Why {
 
 impl Comparison {
     pub fn new(is_wanted: bool, shape: CommunicatorShape) -> Comparison {
-        Comparison(is_wanted.then(|| Box::new(Wanted { shape, trials: None, timed: None })))
+        Comparison(is_wanted.then(|| Box::new(Wanted { shape, trials: None, is_rank_0: false, timed: None })))
     }
 
     fn trials(&self) -> Option<&Trials> {
@@ -56,15 +59,21 @@ impl Comparison {
 
     /// Adds up what the ranks have measured. Collective.
     pub fn judge(&mut self, door: &Door, policy: &Policy, ranks: u32) -> Result<(), MpiError> {
-        let Some(Wanted { shape, trials: Some(trials), .. }) = self.0.as_deref_mut() else { return Ok(()) };
+        let Some(Wanted { shape, trials: Some(trials), is_rank_0, .. }) = self.0.as_deref_mut() else {
+            return Ok(());
+        };
         let Some(mut values) = trials.due() else { return Ok(()) };
         door.sum(&mut values)?;
-        if let Some(Finding { of, arm, nanos }) = trials.judge(&values, ranks) {
+        if let Some(finding) = trials.judge(&values, ranks) {
+            let Finding { of, arm, nanos } = finding;
             ledgers::learn(*shape, policy, trials);
+            if *is_rank_0 {
+                ledgers::keep(*shape, policy, &finding);
+            }
             let ways = policy.options_of(of.collective, of.interval.into(), of.there, of.epoch);
             let times: Vec<_> = ways.zip(nanos).map(|(way, nanos)| (way.choice, nanos)).collect();
             let (first_bytes, stays) = (1 << (of.digits - 1), times[usize::from(arm)].0);
-            report::found(Found { first_bytes, ranks, times, stays });
+            report::found(Found { first_bytes, ranks, times, stays, is_remembered: false });
         }
         Ok(())
     }
@@ -77,9 +86,16 @@ impl Comparison {
     /// Goes on with what rank 0 has learned on other communicators of this shape. Collective.
     pub fn begin(&mut self, door: &Door, policy: &Policy, rank: Rank) -> Result<(), MpiError> {
         let Some(wanted) = self.0.as_deref_mut() else { return Ok(()) };
+        wanted.is_rank_0 = rank == Rank(0);
         let mut told = [0; TOLD];
-        if rank == Rank(0) {
-            told = ledgers::told(wanted.shape, policy);
+        if wanted.is_rank_0 {
+            let recalled;
+            (told, recalled) = ledgers::told(wanted.shape, policy);
+            for Recalled { of, times, arm, .. } in recalled {
+                let stays = times[usize::from(arm)].0;
+                let (first_bytes, ranks) = (1 << (of.digits - 1), wanted.shape.ranks);
+                report::found(Found { first_bytes, ranks, times, stays, is_remembered: true });
+            }
         }
         let mut bytes = told.map(u64::to_le_bytes);
         door.broadcast(bytes.as_flattened_mut(), 0)?;

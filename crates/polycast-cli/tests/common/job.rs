@@ -63,7 +63,7 @@ impl Job {
     /// Behind polycast, which reports.
     pub fn polycast(self) -> Job {
         let object = self.mpi.preload();
-        self.preload(object).variable("POLYCAST_REPORT", "1")
+        self.preload(object).variable("POLYCAST_REPORT", "1").variable("POLYCAST_CACHE", "off")
     }
 
     /// Behind polycast, every broadcast by the same algorithm.

@@ -92,7 +92,7 @@ impl<'a> LabJob<'a> {
     /// Behind polycast, which reports.
     pub fn polycast(mut self) -> LabJob<'a> {
         self.preload.push(self.mpi.preload());
-        self.variable("POLYCAST_REPORT", "1")
+        self.variable("POLYCAST_REPORT", "1").variable("POLYCAST_CACHE", "off")
     }
 
     /// Behind polycast, every broadcast by the same algorithm.

@@ -141,6 +141,11 @@ impl Policy {
         options.filter(move |option| there.has(option.choice.needs()))
     }
 
+    /// How many intervals of sizes there are.
+    pub(super) fn intervals(&self, collective: Collective, epoch: Epoch) -> usize {
+        self.stage(collective, epoch).options.len()
+    }
+
     #[inline]
     fn stage(&self, collective: Collective, epoch: Epoch) -> &Stage {
         let stages = &self.0[collective as usize];

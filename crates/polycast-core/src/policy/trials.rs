@@ -16,9 +16,11 @@
 //! the sums.
 
 mod ledger;
+mod memory;
 mod told;
 
 pub use ledger::Ledger;
+pub use memory::{CACHE_FILE, MAX_AGE_DAYS, Memory, Recalled, Setting};
 pub use told::TOLD;
 
 use super::{Capabilities, Collective, Epoch};

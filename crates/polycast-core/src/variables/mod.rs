@@ -1,8 +1,10 @@
 //! The environment variables of polycast: one list for the library, the tool and the documentation (docs/variables.md).
 
+mod cache;
 mod check;
 mod report_to;
 
+pub use cache::cache_folder;
 pub use check::problems;
 pub use report_to::ReportTo;
 
@@ -86,6 +88,8 @@ pub const PARAMETERS: &str = "POLYCAST_PARAMS";
 pub const MULTICAST: &str = "POLYCAST_MULTICAST";
 /// Whether what the rules choose is compared with the MPI.
 pub const TRIALS: &str = "POLYCAST_TRIALS";
+/// Where jobs leave each other what their trials found.
+pub const CACHE: &str = "POLYCAST_CACHE";
 /// Which interface multicast uses.
 pub const NET: &str = "POLYCAST_NET";
 /// The MADCAP server to ask for a group.
@@ -102,7 +106,7 @@ pub const LAB_DIRECTORY: &str = "POLYCAST_LAB_DIRECTORY";
 pub const TOOL: &str = "POLYCAST_TOOL";
 
 /// All variables. Names that begin with `POLYCAST_TEST` are left to polycast's own tests.
-pub const ALL: [Variable; 14] = [
+pub const ALL: [Variable; 15] = [
     Variable {
         name: SWITCH,
         reader: Reader::Library,
@@ -144,6 +148,13 @@ pub const ALL: [Variable; 14] = [
         values: Values::Switch { further: &[], otherwise: "taken for off" },
         default: "off",
         meaning: "`on`: the first calls of each size try what polycast chooses and the MPI by turns, and the faster one stays",
+    },
+    Variable {
+        name: CACHE,
+        reader: Reader::Library,
+        values: Values::Free("DIRECTORY, off"),
+        default: "`polycast` in the user's folder of caches",
+        meaning: "where jobs leave each other what their trials found; rank 0's counts",
     },
     Variable {
         name: MULTICAST,

@@ -82,3 +82,28 @@ fn communicators_that_live_for_one_call_learn() {
         }
     });
 }
+
+/// What one job found the next one knows from its first call on, but for rules that choose among other ways.
+#[test]
+fn the_next_job_goes_on() {
+    with_seeds(5, |seed| {
+        let (folder, table) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+        let choices = |text: &str| -> Vec<String> {
+            std::fs::write(table.path(), text).unwrap();
+            let mut job = Job::new(3, seed, "", &[(0, 9000); 60]).on_hosts(&[0, 1, 2], Weather::FINE);
+            job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+            job = job.with(None, "POLYCAST_TRIALS", "on");
+            // Rank 0's counts.
+            job = job.with(Some(0), "POLYCAST_CACHE", folder.path().to_str().unwrap());
+            let outcome = job.run();
+            assert!(outcome.ranks.iter().all(|told| told.choices == outcome.ranks[0].choices), "{job:?}");
+            outcome.ranks[0].choices.iter().map(ToString::to_string).collect()
+        };
+        let first = choices(TABLE);
+        let second = choices(TABLE);
+        assert!(first.iter().any(|way| way != &first[59]));
+        assert!(second.iter().all(|way| *way == first[59]), "{first:?} {second:?}");
+        let other = choices(&TABLE.replace("chain:segment=1KiB", "binary:segment=1KiB"));
+        assert!(other.iter().any(|way| *way != other[59]), "{other:?}");
+    });
+}

@@ -79,6 +79,8 @@ pub struct Found {
     /// The ways that were compared, each with the nanoseconds of its median call, the mean of all ranks.
     pub times: Vec<(Choice, u64)>,
     pub stays: Choice,
+    /// By an earlier job.
+    pub is_remembered: bool,
 }
 
 /// Trials that a report names: the last ones.

@@ -126,11 +126,12 @@ impl Summary {
 }
 
 fn found_line(found: &Found) -> String {
-    let Found { first_bytes, ranks, times, stays } = found;
+    let Found { first_bytes, ranks, times, stays, is_remembered } = found;
     let times: Vec<String> =
         times.iter().map(|(way, nanos)| format!("{way} {}", nanoseconds(*nanos as f64))).collect();
     let sizes = format!("{}..{}", size(*first_bytes), size(2 * first_bytes)).replace(' ', "");
-    format!("compared: {sizes} on {ranks} ranks: {}: {stays} stays", times.join(", "))
+    let by = if *is_remembered { "compared by an earlier job" } else { "compared" };
+    format!("{by}: {sizes} on {ranks} ranks: {}: {stays} stays", times.join(", "))
 }
 
 fn bytes_in_time(count: Count) -> String {

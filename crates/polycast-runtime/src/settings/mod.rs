@@ -7,6 +7,7 @@ pub use job::{Network, Rules, Settings};
 pub use loaded::Loaded;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once};
 
@@ -47,6 +48,12 @@ pub fn is_enabled() -> bool {
 
 fn variable(name: &str) -> String {
     machine::variable(name).unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Where findings are kept for later jobs.
+pub fn cache_folder() -> Option<PathBuf> {
+    let set = |name: &str| machine::variable(name)?.into_string().ok().filter(|value| !value.is_empty());
+    variables::cache_folder(set)
 }
 
 /// What is wrong with the variables of this process, but for files, which are read when they are needed.

@@ -1,4 +1,4 @@
-use super::{Arm, Sameness, State, TOLD, Trial, Trials};
+use super::{Recalled, Sameness, State, TOLD, Trial, Trials};
 
 /// What a process has learned on communicators for which the same rules hold, and what the next one goes on with.
 ///
@@ -43,19 +43,20 @@ impl Ledger {
         }
     }
 
-    /// An earlier job has found that this way stays until so many calls.
-    pub fn remember(&mut self, of: Sameness, arm: Arm, until_calls: u64) {
+    /// An earlier job has found that.
+    pub fn remember(&mut self, Recalled { of, arm, until_calls, .. }: &Recalled) {
+        let (of, arm, until_calls) = (*of, *arm, *until_calls);
         if self.0.trials.iter().all(|known| known.of != of) {
-            let trial = Trial { verdicts: 1, ..Trial::new(of, State::Settled(arm, until_calls.max(1))) };
+            let trial = Trial { verdicts: 1, ..Trial::new(of, State::Settled(arm, until_calls)) };
             self.0.trials.push(trial);
         }
     }
 
-    /// The way that stays for such calls, and until which call.
-    pub fn settled(&self, of: Sameness) -> Option<(Arm, u64)> {
+    /// Until which call a way stays for such calls, if that is decided.
+    pub fn stays_until(&self, of: Sameness) -> Option<u64> {
         let trial = self.0.trials.iter().find(|trial| trial.of == of)?;
         match trial.state {
-            State::Settled(arm, until) => Some((arm, until)),
+            State::Settled(_, until) => Some(until),
             State::Running(_) => None,
         }
     }

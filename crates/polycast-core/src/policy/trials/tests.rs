@@ -131,13 +131,14 @@ fn communicators_that_live_for_one_call_learn_from_each_other() {
 #[test]
 fn what_an_earlier_job_found_stays_until_it_is_due() {
     let mut ledgers = vec![Ledger::default(); 2];
-    ledgers[0].remember(of(9000), 1, 512);
+    let earlier = Recalled { of: of(9000), times: Vec::new(), arm: 1, until_calls: 512 };
+    ledgers[0].remember(&earlier);
     let mut ranks = Ranks::with(&ledgers);
     let arms: Vec<Arm> = (1..=600).map(|_| ranks.call(of(9000), 2, |_, _| 10)).collect();
     assert!(arms[..511].iter().all(|arm| *arm == 1) && arms[511..].contains(&0));
-    assert_eq!(ledgers[1].settled(of(9000)), None, "rank 0 alone knew it");
+    assert_eq!(ledgers[1].stays_until(of(9000)), None, "rank 0 alone knew it");
     ranks.free(&mut ledgers);
-    assert!(ledgers.iter().all(|ledger| ledger.settled(of(9000)).is_some()));
+    assert!(ledgers.iter().all(|ledger| ledger.stays_until(of(9000)).is_some()));
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Trial {
             let is_due = bits(word, 52, 1) == 1;
             let nanos = [[0; MAX_ROUNDS]; MAX_ARMS];
             let is_possible = is_possible && !(is_due && round < 2);
-            let running = is_possible.then(|| Running { arms, mpi, round, made, is_due, nanos })?;
+            let running = is_possible.then_some(Running { arms, mpi, round, made, is_due, nanos })?;
             (State::Running(Box::new(running)), 0)
         };
         let verdicts = bits(word, 31, 8) as u8;

@@ -1,0 +1,292 @@
+//! What a trial has found, as a line of a file that later jobs read.
+//!
+//! ```text
+//! {"version":1,"mpi":"/usr/lib/libmpi.so.40.30.4","build":"9f…","ranks":16,…,"collective":"bcast","first_bytes":65536,
+//!  …,"ways":[{"choice":"multicast-pull","nanos":2100000},{"choice":"stock","nanos":9000000}],"stays":"multicast-pull","again":1024,"day":20780}
+//! ```
+//! Whoever writes adds a line, so of two jobs that write at once nothing is lost; of lines about the same calls the last one counts. What
+//! cannot be read, is of another version, of rules that choose among other ways, or older than [`MAX_AGE_DAYS`] counts as not there.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Arm, Finding, Sameness};
+use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape, Decision, Epoch, Policy};
+
+/// Of the format.
+const VERSION: u32 = 1;
+/// The file's name in its folder.
+pub const CACHE_FILE: &str = "trials.jsonl";
+/// Networks change.
+pub const MAX_AGE_DAYS: u64 = 30;
+
+/// Where trials hold: jobs that have the same learn from each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Which MPI serves below: the file of its library.
+    pub mpi: String,
+    /// Which polycast.
+    pub build: u64,
+    /// Of the communicator.
+    pub shape: CommunicatorShape,
+}
+
+/// A finding in its setting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    version: u32,
+    #[serde(flatten)]
+    of: Of,
+    ways: Vec<Way>,
+    stays: String,
+    /// The call of its size at which it is looked at again; a power of two.
+    again: u64,
+    /// On which it was found, counted from 1970.
+    day: u64,
+}
+
+/// Of which calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Of {
+    mpi: String,
+    /// In hexadecimal digits.
+    build: String,
+    ranks: u32,
+    nodes: u32,
+    ranks_per_node: u32,
+    switches: u32,
+    collective: String,
+    /// To twice as many.
+    first_bytes: u64,
+    interval: u16,
+    epoch: usize,
+    capabilities: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Way {
+    choice: String,
+    nanos: u64,
+}
+
+/// A finding that is understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recalled {
+    /// Of which calls.
+    pub of: Sameness,
+    /// The ways that were compared, each with the nanoseconds of its median call.
+    pub times: Vec<(Choice, u64)>,
+    /// The place among these of the one that stays.
+    pub arm: Arm,
+    /// Until which call.
+    pub until_calls: u64,
+}
+
+impl Of {
+    fn new(setting: &Setting, of: Sameness) -> Of {
+        let Setting { mpi, build, shape } = setting;
+        let CommunicatorShape { ranks, nodes, ranks_per_node, switches } = *shape;
+        let Sameness { collective, epoch, interval, digits, there } = of;
+        Of {
+            mpi: mpi.clone(),
+            build: format!("{build:016x}"),
+            ranks,
+            nodes,
+            ranks_per_node,
+            switches,
+            collective: collective.to_string(),
+            first_bytes: first_bytes(digits),
+            interval,
+            epoch: epoch.0,
+            capabilities: there.bits(),
+        }
+    }
+
+    fn sameness(&self) -> Option<Sameness> {
+        Some(Sameness {
+            collective: self.collective.parse().ok()?,
+            epoch: Epoch(self.epoch),
+            interval: self.interval,
+            digits: (u64::BITS - self.first_bytes.leading_zeros()) as u8,
+            there: Capabilities::from_bits(self.capabilities)?,
+        })
+    }
+}
+
+fn first_bytes(digits: u8) -> u64 {
+    if digits == 0 { 0 } else { 1 << (digits - 1) }
+}
+
+/// The choices that are open to such calls; none if the rules know no such.
+fn ways(policy: &Policy, of: Sameness) -> Vec<Choice> {
+    match usize::from(of.interval) < policy.intervals(of.collective, of.epoch) {
+        true => {
+            policy.options_of(of.collective, of.interval.into(), of.there, of.epoch).map(choice).collect()
+        }
+        false => Vec::new(),
+    }
+}
+
+fn choice(decision: &Decision) -> Choice {
+    decision.choice
+}
+
+impl Memory {
+    /// Of a finding by the rules of this policy, which stays until that call.
+    pub fn new(setting: &Setting, policy: &Policy, finding: &Finding, until_calls: u64, day: u64) -> Memory {
+        let ways = ways(policy, finding.of);
+        Memory {
+            version: VERSION,
+            of: Of::new(setting, finding.of),
+            stays: ways[usize::from(finding.arm)].to_string(),
+            ways: ways
+                .iter()
+                .zip(finding.nanos)
+                .map(|(way, nanos)| Way { choice: way.to_string(), nanos })
+                .collect(),
+            again: until_calls,
+            day,
+        }
+    }
+
+    /// Those that a file has, of this version and young enough, in their order; of those about the same calls the last one.
+    pub fn read(text: &str, today: u64) -> Vec<Memory> {
+        let mut memories: Vec<Memory> = Vec::new();
+        for memory in text.lines().filter_map(|line| serde_json::from_str::<Memory>(line).ok()) {
+            if memory.version != VERSION || memory.day + MAX_AGE_DAYS < today {
+                continue;
+            }
+            memories.retain(|earlier| earlier.of != memory.of);
+            memories.push(memory);
+        }
+        memories
+    }
+
+    /// As a line, without its end.
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).expect("numbers and texts")
+    }
+
+    /// What it says in this setting, if it is of it, and chosen among the ways of these rules.
+    pub fn recall(&self, setting: &Setting, policy: &Policy) -> Option<Recalled> {
+        let of = self.of.sameness()?;
+        if of.digits == 0 || self.of != Of::new(setting, of) {
+            return None;
+        }
+        let ways = ways(policy, of);
+        let is_same = ways.len() == self.ways.len()
+            && ways.iter().zip(&self.ways).all(|(way, known)| way.to_string() == known.choice);
+        let arm = ways.iter().position(|way| way.to_string() == self.stays)?;
+        let times = ways.into_iter().zip(self.ways.iter().map(|way| way.nanos)).collect();
+        is_same.then_some(Recalled { of, times, arm: arm as Arm, until_calls: self.again.max(1) })
+    }
+
+    /// About calls of this collective and size on communicators of this shape, with whatever MPI and build.
+    pub fn is_about(&self, shape: CommunicatorShape, collective: Collective, bytes: u64) -> bool {
+        let Of { ranks, nodes, ranks_per_node, switches, collective: name, first_bytes, .. } = &self.of;
+        let digits = u64::BITS - bytes.leading_zeros();
+        CommunicatorShape {
+            ranks: *ranks,
+            nodes: *nodes,
+            ranks_per_node: *ranks_per_node,
+            switches: *switches,
+        } == shape
+            && *name == collective.to_string()
+            && u64::BITS - first_bytes.leading_zeros() == digits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::policy::trials::MAX_ARMS;
+    use crate::policy::{Rules, Table};
+
+    const TABLE: &str = "version = 1\n\
+        [[rule]]\ncollective = \"bcast\"\nbytes = \"8KiB..\"\nuse = \"multicast-pull\"\n\
+        [[rule]]\ncollective = \"bcast\"\nbytes = \"1KiB..\"\nuse = \"chain:segment=1KiB\"\n";
+
+    fn policy(table: &str) -> Policy {
+        let table = Table::parse(table, "a table").unwrap();
+        Policy::new(Rules::new(None, Some(&table), &Table::shipped(), None), setting().shape)
+    }
+
+    fn setting() -> Setting {
+        let shape = CommunicatorShape::new(16, 16, None).unwrap();
+        Setting { mpi: "/usr/lib/libmpi.so.40".to_owned(), build: 0xabc, shape }
+    }
+
+    /// Of calls with 8 to 16 KiB.
+    fn finding(arm: Arm) -> Finding {
+        let policy = policy(TABLE);
+        let call =
+            crate::policy::Call { collective: Collective::Broadcast, bytes: crate::units::Bytes(9000) };
+        let there = Capabilities::ALL;
+        let (interval, _) = policy.options(&call, there, Epoch::default());
+        let of = Sameness {
+            collective: Collective::Broadcast,
+            epoch: Epoch::default(),
+            interval: interval as u16,
+            digits: 14,
+            there,
+        };
+        Finding { of, arm, nanos: [10, 30, 20] }
+    }
+
+    fn memory(arm: Arm, day: u64) -> Memory {
+        Memory::new(&setting(), &policy(TABLE), &finding(arm), 512, day)
+    }
+
+    #[test]
+    fn the_next_job_reads_what_was_found() {
+        let text = format!("{}\n\n{}\n", memory(2, 7).line(), memory(0, 8).line());
+        let read = Memory::read(&text, 9);
+        assert_eq!(read, [memory(0, 8)], "the last one counts");
+        let recalled = read[0].recall(&setting(), &policy(TABLE)).unwrap();
+        assert_eq!((recalled.of, recalled.arm, recalled.until_calls), (finding(0).of, 0, 512));
+        let times: Vec<_> = recalled.times.iter().map(|(way, nanos)| (way.to_string(), *nanos)).collect();
+        let expected = [("multicast-pull", 10), ("chain:segment=1KiB", 30), ("stock", 20)];
+        assert_eq!(times, expected.map(|(way, nanos)| (way.to_owned(), nanos)));
+        let shape = setting().shape;
+        assert!(read[0].is_about(shape, Collective::Broadcast, 16_383));
+        assert!(!read[0].is_about(shape, Collective::Broadcast, 16_384));
+    }
+
+    #[test]
+    fn what_holds_elsewhere_is_not_recalled() {
+        let known = memory(0, 8);
+        let setting = setting();
+        for other in [
+            Setting { mpi: "/opt/libmpi.so.40".to_owned(), ..setting.clone() },
+            Setting { build: 1, ..setting.clone() },
+            Setting { shape: CommunicatorShape { switches: 2, ..setting.shape }, ..setting.clone() },
+        ] {
+            assert_eq!(known.recall(&other, &policy(TABLE)), None);
+        }
+        assert_eq!(known.recall(&setting, &policy(&TABLE.replace("chain", "binary"))), None, "another table");
+        assert_eq!(known.recall(&setting, &policy("version = 1\n")), None, "fewer intervals");
+        assert_eq!(Memory::read(&known.line(), 8 + MAX_AGE_DAYS + 1), [], "too old");
+        let later = known.line().replace("\"version\":1", "\"version\":2");
+        assert_eq!(Memory::read(&later, 8), [], "another version");
+    }
+
+    proptest! {
+        /// Whatever a file has become, what can be read is right, and nothing panics.
+        #[test]
+        fn damage_loses_lines_and_nothing_else(at in 0usize..900, byte in any::<u8>(), cut in 0usize..900) {
+            let text = format!("{}\n{}\n", memory(1, 7).line(), memory(0, 8).line());
+            let mut bytes = text.into_bytes();
+            if let Some(place) = bytes.get_mut(at) {
+                *place = byte;
+            }
+            bytes.truncate(bytes.len().saturating_sub(cut));
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            for memory in Memory::read(&text, 8) {
+                if let Some(recalled) = memory.recall(&setting(), &policy(TABLE)) {
+                    prop_assert!(usize::from(recalled.arm) < MAX_ARMS.min(recalled.times.len()));
+                }
+            }
+        }
+    }
+}
