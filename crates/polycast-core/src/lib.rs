@@ -3,7 +3,7 @@
 //! Modules from the ground up; each may use those to its left only (the `tidy` test checks it):
 //!
 //! ```text
-//! files ◀─ variables ◀─ topology ◀─ model ◀─ tree ◀─ collective ◀─ schedule ◀─ algorithm ◀─ cost ◀─ policy ◀─ executor
+//! files ◀─ variables ◀─ network ◀─ topology ◀─ model ◀─ tree ◀─ collective ◀─ schedule ◀─ algorithm ◀─ cost ◀─ policy ◀─ executor
 //! ```
 //!
 //! A collective call takes this way through them: [`policy`] picks an [`algorithm`] by a table, the algorithm
@@ -16,6 +16,7 @@ pub mod cost;
 pub mod executor;
 pub mod files;
 pub mod model;
+pub mod network;
 pub mod policy;
 pub mod schedule;
 pub mod topology;

@@ -1,10 +1,11 @@
 //! Files that people write.
 
+use polycast_core::network::Network;
 use polycast_core::policy::{
     Call, Capabilities, Choice, Collective, CommunicatorShape, Condition, Epoch, Policy, Rule, Rules, Table,
 };
 use polycast_core::topology::{Address, Format, MAX_HOSTS, Neighbours, Reading, Topology};
-use polycast_core::units::Bytes;
+use polycast_core::units::{Bytes, Nanos, Rate};
 
 /// Sizes at both ends of the range and around a limit of the shipped table.
 const SIZES: [u64; 7] = [0, 1, 8191, 8192, 1 << 20, (1 << 40) - 1, u64::MAX];
@@ -20,23 +21,33 @@ pub fn table(bytes: &[u8]) {
             return;
         }
     };
-    let rules = Rules::new(None, None, &table, None);
     for (ranks, nodes) in [(1, 1), (2, 2), (64, 16), (u32::MAX, 1), (u32::MAX, u32::MAX)] {
         let shape = CommunicatorShape::new(ranks, nodes, None).expect("a shape");
-        let policy = Policy::new(rules, shape);
-        for there in [Capabilities::ALL, Capabilities::PRIVATE] {
-            for bytes in SIZES.map(Bytes) {
-                let call = Call { collective: Collective::Broadcast, bytes };
-                let chosen = policy.choose(&call, there, Epoch::default());
-                let holds = |rule: &Rule| {
-                    let of_call = |condition: &Condition| condition.property.of(shape, &call, 0);
-                    rule.collective == call.collective
-                        && there.has(rule.choice.needs())
-                        && rule.conditions.iter().all(|one| one.range.contains(of_call(one)))
-                };
-                let first = table.rules().iter().find(|rule| holds(rule)).map(|rule| rule.choice);
-                assert_eq!(chosen.choice, first.unwrap_or(Choice::Stock), "{bytes} on {shape:?}");
-            }
+        let rate = Rate::from_bits_per_second;
+        let network =
+            Network { rate: rate(1 << 30), latency: Some(Nanos(20_000)), multicast_rate: rate(1 << 29) };
+        for shape in [shape, shape.on_network(Network::default()), shape.on_network(network)] {
+            decides_as_the_first_rule_that_holds(&table, shape);
+        }
+    }
+}
+
+fn decides_as_the_first_rule_that_holds(table: &Table, shape: CommunicatorShape) {
+    let policy = Policy::new(Rules::new(None, None, table, None), shape);
+    for there in [Capabilities::ALL, Capabilities::PRIVATE] {
+        for bytes in SIZES.map(Bytes) {
+            let call = Call { collective: Collective::Broadcast, bytes };
+            let chosen = policy.choose(&call, there, Epoch::default());
+            let holds = |condition: &Condition| {
+                condition.property.of(shape, &call, 0).is_some_and(|value| condition.range.contains(value))
+            };
+            let is_for_it = |rule: &&Rule| {
+                rule.collective == call.collective
+                    && there.has(rule.choice.needs())
+                    && rule.conditions.iter().all(holds)
+            };
+            let first = table.rules().iter().find(is_for_it).map(|rule| rule.choice);
+            assert_eq!(chosen.choice, first.unwrap_or(Choice::Stock), "{bytes} on {shape:?}");
         }
     }
 }

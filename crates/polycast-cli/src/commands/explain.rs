@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use polycast_core::collective;
+use polycast_core::network::Network;
 use polycast_core::policy::{
     self, By, Call, Capabilities, Choice, Collective, Explanation, LookedAt, Policy, Prediction, Rules,
     Table, Verdict,
 };
 use polycast_core::tree::Site;
-use polycast_core::units::{Bytes, Rank};
+use polycast_core::units::{Bytes, Nanos, Rank, Rate};
 use serde::Serialize;
 
 use self::placement::{Placement, Wishes};
@@ -31,6 +32,7 @@ Examples:
   polycast explain --collective bcast --ranks 16 --nodes 16 --bytes 1MiB
   polycast explain --ranks 64 --nodes 4           what each size would get
   polycast explain --ranks 64 --nodes 4 --no-multicast          as in a cloud
+  polycast explain --ranks 16 --rate 10gbit --latency 20us     on such a network
   polycast explain --ranks 64 --nodes 4 --bytes 64KiB --table mine.toml --json
   polycast explain --hosts n0,n1,n16,n17 --topology cluster.conf --no-multicast
   polycast explain --ranks 32 --topology cluster.conf --params measured.json \\
@@ -71,6 +73,18 @@ pub struct Args {
     #[arg(long)]
     no_multicast: bool,
 
+    /// Rate of the MPI's messages between neighbours, which a job measures itself
+    #[arg(long, value_name = "RATE")]
+    rate: Option<Rate>,
+
+    /// How long the shortest message takes there, one way
+    #[arg(long, value_name = "TIME")]
+    latency: Option<Nanos>,
+
+    /// How fast multicast is where it is slower than --rate, on a network of its own, or held up by receive buffers
+    #[arg(long, value_name = "RATE", requires = "rate")]
+    multicast_rate: Option<Rate>,
+
     /// Bytes of the call, such as 64KiB; without it, every size is shown
     #[arg(long, value_name = "SIZE")]
     bytes: Option<Bytes>,
@@ -102,12 +116,14 @@ pub fn run(args: Args) -> Outcome {
     if let Some(file) = &args.params {
         settings.parameters = Some((read_parameters(file)?, file.display().to_string()));
     }
+    let network = Network { rate: args.rate, latency: args.latency, multicast_rate: args.multicast_rate };
     let placement = Placement::new(&Wishes {
         ranks: args.ranks,
         nodes: args.nodes,
         ranks_per_node: args.ranks_per_node,
         hosts: args.hosts.as_deref(),
         topology: settings.topology.as_ref(),
+        network,
     })?;
     let has_multicast = !args.no_multicast && !settings.is_multicast_off;
     let there = if has_multicast { Capabilities::ALL } else { Capabilities::PRIVATE };
@@ -129,6 +145,13 @@ struct Answer {
     nodes: u32,
     ranks_per_node: u32,
     switches: u32,
+    /// As assumed by `--rate` and the like; a job measures it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    multicast_percent: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<Decision>,
     /// Without a size: what each range of sizes gets.
@@ -231,6 +254,12 @@ impl Answer {
             nodes: shape.nodes,
             ranks_per_node: shape.ranks_per_node,
             switches: shape.switches,
+            rate: args.rate.map(|rate| rate.to_string()),
+            latency: args.latency.map(|latency| latency.to_string()),
+            multicast_percent: args
+                .multicast_rate
+                .and(shape.network)
+                .map(|network| network.multicast_percent()),
             sizes,
             decision,
             notes,
@@ -240,8 +269,16 @@ impl Answer {
     fn text(&self) -> Result<String, std::fmt::Error> {
         let mut out = String::new();
         let Answer { collective, ranks, nodes, ranks_per_node, switches, .. } = self;
-        let on =
+        let mut on =
             format!("ranks {ranks}, nodes {nodes}, ranks_per_node {ranks_per_node}, switches {switches}");
+        let network = [
+            ("rate", self.rate.clone()),
+            ("latency", self.latency.clone()),
+            ("multicast_percent", self.multicast_percent.map(|percent| percent.to_string())),
+        ];
+        for (name, value) in network {
+            value.iter().try_for_each(|value| write!(on, ", {name} {value}"))?;
+        }
         match &self.decision {
             Some(decision) => {
                 writeln!(out, "{collective} of {}, {on}: {}", Bytes(decision.bytes), decision.choice)?;

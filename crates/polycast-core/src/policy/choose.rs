@@ -77,9 +77,10 @@ pub enum By {
 ///                                       │         │  else stock   │  else chain          │
 ///                                       │         │               │  else stock          │
 /// ```
+/// Before anybody has asked the network, rules about it are passed over, and the intervals in which they may decide are marked.
 /// # Invariants
-/// 1. Each collective has an epoch, and the first begins with call 0; they begin later and later.
-/// 2. `first_bytes[0]` is 0, `first_bytes` rises strictly, and `options` is as long.
+/// 1. Each collective has an epoch, and the first begins with call 0; they begin later and later, on any network at the same calls.
+/// 2. `first_bytes[0]` is 0, `first_bytes` rises strictly, and `intervals` is as long.
 /// 3. No option needs all that one before it needs: it would never be taken. The last one needs nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy([Box<[Stage]>; Collective::ALL.len()]);
@@ -89,7 +90,15 @@ pub struct Policy([Box<[Stage]>; Collective::ALL.len()]);
 struct Stage {
     first_call: u64,
     first_bytes: Box<[u64]>,
-    options: Box<[Box<[Decision]>]>,
+    intervals: Box<[Interval]>,
+}
+
+/// What holds for a range of sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Interval {
+    options: Box<[Decision]>,
+    /// What the network is like may change the choice, and nobody has asked yet.
+    asks: bool,
 }
 
 impl Decision {
@@ -137,19 +146,35 @@ impl Policy {
         there: Capabilities,
         epoch: Epoch,
     ) -> impl Iterator<Item = &Decision> {
-        let options = self.stage(collective, epoch).options[interval].iter();
+        let options = self.stage(collective, epoch).intervals[interval].options.iter();
         options.filter(move |option| there.has(option.choice.needs()))
     }
 
     /// How many intervals of sizes there are.
     pub(super) fn intervals(&self, collective: Collective, epoch: Epoch) -> usize {
-        self.stage(collective, epoch).options.len()
+        self.stage(collective, epoch).intervals.len()
     }
 
     #[inline]
     fn stage(&self, collective: Collective, epoch: Epoch) -> &Stage {
         let stages = &self.0[collective as usize];
         &stages[epoch.0.min(stages.len() - 1)]
+    }
+
+    /// Whether the network has to be asked for some call.
+    pub fn asks(&self) -> bool {
+        self.0.iter().flatten().any(|stage| stage.intervals.iter().any(|interval| interval.asks))
+    }
+
+    /// Whether it has to be asked before this call, because what it is like may change who serves it; or now at the latest, because
+    /// something else than the MPI serves it.
+    pub fn asks_before(&self, call: &Call, there: Capabilities, epoch: Epoch) -> bool {
+        let (interval, mut options) = self.options(call, there, epoch);
+        let first = options.next().unwrap_or(&Decision::STOCK);
+        let may_change = self.stage(call.collective, epoch).intervals[interval].asks
+            && there.has(Capabilities::PRIVATE)
+            && first.by != By::Forced;
+        may_change || (first.choice != Choice::Stock && self.asks())
     }
 
     /// What serves which sizes: the first size of each interval, rising from 0, and its choice.
@@ -188,6 +213,16 @@ struct Relevant {
     choice: Choice,
     bytes: Range,
     calls: Range,
+    network: OnNetwork,
+}
+
+/// Whether a rule is for a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnNetwork {
+    Holds,
+    Fails,
+    /// Nobody has asked.
+    Open,
 }
 
 fn relevant(
@@ -196,13 +231,26 @@ fn relevant(
     shape: CommunicatorShape,
 ) -> impl Iterator<Item = Relevant> {
     let of = move |(index, rule): (usize, &Rule)| {
-        let mut relevant = Relevant { index, choice: rule.choice, bytes: Range::all(), calls: Range::all() };
+        let (bytes, calls) = (Range::all(), Range::all());
+        let mut relevant = Relevant { index, choice: rule.choice, bytes, calls, network: OnNetwork::Holds };
+        let any_call = Call { collective, bytes: Bytes(0) };
         for condition in &rule.conditions {
-            match condition.property.of_shape(shape) {
-                Some(value) if !condition.range.contains(value) => return None,
-                Some(_) => {}
-                None if condition.property == Property::Bytes => relevant.bytes = condition.range,
-                None => relevant.calls = condition.range,
+            let holds = || {
+                condition
+                    .property
+                    .of(shape, &any_call, 0)
+                    .is_some_and(|value| condition.range.contains(value))
+            };
+            match condition.property {
+                Property::Bytes => relevant.bytes = condition.range,
+                Property::EarlierCalls => relevant.calls = condition.range,
+                property if property.is_of_network() => match shape.network {
+                    None => relevant.network = OnNetwork::Open,
+                    Some(_) if !holds() => relevant.network = OnNetwork::Fails,
+                    Some(_) => {}
+                },
+                _ if !holds() => return None,
+                _ => {}
             }
         }
         Some(relevant)
@@ -233,17 +281,33 @@ impl Stage {
         starts.extend(predicted.iter().map(|(first, _)| first.0));
         starts.sort_unstable();
         starts.dedup();
-        let of = |first: u64| {
+        let of = |first: u64| -> (u64, Interval) {
             let after = predicted.partition_point(|(start, _)| start.0 <= first);
             let predicted = predicted[..after].last().map(|(_, choice)| *choice);
-            let by_rule = relevant.iter().filter(|rule| rule.bytes.contains(first));
-            (first, options(forced, by_rule.copied(), predicted))
+            let by_rule = || relevant.iter().copied().filter(|rule| rule.bytes.contains(first));
+            let holding = by_rule().filter(|rule| rule.network == OnNetwork::Holds);
+            (first, Interval { options: options(forced, holding, predicted), asks: asks(by_rule()) })
         };
-        let mut intervals: Vec<(u64, Box<[Decision]>)> = starts.into_iter().map(of).collect();
+        let mut intervals: Vec<(u64, Interval)> = starts.into_iter().map(of).collect();
         intervals.dedup_by(|later, earlier| later.1 == earlier.1);
-        let (first_bytes, options): (Vec<u64>, Vec<_>) = intervals.into_iter().unzip();
-        Stage { first_call, first_bytes: first_bytes.into(), options: options.into() }
+        let (first_bytes, intervals): (Vec<u64>, Vec<_>) = intervals.into_iter().unzip();
+        Stage { first_call, first_bytes: first_bytes.into(), intervals: intervals.into() }
     }
+}
+
+/// Whether the network may change what the rules for a size come to. One that may hold decides nothing behind one that does, and what
+/// only the MPI can serve needs no asking.
+fn asks<'a>(by_rule: impl Iterator<Item = &'a Relevant>) -> bool {
+    let (mut is_open, mut may_serve) = (false, false);
+    for rule in by_rule {
+        is_open |= rule.network == OnNetwork::Open;
+        may_serve |= rule.network != OnNetwork::Fails && rule.choice != Choice::Stock;
+        let needs_multicast = rule.choice.needs().has(Capabilities::MULTICAST);
+        if rule.network == OnNetwork::Holds && !needs_multicast {
+            break;
+        }
+    }
+    is_open && may_serve
 }
 
 /// What may serve a size, the best first: forced, by the rules for this size in their order, predicted in place of trees, stock.

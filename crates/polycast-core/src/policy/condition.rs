@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::{Call, CommunicatorShape};
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos, Rate};
+
+/// The longest time that is written with a unit, as it can be read.
+const A_DAY: Nanos = Nanos(86_400_000_000_000);
 
 /// A number of a call that every rank knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +19,12 @@ pub enum Property {
     RanksPerNode,
     /// Leaf switches that hold the nodes; 1 where the topology is not known.
     Switches,
+    /// Bits per second of the MPI's messages between neighbours, as the job has measured.
+    Rate,
+    /// Nanoseconds that the shortest message takes there, one way.
+    Latency,
+    /// How fast multicast is to what those messages are, in percent; 100 where that is not known.
+    MulticastPercent,
     /// Bytes of the call in all.
     Bytes,
     /// Calls of the same operation that the communicator has had before.
@@ -24,11 +33,14 @@ pub enum Property {
 
 impl Property {
     /// All of them, in the order in which tables are written.
-    pub const ALL: [Property; 6] = [
+    pub const ALL: [Property; 9] = [
         Property::Ranks,
         Property::Nodes,
         Property::RanksPerNode,
         Property::Switches,
+        Property::Rate,
+        Property::Latency,
+        Property::MulticastPercent,
         Property::Bytes,
         Property::EarlierCalls,
     ];
@@ -40,52 +52,72 @@ impl Property {
             Property::Nodes => "nodes",
             Property::RanksPerNode => "ranks_per_node",
             Property::Switches => "switches",
+            Property::Rate => "rate",
+            Property::Latency => "latency",
+            Property::MulticastPercent => "multicast_percent",
             Property::Bytes => "bytes",
             Property::EarlierCalls => "earlier_calls",
         }
     }
 
-    /// Its value on a communicator of `shape`; `None` if it differs from call to call.
-    pub(super) fn of_shape(self, shape: CommunicatorShape) -> Option<u64> {
-        match self {
-            Property::Ranks => Some(shape.ranks.into()),
-            Property::Nodes => Some(shape.nodes.into()),
-            Property::RanksPerNode => Some(shape.ranks_per_node.into()),
-            Property::Switches => Some(shape.switches.into()),
-            Property::Bytes | Property::EarlierCalls => None,
-        }
+    /// A job finds it out by messages of its own.
+    pub(super) fn is_of_network(self) -> bool {
+        matches!(self, Property::Rate | Property::Latency | Property::MulticastPercent)
     }
 
-    /// Its value for a call on a communicator of `shape` that so many calls come before.
-    pub fn of(self, shape: CommunicatorShape, call: &Call, earlier_calls: u64) -> u64 {
-        let of_call = if self == Property::Bytes { call.bytes.0 } else { earlier_calls };
-        self.of_shape(shape).unwrap_or(of_call)
+    /// Its value for a call on a communicator of `shape` that so many calls come before. `None`: it is not known, and no condition about it
+    /// holds.
+    pub fn of(self, shape: CommunicatorShape, call: &Call, earlier_calls: u64) -> Option<u64> {
+        Some(match self {
+            Property::Ranks => shape.ranks.into(),
+            Property::Nodes => shape.nodes.into(),
+            Property::RanksPerNode => shape.ranks_per_node.into(),
+            Property::Switches => shape.switches.into(),
+            Property::Rate => shape.network?.rate?.bits_per_second(),
+            Property::Latency => shape.network?.latency?.0,
+            Property::MulticastPercent => shape.network?.multicast_percent(),
+            Property::Bytes => call.bytes.0,
+            Property::EarlierCalls => earlier_calls,
+        })
     }
 
     /// A value as people write it: `8KiB`, `16`.
     pub fn write(self, value: u64) -> String {
         match self {
             Property::Bytes => Bytes(value).to_string(),
+            Property::Rate => {
+                Rate::from_bits_per_second(value).map_or_else(|| value.to_string(), |rate| rate.to_string())
+            }
+            Property::Latency if value <= A_DAY.0 => Nanos(value).to_string(),
             _ => value.to_string(),
         }
     }
 
-    /// What is counted, one and several of it; nothing for sizes, which carry their unit.
+    /// Values are written with their unit.
+    pub(super) fn has_unit(self) -> bool {
+        matches!(self, Property::Bytes | Property::Rate | Property::Latency)
+    }
+
+    /// What is counted, one and several of it; nothing for what carries its unit.
     fn nouns(self) -> (&'static str, &'static str) {
         match self {
             Property::Ranks => (" rank", " ranks"),
             Property::Nodes => (" node", " nodes"),
             Property::RanksPerNode => (" rank on the fullest node", " ranks on the fullest node"),
             Property::Switches => (" switch", " switches"),
-            Property::Bytes => ("", ""),
+            Property::Bytes | Property::Rate | Property::Latency => ("", ""),
+            Property::MulticastPercent => (" percent by multicast", " percent by multicast"),
             Property::EarlierCalls => (" earlier call", " earlier calls"),
         }
     }
 
     fn read(self, text: &str) -> Option<u64> {
+        let number = || text.trim().parse().ok();
         match self {
             Property::Bytes => text.parse::<Bytes>().ok().map(|bytes| bytes.0),
-            _ => text.trim().parse().ok(),
+            Property::Rate => number().or_else(|| Some(text.parse::<Rate>().ok()?.bits_per_second())),
+            Property::Latency => number().or_else(|| Some(text.parse::<Nanos>().ok()?.0)),
+            _ => number(),
         }
     }
 
@@ -94,6 +126,12 @@ impl Property {
         match self {
             Property::Bytes => {
                 r#"a size such as "4KiB", or a range such as "64KiB..1MiB" (without 1MiB), "4KiB.." or "..4KiB""#
+            }
+            Property::Rate => {
+                r#"a rate such as "1gbit", or a range such as "100mbit..1gbit" (without 1gbit), "1gbit.." or "..1gbit""#
+            }
+            Property::Latency => {
+                r#"a time such as "20us", or a range such as "5us..50us" (without 50us), "50us.." or "..50us""#
             }
             _ => r#"a number such as 16, or a range such as "2..64" (without 64), "8.." or "..8""#,
         }
@@ -195,15 +233,15 @@ impl Condition {
         let Condition { property, range: Range { first, last } } = *self;
         let (one, several) = property.nouns();
         let counted = |value: u64| property.write(value) + if value == 1 { one } else { several };
-        match (first, last, property) {
+        match (first, last) {
             _ if first == last => counted(first),
-            (first, u64::MAX, _) => format!("{} or more{several}", property.write(first)),
-            (0, last, Property::Bytes) => format!("less than {}", property.write(last + 1)),
-            (first, last, Property::Bytes) => {
+            (first, u64::MAX) => format!("{} or more{several}", property.write(first)),
+            (0, last) if property.has_unit() => format!("less than {}", property.write(last + 1)),
+            (first, last) if property.has_unit() => {
                 format!("{} to less than {}", property.write(first), property.write(last + 1))
             }
-            (0, last, _) => format!("fewer than {}", counted(last + 1)),
-            (first, last, _) => format!("{first} to {}", counted(last)),
+            (0, last) => format!("fewer than {}", counted(last + 1)),
+            (first, last) => format!("{first} to {}", counted(last)),
         }
     }
 }
@@ -245,6 +283,10 @@ mod tests {
             (Property::Bytes, "..8KiB", "less than 8KiB"),
             (Property::Bytes, "64KiB..1MiB", "64KiB to less than 1MiB"),
             (Property::Bytes, "4KiB..", "4KiB or more"),
+            (Property::Rate, "100mbit..1gbit", "100mbit to less than 1gbit"),
+            (Property::Rate, "1gbit..", "1gbit or more"),
+            (Property::Latency, "..5us", "less than 5us"),
+            (Property::MulticastPercent, "50..", "50 or more percent by multicast"),
         ] {
             assert_eq!(Condition::parse(property, text).unwrap().in_words(), words);
         }

@@ -41,8 +41,8 @@ pub enum Verdict {
     Misses {
         /// What the rule asks for.
         expected: Condition,
-        /// What the call has.
-        found: u64,
+        /// What the call has; `None`: it is not known.
+        found: Option<u64>,
     },
 }
 
@@ -65,7 +65,9 @@ impl Explanation {
         };
         let verdict = |rule: &Rule| {
             let found = |condition: &Condition| condition.property.of(shape, call, earlier_calls);
-            let missed = rule.conditions.iter().find(|condition| !condition.range.contains(found(condition)));
+            let holds =
+                |condition: &Condition| found(condition).is_some_and(|found| condition.range.contains(found));
+            let missed = rule.conditions.iter().find(|condition| !holds(condition));
             let lacking = rule.choice.needs().without(there);
             match missed {
                 _ if rule.collective != call.collective => Verdict::OtherCollective(rule.collective),
@@ -97,8 +99,11 @@ impl fmt::Display for Verdict {
             Verdict::Matches => f.pad("matches"),
             Verdict::OtherCollective(collective) => write!(f, "is for {collective}"),
             Verdict::Lacks(lacking) => write!(f, "needs {lacking}"),
-            Verdict::Misses { expected, found } => {
+            Verdict::Misses { expected, found: Some(found) } => {
                 write!(f, "is for {}, not {}", expected.in_words(), expected.property.write(*found))
+            }
+            Verdict::Misses { expected, found: None } => {
+                write!(f, "is for {}; the {} is not known", expected.in_words(), expected.property)
             }
         }
     }

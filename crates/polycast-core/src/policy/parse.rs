@@ -86,6 +86,9 @@ struct WrittenRule {
     nodes: Option<Spanned<WrittenRange>>,
     ranks_per_node: Option<Spanned<WrittenRange>>,
     switches: Option<Spanned<WrittenRange>>,
+    rate: Option<Spanned<WrittenRange>>,
+    latency: Option<Spanned<WrittenRange>>,
+    multicast_percent: Option<Spanned<WrittenRange>>,
     bytes: Option<Spanned<WrittenRange>>,
     earlier_calls: Option<Spanned<WrittenRange>>,
     #[serde(rename = "use")]
@@ -166,6 +169,9 @@ fn rule(written: Spanned<WrittenRule>, comments: Vec<String>, source: &Source) -
         (Property::Nodes, written.nodes),
         (Property::RanksPerNode, written.ranks_per_node),
         (Property::Switches, written.switches),
+        (Property::Rate, written.rate),
+        (Property::Latency, written.latency),
+        (Property::MulticastPercent, written.multicast_percent),
         (Property::Bytes, written.bytes),
         (Property::EarlierCalls, written.earlier_calls),
     ];

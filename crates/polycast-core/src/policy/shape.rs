@@ -1,3 +1,5 @@
+use crate::network::Network;
+
 /// How the ranks of a communicator are spread over nodes, and what lies between these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommunicatorShape {
@@ -9,6 +11,8 @@ pub struct CommunicatorShape {
     pub ranks_per_node: u32,
     /// Leaf switches that hold at least one of the nodes; 1 where the topology is not known.
     pub switches: u32,
+    /// What was found out about the network between the nodes; `None`: nobody has asked yet.
+    pub network: Option<Network>,
 }
 
 /// Numbers that no communicator can have together.
@@ -64,7 +68,7 @@ impl CommunicatorShape {
         if !(smallest..=largest).contains(&found) {
             return Err(CommunicatorShapeError::RanksPerNode { ranks, nodes, smallest, largest, found });
         }
-        Ok(CommunicatorShape { ranks, nodes, ranks_per_node: found, switches: 1 })
+        Ok(CommunicatorShape { ranks, nodes, ranks_per_node: found, switches: 1, network: None })
     }
 
     /// The same with its nodes on so many leaf switches.
@@ -73,6 +77,11 @@ impl CommunicatorShape {
             true => Ok(CommunicatorShape { switches, ..self }),
             false => Err(CommunicatorShapeError::Switches { nodes: self.nodes, found: switches }),
         }
+    }
+
+    /// The same on a network of which this is known.
+    pub fn on_network(self, network: Network) -> CommunicatorShape {
+        CommunicatorShape { network: Some(network), ..self }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::parse::VERSION;
-use super::{Condition, Property, Rule, Table};
+use super::{Condition, Rule, Table};
 
 impl Display for Table {
     /// The text that [`Table::parse`] makes the same table of.
@@ -47,7 +47,7 @@ fn value(condition: &Condition) -> String {
     let range = condition.range;
     // TOML's numbers end there.
     let is_number = range.first() == range.last() && i64::try_from(range.last()).is_ok();
-    match is_number && condition.property != Property::Bytes {
+    match is_number && !condition.property.has_unit() {
         true => range.first().to_string(),
         false => quoted(&condition.written()),
     }
@@ -63,7 +63,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::policy::SHIPPED_TEXT;
+    use crate::policy::{Property, SHIPPED_TEXT};
 
     /// Without the lines at which rules stand, which change when they are written again.
     fn without_lines(mut table: Table) -> Table {

@@ -53,8 +53,13 @@ impl Agreement {
     /// Of a rank that does not know what the others said: it serves nobody.
     pub fn unknown(size: usize) -> Agreement {
         let settings = Arc::new(Settings::default());
-        let shape =
-            CommunicatorShape { ranks: size as u32, nodes: 1, ranks_per_node: size as u32, switches: 1 };
+        let shape = CommunicatorShape {
+            ranks: size as u32,
+            nodes: 1,
+            ranks_per_node: size as u32,
+            switches: 1,
+            network: None,
+        };
         let hosts = vec![0; size];
         Agreement {
             shape,
@@ -233,6 +238,7 @@ fn shape_of(records: &[Record]) -> CommunicatorShape {
         nodes: ranks_by_host.len() as u32,
         ranks_per_node: ranks_by_host.values().copied().max().unwrap_or(1),
         switches: 1,
+        network: None,
     }
 }
 

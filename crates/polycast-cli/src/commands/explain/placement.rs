@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use polycast_core::network::Network;
 use polycast_core::policy::CommunicatorShape;
 use polycast_core::topology::{Placed, Topology};
 
@@ -15,6 +16,8 @@ pub struct Wishes<'a> {
     /// `a:2,b`.
     pub hosts: Option<&'a str>,
     pub topology: Option<&'a Topology>,
+    /// What a job would find out about it.
+    pub network: Network,
 }
 
 /// Ranks on hosts, and what a table may ask of them.
@@ -40,7 +43,7 @@ impl Placement {
             }
         };
         let placed = topology.place(&host_names);
-        Ok(Placement { shape: shape_of(&placed)?, placed })
+        Ok(Placement { shape: shape_of(&placed)?.on_network(wishes.network), placed })
     }
 }
 
@@ -92,7 +95,14 @@ mod tests {
         "SwitchName=s0 Nodes=a,b\nSwitchName=s1 Nodes=c,d\nSwitchName=top Switches=s0,s1\n";
 
     fn wishes(ranks: Option<u32>, hosts: Option<&'static str>) -> Wishes<'static> {
-        Wishes { ranks, nodes: None, ranks_per_node: None, hosts, topology: None }
+        Wishes {
+            ranks,
+            nodes: None,
+            ranks_per_node: None,
+            hosts,
+            topology: None,
+            network: Network::default(),
+        }
     }
 
     #[test]

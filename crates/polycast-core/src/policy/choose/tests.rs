@@ -2,7 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::algorithm::Registry;
+use crate::network::Network;
 use crate::policy::{CallCounts, Explanation, Verdict};
+use crate::units::Nanos;
 
 const BROADCAST: Collective = Collective::Broadcast;
 
@@ -43,7 +45,7 @@ fn first_match(
     earlier_calls: u64,
 ) -> Option<usize> {
     let holds = |condition: &crate::policy::Condition| {
-        condition.range.contains(condition.property.of(shape, call, earlier_calls))
+        condition.property.of(shape, call, earlier_calls).is_some_and(|value| condition.range.contains(value))
     };
     table.rules().iter().position(|rule| {
         rule.collective == call.collective
@@ -79,7 +81,7 @@ fn choices() -> impl Strategy<Value = (Collective, Choice)> {
 }
 
 fn rule() -> impl Strategy<Value = String> {
-    let keys = ["ranks", "nodes", "ranks_per_node", "switches", "bytes", "earlier_calls"].map(|key| {
+    let keys = Property::ALL.map(|key| {
         prop::option::weighted(0.3, range())
             .prop_map(move |range| range.map_or_else(String::new, |range| format!("{key} = \"{range}\"\n")))
     });
@@ -100,6 +102,17 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn network()(
+        rate in prop::option::of(prop::sample::select(&["8kbit", "20mbit", "1gbit"][..])),
+        latency in prop::option::of(0u64..20),
+        multicast in prop::option::of(prop::sample::select(&["8kbit", "9kbit", "1gbit"][..])),
+    ) -> Network {
+        let read = |text: Option<&str>| text.map(|text| text.parse().unwrap());
+        Network { rate: read(rate), latency: latency.map(Nanos), multicast_rate: read(multicast) }
+    }
+}
+
 fn there() -> impl Strategy<Value = Capabilities> {
     prop::sample::select(&[Capabilities::ALL, Capabilities::PRIVATE, Capabilities::NONE][..])
 }
@@ -112,9 +125,10 @@ proptest! {
     #[test]
     fn a_policy_decides_as_the_first_matching_rule_does(
         table in random_table(),
-        shape in random_shape(),
+        (shape, network) in (random_shape(), prop::option::of(network())),
         calls in prop::collection::vec((collective(), number(), number(), there()), 1..60),
     ) {
+        let shape = CommunicatorShape { network, ..shape };
         let policy = Policy::new(by_table(&table), shape);
         for (collective, bytes, earlier_calls, there) in calls {
             let call = Call { collective, bytes: Bytes(bytes) };
@@ -128,6 +142,29 @@ proptest! {
             let expected = (0..table.rules().len()).map(|rule| Some(rule) == place);
             let until = place.map_or(table.rules().len(), |place| place + 1);
             prop_assert!(matches.eq(expected.take(until)), "{:?}", explanation);
+        }
+    }
+
+    /// Jobs ask the network only where this says so.
+    #[test]
+    fn what_does_not_ask_is_the_same_on_any_network(
+        (table, shape, network) in (random_table(), random_shape(), network()),
+        forced in prop::option::of(choices()),
+        calls in prop::collection::vec((collective(), number(), number(), there()), 1..60),
+    ) {
+        let rules = Rules::new(forced, None, &table, None);
+        let (before, after) = (Policy::new(rules, shape), Policy::new(rules, shape.on_network(network)));
+        prop_assert!(!after.asks(), "all is known");
+        for (collective, bytes, earlier_calls, there) in calls {
+            let call = Call { collective, bytes: Bytes(bytes) };
+            let epoch = before.epoch(collective, earlier_calls);
+            prop_assert_eq!(epoch, after.epoch(collective, earlier_calls), "calls are counted on");
+            let choice = before.choose(&call, there, epoch).choice;
+            if !before.asks_before(&call, there, epoch) {
+                prop_assert_eq!(choice, after.choose(&call, there, epoch).choice);
+            } else {
+                prop_assert!(before.asks() && there != Capabilities::NONE);
+            }
         }
     }
 
@@ -206,6 +243,41 @@ fn a_forced_choice_serves_every_size_where_it_can() {
         assert_eq!(written(&policy, Capabilities::PRIVATE), without, "{forced}");
         assert_eq!(written(&policy, Capabilities::NONE), alone, "{forced}");
     }
+}
+
+#[test]
+fn the_network_is_asked_only_where_it_may_decide() {
+    let table_of = table;
+    let table = table_of(&[
+        ("bytes = \"..8\"", "stock"),
+        ("rate = \"1gbit..\"\nbytes = \"8..16\"", "stock"),
+        ("bytes = \"16..32\"", "chain"),
+        ("multicast_percent = \"50..\"", "multicast-pull"),
+        ("latency = \"..5us\"", "flat"),
+    ]);
+    let policy = Policy::new(by_table(&table), shape(4));
+    let asks = |bytes, there| policy.asks_before(&call(bytes), there, Epoch(0));
+    assert!(!asks(7, Capabilities::ALL), "the MPI serves it on any network");
+    assert!(asks(8, Capabilities::ALL) && asks(8, Capabilities::PRIVATE));
+    assert!(!asks(8, Capabilities::NONE), "nothing else can serve");
+    assert!(
+        asks(16, Capabilities::ALL),
+        "any network serves it by a chain; but it is the first that is served"
+    );
+    let fast = Network {
+        rate: "1gbit".parse().ok(),
+        latency: Some(Nanos(4000)),
+        multicast_rate: "400mbit".parse().ok(),
+    };
+    let chosen = |network| {
+        let policy = Policy::new(by_table(&table), shape(4).on_network(network));
+        assert!(!policy.asks());
+        written(&policy, Capabilities::ALL)
+    };
+    assert_eq!(chosen(fast), ["0 stock", "16 chain", "32 flat"]);
+    assert_eq!(chosen(Network::default()), ["0 stock", "8 multicast-pull", "16 chain", "32 multicast-pull"]);
+    let stock = table_of(&[("rate = \"1gbit..\"", "stock")]);
+    assert!(!Policy::new(by_table(&stock), shape(4)).asks(), "nothing is served");
 }
 
 #[test]

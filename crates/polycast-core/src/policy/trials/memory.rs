@@ -54,6 +54,9 @@ struct Of {
     nodes: u32,
     ranks_per_node: u32,
     switches: u32,
+    /// Bits per second, if the job has measured them: what is best on a fast network is not on a slow one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rate: Option<u64>,
     collective: String,
     /// To twice as many.
     first_bytes: u64,
@@ -84,7 +87,7 @@ pub struct Recalled {
 impl Of {
     fn new(setting: &Setting, of: Sameness) -> Of {
         let Setting { mpi, build, shape } = setting;
-        let CommunicatorShape { ranks, nodes, ranks_per_node, switches } = *shape;
+        let CommunicatorShape { ranks, nodes, ranks_per_node, switches, .. } = *shape;
         let Sameness { collective, epoch, interval, digits, there } = of;
         Of {
             mpi: mpi.clone(),
@@ -93,6 +96,7 @@ impl Of {
             nodes,
             ranks_per_node,
             switches,
+            rate: rate_of(shape),
             collective: collective.to_string(),
             first_bytes: first_bytes(digits),
             interval,
@@ -180,19 +184,21 @@ impl Memory {
         is_same.then_some(Recalled { of, times, arm: arm as Arm, until_calls: self.again.max(1) })
     }
 
-    /// About calls of this collective and size on communicators of this shape, with whatever MPI and build.
+    /// About calls of this collective and size on communicators of this shape, with whatever MPI and build; on whatever network, if that of
+    /// the shape is not known.
     pub fn is_about(&self, shape: CommunicatorShape, collective: Collective, bytes: u64) -> bool {
         let Of { ranks, nodes, ranks_per_node, switches, collective: name, first_bytes, .. } = &self.of;
         let digits = u64::BITS - bytes.leading_zeros();
-        CommunicatorShape {
-            ranks: *ranks,
-            nodes: *nodes,
-            ranks_per_node: *ranks_per_node,
-            switches: *switches,
-        } == shape
+        (*ranks, *nodes, *ranks_per_node, *switches)
+            == (shape.ranks, shape.nodes, shape.ranks_per_node, shape.switches)
+            && rate_of(&shape).is_none_or(|rate| self.of.rate == Some(rate))
             && *name == collective.to_string()
             && u64::BITS - first_bytes.leading_zeros() == digits
     }
+}
+
+fn rate_of(shape: &CommunicatorShape) -> Option<u64> {
+    Some(shape.network?.rate?.bits_per_second())
 }
 
 #[cfg(test)]
@@ -200,6 +206,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::network::Network;
     use crate::policy::trials::MAX_ARMS;
     use crate::policy::{Rules, Table};
 
@@ -253,6 +260,10 @@ mod tests {
         assert!(!read[0].is_about(shape, Collective::Broadcast, 16_384));
     }
 
+    fn gigabit() -> Network {
+        Network { rate: "1gbit".parse().ok(), ..Network::default() }
+    }
+
     #[test]
     fn what_holds_elsewhere_is_not_recalled() {
         let known = memory(0, 8);
@@ -261,6 +272,7 @@ mod tests {
             Setting { mpi: "/opt/libmpi.so.40".to_owned(), ..setting.clone() },
             Setting { build: 1, ..setting.clone() },
             Setting { shape: CommunicatorShape { switches: 2, ..setting.shape }, ..setting.clone() },
+            Setting { shape: setting.shape.on_network(gigabit()), ..setting.clone() },
         ] {
             assert_eq!(known.recall(&other, &policy(TABLE)), None);
         }

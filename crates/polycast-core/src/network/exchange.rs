@@ -1,0 +1,101 @@
+//! Who sends what to whom while the leaders of all nodes measure at once.
+//!
+//! ```text
+//!  to the next      ping ×5   4 KiB   16 KiB   64 KiB … again   over      each when the one before was answered
+//!  from the next       ▲ answers of one byte
+//! ```
+//! Each leader is measured by the one before it in the same way, so every link carries data in both directions, as it does in a chain.
+//! It answers what comes from there whenever it comes; the two have nothing to do with each other, so nobody waits for anybody in a
+//! circle.
+
+use super::Estimate;
+use super::estimate::RoundTrip;
+use crate::units::Nanos;
+
+/// Round trips of one byte: one that opens the connection and counts for nothing, and those that tell the latency.
+const PINGS: usize = 5;
+/// What is not more than a few packets, of which the first is often free, tells no rate.
+const FIRST_BYTES: u64 = 4 << 10;
+/// Each message is so many times as long as the one before.
+const GROWTH: u64 = 4;
+/// The longest message: at 100 Gb/s it takes as long as a round trip or a few.
+pub const MOST_BYTES: u64 = 1 << 20;
+/// A message that takes so much longer than an empty one tells the rate well enough.
+const LONG_ENOUGH: Nanos = Nanos::from_micros(500);
+/// Nothing is begun that would end later, as far as one can tell: links so slow have told enough.
+const PATIENCE: Nanos = Nanos::from_micros(40_000);
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Send so many bytes to the next leader, and tell when it has answered.
+    Send(u64),
+    /// Send an empty message: nothing more comes. It is not answered.
+    Over,
+}
+
+/// One leader measuring its way to the next one. Time and answers go in, messages come out.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    began: Nanos,
+    sent: Nanos,
+    bytes: u64,
+    short: Vec<Nanos>,
+    long: Vec<RoundTrip>,
+}
+
+impl Exchange {
+    /// Begins. The first message has one byte.
+    pub fn new(now: Nanos) -> (Exchange, Next) {
+        (Exchange { began: now, sent: now, bytes: 1, short: Vec::new(), long: Vec::new() }, Next::Send(1))
+    }
+
+    /// The last message was answered.
+    pub fn answered(&mut self, now: Nanos) -> Next {
+        let time = now - self.sent;
+        match self.bytes {
+            1 => self.short.push(time),
+            bytes => self.long.push(RoundTrip { bytes, time }),
+        }
+        let next = self.next(now);
+        if let Next::Send(bytes) = next {
+            (self.bytes, self.sent) = (bytes, now);
+        }
+        next
+    }
+
+    fn next(&self, now: Nanos) -> Next {
+        let spent = now - self.began;
+        let Some(last) = self.long.last() else {
+            let is_hopeless = spent > PATIENCE;
+            return Next::Send(if self.short.len() < PINGS && !is_hopeless { 1 } else { FIRST_BYTES });
+        };
+        let of_this_length = self.long.iter().filter(|one| one.bytes == last.bytes).count();
+        let takes = last.time - self.fastest_ping();
+        // One length alone tells the rate only if a bucket that was full has no part in it.
+        let is_long_enough = last.bytes == MOST_BYTES || takes >= LONG_ENOUGH && last.bytes > FIRST_BYTES;
+        let (bytes, would_take) = match is_long_enough {
+            true if of_this_length > 1 => return Next::Over,
+            true => (last.bytes, last.time),
+            false => (last.bytes * GROWTH, Nanos(last.time.0.saturating_mul(GROWTH))),
+        };
+        if spent + would_take > PATIENCE { Next::Over } else { Next::Send(bytes) }
+    }
+
+    fn fastest_ping(&self) -> Nanos {
+        self.counted().iter().min().copied().unwrap_or_default()
+    }
+
+    /// Without the one that opened the connection.
+    fn counted(&self) -> &[Nanos] {
+        if self.short.len() > 1 { &self.short[1..] } else { &self.short }
+    }
+
+    /// What the answers tell, when it is over.
+    pub fn estimate(&self) -> Option<Estimate> {
+        Estimate::of(self.counted(), &self.long)
+    }
+}
+
+#[cfg(test)]
+mod tests;

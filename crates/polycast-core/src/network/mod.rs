@@ -1,0 +1,183 @@
+//! What a job finds out about the network between its nodes by a few messages of its own, before it chooses.
+//!
+//! ```text
+//!  each leader of a node  ──Exchange──▶ times ──Estimate──▶ Told ──┐
+//!                     to the next one in the ring                  │ all ranks hear all
+//!                                                                  ▼
+//!                                          Network::agreed: the classes that tables ask for
+//! ```
+//! The messages go by the MPI's own transport, for what they are to tell is what the MPI can do, be it over sockets or over what we
+//! never see.
+
+mod estimate;
+mod exchange;
+
+pub use estimate::Estimate;
+pub use exchange::{Exchange, MOST_BYTES, Next};
+
+use crate::units::{Nanos, Rate};
+
+/// The network between the nodes of a communicator, as far as it is known; the same on all ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Network {
+    /// Of the MPI's messages between neighbours, while all nodes send at once.
+    pub rate: Option<Rate>,
+    /// Of the shortest message, one way.
+    pub latency: Option<Nanos>,
+    /// How fast multicast would go, as the slowest node and the receive buffers let it. `None`: nothing limits it.
+    pub multicast_rate: Option<Rate>,
+}
+
+/// What one rank tells of its link; nothing of those that lead no node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// To the next node in the ring; `None` if it could not be measured.
+    pub estimate: Option<Estimate>,
+    /// How fast its interface and its receive buffer let multicast go.
+    pub multicast_rate: Option<Rate>,
+}
+
+impl Told {
+    /// Its length as a message.
+    pub const BYTES: usize = 24;
+
+    /// As a message: three numbers, the lowest byte first; 0 for what is not known.
+    pub fn to_bytes(self) -> [u8; Told::BYTES] {
+        let rate = |rate: Option<Rate>| rate.map_or(0, Rate::bits_per_second);
+        let estimate = self.estimate;
+        let fields = [
+            estimate.map_or(0, |estimate| estimate.latency.0.max(1)),
+            rate(estimate.map(|estimate| estimate.rate)),
+            rate(self.multicast_rate),
+        ];
+        let mut bytes = [0; Told::BYTES];
+        for (place, field) in bytes.chunks_exact_mut(8).zip(fields) {
+            place.copy_from_slice(&field.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reads such a message. What cannot be, is not known.
+    pub fn from_bytes(bytes: &[u8; Told::BYTES]) -> Told {
+        let field = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[8 * index + at]));
+        let rate = |index| Rate::from_bits_per_second(field(index));
+        let latency = Some(Nanos(field(0))).filter(|latency| latency.0 > 0);
+        let estimate = latency.zip(rate(1)).map(|(latency, rate)| Estimate { latency, rate });
+        Told { estimate, multicast_rate: rate(2) }
+    }
+}
+
+impl Network {
+    /// What all ranks conclude from what all have told.
+    ///
+    /// Of rates and latencies it is the median of the nodes' that counts. A pipeline goes as fast as its slowest link, but what makes a
+    /// single link look slow in a few milliseconds is mostly a rank that had no processor; and to take a fast network for a slow
+    /// one is the mistake that makes calls slower than they were. Half of the nodes must err before the median does. Of
+    /// multicast it is the slowest node, for that is the pace at which all are sent to.
+    pub fn agreed(told: &[Told]) -> Network {
+        let estimates = || told.iter().filter_map(|told| told.estimate);
+        let median = |mut values: Vec<u64>| {
+            values.sort_unstable();
+            values.get(values.len() / 2).copied()
+        };
+        let rate = median(estimates().map(|estimate| estimate.rate.bits_per_second()).collect());
+        let latency = median(estimates().map(|estimate| estimate.latency.0).collect());
+        Network {
+            rate: rate.and_then(|rate| Rate::from_bits_per_second(class(rate))),
+            latency: latency.map(|latency| Nanos(class(latency))),
+            multicast_rate: told.iter().filter_map(|told| told.multicast_rate).min(),
+        }
+    }
+
+    /// How fast multicast is to what the MPI's own messages are, in percent, 100 at most; 100 where one of them is not known.
+    pub fn multicast_percent(&self) -> u64 {
+        let (Some(rate), Some(multicast)) = (self.rate, self.multicast_rate) else { return 100 };
+        (u128::from(multicast.bits_per_second()) * 100 / u128::from(rate.bits_per_second())).min(100) as u64
+    }
+}
+
+/// The nearest of 1, 2, 5, 10, 20, 50 …, as a ratio: what two measurements of the same network have in common.
+fn class(value: u64) -> u64 {
+    let decades = (0..20).map(|power| 10u64.pow(power));
+    let classes = decades.flat_map(|decade| [1, 2, 5].map(|digit| decade.saturating_mul(digit)));
+    let distance = |class: &u64| (*class as f64 / value.max(1) as f64).ln().abs();
+    classes.min_by(|one, other| distance(one).total_cmp(&distance(other))).unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn told(mbit: u64, micros: u64) -> Told {
+        let rate = Rate::from_bits_per_second(mbit * 1_000_000).unwrap();
+        Told { estimate: Some(Estimate { latency: Nanos::from_micros(micros), rate }), multicast_rate: None }
+    }
+
+    #[test]
+    fn what_is_measured_falls_into_classes() {
+        for (value, of) in [(1, 1), (3, 2), (4, 5), (7, 5), (8, 10), (19, 20), (938_000_000, 1_000_000_000)] {
+            assert_eq!(class(value), of, "{value}");
+        }
+        assert_eq!((class(0), class(u64::MAX)), (1, u64::MAX));
+    }
+
+    #[test]
+    fn a_few_outliers_do_not_matter() {
+        let links = [told(930, 21), told(940, 23), told(3, 9000), told(950, 20), told(941, 19)];
+        let network = Network::agreed(&links);
+        assert_eq!((network.rate, network.latency), ("1gbit".parse().ok(), Some(Nanos::from_micros(20))));
+    }
+
+    #[test]
+    fn ranks_that_lead_no_node_say_nothing() {
+        let all = [Told::default(), told(95, 60), Told::default(), Told::default()];
+        assert_eq!(Network::agreed(&all).rate, "100mbit".parse().ok());
+        assert_eq!(Network::agreed(&[Told::default()]), Network::default());
+        assert_eq!(Network::agreed(&[]), Network::default());
+    }
+
+    #[test]
+    fn the_slowest_node_sets_the_pace_of_multicast() {
+        let with = |rate: &str| Told { multicast_rate: rate.parse().ok(), ..told(9400, 20) };
+        let network = Network::agreed(&[with("10gbit"), with("1gbit"), with("none")]);
+        assert_eq!((network.multicast_rate, network.multicast_percent()), ("1gbit".parse().ok(), 10));
+        assert_eq!(Network::agreed(&[told(100, 1)]).multicast_percent(), 100, "nothing limits it");
+        assert_eq!(Network { rate: None, ..network }.multicast_percent(), 100);
+    }
+
+    proptest! {
+        #[test]
+        fn less_than_half_of_the_links_cannot_change_the_class(
+            mbit in 1u64..100_000,
+            noise in prop::collection::vec((1u64..1000, 1u64..1_000_000), 0..8),
+            spread in prop::collection::vec(0u64..10, 9),
+        ) {
+            // Classes are a factor of 2 or 2.5 wide; honest links are within a tenth of each other here.
+            let honest = spread.iter().map(|spread| told(mbit * (100 + spread) / 100, 50));
+            let wrong = noise.iter().map(|(mbit, micros)| told(*mbit, *micros));
+            let all: Vec<Told> = honest.chain(wrong).collect();
+            let found = Network::agreed(&all).rate.unwrap().bits_per_second() as f64 / 1e6;
+            let ratio = found / mbit as f64;
+            prop_assert!((0.6..=1.8).contains(&ratio), "{} for {}", found, mbit);
+        }
+
+        #[test]
+        fn the_order_of_ranks_does_not_matter(links in prop::collection::vec((1u64..100_000, 1u64..100_000), 0..20), by in 0usize..20) {
+            let mut all: Vec<Told> = links.into_iter().map(|(mbit, micros)| told(mbit, micros)).collect();
+            let before = Network::agreed(&all);
+            let by = by % all.len().max(1);
+            all.rotate_left(by);
+            prop_assert_eq!(Network::agreed(&all), before);
+        }
+
+        #[test]
+        fn what_is_told_survives_the_wire(bytes in any::<[u8; Told::BYTES]>(), latency in 1u64.., bits in 8_000u64..=1_000_000_000_000) {
+            let rate = Rate::from_bits_per_second(bits);
+            let told = Told { estimate: rate.map(|rate| Estimate { latency: Nanos(latency), rate }), multicast_rate: rate };
+            prop_assert_eq!(Told::from_bytes(&told.to_bytes()), told);
+            let _ = Network::agreed(&[Told::from_bytes(&bytes)]);
+        }
+    }
+}
