@@ -52,8 +52,8 @@ fn algorithm(text: &str) -> Algorithm {
 proptest! {
     /// Message by message both are the same model, but for links a thousand times as fast as ports, which only one of them has. Where
     /// messages of several ranks reach one at the same time, either may come first, and what follows differs: segments that are
-    /// exchanged (in 12,000 cases up to 12 % apart), blocks that travel on in doubled numbers (bruck, 6 %), parts that are combined (2 %);
-    /// all others were within 0.2 %.
+    /// exchanged (in 12,000 cases up to 12 % apart), parts that are combined (2.5 %), blocks that travel on in doubled numbers (bruck,
+    /// 0.4 %); all others were within 0.2 %.
     #[test]
     fn every_collective_followed_message_by_message(
         (collective, nth) in (prop::sample::select(&Collective::ALL[..]), any::<prop::sample::Index>()),
@@ -78,9 +78,9 @@ proptest! {
         let schedules = (0..call.ranks).map(|rank| algorithm.schedule(call, Rank(rank), &mut planner)).collect();
         let simulated = Schedules::new(network, schedules).run().expect("a collective").completion_ns;
         let within = match (collective, algorithm.entry.name) {
-            (_, "split-binary" | "scatter-ring" | "scatter-doubling") if algorithm.segment.is_some() => 0.3,
+            (_, "split-binary" | "scatter-doubling") if algorithm.segment.is_some() => 0.3,
             (Collective::Reduce, _) => 0.05,
-            (_, "bruck") => 0.15,
+            (_, "bruck") => 0.02,
             _ => 0.005,
         };
         let apart = followed.0.abs_diff(simulated) as f64;
@@ -158,4 +158,22 @@ proptest! {
         let error = predicted as f64 / simulated as f64;
         prop_assert!((0.99..1.01).contains(&error), "{algorithm} {ranks}: {predicted} against {simulated}");
     }
+}
+
+/// While a processor copies, it begins no send: Bruck's allgather puts its own block aside and into its output before the first message
+/// leaves, and turns what came round in the end.
+#[test]
+fn a_busy_processor_holds_up_what_is_sent() {
+    let network = Network { local_ns_per_byte: 0.9, ..Network::bare(8.0) };
+    let (placed, parameters) = (anywhere(&[0, 1]), parameters(&network));
+    let work = Work { copy_ns_per_byte: 0.9, ..Work::default() };
+    let mut predictor = Predictor::new(&placed, &parameters, Rank(0)).sends(Sends::InTurn).work(work);
+    let bruck = Registry::BUILT_IN.read(Collective::Allgather, "bruck").expect("it is there");
+    let followed = predictor.follow(&bruck, Collective::Allgather, Bytes(1000)).expect("few steps");
+    assert_eq!(followed.0, 2 * 900 + 8000 + 900);
+    let call = collective::Call::new(Collective::Allgather, 2, Rank(0), Bytes(1000));
+    let mut planner = Planner::new(Site::new(&placed));
+    let schedules = (0..2).map(|rank| bruck.schedule(call, Rank(rank), &mut planner)).collect();
+    let simulated = Schedules::new(network, schedules).run().expect("an allgather").completion_ns;
+    assert_eq!(simulated, followed.0);
 }

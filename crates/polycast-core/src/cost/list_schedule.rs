@@ -5,7 +5,8 @@
 //!   sender's port      ┃ shared with others ┃ turn ┃                   g(m) in all; one turn where sends go in turn
 //!   links              a message waits for what other messages have put on them
 //!   receiver's port                                   ├── L(m) ──▶┃   it takes g(m), too, one after the other
-//!   processor          copies and reductions, one after the other; in and out of shared memory, too
+//!   processor          copies and reductions, one after the other; in and out of shared memory, too; while it is busy no
+//!                      send begins and no receive is seen to have ended
 //!   multicast          the sender's port and all links once, as long as the slowest link takes; to each receiver as a message
 //! ```
 //!
@@ -130,9 +131,11 @@ enum Event {
     /// Of what the port does, if it has decided nothing else since.
     PortEnds(u64),
     Arrives(StepId),
+    /// The processor is free to hand it to the port.
+    Leaves(Rank, Sending),
     /// So many further bytes can be fetched on a lane.
     Shows(LaneIndex, u64),
-    /// Of local work.
+    /// Of local work, or of a receive that the processor sees now.
     Ends(StepId),
 }
 
@@ -205,6 +208,14 @@ impl<S: Schedule> Run<'_, S> {
                 Event::Arrives(id) if !state.posted.remove(&id) => {
                     state.arrived.insert(id);
                 }
+                Event::Arrives(id) if state.processor_free_ns > now => {
+                    let free_ns = state.processor_free_ns;
+                    self.enter(free_ns, rank, Event::Ends(id));
+                }
+                Event::Leaves(to, message) => {
+                    state.port.push(to, message);
+                    self.use_port(rank, now);
+                }
                 Event::Arrives(id) | Event::Ends(id) => {
                     state.executor.complete(id);
                     self.start_steps(rank, now);
@@ -272,14 +283,23 @@ impl<S: Schedule> Run<'_, S> {
                         _ => whole_ns,
                     };
                     let message = Sending { id, bytes, whole_ns, turn_ns, left_ns: whole_ns, place: 0 };
-                    self.ranks[rank].port.push(to, message);
+                    let state = &mut self.ranks[rank];
+                    if state.processor_free_ns > now {
+                        let free_ns = state.processor_free_ns;
+                        self.enter(free_ns, rank, Event::Leaves(to, message));
+                    } else {
+                        state.port.push(to, message);
+                    }
                 }
                 Action::Receive(_) => {
                     let state = &mut self.ranks[rank];
-                    if state.arrived.remove(&id) {
-                        state.executor.complete(id);
-                    } else {
+                    if !state.arrived.remove(&id) {
                         state.posted.insert(id);
+                    } else if state.processor_free_ns > now {
+                        let free_ns = state.processor_free_ns;
+                        self.enter(free_ns, rank, Event::Ends(id));
+                    } else {
+                        state.executor.complete(id);
                     }
                 }
                 Action::Fetch { at, .. } => {
