@@ -2,6 +2,10 @@
 #   suite NAME COMMAND…     run it; what it wrote is shown if it failed
 #   total                   the closing line; status 1 if something failed
 # Suites may run beside each other.
+
+# Properties are tried with the same cases each time: what fails here failed before, or was changed. Another number tries other cases,
+# and `cargo test` by itself draws new ones each time.
+export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}"
 logs=build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
