@@ -32,7 +32,9 @@ const SOURCES: [&str; 16] = [
 const EXTENSIONS: [&str; 5] = ["rs", "toml", "lock", "c", "h"];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Asked when it runs: a build script is kept when the checkout moves.
+    let folder = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    let root = Path::new(&folder).join("../..");
     let mut files = Vec::new();
     for source in SOURCES {
         println!("cargo:rerun-if-changed={}", root.join(source).display());
