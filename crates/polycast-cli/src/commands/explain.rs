@@ -22,7 +22,7 @@ use self::prediction::Reason;
 use super::{Outcome, print};
 use crate::numbers::whole;
 use crate::settings::{Settings, read_parameters, read_table, read_topology};
-use crate::terminal::hanging;
+use crate::terminal::{hanging, paragraph};
 use crate::times::{self, Times};
 
 /// Arguments of `polycast explain`.
@@ -281,11 +281,13 @@ impl Answer {
         }
         match &self.decision {
             Some(decision) => {
-                writeln!(out, "{collective} of {}, {on}: {}", Bytes(decision.bytes), decision.choice)?;
+                let Decision { bytes, choice, .. } = decision;
+                let heading = format!("{collective} of {}, {on}: {choice}", Bytes(*bytes));
+                writeln!(out, "{}", paragraph(&heading))?;
                 decision.write(&mut out)?;
             }
             None => {
-                writeln!(out, "{collective}, {on}")?;
+                writeln!(out, "{}", paragraph(&format!("{collective}, {on}")))?;
                 for (index, size) in self.sizes.iter().enumerate() {
                     if index > 0 && size.from_bytes == 0 {
                         writeln!(out, "after {} earlier calls", size.earlier_calls)?;
@@ -298,7 +300,7 @@ impl Answer {
             out.push('\n');
         }
         for note in &self.notes {
-            writeln!(out, "{note}")?;
+            writeln!(out, "{}", paragraph(note))?;
         }
         Ok(out)
     }
@@ -343,24 +345,23 @@ impl Decision {
         if let Some(prediction) = &self.prediction {
             return prediction.write(out);
         }
-        match self.line {
-            Some(line) => writeln!(out, "  decided by {}, line {line}", self.decided_by)?,
-            None if self.decided_by == "environment" => writeln!(out, "  decided by the environment")?,
-            None => writeln!(
-                out,
-                "  decided by {}: no rule matches, so the MPI below serves it",
-                self.decided_by
-            )?,
-        }
+        let decided_by = match self.line {
+            Some(line) => format!("{}, line {line}", self.decided_by),
+            None if self.decided_by == "environment" => "the environment".to_owned(),
+            None => format!("{}: no rule matches, so the MPI below serves it", self.decided_by),
+        };
+        writeln!(out, "{}", hanging("  decided by ", "    ", &decided_by))?;
         if let Some(because) = &self.because {
-            writeln!(out, "  because {because}")?;
+            writeln!(out, "{}", hanging("  because ", "    ", because))?;
         }
         if !self.looked_at.is_empty() {
             out.push_str("\nrules looked at\n");
         }
         let width = self.looked_at.iter().map(|rule| rule.choice.len()).max().unwrap_or(0);
         for rule in &self.looked_at {
-            writeln!(out, "  line {:<4} {:<width$}   {}", rule.line, rule.choice, rule.verdict)?;
+            let Rule { line, choice, verdict, .. } = rule;
+            let text = format!("line {line:<4} {choice:<width$}   {verdict}");
+            writeln!(out, "{}", hanging("  ", "      ", &text))?;
         }
         Ok(())
     }

@@ -28,6 +28,7 @@ use super::{Outcome, print};
 use crate::hosts;
 use crate::numbers::whole;
 use crate::settings::read_parameters;
+use crate::terminal::paragraph;
 use crate::times::Times;
 use placement::Placement;
 use shapes::Knowledge;
@@ -196,7 +197,7 @@ fn scene(args: &Args) -> Result<Scene, Box<dyn Error>> {
     let file = args.topology.as_ref().expect("clap demands it without a subcommand");
     let topology = Input::read(file, FileKind::Topology)?.topology()?;
     for note in &topology.notes {
-        eprintln!("polycast: {}: {note}", file.display());
+        eprintln!("{}", paragraph(&format!("polycast: {}: {note}", file.display())));
     }
     let hosts = match &args.hosts_of_ranks {
         Some(list) => hosts::of_ranks(hosts::place(&hosts::parse(list)?, None)?),
@@ -204,7 +205,8 @@ fn scene(args: &Args) -> Result<Scene, Box<dyn Error>> {
     };
     let placed = topology.place(&hosts);
     for host in &placed.unplaced_hosts {
-        eprintln!("polycast: {} lacks host {host}: it stands apart, on a switch of its own", file.display());
+        let lacks = format!("{} lacks host {host}: it stands apart, on a switch of its own", file.display());
+        eprintln!("{}", paragraph(&format!("polycast: {lacks}")));
     }
     let ranks = hosts.len() as u32;
     if args.root >= ranks {

@@ -76,7 +76,8 @@ impl Reason {
     /// Some lines.
     pub fn write(&self, out: &mut String) -> std::fmt::Result {
         let Reason { from, compared_bytes, ns, terms, runners_up, table } = self;
-        writeln!(out, "  decided by prediction from {from}, compared at {}", Bytes(*compared_bytes))?;
+        let source = format!("{from}, compared at {}", Bytes(*compared_bytes));
+        writeln!(out, "{}", hanging("  decided by prediction from ", "    ", &source))?;
         let terms = match terms {
             Some(Terms { segments: 0 | 1, .. }) => "in one message per hop".to_owned(),
             Some(Terms { fill_ns, interval_ns, segments, bottleneck }) => format!(

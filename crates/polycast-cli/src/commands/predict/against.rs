@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::results::{Measured, Results};
 use super::table::us;
-use crate::terminal::nanoseconds;
+use crate::terminal::{nanoseconds, paragraph, table};
 
 /// How many of the worst are listed.
 const WORST: usize = 5;
@@ -100,34 +100,30 @@ impl Against {
 
     /// A table by size, what it comes to, and the worst cases.
     pub fn text(&self) -> String {
-        let width = self.pairs.iter().map(|pair| pair.variant.len()).max().unwrap_or(0).max(9);
         let row = |pair: &Pair| {
-            format!(
-                "{:>9}  {:<width$}  {:>9}  {:>9}  {:>+5.0} %\n",
+            vec![
                 Bytes(pair.bytes).to_string(),
-                pair.variant,
+                pair.variant.clone(),
                 nanoseconds(pair.measured_us * 1e3),
                 nanoseconds(pair.predicted_us * 1e3),
-                pair.error * 100.0
-            )
+                format!("{:+.0} %", pair.error * 100.0),
+            ]
         };
-        let mut text = format!(
-            "{:>9}  {:<width$}  {:>9}  {:>9}  {:>7}\n",
-            "size", "algorithm", "measured", "predicted", "error"
-        );
-        text.extend(self.pairs.iter().map(row));
-        text += "\nmedian error by algorithm\n";
+        let header = ["SIZE", "ALGORITHM", "MEASURED", "PREDICTED", "ERROR"];
+        let mut text = table(header, self.pairs.iter().map(row).collect(), 2) + "\n";
         let mut variants: Vec<&str> = self.pairs.iter().map(|pair| pair.variant.as_str()).collect();
         variants.sort_unstable();
         variants.dedup();
-        for variant in variants {
+        let error_of = |variant: &str| {
             let errors = sorted_errors(self.pairs.iter().filter(|pair| pair.variant == variant));
-            text += &format!("  {variant:<width$}  {:>4.0} %\n", quantile(&errors, 0.5) * 100.0);
-        }
-        text += "\nworst\n";
+            vec![variant.to_owned(), format!("{:.0} %", quantile(&errors, 0.5) * 100.0)]
+        };
+        text +=
+            &(table(["ALGORITHM", "MEDIAN ERROR"], variants.into_iter().map(error_of).collect(), 1) + "\n");
         let mut worst: Vec<&Pair> = self.pairs.iter().collect();
         worst.sort_by(|a, b| b.error.abs().total_cmp(&a.error.abs()));
-        text.extend(worst.into_iter().take(WORST).map(row));
+        text += "the worst\n";
+        text += &table(header, worst.into_iter().take(WORST).map(row).collect(), 2);
         text += &format!(
             "\n{} predictions: median error {:.1} %, 90 % of them within {:.1} %\n",
             self.pairs.len(),
@@ -135,7 +131,8 @@ impl Against {
             self.p90_error * 100.0
         );
         if !self.left_out.is_empty() {
-            text += &format!("not predictable, left out: {}\n", self.left_out.join(", "));
+            let left_out = self.left_out.join(", ");
+            text += &(paragraph(&format!("not predictable, left out: {left_out}")) + "\n");
         }
         text
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::super::{Outcome, print};
 use super::draw::summary;
 use super::input::Input;
-use crate::terminal::count;
+use crate::terminal::{count, hanging, paragraph};
 
 /// Arguments of `polycast topology check`.
 #[derive(clap::Args)]
@@ -99,10 +99,10 @@ impl Report {
             writeln!(out, "{} (warning)", warning.printed)?;
         }
         for note in &self.notes {
-            writeln!(out, "note: {note}")?;
+            writeln!(out, "{}", hanging("note: ", "    ", note))?;
         }
         match &self.topology {
-            Some(found) => writeln!(out, "{}: {found}", self.file)?,
+            Some(found) => writeln!(out, "{}", paragraph(&format!("{}: {found}", self.file)))?,
             None => {
                 writeln!(out, "{}: {} to mend", self.file, count(self.mistakes.len(), "mistake", "mistakes"))?
             }

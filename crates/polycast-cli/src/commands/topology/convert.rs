@@ -8,6 +8,7 @@ use polycast_core::topology::{Format, Topology};
 
 use super::super::{Outcome, print, write_file};
 use super::input::Input;
+use crate::terminal::paragraph;
 
 /// Arguments of `polycast topology convert`.
 #[derive(clap::Args)]
@@ -50,10 +51,10 @@ impl Output {
     pub fn write(&self, topology: &Topology) -> Outcome {
         let written = topology.write(self.to);
         for note in &topology.notes {
-            eprintln!("polycast: note: {note}");
+            eprintln!("{}", paragraph(&format!("polycast: note: {note}")));
         }
         for lost in &written.lost {
-            eprintln!("polycast: not in {}: {lost}", self.to);
+            eprintln!("{}", paragraph(&format!("polycast: not in {}: {lost}", self.to)));
         }
         match &self.output {
             Some(file) => write_file(file, written.text)?,

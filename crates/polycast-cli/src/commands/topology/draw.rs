@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use anstyle::Style;
 use polycast_core::topology::{Below, Link, Topology, hostlist};
 
-use crate::terminal::{Paint, count};
+use crate::terminal::{Paint, count, hanging, paragraph};
 
 /// The picture, what was found and the notes.
 pub fn draw(topology: &Topology, paint: Paint) -> String {
@@ -40,9 +40,9 @@ pub fn draw(topology: &Topology, paint: Paint) -> String {
             to_draw.push((child, format!("{before_rest}{branch}"), format!("{before_rest}{gap}")));
         }
     }
-    out += &format!("\n{}\n", summary(topology));
+    out += &format!("\n{}\n", paragraph(&summary(topology)));
     for note in &topology.notes {
-        out += &format!("note: {note}\n");
+        out += &(hanging("note: ", "    ", note) + "\n");
     }
     out
 }

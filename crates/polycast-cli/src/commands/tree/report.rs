@@ -1,7 +1,6 @@
 //! What is said of a tree, the same for people and programs.
 
 use std::collections::HashSet;
-use std::fmt::Write;
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::tree::contending_pairs;
@@ -9,7 +8,7 @@ use polycast_core::units::{Bytes, Rank};
 use serde::Serialize;
 
 use super::{Planned, traffic};
-use crate::terminal::{count, hanging, nanoseconds};
+use crate::terminal::{count, hanging, nanoseconds, paragraph};
 use crate::times::Times;
 
 /// A tree in numbers.
@@ -108,10 +107,10 @@ impl<'a> Report<'a> {
 
     /// For people.
     pub fn text(&self) -> String {
-        let mut text = format!("{}\n", self.heading());
+        let mut text = format!("{}\n", paragraph(&self.heading()));
         let mut line = |name: &str, value: String| {
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "  {name:<17} {value}");
+            text += &hanging(&format!("  {name:<17} "), "                    ", &value);
+            text.push('\n');
         };
         line("height", format!("{} (complete binary tree: {})", self.height, self.complete_binary_height));
         line("most children", self.degree.to_string());
@@ -124,8 +123,7 @@ impl<'a> Report<'a> {
             format!("{} for {}", nanoseconds(self.estimated_time_ns as f64), self.sizes()),
         );
         if let Some(times) = self.times {
-            text += &hanging("  planned for       ", "                    ", &times.to_string());
-            text.push('\n');
+            line("planned for", times.to_string());
         }
         text
     }
