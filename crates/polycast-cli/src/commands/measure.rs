@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polycast_core::files::FileKind;
-use polycast_core::model::{Measured, Parameters};
+use polycast_core::model::{CurveError, LinkClass, Measured, Parameters};
 use polycast_core::topology::Topology;
 use polycast_core::units::Bytes;
 use polycast_lab::Lab;
@@ -23,6 +23,7 @@ use crate::bench::sizes as size_list;
 use crate::install::Installation;
 use crate::jobs::{ARGUMENT, RankJob, RankServerError};
 use crate::measure::pairs::{self, Pairs};
+use crate::measure::size::Figures;
 use crate::measure::sizes::{self, Plan};
 use crate::measure::{doubt, parameters, table, time_stamp};
 use crate::mpi::Mpi;
@@ -66,7 +67,8 @@ pub struct Args {
     /// The parameter file [default: to standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write also what is hardly known: values whose 95 % interval reaches further to a side than half of them
+    /// Write also what is hardly known, and is left out else: sizes with a 95 % interval that reaches further to a side
+    /// than half of its value
     #[arg(long)]
     force: bool,
 }
@@ -95,13 +97,13 @@ pub fn run(args: Args) -> Outcome {
     let hosts: Vec<String> = job.hello().places.iter().map(|place| place.host.clone()).collect();
     let pairs = pairs::choose(&hosts, topology.as_ref());
     check(&pairs, topology.is_some())?;
-    let measured = Measured {
+    let mut measured = Measured {
         when: time_stamp(),
         place: place(&hosts, target.lab()),
         how: how(&mpi, &pairs, &hosts, &args, topology.is_some()),
     };
-    let parameters = match measure(&mut job, &pairs, &hosts, &plan(&args), measured) {
-        Ok(parameters) => parameters,
+    let figures = match measure(&mut job, &pairs, &hosts, &plan(&args)) {
+        Ok(figures) => figures,
         Err(error) if matches!(error.downcast_ref(), Some(RankServerError::Interrupted)) => {
             return Ok(ExitCode::from(130));
         }
@@ -109,33 +111,55 @@ pub fn run(args: Args) -> Outcome {
     };
     job.shutdown()?;
     if args.output.is_some() {
-        super::print(&table::print(&parameters))?;
+        super::print(&table::print(&parameters_of(&figures, measured.clone())?))?;
     }
-    check_intervals(&parameters, &args)?;
+    let figures = without_doubts(figures, &mut measured, &args)?;
+    let text = parameters_of(&figures, measured)?.to_json();
     match &args.output {
-        None => super::print(&parameters.to_json())?,
-        Some(file) => write_file(file, parameters.to_json())?,
+        None => super::print(&text)?,
+        Some(file) => write_file(file, text)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Predictions would take what is hardly known for known.
-fn check_intervals(parameters: &Parameters, args: &Args) -> Result<(), String> {
-    let doubts = doubt::doubts(parameters);
-    let list: String = doubts.iter().map(|line| format!("\n{}", hanging("  ", "    ", line))).collect();
-    let what = format!("intervals reach further than {:.0} % of their values:{list}", doubt::WIDEST * 100.0);
-    match (doubts.is_empty(), args.force) {
-        (true, _) => {}
-        (false, true) => eprintln!("polycast: {what}"),
-        (false, false) => {
-            let advice = format!(
-                "Measure again when nothing else runs on the hosts, or longer: --time {}s. --force writes them all the same.",
-                (args.time.as_secs_f64() * 4.0).ceil()
-            );
-            return Err(format!("nothing written: {what}\n{}", paragraph(&advice)));
-        }
+/// By class and size.
+type Classes = BTreeMap<LinkClass, Vec<Figures>>;
+
+fn parameters_of(classes: &Classes, measured: Measured) -> Result<Parameters, Box<dyn Error>> {
+    let of = |(class, figures): (&LinkClass, &Vec<Figures>)| Ok((*class, parameters::class(figures)?));
+    let classes = classes.iter().map(of).collect::<Result<BTreeMap<_, _>, CurveError>>()?;
+    Ok(Parameters::new(measured, classes)?)
+}
+
+/// Predictions would take what is hardly known for known: it is left out, and the file says so. A class of which too little is
+/// known leaves nothing to write, for the others would be taken for it.
+fn without_doubts(mut classes: Classes, measured: &mut Measured, args: &Args) -> Result<Classes, String> {
+    let doubts: Vec<String> =
+        classes.iter().flat_map(|(class, figures)| doubt::doubts(*class, figures)).collect();
+    if doubts.is_empty() {
+        return Ok(classes);
     }
-    Ok(())
+    let list: String = doubts.iter().map(|line| format!("\n{}", hanging("  ", "    ", line))).collect();
+    let percent = doubt::WIDEST * 100.0;
+    let what = format!("intervals reach further than {percent:.0} % of their values:{list}");
+    if args.force {
+        eprintln!("polycast: {what}");
+        return Ok(classes);
+    }
+    let longer = (args.time.as_secs_f64() * 4.0).ceil();
+    for figures in classes.values_mut() {
+        *figures = doubt::known(figures).ok_or_else(|| {
+            let advice = format!(
+                "Measure again when nothing else runs on the hosts, or longer: --time {longer}s. --force writes them all the same."
+            );
+            format!("nothing written: {what}\n{}", paragraph(&advice))
+        })?;
+    }
+    let advice = "These sizes were measured again, to no avail, and are left out; --force keeps them.";
+    eprintln!("polycast: {what}\n{}", paragraph(advice));
+    let doubts = doubts.join(", ");
+    measured.how += &format!("; left out, with intervals that reach further than {percent:.0} %: {doubts}");
+    Ok(classes)
 }
 
 fn read_topology(file: &Path) -> Result<Topology, Box<dyn Error>> {
@@ -210,8 +234,7 @@ fn measure(
     pairs: &Pairs,
     hosts: &[String],
     plan: &Plan,
-    measured: Measured,
-) -> Result<Parameters, Box<dyn Error>> {
+) -> Result<Classes, Box<dyn Error>> {
     // Hidden by itself where standard error is no terminal.
     let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     progress.set_style(ProgressStyle::with_template("{spinner} {wide_msg} {pos} sizes  {elapsed}")?);
@@ -221,8 +244,8 @@ fn measure(
             progress.set_message(format!("{class}, {} → {}: {}", hosts[from], hosts[to], Bytes(bytes)));
             progress.inc(1);
         })?;
-        classes.insert(class, parameters::class(&figures)?);
+        classes.insert(class, figures);
     }
     progress.finish_and_clear();
-    Ok(Parameters::new(measured, classes)?)
+    Ok(classes)
 }

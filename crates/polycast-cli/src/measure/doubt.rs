@@ -1,58 +1,102 @@
 //! What was not measured well enough to be written into a file that predictions rely on.
 
-use polycast_core::model::{Curve, LinkClass, Parameters, Point};
+use polycast_core::model::{LinkClass, Point};
 use polycast_core::units::Bytes;
 
+use super::size::Figures;
 use crate::terminal::margin;
 
 /// A value whose 95 % interval reaches further to a side than this part of it says little more than its order.
 pub const WIDEST: f64 = 0.5;
-
-/// A line for each link class and curve that has such values, with their sizes: of the streams and the round trips, which
-/// all else follows from.
-pub fn doubts(parameters: &Parameters) -> Vec<String> {
-    let curves = parameters.classes().flat_map(|(class, curves)| {
-        let named = [("g(m)", Some(&curves.gap)), ("t_end(m)", curves.end.as_ref())];
-        named.into_iter().filter_map(move |(name, curve)| line(class, name, curve?))
-    });
-    curves.collect()
-}
 
 /// How far the interval reaches to either side.
 pub fn reach_ns(point: &Point) -> f64 {
     (point.high - point.ns).max(point.ns - point.low)
 }
 
-fn line(class: LinkClass, name: &str, curve: &Curve) -> Option<String> {
-    let is_wide = |point: &&Point| reach_ns(point) > WIDEST * point.ns.abs();
-    let show = |point: &Point| format!("{} ({})", Bytes(point.bytes), margin(point.ns, reach_ns(point)));
-    let wide: Vec<String> = curve.points().iter().filter(is_wide).map(show).collect();
-    (!wide.is_empty()).then(|| format!("{class}, {name} of {}", wide.join(", ")))
+/// The streams and the round trips, which all else follows from.
+fn sources(figures: &Figures) -> [(&'static str, Point); 2] {
+    let Figures { bytes, gap, round_trip, .. } = figures;
+    [("g(m)", gap.at(*bytes)), ("t_end(m)", round_trip.scaled(0.5).at(*bytes))]
+}
+
+/// The widest reach of an interval, as a part of its value.
+pub fn widest(figures: &Figures) -> f64 {
+    let parts = sources(figures).map(|(_, point)| reach_ns(&point) / point.ns.abs());
+    parts.into_iter().fold(0.0, f64::max)
+}
+
+/// Whether all may rely on it.
+pub fn is_known(figures: &Figures) -> bool {
+    widest(figures) <= WIDEST
+}
+
+/// The sizes of a class that are known; `None` if these are too few to stand for the others: less than half of them, or one of
+/// several.
+pub fn known(figures: &[Figures]) -> Option<Vec<Figures>> {
+    let known: Vec<Figures> = figures.iter().copied().filter(is_known).collect();
+    (known.len() * 2 >= figures.len() && known.len() >= figures.len().min(2)).then_some(known)
+}
+
+/// A line for each curve that has doubtful values, with their sizes.
+pub fn doubts(class: LinkClass, figures: &[Figures]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for index in 0..2 {
+        let points: Vec<(&str, Point)> = figures.iter().map(|figures| sources(figures)[index]).collect();
+        let is_wide = |(_, point): &&(&str, Point)| reach_ns(point) > WIDEST * point.ns.abs();
+        let show = |(_, point): &(&str, Point)| {
+            format!("{} ({})", Bytes(point.bytes), margin(point.ns, reach_ns(point)))
+        };
+        let wide: Vec<String> = points.iter().filter(is_wide).map(show).collect();
+        if let (Some((name, _)), false) = (points.first(), wide.is_empty()) {
+            lines.push(format!("{class}, {name} of {}", wide.join(", ")));
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use polycast_core::model::{ClassParameters, Measured};
-
     use super::*;
+    use crate::measure::estimate::Estimate;
 
-    fn point(bytes: u64, ns: f64, reach: f64) -> Point {
-        Point { bytes, ns, low: ns - reach, high: ns + reach, samples: 9 }
+    fn figures(bytes: u64, gap: (f64, f64), end: (f64, f64)) -> Figures {
+        let estimate = |(ns, reach)| Estimate { ns, low: ns - reach, high: ns + reach, samples: 9 };
+        // What a call takes may have any interval.
+        let (gap, end, call) = (estimate(gap), estimate(end), estimate((1.0, 1e6)));
+        let round_trip = end.scaled(2.0);
+        Figures { bytes, gap, round_trip, send_call: call, receive_call: call, busy: call }
     }
 
     /// `t_end = 9138 ± 8896` once stood in a file without a word.
     #[test]
     fn wide_intervals_are_named_with_their_class_and_size() {
-        let gap = Curve::new(vec![point(1024, 4e5, 1.9e5), point(65_536, 3e7, 1e5)]).unwrap();
-        let end = Curve::new(vec![point(1024, 9_138e3, 8_896e3), point(65_536, 3e7, 1.6e7)]).unwrap();
-        // A difference may be nothing with any interval.
-        let latency = Curve::new(vec![point(1024, 1.0, 1e6), point(65_536, -1.0, 1e6)]).unwrap();
-        let class = ClassParameters { end: Some(end), ..ClassParameters::new(latency, gap) };
-        let measured = Measured { when: "now".into(), place: "here".into(), how: "so".into() };
-        let classes = BTreeMap::from([(LinkClass::SameSwitch, class)]);
-        let lines = doubts(&Parameters::new(measured, classes).unwrap());
+        let measured =
+            [figures(1024, (4e5, 1.9e5), (9_138e3, 8_896e3)), figures(65_536, (3e7, 1e5), (3e7, 1.6e7))];
+        let lines = doubts(LinkClass::SameSwitch, &measured);
         assert_eq!(lines, ["same-switch, t_end(m) of 1KiB (9.14 ± 8.90 ms), 64KiB (30.0 ± 16.0 ms)"]);
+        assert!(!is_known(&measured[0]) && !is_known(&measured[1]));
+    }
+
+    #[test]
+    fn few_doubtful_sizes_are_left_out_and_many_leave_too_little() {
+        let sizes = |pattern: &str| -> Vec<Figures> {
+            let of = |(bytes, c)| figures(bytes, (1e6, if c == '?' { 6e5 } else { 1e4 }), (1e6, 1e4));
+            (1..).zip(pattern.chars()).map(of).collect()
+        };
+        for (pattern, left) in [
+            ("..?.", Some("1 2 4")),
+            ("?..", Some("2 3")),
+            ("..??", Some("1 2")),
+            (".", Some("1")),
+            (".?", None),
+            (".???.", None),
+            ("?", None),
+        ] {
+            let known = known(&sizes(pattern)).map(|known| {
+                known.iter().map(|figures| figures.bytes.to_string()).collect::<Vec<_>>().join(" ")
+            });
+            assert_eq!(known.as_deref(), left, "{pattern}");
+        }
     }
 }
