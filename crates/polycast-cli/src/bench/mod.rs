@@ -15,6 +15,7 @@ pub mod plan;
 pub mod report;
 pub mod session;
 pub mod sizes;
+pub mod suite;
 pub mod variant;
 pub mod view;
 

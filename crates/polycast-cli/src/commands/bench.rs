@@ -1,6 +1,7 @@
 //! `polycast bench`.
 
 mod compare;
+mod suite;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -42,6 +43,7 @@ Examples:
   polycast bench --hosts a,b,c,d --root rotate --arrival one-late:2ms \\
     --time 10s --launches 3
   polycast bench compare before.json after.json
+  polycast bench --suite never-slower --budget 1h --only hosts=2,4,16
 
 Exit status: 0 if all data was right; 1 if not, or if the measurement failed;
 130 if it was interrupted.";
@@ -107,6 +109,8 @@ pub struct Args {
     /// Write all samples of all ranks [default: beside the JSON file, with .samples added]
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
+    #[command(flatten)]
+    suite: suite::SuiteArgs,
     /// A rank that damages its data before it is checked, to test the check
     #[arg(long, value_name = "RANK", hide = true, value_parser = whole(0u32..))]
     corrupt: Option<u32>,
@@ -135,6 +139,9 @@ fn parse_variants(text: &str) -> Result<Variants, variant::VariantsError> {
 pub fn run(mut args: Args) -> Outcome {
     if let Some(Action::Compare(args)) = &args.action {
         return compare::run(args);
+    }
+    if args.suite.is_wanted() {
+        return suite::run(&args);
     }
     let plan = plan(&args);
     check_variables(&args.job.variables)?;
