@@ -40,6 +40,5 @@ mod report;
 mod retired;
 mod say;
 mod settings;
-mod sockets;
 mod tags;
 mod trials;

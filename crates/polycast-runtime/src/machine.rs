@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, Timespec};
 use rustix::rand::{GetRandomFlags, getrandom};
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::of_process::of_process;
 
@@ -60,10 +61,18 @@ pub fn poll(watched: &mut [PollFd<'_>], longest: Duration) -> usize {
     rustix::event::poll(watched, Some(&timeout)).unwrap_or(0)
 }
 
-/// Processors that ranks on this machine share.
+/// Processors that this process may run on.
 pub fn processors() -> usize {
     stand_in!(|machine| machine.processors());
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Which those are: a number for each, none where it is not known.
+pub fn binding() -> Vec<u8> {
+    stand_in!(|_machine| Vec::new());
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    let bound = (0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor));
+    bound.flat_map(|processor| (processor as u32).to_le_bytes()).collect()
 }
 
 /// The host's name, and a text that is another one after each start of its kernel.

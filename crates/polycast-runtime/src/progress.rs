@@ -5,13 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use polycast_core::collective;
 
 use crate::communicator::{Chosen, Communicator};
+use crate::idle::TESTS_UNTIL_NOTHING;
 use crate::machine;
 use crate::messages::OperationKey;
 use crate::multicast::visit_groups;
 use crate::operation::{Activity, Buffers, Call, Failure};
-
-/// Open MPI's MPI_Testsome first looks and then lets messages in: two polls that find nothing mean that nothing is there.
-const POLLS_UNTIL_NOTHING: u32 = 2;
 
 impl Communicator {
     /// Starts a call as it was chosen. On all ranks in the same order.
@@ -58,19 +56,14 @@ impl Communicator {
     }
 
     fn wait_for<R>(&mut self, over: impl Fn(&mut Communicator) -> Option<R>) -> R {
-        let (mut polls_due, mut fruitless_turns) = (0u32, 0u32);
+        let mut polls_due = 0u32;
         loop {
             let asks_always = !self.operations.are_between_nodes(&self.shared);
             let activity = self.turn(asks_always || polls_due > 0);
             polls_due = polls_due.saturating_sub(1);
-            if activity == Activity::Nothing {
-                fruitless_turns = fruitless_turns.saturating_add(1);
-            } else {
-                fruitless_turns = 0;
-            }
             match activity {
                 Activity::Messages => {
-                    polls_due = POLLS_UNTIL_NOTHING;
+                    polls_due = TESTS_UNTIL_NOTHING;
                     self.idle.progress();
                 }
                 Activity::Datagrams => self.idle.progress_elsewhere(),
@@ -80,14 +73,14 @@ impl Communicator {
                 return outcome;
             }
             if activity == Activity::Nothing && (asks_always || polls_due == 0) {
-                let asks_mpi = self.rest(asks_always, fruitless_turns);
-                polls_due = if asks_mpi { POLLS_UNTIL_NOTHING } else { 0 };
+                let asks_mpi = self.rest(asks_always);
+                polls_due = if asks_mpi { TESTS_UNTIL_NOTHING } else { 0 };
             }
         }
     }
 
     /// Nothing can go on before something comes. Whether there is reason to ask MPI afterwards.
-    fn rest(&mut self, asks_always: bool, fruitless_turns: u32) -> bool {
+    fn rest(&mut self, asks_always: bool) -> bool {
         let Communicator { shared, idle, .. } = self;
         let is_sending = shared.messages.is_sending();
         if !asks_always
@@ -100,7 +93,7 @@ impl Communicator {
         let watch = shared.driver.as_ref().and_then(|driver| driver.watch());
         match asks_always {
             true => {
-                idle.wait(watch, fruitless_turns > 1, is_sending);
+                idle.wait(watch, is_sending);
                 true
             }
             false => idle.rest(watch, is_sending),

@@ -24,7 +24,8 @@ const MAX_NAMED: usize = 3;
 /// What this process knows of its host: it does not change, and communicators are made by the thousand.
 pub struct Here {
     pub host_name: String,
-    /// Of the kernel that runs now.
+    /// Of the kernel that runs now, and of the processors that this process is bound to: ranks that are bound to others do not share
+    /// them.
     pub kernel: u64,
     /// Of the kernel and the host's name.
     pub host: u64,
@@ -46,7 +47,7 @@ impl Here {
         let is_name_only = variable(ADDRESS_PATTERN).is_some_and(|pattern| pattern == "node");
         let says_something = !is_name_only && address.contains('.') && address.len() <= MAX_ADDRESS_BYTES;
         Here {
-            kernel: Digest::of("polycast kernel").bytes(boot.as_bytes()).finish(),
+            kernel: Digest::of("polycast kernel").bytes(boot.as_bytes()).bytes(&machine::binding()).finish(),
             host: Digest::of("polycast host").bytes(boot.as_bytes()).bytes(host_name.as_bytes()).finish(),
             host_name,
             address: if says_something { address } else { String::new() },

@@ -1,0 +1,93 @@
+//! What a rank does while it waits for messages: what [`rules`] say, on MPI's [`sockets`].
+
+mod rules;
+mod sockets;
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+
+use self::rules::{Ended, Rest, Rules};
+pub use self::rules::{Neighbours, TESTS_UNTIL_NOTHING};
+use self::sockets::Wake;
+use crate::machine;
+
+/// How long a sleep is at most that nothing ends but the time.
+const LONGEST_BLIND_SLEEP: Duration = Duration::from_millis(1);
+
+/// What ends a rest beside MPI's sockets.
+pub struct Watch<'a> {
+    pub socket: BorrowedFd<'a>,
+    pub events: PollFlags,
+    pub at_most: Option<Duration>,
+}
+
+/// How a rank waits. One per communicator.
+pub struct Idle {
+    rules: Rules,
+    made: Instant,
+}
+
+impl Idle {
+    /// For a rank with these neighbours.
+    pub fn new(neighbours: Neighbours) -> Idle {
+        Idle { rules: Rules::new(neighbours, machine::processors()), made: machine::now() }
+    }
+
+    /// A test found something.
+    pub fn progress(&mut self) {
+        self.rules.found();
+    }
+
+    /// Something came that MPI does not know of.
+    pub fn progress_elsewhere(&mut self) {
+        self.rules.found_elsewhere();
+    }
+
+    /// A test found nothing.
+    pub fn wait(&mut self, watch: Option<Watch<'_>>, has_sends: bool) {
+        let rest = self.rules.nothing(machine::now() - self.made);
+        self.follow(rest, watch, has_sends);
+    }
+
+    /// Enough tests found nothing, or there was no reason for one. A sleep ends also by what `watch` says. False if only its socket
+    /// ended it: there is no reason to ask MPI.
+    pub fn rest(&mut self, watch: Option<Watch<'_>>, has_sends: bool) -> bool {
+        let rest = self.rules.rest(machine::now() - self.made);
+        self.follow(rest, watch, has_sends)
+    }
+
+    /// Ranks outnumber processors: who wakes less often leaves more to the others.
+    pub fn is_crowded(&self) -> bool {
+        self.rules.is_crowded()
+    }
+
+    fn follow(&mut self, rest: Rest, watch: Option<Watch<'_>>, has_sends: bool) -> bool {
+        match rest {
+            Rest::None => {}
+            Rest::Spin => machine::spin(),
+            Rest::GiveWay => machine::give_way(),
+            Rest::Look => self.rules.looked(sockets::have_something()),
+            Rest::Pause(pause) => machine::sleep(pause),
+            Rest::Sleep(longest) => return self.sleep(watch, longest, has_sends),
+        }
+        true
+    }
+
+    fn sleep(&mut self, watch: Option<Watch<'_>>, longest: Duration, has_sends: bool) -> bool {
+        let at_most = watch.as_ref().and_then(|watch| watch.at_most).unwrap_or(Duration::MAX);
+        let own = watch.map(|watch| (watch.socket, watch.events));
+        let wake = sockets::wait(own, longest.min(at_most), has_sends);
+        if let Wake::NoSockets = wake {
+            machine::sleep(longest.min(at_most).min(LONGEST_BLIND_SLEEP));
+        }
+        self.rules.slept(match wake {
+            Wake::Ready => Ended::Told,
+            Wake::OwnReady => Ended::Elsewhere,
+            Wake::TimeIsUp | Wake::NoSockets if at_most < longest => Ended::Elsewhere,
+            Wake::TimeIsUp | Wake::NoSockets => Ended::TimeIsUp,
+        });
+        !matches!(wake, Wake::OwnReady)
+    }
+}

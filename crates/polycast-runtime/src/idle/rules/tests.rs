@@ -1,0 +1,129 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const ALONE: Neighbours = Neighbours { on_this_kernel: 1, on_this_host: 1 };
+
+fn micros(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}
+
+/// A wait for a message that comes after `after`, by way of a socket or not. How late it is noticed, and for how long the rank was awake.
+fn wait(rules: &mut Rules, start: Duration, after: Duration, is_by_socket: bool) -> (Duration, Duration) {
+    let (there, test) = (start + after, micros(1));
+    let (mut now, mut awake) = (start, Duration::ZERO);
+    let mut received = false;
+    loop {
+        if received {
+            rules.found();
+            return (now - there, awake);
+        }
+        received = now >= there;
+        (now, awake) = (now + test, awake + test);
+        match rules.nothing(now) {
+            Rest::None => {}
+            Rest::Spin | Rest::GiveWay => (now, awake) = (now + test, awake + test),
+            Rest::Look => rules.looked(is_by_socket && now >= there && !received),
+            Rest::Pause(pause) => now += pause,
+            Rest::Sleep(longest) => {
+                let told = is_by_socket && !received && there <= now + longest;
+                now = if told { now.max(there) } else { now + longest };
+                rules.slept(if told { Ended::Told } else { Ended::TimeIsUp });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rank_with_a_processor_of_its_own_is_awake_for_a_millisecond() {
+    let mut rules = Rules::new(ALONE, 1);
+    assert_eq!(rules.nothing(micros(0)), Rest::None);
+    assert_eq!(rules.nothing(micros(1)), Rest::Spin);
+    assert_eq!(rules.nothing(micros(60)), Rest::GiveWay);
+    assert_eq!(rules.nothing(micros(900)), Rest::None, "two tests say that nothing is there");
+    assert_eq!(rules.nothing(micros(900)), Rest::GiveWay);
+    assert_eq!(rules.nothing(micros(1100)), Rest::None);
+    assert_eq!(rules.nothing(micros(1100)), Rest::Look);
+    rules.looked(false);
+    assert_eq!(rules.nothing(micros(1100)), Rest::Sleep(micros(1100) / 8));
+}
+
+#[test]
+fn ranks_that_outnumber_processors_give_way_sooner() {
+    let crowd = |ranks| Rules::new(Neighbours { on_this_kernel: ranks, on_this_host: 1 }, 2);
+    assert!(!crowd(2).is_crowded());
+    for (ranks, awake) in [(4, 500), (16, 125), (64, 31)] {
+        let mut rules = crowd(ranks);
+        assert!(rules.is_crowded());
+        assert_eq!(rules.rest(micros(0)), Rest::GiveWay, "it never spins");
+        assert_eq!(rules.rest(micros(awake - 1)), Rest::GiveWay, "{ranks} ranks");
+        assert!(matches!(rules.rest(micros(awake + 1)), Rest::Sleep(_)), "{ranks} ranks");
+    }
+}
+
+#[test]
+fn packets_of_one_message_cost_few_wake_ups() {
+    let mut rules = Rules::new(Neighbours { on_this_kernel: 1000, on_this_host: 1 }, 1);
+    rules.rest(micros(0));
+    let pauses = [100, 200, 300, 400, 500, 600].map(|now| {
+        let rest = rules.rest(micros(now));
+        rules.slept(Ended::Told);
+        if let Rest::Pause(pause) = rest { pause } else { Duration::ZERO }
+    });
+    assert_eq!(pauses, [0, 0, 25, 50, 100, 100].map(micros), "the first packet is not waited for");
+    assert!(matches!(rules.rest(micros(600)), Rest::Pause(_)));
+    assert!(matches!(rules.rest(micros(600)), Rest::Sleep(_)), "no pause follows another");
+    rules.slept(Ended::Told);
+    assert_eq!(rules.rest(Duration::from_millis(30)), Rest::Pause(Duration::from_millis(30) / 64));
+}
+
+#[test]
+fn sleeps_that_nothing_ends_are_given_up_where_processors_are_free() {
+    let mut rules = Rules::new(ALONE, 1);
+    let after = Duration::from_millis(8);
+    for message in 0..10 {
+        let (late, _) = wait(&mut rules, Duration::from_secs(message), after, false);
+        if message >= 3 {
+            assert!(late <= micros(5), "message {message} was noticed {late:?} late");
+        }
+    }
+    // Where sockets tell after all, that is learned, too.
+    for message in 10..14 {
+        wait(&mut rules, Duration::from_secs(message), Duration::from_millis(30), true);
+    }
+    let (late, awake) = wait(&mut rules, Duration::from_secs(20), Duration::from_millis(30), true);
+    assert!(late <= micros(5) && awake < Duration::from_millis(2), "{late:?} late, awake for {awake:?}");
+}
+
+proptest! {
+    /// Whatever it is that messages come through, no wait is longer than it must be by more than an eighth, or the millisecond of
+    /// a sleep that was always told before.
+    #[test]
+    fn no_message_is_noticed_late(
+        waits in prop::collection::vec((1u64..1_000_000, any::<bool>()), 1..40),
+        ranks in 1usize..100,
+        has_neighbours in any::<bool>(),
+    ) {
+        let neighbours = Neighbours { on_this_kernel: ranks, on_this_host: 1 + usize::from(has_neighbours) };
+        let mut rules = Rules::new(neighbours, 4);
+        let mut start = Duration::ZERO;
+        for (after, is_by_socket) in waits {
+            let after = micros(after);
+            let (late, awake) = wait(&mut rules, start, after, is_by_socket);
+            let most = if is_by_socket { micros(10) } else { (after / 8).max(SHORTEST_SLEEP_TOLD).min(LONGEST_SLEEP) };
+            prop_assert!(late <= most + micros(10), "{late:?} after {after:?}");
+            prop_assert!(awake <= AWAKE_UNTOLD + after / 10, "awake for {awake:?} of {after:?}");
+            start += after + late + micros(1);
+        }
+    }
+
+    /// The same answers without a clock: only differences of times count.
+    #[test]
+    fn rules_know_no_time_of_day(begin in 0u64..1 << 40, steps in prop::collection::vec(0u64..3000, 1..100)) {
+        let of = |begin: Duration| {
+            let (mut rules, mut now) = (Rules::new(ALONE, 1), begin);
+            steps.iter().map(|step| { now += micros(*step); rules.nothing(now) }).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(of(Duration::ZERO), of(micros(begin)));
+    }
+}
