@@ -25,9 +25,9 @@ const REGISTRY: Registry = Registry::with(&ONE_MORE);
 fn one_more_entry_is_read_printed_and_listed() {
     let text = "spread:width=5,segment=1KiB,ready";
     assert_eq!(REGISTRY.read(Collective::Broadcast, text).unwrap().to_string(), text);
-    assert!(REGISTRY.names(Collective::Broadcast).ends_with(", block-binomial, spread"));
+    assert!(REGISTRY.names(Collective::Broadcast).ends_with(", multicast-pull, spread"));
     let error = |text: &str| REGISTRY.read(Collective::Broadcast, text).unwrap_err().to_string();
-    assert!(error("spred").ends_with("block-binomial, spread"));
+    assert!(error("spred").ends_with("multicast-pull, spread"));
     assert_eq!(error("spread"), "spread needs width, for example spread:width=3");
     assert_eq!(error("spread:width=10"), "width=10: expected a whole number from 2 to 9");
     assert!(text.parse::<Algorithm>().is_err(), "polycast itself has no such algorithm");
@@ -59,8 +59,8 @@ fn one_more_entry_is_proven_and_predicted() {
     let parameters = Parameters::parse(&text.unwrap(), "params").unwrap();
     let mut predictor = Predictor::new(&placed, &parameters, Rank(0));
     let predicted =
-        compare(&mut predictor, &REGISTRY.compared(Collective::Broadcast), &[], &[bytes]).remove(0).predicted;
-    assert!(predicted.iter().any(|predicted| predicted.candidate.to_string() == "spread:width=3"));
+        compare(&mut predictor, &REGISTRY.compared(Collective::Broadcast), &[bytes]).remove(0).predicted;
+    assert!(predicted.iter().any(|predicted| predicted.algorithm.to_string() == "spread:width=3"));
 }
 
 fn root() -> &'static Path {
@@ -83,14 +83,35 @@ fn entries_are_complete() {
     }
 }
 
-/// The table of algorithms in docs/table.md.
+/// The tables of algorithms in docs/table.md.
 #[test]
 fn the_documentation_lists_all_algorithms() {
-    let rows = |entry: &'static Entry| format!("| `{}` | {} |", entry.complete(), entry.about);
-    let expected: Vec<String> = Registry::BUILT_IN.of(Collective::Broadcast).map(rows).collect();
     let text = fs::read_to_string(root().join("docs/table.md")).unwrap();
-    let after = text.split("| name | how the data travels |\n|---|---|\n").nth(1).unwrap();
-    let found: Vec<&str> =
-        after.lines().take_while(|line| line.starts_with("| ") && !line.contains("`multicast")).collect();
-    assert_eq!(found, expected, "docs/table.md should be\n{}", expected.join("\n"));
+    let found = |header: &str| -> Vec<&str> {
+        let after = text.split(header).nth(1).unwrap_or_else(|| panic!("docs/table.md has no {header:?}"));
+        after.lines().take_while(|line| line.starts_with("| ")).collect()
+    };
+    let broadcasts = Registry::BUILT_IN.of(Collective::Broadcast);
+    let expected: Vec<String> =
+        broadcasts.map(|entry| format!("| `{}` | {} |", entry.complete(), entry.about)).collect();
+    let rows = found("| name | how the data travels |\n|---|---|\n");
+    assert_eq!(rows, expected, "docs/table.md should be\n{}", expected.join("\n"));
+
+    let others = Collective::ALL.into_iter().filter(|collective| *collective != Collective::Broadcast);
+    let row = |of: Collective, entry: &Entry| format!("| `{of}` | `{}` | {} |", entry.name, entry.about);
+    let expected: Vec<String> =
+        others.flat_map(|of| Registry::BUILT_IN.of(of).map(move |entry| row(of, entry))).collect();
+    let rows = found("| collective | name | how the data travels |\n|---|---|---|\n");
+    assert_eq!(rows, expected, "docs/table.md should be\n{}", expected.join("\n"));
+
+    // `sync` has a row for each of its ways.
+    let parameters: Vec<String> = Registry::BUILT_IN
+        .find(Collective::Broadcast, "chain")
+        .into_iter()
+        .flat_map(Entry::all_parameters)
+        .map(|parameter| format!("| `{}` | {}", parameter.written(parameter.typical), parameter.about))
+        .collect();
+    for (row, expected) in found("| parameter of trees | meaning |\n|---|---|\n").iter().zip(&parameters) {
+        assert!(row.starts_with(expected.as_str()), "docs/table.md should be\n{}", parameters.join("\n"));
+    }
 }

@@ -37,5 +37,5 @@ pub use data::Data;
 pub use endpoint::{Action, Capacity, Delivery, Endpoint, Membership, Mismatch, Peer};
 pub use fragmentation::{Fragmentation, Run};
 pub use root_sync::{ReceptionReport, RootSync};
-pub use spec::{Form, MULTICAST_NAMES, Multicast, ParseMulticastError};
+pub use spec::{Form, Multicast};
 pub use tag::{KEY_BYTES, Key};

@@ -134,10 +134,10 @@ mod tests {
     use super::*;
 
     /// Kinds, flags and fragments of the batches that a message of 10 bytes in fragments of 4 gives.
-    fn batches(spec: &str, again_after_first: &[u32]) -> Vec<Vec<(Kind, u16, u32)>> {
+    fn batches(spec: Multicast, again_after_first: &[u32]) -> Vec<Vec<(Kind, u16, u32)>> {
         let key = Key::from_bytes([3; KEY_BYTES]);
         let like = Header { kind: Kind::Data, flags: 0, job: 1, communicator: 2, operation: 3, fragment: 0 };
-        let mut sender = Sender::new(Fragmentation::new(10, 4).unwrap(), spec.parse().unwrap());
+        let mut sender = Sender::new(Fragmentation::new(10, 4).unwrap(), spec);
         let mut all = Vec::new();
         while !sender.is_through() {
             let mut batch = Vec::new();
@@ -159,9 +159,9 @@ mod tests {
     #[test]
     fn everything_is_sent_once_and_what_was_missed_before_the_rest() {
         let (data, end, parity) = (Kind::Data, Kind::End, Kind::Parity);
-        assert_eq!(batches("multicast-push", &[]), [vec![(data, 0, 0), (data, 0, 1)], vec![(data, 0, 2)]]);
+        assert_eq!(batches(Form::Push.into(), &[]), [vec![(data, 0, 0), (data, 0, 1)], vec![(data, 0, 2)]]);
         assert_eq!(
-            batches("multicast-pull:parity", &[0]),
+            batches(Multicast { parity: true, ..Form::Pull.into() }, &[0]),
             [
                 vec![(data, 0, 0), (data, 0, 2)],
                 vec![(data, FLAG_AGAIN, 0), (data, 0, 1)],
@@ -176,8 +176,7 @@ mod tests {
             let key = Key::from_bytes([3; KEY_BYTES]);
             let like =
                 Header { kind: Kind::Data, flags: 0, job: 1, communicator: 2, operation: 3, fragment: 0 };
-            let mut sender =
-                Sender::new(Fragmentation::new(bytes, 4).unwrap(), "multicast-pull".parse().unwrap());
+            let mut sender = Sender::new(Fragmentation::new(bytes, 4).unwrap(), Form::Pull.into());
             let mut counts = Vec::new();
             while !sender.is_through() {
                 counts.push(sender.batch(most, &like, &[0; 100], &key, &mut Vec::new(), &mut Vec::new()));

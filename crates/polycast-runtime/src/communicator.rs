@@ -242,10 +242,10 @@ impl Communicator {
     /// Whether the communicator has what it needs, which is tried the first time. What it has not is known to
     /// `self.capabilities` then.
     fn provides(&mut self, choice: Choice) -> Result<bool, MpiError> {
-        Ok(match choice {
-            Choice::Stock => true,
-            Choice::Algorithm(_) => self.has_private()?,
-            Choice::Multicast(_) => self.has_multicast()?,
+        Ok(match choice.needs() {
+            Capabilities::NONE => true,
+            Capabilities::PRIVATE => self.has_private()?,
+            _ => self.has_multicast()?,
         })
     }
 
@@ -273,7 +273,14 @@ impl Communicator {
     /// then is for each leader to say in it.
     fn retry_multicast(&mut self, call: &policy::Call, epoch: Epoch) -> Result<(), MpiError> {
         let MulticastState::Unavailable { calls_until_retry } = &mut self.multicast else { return Ok(()) };
-        if matches!(self.shared.policy.choose(call, Capabilities::ALL, epoch).choice, Choice::Multicast(_)) {
+        if self
+            .shared
+            .policy
+            .choose(call, Capabilities::ALL, epoch)
+            .choice
+            .needs()
+            .has(Capabilities::MULTICAST)
+        {
             *calls_until_retry = calls_until_retry.saturating_sub(1);
             if *calls_until_retry == 0 {
                 self.try_multicast()?;

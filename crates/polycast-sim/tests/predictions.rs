@@ -61,7 +61,7 @@ proptest! {
         (latency_ns, local) in (0u64..50_000, 1u8..10),
         (bytes, segment) in (1000u64..100_000, prop::option::of(1000u64..20_000)),
     ) {
-        let algorithms = Registry::BUILT_IN.compared(collective);
+        let algorithms = Registry::BUILT_IN.compared_schedules(collective);
         let cuts = |algorithm: &Algorithm| algorithm.entry.all_parameters().any(|p| p.name == "segment");
         let mut algorithm = algorithms[nth.index(algorithms.len())];
         algorithm.segment = segment.and_then(NonZeroU64::new).filter(|_| cuts(&algorithm));

@@ -1,6 +1,7 @@
 //! The multicast protocol in virtual time: many seeds, then the cases that deserve a name.
 
 use polycast_core::units::Nanos;
+use polycast_protocol::Form;
 use polycast_sim::protocol::{
     Arrivals, Dead, Delay, Faults, Hardware, Late, Outcome, Scenario, Search, Simulator, Target, Which,
 };
@@ -68,7 +69,7 @@ fn nothing_is_repaired_where_nothing_is_lost() {
             scenario.faults.message_delay.least = Nanos(SECOND);
             // Also when numbers wrap around: a later datagram must not pass for an old one.
             scenario.communicators[0].first_operation = u64::MAX - 1;
-            scenario.communicators[0].broadcasts.retain(|b| b.spec.to_string().contains("pull"));
+            scenario.communicators[0].broadcasts.retain(|b| b.spec.form == Form::Pull);
             let totals = run(&scenario).totals;
             assert_eq!(
                 (totals.repaired, totals.restored, totals.requests),

@@ -1,5 +1,7 @@
 //! `polycast info`.
 
+mod algorithms;
+
 use std::fmt::Write;
 use std::process::ExitCode;
 
@@ -7,7 +9,7 @@ use polycast_core::policy::Table;
 use polycast_core::variables;
 use serde::Serialize;
 
-use super::{Outcome, print};
+use super::{Outcome, print, print_json};
 use crate::install::Installation;
 use crate::mpi::{Abi, Mpi};
 use crate::settings::{self, Settings};
@@ -17,9 +19,14 @@ use crate::settings::{self, Settings};
 #[command(after_help = "\
 Examples:
   polycast info
+  polycast info --algorithms
   polycast info --json | jq '.launchers[] | select(.has_door) | .path'")]
 pub struct Args {
-    /// Print one JSON object
+    /// List the algorithms that tables and POLYCAST_BCAST can name, with their parameters
+    #[arg(long)]
+    algorithms: bool,
+
+    /// Print one JSON object; with --algorithms, an array
     #[arg(long)]
     json: bool,
 }
@@ -81,6 +88,13 @@ struct TableInfo {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
+    if args.algorithms {
+        match args.json {
+            true => print_json(&algorithms::all())?,
+            false => print(&algorithms::text())?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let info = Info::collect();
     let text = if args.json { serde_json::to_string_pretty(&info)? + "\n" } else { info.text()? };
     print(&text)?;

@@ -206,12 +206,12 @@ fn compare(
     if args.collective != Collective::Broadcast {
         return collectives::compare(predictor, args.collective, args.algorithms.as_deref(), sizes);
     }
-    let asked = match &args.algorithms {
+    let mut asked = match &args.algorithms {
         Some(list) => place::asked(&variant::parse(list)?)?,
         None => place::Asked::everything(),
     };
-    let multicasts: &[_] = if args.no_multicast { &[] } else { &asked.multicasts };
-    let mut comparisons = cost::compare(predictor, &asked.best_of, multicasts, sizes);
+    asked.best_of.retain(|algorithm| !args.no_multicast || algorithm.entry.has_schedules());
+    let mut comparisons = cost::compare(predictor, &asked.best_of, sizes);
     for comparison in &mut comparisons {
         for algorithm in &asked.exactly {
             comparison.predicted.push(cost::Predicted::of(predictor, algorithm, comparison.bytes));

@@ -82,3 +82,31 @@ fn the_table_in_use_is_marked() {
     let notes = info(&world, &[("POLYCAST_TABLE", "bad.toml")])["environment"].to_string();
     assert!(notes.contains("bad.toml:1:11") && notes.contains("the shipped table is used"), "{notes}");
 }
+
+#[test]
+fn the_algorithms_are_listed() {
+    let world = World::with_doors(&[]);
+    let text = output(&mut world.polycast(&["info", "--algorithms"]));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.starts_with(
+        "bcast\n  flat\n      the root sends to everybody itself (Patarasuk et al. 2008, §3)\n"
+    ));
+    assert!(text.contains("\nbarrier, which jobs are not served with yet\n  dissemination\n"), "{text}");
+    assert!(text.contains("      k        the factor; a whole number of at least 2; required\n"), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("adaptive or a delay such as 50us; default: adaptive"), "{text}");
+
+    let json = output(&mut world.polycast(&["info", "--algorithms", "--json"]));
+    let json: Vec<Value> = serde_json::from_str(&json).unwrap();
+    let pull = json.iter().find(|algorithm| algorithm["name"] == "multicast-pull").unwrap();
+    assert_eq!(
+        (&pull["collectives"][0], &pull["source"]),
+        (&"bcast".into(), &"Siebert 2006; Hoefler et al. 2007".into())
+    );
+    assert_eq!(pull["parameters"][1]["name"], "parity");
+    assert_eq!(
+        (&pull["parameters"][0]["default"], &pull["parameters"][1]["default"]),
+        (&"adaptive".into(), &"no".into())
+    );
+    assert!(json.iter().all(|algorithm| text.contains(algorithm["name"].as_str().unwrap())));
+}

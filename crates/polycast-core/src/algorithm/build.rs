@@ -7,6 +7,7 @@ use crate::collective::Call;
 use crate::schedule::Schedule;
 use crate::tree::{PlannedShape, Tree};
 use crate::units::Rank;
+use polycast_protocol as protocol;
 
 /// Makes one rank's schedule of a call.
 pub type Builder = fn(&Algorithm, &Call, Rank) -> Box<dyn Schedule>;
@@ -22,6 +23,8 @@ pub(super) enum Build {
     Lanes(fn(&Algorithm, Call, Rank) -> Plan, Form),
     /// Any collective.
     Any(Builder),
+    /// Broadcast: by the state machine of the protocol.
+    Multicast(protocol::Form),
 }
 
 impl Algorithm {
@@ -30,7 +33,7 @@ impl Algorithm {
     ///
     /// # Panics
     /// If the communicator has another number of ranks than the call, `rank` or the root is not among them, or the algorithm does
-    /// not serve the collective.
+    /// not serve the collective, or is a multicast.
     pub fn schedule(&self, call: Call, rank: Rank, planner: &mut Planner) -> Box<dyn Schedule> {
         assert!(rank.0 < call.ranks && call.root.0 < call.ranks, "{rank} in {call:?}");
         assert_eq!(call.ranks, planner.site().ranks(), "{call:?}");
@@ -49,6 +52,7 @@ impl Algorithm {
                 planner.in_order(call, rank, |call, rank| plan(self, call, rank).finish())
             }
             Build::Any(schedule) => schedule(self, &call, rank),
+            Build::Multicast(_) => panic!("{self} has no schedules"),
         }
     }
 }

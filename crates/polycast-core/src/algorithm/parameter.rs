@@ -3,6 +3,8 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
+use polycast_protocol::RootSync;
+
 use crate::units::{Bytes, Nanos};
 
 /// A parameter of an algorithm. Its value is a number above 0; 0 stands for one that is not given.
@@ -16,6 +18,8 @@ pub struct Parameter {
     pub domain: Domain,
     /// Whether it may be left out.
     pub need: Need,
+    /// What holds where it is not given; empty if it is required.
+    pub default: &'static str,
     /// A value for examples, and where an algorithm needs one and nobody says which.
     pub typical: u64,
 }
@@ -36,6 +40,8 @@ pub enum Domain {
     Size,
     /// Given or not: the name alone, or `=yes`, `=no`.
     Switch,
+    /// How the root of a multicast waits for receivers, written `none`, `50us`, `random`, `adaptive`.
+    Wait,
 }
 
 /// Whether a parameter may be left out.
@@ -61,23 +67,26 @@ pub(super) const SEGMENT: Parameter = Parameter {
     about: "cut the data into segments of this size, which travel behind one another; without it the data goes whole",
     domain: Domain::Size,
     need: Need::Optional,
+    default: "the whole message",
     typical: 8 << 10,
 };
 
 /// Children tell their parents that they have arrived.
-pub(super) const READY: Parameter = Parameter {
-    name: "ready",
-    about: "children say that they have arrived before any data is sent to them; bounds what piles up at a late rank",
-    domain: Domain::Switch,
-    need: Need::Optional,
-    typical: 1,
-};
+pub(super) const READY: Parameter = Parameter::switch(
+    "ready",
+    "children say that they have arrived before any data is sent to them; bounds what piles up at a late rank",
+);
 
 impl Parameter {
     /// A number of at least `least`, without which the algorithm is not defined.
     pub const fn number(name: &'static str, about: &'static str, least: u32, typical: u64) -> Parameter {
         let domain = Domain::Number { least, most: u32::MAX };
-        Parameter { name, about, domain, need: Need::Required, typical }
+        Parameter { name, about, domain, need: Need::Required, default: "", typical }
+    }
+
+    /// Something that is done or, where nobody says so, not.
+    pub const fn switch(name: &'static str, about: &'static str) -> Parameter {
+        Parameter { name, about, domain: Domain::Switch, need: Need::Optional, default: "no", typical: 1 }
     }
 
     /// Of at most this.
@@ -95,12 +104,13 @@ impl Parameter {
         beside: &'static str,
         typical: Nanos,
     ) -> Parameter {
-        Parameter { name, about, domain: Domain::Time, need: Need::Beside(beside), typical: typical.0 }
+        let (domain, need) = (Domain::Time, Need::Beside(beside));
+        Parameter { name, about, domain, need, default: "as measured", typical: typical.0 }
     }
 
-    /// It may be left out.
-    pub const fn optional(self) -> Parameter {
-        Parameter { need: Need::Optional, ..self }
+    /// It may be left out; this holds then.
+    pub const fn or(self, default: &'static str) -> Parameter {
+        Parameter { need: Need::Optional, default, ..self }
     }
 
     /// Reads a value; `None` if it is none of the domain.
@@ -118,6 +128,7 @@ impl Parameter {
                 "no" => Some(0),
                 _ => None,
             },
+            Domain::Wait => text.parse().ok().map(value_of_wait),
         }
     }
 
@@ -129,6 +140,7 @@ impl Parameter {
             Domain::Time => format!("{name}={}", Nanos(value)),
             Domain::Size => format!("{name}={}", Bytes(value)),
             Domain::Switch => name.to_owned(),
+            Domain::Wait => format!("{name}={}", wait_of_value(value)),
         }
     }
 
@@ -147,7 +159,7 @@ impl Parameter {
                 numbers.take_while(|n| *n <= most && (*n < u64::from(ranks) || *n == least)).collect()
             }
             Domain::Size => SEGMENTS.into_iter().take_while(|size| *size < bytes).collect(),
-            Domain::Time | Domain::Switch => Vec::new(),
+            Domain::Time | Domain::Switch | Domain::Wait => Vec::new(),
         };
         absent.into_iter().chain(values).collect()
     }
@@ -162,8 +174,24 @@ impl fmt::Display for Domain {
             Domain::Time => f.pad("a time above 0 such as 20us"),
             Domain::Size => f.pad("a size above 0 such as 8KiB"),
             Domain::Switch => f.pad("yes or no"),
+            Domain::Wait => f.pad("none, random, adaptive or a delay such as 50us"),
         }
     }
+}
+
+/// Waits as values of [`Domain::Wait`]: what is not given is adaptive; delays stand behind the others.
+const WAITS: [RootSync; 3] = [RootSync::Adaptive, RootSync::None, RootSync::Random];
+
+pub(super) fn value_of_wait(sync: RootSync) -> u64 {
+    match (WAITS.iter().position(|wait| *wait == sync), sync) {
+        (None, RootSync::Delay(delay)) => delay.0.saturating_add(WAITS.len() as u64),
+        (at, _) => at.unwrap_or(0) as u64,
+    }
+}
+
+pub(super) fn wait_of_value(value: u64) -> RootSync {
+    let delay = || RootSync::Delay(Nanos(value - WAITS.len() as u64));
+    WAITS.get(value as usize).copied().unwrap_or_else(delay)
 }
 
 #[cfg(test)]
@@ -176,7 +204,7 @@ mod tests {
         assert_eq!(k.tried(16, 0), [2, 3, 4, 8]);
         assert_eq!(k.tried(2, 0), [2], "what needs a value gets one");
         assert_eq!(k.at_most(4).tried(16, 0), [2, 3, 4]);
-        assert_eq!(Parameter::number("block", "", 1, 4).optional().tried(5, 0), [0, 1, 2, 4]);
+        assert_eq!(Parameter::number("block", "", 1, 4).or("none").tried(5, 0), [0, 1, 2, 4]);
         assert_eq!(SEGMENT.tried(4, 4 << 10), [0, 1 << 10, 2 << 10]);
         assert_eq!(SEGMENT.tried(4, 1 << 40).len(), 11);
         assert_eq!(Parameter::time("hold", "", "end", Nanos(1)).tried(4, 1), [0]);

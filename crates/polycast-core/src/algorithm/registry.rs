@@ -11,6 +11,7 @@ use super::{allgather, allreduce, alltoall, barrier, gather, reduce, scatter};
 use crate::collective::{Call, Collective};
 use crate::tree::{PlannedShape, Tree};
 use crate::units::Rank;
+use polycast_protocol as protocol;
 
 /// The files of each collective, in the order in which they are listed.
 static FILES: [&[&[Entry]]; Collective::ALL.len()] = [
@@ -117,6 +118,17 @@ impl Entry {
         Entry::broadcast(name, about, source, Build::Lanes(plan, form))
     }
 
+    /// A broadcast by multicast, which has no schedule.
+    pub(super) const fn multicast(
+        name: &'static str,
+        about: &'static str,
+        source: &'static str,
+        form: protocol::Form,
+    ) -> Entry {
+        let entry = Entry::broadcast(name, about, source, Build::Multicast(form));
+        Entry { common: &[], ..entry }
+    }
+
     const fn broadcast(name: &'static str, about: &'static str, source: &'static str, build: Build) -> Entry {
         let (collectives, common): (&[Collective], &[Parameter]) =
             (&[Collective::Broadcast], &[SEGMENT, READY]);
@@ -161,6 +173,19 @@ impl Entry {
         }
     }
 
+    /// What the ring does, if it is a multicast.
+    pub(super) fn multicast_form(&self) -> Option<protocol::Form> {
+        match self.build {
+            Build::Multicast(form) => Some(form),
+            _ => None,
+        }
+    }
+
+    /// Whether it is messages, local work and what the ranks of a node share, by a schedule. The others are multicasts.
+    pub fn has_schedules(&self) -> bool {
+        self.multicast_form().is_none()
+    }
+
     /// Predictions leave it out where nobody names it.
     pub const fn not_compared(self) -> Entry {
         Entry { is_compared: false, ..self }
@@ -197,6 +222,13 @@ impl Entry {
         }
         let algorithms = found.into_iter().map(|values| Algorithm::new(self, values));
         algorithms.filter(|algorithm| algorithm.entry == self).collect()
+    }
+
+    /// For tests: with all that a search tries on 4 ranks, and with all parameters that may be left out.
+    pub fn samples(&'static self) -> impl Iterator<Item = Algorithm> {
+        let tried = self.tried(4);
+        let is_new = !tried.contains(&self.complete());
+        tried.into_iter().chain(is_new.then(|| self.complete()))
     }
 }
 
@@ -262,17 +294,14 @@ impl Registry {
         self.of(collective).filter(|entry| entry.is_compared).map(Entry::typical).collect()
     }
 
-    /// For tests: every algorithm for a collective with all that a search tries on 4 ranks, and with all parameters that may be left out.
+    /// Those of them that have schedules: what predictions choose among.
+    pub fn compared_schedules(self, collective: Collective) -> Vec<Algorithm> {
+        self.compared(collective).into_iter().filter(|algorithm| algorithm.entry.has_schedules()).collect()
+    }
+
+    /// For tests: the samples of every algorithm for a collective that has schedules.
     pub fn samples(self, collective: Collective) -> Vec<Algorithm> {
-        let samples =
-            self.of(collective).flat_map(|entry| entry.tried(4).into_iter().chain([entry.complete()]));
-        let mut found: Vec<Algorithm> = Vec::new();
-        for sample in samples {
-            if !found.contains(&sample) {
-                found.push(sample);
-            }
-        }
-        found
+        self.of(collective).filter(|entry| entry.has_schedules()).flat_map(Entry::samples).collect()
     }
 }
 

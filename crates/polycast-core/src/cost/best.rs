@@ -1,34 +1,14 @@
-use std::fmt;
 use std::num::NonZeroU64;
 
 use super::{Cost, Predictor, multicast_ns};
 use crate::algorithm::{Algorithm, SEGMENTS};
 use crate::units::{Bytes, Nanos};
-use polycast_protocol::Multicast;
 
-/// What serves a broadcast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Candidate {
-    /// Point-to-point messages.
-    Algorithm(Algorithm),
-    /// Multicast, repaired by a ring.
-    Multicast(Multicast),
-}
-
-impl fmt::Display for Candidate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Candidate::Algorithm(algorithm) => algorithm.fmt(f),
-            Candidate::Multicast(multicast) => multicast.fmt(f),
-        }
-    }
-}
-
-/// A candidate and what it is predicted to take.
+/// An algorithm and what it is predicted to take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Predicted {
     /// What serves the broadcast, with the best segment size.
-    pub candidate: Candidate,
+    pub algorithm: Algorithm,
     /// From the call of the root to the end of the last rank.
     pub time: Nanos,
     /// How that comes about; multicast has no terms.
@@ -36,18 +16,15 @@ pub struct Predicted {
 }
 
 impl Predicted {
-    /// What an algorithm takes with these very parameters.
+    /// What an algorithm takes with these very parameters; a multicast without loss.
     pub fn of(predictor: &mut Predictor, algorithm: &Algorithm, bytes: Bytes) -> Predicted {
+        if let Some(multicast) = algorithm.multicast() {
+            let root = predictor.root();
+            let ns = multicast_ns(predictor.network_mut(), root, multicast, bytes.0);
+            return Predicted { algorithm: *algorithm, time: Nanos(ns.round() as u64), cost: None };
+        }
         let cost = predictor.cost(algorithm, bytes);
-        Predicted { candidate: Candidate::Algorithm(*algorithm), time: cost.time, cost: Some(cost) }
-    }
-
-    /// What a multicast takes without loss.
-    pub fn of_multicast(predictor: &mut Predictor, multicast: Multicast, bytes: Bytes) -> Predicted {
-        let root = predictor.root();
-        let ns = multicast_ns(predictor.network_mut(), root, multicast, bytes.0);
-        let time = Nanos(ns.round() as u64);
-        Predicted { candidate: Candidate::Multicast(multicast), time, cost: None }
+        Predicted { algorithm: *algorithm, time: cost.time, cost: Some(cost) }
     }
 }
 
@@ -60,24 +37,18 @@ pub struct Comparison {
     pub predicted: Vec<Predicted>,
 }
 
-/// Compares algorithms, each whole and with every of [`SEGMENTS`], and multicasts for these sizes.
-pub fn compare(
-    predictor: &mut Predictor,
-    algorithms: &[Algorithm],
-    multicasts: &[Multicast],
-    sizes: &[Bytes],
-) -> Vec<Comparison> {
+/// Compares algorithms, each whole and with every of [`SEGMENTS`] if it has segments, for these sizes.
+pub fn compare(predictor: &mut Predictor, algorithms: &[Algorithm], sizes: &[Bytes]) -> Vec<Comparison> {
     let mut comparisons: Vec<Comparison> =
         sizes.iter().map(|bytes| Comparison { bytes: *bytes, predicted: Vec::new() }).collect();
     for algorithm in algorithms {
-        for (comparison, predicted) in comparisons.iter_mut().zip(best_segments(predictor, algorithm, sizes))
-        {
-            comparison.predicted.push(predicted);
-        }
+        let predicted = match algorithm.entry.has_schedules() {
+            true => best_segments(predictor, algorithm, sizes),
+            false => sizes.iter().map(|bytes| Predicted::of(predictor, algorithm, *bytes)).collect(),
+        };
+        comparisons.iter_mut().zip(predicted).for_each(|(comparison, one)| comparison.predicted.push(one));
     }
     for comparison in &mut comparisons {
-        let of = |multicast: &Multicast| Predicted::of_multicast(predictor, *multicast, comparison.bytes);
-        comparison.predicted.extend(multicasts.iter().map(of));
         comparison.predicted.sort_by_key(|predicted| predicted.time);
     }
     comparisons
@@ -88,11 +59,8 @@ fn best_segments(predictor: &mut Predictor, algorithm: &Algorithm, sizes: &[Byte
     let is_by_size = predictor.is_by_size(algorithm);
     let mut prepared = predictor.prepare(algorithm);
     let cut = |segment: u64| Algorithm { segment: NonZeroU64::new(segment), ..algorithm.whole() };
-    let predicted = |segment: u64, cost: Cost| Predicted {
-        candidate: Candidate::Algorithm(cut(segment)),
-        time: cost.time,
-        cost: Some(cost),
-    };
+    let predicted =
+        |segment: u64, cost: Cost| Predicted { algorithm: cut(segment), time: cost.time, cost: Some(cost) };
     let mut best = Vec::with_capacity(sizes.len());
     for &bytes in sizes {
         if is_by_size {
@@ -115,21 +83,27 @@ fn best_segments(predictor: &mut Predictor, algorithm: &Algorithm, sizes: &[Byte
     best
 }
 
-/// What is fastest for which sizes: the first size of each interval, the candidate, and its time at the size within the
-/// interval that was compared first. `comparisons` are by rising sizes; the border between two is their geometric mean.
-pub fn intervals(comparisons: &[Comparison]) -> Vec<(Bytes, Candidate, Nanos)> {
-    let mut intervals: Vec<(Bytes, Candidate, Nanos)> = Vec::new();
-    let mut before = None;
-    for comparison in comparisons {
+/// What is fastest for which sizes: the first size of each interval, the algorithm, and its time at the size within the
+/// interval that was compared first. `comparisons` are by rising sizes.
+pub fn intervals(comparisons: &[Comparison]) -> Vec<(Bytes, Algorithm, Nanos)> {
+    let mut intervals: Vec<(Bytes, Algorithm, Nanos)> = Vec::new();
+    for (first, comparison) in borders(comparisons) {
         let Some(fastest) = comparison.predicted.first() else { continue };
-        let first = before
-            .map_or(0, |before: u64| ((before as f64) * (comparison.bytes.0 as f64)).sqrt().ceil() as u64);
-        if intervals.last().is_none_or(|(_, candidate, _)| *candidate != fastest.candidate) {
-            intervals.push((Bytes(first), fastest.candidate, fastest.time));
+        if intervals.last().is_none_or(|(_, algorithm, _)| *algorithm != fastest.algorithm) {
+            intervals.push((first, fastest.algorithm, fastest.time));
         }
-        before = Some(comparison.bytes.0);
     }
     intervals
+}
+
+/// Each comparison and the first size that is nearer to its own than to the one before, as a ratio: their geometric mean. They are by
+/// rising sizes.
+pub fn borders(comparisons: &[Comparison]) -> impl Iterator<Item = (Bytes, &Comparison)> {
+    let between = comparisons.windows(2).map(|two| {
+        let [below, above] = [two[0].bytes.0, two[1].bytes.0].map(|bytes| bytes as f64);
+        Bytes((below * above).sqrt().ceil() as u64)
+    });
+    std::iter::once(Bytes(0)).chain(between).zip(comparisons)
 }
 
 #[cfg(test)]

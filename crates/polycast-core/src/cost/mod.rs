@@ -25,7 +25,7 @@ mod pipeline;
 mod transfers;
 
 pub use algorithms::{Cost, Predictor, Prepared, SegmentedCost};
-pub use best::{Candidate, Comparison, Predicted, compare, intervals};
+pub use best::{Comparison, Predicted, borders, compare, intervals};
 pub use list_schedule::{MAX_STEPS, Work, list_schedule};
 pub use multicast::multicast_ns;
 pub use network::{LinkIndex, Network, wire_bytes};

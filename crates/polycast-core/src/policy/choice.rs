@@ -3,8 +3,6 @@ use std::str::FromStr;
 
 use super::{Capabilities, Collective};
 use crate::algorithm::{Algorithm, ParseAlgorithmError, Registry};
-use crate::cost::Candidate;
-use polycast_protocol::{MULTICAST_NAMES, Multicast, ParseMulticastError};
 
 /// What serves a call. Written `stock`, or as the algorithm is: `chain:segment=8KiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,8 +11,6 @@ pub enum Choice {
     Stock,
     /// One of polycast's algorithms.
     Algorithm(Algorithm),
-    /// Multicast, repaired by a ring.
-    Multicast(Multicast),
 }
 
 impl Choice {
@@ -22,17 +18,8 @@ impl Choice {
     pub fn needs(self) -> Capabilities {
         match self {
             Choice::Stock => Capabilities::NONE,
-            Choice::Algorithm(_) => Capabilities::PRIVATE,
-            Choice::Multicast(_) => Capabilities::PRIVATE | Capabilities::MULTICAST,
-        }
-    }
-}
-
-impl From<Candidate> for Choice {
-    fn from(candidate: Candidate) -> Choice {
-        match candidate {
-            Candidate::Algorithm(algorithm) => Choice::Algorithm(algorithm),
-            Candidate::Multicast(multicast) => Choice::Multicast(multicast),
+            Choice::Algorithm(algorithm) if algorithm.entry.has_schedules() => Capabilities::PRIVATE,
+            Choice::Algorithm(_) => Capabilities::PRIVATE | Capabilities::MULTICAST,
         }
     }
 }
@@ -40,18 +27,12 @@ impl From<Candidate> for Choice {
 /// A choice that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseChoiceError {
-    /// Neither `stock` nor the name of an algorithm.
-    #[error("{0}, {multicast}, stock", multicast = MULTICAST_NAMES.join(", "))]
-    UnknownName(ParseAlgorithmError),
-    /// The same for a collective that multicast does not serve.
+    /// Neither `stock` nor the name of an algorithm for the collective.
     #[error("{0}, stock")]
-    UnknownNameBeside(ParseAlgorithmError),
+    UnknownName(ParseAlgorithmError),
     /// The algorithm exists, but not with these parameters.
     #[error(transparent)]
     Parameters(ParseAlgorithmError),
-    /// Multicast exists, but not with these parameters.
-    #[error(transparent)]
-    MulticastParameters(ParseMulticastError),
 }
 
 impl Choice {
@@ -61,19 +42,8 @@ impl Choice {
         if text.trim() == "stock" {
             return Ok(Choice::Stock);
         }
-        let is_broadcast = collective == Collective::Broadcast;
-        match text.parse() {
-            Ok(multicast) if is_broadcast => return Ok(Choice::Multicast(multicast)),
-            Err(parameters @ ParseMulticastError::UnknownParameter { .. }) if is_broadcast => {
-                return Err(ParseChoiceError::MulticastParameters(parameters));
-            }
-            _ => {}
-        }
         Registry::BUILT_IN.read(collective, text).map(Choice::Algorithm).map_err(|error| match error {
-            UnknownName { .. } | OtherCollective { .. } if is_broadcast => {
-                ParseChoiceError::UnknownName(error)
-            }
-            UnknownName { .. } | OtherCollective { .. } => ParseChoiceError::UnknownNameBeside(error),
+            UnknownName { .. } | OtherCollective { .. } => ParseChoiceError::UnknownName(error),
             _ => ParseChoiceError::Parameters(error),
         })
     }
@@ -93,7 +63,6 @@ impl fmt::Display for Choice {
         match self {
             Choice::Stock => f.pad("stock"),
             Choice::Algorithm(algorithm) => algorithm.fmt(f),
-            Choice::Multicast(multicast) => multicast.fmt(f),
         }
     }
 }

@@ -318,7 +318,9 @@ fn options<'a>(
 ) -> Box<[Decision]> {
     let forced = forced.map(|choice| Decision { choice, by: By::Forced });
     let by_rule = by_rule.map(|rule| match (rule.choice, predicted) {
-        (Choice::Algorithm(_), Some(choice)) => Decision { choice, by: By::Prediction(Some(rule.index)) },
+        (Choice::Algorithm(table), Some(choice)) if table.entry.has_schedules() => {
+            Decision { choice, by: By::Prediction(Some(rule.index)) }
+        }
         (choice, _) => Decision { choice, by: By::Rule(rule.index) },
     });
     let predicted = predicted.map(|choice| Decision { choice, by: By::Prediction(None) });

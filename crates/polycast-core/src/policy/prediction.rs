@@ -2,7 +2,7 @@
 
 use super::{Choice, Collective};
 use crate::algorithm::{Algorithm, Registry};
-use crate::cost::{Candidate, Comparison, Predicted, Predictor, compare};
+use crate::cost::{Comparison, Predicted, Predictor, borders, compare};
 use crate::model::Parameters;
 use crate::topology::Placed;
 use crate::units::{Bytes, Rank};
@@ -41,8 +41,7 @@ impl Prediction {
         Prediction {
             comparisons: compare(
                 &mut predictor,
-                &Registry::BUILT_IN.compared(Prediction::COLLECTIVE),
-                &[],
+                &Registry::BUILT_IN.compared_schedules(Prediction::COLLECTIVE),
                 &sizes,
             ),
             first: Bytes(first),
@@ -56,24 +55,15 @@ impl Prediction {
 
     /// What decides for a broadcast of `bytes`: all trees, the fastest first.
     pub fn deciding(&self, bytes: Bytes) -> &Comparison {
-        let after = self.borders().take_while(|border| *border <= bytes.0).count();
+        let after = borders(&self.comparisons).take_while(|(first, _)| *first <= bytes).count();
         &self.comparisons[after.max(1) - 1]
     }
 
     /// What is best for each size: the first size of each interval, rising from [`Prediction::first`], and the best from there on.
     pub(super) fn best(&self) -> Vec<(Bytes, Choice)> {
-        let best = self.comparisons.iter().map(|comparison| comparison.predicted.first());
-        let firsts = self.borders().map(|border| Bytes(border).max(self.first));
-        firsts.zip(best).filter_map(|(first, best)| Some((first, choice(best?)))).collect()
-    }
-
-    /// The first size that each comparison decides for.
-    fn borders(&self) -> impl Iterator<Item = u64> {
-        let between = self.comparisons.windows(2).map(|two| {
-            let [below, above] = [two[0].bytes.0, two[1].bytes.0].map(|bytes| bytes as f64);
-            (below * above).sqrt().ceil() as u64
-        });
-        std::iter::once(0).chain(between)
+        let best =
+            borders(&self.comparisons).map(|(first, comparison)| (first, comparison.predicted.first()));
+        best.filter_map(|(first, best)| Some((first.max(self.first), choice(best?)))).collect()
     }
 }
 
@@ -86,10 +76,6 @@ fn smallest_measured(parameters: &Parameters) -> u64 {
 /// A tree in segments gets the `ready` signal: it bounds what piles up at a late rank, and costs nothing when the root is the
 /// last to arrive.
 pub fn choice(predicted: &Predicted) -> Choice {
-    match predicted.candidate {
-        Candidate::Algorithm(algorithm) => {
-            Choice::Algorithm(Algorithm { ready: algorithm.segment.is_some(), ..algorithm })
-        }
-        Candidate::Multicast(multicast) => Choice::Multicast(multicast),
-    }
+    let algorithm = predicted.algorithm;
+    Choice::Algorithm(Algorithm { ready: algorithm.segment.is_some(), ..algorithm })
 }

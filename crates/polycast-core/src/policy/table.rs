@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn is_multicast(choice: Choice) -> bool {
-        matches!(choice, Choice::Multicast(_))
+        choice.needs().has(Capabilities::MULTICAST)
     }
 
     #[test]

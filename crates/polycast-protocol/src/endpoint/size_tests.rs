@@ -6,6 +6,8 @@ use super::*;
 use crate::wire;
 use crate::{Acted, ControlChannel, KEY_BYTES, Key};
 
+const PULL: Multicast = Multicast { form: Form::Pull, sync: RootSync::Adaptive, parity: false };
+
 struct Node {
     endpoint: Endpoint,
     buffer: Vec<u8>,
@@ -166,13 +168,18 @@ proptest! {
 
     #[test]
     fn nobody_waits(
-        spec in prop::sample::select(&["multicast-pull", "multicast-push", "multicast-pull:parity", "multicast-pull:sync=random"][..]),
+        spec in prop::sample::select(vec![
+            PULL,
+            Form::Push.into(),
+            Multicast { parity: true, ..PULL },
+            Multicast { sync: RootSync::Random, ..PULL },
+        ]),
         // A few fragments, so that sizes often have the same number of them.
         totals in prop::collection::vec(prop_oneof![2 => Just(40), 3 => 1usize..60], 2..6),
         lost in 0usize..5,
         is_root_spoiled in prop::bool::weighted(0.1),
     ) {
-        let nodes = run(spec.parse().unwrap(), &totals, lost, is_root_spoiled);
+        let nodes = run(spec, &totals, lost, is_root_spoiled);
         prop_assert!(nodes.is_some(), "somebody waits");
         let nodes = nodes.unwrap();
         let message = nodes[0].buffer.clone();

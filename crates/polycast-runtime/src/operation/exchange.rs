@@ -69,9 +69,10 @@ impl executor::Call for Plan<'_> {
                     false => policy.choose(&broadcast_of(bytes), capabilities, epoch).choice,
                 };
                 let Choice::Algorithm(algorithm) = choice else { return None };
+                let has_schedules = algorithm.entry.has_schedules();
                 let is_of_elements = bytes.is_multiple_of(call.element.get());
                 let algorithm = with_possible_messages(algorithm, bytes);
-                is_of_elements.then(|| algorithm.schedule(call, *rank, planner))
+                (has_schedules && is_of_elements).then(|| algorithm.schedule(call, *rank, planner))
             }
             Among::Node => {
                 let local = nodes.local();

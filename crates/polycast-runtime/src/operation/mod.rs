@@ -172,10 +172,10 @@ impl Operations {
             }
             None => {
                 let kind = match call.chosen.choice {
-                    Choice::Multicast(spec) => Kind::Multicast(MulticastBroadcast::new(spec, &call, shared)),
-                    Choice::Algorithm(algorithm) => {
-                        Kind::Exchange(Exchange::among_all(algorithm, &call, shared))
-                    }
+                    Choice::Algorithm(algorithm) => match algorithm.multicast() {
+                        Some(spec) => Kind::Multicast(MulticastBroadcast::new(spec, &call, shared)),
+                        None => Kind::Exchange(Exchange::among_all(algorithm, &call, shared)),
+                    },
                     Choice::Stock => return Err(Failure::Internal),
                 };
                 self.keep(Operation { state: State::Free, call, begun, kind })

@@ -63,7 +63,7 @@ impl Scaling {
             Ok(took.collect::<Vec<f64>>())
         };
         let took: Vec<Vec<f64>> = runs.map(run).collect::<Result<_, Failure>>()?;
-        Ok(Completion::of(spec.to_string(), nodes, took.concat()))
+        Ok(Completion::of(Algorithm::from(spec).to_string(), nodes, took.concat()))
     }
 
     fn scenario(&self, spec: Multicast, nodes: u32, run: u32, count: u32) -> Scenario {

@@ -1,3 +1,4 @@
+use polycast_core::algorithm::Algorithm;
 use polycast_core::units::Nanos;
 use polycast_protocol::{Form, Multicast, RootSync};
 
@@ -94,12 +95,12 @@ impl Scenario {
     /// One communicator on hardware and a network of no cost and no faults.
     ///
     /// # Panics
-    /// If a broadcast cannot be read, as `multicast-pull:sync=none`.
+    /// If a broadcast is no multicast, as `multicast-pull:sync=none`.
     pub fn calm(nodes: u32, broadcasts: &[(&str, u32, u64)]) -> Scenario {
         let broadcasts = broadcasts
             .iter()
             .map(|&(spec, root, bytes)| Broadcast {
-                spec: spec.parse().unwrap_or_else(|error| panic!("{error}")),
+                spec: spec.parse::<Algorithm>().ok().and_then(|read| read.multicast()).expect(spec),
                 root,
                 bytes,
             })

@@ -15,6 +15,7 @@
 //! 2. What one node sends to another one arrives, and in this order; datagrams do as they like.
 //! 3. A run depends on its scenario only.
 
+use polycast_core::algorithm::Algorithm;
 use polycast_core::units::Nanos;
 use polycast_protocol::{Fragmentation, Peer, RECEIVES_PER_NEIGHBOR};
 
@@ -24,7 +25,7 @@ use super::medium::{FRAGMENTS_KIND, REQUEST_KIND};
 use super::node::{Active, End, Node};
 use super::outcome::{Failure, Outcome, Timing};
 use super::random::Random;
-use super::scenario::Scenario;
+use super::scenario::{Broadcast, Scenario};
 use super::store::{Id, Store};
 use super::timeline::Timeline;
 use super::totals::Totals;
@@ -236,10 +237,8 @@ impl World<'_> {
         end.inbox.begin();
         self.timings[communicator][turn].called(self.now, is_root);
         self.timeline.say(self.now, index, || {
-            format!(
-                "calls {communicator}:{turn} {} root {} bytes {}",
-                broadcast.spec, broadcast.root, broadcast.bytes
-            )
+            let Broadcast { spec, root, bytes } = broadcast;
+            format!("calls {communicator}:{turn} {} root {root} bytes {bytes}", Algorithm::from(spec))
         });
         let mut data = End::data(end.active.as_ref(), &mut end.buffer, message);
         end.endpoint

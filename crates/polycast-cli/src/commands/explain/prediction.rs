@@ -60,8 +60,11 @@ impl Reason {
         let compared = prediction.deciding(bytes).bytes;
         // Once more, for the names of links are known to a predictor only.
         let mut predictor = Predictor::new(placed, parameters, Rank(0));
-        let again =
-            compare(&mut predictor, &Registry::BUILT_IN.compared(Collective::Broadcast), &[], &[compared]);
+        let again = compare(
+            &mut predictor,
+            &Registry::BUILT_IN.compared_schedules(Collective::Broadcast),
+            &[compared],
+        );
         let (best, others) = again.first()?.predicted.split_first()?;
         Some(Reason {
             from: file.to_owned(),

@@ -139,12 +139,8 @@ impl Against {
 }
 
 fn predicted(predictor: &mut Predictor, point: &Measured) -> Option<Nanos> {
-    let candidate = match super::choice_of(&point.variant)? {
-        Choice::Algorithm(algorithm) => Predicted::of(predictor, &algorithm, Bytes(point.bytes)),
-        Choice::Multicast(multicast) => Predicted::of_multicast(predictor, multicast, Bytes(point.bytes)),
-        Choice::Stock => return None,
-    };
-    Some(candidate.time)
+    let Choice::Algorithm(algorithm) = super::choice_of(&point.variant)? else { return None };
+    Some(Predicted::of(predictor, &algorithm, Bytes(point.bytes)).time)
 }
 
 /// `None` if the point has no time.

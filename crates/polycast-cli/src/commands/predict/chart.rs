@@ -1,7 +1,7 @@
 //! The predictions as SVG.
 
+use polycast_core::algorithm::Algorithm;
 use polycast_core::collective::Collective;
-use polycast_core::cost::Candidate;
 
 use super::against::Against;
 use super::table::Page;
@@ -18,7 +18,7 @@ pub fn of_times(page: &Page) -> Result<String, PlotError> {
     let mut curves: Vec<(String, Vec<Point>)> = Vec::new();
     for comparison in page.comparisons.iter().filter(|comparison| comparison.bytes.0 > 0) {
         for predicted in comparison.predicted.iter().filter(|predicted| predicted.time.0 > 0) {
-            let name = name(&predicted.candidate);
+            let name = name(&predicted.algorithm);
             let point = Point::new(comparison.bytes.0 as f64, predicted.time.0 as f64);
             match curves.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, points)) => points.push(point),
@@ -32,11 +32,8 @@ pub fn of_times(page: &Page) -> Result<String, PlotError> {
 }
 
 /// The name without the segment size, which differs from size to size.
-fn name(candidate: &Candidate) -> String {
-    match candidate {
-        Candidate::Algorithm(algorithm) => algorithm.whole().to_string(),
-        Candidate::Multicast(multicast) => multicast.to_string(),
-    }
+fn name(algorithm: &Algorithm) -> String {
+    algorithm.whole().to_string()
 }
 
 /// Predicted over measured times; on the line both are the same.

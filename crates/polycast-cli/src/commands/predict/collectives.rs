@@ -2,7 +2,7 @@
 
 use polycast_core::algorithm::{Algorithm, Registry, SEGMENTS};
 use polycast_core::collective::Collective;
-use polycast_core::cost::{Candidate, Comparison, MAX_STEPS, Predicted, Predictor};
+use polycast_core::cost::{Comparison, MAX_STEPS, Predicted, Predictor};
 use polycast_core::units::Bytes;
 
 use crate::bench::variant;
@@ -38,7 +38,7 @@ pub fn compare(
                 let ranks = predictor.network().ranks();
                 format!("{algorithm} of {bytes} on {ranks} ranks: expected at most {MAX_STEPS} steps in all, which can be followed")
             })?;
-            predicted.push(Predicted { candidate: Candidate::Algorithm(best), time, cost: None });
+            predicted.push(Predicted { algorithm: best, time, cost: None });
         }
         predicted.sort_by_key(|predicted| predicted.time);
         comparisons.push(Comparison { bytes, predicted });

@@ -3,7 +3,7 @@
 use polycast_core::algorithm::Algorithm;
 use polycast_core::collective::Collective;
 use polycast_core::cost::closed_forms::{ALGORITHMS, ClosedForms, efficient_segment};
-use polycast_core::cost::{Candidate, Predicted, Predictor, compare};
+use polycast_core::cost::{Predicted, Predictor, compare};
 use polycast_core::model::{CURVE_NAMES, ClassParameters, Line, LinkClass, Parameters};
 use polycast_core::units::Bytes;
 use serde::Serialize;
@@ -218,12 +218,9 @@ impl Forms {
                 let whole: Algorithm = name.parse().expect("the name of an algorithm");
                 let predicted = Predicted::of(predictor, &whole, bytes);
                 algorithms.push(row(predictor, whole, &predicted, name));
-                let best = compare(predictor, &[whole], &[], &[bytes]).remove(0).predicted.remove(0);
-                if let Candidate::Algorithm(best_of) = best.candidate
-                    && best_of.segment.is_some()
-                    && matches!(name, "chain" | "binary")
-                {
-                    algorithms.push(row(predictor, best_of, &best, name));
+                let best = compare(predictor, &[whole], &[bytes]).remove(0).predicted.remove(0);
+                if best.algorithm.segment.is_some() && matches!(name, "chain" | "binary") {
+                    algorithms.push(row(predictor, best.algorithm, &best, name));
                 }
             }
             Size { bytes: bytes.0, algorithms }

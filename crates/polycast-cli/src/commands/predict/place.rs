@@ -7,7 +7,6 @@ use polycast_core::collective::Collective;
 use polycast_core::files::FileKind;
 use polycast_core::policy::Choice;
 use polycast_core::topology::{Placed, Topology};
-use polycast_protocol::{MULTICAST_NAMES, Multicast};
 
 use crate::bench::variant::Variant;
 use crate::commands::topology::Input;
@@ -78,7 +77,6 @@ pub struct Asked {
     pub best_of: Vec<Algorithm>,
     /// With these very parameters.
     pub exactly: Vec<Algorithm>,
-    pub multicasts: Vec<Multicast>,
 }
 
 /// Something of which no time can be predicted.
@@ -89,21 +87,19 @@ pub struct NotPredictable(Variant);
 impl Asked {
     /// Every algorithm, and both multicasts.
     pub fn everything() -> Asked {
-        let multicasts = MULTICAST_NAMES.iter().filter_map(|name| name.parse().ok()).collect();
-        Asked { best_of: Registry::BUILT_IN.compared(Collective::Broadcast), exactly: Vec::new(), multicasts }
+        Asked { best_of: Registry::BUILT_IN.compared(Collective::Broadcast), exactly: Vec::new() }
     }
 }
 
 /// Sorts a list by what is to be done with its items.
 pub fn asked(variants: &[Variant]) -> Result<Asked, NotPredictable> {
-    let mut asked = Asked { best_of: Vec::new(), exactly: Vec::new(), multicasts: Vec::new() };
+    let mut asked = Asked { best_of: Vec::new(), exactly: Vec::new() };
     for variant in variants {
         match variant {
             Variant::Forced(Choice::Algorithm(algorithm)) if algorithm.segment.is_some() => {
                 asked.exactly.push(*algorithm);
             }
             Variant::Forced(Choice::Algorithm(algorithm)) => asked.best_of.push(*algorithm),
-            Variant::Forced(Choice::Multicast(multicast)) => asked.multicasts.push(*multicast),
             other => return Err(NotPredictable(*other)),
         }
     }
@@ -134,10 +130,8 @@ mod tests {
     fn names_are_tuned_and_segments_are_kept() {
         let list = variant::parse("chain,binary:segment=4KiB,multicast-pull").unwrap();
         let asked = asked(&list).unwrap();
-        assert_eq!(
-            (asked.best_of, asked.exactly.len(), asked.multicasts.len()),
-            (vec!["chain".parse().unwrap()], 1, 1)
-        );
+        let best_of = ["chain", "multicast-pull"].map(|name| name.parse().unwrap());
+        assert_eq!((asked.best_of, asked.exactly.len()), (best_of.to_vec(), 1));
         let error = super::asked(&variant::parse("stock").unwrap()).err().unwrap();
         assert!(error.to_string().contains("expected an algorithm"));
     }

@@ -2,7 +2,7 @@
 
 use polycast_core::collective::Collective;
 use polycast_core::cost::closed_forms::{efficient_segment, sufficiently_large};
-use polycast_core::cost::{Bottleneck, Candidate, Comparison, Cost, Predicted, Predictor};
+use polycast_core::cost::{Bottleneck, Comparison, Cost, Predicted, Predictor};
 use polycast_core::model::Parameters;
 use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Nanos};
@@ -72,16 +72,13 @@ impl Page<'_> {
 
     /// What a tree is planned for, if it is planned for the times of messages.
     fn times(&self, predicted: &Predicted, bytes: Bytes) -> Option<Times> {
-        match &predicted.candidate {
-            Candidate::Algorithm(algorithm) => self.predictor.made_for(algorithm, bytes).map(Times::from),
-            Candidate::Multicast(_) => None,
-        }
+        self.predictor.made_for(&predicted.algorithm, bytes).map(Times::from)
     }
 
     fn row(&self, predicted: &Predicted, bytes: Bytes) -> Row {
         let cost = predicted.cost.as_ref();
         Row {
-            algorithm: predicted.candidate.to_string(),
+            algorithm: predicted.algorithm.to_string(),
             time_us: us(predicted.time),
             fill_us: cost.map(|cost| us(cost.fill)),
             interval_us: cost.map(|cost| us(cost.interval)),
@@ -96,7 +93,7 @@ impl Page<'_> {
         let measured = self.parameters.measured();
         let sizes = self.comparisons.iter().map(|comparison| Size {
             bytes: comparison.bytes.0,
-            best: comparison.predicted.first().map(|best| best.candidate.to_string()),
+            best: comparison.predicted.first().map(|best| best.algorithm.to_string()),
             predictions: comparison
                 .predicted
                 .iter()
@@ -162,7 +159,7 @@ impl Page<'_> {
         for comparison in self.comparisons {
             for predicted in comparison.predicted.iter().take(self.most_rows) {
                 let Some(times) = self.times(predicted, comparison.bytes) else { continue };
-                let candidate = predicted.candidate.to_string();
+                let candidate = predicted.algorithm.to_string();
                 let name = candidate.split(':').next().unwrap_or_default();
                 let note = format!("{name}: planned for times {}", times.origin());
                 if !notes.contains(&note) {
@@ -189,7 +186,7 @@ impl Page<'_> {
         let time = |time: Nanos| nanoseconds(time.0 as f64);
         let row = |(index, predicted): (usize, &Predicted)| {
             let size = if index == 0 { comparison.bytes.to_string() } else { String::new() };
-            let mut row = vec![size, predicted.candidate.to_string()];
+            let mut row = vec![size, predicted.algorithm.to_string()];
             let cost = predicted.cost.as_ref();
             row.push(cost.map_or(String::new(), |cost| self.bottleneck(cost)));
             row.push(time(predicted.time));

@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-use polycast_protocol::Multicast;
+use polycast_core::algorithm::Algorithm;
 use polycast_sim::protocol::{Completion, Scaling};
 use serde_json::json;
 
@@ -26,7 +26,7 @@ pub fn run(args: &Args) -> Outcome {
     };
     let mut completions = Vec::new();
     for form in FORMS {
-        let spec: Multicast = form.parse()?;
+        let spec = form.parse::<Algorithm>()?.multicast().expect("a multicast");
         for count in &nodes {
             completions.push(scaling.multicast(spec, *count)?);
         }

@@ -11,7 +11,8 @@ use crate::algorithm::{Algorithm, Entry, Parameter};
 use crate::tree::Tree;
 
 const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
-const K: &[Parameter] = &[Parameter::number("k", "how many", 2, 4)];
+const CHILDREN: &[Parameter] = &[Parameter::number("k", "children of a rank at most", 2, 4)];
+const FACTOR: &[Parameter] = &[Parameter::number("k", "the factor", 2, 4)];
 
 const PATARASUK: &str = "Patarasuk et al. 2008, §3";
 const HOEFLER: &str = "Hoefler and Moor 2014";
@@ -23,7 +24,7 @@ pub(super) static ENTRIES: [Entry; 6] = [
     Entry::tree("flat", "the root sends to everybody itself", PATARASUK, |_| Tree::Flat),
     Entry::tree("chain", "each rank forwards to the next one", PATARASUK, |_| Tree::Chain),
     Entry::tree("binary", "two children per rank", PATARASUK, |_| Tree::KAry(TWO)),
-    Entry::tree("k-ary", "`k` children per rank", PATARASUK, |a| Tree::KAry(a.number("k"))).with(K),
+    Entry::tree("k-ary", "`k` children per rank", PATARASUK, |a| Tree::KAry(a.number("k"))).with(CHILDREN),
     Entry::tree("binomial", "the number of informed ranks doubles in each round", PATARASUK, |_| {
         Tree::KNomial(TWO)
     }),
@@ -35,7 +36,7 @@ pub(super) static ENTRIES: [Entry; 6] = [
             HOEFLER,
             |a| Tree::KNomial(a.number("k")),
         )
-        .with(K)
+        .with(FACTOR)
     },
 ];
 

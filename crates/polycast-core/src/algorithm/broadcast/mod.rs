@@ -15,6 +15,7 @@ super::registry::files! {
     mod scatter_doubling;
     mod double_tree;
     mod planned;
+    mod multicast;
 }
 
 pub use by_position::BINOMIAL;

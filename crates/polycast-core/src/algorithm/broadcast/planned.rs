@@ -9,16 +9,15 @@ use crate::units::Nanos;
 
 const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
-const K: Parameter = Parameter::number("k", "how many", 2, 4).at_most(CONTENTION_FREE_CHILDREN_MOST);
+const K: Parameter = Parameter::number("k", "children of a rank at most", 2, 4).at_most(CONTENTION_FREE_CHILDREN_MOST);
 const HOLD: Parameter =
     Parameter::time("hold", "how long a message keeps its sender", "end", Nanos::from_micros(20));
 const END: Parameter =
     Parameter::time("end", "until a message can be sent on", "hold", Nanos::from_micros(55));
 /// More ports than this make no difference: the root has the first one back before the last is used.
-const PORTS: Parameter = Parameter::number("ports", "how many", 1, 3).at_most(64);
+const PORTS: Parameter = Parameter::number("ports", "messages that a rank sends at a time", 1, 3).at_most(64);
 const BLOCK: Parameter =
-    Parameter::number("block", "ranks in a block; without it as many as on the fullest host", 1, 4)
-        .optional();
+    Parameter::number("block", "ranks in a block", 1, 4).or("as many as on the fullest host");
 
 pub(super) static ENTRIES: [Entry; 7] = [
     // The ranks by position stand on the site's ring, so their chain is this one.
