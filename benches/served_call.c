@@ -35,9 +35,16 @@ static int stock_broadcast(void *communicator, void *buffer, size_t bytes, int r
     return 0;
 }
 
-static int open_private(void *communicator, int *opened) {
+static int intersect(void *communicator, uint64_t *words, size_t number) {
+    (void)communicator, (void)words, (void)number;
+    return 0;
+}
+
+static const int both[] = {0, 1};
+
+static int world_ranks(void *communicator, int *ranks) {
     (void)communicator;
-    *opened = 1;
+    memcpy(ranks, both, sizeof both);
     return 0;
 }
 
@@ -116,7 +123,8 @@ int main(void) {
         .capabilities = POLYCAST_CAN_PACK,
         .allgather = allgather,
         .broadcast = stock_broadcast,
-        .open_private = open_private,
+        .intersect = intersect,
+        .world_ranks = world_ranks,
         .isend = isend,
         .irecv = irecv,
         .poll = poll,
@@ -129,10 +137,13 @@ int main(void) {
     char *buffer = calloc(1, call.bytes);
     polycast_set("POLYCAST_BCAST", "binomial");
     bytes_of_call = call.bytes;
+    if (!polycast_begin(&door, NULL, 0, 2, 32767, 0)) {
+        return fprintf(stderr, "expected to begin\n"), 1;
+    }
     for (int rank = 0; rank < 2; rank++) {
         polycast_communicator *communicator;
         double least = 1e18;
-        if (polycast_attach(&door, NULL, rank, 2, 0, &communicator) || !communicator) {
+        if (polycast_attach(&door, NULL, rank, 2, both, &communicator) || !communicator) {
             return fprintf(stderr, "expected to attach\n"), 1;
         }
         for (int round = 0; round < ROUNDS; round++) {

@@ -27,15 +27,12 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 7u
+#define POLYCAST_INTERFACE_VERSION 8u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
 /* A message of another size than the call implies: the ranks called with different sizes. */
 #define POLYCAST_ERROR_SIZE (-2)
-
-/* The largest tag that the runtime uses: what MPI guarantees (MPI_TAG_UB is at least this). */
-#define POLYCAST_TAG_MOST 32767
 
 /* The runtime never asks for one message larger than this, so a count always fits an int. */
 #define POLYCAST_MESSAGE_MOST_BYTES ((size_t)4 << 20)
@@ -71,12 +68,14 @@ typedef struct polycast_completion {
     size_t bytes; /* of a receive, those that came */
 } polycast_completion;
 
-/* What a door can do. `communicator` is what the door gave to polycast_attach. */
+/* What a door can do. `communicator` is what the door gave to polycast_attach or, while MPI begins, to polycast_begin. Messages go over
+ * one private communicator of the door's, of all ranks of MPI_COMM_WORLD, which no program sees; the runtime tells the messages of different
+ * communicators apart by their tags. */
 typedef struct polycast_door {
     uint32_t interface_version; /* POLYCAST_INTERFACE_VERSION */
     uint32_t capabilities;      /* POLYCAST_CAN_* */
 
-    /* Stock collectives on the user's communicator, used while attaching only. `all` has room for size *
+    /* Stock collectives on the user's communicator, used before anything is served. `all` has room for size *
      * bytes. */
     int (*allgather)(void *communicator, const void *mine, void *all, size_t bytes);
     int (*broadcast)(void *communicator, void *buffer, size_t bytes, int root);
@@ -84,12 +83,14 @@ typedef struct polycast_door {
     /* The stock MPI_Allreduce on the user's communicator: adds up, and all ranks have the same sums. */
     int (*sum)(void *communicator, uint64_t *values, size_t count);
 
-    /* Makes the private communicator for isend and irecv. Collective; all ranks get the same *opened: 0 or 1.
-     */
-    int (*open_private)(void *communicator, int *opened);
+    /* The same with MPI_BAND: leaves the bits that all ranks have. */
+    int (*intersect)(void *communicator, uint64_t *words, size_t count);
 
-    /* Starts a message on the private communicator. `slot` names it until poll reports it; slots are dense:
-     * the runtime uses the lowest free one. bytes <= POLYCAST_MESSAGE_MOST_BYTES. */
+    /* The rank in MPI_COMM_WORLD of each rank of the user's communicator. Local. */
+    int (*world_ranks)(void *communicator, int *ranks);
+
+    /* Starts a message on the private communicator; the peer is a rank of MPI_COMM_WORLD. `slot` names it until poll reports it; slots
+     * are dense: the runtime uses the lowest free one. bytes <= POLYCAST_MESSAGE_MOST_BYTES. */
     int (*isend)(void *communicator, const void *buffer, size_t bytes, int peer, int tag, uint32_t slot);
     int (*irecv)(void *communicator, void *buffer, size_t bytes, int peer, int tag, uint32_t slot);
 
@@ -160,24 +161,30 @@ int polycast_is_enabled(void);
 /* Overrides the environment variable `name` in this process for communicators attached from now on; an empty
  * value or NULL unsets it. Programs reach it as polycast_configure in libpolycast-mpi.so. Returns 0, or -1 if
  * polycast knows no such setting. Known: POLYCAST_BCAST, POLYCAST_TABLE, POLYCAST_TOPOLOGY, POLYCAST_PARAMS,
- * POLYCAST_MULTICAST, POLYCAST_NET, POLYCAST_MADCAP. */
+ * POLYCAST_MULTICAST, POLYCAST_NET, POLYCAST_MADCAP. After MPI has begun it is to be called on all ranks, for then the
+ * ranks of each communicator that is attached from now on compare their settings again. */
 int polycast_set(const char *name, const char *value);
 
-/* Makes the state of a communicator; collective over it. Ranks compare versions and settings (rank 0's
- * count), and learn who shares a host with whom. *attached is NULL if this communicator is to be left to the
- * stock MPI (another version of polycast on some rank, for example); that is the same on all ranks. Where MPI fails
- * meanwhile, this rank does not know what the others do: all its broadcasts are served, and give MPI's error.
- * `is_world`: the communicator has the ranks of MPI_COMM_WORLD. */
-int polycast_attach(const polycast_door *door, void *communicator, int rank, int size, int is_world,
+/* When MPI has begun, and before anything is attached; once. Collective over MPI_COMM_WORLD, whose rank and size this is, and which `world`
+ * stands for in the functions of the door, which stays as long as the process. Ranks compare versions and settings (rank 0's count), and learn
+ * who shares a host with whom. `tag_most`: the largest tag of the private communicator. `has_threads`: several threads may be in MPI at a
+ * time. 1, or 0 if the stock MPI is to serve everything (another version of polycast on some rank, for example); that is the same on all ranks.
+ * Where MPI fails meanwhile, this rank does not know what the others do: all its broadcasts are served, and give MPI's error. */
+int polycast_begin(const polycast_door *door, void *world, int rank, int size, int tag_most, int has_threads);
+
+/* Makes the state of a communicator, of the ranks of MPI_COMM_WORLD that are in `world_ranks`, which may go afterwards. Local, unless the
+ * program has called polycast_set since MPI began: then collective over it. *attached is NULL if this communicator is to be left to the
+ * stock MPI; that is the same on all ranks. */
+int polycast_attach(const polycast_door *door, void *communicator, int rank, int size, const int *world_ranks,
                     polycast_communicator **attached);
 
 /* Gives it up. Local; the door's `close` is called now, or in a later call of the runtime, when MPI has nothing
- * more for the private communicator. `is_over`: MPI ends. */
+ * more for it. `is_over`: MPI ends. */
 void polycast_detach(polycast_communicator *communicator, int is_over);
 
 /* Chooses what serves a call: POLYCAST_SERVED and a plan, or a POLYCAST_LEFT* value and NULL: the MPI below is to serve it. The
- * same on all ranks. Collective the first time that an algorithm is chosen (opens the private communicator), and the first time
- * that multicast is (finds out whether it works). */
+ * same on all ranks. Collective the first time that a call is to be served (the ranks agree on the tags of its messages), and the
+ * first time that it is by multicast (finds out whether it works). */
 int polycast_plan(polycast_communicator *communicator, const polycast_call *call,
                   struct polycast_plan **plan);
 

@@ -8,11 +8,11 @@
 
 /* A datatype that was not committed: MPI only tells by refusing it, so it is asked to send and to pack
  * nothing. (Open MPI looks when it sends, MPICH when it packs.) The private communicator returns errors. */
-static int is_committed(MPI_Datatype type, MPI_Comm private_comm) {
+static int is_committed(MPI_Datatype type) {
     char nothing[1];
     int position = 0;
-    return PMPI_Send(nothing, 0, type, MPI_PROC_NULL, 0, private_comm) == MPI_SUCCESS &&
-           PMPI_Pack(nothing, 0, type, nothing, 0, &position, private_comm) == MPI_SUCCESS;
+    return PMPI_Send(nothing, 0, type, MPI_PROC_NULL, 0, door_private) == MPI_SUCCESS &&
+           PMPI_Pack(nothing, 0, type, nothing, 0, &position, door_private) == MPI_SUCCESS;
 }
 
 /* Reports like the stock MPI: through the error handler of the program's communicator. */
@@ -28,12 +28,10 @@ static int report_error(MPI_Comm comm, int error) {
 
 /* Between the program's buffer and a stretch of bytes in the host's memory. MPI's own packing reads and writes any memory that
  * the program may give to MPI. */
-static int copy_message(enum direction direction, const struct broadcast *call,
-                        const struct communicator *state, const struct element *element, enum memory memory,
-                        void *bytes, size_t length) {
+static int copy_message(enum direction direction, const struct broadcast *call, const struct element *element,
+                        enum memory memory, void *bytes, size_t length) {
     if (!element->is_contiguous) {
-        return door_convert(direction, call->buffer, call->count, call->type, element, bytes,
-                            state->private_comm);
+        return door_convert(direction, call->buffer, call->count, call->type, element, bytes);
     }
     char *first_byte = (char *)call->buffer + element->true_lower;
     return direction == TO_PACKED ? door_copy(memory, bytes, first_byte, length)
@@ -50,13 +48,13 @@ static int broadcast_by_copy(const struct broadcast *call, const struct communic
     int is_root = state->rank == call->root;
     int error = MPI_SUCCESS;
     if (is_root) {
-        error = copy_message(TO_PACKED, call, state, element, memory, copy, bytes);
+        error = copy_message(TO_PACKED, call, element, memory, copy, bytes);
     }
     if (!error) {
         error = polycast_run(plan, copy, copy);
     }
     if (!error && !is_root) {
-        error = copy_message(FROM_PACKED, call, state, element, memory, copy, bytes);
+        error = copy_message(FROM_PACKED, call, element, memory, copy, bytes);
     }
     free(copy);
     return error;
@@ -64,10 +62,6 @@ static int broadcast_by_copy(const struct broadcast *call, const struct communic
 
 static int broadcast_elements(const struct broadcast *call, const struct communicator *state,
                               struct polycast_plan *plan, const struct element *element, size_t bytes) {
-    if (state->private_comm == MPI_COMM_NULL) {
-        /* It could not be opened, and the runtime knows the error: no data moves. */
-        return polycast_run(plan, NULL, NULL);
-    }
     char *first_byte = (char *)call->buffer + element->true_lower;
     enum memory memory = element->is_contiguous ? door_memory_of(first_byte) : HOST_MEMORY;
     return element->is_contiguous && memory == HOST_MEMORY
@@ -81,12 +75,12 @@ static int has_local_error(const struct broadcast *call, const struct communicat
     if (call->buffer == MPI_IN_PLACE || door_is_revoked(state)) {
         return 1;
     }
-    return door_is_named_type(call->type) ? !call->buffer : !is_committed(call->type, state->private_comm);
+    return door_is_named_type(call->type) ? !call->buffer : !is_committed(call->type);
 }
 
 int door_serve_broadcast(const struct broadcast *call, struct communicator *state, struct polycast_plan *plan,
                          size_t bytes, int *result) {
-    if (state->private_comm != MPI_COMM_NULL && has_local_error(call, state)) {
+    if (has_local_error(call, state)) {
         return 0;
     }
     struct element element;

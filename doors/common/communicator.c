@@ -2,12 +2,13 @@
  * The door's state of a communicator: an attribute, made at its first broadcast, freed with it.
  *
  *   MPI_Comm_dup, _split    the attribute is not copied: the new communicator gets its own
- *   MPI_Comm_free           the delete callback frees the state and the private communicator
+ *   MPI_Comm_free           the delete callback frees the state
  *   MPI_Finalize            MPI deletes the attributes of MPI_COMM_SELF first of all, in the reverse order of their
  *                           making: ours, made in MPI_Init, is the last, and our signal to report. What broadcasts
  *                           later gets stock.
  */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "door.h"
@@ -73,9 +74,6 @@ void door_close(void *communicator) {
     if (door_is_over()) {
         return;
     }
-    if (state->private_comm != MPI_COMM_NULL) {
-        door_close_private(state);
-    }
     free_memory(state);
 }
 
@@ -126,30 +124,93 @@ int door_known_communicator(MPI_Comm comm, struct communicator **state) {
            PMPI_Comm_get_attr(comm, keyval, state, &is_known) == MPI_SUCCESS && is_known;
 }
 
-/* Whether it has ranks outside this process's MPI_COMM_WORLD (spawned, connected): nobody knows what they run. Each rank of
- * such a communicator finds some, so all decide alike without a word. */
-static int reaches_outside(MPI_Comm comm, int size) {
+int door_world_ranks(MPI_Comm comm, int size, int *world_ranks) {
     MPI_Group group, of_world;
-    int *ranks = malloc(2 * (size_t)size * sizeof *ranks);
-    int is_outside = 1;
+    int *ranks = malloc((size_t)size * sizeof *ranks);
+    int are_all = 0;
     if (ranks && PMPI_Comm_group(comm, &group) == MPI_SUCCESS) {
         PMPI_Comm_group(MPI_COMM_WORLD, &of_world);
-        int *in_world = ranks + size;
         for (int i = 0; i < size; i++) {
             ranks[i] = i;
         }
-        is_outside = PMPI_Group_translate_ranks(group, size, ranks, of_world, in_world) != MPI_SUCCESS;
+        are_all = PMPI_Group_translate_ranks(group, size, ranks, of_world, world_ranks) == MPI_SUCCESS;
         for (int i = 0; i < size; i++) {
-            is_outside = is_outside || in_world[i] == MPI_UNDEFINED;
+            are_all = are_all && world_ranks[i] != MPI_UNDEFINED;
         }
         PMPI_Group_free(&of_world);
         PMPI_Group_free(&group);
     }
     free(ranks);
-    return is_outside;
+    return are_all;
 }
 
-/* One of `stock_for_ever` if the communicator is not one that we serve, or on lack of memory. */
+/* Whether the ranks of MPI_COMM_WORLD have told each other what they are, and can be served. */
+enum { NOT_BEGUN, SERVED, LEFT_TO_STOCK };
+static int standing = NOT_BEGUN;
+
+static void set_standing(int now) {
+    __atomic_store_n(&standing, now, __ATOMIC_RELEASE);
+}
+
+/* Collective over MPI_COMM_WORLD. */
+static int are_all_served(struct communicator *world) {
+    if (!door_open_private()) {
+        if (world->rank == 0) {
+            fprintf(stderr, "polycast: warning: MPI cannot make a communicator for polycast's messages; the "
+                            "stock MPI serves every call\n");
+        }
+        return 0;
+    }
+    int *tag_most, is_set, level;
+    if (PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_most, &is_set) != MPI_SUCCESS || !is_set) {
+        is_set = 0;
+    }
+    if (PMPI_Query_thread(&level) != MPI_SUCCESS) {
+        level = MPI_THREAD_MULTIPLE;
+    }
+    return polycast_begin(&door_functions, world, world->rank, world->size, is_set ? *tag_most : 0,
+                          level == MPI_THREAD_MULTIPLE);
+}
+
+static void begin_world(void) {
+    static struct communicator world;
+    world.user = MPI_COMM_WORLD;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
+    set_standing(world.size > 1 && are_all_served(&world) ? SERVED : LEFT_TO_STOCK);
+}
+
+/* MPI_Init did not come by. The first broadcast on all ranks stands in for it, unless several threads could each have a first one. */
+static void begin_late(MPI_Comm comm) {
+    int likeness = MPI_UNEQUAL, level = MPI_THREAD_MULTIPLE;
+    PMPI_Comm_compare(comm, MPI_COMM_WORLD, &likeness);
+    PMPI_Query_thread(&level);
+    if (level == MPI_THREAD_MULTIPLE) {
+        set_standing(LEFT_TO_STOCK);
+    } else if (likeness == MPI_IDENT || likeness == MPI_CONGRUENT) {
+        begin_world();
+    }
+}
+
+/* For the ranks of MPI_COMM_WORLD that it has. */
+static struct communicator *attach(MPI_Comm comm, int size, const int *world_ranks) {
+    struct communicator *state = calloc(1, sizeof *state);
+    if (state) {
+        state->user = comm;
+        state->size = size;
+        PMPI_Comm_rank(comm, &state->rank);
+        if (polycast_attach(&door_functions, state, state->rank, size, world_ranks, &state->runtime) == 0 &&
+            state->runtime) {
+            return state;
+        }
+        free(state);
+    }
+    return &stock_for_ever[POLYCAST_BECAUSE_NOT_ATTACHED];
+}
+
+/* One of `stock_for_ever` if the communicator is not one that we serve, or on lack of memory. Ranks outside this process's
+ * MPI_COMM_WORLD (spawned, connected) are none that anybody knows; each rank of such a communicator finds some, so all decide alike
+ * without a word. */
 static struct communicator *new_state(MPI_Comm comm) {
     int is_inter = 0, size = 0;
     if (PMPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || is_inter) {
@@ -158,23 +219,25 @@ static struct communicator *new_state(MPI_Comm comm) {
     if (PMPI_Comm_size(comm, &size) != MPI_SUCCESS || size < 2) {
         return &stock_for_ever[POLYCAST_BECAUSE_ONE_RANK];
     }
-    if (reaches_outside(comm, size)) {
-        return &stock_for_ever[POLYCAST_BECAUSE_OUTSIDE];
+    int *world_ranks = malloc((size_t)size * sizeof *world_ranks);
+    struct communicator *state = &stock_for_ever[POLYCAST_BECAUSE_OUTSIDE];
+    if (world_ranks && door_world_ranks(comm, size, world_ranks)) {
+        state = __atomic_load_n(&standing, __ATOMIC_ACQUIRE) == SERVED
+                    ? attach(comm, size, world_ranks)
+                    : &stock_for_ever[POLYCAST_BECAUSE_NOT_ATTACHED];
     }
-    struct communicator *state = calloc(1, sizeof *state);
-    if (!state) {
-        return &stock_for_ever[POLYCAST_BECAUSE_NOT_ATTACHED];
-    }
-    state->user = comm;
-    state->private_comm = MPI_COMM_NULL;
-    state->size = size;
-    PMPI_Comm_rank(comm, &state->rank);
+    free(world_ranks);
     return state;
 }
 
-void door_begin(void) {
+static void make_keyvals(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, create_keyvals);
+}
+
+void door_begin(void) {
+    make_keyvals();
+    begin_world();
 }
 
 struct communicator *door_communicator(MPI_Comm comm) {
@@ -184,18 +247,14 @@ struct communicator *door_communicator(MPI_Comm comm) {
         PMPI_Finalized(&has_ended) != MPI_SUCCESS || has_ended) {
         return NULL;
     }
-    door_begin();
-    struct communicator *state = new_state(comm);
-    if (!is_stock_for_ever(state)) {
-        int likeness = MPI_UNEQUAL;
-        PMPI_Comm_compare(comm, MPI_COMM_WORLD, &likeness);
-        int error = polycast_attach(&door_functions, state, state->rank, state->size,
-                                    likeness == MPI_IDENT || likeness == MPI_CONGRUENT, &state->runtime);
-        if (error || !state->runtime) {
-            free(state);
-            state = &stock_for_ever[POLYCAST_BECAUSE_NOT_ATTACHED];
+    make_keyvals();
+    if (__atomic_load_n(&standing, __ATOMIC_ACQUIRE) == NOT_BEGUN) {
+        begin_late(comm);
+        if (__atomic_load_n(&standing, __ATOMIC_ACQUIRE) == NOT_BEGUN) {
+            return NULL;
         }
     }
+    struct communicator *state = new_state(comm);
     if (PMPI_Comm_set_attr(comm, state_keyval, state) != MPI_SUCCESS) {
         return NULL;
     }

@@ -198,11 +198,16 @@ static int bytes_type(MPI_Count size, MPI_Datatype *type) {
     return error ? error : PMPI_Type_commit(type);
 }
 
-static int copy_by_message(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type,
-                           MPI_Comm private_comm) {
+/* A message to itself; one thread at a time, for all of them have the same tag. No other rank is waited for. */
+static int copy_by_message(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     int me;
-    PMPI_Comm_rank(private_comm, &me);
-    return PMPI_Sendrecv(from, 1, from_type, me, 0, to, 1, to_type, me, 0, private_comm, MPI_STATUS_IGNORE);
+    PMPI_Comm_rank(door_private, &me);
+    pthread_mutex_lock(&lock);
+    int error =
+        PMPI_Sendrecv(from, 1, from_type, me, 0, to, 1, to_type, me, 0, door_private, MPI_STATUS_IGNORE);
+    pthread_mutex_unlock(&lock);
+    return error;
 }
 
 /* How many elements one MPI_Pack may take; 0 if it takes none: one is too large, or the addresses are in the
@@ -217,15 +222,15 @@ static int at_most(MPI_Count wanted, MPI_Count limit) {
 
 /* One piece of `count` elements between its places in memory and its packed bytes. */
 static int convert_piece(enum direction direction, char *elements, int count, MPI_Datatype type, char *packed,
-                         int packed_bytes, MPI_Comm private_comm) {
+                         int packed_bytes) {
     int position = 0;
     return direction == TO_PACKED
-               ? PMPI_Pack(elements, count, type, packed, packed_bytes, &position, private_comm)
-               : PMPI_Unpack(packed, packed_bytes, &position, elements, count, type, private_comm);
+               ? PMPI_Pack(elements, count, type, packed, packed_bytes, &position, door_private)
+               : PMPI_Unpack(packed, packed_bytes, &position, elements, count, type, door_private);
 }
 
 int door_convert(enum direction direction, void *buffer, MPI_Count count, MPI_Datatype type,
-                 const struct element *element, void *packed, MPI_Comm private_comm) {
+                 const struct element *element, void *packed) {
     char *elements = buffer, *bytes = packed;
     MPI_Count step = elements_at_once(buffer, element);
     MPI_Datatype as_bytes = MPI_DATATYPE_NULL;
@@ -233,12 +238,11 @@ int door_convert(enum direction direction, void *buffer, MPI_Count count, MPI_Da
     while (!error && count > 0) {
         int now = step ? at_most(count, step) : 1;
         if (step) {
-            error = convert_piece(direction, elements, now, type, bytes, (int)(now * element->size),
-                                  private_comm);
+            error = convert_piece(direction, elements, now, type, bytes, (int)(now * element->size));
         } else if (direction == TO_PACKED) {
-            error = copy_by_message(elements, type, bytes, as_bytes, private_comm);
+            error = copy_by_message(elements, type, bytes, as_bytes);
         } else {
-            error = copy_by_message(bytes, as_bytes, elements, type, private_comm);
+            error = copy_by_message(bytes, as_bytes, elements, type);
         }
         elements += now * element->extent;
         bytes += now * element->size;

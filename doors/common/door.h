@@ -13,7 +13,6 @@ struct communicator {
     polycast_communicator *runtime; /* NULL: left to the stock MPI for ever */
     uint32_t left_because;          /* then: POLYCAST_BECAUSE_* */
     MPI_Comm user;
-    MPI_Comm private_comm; /* MPI_COMM_NULL until the first broadcast that is served */
     int rank;
     int size;
 
@@ -35,19 +34,26 @@ int door_stock_broadcast(void *buffer, int count, MPI_Datatype type, int root, M
  * and NULL if it is left to stock this time. Collective the first time it sees a communicator; every argument must have been
  * checked. */
 struct communicator *door_communicator(MPI_Comm comm);
-/* Makes the attributes. Called when MPI begins, if we see that. */
+/* Makes the attributes and the private communicator, and lets the ranks tell each other what they are. Called when MPI begins, if we
+ * see that. Collective over MPI_COMM_WORLD. */
 void door_begin(void);
+/* Which ranks of MPI_COMM_WORLD those of `comm` are; 0 if some are none. */
+int door_world_ranks(MPI_Comm comm, int size, int *world_ranks);
 /* MPI has begun to end: nothing is served any more. */
 int door_is_over(void);
 /* The state, without attaching: 1 and *state, or 0 if the communicator is new. */
 int door_known_communicator(MPI_Comm comm, struct communicator **state);
 
-/* Frees a state and its private communicator. */
+/* Frees a state. */
 void door_close(void *communicator);
 
 /* point_to_point.c: the functions that the runtime calls back. */
 extern polycast_door door_functions;
-void door_close_private(struct communicator *state);
+
+/* All ranks of MPI_COMM_WORLD, for the messages of all communicators. It returns errors. MPI_COMM_NULL: nothing is served. */
+extern MPI_Comm door_private;
+/* Makes it. Collective over MPI_COMM_WORLD; the same answer on all ranks: whether there is one. */
+int door_open_private(void);
 
 /* Whether ULFM's MPI_Comm_revoke was called for the program's communicator, as far as the MPI tells. */
 int door_is_revoked(const struct communicator *state);
@@ -86,6 +92,6 @@ int door_can_pack(void);
 enum direction { TO_PACKED, FROM_PACKED };
 /* Packs `count` elements at `buffer` into `packed`, or the other way round. */
 int door_convert(enum direction direction, void *buffer, MPI_Count count, MPI_Datatype type,
-                 const struct element *element, void *packed, MPI_Comm private_comm);
+                 const struct element *element, void *packed);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What the runtime calls back: messages on the private communicator, and stock collectives while attaching.
+ * What the runtime calls back: messages on the private communicator, and stock collectives before anything is served.
  *
  * Requests live in an array indexed by the runtime's slots, because MPI_Testsome wants them side by side. The
  * runtime keeps slots dense, so the array stays as short as the number of outstanding messages.
@@ -9,11 +9,7 @@
 
 #include "door.h"
 
-/* How many private communicators a process holds at the most. MPIs have a few thousand context identifiers,
- * and a program that uses most of them must still get its own. */
-#define PRIVATE_COMMUNICATORS_MOST 256
-
-static int private_communicators;
+MPI_Comm door_private = MPI_COMM_NULL;
 
 static int allgather(void *communicator, const void *mine, void *all, size_t bytes) {
     const struct communicator *state = communicator;
@@ -30,51 +26,38 @@ static int sum(void *communicator, uint64_t *values, size_t count) {
     return PMPI_Allreduce(MPI_IN_PLACE, values, (int)count, MPI_UINT64_T, MPI_SUM, state->user);
 }
 
-static int agree(MPI_Comm comm, int mine, int *all) {
-    return PMPI_Allreduce(&mine, all, 1, MPI_INT, MPI_MIN, comm);
+static int intersect(void *communicator, uint64_t *words, size_t count) {
+    const struct communicator *state = communicator;
+    return PMPI_Allreduce(MPI_IN_PLACE, words, (int)count, MPI_UINT64_T, MPI_BAND, state->user);
+}
+
+static int world_ranks(void *communicator, int *ranks) {
+    const struct communicator *state = communicator;
+    return door_world_ranks(state->user, state->size, ranks) ? MPI_SUCCESS : MPI_ERR_GROUP;
 }
 
 /* MPI_Comm_create and not MPI_Comm_dup: a duplicate would call the copy callbacks of the program's
  * attributes. */
-static int create_like(struct communicator *state) {
+static int create_private(void) {
     MPI_Group group;
-    int error = PMPI_Comm_group(state->user, &group);
+    int error = PMPI_Comm_group(MPI_COMM_WORLD, &group);
     if (!error) {
-        error = PMPI_Comm_create(state->user, group, &state->private_comm);
+        error = PMPI_Comm_create(MPI_COMM_WORLD, group, &door_private);
         PMPI_Group_free(&group);
     }
-    if (!error) {
-        error = PMPI_Comm_set_errhandler(state->private_comm, MPI_ERRORS_RETURN);
-    }
-    return error;
+    return error ? error : PMPI_Comm_set_errhandler(door_private, MPI_ERRORS_RETURN);
 }
 
-static int open_private(void *communicator, int *opened) {
-    struct communicator *state = communicator;
-    int is_below_limit =
-        __atomic_add_fetch(&private_communicators, 1, __ATOMIC_RELAXED) <= PRIVATE_COMMUNICATORS_MOST;
-    int error = agree(state->user, is_below_limit, opened);
-    if (!error && *opened) {
-        /* Running out of contexts must not end the job: the program's handler may be the fatal one. */
-        MPI_Errhandler of_program;
-        PMPI_Comm_get_errhandler(state->user, &of_program);
-        PMPI_Comm_set_errhandler(state->user, MPI_ERRORS_RETURN);
-        int is_created = create_like(state) == MPI_SUCCESS;
-        PMPI_Comm_set_errhandler(state->user, of_program);
-        PMPI_Errhandler_free(&of_program);
-        error = agree(state->user, is_created, opened);
-    }
-    if (error || !*opened) {
-        door_close_private(state);
-    }
-    return error;
-}
-
-void door_close_private(struct communicator *state) {
-    __atomic_sub_fetch(&private_communicators, 1, __ATOMIC_RELAXED);
-    if (state->private_comm != MPI_COMM_NULL) {
-        PMPI_Comm_free(&state->private_comm);
-    }
+int door_open_private(void) {
+    /* Running out of contexts must not end the job: the handler is the fatal one. */
+    MPI_Errhandler handler;
+    PMPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+    PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int is_created = create_private() == MPI_SUCCESS, are_all = 0;
+    PMPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    PMPI_Errhandler_free(&handler);
+    return PMPI_Allreduce(&is_created, &are_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS &&
+           are_all;
 }
 
 static int grow(struct communicator *state, uint32_t slot) {
@@ -113,16 +96,14 @@ static int start_send(void *communicator, const void *buffer, size_t bytes, int 
     struct communicator *state = communicator;
     int error = make_room(state, slot, 0);
     return error ? error
-                 : PMPI_Isend(buffer, (int)bytes, MPI_BYTE, peer, tag, state->private_comm,
-                              &state->requests[slot]);
+                 : PMPI_Isend(buffer, (int)bytes, MPI_BYTE, peer, tag, door_private, &state->requests[slot]);
 }
 
 static int start_receive(void *communicator, void *buffer, size_t bytes, int peer, int tag, uint32_t slot) {
     struct communicator *state = communicator;
     int error = make_room(state, slot, 1);
     return error ? error
-                 : PMPI_Irecv(buffer, (int)bytes, MPI_BYTE, peer, tag, state->private_comm,
-                              &state->requests[slot]);
+                 : PMPI_Irecv(buffer, (int)bytes, MPI_BYTE, peer, tag, door_private, &state->requests[slot]);
 }
 
 /* ULFM's, where the library has it. The private communicator is not revoked with the program's, so its messages would be
@@ -226,7 +207,8 @@ polycast_door door_functions = {
     .allgather = allgather,
     .broadcast = stock_broadcast,
     .sum = sum,
-    .open_private = open_private,
+    .intersect = intersect,
+    .world_ranks = world_ranks,
     .isend = start_send,
     .irecv = start_receive,
     .poll = poll_requests,

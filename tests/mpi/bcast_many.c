@@ -1,5 +1,4 @@
-/* More live communicators than polycast makes private ones for: the later ones are served by the library, on
- * all ranks alike, and the program gets every communicator that it asks for.
+/* Hundreds of live communicators, with broadcasts on all of them: the program gets every communicator that it asks for.
  *
  * Usage: bcast_many [COMMUNICATORS] */
 #include "check.h"

@@ -57,6 +57,37 @@ fn random_site(ranks: u32, switches: usize, hosts: usize, seed: u64) -> Site {
     Site::new(&Placed { topology, host_of, unplaced_hosts: Vec::new() })
 }
 
+/// A communicator of some ranks is planned on the part of the network that carries them.
+#[test]
+fn what_carries_no_rank_changes_no_tree() {
+    for seed in 0..200 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (switches, hosts) = (random.usize(1..12), random.usize(1..30));
+        let topology = Topology::random(switches, hosts, |n| random.usize(..n));
+        let all: Vec<usize> = (0..40).map(|_| random.usize(..hosts)).collect();
+        let job = Placed { topology, host_of: all, unplaced_hosts: Vec::new() };
+        let mut some: Vec<u32> = (0..40).collect();
+        random.shuffle(&mut some);
+        some.truncate(random.usize(1..40));
+        let host_of = some.iter().map(|rank| job.host_of[*rank as usize]).collect();
+        let whole = Placed { host_of, ..job.clone() };
+        let part = job.only(&some);
+        assert!(part.topology.hosts.len() <= some.len());
+        let [whole, part] = [&whole, &part].map(Site::new);
+        assert_eq!(whole.ring(), part.ring(), "seed {seed}");
+        let [mut in_whole, mut in_part] = [whole, part].map(Planner::new);
+        for sample in samples().into_iter().filter(|sample| sample.entry.is_planned()) {
+            let root = Rank(random.u32(..some.len() as u32));
+            let call = Call::broadcast(some.len() as u32, root, Bytes(100_000));
+            for rank in (0..call.ranks).map(Rank) {
+                let [one, other] = [&mut in_whole, &mut in_part]
+                    .map(|planner| format!("{:?}", sample.schedule(call, rank, planner).lanes()));
+                assert_eq!(one, other, "seed {seed}: {sample} {call:?} {rank:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_root_of_ranks_scattered_over_hosts_and_switches() {
     for (ranks, switches, hosts) in [(4, 1, 2), (7, 3, 3), (16, 4, 5), (33, 20, 40)] {

@@ -1,28 +1,27 @@
 //! One communicator: its rules, its log, its broadcasts.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch};
-use polycast_core::schedule::Nodes;
 use polycast_core::units::{Bytes, Rank};
 
-use crate::attach::{Agreement, gather};
+use crate::attach::{Layout, give_back_number};
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
 use crate::idle::Idle;
 use crate::machine;
-use crate::messages::Messages;
+use crate::messages::{Address, Messages};
 use crate::multicast::{NodeMessages, Reason, Unavailable, left_group, set_up};
 use crate::operation::{Activity, Failure, Operations, Shared};
-use crate::plan::Pool;
 use crate::report::{self, Log};
 use crate::retired;
 use crate::say::warn_once;
-use crate::settings;
-use crate::tags::Tags;
-use crate::trials::{Comparison, Why};
+use crate::settings::{self, Settings};
+use crate::tags::{TagSpace, Tags};
+use crate::trials::Comparison;
 
 /// How long freeing a communicator waits for the last messages between its nodes. What takes longer is looked at when the
 /// next communicator is attached.
@@ -31,15 +30,6 @@ const SETTLING: Duration = Duration::from_millis(1);
 /// Calls for which multicast would have been chosen, until it is tried again where it did not work. A try that all leaders hold
 /// worth its time takes a second, any other one message to and from each rank.
 const RETRY_AFTER_CALLS: u32 = 1024;
-
-/// Whether the door's private communicator is there.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Private {
-    NotYet,
-    Open,
-    /// MPI could not make it (on some rank); everything is left to stock.
-    Refused,
-}
 
 /// Whether its nodes are connected by multicast.
 enum MulticastState {
@@ -72,20 +62,25 @@ pub enum Decision {
     Served(Chosen),
 }
 
-/// State of one communicator in one process.
+impl Decision {
+    /// Of a rank that does not know what the others do: its call gives the error.
+    pub const UNKNOWN: Decision = Decision::Served(Chosen { choice: Choice::Stock, epoch: Epoch::FIRST });
+}
+
+/// A communicator that is served: its state in one process.
 pub struct Communicator {
     door: Door,
+    /// Its messages' own on the private communicator of all ranks.
+    number: u32,
+    /// Something went wrong with its messages, so nobody else may have the number: some may be on their way.
+    pub(crate) is_spoiled: bool,
     /// What this communicator has, as far as it was tried; the rest is assumed.
     pub(crate) capabilities: Capabilities,
     counts: CallCounts,
-    hosts: Vec<u64>,
-    processes: Vec<u64>,
-    private: Private,
+    layout: Arc<Layout>,
     multicast: MulticastState,
     pub(crate) log: Log,
     pub(crate) comparison: Comparison,
-    /// Given back, for the next calls.
-    pub plans: Pool,
     pub(crate) tags: Tags,
     pub(crate) shared: Shared,
     pub(crate) operations: Operations,
@@ -96,70 +91,48 @@ pub struct Communicator {
 }
 
 impl Communicator {
-    /// Collective. `None`: leave it to the stock MPI, as all ranks do. Where MPI fails on this rank, the others may serve: its
-    /// broadcasts give MPI's error.
-    pub fn attach(door: Door, rank: u32, size: u32, is_world: bool) -> Option<Communicator> {
-        // What goes wrong with others is no matter of this one.
-        let _ = catch_unwind(|| {
-            retired::visit();
-            if is_world && rank == 0 {
-                settings::warn_of_problems();
-            }
-        });
-        let attached = Communicator::agree(door, rank, size, is_world).unwrap_or_else(|error| {
-            let mut broken = Communicator::new(door, Rank(rank), size, Agreement::unknown(size as usize));
-            broken.broken = Some(Failure::Mpi(error));
-            Some(broken)
-        });
-        if attached.is_some() {
-            report::attached();
-        }
-        attached
-    }
-
-    fn agree(door: Door, rank: u32, size: u32, is_world: bool) -> Result<Option<Communicator>, MpiError> {
-        let Some(gathered) = gather(&door, rank as usize, size as usize)? else { return Ok(None) };
-        let made = catch_unwind(AssertUnwindSafe(|| {
-            let agreement = gathered.agreement(rank as usize, is_world);
-            Communicator::new(door, Rank(rank), size, agreement)
-        }));
-        let is_made = [u8::from(made.is_ok())];
-        let all = door.allgather(&is_made, size as usize)?;
-        Ok(made.ok().filter(|_| all.iter().all(|is_made| *is_made == [1])))
-    }
-
-    fn new(door: Door, rank: Rank, size: u32, agreement: Agreement) -> Communicator {
-        let nodes = Nodes::new(&agreement.hosts, agreement.site.ring(), rank);
-        let planner = match &agreement.settings.parameters {
-            Some(parameters) => Planner::new(agreement.site).measured(parameters.content.clone()),
-            None => Planner::new(agreement.site),
+    /// With a number that its ranks have agreed on. It has had these calls.
+    pub fn new(
+        door: Door,
+        rank: Rank,
+        layout: &Arc<Layout>,
+        settings: &Settings,
+        (number, tags): (u32, TagSpace),
+        counts: CallCounts,
+        log: Log,
+    ) -> Communicator {
+        let planner = Planner::new(layout.site.clone());
+        let planner = match &settings.parameters {
+            Some(parameters) => planner.measured(parameters.content.clone()),
+            None => planner,
         };
+        let address = Address { world_ranks: layout.world_ranks.clone(), first_tag: tags.first_tag(number) };
+        let nodes = layout.nodes.clone();
         Communicator {
             door,
+            number,
+            is_spoiled: false,
             capabilities: Capabilities::ALL,
-            counts: CallCounts::default(),
-            hosts: agreement.hosts,
-            processes: agreement.processes,
-            private: Private::NotYet,
+            counts,
             multicast: MulticastState::Untried,
-            log: Log::new(&agreement.settings),
-            comparison: Comparison::new(agreement.settings.trials, agreement.shape),
-            plans: Pool::default(),
-            tags: Tags::default(),
+            log,
+            comparison: Comparison::new(settings.trials, layout.shape),
+            tags: tags.operations(),
             shared: Shared {
                 rank,
-                ranks: size,
-                policy: agreement.policy,
+                ranks: layout.hosts.len() as u32,
+                policy: layout.policy.clone(),
                 planner,
                 on_node: Planner::flat(nodes.local().ranks()),
                 nodes,
-                messages: Messages::new(door),
+                messages: Messages::new(door, address),
                 driver: None,
                 activity: Activity::Nothing,
                 spare: Vec::new(),
             },
             operations: Operations::default(),
-            idle: Idle::new(agreement.neighbours),
+            idle: Idle::new(layout.neighbours),
+            layout: layout.clone(),
             broken: None,
         }
     }
@@ -171,14 +144,20 @@ impl Communicator {
     /// gives the error.
     pub fn plan(&mut self, bytes: u64) -> Decision {
         self.log.begin();
+        let epoch = self.counts.next(&self.shared.policy, Collective::Broadcast);
+        self.plan_in(bytes, epoch)
+    }
+
+    /// The same for a call that was counted.
+    pub fn plan_in(&mut self, bytes: u64, epoch: Epoch) -> Decision {
         if self.broken.is_none() {
-            match catch_unwind(AssertUnwindSafe(|| self.decide(bytes))) {
+            match catch_unwind(AssertUnwindSafe(|| self.decide(bytes, epoch))) {
                 Ok(Ok(decision)) => return decision,
                 Ok(Err(error)) => self.broken = Some(Failure::Mpi(error)),
                 Err(_) => self.broken = Some(Failure::Internal),
             }
         }
-        Decision::Served(Chosen { choice: Choice::Stock, epoch: Epoch::default() })
+        Decision::UNKNOWN
     }
 
     /// The MPI has done a call that was left to it, and is timed.
@@ -187,14 +166,13 @@ impl Communicator {
         self.log.end_of_left();
     }
 
-    fn decide(&mut self, bytes: u64) -> Result<Decision, MpiError> {
+    fn decide(&mut self, bytes: u64, epoch: Epoch) -> Result<Decision, MpiError> {
         fault::point(Point::Choose);
         while self.comparison.is_due() {
             self.finish_all();
             self.comparison.judge(&self.door, &self.shared.policy, self.shared.ranks)?;
         }
         let call = broadcast_of(bytes);
-        let epoch = self.counts.next(&self.shared.policy, Collective::Broadcast);
         self.retry_multicast(&call, epoch)?;
         let (choice, why) = loop {
             let decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
@@ -212,23 +190,11 @@ impl Communicator {
         if choice != Choice::Stock {
             return Ok(Decision::Served(Chosen { choice, epoch }));
         }
-        let by_rules = matches!(why, Why::Rules(_));
-        let Communicator { shared, .. } = self;
-        let is_refused =
-            || by_rules && shared.policy.choose(&call, Capabilities::ALL, epoch).choice != Choice::Stock;
-        let is_logged = self.log.leave(bytes, why, is_refused);
+        let is_logged = self.log.leave(bytes, why, || false);
         Ok(match is_logged || self.comparison.is_timed() {
             true => Decision::LeftAndTimed,
             false => Decision::Left,
         })
-    }
-
-    pub fn rank(&self) -> Rank {
-        self.shared.rank
-    }
-
-    pub fn ranks(&self) -> u32 {
-        self.shared.ranks
     }
 
     /// What serves a broadcast of this many bytes, as far as it is known without trying, and whether it is being compared with other ways.
@@ -243,22 +209,9 @@ impl Communicator {
     /// `self.capabilities` then.
     fn provides(&mut self, choice: Choice) -> Result<bool, MpiError> {
         Ok(match choice.needs() {
-            Capabilities::NONE => true,
-            Capabilities::PRIVATE => self.has_private()?,
+            Capabilities::NONE | Capabilities::PRIVATE => true,
             _ => self.has_multicast()?,
         })
-    }
-
-    /// Opens it the first time. Collective.
-    pub(crate) fn has_private(&mut self) -> Result<bool, MpiError> {
-        if self.private == Private::NotYet {
-            self.finish_all();
-            self.private = if self.door.open_private()? { Private::Open } else { Private::Refused };
-            if self.private == Private::Refused {
-                self.capabilities = Capabilities::NONE;
-            }
-        }
-        Ok(self.private == Private::Open)
     }
 
     /// Tries it the first time.
@@ -290,12 +243,10 @@ impl Communicator {
     }
 
     fn try_multicast(&mut self) -> Result<(), MpiError> {
-        let is_possible = self.shared.nodes.count() > 1 && self.has_private()?;
         self.finish_all();
-        let Shared { rank, nodes, .. } = &self.shared;
-        let rank = *rank;
-        let outcome = match is_possible {
-            true => set_up(&self.door, rank, nodes, &self.hosts, &self.processes)?,
+        let (rank, layout) = (self.shared.rank, &*self.layout);
+        let outcome = match layout.nodes.count() > 1 {
+            true => set_up(&self.door, rank, &layout.nodes, &layout.hosts, &layout.processes)?,
             false => Err(Unavailable::nowhere()),
         };
         self.multicast = match outcome {
@@ -363,9 +314,15 @@ impl Communicator {
         }
     }
 
-    /// The door may free what it has.
+    /// The door may free what it has, and another communicator may have the number.
     pub fn close(mut self: Box<Communicator>) {
-        self.abandon();
+        let is_clean = !self.is_spoiled && self.broken.is_none() && !self.operations.are_running();
+        if is_clean && !self.shared.messages.is_sending() {
+            self.abandon();
+            give_back_number(self.number);
+        } else {
+            self.abandon();
+        }
         self.door.close();
     }
 

@@ -26,7 +26,8 @@ pub struct DoorTable {
     pub allgather: unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void, usize) -> c_int,
     pub broadcast: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int) -> c_int,
     pub sum: unsafe extern "C" fn(*mut c_void, *mut u64, usize) -> c_int,
-    pub open_private: unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int,
+    pub intersect: unsafe extern "C" fn(*mut c_void, *mut u64, usize) -> c_int,
+    pub world_ranks: unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int,
     pub isend: unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int, c_int, u32) -> c_int,
     pub irecv: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int, c_int, u32) -> c_int,
     pub poll: unsafe extern "C" fn(*mut c_void, *mut Completion, *mut u32) -> c_int,
@@ -51,18 +52,16 @@ impl DoorTable {
 }
 
 /// `POLYCAST_INTERFACE_VERSION`.
-pub const INTERFACE_VERSION: u32 = 7;
+pub const INTERFACE_VERSION: u32 = 8;
 /// `POLYCAST_CAN_PACK`.
 pub const CAN_PACK: u32 = 1;
 /// `POLYCAST_MESSAGE_MOST_BYTES`.
 pub const MESSAGE_MOST_BYTES: u64 = 4 << 20;
-/// `POLYCAST_TAG_MOST`.
-pub const TAG_MOST: c_int = 32767;
 
 /// One communicator's door.
 #[derive(Clone, Copy)]
 pub struct Door {
-    table: DoorTable,
+    table: &'static DoorTable,
     communicator: *mut c_void,
 }
 
@@ -74,7 +73,7 @@ impl Door {
     /// # Safety
     /// The functions of `table` must be those that polycast.h describes and accept `communicator` until the door
     /// detaches it.
-    pub unsafe fn new(table: DoorTable, communicator: *mut c_void) -> Self {
+    pub unsafe fn new(table: &'static DoorTable, communicator: *mut c_void) -> Self {
         Door { table, communicator }
     }
 
@@ -123,14 +122,22 @@ impl Door {
         checked(unsafe { (self.table.sum)(self.communicator, values.as_mut_ptr(), values.len()) })
     }
 
-    /// Collective; the same answer on all ranks.
-    pub fn open_private(&self) -> Result<bool, MpiError> {
-        let mut opened = 0;
-        // SAFETY: `opened` is a valid place for the answer.
-        checked(unsafe { (self.table.open_private)(self.communicator, &mut opened) })?;
-        Ok(opened != 0)
+    /// The same, and leaves the bits that are set on all ranks.
+    pub fn intersect(&self, words: &mut [u64]) -> Result<(), MpiError> {
+        // SAFETY: the words are as many as we say.
+        checked(unsafe { (self.table.intersect)(self.communicator, words.as_mut_ptr(), words.len()) })
     }
 
+    /// The rank in MPI_COMM_WORLD of each of the `size` ranks of the program's communicator. Local.
+    pub fn world_ranks(&self, size: usize) -> Result<Vec<u32>, MpiError> {
+        let mut ranks: Vec<c_int> = vec![0; size];
+        // SAFETY: there is room for all ranks.
+        checked(unsafe { (self.table.world_ranks)(self.communicator, ranks.as_mut_ptr()) })?;
+        Ok(ranks.into_iter().map(|rank| rank as u32).collect())
+    }
+
+    /// To a rank of MPI_COMM_WORLD.
+    ///
     /// # Safety
     /// `data` must be readable for `bytes` until poll reports `slot`, or cancel.
     pub unsafe fn isend(
@@ -147,6 +154,8 @@ impl Door {
         })
     }
 
+    /// From a rank of MPI_COMM_WORLD.
+    ///
     /// # Safety
     /// `data` must be writable for `bytes` and used by nobody else until poll reports `slot`, or cancel.
     pub unsafe fn irecv(

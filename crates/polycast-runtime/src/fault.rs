@@ -9,6 +9,8 @@ pub enum Point {
     Settings,
     /// While it draws its conclusions from what all have said.
     Agree,
+    /// Before a communicator's first served call.
+    Open,
     /// While it chooses how a broadcast is served.
     Choose,
     /// While it looks at what it has for multicast.

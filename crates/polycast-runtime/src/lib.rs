@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! interface   the C functions; checks pointers, stops panics
+//!     attach     what ranks tell each other before anything is served, and what follows for a communicator
 //!     plan       how a call is served
-//!     communicator   one communicator: its rules, its log, its broadcasts
-//!         attach     what the ranks of a communicator tell each other at its first broadcast
+//!     attached       one communicator as the door holds it: its rules, and a count of its calls
+//!     communicator   one that is served: its broadcasts, its log
 //!         retired    freed by the program, not yet by us
 //!         multicast  the protocol of polycast-core::protocol over a group of polycast-net and MPI
 //!         progress   starts operations, and waits for them
@@ -20,6 +21,7 @@
 //! Nothing here aborts, and nothing prints unless it was asked for, except one warning line about bad settings.
 
 mod attach;
+mod attached;
 mod communicator;
 mod digest;
 mod door;

@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ffi::c_int;
+use std::sync::Arc;
 
 use polycast_core::executor::MessageId;
 use polycast_core::units::Rank;
@@ -37,11 +38,18 @@ pub enum ControlMessage {
     Out,
 }
 
-/// Where a message goes or comes from.
+/// Where a message goes or comes from: a rank of the communicator, and one of the communicator's own tags, from 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     pub peer: Rank,
     pub tag: c_int,
+}
+
+/// What routes mean on the private communicator, which all communicators share.
+pub struct Address {
+    /// The rank of each rank in MPI_COMM_WORLD.
+    pub world_ranks: Arc<[u32]>,
+    pub first_tag: c_int,
 }
 
 /// A message that MPI is through with.
@@ -55,6 +63,12 @@ pub struct Done<P> {
     pub memory: Vec<u8>,
 }
 
+impl Address {
+    fn of(&self, route: Route) -> (u32, c_int) {
+        (self.world_ranks[route.peer.index()], self.first_tag + route.tag)
+    }
+}
+
 struct InFlight {
     purpose: Purpose,
     is_receive: bool,
@@ -64,6 +78,7 @@ struct InFlight {
 /// See the module.
 pub struct Messages {
     door: Door,
+    address: Address,
     in_flight: Vec<Option<InFlight>>,
     free: BinaryHeap<Reverse<u32>>,
     sends_in_flight: usize,
@@ -76,9 +91,10 @@ pub struct Messages {
 
 impl Messages {
     /// Of the communicator behind this door.
-    pub fn new(door: Door) -> Messages {
+    pub fn new(door: Door, address: Address) -> Messages {
         Messages {
             door,
+            address,
             in_flight: Vec::new(),
             free: BinaryHeap::new(),
             sends_in_flight: 0,
@@ -181,9 +197,10 @@ impl Messages {
         data: *const u8,
         bytes: usize,
     ) -> Result<(), MpiError> {
+        let (peer, tag) = self.address.of(to);
         let slot = self.take(message);
         // SAFETY: handed on from the caller.
-        let started = unsafe { self.door.isend(data, bytes, to.peer.0, to.tag, slot) };
+        let started = unsafe { self.door.isend(data, bytes, peer, tag, slot) };
         if started.is_err() {
             self.leave_to_mpi(slot);
         }
@@ -199,9 +216,10 @@ impl Messages {
         place: *mut u8,
         bytes: usize,
     ) -> Result<(), MpiError> {
+        let (peer, tag) = self.address.of(from);
         let slot = self.take(message);
         // SAFETY: handed on from the caller.
-        let started = unsafe { self.door.irecv(place, bytes, from.peer.0, from.tag, slot) };
+        let started = unsafe { self.door.irecv(place, bytes, peer, tag, slot) };
         if started.is_err() {
             self.give_back(slot);
         }

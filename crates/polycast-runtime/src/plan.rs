@@ -5,7 +5,8 @@ use std::ffi::{c_int, c_void};
 use polycast_core::collective::Call;
 use polycast_core::units::{Bytes, Rank};
 
-use crate::communicator::{Chosen, Communicator, Decision};
+use crate::attached::Attached;
+use crate::communicator::{Chosen, Decision};
 use crate::messages::OperationKey;
 use crate::operation::{Buffers, Failure};
 
@@ -32,7 +33,7 @@ pub const BROADCAST: u32 = 0;
 
 /// `polycast_plan` of polycast.h: a broadcast.
 pub struct Plan {
-    communicator: *mut Communicator,
+    communicator: *mut Attached,
     chosen: Chosen,
     bytes: u64,
     root: Rank,
@@ -41,7 +42,7 @@ pub struct Plan {
 /// `polycast_operation` of polycast.h, field by field.
 #[repr(C)]
 pub struct Operation {
-    pub communicator: *mut Communicator,
+    pub communicator: *mut Attached,
     pub key: u32,
 }
 
@@ -88,7 +89,7 @@ impl Plan {
     /// # Safety
     /// The communicator is valid, nobody else uses it meanwhile, and it outlives the plan.
     #[inline]
-    pub unsafe fn choose(communicator: *mut Communicator, call: &CollectiveCall) -> Answer {
+    pub unsafe fn choose(communicator: *mut Attached, call: &CollectiveCall) -> Answer {
         if call.collective != BROADCAST {
             return Answer::Left;
         }

@@ -116,6 +116,7 @@ impl Communicator {
 
     fn ended(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
         let ended = self.operations.take(key)?;
+        self.is_spoiled |= ended.outcome.is_err();
         self.comparison.ended(ended.outcome);
         self.log.served(ended.choice, ended.bytes, ended.begun);
         Some(ended.outcome)

@@ -1,24 +1,69 @@
-//! The tags of successive operations.
+//! The tags of the private communicator, which all communicators share.
+//!
+//! ```text
+//!     bit 30 … 23                                      3 2   0
+//!         ├── number of the communicator ──┼─ operation ─┼─ channel ─┤
+//! ```
+//! Number and operation have as many bits as the MPI's largest tag leaves them. Operation 0 is left to [`crate::multicast`].
 
 use std::ffi::c_int;
 
 use polycast_core::schedule::CHANNELS;
 
-use crate::door::TAG_MOST;
+/// Communicators that can be told apart, where the MPI has tags enough: a process that serves more at a time is not known, and which
+/// are free is a KiB to be agreed on.
+const NUMBER_BITS_MOST: u32 = 13;
+/// Operations in flight that can be told apart, at the least; and what an erroneous program left over is a while behind.
+const OPERATION_BITS_LEAST: u32 = 6;
+const CHANNEL_BITS: u32 = CHANNELS.ilog2();
 
-/// The number of the operation above, the channel below, so that messages of operations in flight are told apart, and those which an
-/// erroneous program left over. Number 0 is left to [`crate::multicast`].
-#[derive(Default)]
-pub struct Tags {
-    operation: c_int,
+/// How the tags are shared out. The same on all ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TagSpace {
+    number_bits: u32,
+    operation_bits: u32,
 }
 
-const OPERATIONS_TOLD_APART: c_int = (TAG_MOST + 1) / CHANNELS as c_int;
+impl TagSpace {
+    /// Tags of 0 up to 2^`bits`, which MPI guarantees for 15; `None` for less.
+    pub fn new(bits: u32) -> Option<TagSpace> {
+        let both = bits.min(c_int::BITS - 1).checked_sub(CHANNEL_BITS)?;
+        let number_bits = both.checked_sub(OPERATION_BITS_LEAST)?.min(NUMBER_BITS_MOST);
+        (bits >= 15).then_some(TagSpace { number_bits, operation_bits: both - number_bits })
+    }
+
+    /// The bits for which all tags are at most `most`.
+    pub fn bits(most: c_int) -> u32 {
+        (i64::from(most.max(0)) + 1).ilog2()
+    }
+
+    /// How many communicators can be told apart.
+    pub fn numbers(self) -> usize {
+        1 << self.number_bits
+    }
+
+    /// Of a communicator with this number.
+    pub fn first_tag(self, number: u32) -> c_int {
+        (number << (self.operation_bits + CHANNEL_BITS)) as c_int
+    }
+
+    /// For the operations of a communicator.
+    pub fn operations(self) -> Tags {
+        Tags { operation: 0, told_apart: (1 << self.operation_bits) - 1 }
+    }
+}
+
+/// The tags of successive operations of a communicator, from its own first: messages of operations in flight are told apart, and
+/// those which an erroneous program left over.
+pub struct Tags {
+    operation: c_int,
+    told_apart: c_int,
+}
 
 impl Tags {
     /// The tag of channel 0 of the next operation.
     pub fn next(&mut self) -> c_int {
-        self.operation = self.operation % (OPERATIONS_TOLD_APART - 1) + 1;
+        self.operation = self.operation % self.told_apart + 1;
         self.operation * c_int::from(CHANNELS)
     }
 }
@@ -28,12 +73,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_stay_within_what_every_mpi_has() {
-        let mut tags = Tags::default();
-        let all: Vec<c_int> = (0..=OPERATIONS_TOLD_APART).map(|_| tags.next()).collect();
-        assert!(all.iter().all(|tag| (0..=TAG_MOST - c_int::from(CHANNELS) + 1).contains(tag)));
-        assert_ne!(all[0], all[1]);
-        assert_eq!(all[0], all[OPERATIONS_TOLD_APART as usize - 1], "they come round");
-        assert!(all.iter().all(|tag| *tag >= c_int::from(CHANNELS)), "the first are not ours");
+    fn tags_stay_within_what_the_mpi_has_and_no_two_communicators_share_one() {
+        for most in [32_767, 32_768, (1 << 23) - 1, (1 << 28) - 1, c_int::MAX] {
+            let space = TagSpace::new(TagSpace::bits(most)).expect("enough");
+            let last = space.first_tag(space.numbers() as u32 - 1);
+            let span = space.first_tag(1);
+            assert!(last > 0 && i64::from(last) + i64::from(span) - 1 <= i64::from(most), "{most}");
+            let mut tags = space.operations();
+            let all: Vec<c_int> = (0..=tags.told_apart).map(|_| tags.next()).collect();
+            let within = c_int::from(CHANNELS)..=span - c_int::from(CHANNELS);
+            assert!(all.iter().all(|tag| within.contains(tag)), "the first are not theirs: {most}");
+            assert_ne!(all[0], all[1]);
+            assert_eq!(all[0], all[tags.told_apart as usize], "they come round");
+            assert!(tags.told_apart >= 63 && space.numbers() >= 64, "{most}");
+        }
+        assert_eq!(TagSpace::new(TagSpace::bits(c_int::MAX)).map(TagSpace::numbers), Some(8192));
+        assert_eq!(TagSpace::new(14), None);
+        assert_eq!([-1, 0, 1, 32_766].map(TagSpace::bits), [0, 0, 1, 14]);
     }
 }

@@ -180,7 +180,7 @@ impl Comparison {
 }
 
 /// What is forced, and what the rules leave to the MPI, is as the user or the table has it.
-fn is_comparable(rules: Decision) -> bool {
+pub fn is_comparable(rules: Decision) -> bool {
     rules.choice != Choice::Stock && rules.by != By::Forced
 }
 

@@ -58,10 +58,6 @@ fn a_job_on_one_node_is_told_why_it_was_left_to_the_mpi() {
         let output = job.run().expect_ok("bcast_communicators");
         expect_line(&output, &["left to the MPI: ", ": on intercommunicators"]);
         expect_line(&output, &["left to the MPI: ", ": on communicators of one rank"]);
-
-        let job = Job::stock(mpi, 3, "bcast_many").arguments(&["300"]).forced("binomial");
-        let output = job.run().expect_ok("bcast_many");
-        expect_line(&output, &["left to the MPI: 88 broadcasts", ": no private communicator"]);
     }
 }
 

@@ -4,6 +4,11 @@ use super::{Collective, Policy};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Epoch(pub(super) usize);
 
+impl Epoch {
+    /// Of the first calls.
+    pub const FIRST: Epoch = Epoch(0);
+}
+
 /// How many calls of each collective a communicator has had.
 ///
 /// All ranks make the same calls on a communicator in the same order, so they count alike, and what is to change at a call number

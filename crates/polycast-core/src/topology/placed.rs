@@ -1,4 +1,4 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Host, Link, Switch, Topology};
 
@@ -38,6 +38,45 @@ impl Topology {
             })
             .collect();
         Placed { topology, host_of, unplaced_hosts }
+    }
+}
+
+impl Placed {
+    /// Some of the ranks, by their numbers here, on what carries them: a copy that is as small as they are few.
+    ///
+    /// All that is made from it comes out as from the whole topology: hosts and switches keep their order, and of the switches all
+    /// stay that lead from a rank upwards.
+    pub fn only(&self, ranks: &[u32]) -> Placed {
+        let host_of = ranks.iter().map(|rank| self.host_of[*rank as usize]);
+        let hosts: BTreeSet<usize> = host_of.clone().collect();
+        let mut switches = BTreeSet::new();
+        for host in &hosts {
+            let mut next = Some(self.topology.hosts[*host].switch);
+            while let Some(switch) = next.filter(|switch| switches.insert(*switch)) {
+                next = self.topology.switches[switch].parent;
+            }
+        }
+        let numbers =
+            |kept: &BTreeSet<usize>| kept.iter().copied().zip(0..).collect::<HashMap<usize, usize>>();
+        let (host_number, switch_number) = (numbers(&hosts), numbers(&switches));
+        let switch = |index: &usize| {
+            let switch = &self.topology.switches[*index];
+            Switch { parent: switch.parent.map(|parent| switch_number[&parent]), ..switch.clone() }
+        };
+        let host = |index: &usize| {
+            let host = &self.topology.hosts[*index];
+            Host { switch: switch_number[&host.switch], ..host.clone() }
+        };
+        let topology = Topology {
+            switches: switches.iter().map(switch).collect(),
+            hosts: hosts.iter().map(host).collect(),
+            notes: Vec::new(),
+        };
+        Placed {
+            topology,
+            host_of: host_of.map(|host| host_number[&host]).collect(),
+            unplaced_hosts: Vec::new(),
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Which switches join the hosts of a communicator, if anybody knows.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
 
 use polycast_core::topology::{Address, Placed, Reading, Topology};
 
@@ -9,7 +8,6 @@ use super::record::Record;
 use crate::digest::Digest;
 use crate::door::{Door, MpiError};
 use crate::machine;
-use crate::of_process::of_process;
 use crate::settings::{Network, Settings};
 
 /// Where Slurm says that a host is: its switches from the top, and its name, with dots between them.
@@ -21,7 +19,7 @@ const MAX_ADDRESS_BYTES: usize = 1024;
 /// Hosts that a warning names.
 const MAX_NAMED: usize = 3;
 
-/// What this process knows of its host: it does not change, and communicators are made by the thousand.
+/// What this process knows of its host.
 pub struct Here {
     pub host_name: String,
     /// Of the kernel that runs now, and of the processors that this process is bound to: ranks that are bound to others do not share
@@ -34,13 +32,8 @@ pub struct Here {
 }
 
 impl Here {
-    /// Found out at the first call.
-    pub fn get() -> Arc<Here> {
-        of_process! { static HERE: OnceLock<Arc<Here>> = OnceLock::new(); }
-        HERE.with(|here| here.get_or_init(|| Arc::new(Here::new())).clone())
-    }
-
-    fn new() -> Here {
+    /// Finds it out.
+    pub fn new() -> Here {
         let (host_name, boot) = machine::host();
         let variable = |name| machine::variable(name).and_then(|value| value.into_string().ok());
         let address = variable(ADDRESS).unwrap_or_default();
@@ -81,35 +74,30 @@ impl Known {
         Known { placed, origin, warning }
     }
 
-    /// The leaf switches that hold ranks.
-    pub fn switches(&self) -> u32 {
-        let switch_of = |host: &usize| self.placed.topology.hosts[*host].switch;
-        self.placed.host_of.iter().map(switch_of).collect::<BTreeSet<_>>().len() as u32
+    /// The leaf switches that hold these ranks.
+    pub fn switches(&self, ranks: &[u32]) -> u32 {
+        let Placed { topology, host_of, .. } = &self.placed;
+        let switch_of = |rank: &u32| topology.hosts[host_of[*rank as usize]].switch;
+        ranks.iter().map(switch_of).collect::<BTreeSet<_>>().len() as u32
     }
 }
 
-/// What the ranks have told of where they are: nothing where nobody asked.
+/// What the ranks have told of where they are.
+#[derive(Default)]
 pub struct Told {
     host_names: Vec<String>,
     addresses: Vec<String>,
 }
 
-/// Collective. Ranks are asked for more than their records only where that helps.
-pub fn ask(door: &Door, records: &[Record], settings: &Settings, here: &Here) -> Result<Told, MpiError> {
+/// Collective. Addresses are asked for only where somebody has one.
+pub fn ask(door: &Door, records: &[Record], here: &Here) -> Result<Told, MpiError> {
     let has_addresses = records.iter().any(|record| record.address_bytes > 0);
-    let (is_asked_for_names, is_asked_for_addresses) = match &settings.network {
-        Network::Flat => (false, false),
-        Network::Known(_) => (true, false),
-        Network::Unsaid => (has_addresses, has_addresses),
+    let host_names = gather(door, records, |record| record.name_bytes, &here.host_name)?;
+    let addresses = match has_addresses {
+        true => gather(door, records, |record| record.address_bytes, &here.address)?,
+        false => Vec::new(),
     };
-    let mut told = Told { host_names: Vec::new(), addresses: Vec::new() };
-    if is_asked_for_names {
-        told.host_names = gather(door, records, |record| record.name_bytes, &here.host_name)?;
-    }
-    if is_asked_for_addresses {
-        told.addresses = gather(door, records, |record| record.address_bytes, &here.address)?;
-    }
-    Ok(told)
+    Ok(Told { host_names, addresses })
 }
 
 impl Told {

@@ -1,4 +1,4 @@
-//! What one rank says of itself at a communicator's first broadcast: the first bytes that ranks exchange.
+//! What one rank says of itself when MPI begins: the first bytes that ranks exchange.
 //!
 //! ```text
 //! byte 0                                8                                16

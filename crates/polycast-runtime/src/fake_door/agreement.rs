@@ -1,7 +1,7 @@
 //! Ranks agree whether polycast serves a communicator, whatever happens to one of them meanwhile.
 
 use super::conditions::Tamper;
-use super::job::{Job, Outcome};
+use super::job::{Broadcast, Job, Outcome, Step};
 use super::network::Weather;
 use super::process::Ended;
 use super::random::{Random, with_seeds};
@@ -62,6 +62,34 @@ fn a_panic_while_ranks_agree_leaves_all_to_stock() {
         let job = Job { panic, ..job };
         assert!(all_are_left(&job.run()), "{job:?}");
     });
+}
+
+#[test]
+fn a_panic_before_the_first_served_call_leaves_the_communicator_to_stock() {
+    for rank in 0..4 {
+        let job = Job { panic: Some((rank, Point::Open, 0)), ..Job::new(4, 1, "binomial", &CALLS) };
+        let outcome = job.run();
+        assert!(
+            outcome.ranks.iter().all(|told| told.attached == 1 && told.calls == [Ended::LEFT; 2]),
+            "{job:?}"
+        );
+    }
+}
+
+/// Settings that the program changes count for communicators that are met later; where ranks differ, those of the communicator's rank 0.
+#[test]
+fn settings_changed_by_the_program_are_agreed_on_again() {
+    let call = |communicator| Step::Broadcast(Broadcast { communicator, root: 0, bytes: vec![100; 3] });
+    let make = |members: &[u32]| Step::Make { members: members.to_vec() };
+    let mut job = Job::new(3, 1, "binomial", &[]);
+    job.program = vec![make(&[0, 1, 2]), call(0), Step::Configure(vec!["stock", "flat", "chain"])];
+    job.program.extend([make(&[0, 1, 2]), call(1), make(&[1, 2, 0]), call(2), call(0), call(1)]);
+    job.program.extend([Step::Configure(vec!["binary"; 3]), make(&[2, 1, 0]), call(3), call(2)]);
+    for told in &job.run().ranks {
+        assert!(told.calls.iter().all(Ended::is_right), "{told:?}");
+        let choices: Vec<String> = told.choices.iter().map(ToString::to_string).collect();
+        assert_eq!(choices, ["binomial", "stock", "flat", "binomial", "stock", "binary", "flat"]);
+    }
 }
 
 #[test]

@@ -147,11 +147,13 @@ impl Member {
     /// All of them at a time, each rank in an order of its own.
     pub fn collectives(&mut self, calls: &[Called], number: usize, random: &mut Random) -> Vec<Ended> {
         // SAFETY: the pointer comes from polycast_attach, and is not NULL where these are called.
-        let communicator = unsafe { &mut *self.runtime };
-        if let Err(error) = communicator.has_private() {
-            let ended = Ended { is_served: true, code: error.0, has_data: false };
-            return vec![ended; calls.len()];
-        }
+        let communicator = match unsafe { &mut *self.runtime }.serve() {
+            Ok(communicator) => communicator.expect("a number"),
+            Err(error) => {
+                let ended = Ended { is_served: true, code: error.0, has_data: false };
+                return vec![ended; calls.len()];
+            }
+        };
         let rank = self.rank;
         let call = |at: usize| calls[at].of(rank);
         let combine = combine_through_door as unsafe extern "C" fn(_, _, _, _) -> _;

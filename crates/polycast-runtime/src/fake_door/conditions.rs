@@ -1,12 +1,14 @@
 //! What may happen to a job.
 
+use std::ffi::c_int;
+
 use super::network::Weather;
 use super::stage::Delays;
 
 /// What may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
-    /// allgather, broadcast, open_private, the vote.
+    /// allgather, broadcast, sum, intersect, the vote, the private communicator.
     Collective,
     Isend,
     Irecv,
@@ -32,8 +34,14 @@ pub type Tamper = fn(rank: u32, record: &mut [u8]);
 /// What may happen to a job.
 #[derive(Clone, Debug)]
 pub struct Conditions {
-    /// Private communicators that MPI can make at a time.
-    pub contexts: u32,
+    /// MPI can make a private communicator.
+    pub has_private: bool,
+    /// MPI_TAG_UB.
+    pub tag_most: c_int,
+    /// Communicators that can be told apart at a time; `None`: as many as there are tags for.
+    pub numbers: Option<usize>,
+    /// Several threads of a rank may be in MPI at a time.
+    pub has_threads: bool,
     pub fault: Option<Fault>,
     pub tamper: Option<Tamper>,
     pub delays: Delays,

@@ -35,8 +35,8 @@ fn what_is_left_to_stock_is_left_on_all_ranks() {
 fn without_a_private_communicator_all_is_left_on_all_ranks() {
     for algorithm in ["binomial", "multicast-pull"] {
         let mut job = Job::new(4, 2, algorithm, &[(3, 100), (0, 1)]);
-        job.conditions.contexts = 0;
+        job.conditions.has_private = false;
         let outcome = job.run();
-        assert!(outcome.ranks.iter().all(|told| told.attached == 1 && told.calls == [Ended::LEFT; 2]));
+        assert!(outcome.ranks.iter().all(|told| told.attached == 0 && told.calls == [Ended::LEFT; 2]));
     }
 }

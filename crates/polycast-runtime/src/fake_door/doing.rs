@@ -15,7 +15,11 @@ pub enum Collective {
         bytes: usize,
         root: u32,
     },
+    /// Of the private communicator of all ranks, in MPI_Init.
     OpenPrivate,
+    Intersect {
+        words: usize,
+    },
     /// Of the program, by the stock MPI.
     Stock {
         root: u32,

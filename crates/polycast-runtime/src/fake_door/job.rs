@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub enum Step {
     Free {
         communicator: usize,
     },
+    /// Each process sets POLYCAST_BCAST.
+    Configure(Vec<&'static str>),
     /// One process does something else for a while.
     Pause {
         process: u32,
@@ -75,6 +78,8 @@ pub struct Outcome {
     pub memberships: usize,
     /// Messages on private communicators that nobody has received.
     pub unreceived: usize,
+    /// On all communicators, the program's own among them.
+    pub collectives: usize,
     /// In the time of the ranks.
     pub took: Duration,
 }
@@ -93,7 +98,10 @@ impl Job {
             program,
             variables: variables.map(|(name, value)| (None, name, value.to_owned())).to_vec(),
             conditions: Conditions {
-                contexts: u32::MAX,
+                has_private: true,
+                tag_most: c_int::MAX,
+                numbers: None,
+                has_threads: false,
                 fault: None,
                 tamper: None,
                 delays: Delays::default(),
@@ -182,6 +190,7 @@ impl Job {
             datagrams: world.network.sent(),
             memberships: world.network.memberships(),
             unreceived: (1..=communicators).map(|communicator| world.unreceived(communicator)).sum(),
+            collectives: world.collectives(),
             took: Duration::from_nanos(world.stage.nanos()),
         })
     }

@@ -1,6 +1,7 @@
 //! Communicators come and go, several at a time; some are there when MPI ends. Groups linger and are taken again, contexts are another
 //! communicator's next, and nothing is left of anything.
 
+use std::ffi::c_int;
 use std::time::Duration;
 
 use polycast_core::protocol::message::TO_SUCCESSOR_BYTES_MOST;
@@ -74,7 +75,7 @@ fn communicators_come_and_go_with_trials() {
         job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
         job = job.with(None, "POLYCAST_TRIALS", "on");
         job.program = program(random, processes, 60);
-        job.conditions.contexts = random.one_of(&[1, 3, 100]) as u32;
+        job.conditions.numbers = random.one_of(&[Some(1), Some(2), Some(5), None]);
         assert_right(&job.run(), &job);
     });
 }
@@ -92,11 +93,75 @@ fn communicators_come_and_go() {
         let mut job = Job::new(processes, seed, algorithm, &[]).on_hosts(&hosts, weather);
         job.program = program(random, processes, 25);
         job.conditions.eager_bytes = random.one_of(&[64, 4 << 10, TO_SUCCESSOR_BYTES_MOST]);
-        job.conditions.contexts = random.one_of(&[1, 3, 100]) as u32;
+        job.conditions.tag_most = random.one_of(&[32_767, (1 << 23) - 1, c_int::MAX as u64]) as c_int;
+        job.conditions.numbers = random.one_of(&[Some(1), Some(2), Some(5), None]);
+        job.conditions.has_threads = random.one_in(2);
         job.conditions.delays =
             Delays { one_in: random.one_of(&[0, 50]), most: Duration::from_millis(random.one_of(&[1, 20])) };
         assert_right(&job.run(), &job);
     });
+}
+
+fn call(communicator: usize, bytes: Vec<usize>) -> Step {
+    Step::Broadcast(Broadcast { communicator, root: 0, bytes })
+}
+
+/// With the tags that MPI guarantees; the first that is freed makes room for one more.
+#[test]
+fn what_finds_no_number_is_left_on_all_ranks() {
+    let mut job = Job::new(3, 1, "binomial", &[]);
+    job.conditions.tag_most = 32_767;
+    let make = || Step::Make { members: vec![2, 0, 1] };
+    job.program = (0..66).flat_map(|communicator| [make(), call(communicator, vec![100; 3])]).collect();
+    job.program.extend([
+        Step::Free { communicator: 7 },
+        make(),
+        call(66, vec![3000; 3]),
+        call(65, vec![9; 3]),
+    ]);
+    let outcome = job.run();
+    assert_right(&outcome, &job);
+    for told in &outcome.ranks {
+        let is_served: Vec<bool> = told.calls.iter().map(|ended| ended.is_served).collect();
+        let expected: Vec<bool> = (0..68).map(|call| call < 64 || call == 66).collect();
+        assert_eq!(is_served, expected);
+    }
+}
+
+/// Ranks called with different sizes: some messages may have met nobody. The number is not used again.
+#[test]
+fn a_number_under_which_something_went_wrong_is_given_to_nobody() {
+    with_seeds(30, |seed| {
+        let random = &mut Random::new(seed);
+        let algorithm = random.one_of(&["chain:segment=1KiB", "binomial", "scatter-ring"]);
+        let make = || Step::Make { members: vec![0, 1, 2] };
+        let free = |communicator| Step::Free { communicator };
+        let mut job = Job::new(3, seed, algorithm, &[]);
+        job.conditions.numbers = Some(1);
+        job.conditions.eager_bytes = random.one_of(&[0, 100_000]);
+        let wrong = random.within(1, 60_000) as usize;
+        job.program =
+            vec![make(), call(0, vec![50_000; 3]), free(0), make(), call(1, vec![50_000, 50_000, wrong])];
+        job.program.extend([free(1), make(), call(2, vec![50_000; 3]), free(2)]);
+        let outcome = job.run();
+        for told in &outcome.ranks {
+            let is_served: Vec<bool> = told.calls.iter().map(|ended| ended.is_served).collect();
+            assert_eq!(is_served, [true, true, wrong == 50_000], "{told:?} of {job:?}");
+            assert!(told.calls[2].is_right(), "{told:?} of {job:?}");
+        }
+    });
+}
+
+/// Who is never served asks nobody for anything: the ranks may come at any time, and go.
+#[test]
+fn what_is_left_needs_no_exchange() {
+    let make = || Step::Make { members: vec![0, 1, 2] };
+    let mut job = Job::new(3, 1, "stock", &[]);
+    job.program = vec![make(), call(0, vec![100; 3])];
+    // Of the program's own, of the vote, of the private communicator, of records, of names, of the last word.
+    let before = job.run().collectives;
+    job.program.extend((1..9).flat_map(|communicator| [make(), call(communicator, vec![100; 3])]));
+    assert_eq!(job.run().collectives, before + 8, "one broadcast of the program's on each");
 }
 
 #[test]

@@ -5,11 +5,10 @@ use super::MISUSED;
 use super::random::Random;
 use crate::door::Completion;
 
-/// What MPI matches messages by: the context of the private communicator, which may be another one's later, the sender in it, the
-/// receiving process, the tag. On each of these, messages stay in order.
+/// What MPI matches messages by on the private communicator of all ranks: the sender, the receiver, the tag, which may be another
+/// communicator's later. On each of these, messages stay in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Way {
-    pub context: u32,
     pub from: u32,
     pub to: u32,
     pub tag: c_int,

@@ -31,7 +31,7 @@ mod multicast;
 mod network;
 mod policy;
 mod process;
-mod random;
+pub mod random;
 mod sabotage;
 mod sizes;
 mod stage;

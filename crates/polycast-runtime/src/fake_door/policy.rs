@@ -59,7 +59,7 @@ fn ranks_decide_as_explain_says() {
 
         let mut job = Job::new(hosts.len() as u32, seed, forced.unwrap_or(""), &calls);
         job = job.on_hosts(&hosts, Weather::FINE);
-        job.conditions.contexts = if has_private { u32::MAX } else { 0 };
+        job.conditions.has_private = has_private;
         if !has_multicast {
             job = job.with(None, "POLYCAST_MULTICAST", "off");
         }

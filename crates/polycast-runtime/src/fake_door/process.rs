@@ -1,6 +1,6 @@
 //! One process of a job: what the doors in C do, and the program before and after.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 use std::rc::Rc;
@@ -11,21 +11,24 @@ use std::time::Duration;
 use polycast_core::policy::Choice;
 
 use super::allocations::counted;
+use super::conditions::Conditions;
 use super::job::{Broadcast, Job, Step};
 use super::machine::RankMachine;
 use super::mail::Part;
 use super::random::Random;
 use super::table::{self, RankDoor, TABLE};
 use super::world::{Collective, World};
-use crate::communicator::Communicator;
+use crate::attach::leave_only_numbers;
+use crate::attached::Attached;
 use crate::fault;
 use crate::interface::{
-    LEFT_AND_TIMED, SERVED, polycast_attach, polycast_build_identity, polycast_detach, polycast_end_of_stock,
-    polycast_finalize, polycast_is_enabled, polycast_plan, polycast_plan_free, polycast_run, polycast_start,
-    polycast_test, polycast_wait,
+    LEFT_AND_TIMED, SERVED, polycast_attach, polycast_begin, polycast_build_identity, polycast_detach,
+    polycast_end_of_stock, polycast_finalize, polycast_is_enabled, polycast_plan, polycast_plan_free,
+    polycast_run, polycast_set, polycast_start, polycast_test, polycast_wait,
 };
 use crate::machine::test::enter;
 use crate::plan::{BROADCAST, CollectiveCall, Operation};
+use crate::tags::TagSpace;
 
 const ERROR_SIZE: c_int = -2;
 
@@ -73,7 +76,7 @@ pub struct Member {
     pub door: Box<RankDoor>,
     pub rank: u32,
     /// NULL if polycast does not serve it, or not any more.
-    pub runtime: *mut Communicator,
+    pub runtime: *mut Attached,
     is_attached: bool,
 }
 
@@ -97,6 +100,8 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
     let mut told = Told::default();
     let is_other = job.other_build == Some(process);
     let is_served = vote(world, process, is_other) || job.ignores_vote == Some(process);
+    let of_world = RankDoor::new(world, Part { communicator: 0, process });
+    let is_served = is_served && begin(&of_world);
     let mut members: Vec<Option<Member>> = Vec::new();
     for (number, step) in job.program.iter().enumerate() {
         match step {
@@ -111,6 +116,11 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
                 if let Some(member) = &mut members[*communicator] {
                     member.give_up(0);
                 }
+            }
+            Step::Configure(choices) => {
+                let value = CString::new(choices[process as usize]).expect("a word");
+                // SAFETY: both are C strings.
+                assert_eq!(unsafe { polycast_set(c"POLYCAST_BCAST".as_ptr(), value.as_ptr()) }, 0);
             }
             Step::Broadcast(call) => {
                 let Some(member) = &mut members[call.communicator] else { continue };
@@ -166,7 +176,22 @@ fn vote(world: &Arc<World>, process: u32, is_other: bool) -> bool {
     votes.is_ok_and(|votes| identity != 0 && votes.iter().all(|vote| *vote == identity.to_le_bytes()))
 }
 
-/// As doors/pmpi/communicator.c: what is still there is given up in any order, and MPI frees it.
+/// As doors/common/communicator.c: a private communicator of all ranks, by which they can be served.
+fn begin(of_world: &RankDoor) -> bool {
+    let RankDoor { world, part, .. } = of_world;
+    let Conditions { has_private, tag_most, has_threads, ref hosts, .. } = world.conditions;
+    let handle: *mut c_void = (&raw const *of_world).cast_mut().cast();
+    let (rank, size) = (part.process as c_int, hosts.len() as c_int);
+    let is_open = world.meet(*part, Collective::OpenPrivate, Vec::new());
+    // SAFETY: the table accepts this handle.
+    let begin = || unsafe { polycast_begin(&TABLE, handle, rank, size, tag_most, has_threads.into()) };
+    if let (Some(numbers), Some(tags)) = (world.conditions.numbers, TagSpace::new(TagSpace::bits(tag_most))) {
+        leave_only_numbers(numbers, tags.numbers());
+    }
+    is_open.is_ok() && has_private && begin() != 0
+}
+
+/// As doors/common/communicator.c: what is still there is given up in any order, and MPI frees it.
 fn finalize(members: &mut [Member], seed: u64, world: &World, process: u32) {
     Random::new(seed ^ u64::from(process)).shuffle(members);
     members.iter().for_each(|member| member.door.is_over.store(true, Ordering::Relaxed));
@@ -183,9 +208,7 @@ impl Member {
         world.make(number, of);
         let rank = of.iter().position(|member| *member == process)? as u32;
         let part = Part { communicator: number, process };
-        let (is_closed, is_over) = Default::default();
-        let door = Box::new(RankDoor { world: world.clone(), part, is_closed, is_over });
-        let is_world = of.len() == world.conditions.hosts.len();
+        let door = Box::new(RankDoor::new(world, part));
         let mut runtime = null_mut();
         if is_served && of.len() > 1 {
             let handle: *mut c_void = (&raw const *door).cast_mut().cast();
@@ -196,7 +219,7 @@ impl Member {
                     handle,
                     rank as c_int,
                     of.len() as c_int,
-                    is_world.into(),
+                    of.as_ptr().cast(),
                     &mut runtime,
                 )
             };

@@ -17,6 +17,13 @@ pub struct RankDoor {
     pub is_over: AtomicBool,
 }
 
+impl RankDoor {
+    pub fn new(world: &Arc<World>, part: Part) -> RankDoor {
+        let (is_closed, is_over) = Default::default();
+        RankDoor { world: world.clone(), part, is_closed, is_over }
+    }
+}
+
 thread_local! {
     static HERE: RefCell<Option<(Arc<World>, u32)>> = const { RefCell::new(None) };
 }
@@ -26,13 +33,14 @@ pub fn enter(world: Arc<World>, process: u32) {
     HERE.set(Some((world, process)));
 }
 
-pub const TABLE: DoorTable = DoorTable {
+pub static TABLE: DoorTable = DoorTable {
     interface_version: INTERFACE_VERSION,
     capabilities: CAN_PACK,
     allgather,
     broadcast,
     sum,
-    open_private,
+    intersect,
+    world_ranks,
     isend,
     irecv,
     poll,
@@ -100,12 +108,23 @@ unsafe extern "C" fn broadcast(
     }
 }
 
-unsafe extern "C" fn open_private(communicator: *mut c_void, opened: *mut c_int) -> c_int {
+unsafe extern "C" fn intersect(communicator: *mut c_void, words: *mut u64, count: usize) -> c_int {
     // SAFETY: as polycast.h says.
     unsafe {
         let RankDoor { world, part, .. } = door(communicator);
-        code(|| world.open_private(*part).map(|is_open| opened.write(is_open.into())))
+        combine(world, *part, words, count, Collective::Intersect { words: count }, |one, other| one & other)
     }
+}
+
+unsafe extern "C" fn world_ranks(communicator: *mut c_void, ranks: *mut c_int) -> c_int {
+    // SAFETY: as polycast.h says.
+    unsafe {
+        let RankDoor { world, part, .. } = door(communicator);
+        for (index, rank) in outside(|| world.members(part.communicator)).into_iter().enumerate() {
+            ranks.add(index).write(rank as c_int);
+        }
+    }
+    0
 }
 
 unsafe extern "C" fn isend(
@@ -167,9 +186,8 @@ unsafe extern "C" fn cancel(communicator: *mut c_void, slots: *const u32, count:
 
 unsafe extern "C" fn close(communicator: *mut c_void) {
     // SAFETY: as polycast.h says.
-    let RankDoor { world, part, is_closed, is_over } = unsafe { door(communicator) };
+    let RankDoor { is_closed, is_over, .. } = unsafe { door(communicator) };
     if !is_over.load(Ordering::Relaxed) {
-        world.close(*part);
         is_closed.store(true, Ordering::Relaxed);
     }
 }
@@ -178,29 +196,39 @@ unsafe extern "C" fn sum(communicator: *mut c_void, values: *mut u64, count: usi
     // SAFETY: as polycast.h says.
     unsafe {
         let RankDoor { world, part, .. } = door(communicator);
-        add_up(world, *part, values, count)
+        combine(world, *part, values, count, Collective::Sum, u64::wrapping_add)
     }
 }
 
 unsafe extern "C" fn sum_over_world(values: *mut u64, count: usize) -> c_int {
     let Some((world, process)) = HERE.with_borrow(Clone::clone) else { return super::MISUSED };
     // SAFETY: as polycast.h says.
-    unsafe { add_up(&world, Part { communicator: 0, process }, values, count) }
+    unsafe {
+        let part = Part { communicator: 0, process };
+        combine(&world, part, values, count, Collective::Sum, u64::wrapping_add)
+    }
 }
 
 /// # Safety
 /// The values are as many.
-unsafe fn add_up(world: &World, part: Part, values: *mut u64, count: usize) -> c_int {
+unsafe fn combine(
+    world: &World,
+    part: Part,
+    values: *mut u64,
+    count: usize,
+    what: Collective,
+    operation: fn(u64, u64) -> u64,
+) -> c_int {
     // SAFETY: the caller's promise.
     let mine = unsafe { copied(values.cast(), 8 * count) };
     code(|| {
-        let parts = world.meet(part, Collective::Sum, mine)?;
+        let parts = world.meet(part, what, mine)?;
         let number =
             |part: &[u8], index: usize| u64::from_le_bytes(std::array::from_fn(|at| part[8 * index + at]));
         for index in 0..count {
-            let sum = parts.iter().fold(0u64, |sum, part| sum.wrapping_add(number(part, index)));
+            let all = parts.iter().map(|part| number(part, index)).reduce(operation).unwrap_or(0);
             // SAFETY: the same.
-            unsafe { values.add(index).write(sum) };
+            unsafe { values.add(index).write(all) };
         }
         Ok(())
     })

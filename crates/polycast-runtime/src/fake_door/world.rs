@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,6 +9,7 @@ use super::network::Network;
 use super::random::Random;
 use super::stage::Stage;
 use super::{ABORTED, INJECTED, MISUSED};
+use crate::attach::RECORD_BYTES;
 use crate::door::Completion;
 
 struct Meeting {
@@ -22,8 +23,6 @@ struct Communicator {
     meetings: Vec<Meeting>,
     /// How many each member has come to.
     attended: Vec<usize>,
-    /// Of the private communicator, once it is open.
-    context: Option<u32>,
 }
 
 struct RankState {
@@ -32,7 +31,6 @@ struct RankState {
     doing: Doing,
     /// Of the last call.
     communicator: usize,
-    contexts: BTreeSet<u32>,
     said: String,
     /// It waits in a collective, where MPI works on.
     is_in_mpi: bool,
@@ -40,6 +38,8 @@ struct RankState {
 
 struct State {
     communicators: Vec<Communicator>,
+    /// All processes when MPI ends, also if one of them did not come to what the others still wait in.
+    end: Communicator,
     ranks: Vec<RankState>,
     mail: Mail,
     messages: u32,
@@ -67,12 +67,12 @@ impl World {
             random: Random::new(seed.wrapping_mul(1_000_003).wrapping_add(rank)),
             doing: Doing::Nothing,
             communicator: 0,
-            contexts: BTreeSet::new(),
             said: String::new(),
             is_in_mpi: false,
         };
         let state = State {
             communicators: vec![Communicator::of((0..size).collect())],
+            end: Communicator::of((0..size).collect()),
             ranks: (0..u64::from(size)).map(rank).collect(),
             mail: Mail::default(),
             messages: 0,
@@ -141,14 +141,15 @@ impl World {
     /// The parts of those that count for this rank.
     pub fn meet(&self, part: Part, what: Collective, mut mine: Vec<u8>) -> Result<Vec<Vec<u8>>, c_int> {
         let fault = match what {
-            Collective::Finalize => None,
+            // What the door does where it fails is a vote.
+            Collective::Finalize | Collective::OpenPrivate => None,
             _ => self.begin(part, Function::Collective, Doing::Collective(what)).err().flatten(),
         };
         if fault.is_some_and(|fault| !fault.is_late) {
             return Err(INJECTED);
         }
         let mut state = self.lock();
-        let here = &mut state.communicators[part.communicator];
+        let here = state.place(part, what);
         let rank = here.rank_of(part.process);
         let index = here.attended[rank];
         here.attended[rank] += 1;
@@ -163,15 +164,12 @@ impl World {
             self.stage.wake_all();
             return Err(MISUSED);
         }
-        let is_record = matches!(what, Collective::Allgather { .. }) && index == 0;
+        let is_record = what == Collective::Allgather { bytes: RECORD_BYTES } && part.communicator == 0;
         if let Some(tamper) = self.conditions.tamper.filter(|_| is_record) {
             tamper(part.process, &mut mine);
         }
         here.meetings[index].parts[rank] = Some(mine);
         let is_complete = here.meetings[index].is_complete();
-        if what == Collective::OpenPrivate && is_complete {
-            state.open(part.communicator, self.conditions.contexts);
-        }
         if what == Collective::Finalize && is_complete && !state.is_aborted {
             // SAFETY: all wait in MPI, and keep what they have posted until they have left it.
             unsafe { state.mail.end(&mut Random::new(0)) };
@@ -179,8 +177,9 @@ impl World {
         drop(state);
         self.stage.wake_all();
         loop {
-            let state = self.lock();
-            let meeting = &state.communicators[part.communicator].meetings[index];
+            let mut state = self.lock();
+            let is_aborted = state.is_aborted;
+            let meeting = &state.place(part, what).meetings[index];
             let is_over = match what {
                 Collective::Broadcast { root, .. } | Collective::Stock { root } => {
                     meeting.parts[root as usize].is_some()
@@ -188,9 +187,8 @@ impl World {
                 _ => meeting.is_complete(),
             };
             match (is_over, fault) {
-                (false, _) if state.is_aborted => return Err(ABORTED),
+                (false, _) if is_aborted => return Err(ABORTED),
                 (false, _) => {
-                    let mut state = state;
                     state.ranks[part.process as usize].is_in_mpi = true;
                     drop(state);
                     self.stage.wait(part.process, None, false);
@@ -205,10 +203,9 @@ impl World {
         }
     }
 
-    /// Collective: a private communicator, if MPI can make one more.
-    pub fn open_private(&self, part: Part) -> Result<bool, c_int> {
-        self.meet(part, Collective::OpenPrivate, Vec::new())?;
-        Ok(self.lock().communicators[part.communicator].context.is_some())
+    /// The processes of a communicator.
+    pub fn members(&self, communicator: usize) -> Vec<u32> {
+        self.lock().communicators[communicator].members.clone()
     }
 
     /// # Safety
@@ -224,12 +221,12 @@ impl World {
         let doing = Doing::Isend { bytes: place.bytes, peer, tag };
         self.begin(part, Function::Isend, doing).map_err(|_| INJECTED)?;
         let mut state = self.lock();
-        let way = state.way(part, peer, tag, true).ok_or(MISUSED)?;
+        let way = self.way(part.process, peer, tag)?;
         state.messages += 1;
         let is_lost = self.conditions.loses_message == Some(state.messages - 1);
         let is_short = place.bytes <= self.conditions.eager_bytes;
         let is_eager = is_lost || is_short || state.ranks[part.process as usize].random.one_in(2);
-        let way = if is_lost { Way { context: u32::MAX, ..way } } else { way };
+        let way = if is_lost { Way { tag: -1, ..way } } else { way };
         // SAFETY: handed on from the caller.
         unsafe { state.mail.send(part, way, slot, place, is_eager) }
     }
@@ -238,7 +235,7 @@ impl World {
         let doing = Doing::Irecv { bytes: place.bytes, peer, tag };
         self.begin(part, Function::Irecv, doing).map_err(|_| INJECTED)?;
         let mut state = self.lock();
-        let way = state.way(part, peer, tag, false).ok_or(MISUSED)?;
+        let way = self.way(peer, part.process, tag)?;
         state.mail.receive(part, way, slot, place)
     }
 
@@ -277,12 +274,16 @@ impl World {
         unsafe { self.lock().mail.cancel(part, slots) };
     }
 
-    /// The process has freed its part of the private communicator: its context may be another one's next.
-    pub fn close(&self, part: Part) {
-        let mut state = self.lock();
-        if let Some(context) = state.communicators[part.communicator].context {
-            state.ranks[part.process as usize].contexts.remove(&context);
-        }
+    /// MPI has this rank, and such tags.
+    fn way(&self, from: u32, to: u32, tag: c_int) -> Result<Way, c_int> {
+        let ranks = self.conditions.hosts.len() as u32;
+        let is_right = from < ranks && to < ranks && (0..=self.conditions.tag_most).contains(&tag);
+        is_right.then_some(Way { from, to, tag }).ok_or(MISUSED)
+    }
+
+    /// How often ranks have met.
+    pub fn collectives(&self) -> usize {
+        self.lock().communicators.iter().map(|here| here.meetings.len()).sum()
     }
 
     pub fn outstanding_receives(&self, part: Part) -> usize {
@@ -336,7 +337,7 @@ impl Meeting {
 impl Communicator {
     fn of(members: Vec<u32>) -> Communicator {
         let attended = vec![0; members.len()];
-        Communicator { members, meetings: Vec::new(), attended, context: None }
+        Communicator { members, meetings: Vec::new(), attended }
     }
 
     fn rank_of(&self, process: u32) -> usize {
@@ -345,6 +346,14 @@ impl Communicator {
 }
 
 impl State {
+    /// Where ranks meet.
+    fn place(&mut self, part: Part, what: Collective) -> &mut Communicator {
+        match what {
+            Collective::Finalize => &mut self.end,
+            _ => &mut self.communicators[part.communicator],
+        }
+    }
+
     /// # Safety
     /// As for [`Mail::progress`], for this process and for all that wait in MPI.
     unsafe fn progress(&mut self, process: u32) {
@@ -355,32 +364,6 @@ impl State {
                 unsafe { mail.progress(other, &mut rank.random) };
             }
         }
-    }
-
-    /// The lowest context that is free on all members, as MPI takes it.
-    fn open(&mut self, communicator: usize, contexts: u32) {
-        let State { communicators, ranks, .. } = self;
-        let here = &mut communicators[communicator];
-        let is_free = |context: &u32| {
-            here.members.iter().all(|member| !ranks[*member as usize].contexts.contains(context))
-        };
-        here.context = (0..contexts).find(is_free);
-        if let Some(context) = here.context {
-            for member in &here.members {
-                ranks[*member as usize].contexts.insert(context);
-            }
-        }
-    }
-
-    /// `None` if there is no private communicator, or no such peer.
-    fn way(&self, part: Part, peer: u32, tag: c_int, is_send: bool) -> Option<Way> {
-        let here = &self.communicators[part.communicator];
-        let context = here.context?;
-        let process = *here.members.get(peer as usize)?;
-        Some(match is_send {
-            true => Way { context, from: here.rank_of(part.process) as u32, to: process, tag },
-            false => Way { context, from: peer, to: part.process, tag },
-        })
     }
 
     fn doing(&self, rank: u32) -> String {

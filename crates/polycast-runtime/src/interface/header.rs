@@ -8,7 +8,7 @@ use std::mem::{align_of, offset_of, size_of};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::door::{CAN_PACK, Completion, MESSAGE_MOST_BYTES, TAG_MOST};
+use crate::door::{CAN_PACK, Completion, MESSAGE_MOST_BYTES};
 use crate::plan::{BROADCAST, Reduction};
 use crate::report::{LEFT, UNSERVED};
 
@@ -36,7 +36,7 @@ fn c_type(rust: &str) -> String {
         "Operation" => "polycast_operation",
         "Reduction" => "polycast_reduction",
         "Plan" => "struct polycast_plan",
-        "Communicator" => "polycast_communicator",
+        "Attached" => "polycast_communicator",
         _ => return c_function(rust),
     }
     .to_owned()
@@ -119,8 +119,8 @@ macro_rules! functions {
 fn assertions() -> Assertions {
     let mut c = Assertions::default();
     structure!(c, Completion as "polycast_completion": slot, error, bytes);
-    structure!(c, DoorTable as "polycast_door": interface_version, capabilities, allgather, broadcast, sum, open_private, isend,
-        irecv, poll, cancel, close, sum_over_world, take_leave);
+    structure!(c, DoorTable as "polycast_door": interface_version, capabilities, allgather, broadcast, sum, intersect,
+        world_ranks, isend, irecv, poll, cancel, close, sum_over_world, take_leave);
     structure!(c, CollectiveCall as "polycast_call": collective, root, bytes, counts, reduction);
     structure!(c, Operation as "polycast_operation": communicator, key);
     structure!(c, Reduction as "polycast_reduction": element_bytes, is_commutative, combine);
@@ -131,6 +131,7 @@ fn assertions() -> Assertions {
         polycast_build_identity(),
         polycast_is_enabled(),
         polycast_set(_, _),
+        polycast_begin(_, _, _, _, _, _),
         polycast_attach(_, _, _, _, _, _),
         polycast_detach(_, _),
         polycast_plan(_, _, _),
@@ -148,7 +149,6 @@ fn assertions() -> Assertions {
     c.constant("POLYCAST_INTERFACE_VERSION", INTERFACE_VERSION.into());
     c.constant("POLYCAST_ERROR_INTERNAL", ERROR_INTERNAL.into());
     c.constant("POLYCAST_ERROR_SIZE", ERROR_SIZE.into());
-    c.constant("POLYCAST_TAG_MOST", TAG_MOST.into());
     c.constant("POLYCAST_MESSAGE_MOST_BYTES", MESSAGE_MOST_BYTES as i64);
     c.constant("POLYCAST_CAN_PACK", CAN_PACK.into());
     c.constant("POLYCAST_BROADCAST", BROADCAST.into());
@@ -219,7 +219,7 @@ fn the_header_says_what_rust_does() {
 #[test]
 fn every_difference_is_found() {
     for (from, to) in [
-        ("POLYCAST_INTERFACE_VERSION 7u", "POLYCAST_INTERFACE_VERSION 8u"),
+        ("POLYCAST_INTERFACE_VERSION 8u", "POLYCAST_INTERFACE_VERSION 9u"),
         ("BECAUSE_ONE_RANK 1u", "BECAUSE_ONE_RANK 2u"),
         ("#define POLYCAST_SERVED 1", "#define POLYCAST_SERVED 1\n#define POLYCAST_MORE 3"),
         ("uint32_t capabilities;", "uint64_t capabilities;"),

@@ -3,13 +3,15 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::communicator::Communicator;
+use crate::attach;
+use crate::attached::Attached;
 use crate::door::{Door, DoorTable, INTERFACE_VERSION};
 use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
 use crate::operation::Failure;
 use crate::plan::{Answer, CollectiveCall, Operation, Plan};
 use crate::{report, retired, settings};
+use polycast_core::units::Rank;
 
 const ERROR_INTERNAL: c_int = -1;
 const ERROR_SIZE: c_int = -2;
@@ -84,32 +86,53 @@ pub unsafe extern "C" fn polycast_set(name: *const c_char, value: *const c_char)
     })
 }
 
-/// Makes the state of a communicator; collective over it.
+/// All ranks of MPI_COMM_WORLD tell each other what they are; 1 if polycast can serve them.
 ///
 /// # Safety
-/// As polycast.h says: a valid table of functions that accept `communicator`, and a place for the answer.
+/// As polycast.h says: a valid table of functions that stays, and accepts `world`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_begin(
+    door: *const DoorTable,
+    world: *mut c_void,
+    rank: c_int,
+    size: c_int,
+    tag_most: c_int,
+    has_threads: c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let Some(door) = (unsafe { door_of(door, world) }) else { return 0 };
+    let begin = || attach::begin(&door, rank as usize, size as usize, tag_most, has_threads != 0);
+    guarded(0, || begin().into())
+}
+
+/// # Safety
+/// The table begins with its version. If that is ours, all of it is valid and stays, and its functions accept `communicator`.
+unsafe fn door_of(table: *const DoorTable, communicator: *mut c_void) -> Option<Door> {
+    // SAFETY: every version of the table begins with its version, and only a matching one is looked at whole.
+    unsafe { (table.cast::<u32>().read() == INTERFACE_VERSION).then(|| Door::new(&*table, communicator)) }
+}
+
+/// Makes the state of a communicator.
+///
+/// # Safety
+/// As polycast.h says: a valid table of functions that accept `communicator`, as many ranks as `size`, and a place for the answer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn polycast_attach(
     door: *const DoorTable,
     communicator: *mut c_void,
     rank: c_int,
     size: c_int,
-    is_world: c_int,
-    attached: *mut *mut Communicator,
+    world_ranks: *const c_int,
+    attached: *mut *mut Attached,
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { *attached = std::ptr::null_mut() };
-    // SAFETY: every version of the table begins with its version, and only a matching one is read whole.
-    let table = unsafe {
-        if door.cast::<u32>().read() != INTERFACE_VERSION {
-            return ERROR_INTERNAL;
-        }
-        door.read()
-    };
-    // SAFETY: the caller's promise.
-    let door = unsafe { Door::new(table, communicator) };
+    // SAFETY: the same.
+    let Some(door) = (unsafe { door_of(door, communicator) }) else { return ERROR_INTERNAL };
+    // SAFETY: the same; ranks are not negative.
+    let world_ranks = unsafe { std::slice::from_raw_parts(world_ranks.cast::<u32>(), size as usize) };
     guarded(ERROR_INTERNAL, || {
-        let state = Communicator::attach(door, rank as u32, size as u32, is_world != 0);
+        let state = Attached::new(door, Rank(rank as u32), world_ranks);
         let state = state.map_or(std::ptr::null_mut(), |state| Box::into_raw(Box::new(state)));
         // SAFETY: the caller's promise.
         unsafe { *attached = state };
@@ -122,7 +145,7 @@ pub unsafe extern "C" fn polycast_attach(
 /// # Safety
 /// The pointer comes from [`polycast_attach`] and is not used again.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn polycast_detach(communicator: *mut Communicator, is_over: c_int) {
+pub unsafe extern "C" fn polycast_detach(communicator: *mut Attached, is_over: c_int) {
     if !communicator.is_null() {
         // SAFETY: the caller's promise.
         guarded((), || unsafe { Box::from_raw(communicator) }.detach(is_over != 0));
@@ -136,7 +159,7 @@ pub unsafe extern "C" fn polycast_detach(communicator: *mut Communicator, is_ove
 /// are not NULL; `plan` is a place for the answer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn polycast_plan(
-    communicator: *mut Communicator,
+    communicator: *mut Attached,
     call: *const CollectiveCall,
     plan: *mut *mut Plan,
 ) -> c_int {
@@ -221,7 +244,7 @@ pub unsafe extern "C" fn polycast_plan_free(plan: *mut Plan) {
 /// # Safety
 /// The pointer comes from [`polycast_attach`]; no other call for this communicator runs.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn polycast_end_of_stock(communicator: *mut Communicator) {
+pub unsafe extern "C" fn polycast_end_of_stock(communicator: *mut Attached) {
     // SAFETY: the caller's promise.
     let communicator = unsafe { &mut *communicator };
     guarded((), || communicator.end_of_left());
@@ -234,7 +257,7 @@ pub unsafe extern "C" fn polycast_end_of_stock(communicator: *mut Communicator) 
 /// bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn polycast_name_choice(
-    communicator: *const Communicator,
+    communicator: *const Attached,
     bytes: usize,
     text: *mut c_char,
     size: usize,

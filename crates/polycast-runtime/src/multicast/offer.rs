@@ -30,7 +30,7 @@ pub enum Reason {
     Entropy,
     /// A mistake of polycast's.
     Internal,
-    /// There is no other node, or no private communicator; no rank is asked then.
+    /// There is no other node; no rank is asked then.
     Nowhere,
 }
 
@@ -67,7 +67,7 @@ impl Reason {
             Reason::Silence => "datagrams from some node do not arrive there",
             Reason::Entropy => "the system gives no random numbers",
             Reason::Internal => "polycast failed inside",
-            Reason::Nowhere => "one node, or no private communicator",
+            Reason::Nowhere => "one node",
         }
     }
 }

@@ -53,7 +53,7 @@ pub struct Unavailable {
 }
 
 impl Unavailable {
-    /// There is but one node, or MPI refused a communicator: nothing to warn of.
+    /// There is but one node: nothing to warn of.
     pub fn nowhere() -> Unavailable {
         Unavailable { reason: Reason::Nowhere, rank: 0 }
     }

@@ -17,6 +17,7 @@ mod multicast;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null;
+use std::sync::Arc;
 use std::time::Instant;
 
 use polycast_core::algorithm::broadcast::Planner;
@@ -83,8 +84,8 @@ pub enum Activity {
 pub struct Shared {
     pub rank: Rank,
     pub ranks: u32,
-    pub nodes: Nodes,
-    pub policy: Policy,
+    pub nodes: Arc<Nodes>,
+    pub policy: Arc<Policy>,
     pub planner: Planner,
     /// For the ranks on this rank's node.
     pub on_node: Planner,

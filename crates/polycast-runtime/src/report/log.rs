@@ -11,6 +11,7 @@ use crate::settings::{self, Settings};
 use crate::trials::Why;
 
 /// One communicator's calls. Where no report is wanted, it does nothing.
+#[derive(Default)]
 pub struct Log(Option<Box<Wanted>>);
 
 struct Wanted {
@@ -65,5 +66,4 @@ impl Log {
     }
 }
 
-const REFUSED: &str =
-    "no private communicator: the MPI has no more of them, or the process has as many as it may have";
+const REFUSED: &str = "no number left for its messages: too many communicators are served already";

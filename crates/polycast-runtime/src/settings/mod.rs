@@ -8,7 +8,7 @@ pub use loaded::Loaded;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
 
 use polycast_core::variables::{
@@ -25,12 +25,23 @@ of_process! {
     static OVERRIDES: Mutex<BTreeMap<&'static str, Option<String>>> = Mutex::new(BTreeMap::new());
 }
 
+of_process! {
+    /// How often something was set.
+    static CHANGES: AtomicU64 = AtomicU64::new(0);
+}
+
+/// How often the program has set something: as long as it is the same, the settings are.
+pub fn changes() -> u64 {
+    CHANGES.with(|changes| changes.load(Ordering::Acquire))
+}
+
 /// Sets `name` for communicators attached from now on; false if there is no such setting.
 pub fn configure(name: &str, value: Option<&str>) -> bool {
     let known = [FORCED, TABLE, TOPOLOGY, PARAMETERS, TRIALS, MULTICAST, NET, MADCAP];
     let Some(name) = known.into_iter().find(|known| *known == name) else { return false };
     let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
     OVERRIDES.change(|overrides| overrides.insert(name, value));
+    CHANGES.with(|changes| changes.fetch_add(1, Ordering::Release));
     true
 }
 

@@ -17,7 +17,7 @@ const RANKS_KEPT_MOST: u64 = 1 << 20;
 /// communicator.
 #[derive(Clone, Debug)]
 pub struct Planner {
-    site: Site,
+    site: Arc<Site>,
     /// For algorithms that go by positions; `None` if ranks are in the site's order already.
     order: Option<RankOrder>,
     trees: HashMap<(PlannedShape, Rank), Arc<PlannedTree>>,
@@ -51,8 +51,9 @@ pub enum Origin {
 }
 
 impl Planner {
-    /// For the ranks of a site.
-    pub fn new(site: Site) -> Planner {
+    /// For the ranks of a site, which other planners may share.
+    pub fn new(site: impl Into<Arc<Site>>) -> Planner {
+        let site = site.into();
         let order = RankOrder::unless_sorted(site.ring());
         Planner { site, order, trees: HashMap::new(), kept: VecDeque::new(), measured: None }
     }

@@ -1,0 +1,63 @@
+//! One communicator's ranks: where they are, and what decides about their calls. Found without a word from what the ranks of
+//! MPI_COMM_WORLD have told.
+
+use std::sync::Arc;
+
+use polycast_core::policy::{CommunicatorShape, Policy, Prediction};
+use polycast_core::schedule::Nodes;
+use polycast_core::tree::Site;
+use polycast_core::units::Rank;
+
+use super::network;
+use super::view::View;
+use super::world::World;
+use crate::idle::Neighbours;
+
+/// Shared by this process's communicators over the same ranks in the same order.
+pub struct Layout {
+    pub rank: Rank,
+    /// The rank of each rank in MPI_COMM_WORLD.
+    pub world_ranks: Arc<[u32]>,
+    /// The host and the process of each rank.
+    pub hosts: Vec<u64>,
+    pub processes: Vec<u64>,
+    pub shape: CommunicatorShape,
+    pub policy: Arc<Policy>,
+    pub site: Arc<Site>,
+    /// As this process's rank sees them.
+    pub nodes: Arc<Nodes>,
+    pub neighbours: Neighbours,
+}
+
+impl Layout {
+    /// Of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`.
+    pub fn new(view: &View, world: &World, rank: Rank, ranks: &[u32]) -> Layout {
+        let of = |all: &[u64]| -> Vec<u64> { ranks.iter().map(|rank| all[*rank as usize]).collect() };
+        let (hosts, kernels) = (of(&world.hosts), of(&world.kernels));
+        let near = |all: &[u64]| all.iter().filter(|other| **other == all[rank.index()]).count();
+        let shape = view.shape(world, ranks);
+        let placed = view.known.as_ref().map(|known| known.placed.only(ranks));
+        let policy = match &view.settings.parameters {
+            None => view.policy_of_shape(shape),
+            Some(parameters) => {
+                let flat = || network::flat(&hosts);
+                let placed = placed.clone().unwrap_or_else(flat);
+                let prediction = Prediction::new(&placed, &parameters.content);
+                let rules = view.settings.rules(Some(&prediction));
+                Arc::new(Policy::new(rules, shape))
+            }
+        };
+        let site = placed.as_ref().map_or_else(|| Site::by_host(&hosts), Site::new);
+        Layout {
+            rank,
+            world_ranks: ranks.into(),
+            shape,
+            policy,
+            nodes: Arc::new(Nodes::new(&hosts, site.ring(), rank)),
+            site: Arc::new(site),
+            neighbours: Neighbours { on_this_kernel: near(&kernels), on_this_host: near(&hosts) },
+            processes: of(&world.processes),
+            hosts,
+        }
+    }
+}

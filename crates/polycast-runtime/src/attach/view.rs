@@ -1,0 +1,198 @@
+//! The settings in force, and the network as they show it. Made once, and shared by communicators.
+
+use std::collections::HashMap;
+use std::panic::catch_unwind;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use polycast_core::policy::{CommunicatorShape, Policy};
+use polycast_core::units::Rank;
+use polycast_core::{model, policy, topology};
+
+use super::layout::Layout;
+use super::network::{Known, Told};
+use super::world::World;
+use crate::door::{Door, MpiError};
+use crate::fault::{self, Point};
+use crate::report;
+use crate::say::warn_once;
+use crate::settings::{self, Rules, Settings};
+
+/// The longest settings that are accepted from rank 0: three files, in JSON with their quotes escaped, and their names.
+const MAX_SETTINGS_BYTES: u64 =
+    (2 * (policy::MAX_TEXT_BYTES + topology::MAX_TEXT_BYTES + model::MAX_TEXT_BYTES) + (64 << 10)) as u64;
+
+/// Shapes whose policies are kept: programs split the same ranks again and again.
+const SHAPES_MOST: usize = 64;
+/// Layouts that are kept for the next communicator over the same ranks.
+const LAYOUTS_MOST: usize = 8;
+
+/// See the module.
+pub struct View {
+    pub settings: Arc<Settings>,
+    pub(super) known: Option<Known>,
+    policies: Mutex<HashMap<CommunicatorShape, Arc<Policy>>>,
+    /// The one that was used last is the last.
+    layouts: Mutex<Vec<Arc<Layout>>>,
+}
+
+impl View {
+    /// For all ranks of MPI_COMM_WORLD, which have told where they are.
+    pub fn new(settings: Arc<Settings>, told: &Told) -> View {
+        let known = told.find_out(&settings);
+        View { settings, known, policies: Mutex::default(), layouts: Mutex::default() }
+    }
+
+    /// What is in force for a communicator that was just met. Collective only where the program has changed settings, which it does on all
+    /// ranks. `None`: leave it to the stock MPI, as all ranks do.
+    pub fn of(world: &World, door: &Door, rank: usize, size: usize) -> Result<Option<Arc<View>>, MpiError> {
+        if settings::changes() == world.changes {
+            return Ok(Some(world.view.clone()));
+        }
+        let mine = Settings::current();
+        if let Some(problem) = mine.problem.as_ref().filter(|_| rank == 0) {
+            warn_once(problem);
+        }
+        let all = door.allgather(&mine.digest.to_le_bytes(), size)?;
+        let settings = match all.iter().any(|other| *other != all[0]) {
+            true => take_from_rank_0(door, rank, size, &mine.settings)?.map(Arc::new),
+            false => Some(mine.settings),
+        };
+        Ok(settings.map(|settings| Arc::new(View::new(settings, &world.told))))
+    }
+
+    /// When a communicator of these ranks of MPI_COMM_WORLD is met: for the report, and, by its rank 0, what the user should know.
+    pub fn tell(&self, rank: Rank, ranks: &[u32]) {
+        let known = self.known.as_ref();
+        if let Some(warning) = known.and_then(|known| known.warning.as_ref()).filter(|_| rank == Rank(0)) {
+            warn_once(warning);
+        }
+        if settings::is_report_wanted() {
+            self.report_choices(ranks);
+        }
+    }
+
+    /// By what choices are made, unless it is what every job does without being told anything.
+    fn report_choices(&self, ranks: &[u32]) {
+        let Settings { rules, parameters, .. } = &*self.settings;
+        if self.known.is_none() && parameters.is_none() {
+            return;
+        }
+        let mut said = match (rules, parameters) {
+            (Rules::Forced(_), _) => "by=forced".to_owned(),
+            (Rules::Table(table), _) => format!("by=table table={}", table.file),
+            (Rules::Shipped, Some(parameters)) => format!("by=prediction params={}", parameters.file),
+            (Rules::Shipped, None) => "by=table".to_owned(),
+        };
+        if let Some(known) = &self.known {
+            said.push_str(&format!(" topology={} switches={}", known.origin, known.switches(ranks)));
+        }
+        report::choices(said);
+    }
+
+    /// What decides about calls on a communicator of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`.
+    pub fn policy(&self, world: &World, rank: Rank, ranks: &[u32]) -> Arc<Policy> {
+        match self.settings.parameters {
+            None => self.policy_of_shape(self.shape(world, ranks)),
+            // Predictions are made for places, not for a shape.
+            Some(_) => self.layout(world, rank, ranks).policy.clone(),
+        }
+    }
+
+    pub(super) fn policy_of_shape(&self, shape: CommunicatorShape) -> Arc<Policy> {
+        let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        if policies.len() >= SHAPES_MOST && !policies.contains_key(&shape) {
+            policies.clear();
+        }
+        let new = || Arc::new(Policy::new(self.settings.rules(None), shape));
+        policies.entry(shape).or_insert_with(new).clone()
+    }
+
+    /// Where these ranks of MPI_COMM_WORLD are, of which this process's is the one at `rank`.
+    pub fn layout(&self, world: &World, rank: Rank, ranks: &[u32]) -> Arc<Layout> {
+        let lock = || self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
+        let take = |layouts: &mut Vec<Arc<Layout>>| {
+            let known = layouts.iter().position(|known| known.rank == rank && *known.world_ranks == *ranks);
+            known.map(|index| layouts.remove(index))
+        };
+        let known = take(&mut lock());
+        // Not under the lock: a network may be large.
+        let layout = known.unwrap_or_else(|| Arc::new(Layout::new(self, world, rank, ranks)));
+        let mut layouts = lock();
+        if layouts.len() >= LAYOUTS_MOST {
+            layouts.remove(0);
+        }
+        layouts.push(layout.clone());
+        layout
+    }
+
+    pub(super) fn shape(&self, world: &World, ranks: &[u32]) -> CommunicatorShape {
+        let mut hosts: Vec<u64> = ranks.iter().map(|rank| world.hosts[*rank as usize]).collect();
+        hosts.sort_unstable();
+        let on_each = hosts.chunk_by(|one, other| one == other).map(|same| same.len() as u32);
+        CommunicatorShape {
+            ranks: ranks.len() as u32,
+            nodes: on_each.clone().count() as u32,
+            ranks_per_node: on_each.max().unwrap_or(1),
+            switches: self.known.as_ref().map_or(1, |known| known.switches(ranks)),
+            network: None,
+        }
+    }
+}
+
+/// Rank 0's settings; `None`, on all ranks, if some rank does not understand them.
+pub fn take_from_rank_0(
+    door: &Door,
+    rank: usize,
+    size: usize,
+    mine: &Settings,
+) -> Result<Option<Settings>, MpiError> {
+    let mut bytes = mine.to_bytes();
+    let mut length = (bytes.len() as u64).to_le_bytes();
+    door.broadcast(&mut length, 0)?;
+    let length = u64::from_le_bytes(length);
+    if length > MAX_SETTINGS_BYTES {
+        return Ok(Some(Settings::default()));
+    }
+    if rank != 0 {
+        bytes = vec![0; length as usize];
+    }
+    door.broadcast(&mut bytes, 0)?;
+    let understood = catch_unwind(|| {
+        fault::point(Point::Settings);
+        Settings::from_bytes(&bytes)
+    });
+    let settings = understood.ok().flatten();
+    let all = door.allgather(&[u8::from(settings.is_some())], size)?;
+    Ok(settings.filter(|_| all.iter().all(|is_understood| *is_understood == [1])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tags::TagSpace;
+
+    #[test]
+    fn the_shape_counts_hosts_and_their_fullest() {
+        let told = Told::default();
+        let view = Arc::new(View::new(Arc::default(), &told));
+        let tags = TagSpace::new(31).expect("enough");
+        let hosts = vec![1, 7, 8, 7, 9, 7];
+        let world = World {
+            kernels: hosts.clone(),
+            processes: hosts.clone(),
+            hosts,
+            told,
+            tags,
+            has_threads: false,
+            view: view.clone(),
+            changes: 0,
+        };
+        let shape = view.shape(&world, &[1, 2, 3, 4, 5]);
+        assert_eq!((shape.ranks, shape.nodes, shape.ranks_per_node), (5, 3, 3));
+        let [one, other] = [[5, 2], [3, 2]].map(|ranks| view.policy(&world, Rank(0), &ranks));
+        assert!(Arc::ptr_eq(&one, &other), "one policy for each shape");
+        let [one, other] = [[5, 2], [5, 2]].map(|ranks| view.layout(&world, Rank(1), &ranks));
+        assert!(Arc::ptr_eq(&one, &other), "one layout for the same ranks");
+        assert_eq!((one.nodes.count(), one.nodes.my_leader()), (2, Rank(1)));
+    }
+}

@@ -1,0 +1,182 @@
+//! What the ranks of MPI_COMM_WORLD tell each other when MPI begins.
+
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+
+use super::network::{self, Here, Told};
+use super::record::{RECORD_BYTES, Record};
+use super::view::{View, take_from_rank_0};
+use crate::door::{CAN_PACK, Door, MpiError};
+use crate::fault::{self, Point};
+use crate::identity::build_identity;
+use crate::machine::process_identity;
+use crate::of_process::of_process;
+use crate::report;
+use crate::say::warn_once;
+use crate::settings::{self, Settings};
+use crate::tags::TagSpace;
+
+/// Beside the door's capabilities: this rank was asked for a report.
+const WANTS_REPORT: u64 = 1 << 32;
+/// Several of its threads may be in MPI at a time.
+const HAS_THREADS: u64 = 1 << 33;
+/// From here on: how many bits its tags have.
+const TAG_BITS_AT: u32 = 40;
+
+/// All ranks of MPI_COMM_WORLD, by their ranks there.
+pub struct World {
+    pub hosts: Vec<u64>,
+    pub kernels: Vec<u64>,
+    pub processes: Vec<u64>,
+    pub told: Told,
+    pub tags: TagSpace,
+    /// On some rank.
+    pub has_threads: bool,
+    /// The settings that the ranks have agreed on, and how often this process had changed its own by then.
+    pub view: Arc<View>,
+    pub changes: u64,
+}
+
+of_process! {
+    /// `None` inside: the stock MPI serves all.
+    static WORLD: OnceLock<Result<Option<Arc<World>>, MpiError>> = OnceLock::new();
+}
+
+impl World {
+    /// What was told; `None`: the stock MPI serves everything.
+    ///
+    /// # Errors
+    /// MPI's, where it failed meanwhile: this rank does not know what the others do.
+    pub fn get() -> Result<Option<Arc<World>>, MpiError> {
+        WORLD.with(|world| world.get().cloned().unwrap_or(Ok(None)))
+    }
+
+    fn of(records: &[Record], told: Told, tags: TagSpace, settings: Arc<Settings>) -> World {
+        fault::point(Point::Agree);
+        if records.iter().all(|other| other.capabilities & WANTS_REPORT != 0) {
+            report::all_ranks_report();
+        }
+        let view = Arc::new(View::new(settings, &told));
+        World {
+            hosts: records.iter().map(|other| other.host).collect(),
+            kernels: records.iter().map(|other| other.kernel).collect(),
+            processes: records.iter().map(|other| other.process).collect(),
+            told,
+            tags,
+            has_threads: records.iter().any(|other| other.capabilities & HAS_THREADS != 0),
+            view,
+            changes: settings::changes(),
+        }
+    }
+}
+
+/// Collective over MPI_COMM_WORLD, whose `door` it is; once. Whether anything can be served: the same on all ranks, but for one on which
+/// MPI fails meanwhile. That one takes part, and gives MPI's error to its broadcasts.
+pub fn begin(door: &Door, rank: usize, size: usize, tag_most: c_int, has_threads: bool) -> bool {
+    let world = gather(door, rank, size, tag_most, has_threads);
+    let is_served = !matches!(world, Ok(None));
+    // Who begins twice has told nothing new.
+    let _ = WORLD.with(|known| known.set(world.map(|world| world.map(Arc::new))));
+    is_served
+}
+
+/// Between two exchanges nothing is done that could fail on one rank alone, or a vote follows.
+fn gather(
+    door: &Door,
+    rank: usize,
+    size: usize,
+    tag_most: c_int,
+    has_threads: bool,
+) -> Result<Option<World>, MpiError> {
+    // A rank that cannot even say who it is takes part as one that cannot serve.
+    let prepared = catch_unwind(AssertUnwindSafe(|| {
+        fault::point(Point::Record);
+        let (mine, here) = (Settings::current(), Here::new());
+        let of_tags = u64::from(TagSpace::bits(tag_most)) << TAG_BITS_AT;
+        (record_of(door, mine.digest, &here, of_tags | if has_threads { HAS_THREADS } else { 0 }), mine, here)
+    }));
+    let Ok((record, mine, here)) = prepared else {
+        door.allgather(&Record::unable(build_identity()).to_bytes(), size)?;
+        return Ok(None);
+    };
+    let records = match same_builds(&door.allgather(&record.to_bytes(), size)?) {
+        Ok(records) => records,
+        Err(stranger) => {
+            if rank == 0 {
+                warn_once(&format!(
+                    "rank {stranger} has another build of polycast than rank 0; the stock MPI serves"
+                ));
+            }
+            return Ok(None);
+        }
+    };
+    let tag_bits = records.iter().map(|other| (other.capabilities >> TAG_BITS_AT) as u32).min();
+    let tags = tag_bits.and_then(TagSpace::new);
+    let Some(tags) =
+        tags.filter(|_| records.iter().all(|other| other.capabilities & u64::from(CAN_PACK) != 0))
+    else {
+        return Ok(None);
+    };
+    if let Some(problem) = mine.problem.filter(|_| rank == 0) {
+        warn_once(&problem);
+    }
+    let differ = records.iter().any(|other| other.settings_digest != records[0].settings_digest);
+    let settings = match differ {
+        true => take_from_rank_0(door, rank, size, &mine.settings)?.map(Arc::new),
+        false => Some(mine.settings),
+    };
+    let Some(settings) = settings else { return Ok(None) };
+    let told = network::ask(door, &records, &here)?;
+    let world = catch_unwind(AssertUnwindSafe(|| World::of(&records, told, tags, settings))).ok();
+    let all = door.allgather(&[u8::from(world.is_some())], size)?;
+    Ok(world.filter(|_| all.iter().all(|is_there| *is_there == [1])))
+}
+
+/// The records, or the first rank whose build is not that of rank 0. All ranks find the same.
+fn same_builds(gathered: &[[u8; RECORD_BYTES]]) -> Result<Vec<Record>, usize> {
+    let mut records: Vec<Record> = Vec::with_capacity(gathered.len());
+    for (rank, bytes) in gathered.iter().enumerate() {
+        let record = Record::from_bytes(bytes).ok_or(rank)?;
+        if record.build != records.first().unwrap_or(&record).build {
+            return Err(rank);
+        }
+        records.push(record);
+    }
+    Ok(records)
+}
+
+fn record_of(door: &Door, settings_digest: u64, here: &Here, more: u64) -> Record {
+    let wants_report = if settings::is_report_wanted() { WANTS_REPORT } else { 0 };
+    Record {
+        build: build_identity(),
+        capabilities: u64::from(door.capabilities()) | wants_report | more,
+        settings_digest,
+        host: here.host,
+        kernel: here.kernel,
+        process: process_identity(),
+        name_bytes: here.name_bytes(),
+        address_bytes: here.address_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(host: u64) -> Record {
+        let [build, capabilities, settings_digest, kernel, process] = [1, 2, 3, 5, 6];
+        let (name_bytes, address_bytes) = (7, 8);
+        Record { build, capabilities, settings_digest, host, kernel, process, name_bytes, address_bytes }
+    }
+
+    #[test]
+    fn another_build_is_found_on_all_ranks_alike() {
+        let mut gathered = [7, 8, 9].map(|host| record(host).to_bytes());
+        assert_eq!(same_builds(&gathered), Ok(vec![record(7), record(8), record(9)]));
+        gathered[2] = Record { build: 2, ..record(9) }.to_bytes();
+        assert_eq!(same_builds(&gathered), Err(2));
+        gathered[1] = [0; RECORD_BYTES];
+        assert_eq!(same_builds(&gathered), Err(1), "not polycast at all");
+    }
+}

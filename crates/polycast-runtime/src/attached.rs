@@ -1,0 +1,255 @@
+//! A communicator as the door holds it: its rules, and a count of its calls. What serves calls is made when the first is to be served; most
+//! communicators never have one.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use polycast_core::collective;
+use polycast_core::policy::{CallCounts, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Policy};
+use polycast_core::units::Rank;
+
+use crate::attach::{View, World, agree_on_number};
+use crate::communicator::{Chosen, Communicator, Decision, broadcast_of};
+use crate::door::{Door, MpiError};
+use crate::fault::{self, Point};
+use crate::messages::OperationKey;
+use crate::operation::{Buffers, Failure};
+use crate::plan::Pool;
+use crate::report::{self, Log};
+use crate::settings::{self, Settings};
+use crate::trials::Why;
+use crate::{retired, trials};
+
+/// What serves.
+enum State {
+    /// The stock MPI, so far.
+    Unserved,
+    /// The stock MPI: some rank cannot serve, or there is no number left.
+    Refused,
+    Served(Box<Communicator>),
+    /// MPI failed, or polycast did, while ranks agreed on something: this one does not know what the others do.
+    Broken(Failure),
+}
+
+/// See the module. `polycast_communicator` of polycast.h.
+pub struct Attached {
+    door: Door,
+    rank: Rank,
+    ranks: u32,
+    view: Option<Arc<View>>,
+    policy: Arc<Policy>,
+    counts: CallCounts,
+    log: Log,
+    state: State,
+    /// Given back, for the next calls.
+    pub plans: Pool,
+}
+
+impl Attached {
+    /// Local, unless the program has changed settings. `None`: leave it to the stock MPI, as all ranks do. Where MPI fails on this rank, the
+    /// others may serve: its broadcasts give MPI's error.
+    pub fn new(door: Door, rank: Rank, world_ranks: &[u32]) -> Option<Attached> {
+        // What goes wrong with others is no matter of this one.
+        let _ = catch_unwind(|| {
+            retired::visit();
+            if world_ranks[rank.index()] == 0 {
+                settings::warn_of_problems();
+            }
+        });
+        let attached = match Attached::find_rules(door, rank, world_ranks) {
+            Ok(attached) => attached?,
+            Err(failure) => Attached::broken(door, rank, world_ranks.len() as u32, failure),
+        };
+        report::attached();
+        Some(attached)
+    }
+
+    fn find_rules(door: Door, rank: Rank, world_ranks: &[u32]) -> Result<Option<Attached>, Failure> {
+        let Some(world) = World::get()? else { return Ok(None) };
+        let Some(view) = View::of(&world, &door, rank.index(), world_ranks.len())? else { return Ok(None) };
+        let found = catch_unwind(AssertUnwindSafe(|| {
+            view.tell(rank, world_ranks);
+            (view.policy(&world, rank, world_ranks), Log::new(&view.settings))
+        }));
+        let (policy, log) = found.map_err(|_| Failure::Internal)?;
+        Ok(Some(Attached {
+            door,
+            rank,
+            ranks: world_ranks.len() as u32,
+            view: Some(view),
+            policy,
+            counts: CallCounts::default(),
+            log,
+            state: State::Unserved,
+            plans: Pool::default(),
+        }))
+    }
+
+    fn broken(door: Door, rank: Rank, ranks: u32, failure: Failure) -> Attached {
+        let settings = Arc::new(Settings::default());
+        let shape = CommunicatorShape { ranks, nodes: 1, ranks_per_node: ranks, switches: 1, network: None };
+        Attached {
+            door,
+            rank,
+            ranks,
+            view: None,
+            policy: Arc::new(Policy::new(settings.rules(None), shape)),
+            counts: CallCounts::default(),
+            log: Log::new(&settings),
+            state: State::Broken(failure),
+            plans: Pool::default(),
+        }
+    }
+
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Who serves a broadcast of this many bytes; the same on all ranks. Collective the first time that a
+    /// choice needs something that is not there yet.
+    ///
+    /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the broadcast
+    /// gives the error.
+    #[inline]
+    pub fn plan(&mut self, bytes: u64) -> Decision {
+        match &mut self.state {
+            State::Served(communicator) => communicator.plan(bytes),
+            State::Unserved | State::Refused => {
+                let decided = catch_unwind(AssertUnwindSafe(|| self.decide(bytes)));
+                decided.unwrap_or(Err(Failure::Internal)).unwrap_or_else(|failure| {
+                    self.state = State::Broken(failure);
+                    Decision::UNKNOWN
+                })
+            }
+            State::Broken(_) => Decision::UNKNOWN,
+        }
+    }
+
+    fn decide(&mut self, bytes: u64) -> Result<Decision, Failure> {
+        self.log.begin();
+        let call = broadcast_of(bytes);
+        let epoch = self.counts.next(&self.policy, Collective::Broadcast);
+        let mut decision = *self.policy.choose(&call, self.capabilities(), epoch);
+        if decision.choice != Choice::Stock {
+            if let Some(communicator) = self.serve()? {
+                return Ok(communicator.plan_in(bytes, epoch));
+            }
+            decision = *self.policy.choose(&call, self.capabilities(), epoch);
+        }
+        fault::point(Point::Choose);
+        let is_refused = || self.policy.choose(&call, Capabilities::ALL, epoch).choice != Choice::Stock;
+        Ok(match self.log.leave(bytes, Why::Rules(decision.by), is_refused) {
+            true => Decision::LeftAndTimed,
+            false => Decision::Left,
+        })
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        match self.state {
+            State::Refused => Capabilities::NONE,
+            _ => Capabilities::ALL,
+        }
+    }
+
+    /// What serves. Collective the first time: all ranks agree on a number, or that there is none.
+    pub fn serve(&mut self) -> Result<Option<&mut Communicator>, MpiError> {
+        if let State::Unserved = self.state {
+            self.open()?;
+        }
+        Ok(match &mut self.state {
+            State::Served(communicator) => Some(communicator),
+            _ => None,
+        })
+    }
+
+    fn open(&mut self) -> Result<(), MpiError> {
+        let Attached { door, rank, view, .. } = self;
+        let (Some(world), Some(view)) = (World::get()?, view) else { return Ok(()) };
+        let found = catch_unwind(AssertUnwindSafe(|| {
+            fault::point(Point::Open);
+            let world_ranks = door.world_ranks(self.ranks as usize).ok()?;
+            Some(view.layout(&world, *rank, &world_ranks))
+        }));
+        let layout = found.ok().flatten();
+        let number = agree_on_number(&world, door, *rank, layout.is_some())?;
+        self.state = match (layout, number) {
+            (Some(layout), Some(number)) => {
+                let (log, counts) = (std::mem::take(&mut self.log), std::mem::take(&mut self.counts));
+                let numbered = (number, world.tags);
+                let made = Communicator::new(*door, *rank, &layout, &view.settings, numbered, counts, log);
+                State::Served(Box::new(made))
+            }
+            _ => State::Refused,
+        };
+        Ok(())
+    }
+
+    /// Starts a call as it was chosen. See [`Communicator::start`].
+    ///
+    /// # Safety
+    /// As for [`Communicator::start`].
+    pub unsafe fn start(
+        &mut self,
+        chosen: Chosen,
+        of: collective::Call,
+        buffers: Buffers,
+    ) -> Result<OperationKey, Failure> {
+        match &mut self.state {
+            // SAFETY: handed on from the caller.
+            State::Served(communicator) => unsafe { communicator.start(chosen, of, buffers) },
+            State::Broken(failure) => Err(*failure),
+            State::Unserved | State::Refused => Err(Failure::Internal),
+        }
+    }
+
+    /// See [`Communicator::test`].
+    pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
+        match &mut self.state {
+            State::Served(communicator) => communicator.test(key),
+            _ => Some(Err(Failure::Internal)),
+        }
+    }
+
+    /// See [`Communicator::wait`].
+    pub fn wait(&mut self, key: OperationKey) -> Result<(), Failure> {
+        match &mut self.state {
+            State::Served(communicator) => communicator.wait(key),
+            _ => Err(Failure::Internal),
+        }
+    }
+
+    /// The MPI has done a call that was left to it, and is timed.
+    pub fn end_of_left(&mut self) {
+        match &mut self.state {
+            State::Served(communicator) => communicator.end_of_left(),
+            _ => self.log.end_of_left(),
+        }
+    }
+
+    /// What serves a broadcast of this many bytes, as far as it is known without trying, and whether it is being compared with other ways.
+    pub fn choice(&self, bytes: u64) -> (Choice, bool) {
+        if let State::Served(communicator) = &self.state {
+            return communicator.choice(bytes);
+        }
+        let epoch: Epoch = self.counts.peek(&self.policy, Collective::Broadcast);
+        let call = broadcast_of(bytes);
+        let rules = *self.policy.choose(&call, self.capabilities(), epoch);
+        let are_tried = self.view.as_ref().is_some_and(|view| view.settings.trials);
+        (rules.choice, are_tried && trials::is_comparable(rules))
+    }
+
+    /// The program frees the communicator. `is_over`: MPI ends, and nobody will ask again.
+    pub fn detach(self: Box<Attached>, is_over: bool) {
+        match self.state {
+            State::Served(communicator) => communicator.detach(is_over),
+            _ => {
+                report::released(None);
+                self.door.close();
+            }
+        }
+    }
+}
