@@ -14,6 +14,9 @@ use polycast_core::units::Rank;
 
 use crate::door::{Completion, Door, MpiError};
 
+/// Messages that MPI may have at a time before there is memory for more.
+pub const SLOTS: usize = 64;
+
 /// Names an operation of its communicator until it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationKey(pub u32);
@@ -114,6 +117,12 @@ impl Messages {
         if let Some(Reverse(slot)) = self.free.pop() {
             self.in_flight[slot as usize] = Some(message);
             return slot;
+        }
+        if self.in_flight.is_empty() {
+            // The first message: those of later calls, of which more may be on their way at once, ask for no memory.
+            self.in_flight.reserve(SLOTS);
+            self.completions.reserve(SLOTS);
+            self.free.reserve(SLOTS);
         }
         self.in_flight.push(Some(message));
         self.completions.push(Completion::default());

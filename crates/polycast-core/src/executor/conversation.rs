@@ -166,6 +166,11 @@ impl Conversation {
         Some(Conversation { total, executor, further, lanes, outstanding: 0, is_spoiled: false })
     }
 
+    /// Each has one first message.
+    pub fn lanes(&self) -> usize {
+        self.executor.schedule.lanes().len() + self.further.len()
+    }
+
     /// How much scratch memory a call takes.
     pub fn scratch_bytes(&self) -> u64 {
         self.executor.schedule.scratch_bytes()

@@ -17,7 +17,7 @@ use super::{Activity, Buffers, Call, Failure, Progress, Shared};
 use crate::communicator::broadcast_of;
 use crate::door::{MESSAGE_MOST_BYTES, MpiError};
 use crate::fault::{self, Point};
-use crate::messages::{Done, Messages, OperationKey, Purpose, Route};
+use crate::messages::{Done, Messages, OperationKey, Purpose, Route, SLOTS};
 
 /// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed
 /// processor, and enough sends in all that children which have not arrived do not hold up their siblings.
@@ -134,17 +134,20 @@ impl Exchange {
     }
 
     fn new(among: Among, call: collective::Call, shared: &mut Shared) -> Exchange {
-        let (mut plan, ..) = plan(&among, call, shared);
+        let (mut plan, _, spare) = plan(&among, call, shared);
         let conversation = Conversation::new(&mut plan, call.bytes.0, LIMITS);
+        let firsts = conversation.as_ref().map_or(0, Conversation::lanes).min(SPARE_MOST);
+        spare.reserve(SPARE_MOST);
+        spare.resize_with(firsts.max(spare.len()), || vec![0; FIRST_BYTES_MOST]);
         let ends = Ends {
             key: OperationKey(0),
             tag: 0,
             buffers: Buffers::broadcast(std::ptr::null_mut()),
             scratch: Vec::new(),
             scratch_place: std::ptr::null_mut(),
-            firsts: Vec::new(),
+            firsts: Vec::with_capacity(SLOTS),
         };
-        Exchange { among, call, conversation, ends, inbox: Vec::new() }
+        Exchange { among, call, conversation, ends, inbox: Vec::with_capacity(SLOTS) }
     }
 
     /// `is_spoiled`: this rank has nothing to send.
