@@ -37,8 +37,10 @@ extern "C" {
 /* The runtime never asks for one message larger than this, so a count always fits an int. */
 #define POLYCAST_MESSAGE_MOST_BYTES ((size_t)4 << 20)
 
-/* Bits of polycast_door.capabilities. All ranks must have a bit for it to be used. */
+/* Bits of polycast_door.capabilities. All ranks must have a CAN bit for it to be used. */
 #define POLYCAST_CAN_PACK 1u /* MPI_Pack gives the elements' bytes in type-map order, and nothing else */
+/* This rank's MPI gives the processor to others itself when it is asked and finds nothing. */
+#define POLYCAST_GIVES_WAY 2u
 
 /* Collectives that have plans. */
 #define POLYCAST_BROADCAST 0u
@@ -73,7 +75,7 @@ typedef struct polycast_completion {
  * communicators apart by their tags. */
 typedef struct polycast_door {
     uint32_t interface_version; /* POLYCAST_INTERFACE_VERSION */
-    uint32_t capabilities;      /* POLYCAST_CAN_* */
+    uint32_t capabilities;      /* POLYCAST_CAN_*, POLYCAST_GIVES_WAY */
 
     /* Stock collectives on the user's communicator, used before anything is served. `all` has room for size *
      * bytes. */

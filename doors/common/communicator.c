@@ -111,7 +111,8 @@ static int at_finalize(MPI_Comm comm, int keyval, void *attribute, void *extra) 
 static void create_keyvals(void) {
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &finalize_keyval, NULL);
     PMPI_Comm_set_attr(MPI_COMM_SELF, finalize_keyval, NULL);
-    door_functions.capabilities = door_can_pack() ? POLYCAST_CAN_PACK : 0;
+    door_functions.capabilities =
+        (door_can_pack() ? POLYCAST_CAN_PACK : 0) | (door_gives_way() ? POLYCAST_GIVES_WAY : 0);
     int keyval;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_state, &keyval, NULL);
     __atomic_store_n(&state_keyval, keyval, __ATOMIC_RELEASE);

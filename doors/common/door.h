@@ -58,6 +58,9 @@ int door_open_private(void);
 /* Whether ULFM's MPI_Comm_revoke was called for the program's communicator, as far as the MPI tells. */
 int door_is_revoked(const struct communicator *state);
 
+/* Whether this MPI gives the processor to others itself while it waits. */
+int door_gives_way(void);
+
 /* broadcast.c: what is done for a call that the runtime serves. */
 struct broadcast {
     void *buffer;

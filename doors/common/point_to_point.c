@@ -5,6 +5,7 @@
  * runtime keeps slots dense, so the array stays as short as the number of outstanding messages.
  */
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "door.h"
@@ -114,6 +115,13 @@ int door_is_revoked(const struct communicator *state) {
     int is_revoked = 0;
     return MPIX_Comm_is_revoked && MPIX_Comm_is_revoked(state->user, &is_revoked) == MPI_SUCCESS &&
            is_revoked;
+}
+
+/* Open MPI's, where its launcher or the user has set it: `mpi_yield_when_idle`. */
+extern bool ompi_mpi_yield_when_idle __attribute__((weak));
+
+int door_gives_way(void) {
+    return &ompi_mpi_yield_when_idle && ompi_mpi_yield_when_idle;
 }
 
 /* Some libraries keep a request that has failed, and would report it again. */

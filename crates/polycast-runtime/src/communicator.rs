@@ -9,7 +9,7 @@ use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, 
 use polycast_core::units::{Bytes, Rank};
 
 use crate::attach::{Layout, give_back_number};
-use crate::door::{Door, MpiError};
+use crate::door::{Door, GIVES_WAY, MpiError};
 use crate::fault::{self, Point};
 use crate::idle::Idle;
 use crate::machine;
@@ -131,7 +131,7 @@ impl Communicator {
                 spare: Vec::new(),
             },
             operations: Operations::default(),
-            idle: Idle::new(layout.neighbours),
+            idle: Idle::new(layout.neighbours, door.capabilities() & GIVES_WAY != 0),
             layout: layout.clone(),
             broken: None,
         }

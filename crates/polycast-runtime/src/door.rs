@@ -55,6 +55,8 @@ impl DoorTable {
 pub const INTERFACE_VERSION: u32 = 8;
 /// `POLYCAST_CAN_PACK`.
 pub const CAN_PACK: u32 = 1;
+/// `POLYCAST_GIVES_WAY`.
+pub const GIVES_WAY: u32 = 2;
 /// `POLYCAST_MESSAGE_MOST_BYTES`.
 pub const MESSAGE_MOST_BYTES: u64 = 4 << 20;
 

@@ -33,8 +33,11 @@ impl Layout {
     /// Of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`.
     pub fn new(view: &View, world: &World, rank: Rank, ranks: &[u32]) -> Layout {
         let of = |all: &[u64]| -> Vec<u64> { ranks.iter().map(|rank| all[*rank as usize]).collect() };
-        let (hosts, kernels) = (of(&world.hosts), of(&world.kernels));
-        let near = |all: &[u64]| all.iter().filter(|other| **other == all[rank.index()]).count();
+        let hosts = of(&world.hosts);
+        let near = |all: &[u64], mine: u64| all.iter().filter(|other| **other == mine).count();
+        // Ranks outside of the communicator want the processors, too.
+        let on_this_kernel = near(&world.kernels, world.kernels[ranks[rank.index()] as usize]);
+        let on_this_host = near(&hosts, hosts[rank.index()]);
         let shape = view.shape(world, ranks);
         let placed = view.known.as_ref().map(|known| known.placed.only(ranks));
         let policy = match &view.settings.parameters {
@@ -55,7 +58,7 @@ impl Layout {
             policy,
             nodes: Arc::new(Nodes::new(&hosts, site.ring(), rank)),
             site: Arc::new(site),
-            neighbours: Neighbours { on_this_kernel: near(&kernels), on_this_host: near(&hosts) },
+            neighbours: Neighbours { on_this_kernel, on_this_host },
             processes: of(&world.processes),
             hosts,
         }

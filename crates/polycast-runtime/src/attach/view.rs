@@ -194,5 +194,9 @@ mod tests {
         let [one, other] = [[5, 2], [5, 2]].map(|ranks| view.layout(&world, Rank(1), &ranks));
         assert!(Arc::ptr_eq(&one, &other), "one layout for the same ranks");
         assert_eq!((one.nodes.count(), one.nodes.my_leader()), (2, Rank(1)));
+        let near = (one.neighbours.on_this_kernel, one.neighbours.on_this_host);
+        assert_eq!(near, (1, 1), "rank 2 of the world has its processors alone");
+        let other = view.layout(&world, Rank(0), &[5, 2]).neighbours;
+        assert_eq!((other.on_this_kernel, other.on_this_host), (3, 1), "a small communicator on a full node");
     }
 }

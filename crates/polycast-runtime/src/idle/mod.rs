@@ -26,13 +26,14 @@ pub struct Watch<'a> {
 /// How a rank waits. One per communicator.
 pub struct Idle {
     rules: Rules,
+    mpi_gives_way: bool,
     made: Instant,
 }
 
 impl Idle {
-    /// For a rank with these neighbours.
-    pub fn new(neighbours: Neighbours) -> Idle {
-        Idle { rules: Rules::new(neighbours, machine::processors()), made: machine::now() }
+    /// For a rank with these neighbours, whose MPI gives way itself if `mpi_gives_way`.
+    pub fn new(neighbours: Neighbours, mpi_gives_way: bool) -> Idle {
+        Idle { rules: Rules::new(neighbours, machine::processors()), mpi_gives_way, made: machine::now() }
     }
 
     /// A test found something.
@@ -66,6 +67,8 @@ impl Idle {
     fn follow(&mut self, rest: Rest, watch: Option<Watch<'_>>, has_sends: bool) -> bool {
         match rest {
             Rest::None => {}
+            // Once more would only let others go first twice.
+            Rest::GiveWay if self.mpi_gives_way => {}
             Rest::Spin => machine::spin(),
             Rest::GiveWay => machine::give_way(),
             Rest::Look => self.rules.looked(sockets::have_something()),

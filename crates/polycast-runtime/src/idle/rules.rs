@@ -57,9 +57,10 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 /// Who is near this rank, itself included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbours {
-    /// Ranks that share this rank's processors: those with the same kernel that are bound to the same ones, in whatever container.
+    /// Ranks of the job that share this rank's processors: those with the same kernel that are bound to the same ones, in whatever
+    /// container, and in the communicator or not.
     pub on_this_kernel: usize,
-    /// Ranks that share this host, so that messages may come through shared memory.
+    /// Ranks of the communicator that share this host, so that messages may come through shared memory.
     pub on_this_host: usize,
 }
 

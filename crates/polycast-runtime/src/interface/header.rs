@@ -8,7 +8,7 @@ use std::mem::{align_of, offset_of, size_of};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::door::{CAN_PACK, Completion, MESSAGE_MOST_BYTES};
+use crate::door::{CAN_PACK, Completion, GIVES_WAY, MESSAGE_MOST_BYTES};
 use crate::plan::{BROADCAST, Reduction};
 use crate::report::{LEFT, UNSERVED};
 
@@ -151,6 +151,7 @@ fn assertions() -> Assertions {
     c.constant("POLYCAST_ERROR_SIZE", ERROR_SIZE.into());
     c.constant("POLYCAST_MESSAGE_MOST_BYTES", MESSAGE_MOST_BYTES as i64);
     c.constant("POLYCAST_CAN_PACK", CAN_PACK.into());
+    c.constant("POLYCAST_GIVES_WAY", GIVES_WAY.into());
     c.constant("POLYCAST_BROADCAST", BROADCAST.into());
     c.constant("POLYCAST_LEFT", LEFT_TO_STOCK.into());
     c.constant("POLYCAST_SERVED", SERVED.into());
