@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use polycast_lab::Lab;
 
-use crate::settings::{PARAMETERS, TOPOLOGY, read_parameters, read_topology};
+use crate::settings::{CACHE, PARAMETERS, TOPOLOGY, read_parameters, read_topology};
 
 /// The variables of ranks, with their values.
 pub type Variables = Vec<(String, String)>;
@@ -76,8 +76,16 @@ pub fn set(variables: &mut Variables, later: Variables) {
     variables.extend(later);
 }
 
-/// Ranks in a lab know its switches, unless they were told something else.
+/// What ranks find out is not left to later jobs, unless they were told so.
+pub fn forget(variables: &mut Variables) {
+    if variables.iter().all(|(name, _)| name != CACHE) {
+        variables.push((CACHE.to_owned(), "off".to_owned()));
+    }
+}
+
+/// Ranks in a lab know its switches, unless they were told something else. What they find out holds in no other network.
 pub fn tell_of_lab(variables: &mut Variables, lab: &Lab) {
+    forget(variables);
     let is_told = variables.iter().any(|(name, _)| name == TOPOLOGY);
     if let Some(file) = lab.topology_file().filter(|_| !is_told) {
         variables.push((TOPOLOGY.to_owned(), file.to_string_lossy().into_owned()));

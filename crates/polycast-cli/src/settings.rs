@@ -12,7 +12,9 @@ use polycast_core::model::{self, Parameters};
 use polycast_core::policy::{self, Choice, Table};
 use polycast_core::topology::{self, Reading, Topology};
 use polycast_core::variables::{self, Reader, is_off};
-pub use polycast_core::variables::{BROADCAST, MULTICAST, PARAMETERS, REPORT, SWITCH, TABLE, TOPOLOGY};
+pub use polycast_core::variables::{
+    BROADCAST, CACHE, MULTICAST, PARAMETERS, REPORT, SWITCH, TABLE, TOPOLOGY,
+};
 use polycast_net::InterfaceChoice;
 
 /// A file that is of no use.

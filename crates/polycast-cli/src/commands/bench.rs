@@ -279,7 +279,8 @@ fn fidelity(args: &Args, target: &JobTarget, report: &Report) -> Result<Fidelity
 
 /// What the ranks need: polycast, where something else than stock is measured or it is there anyway, so that stock
 /// is measured as a program under polycast meets it.
-/// POLYCAST_ variables of this environment are handed on, but for POLYCAST_BCAST, which the variants set.
+/// POLYCAST_ variables of this environment are handed on, but for POLYCAST_BCAST, which the variants set. Each measurement compares
+/// anew.
 fn variables(
     args: &Args,
     installation: &Installation,
@@ -299,6 +300,7 @@ fn variables(
     network::set(&mut variables, args.topology.variables()?);
     network::set(&mut variables, args.parameters.variables()?);
     args.job.prefer_wanted(&mut variables);
+    network::forget(&mut variables);
     variables.extend(settings::warn(&variables));
     Ok(variables)
 }

@@ -2,6 +2,7 @@
 
 mod placement;
 mod prediction;
+mod remembered;
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -131,6 +132,9 @@ pub fn run(args: Args) -> Outcome {
         let unplaced_hosts = placement.placed.unplaced_hosts.join(", ");
         settings.notes.push(format!("not in the topology, so placed apart: {unplaced_hosts}"));
     }
+    settings.notes.extend(
+        args.bytes.into_iter().flat_map(|bytes| remembered::notes(&placement, args.collective, bytes)),
+    );
     let answer = Answer::new(&args, &placement, there, &settings);
     let text = if args.json { serde_json::to_string_pretty(&answer)? + "\n" } else { answer.text()? };
     print(&text)?;

@@ -89,6 +89,8 @@ impl World {
         command
             .env("POLYCAST_LIBDIR", self.library())
             .env("PATH", self.path().join("bin"))
+            .env("HOME", self.path())
+            .env_remove("XDG_CACHE_HOME")
             .current_dir(self.path());
         for name in ["POLYCAST", "POLYCAST_BCAST", "POLYCAST_TABLE", "POLYCAST_REPORT", "LD_PRELOAD"] {
             command.env_remove(name);

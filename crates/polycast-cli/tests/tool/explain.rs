@@ -133,3 +133,28 @@ fn what_cannot_be_asked_is_refused() {
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn what_jobs_of_this_user_compared_is_told() {
+    let world = world();
+    let finding = |first_bytes: u64, stays: &str| {
+        serde_json::json!({
+            "version": 1, "mpi": "/lib/libmpi.so.40", "hosts": "node#", "build": "9f",
+            "ranks": 16, "nodes": 16, "ranks_per_node": 1, "switches": 1,
+            "collective": "bcast", "first_bytes": first_bytes, "interval": 0, "epoch": 0, "capabilities": 3,
+            "ways": [{"choice": "multicast-pull", "nanos": 2_100_000}, {"choice": "stock", "nanos": 9_000_000}],
+            "stays": stays, "again": 1024, "day": 1u64 << 40,
+        })
+    };
+    let text = format!("{}\n{{\n{}\n", finding(1 << 20, "multicast-pull"), finding(1 << 16, "stock"));
+    fs::write(world.path().join("trials.jsonl"), text).unwrap();
+    let folder = world.path().to_string_lossy().into_owned();
+    let notes = |bytes: &str| {
+        let arguments = ["--ranks", "16", "--bytes", bytes];
+        explain(&world, &arguments, &[("POLYCAST_CACHE", &folder)])["notes"].to_string()
+    };
+    let told = "compared by a job on node# above /lib/libmpi.so.40: multicast-pull 2.10 ms, stock 9.00 ms: multicast-pull stays";
+    assert!(notes("1500KiB").contains(told), "{}", notes("1500KiB"));
+    assert!(notes("64KiB").contains("stock stays"));
+    assert!(!notes("2MiB").contains("compared"));
+}

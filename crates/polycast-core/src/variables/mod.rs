@@ -145,9 +145,9 @@ pub const ALL: [Variable; 15] = [
     Variable {
         name: TRIALS,
         reader: Reader::Library,
-        values: Values::Switch { further: &[], otherwise: "taken for off" },
-        default: "off",
-        meaning: "`on`: the first calls of each size try what polycast chooses and the MPI by turns, and the faster one stays",
+        values: Values::Switch { further: &[], otherwise: "taken for on" },
+        default: "on",
+        meaning: "the first calls of each size try what polycast chooses and the MPI by turns, and the faster one stays; `off`: the rules alone choose",
     },
     Variable {
         name: CACHE,

@@ -92,7 +92,8 @@ impl Job {
             Step::Broadcast(Broadcast { communicator: 0, root, bytes: vec![bytes; ranks as usize] })
         }));
         program.push(Step::Free { communicator: 0 });
-        let variables = [("POLYCAST_BCAST", algorithm), ("POLYCAST_MULTICAST", "off")];
+        let variables =
+            [("POLYCAST_BCAST", algorithm), ("POLYCAST_MULTICAST", "off"), ("POLYCAST_TRIALS", "off")];
         Job {
             seed,
             program,

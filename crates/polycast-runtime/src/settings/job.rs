@@ -15,7 +15,7 @@ use crate::digest::Digest;
 use crate::of_process::{Shared, of_process};
 
 use super::loaded::Content;
-use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, TRIALS, is_off, is_on, lookup};
+use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, TRIALS, is_off, lookup};
 
 /// What rank 0 can send to the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ impl Settings {
             without("tables choose", problem);
             None
         });
-        let trials = trials.is_some_and(|word| is_on(&word));
+        let trials = !trials.is_some_and(|word| is_off(&word));
         let settings = Settings { rules, network, parameters, trials };
         let digest = Digest::of("polycast settings").bytes(&settings.to_bytes()).finish();
         let problem = (!problems.is_empty()).then(|| problems.join("; "));

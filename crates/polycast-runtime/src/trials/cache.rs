@@ -94,7 +94,7 @@ mod tests {
     /// As a job writes it that found `nanos` for a size.
     fn memory(first_bytes: u64, nanos: u64) -> Memory {
         let line = format!(
-            r#"{{"version":1,"mpi":"/libmpi.so","build":"9f","ranks":4,"nodes":4,"ranks_per_node":1,"switches":1,
+            r#"{{"version":1,"mpi":"/libmpi.so","hosts":"n#","build":"9f","ranks":4,"nodes":4,"ranks_per_node":1,"switches":1,
             "collective":"bcast","first_bytes":{first_bytes},"interval":0,"epoch":0,"capabilities":3,
             "ways":[{{"choice":"chain","nanos":{nanos}}},{{"choice":"stock","nanos":1}}],"stays":"stock","again":512,"day":100}}"#
         );

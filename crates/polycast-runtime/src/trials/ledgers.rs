@@ -43,7 +43,8 @@ fn with<R>(shape: CommunicatorShape, policy: &Policy, change: impl FnOnce(&mut K
 }
 
 fn setting(shape: CommunicatorShape) -> Setting {
-    Setting { mpi: cache::mpi_below(), build: build_identity(), shape }
+    let hosts = Setting::kind_of_host(&machine::host().0);
+    Setting { mpi: cache::mpi_below(), hosts, build: build_identity(), shape }
 }
 
 /// Rank 0's words for a communicator that begins its trials; and what it has just read of earlier jobs.

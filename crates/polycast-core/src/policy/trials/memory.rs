@@ -1,7 +1,7 @@
 //! What a trial has found, as a line of a file that later jobs read.
 //!
 //! ```text
-//! {"version":1,"mpi":"/usr/lib/libmpi.so.40.30.4","build":"9f…","ranks":16,…,"collective":"bcast","first_bytes":65536,
+//! {"version":1,"mpi":"/usr/lib/libmpi.so.40.30.4","hosts":"node#","build":"9f…","ranks":16,…,"collective":"bcast","first_bytes":65536,
 //!  …,"ways":[{"choice":"multicast-pull","nanos":2100000},{"choice":"stock","nanos":9000000}],"stays":"multicast-pull","again":1024,"day":20780}
 //! ```
 //! Whoever writes adds a line, so of two jobs that write at once nothing is lost; of lines about the same calls the last one counts. What
@@ -24,10 +24,23 @@ pub const MAX_AGE_DAYS: u64 = 30;
 pub struct Setting {
     /// Which MPI serves below: the file of its library.
     pub mpi: String,
+    /// Which hosts: rank 0's name, with `#` for numbers.
+    pub hosts: String,
     /// Which polycast.
     pub build: u64,
     /// Of the communicator.
     pub shape: CommunicatorShape,
+}
+
+impl Setting {
+    /// The names of a cluster's hosts differ by numbers.
+    pub fn kind_of_host(name: &str) -> String {
+        let parts = name.split(|letter: char| letter.is_ascii_digit()).filter(|part| !part.is_empty());
+        let joined = parts.collect::<Vec<_>>().join("#");
+        let ends = |at: Option<char>| at.is_some_and(|letter| letter.is_ascii_digit());
+        let mark = |is_number: bool| if is_number { "#" } else { "" };
+        format!("{}{joined}{}", mark(ends(name.chars().next())), mark(ends(name.chars().last())))
+    }
 }
 
 /// A finding in its setting.
@@ -48,6 +61,7 @@ pub struct Memory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Of {
     mpi: String,
+    hosts: String,
     /// In hexadecimal digits.
     build: String,
     ranks: u32,
@@ -86,11 +100,12 @@ pub struct Recalled {
 
 impl Of {
     fn new(setting: &Setting, of: Sameness) -> Of {
-        let Setting { mpi, build, shape } = setting;
+        let Setting { mpi, hosts, build, shape } = setting;
         let CommunicatorShape { ranks, nodes, ranks_per_node, switches, .. } = *shape;
         let Sameness { collective, epoch, interval, digits, there } = of;
         Of {
             mpi: mpi.clone(),
+            hosts: hosts.clone(),
             build: format!("{build:016x}"),
             ranks,
             nodes,
@@ -184,6 +199,21 @@ impl Memory {
         is_same.then_some(Recalled { of, times, arm: arm as Arm, until_calls: self.again.max(1) })
     }
 
+    /// The ways that were compared, each with the nanoseconds of its median call.
+    pub fn times(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.ways.iter().map(|way| (way.choice.as_str(), way.nanos))
+    }
+
+    /// The way that stays.
+    pub fn stays(&self) -> &str {
+        &self.stays
+    }
+
+    /// Above which MPI, and on which hosts.
+    pub fn place(&self) -> (&str, &str) {
+        (&self.of.mpi, &self.of.hosts)
+    }
+
     /// About calls of this collective and size on communicators of this shape, with whatever MPI and build; on whatever network, if that of
     /// the shape is not known.
     pub fn is_about(&self, shape: CommunicatorShape, collective: Collective, bytes: u64) -> bool {
@@ -221,7 +251,7 @@ mod tests {
 
     fn setting() -> Setting {
         let shape = CommunicatorShape::new(16, 16, None).unwrap();
-        Setting { mpi: "/usr/lib/libmpi.so.40".to_owned(), build: 0xabc, shape }
+        Setting { mpi: "/usr/lib/libmpi.so.40".to_owned(), hosts: "node#".to_owned(), build: 0xabc, shape }
     }
 
     /// Of calls with 8 to 16 KiB.
@@ -265,11 +295,19 @@ mod tests {
     }
 
     #[test]
+    fn hosts_of_a_cluster_have_one_kind_of_name() {
+        for (name, kind) in [("node017", "node#"), ("r2i3n14", "r#i#n#"), ("login", "login"), ("7a", "#a")] {
+            assert_eq!(Setting::kind_of_host(name), kind);
+        }
+    }
+
+    #[test]
     fn what_holds_elsewhere_is_not_recalled() {
         let known = memory(0, 8);
         let setting = setting();
         for other in [
             Setting { mpi: "/opt/libmpi.so.40".to_owned(), ..setting.clone() },
+            Setting { hosts: "lab#".to_owned(), ..setting.clone() },
             Setting { build: 1, ..setting.clone() },
             Setting { shape: CommunicatorShape { switches: 2, ..setting.shape }, ..setting.clone() },
             Setting { shape: setting.shape.on_network(gigabit()), ..setting.clone() },

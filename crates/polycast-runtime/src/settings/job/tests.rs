@@ -51,7 +51,7 @@ fn settings_that_differ_have_other_digests() {
 fn what_is_wrong_is_said_in_one_line_and_the_default_counts() {
     let (broken, cut) = (file("SwitchName=l0 Nodes=a[\nSwitchName=\n"), file("{"));
     let current = read([Some("chian"), None, broken.path().to_str(), cut.path().to_str(), None]);
-    assert_eq!(*current.settings, Settings { network: Network::Flat, ..Settings::default() });
+    assert_eq!(*current.settings, Settings { network: Network::Flat, trials: true, ..Settings::default() });
     let problem = current.problem.unwrap();
     for words in [
         "POLYCAST_BCAST=chian",
