@@ -96,11 +96,16 @@ impl Plan {
         let bytes = call.bytes as u64;
         // SAFETY: the caller's promise.
         let state = unsafe { &mut *communicator };
-        match state.plan(bytes) {
-            Decision::Left => Answer::Left,
-            Decision::LeftAndTimed => Answer::LeftAndTimed,
+        let decision = state.plan(bytes);
+        if decision == Decision::Left {
+            return Answer::Left;
+        }
+        let root = Rank(call.root as u32);
+        state.comes_from(root);
+        match decision {
+            Decision::Left | Decision::LeftAndTimed => Answer::LeftAndTimed,
             Decision::Served(chosen) => {
-                let plan = Plan { communicator, chosen, bytes, root: Rank(call.root as u32) };
+                let plan = Plan { communicator, chosen, bytes, root };
                 Answer::Served(match state.plans.0.pop() {
                     Some(mut memory) => {
                         *memory = plan;

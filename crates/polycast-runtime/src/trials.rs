@@ -59,12 +59,13 @@ impl Comparison {
 
     /// Adds up what the ranks have measured. Collective.
     pub fn judge(&mut self, door: &Door, policy: &Policy, ranks: u32) -> Result<(), MpiError> {
+        let receivers = ranks.saturating_sub(1);
         let Some(Wanted { shape, trials: Some(trials), is_rank_0, .. }) = self.0.as_deref_mut() else {
             return Ok(());
         };
         let Some(mut values) = trials.due() else { return Ok(()) };
         door.sum(&mut values)?;
-        if let Some(finding) = trials.judge(&values, ranks) {
+        if let Some(finding) = trials.judge(&values, receivers) {
             let Finding { of, arm, nanos } = finding;
             ledgers::learn(*shape, policy, trials);
             if *is_rank_0 {
@@ -162,6 +163,13 @@ impl Comparison {
         }
     }
 
+    /// How long the call that was decided last takes on this rank says nothing.
+    pub fn leave_out(&mut self) {
+        if let Some(wanted) = self.0.as_deref_mut() {
+            wanted.timed = None;
+        }
+    }
+
     /// The call that was decided last counts, and [`Comparison::ended`] is to be called when it has ended.
     pub fn is_timed(&self) -> bool {
         self.0.as_deref().is_some_and(|wanted| wanted.timed.is_some())
@@ -195,4 +203,39 @@ fn open<'a>(
     let digits = (u64::BITS - call.bytes.0.leading_zeros()) as u8;
     let of = Sameness { collective: call.collective, epoch, interval: interval as u16, digits, there };
     (of, ways)
+}
+
+#[cfg(test)]
+mod tests {
+    use polycast_core::policy::{Collective, Rules, Table};
+    use polycast_core::units::Bytes;
+
+    use super::*;
+
+    const TABLE: &str = "version = 1\n[[rule]]\ncollective = \"bcast\"\nuse = \"chain\"\n";
+
+    /// A root that hands a message to a chain is through long before the others have it.
+    #[test]
+    fn the_root_times_nothing() {
+        let shape = CommunicatorShape::new(4, 4, None).unwrap();
+        let table = Table::parse(TABLE, "a table").unwrap();
+        let policy = Policy::new(Rules::new(None, Some(&table), &Table::shipped(), None), shape);
+        let call = Call { collective: Collective::Broadcast, bytes: Bytes(9000) };
+        let (there, epoch) = (Capabilities::PRIVATE, Epoch::default());
+        let rules = *policy.choose(&call, there, epoch);
+        let mut comparison = Comparison::new(true, shape);
+        let wanted = comparison.0.as_deref_mut().unwrap();
+        wanted.trials = Some(Trials::default());
+        let mut counts = |is_root: bool| {
+            let (_, why) = comparison.next(rules, &policy, &call, there, epoch);
+            assert_eq!(why, Why::Compared);
+            comparison.starts();
+            if is_root {
+                comparison.leave_out();
+            }
+            comparison.is_timed()
+        };
+        assert_eq!([false; 2].map(&mut counts), [false; 2], "a round to warm up");
+        assert_eq!([false, true, true, false].map(&mut counts), [true, false, false, true]);
+    }
 }

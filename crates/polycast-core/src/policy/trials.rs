@@ -6,7 +6,7 @@
 //!                          ▲ judged  ▲ judged       …        as from the beginning
 //! ```
 //! In a round each way to serve the call has one call, in an order that changes from round to round. Who has which call follows from
-//! counting, so all ranks serve each call alike and say nothing of it. Each keeps its own times; when a judgement is due, these are
+//! counting, so all ranks serve each call alike and say nothing of it. Each but the root keeps its own times; when a judgement is due, these are
 //! added up over all ranks, once, and every rank draws the same conclusion from the sums.
 //!
 //! What one communicator finds, the next of its kind goes on with ([`Ledger`]): programs make many, and few calls on each.
@@ -81,7 +81,7 @@ pub struct Finding {
     pub of: Sameness,
     /// The way that stays.
     pub arm: Arm,
-    /// Of the median call of each way, the mean of all ranks, at the last judgement in which it took part; 0 beyond the ways that there
+    /// Of the median call of each way, the mean of the ranks that timed it, at the last judgement in which it took part; 0 beyond the ways that there
     /// are.
     pub nanos: [u64; MAX_ARMS],
 }
@@ -227,9 +227,10 @@ impl Trials {
         Some(values)
     }
 
-    /// Draws the conclusion from the sums of `ranks` ranks; what was found, if the trial is over. Another trial may be due then.
-    pub fn judge(&mut self, sums: &[u64; SUMS], ranks: u32) -> Option<Finding> {
-        let finding = self.conclude(sums, ranks);
+    /// Draws the conclusion from the sums, to each of which so many ranks have added a time; what was found, if the trial is over. Another
+    /// trial may be due then.
+    pub fn judge(&mut self, sums: &[u64; SUMS], timed_ranks: u32) -> Option<Finding> {
+        let finding = self.conclude(sums, timed_ranks);
         self.due = self.first_due();
         finding
     }
@@ -239,7 +240,7 @@ impl Trials {
         self.trials.iter().position(is_due).map(|index| index as u16)
     }
 
-    fn conclude(&mut self, sums: &[u64; SUMS], ranks: u32) -> Option<Finding> {
+    fn conclude(&mut self, sums: &[u64; SUMS], timed_ranks: u32) -> Option<Finding> {
         let trial = &mut self.trials[usize::from(self.due.take()?)];
         let State::Running(running) = &mut trial.state else { return None };
         running.is_due = false;
@@ -271,7 +272,7 @@ impl Trials {
         }
         trial.state = State::Settled(arm, again(trial.calls, arm, &trial.medians));
         trial.verdicts = trial.verdicts.saturating_add(1);
-        let nanos = trial.medians.map(|sum| sum / u64::from(ranks.max(1)));
+        let nanos = trial.medians.map(|sum| sum / u64::from(timed_ranks.max(1)));
         Some(Finding { of: trial.of, arm, nanos })
     }
 

@@ -76,7 +76,7 @@ pub struct Found {
     /// Of calls with so many bytes, and less than twice as many.
     pub first_bytes: u64,
     pub ranks: u32,
-    /// The ways that were compared, each with the nanoseconds of its median call, the mean of all ranks.
+    /// The ways that were compared, each with the nanoseconds of its median call, the mean of the ranks but the root.
     pub times: Vec<(Choice, u64)>,
     pub stays: Choice,
     /// By an earlier job.
