@@ -21,6 +21,7 @@ mod data;
 mod early;
 mod endpoint;
 mod fragmentation;
+mod hearing;
 pub mod message;
 mod pacing;
 mod receiver;

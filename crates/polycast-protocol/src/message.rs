@@ -17,6 +17,7 @@
 //! | arrived | a receiver ▶ root | I have called; and what I have missed lately |
 //! | bye | to both neighbours | the communicator goes: nothing more will come |
 //! | failed | predecessor ▶ successor | I have no message for you: the ranks called with different sizes |
+//! | deaf | to the predecessor | some node does not hear multicast any more: hand it on |
 //! | loss probe | to a neighbour | nothing: the transport below notices that the message before got lost |
 //!
 //! They come over MPI, from processes of the same job, so there is no tag; the decoder still trusts nothing.
@@ -27,6 +28,9 @@ use super::root_sync::ReceptionReport;
 /// Bytes in front of the runs.
 const HEADER_BYTES: usize = 24;
 const RUN_BYTES: usize = 8;
+/// Bits of the flags.
+const ROOT_WAITED: u8 = 1;
+const LEAVES: u8 = 2;
 
 /// The longest message to a successor. Below the size from which MPIs ask before they send, so that what has been sent
 /// arrives even if its sender does not call MPI for a while.
@@ -51,6 +55,8 @@ pub struct MessageHeader {
     pub message_bytes: u64,
     /// The root had waited (root synchronisation); only with fragments.
     pub root_waited: bool,
+    /// The root has said that the ranks are to leave multicast.
+    pub leaves: bool,
 }
 
 /// What a message says.
@@ -72,6 +78,8 @@ pub enum Body<'a> {
     LossProbe,
     /// The predecessor has no message, and will have none.
     Failed,
+    /// Some node does not hear multicast any more.
+    Deaf,
 }
 
 /// Runs of fragments as they stand in a message.
@@ -101,20 +109,23 @@ pub fn decode(message: &[u8]) -> Option<(MessageHeader, Body<'_>)> {
         6 => Body::Bye,
         7 => Body::LossProbe,
         8 => Body::Failed,
+        9 => Body::Deaf,
         _ => return None,
     };
     let header = MessageHeader {
         communicator: (number(0) >> 32) as u32,
         operation: number(8),
         message_bytes: number(16),
-        root_waited: header[1] & 1 != 0,
+        root_waited: header[1] & ROOT_WAITED != 0,
+        leaves: header[1] & LEAVES != 0,
     };
     Some((header, body))
 }
 
 fn start(kind: u8, header: &MessageHeader, runs: &[Run], message: &mut Vec<u8>) {
     message.clear();
-    message.extend([kind, header.root_waited.into()]);
+    let flags = if header.root_waited { ROOT_WAITED } else { 0 } | if header.leaves { LEAVES } else { 0 };
+    message.extend([kind, flags]);
     message.extend((runs.len() as u16).to_le_bytes());
     message.extend(header.communicator.to_le_bytes());
     message.extend(header.operation.to_le_bytes());
@@ -174,6 +185,11 @@ pub fn encode_failed(header: &MessageHeader, message: &mut Vec<u8>) {
     start(8, header, &[], message);
 }
 
+/// Replaces `message` by a deaf.
+pub fn encode_deaf(header: &MessageHeader, message: &mut Vec<u8>) {
+    start(9, header, &[], message);
+}
+
 /// Replaces `message` by an arrived.
 pub fn encode_arrived(header: &MessageHeader, report: &ReceptionReport, message: &mut Vec<u8>) {
     start(5, header, &[], message);
@@ -186,8 +202,13 @@ mod tests {
 
     use super::*;
 
-    const HEADER: MessageHeader =
-        MessageHeader { communicator: 7, operation: u64::MAX, message_bytes: 10, root_waited: true };
+    const HEADER: MessageHeader = MessageHeader {
+        communicator: 7,
+        operation: u64::MAX,
+        message_bytes: 10,
+        root_waited: true,
+        leaves: false,
+    };
 
     #[test]
     fn messages_are_read_as_they_were_written() {
@@ -214,6 +235,9 @@ mod tests {
         assert_eq!(decode(&message), Some((HEADER, Body::LossProbe)));
         encode_failed(&HEADER, &mut message);
         assert_eq!(decode(&message), Some((HEADER, Body::Failed)));
+        let leaves = MessageHeader { root_waited: false, leaves: true, ..HEADER };
+        encode_deaf(&leaves, &mut message);
+        assert_eq!(decode(&message), Some((leaves, Body::Deaf)));
         let report = ReceptionReport { seen: [1, 2], repaired: [3, 4] };
         encode_arrived(&HEADER, &report, &mut message);
         assert_eq!(message.len(), ARRIVED_BYTES);

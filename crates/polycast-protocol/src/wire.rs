@@ -35,6 +35,8 @@ pub enum Kind {
 pub const FLAG_AGAIN: u16 = 1;
 /// The root had waited for a receiver before it began (root synchronisation).
 pub const FLAG_WAITED: u16 = 2;
+/// Some node does not hear multicast any more: the ranks are to leave it.
+pub const FLAG_LEAVE: u16 = 4;
 
 /// What stands in front of the payload, except for version and tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::fault::{self, Point};
 use crate::idle::Idle;
 use crate::machine;
 use crate::messages::{Address, Messages};
-use crate::multicast::{NodeMessages, Reason, Unavailable, left_group, set_up};
+use crate::multicast::{Deaf, Driver, NodeMessages, RETRY_AFTER, Reason, Unavailable, left_group, set_up};
 use crate::operation::{Activity, Failure, Operations, Shared};
 use crate::report::{self, Log};
 use crate::retired;
@@ -27,9 +27,15 @@ use crate::trials::Comparison;
 /// next communicator is attached.
 const SETTLING: Duration = Duration::from_millis(1);
 
-/// Calls for which multicast would have been chosen, until it is tried again where it did not work. A try that all leaders hold
-/// worth its time takes a second, any other one message to and from each rank.
-const RETRY_AFTER_CALLS: u32 = 1024;
+/// Calls for which multicast would have been chosen, until it is tried again where it did not work; then twice as many, and so on up to
+/// the most: so it is tried before twice the time is over after which the leaders hold it worth its time. Such a try takes a second,
+/// any other one message to and from each rank.
+const RETRY_AFTER_CALLS: u32 = 16;
+const RETRY_AFTER_CALLS_MOST: u32 = 1 << 16;
+
+/// Calls for which multicast is chosen, between two looks whether a root has said that the ranks are to leave it. All ranks look before the
+/// same calls, when those before are over.
+const CALLS_UNTIL_LOOK: u32 = 4;
 
 /// Whether its nodes are connected by multicast.
 enum MulticastState {
@@ -39,6 +45,7 @@ enum MulticastState {
     /// Trees serve; it is tried again after so many calls for which multicast would have been chosen.
     Unavailable {
         calls_until_retry: u32,
+        interval: u32,
     },
     /// The program has freed the communicator, and its neighbours have not yet said goodbye.
     Leaving(Box<NodeMessages>),
@@ -79,6 +86,7 @@ pub struct Communicator {
     counts: CallCounts,
     layout: Arc<Layout>,
     multicast: MulticastState,
+    calls_until_look: u32,
     pub(crate) log: Log,
     pub(crate) comparison: Comparison,
     pub(crate) tags: Tags,
@@ -115,6 +123,7 @@ impl Communicator {
             capabilities: Capabilities::ALL,
             counts,
             multicast: MulticastState::Untried,
+            calls_until_look: CALLS_UNTIL_LOOK,
             log,
             comparison: Comparison::new(settings.trials, layout.shape),
             tags: tags.operations(),
@@ -127,6 +136,7 @@ impl Communicator {
                 nodes,
                 messages: Messages::new(door, address),
                 driver: None,
+                deaf: Deaf::default(),
                 activity: Activity::Nothing,
                 spare: Vec::new(),
             },
@@ -214,18 +224,50 @@ impl Communicator {
         })
     }
 
-    /// Tries it the first time.
+    /// Tries it the first time; looks at times whether it has died.
     fn has_multicast(&mut self) -> Result<bool, MpiError> {
-        if let MulticastState::Untried = self.multicast {
-            self.try_multicast()?;
+        match self.multicast {
+            MulticastState::Untried => self.try_multicast()?,
+            MulticastState::Ready if self.calls_until_look == 0 => {
+                self.finish_all();
+                self.calls_until_look = CALLS_UNTIL_LOOK;
+                if self.shared.deaf.is_told {
+                    self.leave_multicast();
+                }
+            }
+            _ => {}
         }
+        self.calls_until_look = self.calls_until_look.saturating_sub(1);
         Ok(matches!(self.multicast, MulticastState::Ready))
+    }
+
+    /// All ranks have been told, and nothing is on its way.
+    fn leave_multicast(&mut self) {
+        self.shared.deaf = Deaf::default();
+        if let Some(driver) = &mut self.shared.driver {
+            driver.leave();
+        }
+        if self.shared.rank == Rank(0) {
+            warn_once(&format!(
+                "multicast has died between the nodes: some node hears nothing any more; trees serve, it is tried again after \
+                 {} s; `polycast doctor --watch` finds out more",
+                RETRY_AFTER.as_secs()
+            ));
+        }
+        self.without_multicast(RETRY_AFTER_CALLS);
+    }
+
+    fn without_multicast(&mut self, interval: u32) {
+        self.multicast = MulticastState::Unavailable { calls_until_retry: interval, interval };
+        self.capabilities = self.capabilities.without(Capabilities::MULTICAST);
     }
 
     /// Where it did not work, it is tried again after a number of calls, which all ranks count alike. Whether a try is worth its time by
     /// then is for each leader to say in it.
     fn retry_multicast(&mut self, call: &policy::Call, epoch: Epoch) -> Result<(), MpiError> {
-        let MulticastState::Unavailable { calls_until_retry } = &mut self.multicast else { return Ok(()) };
+        let MulticastState::Unavailable { calls_until_retry, .. } = &mut self.multicast else {
+            return Ok(());
+        };
         if self
             .shared
             .policy
@@ -242,6 +284,13 @@ impl Communicator {
         Ok(())
     }
 
+    fn multicast_interval(&self) -> Option<u32> {
+        match self.multicast {
+            MulticastState::Unavailable { interval, .. } => Some(interval),
+            _ => None,
+        }
+    }
+
     fn try_multicast(&mut self) -> Result<(), MpiError> {
         self.finish_all();
         let (rank, layout) = (self.shared.rank, &*self.layout);
@@ -249,10 +298,18 @@ impl Communicator {
             true => set_up(&self.door, rank, &layout.nodes, &layout.hosts, &layout.processes)?,
             false => Err(Unavailable::nowhere()),
         };
-        self.multicast = match outcome {
-            Ok(driver) => {
-                self.shared.driver = driver.map(Box::new);
-                MulticastState::Ready
+        match outcome {
+            Ok(seat) => {
+                match (&mut self.shared.driver, seat) {
+                    (Some(driver), Some(seat)) => driver.return_to(seat),
+                    (driver, seat) => {
+                        let leaders = self.shared.nodes.leaders();
+                        *driver = seat.map(|seat| Box::new(Driver::new(seat, leaders)));
+                    }
+                }
+                self.multicast = MulticastState::Ready;
+                self.calls_until_look = CALLS_UNTIL_LOOK;
+                self.capabilities = self.capabilities | Capabilities::MULTICAST;
             }
             Err(unavailable) => {
                 if let MulticastState::Untried = self.multicast {
@@ -262,14 +319,15 @@ impl Communicator {
                 if let (Rank(0), false, Some(warning)) = (rank, is_said, unavailable.warning()) {
                     warn_once(&warning);
                 }
-                let calls_until_retry = if unavailable.may_pass() { RETRY_AFTER_CALLS } else { u32::MAX };
-                MulticastState::Unavailable { calls_until_retry }
+                self.without_multicast(match (self.multicast_interval(), unavailable.reason) {
+                    _ if !unavailable.may_pass() => u32::MAX,
+                    (Some(interval), Reason::TriedBefore) => {
+                        interval.saturating_mul(2).min(RETRY_AFTER_CALLS_MOST)
+                    }
+                    _ => RETRY_AFTER_CALLS,
+                });
             }
-        };
-        self.capabilities = match self.multicast {
-            MulticastState::Ready => self.capabilities | Capabilities::MULTICAST,
-            _ => self.capabilities.without(Capabilities::MULTICAST),
-        };
+        }
         Ok(())
     }
 

@@ -253,3 +253,39 @@ fn in_pull_the_wire_carries_the_message_about_once() {
     assert!(by_root < 1.05, "32 bytes of header for 1440, and few fragments again: {by_root}");
     assert!(per_link < 0.025, "1 % and what asks for it: {per_link}");
 }
+
+/// Multicast that is blocked somewhere in mid-job: all nodes are told in the same broadcast, which each of them is through with knowing it.
+/// The checker looks at that after every broadcast.
+#[test]
+fn nodes_that_hear_nothing_any_more_are_told_of_in_the_same_broadcast() {
+    for (nodes, node, spec) in [
+        (2, None, "multicast-pull"),
+        (16, None, "multicast-pull"),
+        (16, Some(1), "multicast-pull"),
+        (16, Some(9), "multicast-pull"),
+        (16, Some(15), "multicast-push"),
+        (16, None, "multicast-push:parity"),
+    ] {
+        let mut scenario = with_delays(Scenario::calm(nodes, &[(spec, 0, 160); 30]));
+        scenario.faults.arrivals = Arrivals { period: Nanos(10 * MILLI), ..Arrivals::default() };
+        // From the sixth broadcast on.
+        scenario.faults.dead = Some(Dead { from: Nanos(49 * MILLI), until: Nanos(u64::MAX), node });
+        let told: Vec<bool> =
+            run(&scenario).broadcasts.iter().map(|timing| timing.is_told_to_leave == Some(true)).collect();
+        let first = told.iter().position(|told| *told);
+        // Five good ones, three bad ones, and the one that tells; where one node alone is deaf, those before it in the ring hand it on.
+        let latest = if node.is_some() { 25 } else { 9 };
+        let is_in_time = first.is_some_and(|first| (7..=latest).contains(&first));
+        assert!(is_in_time, "{nodes} nodes, {node:?}, {spec}: {told:?}");
+    }
+}
+
+#[test]
+fn a_network_that_loses_a_third_is_no_reason_to_leave() {
+    for seed in 0..20 {
+        let mut scenario = with_delays(all_forms(8, 1000, "none"));
+        (scenario.seed, scenario.faults.loss) = (seed, 0.3);
+        let told = run(&scenario).broadcasts.iter().any(|timing| timing.is_told_to_leave == Some(true));
+        assert!(!told, "seed {seed}");
+    }
+}

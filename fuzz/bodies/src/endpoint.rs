@@ -187,7 +187,7 @@ impl World {
 
     fn true_datagram(&mut self, operation: u64, input: &mut Unstructured<'_>) -> Result<()> {
         let (message, cut) = (truth(operation), self.cut(operation));
-        let flags = input.int_in_range(0..=3)?;
+        let flags = input.int_in_range(0..=7)?;
         match input.int_in_range(0..=7)? {
             0 => self.datagram(&self.header(operation, Kind::End, flags, cut.fragments()), &[]),
             1 => {
@@ -232,7 +232,7 @@ impl World {
 
     fn message_header(&self, operation: u64, root_waited: bool) -> MessageHeader {
         let message_bytes = truth_bytes(operation);
-        MessageHeader { communicator: COMMUNICATOR, operation, message_bytes, root_waited }
+        MessageHeader { communicator: COMMUNICATOR, operation, message_bytes, root_waited, leaves: false }
     }
 
     /// From the predecessor; runs beyond the message are claimed without bytes for them.
@@ -262,9 +262,11 @@ impl World {
             (message_header.message_bytes, message_header.communicator) = input.arbitrary()?;
         }
         let mut message = Vec::new();
-        match input.int_in_range(0..=2)? {
+        message_header.leaves = input.ratio(1u8, 8u8)?;
+        match input.int_in_range(0..=3)? {
             0 => message::encode_end(&message_header, &mut message),
             1 => message::encode_done(&message_header, &mut message),
+            2 => message::encode_deaf(&message_header, &mut message),
             _ => {
                 let report = ReceptionReport { seen: input.arbitrary()?, repaired: input.arbitrary()? };
                 message::encode_arrived(&message_header, &report, &mut message);
@@ -319,6 +321,7 @@ impl World {
                     message_header,
                     MessageHeader {
                         root_waited: message_header.root_waited,
+                        leaves: message_header.leaves,
                         ..self.message_header(operation, false)
                     }
                 );

@@ -62,6 +62,7 @@ pub fn message(bytes: &[u8]) {
         }
         Body::End => message::encode_end(&header, &mut again),
         Body::LossProbe => message::encode_loss_probe(&header, &mut again),
+        Body::Deaf => message::encode_deaf(&header, &mut again),
         Body::Failed => message::encode_failed(&header, &mut again),
         Body::Done => message::encode_done(&header, &mut again),
         Body::Bye => message::encode_bye(&header, &mut again),

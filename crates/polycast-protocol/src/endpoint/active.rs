@@ -38,6 +38,8 @@ pub(super) struct Active {
     pub arrival_is_due: bool,
     /// This node will not have the message.
     pub failed: Option<Failed>,
+    /// Datagrams that the root sends, each once.
+    pub datagrams: u64,
     pub repaired: u32,
     pub sent_again: u64,
 }

@@ -6,7 +6,7 @@ use crate::data::Data;
 use crate::fragmentation::Run;
 use crate::message::{self, Body, Runs};
 use crate::receiver::Seen;
-use crate::wire::{FLAG_AGAIN, FLAG_WAITED, Header, Kind};
+use crate::wire::{FLAG_AGAIN, FLAG_LEAVE, FLAG_WAITED, Header, Kind};
 use polycast_units::Nanos;
 
 /// If the successor misses a larger part of what was sent, it was late, or multicast does not reach it: no reason to send it
@@ -31,10 +31,12 @@ impl Endpoint {
         let ahead = header.operation.wrapping_sub(self.operation) as i64;
         if ahead < 0 {
             self.counters.late += 1;
+            self.hearing.heard_of(ahead);
         } else if ahead == 0 && self.active.is_some() {
             return self.use_datagram(header, payload, now, data);
-        } else if !self.early.keep(*header, payload) {
-            self.counters.no_room += 1;
+        } else {
+            self.hearing.heard_of(ahead);
+            self.counters.no_room += u64::from(!self.early.keep(*header, payload));
         }
         Ok(())
     }
@@ -47,6 +49,8 @@ impl Endpoint {
         data: &mut Data<'_>,
     ) -> Result<(), Mismatch> {
         let mismatch = self.mismatch();
+        self.hearing.heard();
+        self.deaf.is_told |= header.flags & FLAG_LEAVE != 0;
         let Some(active) = self.active.as_mut().filter(|active| active.failed.is_none()) else {
             return Ok(());
         };
@@ -94,6 +98,10 @@ impl Endpoint {
         if ahead < 0 || ahead == 0 && self.active.is_some() {
             self.left_behind.came(&body, ahead == 0);
         }
+        if body == Body::Deaf && ahead <= 0 {
+            // Also of a broadcast that this node has left.
+            self.deaf.is_known = true;
+        }
         if body == Body::Bye {
             // The last on its line, for whoever takes the communicator down.
             return Ok(Delivery::Early);
@@ -102,13 +110,14 @@ impl Endpoint {
             return Ok(Delivery::Taken);
         }
         let Some(active) = self.active.as_mut().filter(|_| ahead == 0) else { return Ok(Delivery::Early) };
+        self.deaf.is_told |= header.leaves;
         if active.failed.is_some() {
             return Ok(Delivery::Taken);
         }
         let is_same = header.message_bytes == active.cut.message_bytes();
         let is_well = match body {
             // What the other node makes of its own size is for it to know.
-            Body::Done | Body::Arrived(_) => true,
+            Body::Done | Body::Arrived(_) | Body::Deaf => true,
             Body::Failed => active.receiver.is_complete(),
             _ => is_same,
         };
@@ -125,7 +134,7 @@ impl Endpoint {
             Body::Request(runs) => self.on_request(runs),
             Body::Done => active.ring.successor_is_done(),
             Body::Arrived(_) => active.gate = Gate::Open,
-            Body::Bye | Body::LossProbe | Body::Failed => {}
+            Body::Bye | Body::LossProbe | Body::Failed | Body::Deaf => {}
         }
         Ok(Delivery::Taken)
     }
@@ -178,6 +187,7 @@ impl Endpoint {
         if active.receiver.is_complete() || active.receiver.is_over() {
             active.ring.saw_end(now, false);
         }
+        self.deaf.is_known |= active.receiver.is_complete() && self.hearing.is_deaf(active.datagrams);
     }
 
     fn mismatch(&self) -> Mismatch {

@@ -33,6 +33,7 @@ use super::counters::Counters;
 use super::data::Data;
 use super::early::Early;
 use super::fragmentation::Fragmentation;
+use super::hearing::Hearing;
 use super::message::FRAGMENT_BYTES_MOST;
 use super::pacing::Pacer;
 use super::receiver::Receiver;
@@ -41,6 +42,23 @@ use super::root_sync::{Learned, ReceptionReport, RootSync, drawn_receiver};
 use super::sender::Sender;
 use super::spec::{Form, Multicast};
 use polycast_units::Nanos;
+
+/// What is known of nodes that do not hear multicast any more.
+#[derive(Debug, Default)]
+struct Deaf {
+    /// There is one.
+    is_known: bool,
+    /// The predecessor knows it from this node.
+    is_said: bool,
+    /// A root has told all.
+    is_told: bool,
+}
+
+impl Deaf {
+    fn is_due(&self) -> bool {
+        self.is_known && !self.is_said
+    }
+}
 
 /// One node of one communicator; see the module.
 #[derive(Debug)]
@@ -58,6 +76,8 @@ pub struct Endpoint {
     report: ReceptionReport,
     left_behind: LeftBehind,
     loss_probe: LossProbe,
+    hearing: Hearing,
+    deaf: Deaf,
     counters: Counters,
 }
 
@@ -80,6 +100,8 @@ impl Endpoint {
             report: ReceptionReport::default(),
             left_behind: LeftBehind::default(),
             loss_probe: LossProbe::default(),
+            hearing: Hearing::default(),
+            deaf: Deaf::default(),
             counters: Counters::default(),
             membership,
         }
@@ -129,6 +151,9 @@ impl Endpoint {
             root_waited: gate == Gate::Arrival,
             arrival_is_due: !is_root && drawn == Some(position),
             failed: None,
+            datagrams: u64::from(cut.fragments())
+                + u64::from(spec.parity)
+                + u64::from(spec.form == Form::Pull),
             repaired: 0,
             sent_again: 0,
         });
@@ -136,6 +161,9 @@ impl Endpoint {
             self.left_behind.expect(cut.fragments());
         }
         self.counters.broadcasts += 1;
+        if !is_root {
+            self.hearing.begin();
+        }
         let operation = self.operation;
         while let Some((header, payload)) = self.early.take(|header| header.operation == operation) {
             let used = self.use_datagram(&header, &payload, now, data);
@@ -155,8 +183,10 @@ impl Endpoint {
             }
             let has_all = active.receiver.is_complete() && self.left_behind.may_leave();
             let has_sent = active.sender.as_ref().is_none_or(Sender::is_through);
-            let has_said_all =
-                active.ring.is_settled() && !active.arrival_is_due && !self.loss_probe.is_due();
+            let has_said_all = active.ring.is_settled()
+                && !active.arrival_is_due
+                && !self.loss_probe.is_due()
+                && !self.deaf.is_due();
             has_sent && has_all && has_said_all
         })
     }
@@ -184,6 +214,7 @@ impl Endpoint {
             self.counters.penalty_broadcasts += u64::from(active.repaired > 0);
             if active.position != 0 {
                 self.report.add(active.root_waited, active.cut.fragments(), active.repaired);
+                self.hearing.end(active.datagrams);
             }
             self.before = Some((active.receiver, active.ring));
         }
@@ -201,6 +232,27 @@ impl Endpoint {
     /// [`RECEIVES_PER_NEIGHBOR`](crate::RECEIVES_PER_NEIGHBOR) take.
     pub fn messages_to_come(&self) -> usize {
         self.left_behind.messages(self.membership.nodes)
+    }
+
+    /// Some node does not hear multicast any more, as far as this one knows: this one itself, or it was told.
+    pub fn knows_of_deaf(&self) -> bool {
+        self.deaf.is_known
+    }
+
+    /// This node has learned by other ways that some node does not hear multicast any more; it tells its predecessor in the next broadcast.
+    pub fn learn_of_deaf(&mut self) {
+        self.deaf.is_known = true;
+    }
+
+    /// In its next broadcast as the root this node tells all that the ranks are to leave multicast. What the others hear before they are
+    /// through with that broadcast, from whomever, says so: when they are, all know it.
+    pub fn tell_to_leave(&mut self) {
+        self.deaf.is_told = true;
+    }
+
+    /// The root of the broadcast in progress, or of one before it, has told all that the ranks are to leave multicast.
+    pub fn is_told_to_leave(&self) -> bool {
+        self.deaf.is_told
     }
 
     /// The number of the broadcast in progress, or of the next one.

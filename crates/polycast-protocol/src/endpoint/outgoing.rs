@@ -6,7 +6,7 @@ use crate::data::Data;
 use crate::fragmentation::Fragmentation;
 use crate::message::{self, MessageHeader};
 use crate::spec::Form;
-use crate::wire::{FLAG_WAITED, HEADER_BYTES, Header, Kind};
+use crate::wire::{FLAG_LEAVE, FLAG_WAITED, HEADER_BYTES, Header, Kind};
 use polycast_units::Nanos;
 
 /// The longest message that pushes fragments: they arrive in pieces, so that the successor can forward the first while the
@@ -62,6 +62,11 @@ impl Endpoint {
             } else {
                 return None;
             }
+        } else if self.deaf.is_due() {
+            // Before the done, so that a root that waits for that knows it when it begins its next broadcast.
+            self.deaf.is_said = true;
+            message::encode_deaf(&header, buffer);
+            Peer::Predecessor
         } else if self.left_behind.may_leave() && active.ring.says_done(&active.receiver) {
             message::encode_done(&header, buffer);
             Peer::Predecessor
@@ -96,7 +101,13 @@ impl Endpoint {
 
     fn header(&self, message_bytes: u64) -> MessageHeader {
         let Membership { communicator, .. } = self.membership;
-        MessageHeader { communicator, operation: self.operation, message_bytes, root_waited: false }
+        MessageHeader {
+            communicator,
+            operation: self.operation,
+            message_bytes,
+            root_waited: false,
+            leaves: self.deaf.is_told,
+        }
     }
 
     fn next_datagrams(
@@ -113,7 +124,8 @@ impl Endpoint {
         }
         buffer.clear();
         let Membership { job, communicator, ref key, batch_datagrams, .. } = self.membership;
-        let flags = if active.root_waited { FLAG_WAITED } else { 0 };
+        let flags =
+            if active.root_waited { FLAG_WAITED } else { 0 } | if self.deaf.is_told { FLAG_LEAVE } else { 0 };
         let like =
             Header { kind: Kind::Data, flags, job, communicator, operation: self.operation, fragment: 0 };
         let count = sender.batch(batch_datagrams, &like, data.bytes(), key, &mut self.parity, buffer);

@@ -20,6 +20,7 @@ mod allocations;
 mod collectives;
 mod conditions;
 mod conformance;
+mod deaf;
 mod doing;
 mod failures;
 mod in_flight;

@@ -34,6 +34,8 @@ pub struct Weather {
     pub latest: Duration,
     /// The rank hears nothing then.
     pub deaf: Option<(u32, Range<Duration>)>,
+    /// Nobody hears anything then.
+    pub blocked: Range<Duration>,
     /// Of 1000 calls of send: the socket has no room.
     pub full: u64,
     /// Of 1000 calls of send: the kernel gives an error.
@@ -56,6 +58,7 @@ impl Weather {
         damaged: 0,
         latest: Duration::ZERO,
         deaf: None,
+        blocked: Duration::ZERO..Duration::ZERO,
         full: 0,
         failing: 0,
         taken_groups: 0,
@@ -190,7 +193,8 @@ impl State {
             let is_deaf = weather.deaf.as_ref().is_some_and(|(rank, when)| {
                 *rank == member.rank && when.contains(&Duration::from_nanos(now))
             });
-            if member.rank == from || is_deaf || random.below(1000) < weather.lost {
+            let is_blocked = weather.blocked.contains(&Duration::from_nanos(now));
+            if member.rank == from || is_deaf || is_blocked || random.below(1000) < weather.lost {
                 continue;
             }
             let copies = 1 + u64::from(random.below(1000) < weather.doubled);

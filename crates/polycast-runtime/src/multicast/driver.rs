@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use polycast_core::protocol::{Acted, ControlChannel, Counters, Data, Endpoint, Multicast, Peer};
@@ -11,11 +12,15 @@ use rustix::event::PollFlags;
 
 use super::arrival_rate::ArrivalRate;
 use super::control::NodeMessages;
+use super::deaf::Deaf;
 use super::group::Group;
+use super::registry;
+use super::setup::Seat;
 use crate::idle::Watch;
 use crate::machine;
 use crate::messages::Messages;
 use crate::operation::{Activity, Failure, Progress};
+use crate::report;
 
 /// A broadcast that this node takes part in, in its turn.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +41,15 @@ struct Active {
 pub struct Driver {
     endpoint: Endpoint,
     communicator: u32,
+    node: u32,
     group: Arc<Group>,
+    /// Names the set of leaders.
+    set: u64,
+    /// What endpoints before this one have counted.
+    before: Counters,
+    /// How often multicast was left in mid-job, and came back.
+    died: u64,
+    returned: u64,
     control: NodeMessages,
     /// The leader of each node.
     leaders: Box<[Rank]>,
@@ -55,19 +68,19 @@ pub struct Driver {
 }
 
 impl Driver {
-    pub fn new(
-        endpoint: Endpoint,
-        communicator: u32,
-        group: Arc<Group>,
-        node: u32,
-        leaders: &[Rank],
-    ) -> Driver {
+    pub fn new(seat: Seat, leaders: &[Rank]) -> Driver {
+        let Seat { endpoint, communicator, group, node, set } = seat;
         let nodes = leaders.len();
         let at = |index: usize| leaders[index % nodes];
         Driver {
             endpoint,
             communicator,
+            node,
             group,
+            set,
+            before: Counters::default(),
+            died: 0,
+            returned: 0,
             control: NodeMessages::new(at(node as usize + nodes - 1), at(node as usize + 1)),
             leaders: leaders.into(),
             epoch: machine::now(),
@@ -83,7 +96,37 @@ impl Driver {
     }
 
     pub fn counters(&self) -> Counters {
-        *self.endpoint.counters()
+        let mut all = self.before;
+        all.add(self.endpoint.counters());
+        all
+    }
+
+    /// How often multicast was left in mid-job, and how often it came back.
+    pub fn died_and_returned(&self) -> [u64; 2] {
+        [self.died, self.returned]
+    }
+
+    /// All ranks leave multicast, for some node does not hear it any more. Messages of broadcasts that are over may still come.
+    pub fn leave(&mut self) {
+        self.died += 1;
+        self.group.is_deaf.store(true, Ordering::Relaxed);
+        self.group.leave(self.communicator);
+        registry::remember_refusal(self.set);
+    }
+
+    /// Multicast works again, in another group: the messages go the same ways as before.
+    pub fn return_to(&mut self, seat: Seat) {
+        let Seat { endpoint, communicator, group, set, .. } = seat;
+        self.before = self.counters();
+        report::left_group(&self.group);
+        (self.endpoint, self.communicator, self.group, self.set) = (endpoint, communicator, group, set);
+        self.returned += 1;
+    }
+
+    /// Tells what this node knows of others, or of itself.
+    pub fn inform(&self, deaf: &mut Deaf) {
+        deaf.is_known |= self.endpoint.knows_of_deaf() || self.group.is_deaf.load(Ordering::Relaxed);
+        deaf.is_told |= self.endpoint.is_told_to_leave();
     }
 
     pub fn send_errors(&self) -> u64 {
@@ -111,6 +154,7 @@ impl Driver {
         &mut self,
         part: Part,
         is_spoiled: bool,
+        deaf: Deaf,
         data: &mut Data<'_>,
         messages: &mut Messages,
         activity: &mut Activity,
@@ -118,7 +162,7 @@ impl Driver {
         if part.number != self.served + 1 {
             return Ok(Progress::Pending);
         }
-        if self.active.is_none() && !self.begin(part, is_spoiled, data, messages, activity)? {
+        if self.active.is_none() && !self.begin(part, is_spoiled, deaf, data, messages, activity)? {
             return Ok(Progress::Pending);
         }
         let found = match self.receive(data, messages) {
@@ -147,6 +191,7 @@ impl Driver {
         &mut self,
         part: Part,
         is_spoiled: bool,
+        deaf: Deaf,
         data: &mut Data<'_>,
         messages: &mut Messages,
         activity: &mut Activity,
@@ -158,6 +203,13 @@ impl Driver {
             if self.control.awaits_too_many_arrivals() {
                 return Ok(false);
             }
+        }
+        if deaf.is_known {
+            self.endpoint.learn_of_deaf();
+        }
+        // On the root's node, where it comes from the root rank.
+        if deaf.is_told && part.root == self.node {
+            self.endpoint.tell_to_leave();
         }
         let begun = self.endpoint.begin(part.spec, part.root, self.now(), data).map_err(Failure::from);
         self.control.set_root(self.leaders[part.root as usize]);

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use polycast_core::protocol::Key;
@@ -92,6 +92,8 @@ pub struct Group {
     inner: Mutex<Inner>,
     /// Communicators that have used the group; counted by the process that is rank 0 of all of them.
     communicators: AtomicU32,
+    /// A communicator has left it since some node does not hear it any more: the others are to know.
+    pub is_deaf: AtomicBool,
     /// Gives the group's address back, where a server gave it to this process.
     _renewer: Option<LeaseRenewer>,
 }
@@ -104,7 +106,17 @@ impl Group {
         let inner = Inner { socket, inboxes: BTreeMap::new(), dropped, counted };
         let inner = Mutex::new(inner);
         let communicators = AtomicU32::new(FIRST_COMMUNICATOR);
-        Group { job, key, pace, receive_buffer_bytes, descriptor, inner, communicators, _renewer: renewer }
+        Group {
+            job,
+            key,
+            pace,
+            receive_buffer_bytes,
+            descriptor,
+            inner,
+            communicators,
+            is_deaf: AtomicBool::new(false),
+            _renewer: renewer,
+        }
     }
 
     /// The number of one more communicator: none has it twice while the group lives, since all share its key.

@@ -8,6 +8,7 @@
 //!         group      a member, shared by communicators over the same nodes
 //!         datagrams  its socket
 //!         control    messages over MPI
+//!         deaf       what a rank knows of nodes that hear nothing any more
 //!         arrival_rate  how long a receiver may sleep while a message comes in
 //! ```
 
@@ -15,6 +16,7 @@ mod arrival_rate;
 mod choose_group;
 mod control;
 mod datagrams;
+mod deaf;
 mod driver;
 mod group;
 mod offer;
@@ -26,8 +28,9 @@ mod terms;
 pub use control::NodeMessages;
 #[cfg(test)]
 pub use datagrams::MemorySocket;
+pub use deaf::Deaf;
 pub use driver::{Driver, Part};
-pub use group::Dropped;
+pub use group::{Dropped, Group};
 pub use offer::Reason;
-pub use registry::{leave_all as leave_all_groups, left as left_group, visit as visit_groups};
+pub use registry::{RETRY_AFTER, leave_all as leave_all_groups, left as left_group, visit as visit_groups};
 pub use setup::{Unavailable, set_up};

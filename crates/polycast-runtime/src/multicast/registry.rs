@@ -22,7 +22,7 @@ const LINGERING: Duration = Duration::from_secs(1);
 
 /// After how long it is tried again where it did not work; each time twice as long, up to the most. A try takes most of a second,
 /// and what it waits for, an administrator or a switch, takes minutes.
-const RETRY_AFTER: Duration = Duration::from_secs(30);
+pub const RETRY_AFTER: Duration = Duration::from_secs(30);
 const RETRY_AFTER_MOST: Duration = Duration::from_secs(16 * 60);
 
 enum Known {

@@ -26,7 +26,6 @@ use zeroize::Zeroizing;
 
 use super::choose_group::choose_group;
 use super::datagrams::{Datagrams, interfaces};
-use super::driver::Driver;
 use super::group::{FIRST_COMMUNICATOR, Group, Pace};
 use super::offer::{Offer, Plan, Reason};
 use super::probe::{Probe, ROUNDS};
@@ -81,14 +80,24 @@ impl fmt::Display for Unavailable {
     }
 }
 
-/// Collective. Inside: the driver, on the leaders of nodes; or why there is none, the same on all ranks.
+/// A leader's place among the nodes that multicast connects.
+pub struct Seat {
+    pub endpoint: Endpoint,
+    pub communicator: u32,
+    pub group: Arc<Group>,
+    pub node: u32,
+    /// Names the set of leaders.
+    pub set: u64,
+}
+
+/// Collective. Inside: a seat, on the leaders of nodes; or why there is none, the same on all ranks.
 pub fn set_up(
     door: &Door,
     rank: Rank,
     nodes: &Nodes,
     hosts: &[u64],
     processes: &[u64],
-) -> Result<Result<Option<Driver>, Unavailable>, MpiError> {
+) -> Result<Result<Option<Seat>, Unavailable>, MpiError> {
     let me = Party { door, rank, nodes, ranks: hosts.len(), set: set_of(nodes, hosts, processes) };
     let outcome = me.agree()?;
     if let Err(Unavailable { reason: Reason::Silence | Reason::Socket | Reason::Interface, .. }) = outcome {
@@ -126,7 +135,7 @@ impl Party<'_> {
         self.nodes.my_leader() == self.rank
     }
 
-    fn agree(&self) -> Result<Result<Option<Driver>, Unavailable>, MpiError> {
+    fn agree(&self) -> Result<Result<Option<Seat>, Unavailable>, MpiError> {
         let (mine, means) = if self.leads() {
             guarded(|| Ok(self.offer())).unwrap_or_else(|reason| (Offer::refuse(reason), None))
         } else {
@@ -151,7 +160,7 @@ impl Party<'_> {
             }
             if is_reused {
                 let group = means.and_then(|means| means.existing);
-                return Ok(Ok(group.map(|group| self.driver(plan.communicator, group))));
+                return Ok(Ok(group.map(|group| self.seat(plan.communicator, group))));
             }
             let socket =
                 means.as_ref().map(|means| guarded(|| Datagrams::open(&means.interface, plan.group)));
@@ -237,7 +246,7 @@ impl Party<'_> {
         terms: &Terms,
         mut socket: Option<Datagrams>,
         mut renewer: Option<LeaseRenewer>,
-    ) -> Result<Result<Option<Driver>, Unavailable>, MpiError> {
+    ) -> Result<Result<Option<Seat>, Unavailable>, MpiError> {
         let node = self.nodes.mine();
         let mut probe = Probe::new(
             plan.job,
@@ -265,12 +274,12 @@ impl Party<'_> {
             if let Some(group) = &group {
                 registry::remember(self.set, group);
             }
-            return Ok(Ok(group.map(|group| self.driver(plan.communicator, group))));
+            return Ok(Ok(group.map(|group| self.seat(plan.communicator, group))));
         }
         Ok(Err(Unavailable { reason: Reason::Silence, rank: 0 }))
     }
 
-    fn driver(&self, communicator: u32, group: Arc<Group>) -> Driver {
+    fn seat(&self, communicator: u32, group: Arc<Group>) -> Seat {
         group.enroll(communicator);
         let Pace { payload_bytes, batch_datagrams, bits_per_second } = group.pace();
         let endpoint = Endpoint::new(Membership {
@@ -284,7 +293,7 @@ impl Party<'_> {
             bits_per_second,
             first_operation: 1,
         });
-        Driver::new(endpoint, communicator, group, self.nodes.mine(), self.nodes.leaders())
+        Seat { endpoint, communicator, group, node: self.nodes.mine(), set: self.set }
     }
 }
 

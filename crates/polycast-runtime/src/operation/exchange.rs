@@ -18,6 +18,7 @@ use crate::communicator::broadcast_of;
 use crate::door::{MESSAGE_MOST_BYTES, MpiError};
 use crate::fault::{self, Point};
 use crate::messages::{Done, Messages, OperationKey, Purpose, Route, SLOTS};
+use crate::multicast::Deaf;
 
 /// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed
 /// processor, and enough sends in all that children which have not arrived do not hold up their siblings.
@@ -134,7 +135,7 @@ impl Exchange {
     }
 
     fn new(among: Among, call: collective::Call, shared: &mut Shared) -> Exchange {
-        let (mut plan, _, spare) = plan(&among, call, shared);
+        let (mut plan, _, spare, _) = plan(&among, call, shared);
         let conversation = Conversation::new(&mut plan, call.bytes.0, LIMITS);
         let firsts = conversation.as_ref().map_or(0, Conversation::lanes).min(SPARE_MOST);
         spare.reserve(SPARE_MOST);
@@ -165,8 +166,9 @@ impl Exchange {
         ends.scratch.resize(conversation.scratch_bytes() as usize, 0);
         ends.scratch_place = ends.scratch.as_mut_ptr();
         (ends.key, ends.tag, ends.buffers) = (key, call.tag, call.buffers);
-        let Shared { messages, spare, .. } = shared;
-        conversation.begin(is_spoiled, &mut Transport { ends, messages, spare })
+        let Shared { messages, spare, deaf, .. } = shared;
+        let deaf = matches!(self.among, Among::Node).then_some(deaf);
+        conversation.begin(is_spoiled, &mut Transport { ends, messages, spare, deaf })
     }
 
     /// Takes what has completed, and starts what can be started.
@@ -176,8 +178,8 @@ impl Exchange {
         if !inbox.is_empty() {
             shared.activity = Activity::Messages;
         }
-        let (mut plan, messages, spare) = plan(among, *call, shared);
-        let mut transport = Transport { ends, messages, spare };
+        let (mut plan, messages, spare, deaf) = plan(among, *call, shared);
+        let mut transport = Transport { ends, messages, spare, deaf };
         for done in inbox.drain(..) {
             let completed = transport.take(done)?;
             conversation.complete(completed, &mut plan, &mut transport)?;
@@ -199,10 +201,11 @@ fn plan<'a>(
     among: &'a Among,
     call: collective::Call,
     shared: &'a mut Shared,
-) -> (Plan<'a>, &'a mut Messages, &'a mut Vec<Vec<u8>>) {
-    let Shared { rank, nodes, policy, planner, on_node, messages, spare, .. } = shared;
+) -> (Plan<'a>, &'a mut Messages, &'a mut Vec<Vec<u8>>, Option<&'a mut Deaf>) {
+    let Shared { rank, nodes, policy, planner, on_node, messages, spare, deaf, .. } = shared;
     let planner = if let Among::Node = among { on_node } else { planner };
-    (Plan { among, call, policy, planner, nodes, rank: *rank }, messages, spare)
+    let deaf = matches!(among, Among::Node).then_some(deaf);
+    (Plan { among, call, policy, planner, nodes, rank: *rank }, messages, spare, deaf)
 }
 
 /// Starts the messages of one call, and does its local work.
@@ -210,6 +213,8 @@ struct Transport<'a> {
     ends: &'a mut Ends,
     messages: &'a mut Messages,
     spare: &'a mut Vec<Vec<u8>>,
+    /// Travels with the announcements on a node.
+    deaf: Option<&'a mut Deaf>,
 }
 
 impl Transport<'_> {
@@ -247,6 +252,7 @@ impl Transport<'_> {
             Content::First { total, data } => {
                 let length = data.length() as usize;
                 let mut first = self.memory(FIRST_BYTES_MOST);
+                let total = self.deaf.as_ref().map_or(*total, |deaf| deaf.beside(*total));
                 first[..ANNOUNCEMENT_BYTES].copy_from_slice(&total.to_le_bytes());
                 let place = first[ANNOUNCEMENT_BYTES..][..length].as_mut_ptr();
                 // SAFETY: the range is inside the buffer (see `Operations::start`), its bytes are there, and this memory is another.
@@ -285,7 +291,8 @@ impl Transport<'_> {
         } else if id.part == Part::First {
             let first = memory.get(..bytes).ok_or(Failure::Internal)?;
             let (total, data) = first.split_first_chunk().ok_or(Failure::Internal)?;
-            completed.total = u64::from_le_bytes(*total);
+            let total = u64::from_le_bytes(*total);
+            completed.total = self.deaf.as_mut().map_or(total, |deaf| deaf.learn(total));
             completed.received_bytes = data.len() as u64;
             self.ends.firsts.push((id.lane, memory));
         } else {

@@ -31,7 +31,7 @@ use crate::communicator::Chosen;
 use crate::door::MpiError;
 use crate::machine;
 use crate::messages::{Messages, OperationKey, Purpose};
-use crate::multicast::Driver;
+use crate::multicast::{Deaf, Driver};
 use crate::plan::Reduction;
 
 use exchange::Exchange;
@@ -92,6 +92,8 @@ pub struct Shared {
     pub messages: Messages,
     /// On the leaders of nodes that multicast connects.
     pub driver: Option<Box<Driver>>,
+    /// Whether multicast still reaches all nodes.
+    pub deaf: Deaf,
     pub activity: Activity,
     /// First messages of lanes that may be used again.
     pub spare: Vec<Vec<u8>>,

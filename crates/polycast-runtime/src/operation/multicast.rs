@@ -28,6 +28,7 @@ enum Stage {
 pub struct MulticastBroadcast {
     spec: Multicast,
     root_node: u32,
+    is_root: bool,
     is_on_root_node: bool,
     /// Among the ranks on this one's node, if there are others.
     local: Option<Exchange>,
@@ -51,6 +52,7 @@ impl MulticastBroadcast {
         MulticastBroadcast {
             spec,
             root_node,
+            is_root: call.of.root == shared.rank,
             is_on_root_node,
             local,
             key: OperationKey(0),
@@ -64,6 +66,12 @@ impl MulticastBroadcast {
     /// Its turn between the nodes comes in the order in which broadcasts begin.
     pub fn begin(&mut self, key: OperationKey, shared: &mut Shared) {
         (self.key, self.failure, self.has_begun) = (key, None, false);
+        if let Some(driver) = &shared.driver {
+            driver.inform(&mut shared.deaf);
+        }
+        if self.is_root {
+            shared.deaf.tell();
+        }
         self.part = shared.driver.as_mut().map(|driver| driver.enqueue(self.spec, self.root_node));
         self.stage = if self.is_on_root_node { Stage::OnRootNode } else { Stage::BetweenNodes };
     }
@@ -127,9 +135,11 @@ impl MulticastBroadcast {
             }
         };
         let progress = guarded(self.key, shared, |shared| {
-            let Shared { driver, messages, activity, .. } = shared;
+            let Shared { driver, messages, activity, deaf, .. } = shared;
             let driver = driver.as_mut().ok_or(Failure::Internal)?;
-            driver.progress(part, is_spoiled, &mut data, messages, activity)
+            let progress = driver.progress(part, is_spoiled, *deaf, &mut data, messages, activity);
+            driver.inform(deaf);
+            progress
         });
         if let (Progress::Failed(_), Some(driver)) = (progress, &mut shared.driver) {
             driver.give_up(part, &mut shared.messages);

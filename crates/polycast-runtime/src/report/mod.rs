@@ -33,7 +33,7 @@ use self::record::Record;
 pub use self::record::{Found, nanos};
 use self::summary::Summary;
 pub use self::untimed::{LEFT, UNSERVED};
-use crate::multicast::{Driver, Unavailable};
+use crate::multicast::{Driver, Group, Unavailable};
 use crate::of_process::{Shared, of_process};
 
 of_process! {
@@ -57,6 +57,11 @@ pub fn released(ring: Option<&Driver>) {
             record.multicast.add(ring);
         }
     });
+}
+
+/// A ring goes on in another group than this.
+pub fn left_group(group: &Group) {
+    with_record(|record| record.multicast.dropped.add(&group.take_dropped()));
 }
 
 /// All ranks of MPI_COMM_WORLD have been asked for a report.

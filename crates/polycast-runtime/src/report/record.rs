@@ -46,6 +46,9 @@ pub struct Multicast {
     pub protocol: protocol::Counters,
     pub dropped: Dropped,
     pub send_errors: u64,
+    /// Rings that left multicast in mid-job, and that came back to it.
+    pub died: u64,
+    pub returned: u64,
 }
 
 impl Multicast {
@@ -53,6 +56,9 @@ impl Multicast {
     pub fn add(&mut self, ring: &Driver) {
         self.protocol.add(&ring.counters());
         self.send_errors += ring.send_errors();
+        let [died, returned] = ring.died_and_returned();
+        self.died += died;
+        self.returned += returned;
         self.dropped.add(&ring.group().take_dropped());
     }
 
@@ -65,6 +71,8 @@ impl Multicast {
             ("unclaimed", unclaimed),
             ("buffer_drops", by_kernel),
             ("send_errors", self.send_errors),
+            ("died", self.died),
+            ("returned", self.returned),
         ];
         self.protocol.named().into_iter().chain(dropped).collect()
     }

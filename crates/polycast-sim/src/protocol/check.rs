@@ -78,6 +78,14 @@ pub enum Violation {
     /// A node believes that another one has another message.
     #[error("{0}")]
     Mismatch(#[from] Mismatch),
+    /// After a broadcast some nodes were told to leave multicast, and some not.
+    #[error("after broadcast {index} of its communicator it {} told to leave multicast, and another node {}", if *.is_told { "is" } else { "is not" }, if *.is_told { "is not" } else { "is" })]
+    Disagreement {
+        /// Which of the communicator's broadcasts.
+        index: usize,
+        /// Whether this node was told.
+        is_told: bool,
+    },
     /// A node has sent bytes that are no message of the protocol.
     #[error("sent a message that cannot be read")]
     Unreadable,
@@ -140,6 +148,8 @@ pub(super) struct Said {
     done: bool,
     end: bool,
     arrived: bool,
+    /// Ever.
+    deaf: bool,
 }
 
 impl Said {
@@ -191,6 +201,7 @@ impl Said {
             Body::Bye => Err(Violation::Unreadable),
             // Nodes here have the same message.
             Body::Failed => Err(Violation::Unreadable),
+            Body::Deaf => once(&mut self.deaf, "deaf"),
             Body::LossProbe => Ok(()),
         }
     }

@@ -29,6 +29,8 @@ pub struct Timing {
     pub last_return: Nanos,
     /// Fragments that multicast did not bring, over all nodes.
     pub repaired: u64,
+    /// Whether the nodes have been told to leave multicast, in it or before; the same on all.
+    pub is_told_to_leave: Option<bool>,
     calls: u32,
     returns: u32,
 }

@@ -33,6 +33,7 @@ impl Timeline {
                 Body::Bye => "bye".to_owned(),
                 Body::Failed => "failed".to_owned(),
                 Body::LossProbe => "loss probe".to_owned(),
+                Body::Deaf => "deaf".to_owned(),
                 Body::Arrived(report) => format!("arrived {report:?}"),
             };
             format!("{what}: {body}, operation {}", header.operation)

@@ -233,6 +233,9 @@ impl World<'_> {
         if !is_root {
             end.buffer.begin(message);
         }
+        if is_root && end.endpoint.knows_of_deaf() {
+            end.endpoint.tell_to_leave();
+        }
         end.said.begin(cut.fragments());
         end.inbox.begin();
         self.timings[communicator][turn].called(self.now, is_root);
@@ -281,7 +284,12 @@ impl World<'_> {
         end.active = None;
         let counters = end.endpoint.counters();
         let repaired = counters.repaired + counters.restored - active.repaired_before;
-        self.timings[communicator][active.index].returned(self.now, repaired);
+        let is_told = end.endpoint.is_told_to_leave();
+        let timing = &mut self.timings[communicator][active.index];
+        timing.returned(self.now, repaired);
+        if *timing.is_told_to_leave.get_or_insert(is_told) != is_told {
+            return Err(fail(Violation::Disagreement { index: active.index, is_told }));
+        }
         self.timeline.say(self.now, index, || format!("returns from {communicator}:{}", active.index));
         node.threads[active.thread].is_calling = false;
         node.threads[active.thread].returned += 1;
