@@ -10,7 +10,7 @@ SOURCES := Makefile Cargo.toml Cargo.lock README.md CHANGELOG.md CONTRIBUTING.md
     $(shell find bench crates docs doors examples include tuning fuzz/README.md tests/README.md -type f -not -path '*/tests/*')
 
 .NOTPARALLEL:
-.PHONY: build help setup rust doors stage demo check test test-all install install-debug uninstall clean
+.PHONY: build help setup rust doors stage demo check test test-all soak conformance install install-debug uninstall clean
 
 build: setup rust doors stage ## the library, its doors, the tool, man pages: all into build/ and target/ (default)
 
@@ -54,6 +54,18 @@ test: ## every test but the longest, and the lints
 test-all: test ## and those that take or need more
 	@if [ -x scripts/setup-all.sh ]; then scripts/setup-all.sh; fi
 	@scripts/test-all.sh
+
+ROUNDS ?= 20
+SEED ?= 0
+soak: ## jobs in a lab while ranks die, links go down and strangers send: make soak ROUNDS=1000
+	@scripts/setup.sh test
+	@$(MAKE) build
+	@cargo test --quiet --locked -p polycast-cli --test soak -- ROUNDS=$(ROUNDS) SEED=$(SEED)
+
+conformance: ## mpi4py's own tests on four MPIs with every algorithm; hours, or ONLY="mpich lab multicast-pull"
+	@scripts/setup.sh test
+	@$(MAKE) build
+	@cargo test --quiet --locked -p polycast-cli --test conformance -- $(ONLY)
 
 install: build/built ## copies what is built to PREFIX (builds first if need be)
 	@scripts/install.sh build/stage "$(INSTALLED)"

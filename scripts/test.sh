@@ -15,4 +15,6 @@ suite network cargo test --no-fail-fast --locked -p polycast-net -p polycast-mad
 suite inputs cargo test --no-fail-fast --locked -p polycast-fuzz-bodies --test '*'
 suite lint scripts/lint.sh
 wait "$jobs"
+# By itself: like some of the jobs it looks for ranks that hang.
+suite soak cargo test --locked -p polycast-cli --test soak -- ROUNDS=20
 total

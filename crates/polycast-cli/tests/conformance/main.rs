@@ -1,0 +1,111 @@
+//! `make conformance`: mpi4py's own collective and communicator tests on several MPIs, on one node and across the hosts of a lab,
+//! with each algorithm, with multicast for every size, and again where the network loses one datagram in twenty.
+//!
+//! A run counts only if the forced algorithm served broadcasts. What fails or hangs without polycast, too, is not held against it.
+//!
+//! ```text
+//! make conformance                                   every row; hours on two cores
+//! make conformance ONLY="mpich-5 lab multicast"      the rows whose names have all these words
+//! ```
+
+#[path = "../lab/cluster.rs"]
+mod cluster;
+#[path = "../common/mod.rs"]
+mod common;
+mod mpi;
+mod row;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use cluster::Labs;
+use mpi::Mpi4py;
+use polycast_core::algorithm::Registry;
+use polycast_core::collective::Collective;
+use row::{HOSTS, LAB, Network, Outcome, Row};
+
+/// Both forms, and both with parity.
+const MULTICAST: [&str; 4] =
+    ["multicast-pull", "multicast-push", "multicast-pull:parity", "multicast-push:parity"];
+
+/// Where the subject is not the algorithm.
+const FEW: [&str; 2] = ["chain:segment=1KiB", "binomial"];
+
+/// What is forced on a network, the bare library first.
+fn forced_on(network: Network) -> Vec<Option<String>> {
+    let algorithms = Registry::BUILT_IN.samples(Collective::Broadcast);
+    let all: Vec<String> = match network {
+        Network::Node => algorithms.iter().map(ToString::to_string).collect(),
+        Network::Lab => MULTICAST.into_iter().chain(FEW).map(str::to_owned).collect(),
+        Network::LossyLab => MULTICAST.map(str::to_owned).into(),
+    };
+    [None].into_iter().chain(all.into_iter().map(Some)).collect()
+}
+
+fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for mpi in Mpi4py::ALL {
+        for network in [Network::Node, Network::Lab, Network::LossyLab] {
+            rows.extend(forced_on(network).into_iter().map(|forced| Row { mpi, network, forced }));
+        }
+    }
+    rows
+}
+
+/// A lab of its own for each network, which stays until another is wanted.
+fn lab(network: Network) -> Labs {
+    let labs = Labs::new();
+    if network == Network::Node {
+        return labs;
+    }
+    let hosts = HOSTS.to_string();
+    assert!(labs.up(&[LAB, "--hosts", &hosts, "--rate", "1gbit", "--burst", "64KiB"]), "labs can be made");
+    if network == Network::LossyLab {
+        let rule = "meta l4proto udp numgen random mod 100 < 5 drop";
+        for host in 0..HOSTS {
+            let table = format!("table ip t {{ chain c {{ type filter hook input priority 0; {rule}; }}; }}");
+            labs.exec(LAB, &format!("h{host}"), &format!("nft '{table}'"));
+        }
+    }
+    labs
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |row: &Row| words.iter().all(|word| row.to_string().contains(word.as_str()));
+    if let Err(reason) = mpi::prepare() {
+        eprintln!("conformance: {reason}");
+        return ExitCode::FAILURE;
+    }
+    // The bare library runs wherever something is compared with it.
+    let wanted: Vec<Row> = rows().into_iter().filter(is_wanted).collect();
+    let mut stock: BTreeMap<(&str, Network), Outcome> = BTreeMap::new();
+    let mut there: Option<(Network, Labs)> = None;
+    let (mut served, mut tests, mut failed) = (0, 0, 0);
+    for row in &wanted {
+        if there.as_ref().is_none_or(|(network, _)| *network != row.network) {
+            drop(there.take());
+            there = Some((row.network, lab(row.network)));
+        }
+        let (_, labs) = there.as_ref().expect("it was made");
+        let bare = Row { forced: None, ..row.clone() };
+        let stock = stock.entry((row.mpi.name, row.network)).or_insert_with(|| bare.run(labs));
+        let outcome = if row.forced.is_none() { stock.clone() } else { row.run(labs) };
+        let problem = row.forced.as_ref().and_then(|forced| outcome.problem(stock, forced));
+        let verdict = problem.as_deref().unwrap_or("ok");
+        println!(
+            "{:<60} {:>4} tests {:>6} served {:>4.0} s  {verdict}",
+            row.to_string(),
+            outcome.tests,
+            outcome.served,
+            outcome.seconds
+        );
+        if problem.is_some() {
+            failed += 1;
+            println!("{}", outcome.tail());
+        }
+        (served, tests) = (served + outcome.served, tests + outcome.tests);
+    }
+    println!("{} runs, {tests} tests, {served} broadcasts served, {failed} runs failed", wanted.len());
+    if failed > 0 || wanted.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,159 @@
+//! One run of mpi4py's tests.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::cluster::{Labs, TOOL};
+use crate::common::ending;
+use crate::common::job::timeout;
+use crate::common::library_directory;
+use crate::common::report::Report;
+use crate::mpi::{Mpi4py, tests};
+
+/// The lab's name, and its hosts: a rank on each.
+pub const LAB: &str = "box";
+pub const HOSTS: usize = 3;
+
+/// The modules with blocking collectives on any data, and with what makes communicators.
+const MODULES: [&str; 2] = ["test_cco_(buf|obj|vec)", "test_comm"];
+
+/// A run that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// What lies between the ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Network {
+    Node,
+    Lab,
+    LossyLab,
+}
+
+/// What is run, and where.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub mpi: Mpi4py,
+    pub network: Network,
+    /// `None` is the bare library.
+    pub forced: Option<String>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The tests that a rank ran, all ranks together.
+    pub tests: u64,
+    /// Broadcasts by the forced algorithm.
+    pub served: u64,
+    pub seconds: f64,
+    failures: BTreeSet<String>,
+    ended: bool,
+    said: String,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let network = match self.network {
+            Network::Node => "node",
+            Network::Lab => "lab",
+            Network::LossyLab => "lab-loss-5%",
+        };
+        write!(f, "{} {network} {}", self.mpi.name, self.forced.as_deref().unwrap_or("stock"))
+    }
+}
+
+impl Row {
+    fn command(&self, labs: &Labs) -> Command {
+        let mut command = timeout(LIMIT);
+        let ranks = HOSTS.to_string();
+        command.arg(TOOL);
+        let launcher = self.mpi.launcher();
+        match self.network {
+            Network::Node => command.arg("run"),
+            _ => command.args(["lab", "run", "--lab", LAB]),
+        };
+        command.arg("--mpi").arg(launcher).args(["-n", &ranks]);
+        match (self.network, &self.forced) {
+            (Network::Node, None) => command.arg("--off"),
+            (Network::Lab | Network::LossyLab, Some(_)) => command.arg("--polycast"),
+            _ => &mut command,
+        };
+        if let Some(forced) = &self.forced {
+            let settings = [("POLYCAST_BCAST", forced.as_str()), ("POLYCAST_REPORT", "1")];
+            command.envs(settings).env("POLYCAST_TRIALS", "off").env("POLYCAST_CACHE", "off");
+        }
+        for (name, value) in self.mpi.variables() {
+            match self.network {
+                Network::Node => command.env(name, value),
+                _ => command.args(["--env", &format!("{name}={value}")]),
+            };
+        }
+        if self.mpi.is_open_mpi() {
+            command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            command.env("PRTE_ALLOW_RUN_AS_ROOT", "1").env("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        }
+        command.env("POLYCAST_LIBDIR", library_directory());
+        command.env("POLYCAST_LAB_DIRECTORY", labs.directory());
+        command.arg("--").arg(self.mpi.python()).arg(tests()).args(["-q", "--no-threads"]);
+        for module in MODULES {
+            command.args(["-i", module]);
+        }
+        command
+    }
+
+    /// Runs it to whatever end.
+    pub fn run(&self, labs: &Labs) -> Outcome {
+        let has_report = self.forced.is_some();
+        let has_said_all = |_: &str, stderr: &str| {
+            let ends = stderr.lines().filter(|line| line.starts_with("OK") || line.starts_with("FAILED ("));
+            ends.count() >= HOSTS && (!has_report || stderr.contains("polycast: report: attached"))
+        };
+        let began = Instant::now();
+        let done = ending::finish(&mut self.command(labs), has_said_all)
+            .unwrap_or_else(|error| panic!("cannot start {self}: {error}"));
+        let said = done.stdout + &done.stderr;
+        let forced = self.forced.as_deref();
+        let served =
+            forced.map_or(0, |forced| Report::parse(&said).map_or(0, |report| report.served_by(forced)));
+        // Ranks write at the same time: what is counted may stand anywhere in a line.
+        let counts =
+            said.split("Ran ").skip(1).filter_map(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+        let failure = |line: &str| {
+            let test = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: "))?;
+            Some(test.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+        };
+        Outcome {
+            tests: counts.sum(),
+            served,
+            seconds: began.elapsed().as_secs_f64(),
+            failures: said.lines().filter_map(failure).collect(),
+            // Tests that fail are counted apart; a job of which tests failed ends badly, too.
+            ended: done.status.is_none_or(|status| status.success() || said.contains("FAILED (")),
+            said,
+        }
+    }
+}
+
+impl Outcome {
+    /// What speaks against polycast, beside the bare library.
+    pub fn problem(&self, stock: &Outcome, forced: &str) -> Option<String> {
+        let new: Vec<&String> = self.failures.difference(&stock.failures).collect();
+        if !self.ended && stock.ended {
+            return Some(format!("FAILED: did not end well within {LIMIT:?}"));
+        }
+        if !new.is_empty() {
+            return Some(format!("FAILED: {new:?}"));
+        }
+        if self.ended && stock.ended && self.tests < stock.tests {
+            return Some(format!("FAILED: {} tests, {} without polycast", self.tests, stock.tests));
+        }
+        (self.served == 0).then(|| format!("FAILED: {forced} served nothing"))
+    }
+
+    /// The end of what was said.
+    pub fn tail(&self) -> String {
+        let lines: Vec<&str> = self.said.lines().collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+}

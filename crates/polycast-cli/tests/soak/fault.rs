@@ -1,0 +1,176 @@
+//! What goes wrong around a job.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::cluster::Labs;
+use crate::job::LAB;
+use crate::round::HOSTS;
+
+/// The program whose processes are looked for.
+pub const PROGRAM: &str = "bcast_soak";
+
+/// A fault, and for how long where it ends.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    Nothing,
+    /// A rank dies.
+    Killed,
+    /// A rank is stopped, and goes on.
+    Stopped(Duration),
+    /// A rank starts later than the others.
+    Late(Duration),
+    /// The link of this host is down.
+    LinkDown(usize, Duration),
+    /// So many percent of the datagrams that reach any host are lost, the whole time.
+    Loss(u32),
+    /// So many percent of all packets that reach this host are lost, TCP's among them.
+    LossOfAll(usize, u32),
+    /// No multicast reaches this host, or any.
+    Blocked(Option<usize>, Duration),
+    /// None has ever reached this host.
+    NeverThere(usize),
+    /// A host sends again what it hears, changed and unchanged.
+    Hostile(Duration),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Nothing => write!(f, "nothing goes wrong"),
+            Fault::Killed => write!(f, "a rank is killed"),
+            Fault::Stopped(time) => write!(f, "a rank is stopped for {time:?}"),
+            Fault::Late(time) => write!(f, "a rank starts {time:?} late"),
+            Fault::LinkDown(host, time) => write!(f, "the link of h{host} is down for {time:?}"),
+            Fault::Loss(percent) => write!(f, "{percent} % of the datagrams are lost"),
+            Fault::LossOfAll(host, percent) => write!(f, "{percent} % of the packets to h{host} are lost"),
+            Fault::Blocked(None, time) => write!(f, "multicast is blocked for {time:?}"),
+            Fault::Blocked(Some(host), time) => write!(f, "multicast to h{host} is blocked for {time:?}"),
+            Fault::NeverThere(host) => write!(f, "no multicast reaches h{host}"),
+            Fault::Hostile(time) => write!(f, "a hostile host for {time:?}"),
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Happened {
+    /// Whether the job ran when it began.
+    pub is_amid: bool,
+    /// What a hostile host says.
+    pub said: String,
+}
+
+/// Processes of the program.
+pub fn ranks() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").expect("Linux has it").filter_map(Result::ok);
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_rank =
+        |pid: &i32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe.ends_with(PROGRAM));
+    pids.filter(is_rank).collect()
+}
+
+/// Files of polycast in folders for temporary ones.
+pub fn files() -> BTreeSet<String> {
+    let names = |folder: &str| {
+        let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let ours = |name: &String| name.contains("polycast");
+    names("/dev/shm").into_iter().filter(ours).collect()
+}
+
+fn nft(rule: &str) -> String {
+    format!("nft 'table ip soak {{ chain c {{ type filter hook input priority 0; {rule}; }}; }}'")
+}
+
+const NO_MORE_RULES: &str = "nft delete table ip soak 2>/dev/null || true";
+const NO_MULTICAST: &str = "ip daddr 224.0.0.0/4 meta l4proto udp drop";
+
+impl Fault {
+    /// What is so before the job starts.
+    pub fn prepare(&self, labs: &Labs) {
+        match self {
+            Fault::Loss(percent) => {
+                let rule = format!("meta l4proto udp numgen random mod 100 < {percent} drop");
+                (0..HOSTS).for_each(|host| run_on(labs, host, &nft(&rule)));
+            }
+            Fault::LossOfAll(host, percent) => {
+                run_on(labs, *host, &nft(&format!("numgen random mod 100 < {percent} drop")));
+            }
+            Fault::NeverThere(host) => run_on(labs, *host, &nft(NO_MULTICAST)),
+            _ => {}
+        }
+    }
+
+    /// What happens while it runs, `after` all ranks are there. Nothing happens to a job that has ended by then.
+    pub fn happen(&self, labs: &Labs, after: Duration, seed: u64) -> Happened {
+        let began = Instant::now();
+        let victims = loop {
+            let found = ranks();
+            if found.len() >= HOSTS {
+                break found;
+            }
+            if began.elapsed() > Duration::from_secs(20) {
+                return Happened::default();
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        thread::sleep(after);
+        let mut happened = Happened { is_amid: !ranks().is_empty(), said: String::new() };
+        let victim = Pid::from_raw(victims[seed as usize % victims.len()]);
+        let hosts = |host: &Option<usize>| host.map_or(0..HOSTS, |host| host..host + 1);
+        match self {
+            // It may have ended.
+            Fault::Killed => drop(kill(victim, Signal::SIGKILL)),
+            Fault::Stopped(time) => {
+                // It may have ended, but not while it is stopped.
+                let _ = kill(victim, Signal::SIGSTOP);
+                thread::sleep(*time);
+                let _ = kill(victim, Signal::SIGCONT);
+            }
+            Fault::LinkDown(host, time) => {
+                let seconds = time.as_secs_f64();
+                let script = format!(
+                    "ip link set e0 down; sleep {seconds}; ip link set e0 up; ip route add 224.0.0.0/4 dev e0"
+                );
+                run_on(labs, *host, &script);
+            }
+            Fault::Blocked(host, time) => {
+                hosts(host).for_each(|host| run_on(labs, host, &nft(NO_MULTICAST)));
+                thread::sleep(*time);
+                hosts(host).for_each(|host| run_on(labs, host, NO_MORE_RULES));
+            }
+            Fault::Hostile(time) => {
+                let script = crate::common::checkout().join("tests/mpi/hostile.py");
+                let words = ["exec", LAB, "h1", "--", "python3", &script.to_string_lossy()];
+                let (seconds, seed) = (time.as_secs_f64().to_string(), seed.to_string());
+                let mut command = labs.command(&[&words[..], &[&seconds, &seed]].concat());
+                let output = command.stdin(Stdio::null()).output().expect("the tool is there");
+                happened.said = String::from_utf8_lossy(&output.stdout).into_owned();
+            }
+            _ => {}
+        }
+        happened
+    }
+
+    /// Afterwards nothing is wrong.
+    pub fn mend(&self, labs: &Labs) {
+        match self {
+            Fault::Loss(_) => (0..HOSTS).for_each(|host| run_on(labs, host, NO_MORE_RULES)),
+            Fault::LossOfAll(host, _) | Fault::NeverThere(host) => run_on(labs, *host, NO_MORE_RULES),
+            _ => {}
+        }
+    }
+}
+
+fn run_on(labs: &Labs, host: usize, script: &str) {
+    labs.exec(LAB, &format!("h{host}"), script);
+}

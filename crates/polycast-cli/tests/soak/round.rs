@@ -1,0 +1,221 @@
+//! A round: a job, what goes wrong around it, and what must hold.
+
+use std::fmt;
+use std::thread;
+use std::time::Duration;
+
+use crate::cluster::Labs;
+use crate::common::mpi::Mpi;
+use crate::common::report::Report;
+use crate::fault::{Fault, PROGRAM, ranks};
+use crate::job::{LAB, LabJob};
+use crate::totals::Totals;
+
+/// A rank on each, two in some rounds.
+pub const HOSTS: usize = 4;
+
+/// How much longer than without polycast a job may take to end by a rank's death, on a machine that does other things, too.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether ranks are gone.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What is forced; `None` is the table's choice.
+const FORCED: [Option<&str>; 8] = [
+    Some("multicast-pull"),
+    Some("multicast-push"),
+    Some("multicast-pull:parity"),
+    Some("multicast-push:parity"),
+    Some("chain:segment=4KiB"),
+    Some("binomial"),
+    Some("scatter-ring"),
+    None,
+];
+
+/// Everything follows from the seed.
+#[derive(Clone, Debug)]
+pub struct Round {
+    seed: u64,
+    mpi: Mpi,
+    forced: Option<&'static str>,
+    ranks_per_host: usize,
+    broadcasts: u64,
+    /// From when all ranks are there to the fault.
+    after: Duration,
+    fault: Fault,
+}
+
+impl fmt::Display for Round {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Round { mpi, forced, ranks_per_host, broadcasts, fault, .. } = self;
+        let ranks = HOSTS * ranks_per_host;
+        write!(
+            f,
+            "{:<8} {ranks} ranks, {broadcasts} by {:<22}  {fault}",
+            mpi.name(),
+            forced.unwrap_or("the table")
+        )
+    }
+}
+
+impl Round {
+    /// The round of a seed; in short ones nothing lasts longer than a second.
+    pub fn of(seed: u64, is_long: bool) -> Round {
+        // Neighbouring seeds have little in common.
+        let mut draws = fastrand::Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let scale = if is_long { 10 } else { 1 };
+        let time = |draws: &mut fastrand::Rng| Duration::from_millis(draws.u64(100..1000) * scale);
+        // Each kind comes once in ten rounds in a row.
+        let fault = match seed % 10 {
+            0 => Fault::Nothing,
+            1 => Fault::Killed,
+            2 => Fault::Stopped(time(&mut draws)),
+            3 => Fault::Late(time(&mut draws)),
+            4 => Fault::LinkDown(draws.usize(0..HOSTS), time(&mut draws)),
+            5 => Fault::Loss(if draws.bool() { draws.u32(1..10) } else { draws.u32(10..=50) }),
+            6 => Fault::Blocked(draws.bool().then(|| draws.usize(0..HOSTS)), time(&mut draws)),
+            7 => Fault::Hostile(time(&mut draws)),
+            8 => Fault::NeverThere(draws.usize(0..HOSTS)),
+            _ => Fault::LossOfAll(draws.usize(0..HOSTS), draws.u32(1..5)),
+        };
+        let forced = FORCED[draws.usize(0..FORCED.len())];
+        let mpi = if draws.bool() { Mpi::OpenMpi } else { Mpi::Mpich };
+        let broadcasts = match fault {
+            // It goes on until a rank dies.
+            Fault::Killed => 1_000_000,
+            // What TCP loses takes it 200 ms.
+            Fault::LossOfAll(..) => draws.u64(10..30) * scale,
+            _ => draws.u64(60..200) * scale,
+        };
+        let ranks_per_host = if mpi == Mpi::OpenMpi { draws.usize(1..=2) } else { 1 };
+        let after = Duration::from_millis(draws.u64(0..400));
+        Round { seed, mpi, forced, ranks_per_host, broadcasts, after, fault }
+    }
+
+    /// What did not hold.
+    pub fn run(&self, labs: &Labs, totals: &mut Totals) -> Vec<String> {
+        self.fault.prepare(labs);
+        let (done, happened) = thread::scope(|scope| {
+            let job = scope.spawn(|| self.job(labs, true).end());
+            let happened = scope.spawn(|| self.fault.happen(labs, self.after, self.seed));
+            (job.join().expect("it does not panic"), happened.join().expect("nor does it"))
+        });
+        let mut problems = self.problems(labs, &done);
+        self.fault.mend(labs);
+        problems.extend(nothing_is_left(labs));
+        totals.add_line("SOAK", &done.1);
+        totals.add_line("HOSTILE", &happened.said);
+        totals.add("faults amid a job", u64::from(happened.is_amid));
+        if let Ok(report) = Report::parse(&done.2) {
+            totals.add_report(&report);
+        }
+        if !problems.is_empty() {
+            println!("--- stdout\n{}--- stderr\n{}", done.1, done.2);
+        }
+        problems
+    }
+
+    fn job<'a>(&self, labs: &'a Labs, with_polycast: bool) -> LabJob<'a> {
+        let (seed, broadcasts) = (self.seed.to_string(), self.broadcasts.to_string());
+        let mut job = match self.fault {
+            Fault::Late(time) => {
+                let program = self.mpi.built(PROGRAM);
+                let late = format!(
+                    "[ \"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\" != 1 ] || sleep {}; exec {} \"$@\"",
+                    time.as_secs_f64(),
+                    program.display()
+                );
+                LabJob::of(labs, self.mpi, HOSTS * self.ranks_per_host, &["sh", "-c", &late, "late"])
+            }
+            _ => LabJob::stock(labs, self.mpi, HOSTS * self.ranks_per_host, PROGRAM),
+        };
+        job = job.arguments(&[&seed, &broadcasts]).ranks_per_host(self.ranks_per_host).limit(LIMIT);
+        if with_polycast {
+            job = job.polycast().variable("POLYCAST_TRIALS", "off");
+        }
+        match self.forced.filter(|_| with_polycast) {
+            Some(forced) => job.variable("POLYCAST_BCAST", forced),
+            None => job,
+        }
+    }
+
+    fn problems(
+        &self,
+        labs: &Labs,
+        (status, stdout, stderr): &(Option<std::process::ExitStatus>, String, String),
+    ) -> Vec<String> {
+        if let Some(line) = stderr.lines().find(|line| line.contains("FAIL rank")) {
+            return vec![line.to_owned()];
+        }
+        let is_ok = stdout.lines().any(|line| line == "OK bcast_soak");
+        // `timeout` ends what hangs, with this status or, where it has to kill, with none.
+        let hung = status.is_some_and(
+            |status| !matches!(status.code(), Some(code) if code != crate::common::job::OUT_OF_TIME),
+        );
+        match (&self.fault, hung) {
+            (_, true) => match self.hangs_without_polycast(labs) {
+                true => vec![],
+                false => vec![format!("not finished after {LIMIT:?}; without polycast it is")],
+            },
+            (Fault::Killed, false) if is_ok => {
+                vec!["a rank was to be killed, and the job knows nothing of it".into()]
+            }
+            (Fault::Killed, false) => vec![],
+            // The MPI's own end, where it gives up a connection, is not ours.
+            (Fault::LinkDown(..) | Fault::LossOfAll(..), false) if !is_ok && !stderr.contains("panicked") => {
+                if self.fails_without_polycast(labs) {
+                    vec![]
+                } else {
+                    vec![format!("did not end well: {status:?}")]
+                }
+            }
+            _ if is_ok => vec![],
+            _ => vec![format!("did not end well: {status:?}")],
+        }
+    }
+
+    fn again_without_polycast(&self, labs: &Labs) -> (Option<std::process::ExitStatus>, String, String) {
+        thread::scope(|scope| {
+            let job = scope.spawn(|| self.job(labs, false).end());
+            let happened = scope.spawn(|| self.fault.happen(labs, self.after, self.seed));
+            let _ = happened.join();
+            job.join().expect("it does not panic")
+        })
+    }
+
+    fn hangs_without_polycast(&self, labs: &Labs) -> bool {
+        let (status, ..) = self.again_without_polycast(labs);
+        status.is_some_and(|status| status.code().is_none_or(|code| code == crate::common::job::OUT_OF_TIME))
+    }
+
+    fn fails_without_polycast(&self, labs: &Labs) -> bool {
+        let (status, ..) = self.again_without_polycast(labs);
+        status.is_some_and(|status| !status.success())
+    }
+}
+
+/// A process that ends has no program any more before its sockets are closed.
+fn nothing_is_left(labs: &Labs) -> Vec<String> {
+    let left = || {
+        let mut left: Vec<String> = ranks().iter().map(|pid| format!("process {pid}")).collect();
+        for host in (0..HOSTS).map(|host| format!("h{host}")) {
+            let found = labs.exec(LAB, &host, "tail -q -n +2 /proc/net/udp /proc/net/udp6; ip maddr show e0");
+            left.extend(
+                found
+                    .lines()
+                    .filter(|line| line.contains("239.") || line.contains("00000000:0000 "))
+                    .map(|line| format!("{host}: {line}")),
+            );
+        }
+        left
+    };
+    let mut found = left();
+    for _ in 0..500 {
+        if found.is_empty() {
+            break;
+        }
+        thread::sleep(LOOK);
+        found = left();
+    }
+    found.into_iter().map(|what| format!("left behind: {what}")).collect()
+}
