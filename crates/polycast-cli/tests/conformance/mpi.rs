@@ -67,8 +67,9 @@ impl Mpi4py {
         }
     }
 
-    pub fn is_open_mpi(&self) -> bool {
-        self.name.starts_with("openmpi")
+    /// Whether its waiting ranks take all of a core, and no variable changes that.
+    pub fn spins(&self) -> bool {
+        self.name == "mpich-debian"
     }
 
     pub fn variables(&self) -> Vec<(&'static str, String)> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use crate::cluster::{Labs, TOOL};
 use crate::common::ending;
 use crate::common::job::timeout;
 use crate::common::library_directory;
+use crate::common::mpi::Mpi;
 use crate::common::report::Report;
 use crate::mpi::{Mpi4py, tests};
 
@@ -66,32 +68,24 @@ impl fmt::Display for Row {
 impl Row {
     fn command(&self, labs: &Labs) -> Command {
         let mut command = timeout(LIMIT);
-        let ranks = HOSTS.to_string();
         command.arg(TOOL);
-        let launcher = self.mpi.launcher();
         match self.network {
             Network::Node => command.arg("run"),
             _ => command.args(["lab", "run", "--lab", LAB]),
         };
-        command.arg("--mpi").arg(launcher).args(["-n", &ranks]);
-        match (self.network, &self.forced) {
-            (Network::Node, None) => command.arg("--off"),
-            (Network::Lab | Network::LossyLab, Some(_)) => command.arg("--polycast"),
-            _ => &mut command,
-        };
-        if let Some(forced) = &self.forced {
-            let settings = [("POLYCAST_BCAST", forced.as_str()), ("POLYCAST_REPORT", "1")];
-            command.envs(settings).env("POLYCAST_TRIALS", "off").env("POLYCAST_CACHE", "off");
+        command.arg("--mpi").arg(self.mpi.launcher()).args(["-n", &HOSTS.to_string()]);
+        if (self.network, &self.forced) == (Network::Node, &None) {
+            command.arg("--off");
         }
-        for (name, value) in self.mpi.variables() {
+        for (name, value) in self.variables() {
             match self.network {
                 Network::Node => command.env(name, value),
                 _ => command.args(["--env", &format!("{name}={value}")]),
             };
         }
-        if self.mpi.is_open_mpi() {
-            command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-            command.env("PRTE_ALLOW_RUN_AS_ROOT", "1").env("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        for name in ["OMPI", "PRTE"] {
+            command.env(format!("{name}_ALLOW_RUN_AS_ROOT"), "1");
+            command.env(format!("{name}_ALLOW_RUN_AS_ROOT_CONFIRM"), "1");
         }
         command.env("POLYCAST_LIBDIR", library_directory());
         command.env("POLYCAST_LAB_DIRECTORY", labs.directory());
@@ -100,6 +94,32 @@ impl Row {
             command.args(["-i", module]);
         }
         command
+    }
+
+    /// What the ranks get. `polycast run` preloads by itself, in a lab it is said.
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        let mut variables = self.mpi.variables();
+        let mut preload: Vec<PathBuf> = Vec::new();
+        if let Some(forced) = &self.forced {
+            variables.push(("POLYCAST_BCAST", forced.clone()));
+            for (name, value) in
+                [("POLYCAST_REPORT", "1"), ("POLYCAST_TRIALS", "off"), ("POLYCAST_CACHE", "off")]
+            {
+                variables.push((name, value.to_owned()));
+            }
+            if self.network != Network::Node {
+                preload.push(library_directory().join("libpolycast-mpi.so"));
+            }
+        }
+        // Waiting ranks of Debian's MPICH spin.
+        if self.mpi.spins() {
+            preload.push(Mpi::Mpich.built("yields.so"));
+        }
+        if !preload.is_empty() {
+            let paths: Vec<_> = preload.iter().map(|path| path.to_string_lossy()).collect();
+            variables.push(("LD_PRELOAD", paths.join(":")));
+        }
+        variables
     }
 
     /// Runs it to whatever end.
