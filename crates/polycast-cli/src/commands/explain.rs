@@ -18,7 +18,7 @@ use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Nanos, Rank, Rate};
 use serde::Serialize;
 
-use self::placement::{Placement, Wishes};
+use self::placement::{Placement, Request};
 use self::prediction::Reason;
 use super::{Outcome, print};
 use crate::numbers::whole;
@@ -118,7 +118,7 @@ pub fn run(args: Args) -> Outcome {
         settings.parameters = Some((read_parameters(file)?, file.display().to_string()));
     }
     let network = Network { rate: args.rate, latency: args.latency, multicast_rate: args.multicast_rate };
-    let placement = Placement::new(&Wishes {
+    let placement = Placement::new(&Request {
         ranks: args.ranks,
         nodes: args.nodes,
         ranks_per_node: args.ranks_per_node,

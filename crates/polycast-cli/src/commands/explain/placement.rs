@@ -9,7 +9,7 @@ use polycast_core::topology::{Placed, Topology};
 use crate::hosts::{self, HostsError};
 
 /// What the options say.
-pub struct Wishes<'a> {
+pub struct Request<'a> {
     pub ranks: Option<u32>,
     pub nodes: Option<u32>,
     pub ranks_per_node: Option<u32>,
@@ -28,13 +28,13 @@ pub struct Placement {
 
 impl Placement {
     /// Ranks fill the hosts in their order: those that are named, else the first of the topology, else any.
-    pub fn new(wishes: &Wishes) -> Result<Placement, Box<dyn std::error::Error>> {
-        let host_names = match wishes.hosts {
-            Some(hosts) => named(hosts, wishes.ranks)?,
-            None => counted(wishes)?,
+    pub fn new(request: &Request) -> Result<Placement, Box<dyn std::error::Error>> {
+        let host_names = match request.hosts {
+            Some(hosts) => named(hosts, request.ranks)?,
+            None => counted(request)?,
         };
         let flat;
-        let topology = match wishes.topology {
+        let topology = match request.topology {
             Some(topology) => topology,
             None => {
                 let hosts: BTreeSet<&String> = host_names.iter().collect();
@@ -43,7 +43,7 @@ impl Placement {
             }
         };
         let placed = topology.place(&host_names);
-        Ok(Placement { shape: shape_of(&placed)?.on_network(wishes.network), placed })
+        Ok(Placement { shape: shape_of(&placed)?.on_network(request.network), placed })
     }
 }
 
@@ -52,11 +52,11 @@ fn named(hosts: &str, ranks: Option<u32>) -> Result<Vec<String>, HostsError> {
 }
 
 /// A host name per rank: the first host is the fullest, the others share what is left evenly.
-fn counted(wishes: &Wishes) -> Result<Vec<String>, Box<dyn std::error::Error>> {
-    let ranks = wishes.ranks.ok_or("expected --ranks or --hosts")?;
-    let known = wishes.topology.map(|topology| &topology.hosts[..]);
-    let nodes = wishes.nodes.unwrap_or_else(|| known.map_or(ranks, |hosts| ranks.min(hosts.len() as u32)));
-    let fullest = CommunicatorShape::new(ranks, nodes, wishes.ranks_per_node)?.ranks_per_node;
+fn counted(request: &Request) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let ranks = request.ranks.ok_or("expected --ranks or --hosts")?;
+    let known = request.topology.map(|topology| &topology.hosts[..]);
+    let nodes = request.nodes.unwrap_or_else(|| known.map_or(ranks, |hosts| ranks.min(hosts.len() as u32)));
+    let fullest = CommunicatorShape::new(ranks, nodes, request.ranks_per_node)?.ranks_per_node;
     if let Some(hosts) = known.filter(|hosts| hosts.len() < nodes as usize) {
         return Err(format!("--nodes {nodes}: the topology has {} hosts", hosts.len()).into());
     }
@@ -94,8 +94,8 @@ mod tests {
     const TOPOLOGY: &str =
         "SwitchName=s0 Nodes=a,b\nSwitchName=s1 Nodes=c,d\nSwitchName=top Switches=s0,s1\n";
 
-    fn wishes(ranks: Option<u32>, hosts: Option<&'static str>) -> Wishes<'static> {
-        Wishes {
+    fn request(ranks: Option<u32>, hosts: Option<&'static str>) -> Request<'static> {
+        Request {
             ranks,
             nodes: None,
             ranks_per_node: None,
@@ -108,35 +108,35 @@ mod tests {
     #[test]
     fn named_hosts_are_looked_up_in_the_topology() {
         let topology = Topology::parse(TOPOLOGY, "t", Reading::default()).unwrap();
-        let wishes = Wishes { topology: Some(&topology), ..wishes(None, Some("c:2,a,x")) };
-        let Placement { shape, placed } = Placement::new(&wishes).unwrap();
+        let request = Request { topology: Some(&topology), ..request(None, Some("c:2,a,x")) };
+        let Placement { shape, placed } = Placement::new(&request).unwrap();
         assert_eq!((shape.ranks, shape.nodes, shape.ranks_per_node, shape.switches), (4, 3, 2, 3));
         assert_eq!((placed.host_of, placed.unplaced_hosts), (vec![2, 2, 0, 4], vec!["x".to_owned()]));
     }
 
     #[test]
     fn a_hostlist_stands_for_its_hosts() {
-        let shape = Placement::new(&wishes(None, Some("n[0-7]:2"))).unwrap().shape;
+        let shape = Placement::new(&request(None, Some("n[0-7]:2"))).unwrap().shape;
         assert_eq!((shape.ranks, shape.nodes, shape.ranks_per_node), (16, 8, 2));
     }
 
     #[test]
     fn numbers_take_the_first_hosts() {
         let topology = Topology::parse(TOPOLOGY, "t", Reading::default()).unwrap();
-        let wishes = Wishes { topology: Some(&topology), ..wishes(Some(3), None) };
-        let placement = Placement::new(&wishes).unwrap();
+        let request = Request { topology: Some(&topology), ..request(Some(3), None) };
+        let placement = Placement::new(&request).unwrap();
         assert_eq!(placement.placed.host_of, [0, 1, 2]);
         assert_eq!(placement.shape.switches, 2);
-        let fuller = Wishes { nodes: Some(2), ranks_per_node: Some(4), ranks: Some(6), ..wishes };
+        let fuller = Request { nodes: Some(2), ranks_per_node: Some(4), ranks: Some(6), ..request };
         assert_eq!(Placement::new(&fuller).unwrap().placed.host_of, [0, 0, 0, 0, 1, 1]);
         let error =
-            Placement::new(&Wishes { nodes: Some(5), ranks: Some(5), ranks_per_node: None, ..fuller });
+            Placement::new(&Request { nodes: Some(5), ranks: Some(5), ranks_per_node: None, ..fuller });
         assert!(error.is_err_and(|error| error.to_string().contains("the topology has 4 hosts")));
     }
 
     #[test]
     fn without_a_topology_there_is_one_switch() {
-        let placement = Placement::new(&Wishes { nodes: Some(4), ..wishes(Some(7), None) }).unwrap();
+        let placement = Placement::new(&Request { nodes: Some(4), ..request(Some(7), None) }).unwrap();
         assert_eq!(placement.placed.host_of, [0, 0, 1, 1, 2, 2, 3]);
         assert_eq!((placement.shape.ranks_per_node, placement.shape.switches), (2, 1));
     }
