@@ -11,4 +11,4 @@ mod socket;
 pub use family::Family;
 pub use group::{Group, Range, random_port};
 pub use interface::{Interface, InterfaceChoice, InterfaceError};
-pub use socket::{OpenError, Socket, SocketOptions, Step};
+pub use socket::{OpenError, Socket, SocketOptions, Step, receive_buffer_bytes};

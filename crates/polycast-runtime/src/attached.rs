@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use polycast_core::collective;
+use polycast_core::network::Network;
 use polycast_core::policy::{CallCounts, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Policy};
 use polycast_core::units::Rank;
 
@@ -18,7 +19,7 @@ use crate::plan::Pool;
 use crate::report::{self, Log};
 use crate::settings::{self, Settings};
 use crate::trials::Why;
-use crate::{retired, trials};
+use crate::{asked, retired, trials};
 
 /// What serves.
 enum State {
@@ -38,6 +39,8 @@ pub struct Attached {
     ranks: u32,
     view: Option<Arc<View>>,
     policy: Arc<Policy>,
+    /// Between its nodes, if somebody has asked.
+    network: Option<Network>,
     counts: CallCounts,
     log: Log,
     state: State,
@@ -69,7 +72,7 @@ impl Attached {
         let Some(view) = View::of(&world, &door, rank.index(), world_ranks.len())? else { return Ok(None) };
         let found = catch_unwind(AssertUnwindSafe(|| {
             view.tell(rank, world_ranks);
-            (view.policy(&world, rank, world_ranks), Log::new(&view.settings))
+            (view.policy(&world, rank, world_ranks, None), Log::new(&view.settings))
         }));
         let (policy, log) = found.map_err(|_| Failure::Internal)?;
         Ok(Some(Attached {
@@ -78,6 +81,7 @@ impl Attached {
             ranks: world_ranks.len() as u32,
             view: Some(view),
             policy,
+            network: None,
             counts: CallCounts::default(),
             log,
             state: State::Unserved,
@@ -94,6 +98,7 @@ impl Attached {
             ranks,
             view: None,
             policy: Arc::new(Policy::new(settings.rules(None), shape)),
+            network: None,
             counts: CallCounts::default(),
             log: Log::new(&settings),
             state: State::Broken(failure),
@@ -142,6 +147,12 @@ impl Attached {
         self.log.begin();
         let call = broadcast_of(bytes);
         let epoch = self.counts.next(&self.policy, Collective::Broadcast);
+        if self.policy.asks_before(&call, self.capabilities(), epoch) {
+            self.ask()?;
+            if let State::Served(communicator) = &mut self.state {
+                return Ok(communicator.plan_in(bytes, epoch));
+            }
+        }
         let mut decision = *self.policy.choose(&call, self.capabilities(), epoch);
         if decision.choice != Choice::Stock {
             if let Some(communicator) = self.serve()? {
@@ -175,21 +186,50 @@ impl Attached {
         })
     }
 
+    /// What the network is like decides, and this communicator does not know it. Collective.
+    fn ask(&mut self) -> Result<(), MpiError> {
+        let (Some(world), Some(view)) = (World::get()?, self.view.clone()) else { return Ok(()) };
+        let (door, rank, ranks) = (self.door, self.rank, self.ranks as usize);
+        let found = catch_unwind(AssertUnwindSafe(|| {
+            let world_ranks = door.world_ranks(ranks).ok()?;
+            Some(view.layout(&world, rank, &world_ranks, None))
+        }));
+        let layout = found.ok().flatten();
+        match (asked::common(&door, layout.as_deref())?, layout) {
+            (Some(network), Some(layout)) => {
+                self.network = Some(network);
+                self.policy = view.policy(&world, rank, &layout.world_ranks, self.network);
+            }
+            _ => self.open()?,
+        }
+        Ok(())
+    }
+
     fn open(&mut self) -> Result<(), MpiError> {
-        let Attached { door, rank, view, .. } = self;
+        let Attached { door, rank, view, network, .. } = self;
         let (Some(world), Some(view)) = (World::get()?, view) else { return Ok(()) };
         let found = catch_unwind(AssertUnwindSafe(|| {
             fault::point(Point::Open);
             let world_ranks = door.world_ranks(self.ranks as usize).ok()?;
-            Some(view.layout(&world, *rank, &world_ranks))
+            Some(view.layout(&world, *rank, &world_ranks, *network))
         }));
         let layout = found.ok().flatten();
         let number = agree_on_number(&world, door, *rank, layout.is_some())?;
         self.state = match (layout, number) {
-            (Some(layout), Some(number)) => {
+            (Some(mut layout), Some(number)) => {
+                let mut is_clean = true;
+                if self.policy.asks() {
+                    let found = asked::find_out(door, &layout, world.tags.first_tag(number))?;
+                    is_clean = found.is_clean;
+                    *network = Some(found.network);
+                    layout = view.layout(&world, *rank, &layout.world_ranks, *network);
+                }
+                self.policy = layout.policy.clone();
                 let (log, counts) = (std::mem::take(&mut self.log), std::mem::take(&mut self.counts));
                 let numbered = (number, world.tags);
-                let made = Communicator::new(*door, *rank, &layout, &view.settings, numbered, counts, log);
+                let mut made =
+                    Communicator::new(*door, *rank, &layout, &view.settings, numbered, counts, log);
+                made.is_spoiled = !is_clean;
                 State::Served(Box::new(made))
             }
             _ => State::Refused,

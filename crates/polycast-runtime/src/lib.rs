@@ -20,6 +20,7 @@
 //!
 //! Nothing here aborts, and nothing prints unless it was asked for, except one warning line about bad settings.
 
+mod asked;
 mod attach;
 mod attached;
 mod communicator;

@@ -28,6 +28,17 @@ pub enum Purpose {
     Step { operation: OperationKey, id: MessageId },
     /// A message of the multicast protocol; it may stay in flight from one broadcast to the next.
     Control(ControlMessage),
+    /// A message that measures the way to another node.
+    Probe(ProbeMessage),
+}
+
+/// Which message of a measurement; see [`crate::asked`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeMessage {
+    /// As long as it takes; an empty one is the last.
+    Question,
+    /// Of a byte.
+    Answer,
 }
 
 /// Which message of the multicast protocol.
@@ -87,6 +98,8 @@ pub struct Messages {
     sends_in_flight: usize,
     /// Of the multicast protocol, completed and not yet looked at: they may complete while a schedule runs.
     pub control_done: Vec<Done<ControlMessage>>,
+    /// Of a measurement, the same.
+    pub probes_done: Vec<Done<ProbeMessage>>,
     // What the door reports and takes, kept here so that nothing is allocated.
     completions: Vec<Completion>,
     cancelled: Vec<u32>,
@@ -102,6 +115,7 @@ impl Messages {
             free: BinaryHeap::new(),
             sends_in_flight: 0,
             control_done: Vec::new(),
+            probes_done: Vec::new(),
             completions: Vec::new(),
             cancelled: Vec::new(),
         }
@@ -251,6 +265,9 @@ impl Messages {
                 }
                 Purpose::Control(purpose) => {
                     self.control_done.push(Done { purpose, is_receive, outcome, memory });
+                }
+                Purpose::Probe(purpose) => {
+                    self.probes_done.push(Done { purpose, is_receive, outcome, memory });
                 }
             }
         }

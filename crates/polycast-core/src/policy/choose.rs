@@ -77,7 +77,7 @@ pub enum By {
 ///                                       │         │  else stock   │  else chain          │
 ///                                       │         │               │  else stock          │
 /// ```
-/// Before anybody has asked the network, rules about it are passed over, and the intervals in which they may decide are marked.
+/// Before anybody has asked the network, intervals in which rules about it may decide are marked.
 /// # Invariants
 /// 1. Each collective has an epoch, and the first begins with call 0; they begin later and later, on any network at the same calls.
 /// 2. `first_bytes[0]` is 0, `first_bytes` rises strictly, and `intervals` is as long.
@@ -213,16 +213,10 @@ struct Relevant {
     choice: Choice,
     bytes: Range,
     calls: Range,
-    network: OnNetwork,
-}
-
-/// Whether a rule is for a network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OnNetwork {
-    Holds,
-    Fails,
-    /// Nobody has asked.
-    Open,
+    /// On the network, as far as that is known.
+    holds: bool,
+    /// It is about the network, and nobody has asked.
+    is_open: bool,
 }
 
 fn relevant(
@@ -232,23 +226,18 @@ fn relevant(
 ) -> impl Iterator<Item = Relevant> {
     let of = move |(index, rule): (usize, &Rule)| {
         let (bytes, calls) = (Range::all(), Range::all());
-        let mut relevant = Relevant { index, choice: rule.choice, bytes, calls, network: OnNetwork::Holds };
+        let mut relevant = Relevant { index, choice: rule.choice, bytes, calls, holds: true, is_open: false };
         let any_call = Call { collective, bytes: Bytes(0) };
         for condition in &rule.conditions {
-            let holds = || {
-                condition
-                    .property
-                    .of(shape, &any_call, 0)
-                    .is_some_and(|value| condition.range.contains(value))
-            };
+            let value = || condition.property.of(shape, &any_call, 0);
+            let holds = || value().is_some_and(|value| condition.range.contains(value));
             match condition.property {
                 Property::Bytes => relevant.bytes = condition.range,
                 Property::EarlierCalls => relevant.calls = condition.range,
-                property if property.is_of_network() => match shape.network {
-                    None => relevant.network = OnNetwork::Open,
-                    Some(_) if !holds() => relevant.network = OnNetwork::Fails,
-                    Some(_) => {}
-                },
+                property if property.is_of_network() => {
+                    relevant.holds &= holds();
+                    relevant.is_open |= shape.network.is_none();
+                }
                 _ if !holds() => return None,
                 _ => {}
             }
@@ -285,7 +274,7 @@ impl Stage {
             let after = predicted.partition_point(|(start, _)| start.0 <= first);
             let predicted = predicted[..after].last().map(|(_, choice)| *choice);
             let by_rule = || relevant.iter().copied().filter(|rule| rule.bytes.contains(first));
-            let holding = by_rule().filter(|rule| rule.network == OnNetwork::Holds);
+            let holding = by_rule().filter(|rule| rule.holds);
             (first, Interval { options: options(forced, holding, predicted), asks: asks(by_rule()) })
         };
         let mut intervals: Vec<(u64, Interval)> = starts.into_iter().map(of).collect();
@@ -300,10 +289,10 @@ impl Stage {
 fn asks<'a>(by_rule: impl Iterator<Item = &'a Relevant>) -> bool {
     let (mut is_open, mut may_serve) = (false, false);
     for rule in by_rule {
-        is_open |= rule.network == OnNetwork::Open;
-        may_serve |= rule.network != OnNetwork::Fails && rule.choice != Choice::Stock;
+        is_open |= rule.is_open;
+        may_serve |= (rule.holds || rule.is_open) && rule.choice != Choice::Stock;
         let needs_multicast = rule.choice.needs().has(Capabilities::MULTICAST);
-        if rule.network == OnNetwork::Holds && !needs_multicast {
+        if rule.holds && !rule.is_open && !needs_multicast {
             break;
         }
     }

@@ -75,7 +75,7 @@ impl Property {
             Property::Switches => shape.switches.into(),
             Property::Rate => shape.network?.rate?.bits_per_second(),
             Property::Latency => shape.network?.latency?.0,
-            Property::MulticastPercent => shape.network?.multicast_percent(),
+            Property::MulticastPercent => shape.network.unwrap_or_default().multicast_percent(),
             Property::Bytes => call.bytes.0,
             Property::EarlierCalls => earlier_calls,
         })

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use super::Interface;
@@ -90,12 +91,33 @@ impl InterfaceChoice {
     /// # Errors
     /// None is usable: the error lists all with the reason against each.
     pub fn choose(&self, among: &[Interface], family: Family) -> Result<Interface, InterfaceError> {
+        self.choose_beside(among, family, &[])
+    }
+
+    /// The same, but after the words of the list it is best to have one of these addresses, the earlier the better: other connections of the
+    /// same hosts begin there, so they are joined by that network.
+    ///
+    /// # Errors
+    /// As of [`InterfaceChoice::choose`].
+    pub fn choose_beside(
+        &self,
+        among: &[Interface],
+        family: Family,
+        local: &[IpAddr],
+    ) -> Result<Interface, InterfaceError> {
+        let place = |interface: &Interface| {
+            let has = |address: &IpAddr| {
+                [Family::V4, Family::V6].iter().any(|family| interface.address(*family) == Some(*address))
+            };
+            local.iter().position(has).unwrap_or(local.len())
+        };
         among
             .iter()
             .filter(|interface| self.objection(interface, family).is_none())
             .min_by_key(|interface| {
                 (
                     self.position(interface),
+                    place(interface),
                     is_host_only(interface),
                     !interface.has_default_route,
                     Reverse(interface.bits_per_second),

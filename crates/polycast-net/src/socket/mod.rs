@@ -6,6 +6,7 @@ mod option;
 mod receive;
 mod send;
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::libc;
@@ -14,6 +15,14 @@ use nix::sys::socket::SockaddrStorage;
 pub use error::{OpenError, Step};
 
 use crate::{Group, Interface};
+
+/// The receive buffer that the kernel would grant to a socket with the default options, its book-keeping included.
+///
+/// # Errors
+/// The kernel's: no socket can be had.
+pub fn receive_buffer_bytes() -> io::Result<usize> {
+    open::granted_receive_bytes(&SocketOptions::default())
+}
 
 /// What to ask of a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -140,6 +140,12 @@ fn aim(fd: BorrowedFd<'_>, family: Family, interface: &Interface, options: &Sock
     }
 }
 
+/// The receive buffer that the kernel grants to a member of a group, book-keeping included.
+pub(super) fn granted_receive_bytes(options: &SocketOptions) -> io::Result<usize> {
+    let socket = create(Family::V4).map_err(|(_, error)| error)?;
+    size_buffers(socket.as_fd(), options).map_err(|(_, error)| error)
+}
+
 /// Asks for buffers and returns the receive buffer that was granted. The kernel silently cuts a wish to rmem_max; a privileged process
 /// may go beyond, which is tried only where it is needed.
 fn size_buffers(fd: BorrowedFd<'_>, options: &SocketOptions) -> Attempt<usize> {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use polycast_core::network::Network;
 use polycast_core::policy::{CommunicatorShape, Policy, Prediction};
 use polycast_core::schedule::Nodes;
 use polycast_core::tree::Site;
@@ -30,15 +31,15 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`.
-    pub fn new(view: &View, world: &World, rank: Rank, ranks: &[u32]) -> Layout {
+    /// Of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`; on a network of which this is known.
+    pub fn new(view: &View, world: &World, rank: Rank, ranks: &[u32], network: Option<Network>) -> Layout {
         let of = |all: &[u64]| -> Vec<u64> { ranks.iter().map(|rank| all[*rank as usize]).collect() };
         let hosts = of(&world.hosts);
         let near = |all: &[u64], mine: u64| all.iter().filter(|other| **other == mine).count();
         // Ranks outside of the communicator want the processors, too.
         let on_this_kernel = near(&world.kernels, world.kernels[ranks[rank.index()] as usize]);
         let on_this_host = near(&hosts, hosts[rank.index()]);
-        let shape = view.shape(world, ranks);
+        let shape = CommunicatorShape { network, ..view.shape(world, ranks) };
         let placed = view.known.as_ref().map(|known| known.placed.only(ranks));
         let policy = match &view.settings.parameters {
             None => view.policy_of_shape(shape),

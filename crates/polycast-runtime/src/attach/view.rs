@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use polycast_core::network::Network;
 use polycast_core::policy::{CommunicatorShape, Policy};
 use polycast_core::units::Rank;
 use polycast_core::{model, policy, topology};
@@ -89,12 +90,13 @@ impl View {
         report::choices(said);
     }
 
-    /// What decides about calls on a communicator of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`.
-    pub fn policy(&self, world: &World, rank: Rank, ranks: &[u32]) -> Arc<Policy> {
+    /// What decides about calls on a communicator of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`; on a network
+    /// of which this is known, if somebody has asked.
+    pub fn policy(&self, world: &World, rank: Rank, ranks: &[u32], network: Option<Network>) -> Arc<Policy> {
         match self.settings.parameters {
-            None => self.policy_of_shape(self.shape(world, ranks)),
+            None => self.policy_of_shape(CommunicatorShape { network, ..self.shape(world, ranks) }),
             // Predictions are made for places, not for a shape.
-            Some(_) => self.layout(world, rank, ranks).policy.clone(),
+            Some(_) => self.layout(world, rank, ranks, network).policy.clone(),
         }
     }
 
@@ -108,15 +110,18 @@ impl View {
     }
 
     /// Where these ranks of MPI_COMM_WORLD are, of which this process's is the one at `rank`.
-    pub fn layout(&self, world: &World, rank: Rank, ranks: &[u32]) -> Arc<Layout> {
+    pub fn layout(&self, world: &World, rank: Rank, ranks: &[u32], network: Option<Network>) -> Arc<Layout> {
         let lock = || self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
         let take = |layouts: &mut Vec<Arc<Layout>>| {
-            let known = layouts.iter().position(|known| known.rank == rank && *known.world_ranks == *ranks);
+            let is_it = |known: &Arc<Layout>| {
+                known.rank == rank && known.shape.network == network && *known.world_ranks == *ranks
+            };
+            let known = layouts.iter().position(is_it);
             known.map(|index| layouts.remove(index))
         };
         let known = take(&mut lock());
         // Not under the lock: a network may be large.
-        let layout = known.unwrap_or_else(|| Arc::new(Layout::new(self, world, rank, ranks)));
+        let layout = known.unwrap_or_else(|| Arc::new(Layout::new(self, world, rank, ranks, network)));
         let mut layouts = lock();
         if layouts.len() >= LAYOUTS_MOST {
             layouts.remove(0);
@@ -189,14 +194,14 @@ mod tests {
         };
         let shape = view.shape(&world, &[1, 2, 3, 4, 5]);
         assert_eq!((shape.ranks, shape.nodes, shape.ranks_per_node), (5, 3, 3));
-        let [one, other] = [[5, 2], [3, 2]].map(|ranks| view.policy(&world, Rank(0), &ranks));
+        let [one, other] = [[5, 2], [3, 2]].map(|ranks| view.policy(&world, Rank(0), &ranks, None));
         assert!(Arc::ptr_eq(&one, &other), "one policy for each shape");
-        let [one, other] = [[5, 2], [5, 2]].map(|ranks| view.layout(&world, Rank(1), &ranks));
+        let [one, other] = [[5, 2], [5, 2]].map(|ranks| view.layout(&world, Rank(1), &ranks, None));
         assert!(Arc::ptr_eq(&one, &other), "one layout for the same ranks");
         assert_eq!((one.nodes.count(), one.nodes.my_leader()), (2, Rank(1)));
         let near = (one.neighbours.on_this_kernel, one.neighbours.on_this_host);
         assert_eq!(near, (1, 1), "rank 2 of the world has its processors alone");
-        let other = view.layout(&world, Rank(0), &[5, 2]).neighbours;
+        let other = view.layout(&world, Rank(0), &[5, 2], None).neighbours;
         assert_eq!((other.on_this_kernel, other.on_this_host), (3, 1), "a small communicator on a full node");
     }
 }

@@ -17,6 +17,7 @@
 
 mod agreement;
 mod allocations;
+mod asked;
 mod collectives;
 mod conditions;
 mod conformance;

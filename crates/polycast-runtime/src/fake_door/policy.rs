@@ -31,6 +31,13 @@ fn random_table(random: &mut Random) -> String {
                 text += &format!("{key} = \"{first}..{}\"\n", first + random.within(1, most));
             }
         }
+        if random.one_in(3) {
+            text += random.one_of(&[
+                "rate = \"1gbit..\"\n",
+                "latency = \"..5us\"\n",
+                "multicast_percent = \"50..\"\n",
+            ]);
+        }
         let choice = match collective {
             policy::Collective::Broadcast => random.one_of(&CHOICES).to_owned(),
             other => random.one_of(&Registry::BUILT_IN.samples(other)).to_string(),
@@ -80,6 +87,8 @@ fn ranks_decide_as_explain_says() {
         let on = |host: &String| names.iter().filter(|name| *name == host).count() as u32;
         let fullest = different.iter().map(on).max();
         let shape = CommunicatorShape::new(hosts.len() as u32, different.len() as u32, fullest).unwrap();
+        // What they have found out, if they had reason to ask.
+        let shape = CommunicatorShape { network: outcome.ranks[0].networks.first().copied(), ..shape };
         let there = match (has_private, has_multicast && different.len() > 1) {
             (false, _) => Capabilities::NONE,
             (true, false) => Capabilities::PRIVATE,

@@ -67,6 +67,8 @@ pub struct Told {
     pub closed: usize,
     /// How often each call asked for memory.
     pub allocations: Vec<u64>,
+    /// What it knows of networks.
+    pub networks: Vec<polycast_core::network::Network>,
     /// On standard error.
     pub said: String,
 }
@@ -159,6 +161,7 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
     let receives = members.iter().map(|member| world.outstanding_receives(member.door.part));
     told.outstanding_receives = receives.sum();
     finalize(&mut members, job.seed, world, process);
+    told.networks = crate::asked::all_known();
     told.said = world.said(process);
     told.attached = members.iter().filter(|member| member.is_attached).count();
     told.closed = members.iter().filter(|member| member.door.is_closed.load(Ordering::Relaxed)).count();

@@ -11,6 +11,7 @@ use rustix::event::PollFlags;
 use self::rules::{Ended, Rest, Rules};
 pub use self::rules::{Neighbours, TESTS_UNTIL_NOTHING};
 use self::sockets::Wake;
+pub use self::sockets::local_addresses;
 use crate::machine;
 
 /// How long a sleep is at most that nothing ends but the time.

@@ -7,7 +7,9 @@
 //!
 //! The kernel keeps two sets of them for the process, so that a sleep costs the same with three connections and with thousands.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -258,6 +260,28 @@ fn stream_sockets() -> BTreeSet<RawFd> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return BTreeSet::new() };
     let descriptors = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     descriptors.filter(|&descriptor| is_stream_socket(descriptor)).collect()
+}
+
+/// The addresses of this host that the process's connections to other hosts begin at; that of most of them first.
+pub fn local_addresses() -> Vec<IpAddr> {
+    let mut counted: Vec<(IpAddr, usize)> = Vec::new();
+    for address in stream_sockets().into_iter().filter_map(local_address) {
+        match counted.iter_mut().find(|(known, _)| *known == address) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((address, 1)),
+        }
+    }
+    counted.sort_by_key(|(_, count)| Reverse(*count));
+    counted.into_iter().map(|(address, _)| address).collect()
+}
+
+/// `None`: it is not connected, or to this host.
+fn local_address(descriptor: RawFd) -> Option<IpAddr> {
+    let descriptor = borrow(descriptor);
+    let ends = [rustix::net::getsockname(descriptor).ok()?, rustix::net::getpeername(descriptor).ok()??];
+    let [local, peer] =
+        ends.map(|end| SocketAddr::try_from(end).ok().map(|address| address.ip().to_canonical()));
+    local.filter(|local| !local.is_loopback() && peer != Some(*local))
 }
 
 fn is_stream_socket(descriptor: RawFd) -> bool {

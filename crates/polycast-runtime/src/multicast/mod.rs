@@ -6,6 +6,7 @@
 //!         probe      does it arrive?                    terms      what suits all
 //!     driver     one node: drives the protocol
 //!         group      a member, shared by communicators over the same nodes
+//!         prospect   how fast it would go, and on which interface
 //!         datagrams  its socket
 //!         control    messages over MPI
 //!         deaf       what a rank knows of nodes that hear nothing any more
@@ -21,6 +22,7 @@ mod driver;
 mod group;
 mod offer;
 mod probe;
+mod prospect;
 mod registry;
 mod setup;
 mod terms;
@@ -32,5 +34,6 @@ pub use deaf::Deaf;
 pub use driver::{Driver, Part};
 pub use group::{Dropped, Group};
 pub use offer::Reason;
+pub use prospect::prospect;
 pub use registry::{RETRY_AFTER, leave_all as leave_all_groups, left as left_group, visit as visit_groups};
 pub use setup::{Unavailable, set_up};

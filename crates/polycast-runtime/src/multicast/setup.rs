@@ -25,10 +25,11 @@ use polycast_net::{Family, Interface};
 use zeroize::Zeroizing;
 
 use super::choose_group::choose_group;
-use super::datagrams::{Datagrams, interfaces};
+use super::datagrams::Datagrams;
 use super::group::{FIRST_COMMUNICATOR, Group, Pace};
 use super::offer::{Offer, Plan, Reason};
 use super::probe::{Probe, ROUNDS};
+use super::prospect::interface_of;
 use super::registry::{self, Standing};
 use super::terms::Terms;
 use crate::digest::Digest;
@@ -190,8 +191,7 @@ impl Party<'_> {
             return (Offer::refuse(Reason::Setting), None);
         };
         let Some(family) = wanted.family else { return (Offer::refuse(Reason::Off), None) };
-        let interfaces = interfaces();
-        let Ok(interface) = wanted.interface.choose(&interfaces, family) else {
+        let Ok(interface) = interface_of(&wanted, family) else {
             return (Offer::refuse(Reason::Interface), None);
         };
         let ip_and_udp_bytes = if family == Family::V6 { 48 } else { 28 };

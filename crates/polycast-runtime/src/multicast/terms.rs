@@ -50,12 +50,17 @@ impl Terms {
         let datagram_bytes = u64::from(self.pace.payload_bytes) + HEADER_BYTES as u64;
         let batch = (data_bytes / 4 / datagram_bytes).clamp(1, self.pace.batch_datagrams.into());
         self.pace.batch_datagrams = batch as u32;
-        let rate = (data_bytes as f64 * 8.0 / AWAY_SECONDS) as u64;
+        let rate = rate_into(buffer_bytes);
         let slowest = self.pace.bits_per_second.unwrap_or(self.fastest);
         if rate < slowest {
             self.pace.bits_per_second = Some(rate.max(1));
         }
     }
+}
+
+/// How fast datagrams may come, in bits per second, if those that come while their receiver is away are to fit into its buffer.
+pub fn rate_into(buffer_bytes: u64) -> u64 {
+    ((buffer_bytes / BUFFER_BYTES_PER_BYTE) as f64 * 8.0 / AWAY_SECONDS) as u64
 }
 
 #[cfg(test)]

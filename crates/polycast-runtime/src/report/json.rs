@@ -55,6 +55,7 @@ impl Summary {
                 "unserved": unserved.collect::<Vec<_>>(),
                 "sizes": self.sizes.iter().map(of_size).collect::<Vec<_>>(),
                 "choices": self.choices,
+                "networks": self.asked,
                 "trials": self.found.iter().map(of_found).collect::<Vec<_>>(),
                 "communicators": {
                     "attached": self.attached,

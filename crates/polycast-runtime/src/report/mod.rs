@@ -28,6 +28,8 @@ mod untimed;
 
 use std::sync::Mutex;
 
+use polycast_core::network::Network;
+
 pub use self::log::Log;
 use self::record::Record;
 pub use self::record::{Found, nanos};
@@ -72,6 +74,11 @@ pub fn all_ranks_report() {
 /// By what the choices of a communicator are made.
 pub fn choices(by: String) {
     with_record(|record| record.choices(by));
+}
+
+/// What was found out about the network between so many nodes.
+pub fn asked(nodes: u32, network: Network) {
+    with_record(|record| record.asked(nodes, network));
 }
 
 /// A communicator that was to use multicast does without.

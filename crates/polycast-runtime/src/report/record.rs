@@ -1,8 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use polycast_core::network::Network;
 use polycast_core::policy::Choice;
 use polycast_core::protocol;
+use serde::Serialize;
 
 use super::sizes::{By, Sizes};
 use crate::multicast::{Driver, Dropped};
@@ -113,7 +115,19 @@ pub struct Record {
     pub without_multicast: BTreeMap<String, u64>,
     /// By what choices were made, where it is not the table that is built in alone.
     pub choices: BTreeSet<String>,
+    /// What was found out about networks, as the report says it.
+    pub asked: BTreeSet<Asked>,
     pub found: VecDeque<Found>,
+}
+
+/// What the network between so many nodes is like.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Asked {
+    pub nodes: u32,
+    /// As tables write them; nothing where they are not known.
+    pub rate: Option<String>,
+    pub latency: Option<String>,
+    pub multicast_percent: u64,
 }
 
 /// A reason by its index in [`Record::left`].
@@ -147,6 +161,17 @@ impl Record {
             self.found.pop_front();
         }
         self.found.push_back(found);
+    }
+
+    pub fn asked(&mut self, nodes: u32, network: Network) {
+        if self.asked.len() < MAX_CHOICES {
+            self.asked.insert(Asked {
+                nodes,
+                rate: network.rate.map(|rate| rate.to_string()),
+                latency: network.latency.map(|latency| latency.to_string()),
+                multicast_percent: network.multicast_percent(),
+            });
+        }
     }
 
     pub fn choices(&mut self, by: String) {

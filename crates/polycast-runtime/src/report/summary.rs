@@ -1,4 +1,4 @@
-use super::record::{Count, Found, Record};
+use super::record::{Asked, Count, Found, Record};
 use super::sizes::{By, CLASSES, bounds};
 use super::untimed::{LEFT, UNSERVED};
 
@@ -17,6 +17,7 @@ pub struct Summary {
     /// Why communicators did without multicast, and how many.
     pub without_multicast: Vec<(String, u64)>,
     pub choices: Vec<String>,
+    pub asked: Vec<Asked>,
     /// What trials found, the latest last.
     pub found: Vec<Found>,
     pub attached: u64,
@@ -77,6 +78,7 @@ impl Summary {
             multicast: was_tried.then_some(multicast),
             without_multicast: record.without_multicast.clone().into_iter().collect(),
             choices: record.choices.iter().cloned().collect(),
+            asked: record.asked.iter().cloned().collect(),
             found: record.found.iter().cloned().collect(),
             attached: record.attached,
             released: record.released,

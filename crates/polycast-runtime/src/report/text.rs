@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use polycast_core::units::quantity::{count as counted, nanoseconds, size};
 
-use super::record::{Count, Found};
+use super::record::{Asked, Count, Found};
 use super::summary::{SizeClass, Summary};
 
 /// Algorithms that the sentence names.
@@ -105,6 +105,13 @@ impl Summary {
     /// Names and numbers, as tests and scripts read them.
     fn numbers(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.choices.iter().map(|by| format!("choices {by}")).collect();
+        for Asked { nodes, rate, latency, multicast_percent } in &self.asked {
+            let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
+            let (rate, latency) = (known(rate), known(latency));
+            lines.push(format!(
+                "network nodes={nodes} rate={rate} latency={latency} multicast_percent={multicast_percent}"
+            ));
+        }
         let stock = self.all_left();
         let stock = (stock.calls > 0).then(|| ("stock".to_owned(), stock));
         for (name, Count { calls, bytes, nanos }) in self.served.iter().cloned().chain(stock) {

@@ -1,0 +1,163 @@
+//! What the network between the nodes of a communicator is like: asked before the first call whose choice depends on it, and known to
+//! the process from then on.
+//!
+//! ```text
+//!   every rank    what this process knows of these nodes          MPI_Allreduce, the bits that all have: all the same, and it is over
+//!   every rank    the same, where they differ                     MPI_Allgather: what the first knows counts
+//!   leaders       messages to the next one in the ring            by the MPI, on the communicator's own tags
+//!   every rank    latency and rate, and how fast multicast is     MPI_Allgather
+//! ```
+//!
+//! Invariant: what is concluded follows from what all have told, so it is the same on all ranks; a rank that cannot measure says so.
+
+mod way;
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{LazyLock, Mutex};
+
+use polycast_core::network::{Network, Told};
+use polycast_core::units::{Nanos, Rank, Rate};
+
+use self::way::Way;
+use crate::attach::Layout;
+use crate::digest::Digest;
+use crate::door::{Door, MpiError};
+use crate::multicast;
+use crate::of_process::{Shared, of_process};
+use crate::report;
+use crate::say::warn_once;
+
+/// Sets of nodes that a process remembers; a job that has more asks some of them again.
+const SETS_MOST: usize = 1024;
+
+of_process! {
+    static KNOWN: Mutex<LazyLock<HashMap<u64, Network>>> = Mutex::new(LazyLock::new(HashMap::new));
+}
+
+/// What was found.
+pub struct Found {
+    pub network: Network,
+    /// No message of the measurement is on its way any more.
+    pub is_clean: bool,
+}
+
+/// Names the nodes of a communicator, whatever its ranks there are.
+fn set_of(layout: &Layout) -> u64 {
+    let leaders = layout.nodes.leaders().iter();
+    let mut hosts: Vec<u64> = leaders.map(|leader| layout.hosts[leader.index()]).collect();
+    hosts.sort_unstable();
+    hosts.into_iter().fold(Digest::of("polycast network"), Digest::number).finish()
+}
+
+fn known(layout: &Layout) -> Option<Network> {
+    let set = set_of(layout);
+    KNOWN.change(|known| known.get(&set).copied())
+}
+
+fn remember(layout: &Layout, network: Network) {
+    let set = set_of(layout);
+    KNOWN.change(|known| {
+        if known.len() >= SETS_MOST && !known.contains_key(&set) {
+            known.clear();
+        }
+        known.insert(set, network);
+    });
+}
+
+/// As numbers; 0 is for what is not known.
+fn to_words(network: Option<Network>) -> [u64; 4] {
+    let network_or = network.unwrap_or_default();
+    let rate = |rate: Option<Rate>| rate.map_or(0, Rate::bits_per_second);
+    let latency = network_or.latency.map_or(0, |latency| latency.0);
+    [network.is_some().into(), latency, rate(network_or.rate), rate(network_or.multicast_rate)]
+}
+
+fn from_words([is_known, latency, rate, multicast_rate]: [u64; 4]) -> Option<Network> {
+    (is_known == 1).then(|| Network {
+        latency: (latency > 0).then_some(Nanos(latency)),
+        rate: Rate::from_bits_per_second(rate),
+        multicast_rate: Rate::from_bits_per_second(multicast_rate),
+    })
+}
+
+/// What the processes of all ranks know alike, if they do. Collective. A rank without a layout knows nothing.
+pub fn common(door: &Door, layout: Option<&Layout>) -> Result<Option<Network>, MpiError> {
+    let mine = catch_unwind(AssertUnwindSafe(|| layout.and_then(known))).unwrap_or_default();
+    let words = to_words(mine);
+    // A bit that all have, and one that nobody has, is the same everywhere.
+    let mut both = [0; 8];
+    both[..4].copy_from_slice(&words);
+    both[4..].copy_from_slice(&words.map(|word| !word));
+    door.intersect(&mut both)?;
+    let is_same = (0..4).all(|index| both[index] == !both[4 + index]);
+    Ok(mine.filter(|_| is_same))
+}
+
+/// Finds it out. Collective. Messages go by these tags and the next, as ranks of MPI_COMM_WORLD know them.
+pub fn find_out(door: &Door, layout: &Layout, first_tag: std::ffi::c_int) -> Result<Found, MpiError> {
+    let ranks = layout.hosts.len();
+    let bytes: Vec<u8> = to_words(known(layout)).iter().flat_map(|word| word.to_le_bytes()).collect();
+    let all = door.allgather_bytes(&bytes, ranks)?;
+    let heard = all.chunks_exact(bytes.len()).find_map(|told| {
+        from_words(std::array::from_fn(|index| {
+            u64::from_le_bytes(std::array::from_fn(|at| told[8 * index + at]))
+        }))
+    });
+    if let Some(network) = heard {
+        remember(layout, network);
+        return Ok(Found { network, is_clean: true });
+    }
+    let leads = layout.nodes.my_leader() == layout.rank && layout.nodes.count() > 1;
+    let (mut mine, mut is_clean) = (Told::default(), true);
+    if leads {
+        let mut way = Way::new(*door, layout, first_tag);
+        let measured = catch_unwind(AssertUnwindSafe(|| way.measure()));
+        (mine.estimate, is_clean) = (measured.unwrap_or_default(), way.is_clean());
+        // The connections that MPI has used are there now.
+        let prospect = catch_unwind(multicast::prospect).unwrap_or_default();
+        mine.multicast_rate = prospect.rate();
+        let all = door.allgather(&mine.to_bytes(), ranks)?;
+        let network = conclude(layout, &all);
+        if layout.rank == Rank(0)
+            && let Some(warning) = prospect.warning(&network)
+        {
+            warn_once(&warning);
+        }
+        return Ok(Found { network, is_clean });
+    }
+    let all = door.allgather(&mine.to_bytes(), ranks)?;
+    Ok(Found { network: conclude(layout, &all), is_clean })
+}
+
+fn conclude(layout: &Layout, all: &[[u8; Told::BYTES]]) -> Network {
+    let told: Vec<Told> = all.iter().map(Told::from_bytes).collect();
+    let network = Network::agreed(&told);
+    remember(layout, network);
+    report::asked(layout.nodes.count(), network);
+    network
+}
+
+/// All that this process knows.
+#[cfg(test)]
+pub fn all_known() -> Vec<Network> {
+    KNOWN.change(|known| known.values().copied().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_survives_the_wire() {
+        let rate = |text: &str| text.parse().ok();
+        for network in [
+            Network::default(),
+            Network { rate: rate("1gbit"), latency: Some(Nanos(20_000)), multicast_rate: rate("100mbit") },
+            Network { rate: rate("20mbit"), ..Network::default() },
+        ] {
+            assert_eq!(from_words(to_words(Some(network))), Some(network));
+        }
+        assert_eq!(from_words(to_words(None)), None);
+    }
+}
