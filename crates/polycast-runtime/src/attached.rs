@@ -9,11 +9,12 @@ use polycast_core::network::Network;
 use polycast_core::policy::{CallCounts, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Policy};
 use polycast_core::units::Rank;
 
-use crate::attach::{View, World, agree_on_number};
+use crate::attach::{Agreed, Layout, View, World, agree_on_number};
 use crate::communicator::{Chosen, Communicator, Decision, broadcast_of};
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
 use crate::messages::OperationKey;
+use crate::multicast::Reuse;
 use crate::operation::{Buffers, Failure};
 use crate::plan::Pool;
 use crate::report::{self, Log};
@@ -147,15 +148,17 @@ impl Attached {
         self.log.begin();
         let call = broadcast_of(bytes);
         let epoch = self.counts.next(&self.policy, Collective::Broadcast);
+        let is_by_multicast =
+            |decision: &polycast_core::policy::Decision| decision.choice.needs().has(Capabilities::MULTICAST);
         if self.policy.asks_before(&call, self.capabilities(), epoch) {
-            self.ask()?;
+            self.ask(is_by_multicast(self.policy.choose(&call, self.capabilities(), epoch)))?;
             if let State::Served(communicator) = &mut self.state {
                 return Ok(communicator.plan_in(bytes, epoch));
             }
         }
         let mut decision = *self.policy.choose(&call, self.capabilities(), epoch);
         if decision.choice != Choice::Stock {
-            if let Some(communicator) = self.serve()? {
+            if let Some(communicator) = self.serve(is_by_multicast(&decision))? {
                 return Ok(communicator.plan_in(bytes, epoch));
             }
             decision = *self.policy.choose(&call, self.capabilities(), epoch);
@@ -175,10 +178,11 @@ impl Attached {
         }
     }
 
-    /// What serves. Collective the first time: all ranks agree on a number, or that there is none.
-    pub fn serve(&mut self) -> Result<Option<&mut Communicator>, MpiError> {
+    /// What serves. Collective the first time: all ranks agree on a number, or that there is none. `is_by_multicast`: a group
+    /// will be needed; if all leaders have one, nothing more is exchanged for it.
+    pub fn serve(&mut self, is_by_multicast: bool) -> Result<Option<&mut Communicator>, MpiError> {
         if let State::Unserved = self.state {
-            self.open()?;
+            self.open(is_by_multicast)?;
         }
         Ok(match &mut self.state {
             State::Served(communicator) => Some(communicator),
@@ -187,7 +191,7 @@ impl Attached {
     }
 
     /// What the network is like decides, and this communicator does not know it. Collective.
-    fn ask(&mut self) -> Result<(), MpiError> {
+    fn ask(&mut self, is_by_multicast: bool) -> Result<(), MpiError> {
         let (Some(world), Some(view)) = (World::get()?, self.view.clone()) else { return Ok(()) };
         let (door, rank, ranks) = (self.door, self.rank, self.ranks as usize);
         let found = catch_unwind(AssertUnwindSafe(|| {
@@ -200,23 +204,30 @@ impl Attached {
                 self.network = Some(network);
                 self.policy = view.policy(&world, rank, &layout.world_ranks, self.network);
             }
-            _ => self.open()?,
+            _ => self.open(is_by_multicast)?,
         }
         Ok(())
     }
 
-    fn open(&mut self) -> Result<(), MpiError> {
+    fn open(&mut self, is_by_multicast: bool) -> Result<(), MpiError> {
         let Attached { door, rank, view, network, .. } = self;
         let (Some(world), Some(view)) = (World::get()?, view) else { return Ok(()) };
         let found = catch_unwind(AssertUnwindSafe(|| {
             fault::point(Point::Open);
             let world_ranks = door.world_ranks(self.ranks as usize).ok()?;
-            Some(view.layout(&world, *rank, &world_ranks, *network))
+            let layout = view.layout(&world, *rank, &world_ranks, *network);
+            let Layout { nodes, hosts, processes, .. } = &*layout;
+            let reuse = match is_by_multicast && nodes.count() > 1 {
+                true => Reuse::of(*rank, nodes, hosts, processes),
+                false => Reuse::NOTHING,
+            };
+            Some((layout, reuse))
         }));
-        let layout = found.ok().flatten();
-        let number = agree_on_number(&world, door, *rank, layout.is_some())?;
-        self.state = match (layout, number) {
-            (Some(mut layout), Some(number)) => {
+        let found = found.ok().flatten();
+        let more = found.as_ref().map_or([0; 2], |(_, reuse)| reuse.words());
+        let agreed = agree_on_number(&world, door, *rank, found.is_some(), more)?;
+        self.state = match (found, agreed) {
+            (Some((mut layout, reuse)), Some(Agreed { number, more })) => {
                 let mut is_clean = true;
                 if self.policy.asks() {
                     let found = asked::find_out(door, &layout, world.tags.first_tag(number))?;
@@ -230,6 +241,9 @@ impl Attached {
                 let mut made =
                     Communicator::new(*door, *rank, &layout, &view.settings, numbered, counts, log);
                 made.is_spoiled = !is_clean;
+                if let Some(driver) = reuse.take(more, &layout.nodes) {
+                    made.begin_multicast(driver);
+                }
                 State::Served(Box::new(made))
             }
             _ => State::Refused,
@@ -300,5 +314,16 @@ impl Attached {
                 self.door.close();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Programs keep thousands that are never served. What they share is counted once; the door has another hundred bytes.
+    #[test]
+    fn a_communicator_that_is_not_served_is_small() {
+        assert!(size_of::<Attached>() <= 320, "{} bytes", size_of::<Attached>());
     }
 }

@@ -14,7 +14,9 @@ use crate::fault::{self, Point};
 use crate::idle::Idle;
 use crate::machine;
 use crate::messages::{Address, Messages};
-use crate::multicast::{Deaf, Driver, NodeMessages, RETRY_AFTER, Reason, Unavailable, left_group, set_up};
+use crate::multicast::{
+    Deaf, Driver, NodeMessages, RETRY_AFTER, Reason, Seat, Unavailable, left_group, set_up,
+};
 use crate::operation::{Activity, Failure, Operations, Shared};
 use crate::report::{self, Log};
 use crate::retired;
@@ -299,18 +301,7 @@ impl Communicator {
             false => Err(Unavailable::nowhere()),
         };
         match outcome {
-            Ok(seat) => {
-                match (&mut self.shared.driver, seat) {
-                    (Some(driver), Some(seat)) => driver.return_to(seat),
-                    (driver, seat) => {
-                        let leaders = self.shared.nodes.leaders();
-                        *driver = seat.map(|seat| Box::new(Driver::new(seat, leaders)));
-                    }
-                }
-                self.multicast = MulticastState::Ready;
-                self.calls_until_look = CALLS_UNTIL_LOOK;
-                self.capabilities = self.capabilities | Capabilities::MULTICAST;
-            }
+            Ok(seat) => self.begin_multicast(seat),
             Err(unavailable) => {
                 if let MulticastState::Untried = self.multicast {
                     report::fell_back(unavailable);
@@ -329,6 +320,20 @@ impl Communicator {
             }
         }
         Ok(())
+    }
+
+    /// Its nodes are connected; the leaders have a seat.
+    pub fn begin_multicast(&mut self, seat: Option<Seat>) {
+        match (&mut self.shared.driver, seat) {
+            (Some(driver), Some(seat)) => driver.return_to(seat),
+            (driver, seat) => {
+                let leaders = self.shared.nodes.leaders();
+                *driver = seat.map(|seat| Box::new(Driver::new(seat, leaders)));
+            }
+        }
+        self.multicast = MulticastState::Ready;
+        self.calls_until_look = CALLS_UNTIL_LOOK;
+        self.capabilities = self.capabilities | Capabilities::MULTICAST;
     }
 
     /// At the end: MPI touches no buffer of ours any more.

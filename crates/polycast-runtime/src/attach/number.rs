@@ -24,7 +24,9 @@ use crate::of_process::{Shared, of_process};
 
 const BITS: usize = u64::BITS as usize;
 /// What is exchanged first, so that it is short.
-const FIRST_WORDS: usize = 6;
+const FIRST_WORDS: usize = 4;
+/// What goes along.
+const MORE_WORDS: usize = 2;
 /// Other threads were faster as often as this: something else is wrong.
 const SEARCHES_MOST: u32 = 100;
 
@@ -34,16 +36,31 @@ of_process! {
 
 /// A number that no other communicator of any of its ranks has; `None`, on all ranks, if there is none left, or some rank is not able to use
 /// it. Collective.
-pub fn agree(world: &World, door: &Door, rank: Rank, is_able: bool) -> Result<Option<u32>, MpiError> {
-    let mut negotiation = Negotiation::new(world.tags.numbers(), rank, is_able, world.has_threads);
+///
+/// `more` goes along, and comes back as the bits that all have.
+pub fn agree(
+    world: &World,
+    door: &Door,
+    rank: Rank,
+    is_able: bool,
+    more: [u64; MORE_WORDS],
+) -> Result<Option<Agreed>, MpiError> {
+    let mut negotiation = Negotiation::new(world.tags.numbers(), rank, is_able, more, world.has_threads);
     loop {
         let chance = machine::random().unwrap_or(0);
         let mut words = NUMBERS.change(|numbers| negotiation.say(numbers, chance));
         door.intersect(&mut words)?;
-        if let Outcome::Ended(number) = NUMBERS.change(|numbers| negotiation.hear(numbers, &words)) {
-            return Ok(number);
+        if let Outcome::Ended(agreed) = NUMBERS.change(|numbers| negotiation.hear(numbers, &words)) {
+            return Ok(agreed);
         }
     }
+}
+
+/// What a communicator's ranks have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    pub number: u32,
+    pub more: [u64; MORE_WORDS],
 }
 
 /// It may be another communicator's next.
@@ -93,7 +110,7 @@ enum Step {
         words: usize,
     },
     Confirm {
-        number: u32,
+        agreed: Agreed,
         is_taken: bool,
     },
 }
@@ -103,6 +120,7 @@ struct Negotiation {
     words: usize,
     is_first: bool,
     is_able: bool,
+    more: [u64; MORE_WORDS],
     has_threads: bool,
     step: Step,
     searches: u32,
@@ -111,23 +129,30 @@ struct Negotiation {
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     GoesOn,
-    Ended(Option<u32>),
+    Ended(Option<Agreed>),
 }
 
 impl Negotiation {
-    fn new(numbers: usize, rank: Rank, is_able: bool, has_threads: bool) -> Negotiation {
+    fn new(
+        numbers: usize,
+        rank: Rank,
+        is_able: bool,
+        more: [u64; MORE_WORDS],
+        has_threads: bool,
+    ) -> Negotiation {
         let words = numbers.div_ceil(BITS);
         let step = Step::Search { words: FIRST_WORDS.min(words) };
-        Negotiation { words, is_first: rank == Rank(0), is_able, has_threads, step, searches: 0 }
+        Negotiation { words, is_first: rank == Rank(0), is_able, more, has_threads, step, searches: 0 }
     }
 
     /// What this rank has for the intersection.
     fn say(&self, numbers: &mut Numbers, chance: u64) -> Vec<u64> {
         match self.step {
-            Step::Search { words } if !self.is_able => vec![0; 2 + words],
+            Step::Search { words } if !self.is_able => vec![0; 2 + MORE_WORDS + words],
             Step::Search { words } => {
                 let start = if self.is_first { chance } else { u64::MAX };
-                [u64::MAX, start].into_iter().chain(numbers.free(self.words).take(words)).collect()
+                let own = [u64::MAX, start].into_iter().chain(self.more);
+                own.chain(numbers.free(self.words).take(words)).collect()
             }
             Step::Confirm { is_taken, .. } => vec![if is_taken { u64::MAX } else { 0 }],
         }
@@ -137,25 +162,27 @@ impl Negotiation {
     fn hear(&mut self, numbers: &mut Numbers, common: &[u64]) -> Outcome {
         match self.step {
             Step::Search { words } => {
-                let found = if common[0] == 0 { None } else { choose(&common[2..], common[1]) };
+                let (own, free) = common.split_at(2 + MORE_WORDS);
+                let found = if own[0] == 0 { None } else { choose(free, own[1]) };
                 let Some(number) = found else {
                     let is_over = common[0] == 0 || words == self.words;
                     self.step = Step::Search { words: self.words };
                     return if is_over { Outcome::Ended(None) } else { Outcome::GoesOn };
                 };
                 let is_taken = numbers.take(number, self.words);
+                let agreed = Agreed { number, more: [own[2], own[3]] };
                 if !self.has_threads {
-                    return Outcome::Ended(Some(number));
+                    return Outcome::Ended(Some(agreed));
                 }
-                self.step = Step::Confirm { number, is_taken };
+                self.step = Step::Confirm { agreed, is_taken };
                 Outcome::GoesOn
             }
-            Step::Confirm { number, is_taken } => {
+            Step::Confirm { agreed, is_taken } => {
                 if common[0] != 0 {
-                    return Outcome::Ended(Some(number));
+                    return Outcome::Ended(Some(agreed));
                 }
                 if is_taken {
-                    numbers.give_back(number);
+                    numbers.give_back(agreed.number);
                 }
                 self.searches += 1;
                 self.step = Step::Search { words: FIRST_WORDS.min(self.words) };
@@ -208,8 +235,9 @@ mod tests {
             random.shuffle(&mut members);
             members.truncate(random.within(2, processes as u64) as usize);
             let is_unable = random.one_in(20);
-            let part =
-                |rank: usize| Negotiation::new(numbers, Rank(rank as u32), !is_unable || rank != 1, true);
+            let part = |rank: usize| {
+                Negotiation::new(numbers, Rank(rank as u32), !is_unable || rank != 1, [3; 2], true)
+            };
             let parts: Vec<Negotiation> = (0..members.len()).map(part).collect();
             Running { said: vec![None; parts.len()], heard: vec![false; parts.len()], members, parts }
         }
@@ -228,8 +256,9 @@ mod tests {
                     |one: Vec<u64>, other: &Vec<u64>| one.iter().zip(other).map(|(a, b)| a & b).collect();
                 let common = all.fold(vec![u64::MAX; self.said[rank].as_ref().map_or(0, Vec::len)], and);
                 self.heard[rank] = true;
-                if let Outcome::Ended(number) = self.parts[rank].hear(numbers, &common) {
-                    ended.push((rank, number));
+                if let Outcome::Ended(agreed) = self.parts[rank].hear(numbers, &common) {
+                    assert!(agreed.is_none_or(|agreed| agreed.more == [3; 2]));
+                    ended.push((rank, agreed.map(|agreed| agreed.number)));
                 }
                 if self.heard.iter().all(|heard| *heard) {
                     self.said.fill(None);
@@ -293,19 +322,19 @@ mod tests {
     /// Alone, a rank finds the last one, far behind the first words, and knows when there is none.
     #[test]
     fn the_last_free_number_is_found() {
-        for (numbers, free) in [(64, 63), (8192, 383), (8192, 384), (8192, 8191)] {
+        for (numbers, free) in [(64, 63), (8192, 255), (8192, 256), (8192, 8191)] {
             let mut process = Numbers::default();
             (0..numbers).filter(|number| *number != free).for_each(|number| {
                 process.take(number, (numbers as usize).div_ceil(BITS));
             });
             for expected in [Some(free), None] {
-                let mut part = Negotiation::new(numbers as usize, Rank(0), true, false);
+                let mut part = Negotiation::new(numbers as usize, Rank(0), true, [3; 2], false);
                 let mut exchanges = 0;
                 let found = loop {
                     exchanges += 1;
                     let words = part.say(&mut process, 12345);
-                    if let Outcome::Ended(number) = part.hear(&mut process, &words) {
-                        break number;
+                    if let Outcome::Ended(agreed) = part.hear(&mut process, &words) {
+                        break agreed.map(|agreed| agreed.number);
                     }
                 };
                 assert_eq!(found, expected);

@@ -147,7 +147,7 @@ impl Member {
     /// All of them at a time, each rank in an order of its own.
     pub fn collectives(&mut self, calls: &[Called], number: usize, random: &mut Random) -> Vec<Ended> {
         // SAFETY: the pointer comes from polycast_attach, and is not NULL where these are called.
-        let communicator = match unsafe { &mut *self.runtime }.serve() {
+        let communicator = match unsafe { &mut *self.runtime }.serve(false) {
             Ok(communicator) => communicator.expect("a number"),
             Err(error) => {
                 let ended = Ended { is_served: true, code: error.0, has_data: false };

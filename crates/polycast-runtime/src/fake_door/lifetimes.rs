@@ -183,6 +183,26 @@ fn the_next_communicator_takes_the_group_of_the_last() {
     assert_eq!(datagrams[0] + 9, datagrams[1]);
 }
 
+/// Two exchanges for each: what is known of the network, and its number.
+#[test]
+fn to_take_a_group_costs_no_exchange() {
+    let cycle = |communicator| {
+        [
+            Step::Make { members: vec![0, 1, 2, 3] },
+            call(communicator, vec![5000; 4]),
+            Step::Free { communicator },
+        ]
+    };
+    let mut job = Job::new(4, 1, "multicast-pull", &[]).on_hosts(&[0, 1, 1, 2], Weather::FINE);
+    job.program = cycle(0).into();
+    let one = job.run();
+    job.program.extend((1..9).flat_map(cycle));
+    let nine = job.run();
+    assert_right(&nine, &job);
+    assert!(nine.ranks[3].choices.iter().all(|choice| choice.to_string() == "multicast-pull"));
+    assert_eq!(nine.collectives, one.collectives + 2 * 8);
+}
+
 #[test]
 fn where_multicast_did_not_work_it_is_tried_again_after_calls_and_time() {
     let deaf = Some((1, Duration::ZERO..Duration::from_secs(20)));

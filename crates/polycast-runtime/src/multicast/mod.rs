@@ -4,6 +4,7 @@
 //!     setup      all ranks of a communicator agree that multicast works between its nodes
 //!         offer      what they tell each other          registry   what this process knows already
 //!         probe      does it arrive?                    terms      what suits all
+//!         reuse      or all have a group already
 //!     driver     one node: drives the protocol
 //!         group      a member, shared by communicators over the same nodes
 //!         prospect   how fast it would go, and on which interface
@@ -24,6 +25,7 @@ mod offer;
 mod probe;
 mod prospect;
 mod registry;
+mod reuse;
 mod setup;
 mod terms;
 
@@ -36,4 +38,5 @@ pub use group::{Dropped, Group};
 pub use offer::Reason;
 pub use prospect::prospect;
 pub use registry::{RETRY_AFTER, leave_all as leave_all_groups, left as left_group, visit as visit_groups};
-pub use setup::{Unavailable, set_up};
+pub use reuse::Reuse;
+pub use setup::{Seat, Unavailable, set_up};

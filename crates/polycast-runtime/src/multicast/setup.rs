@@ -108,7 +108,7 @@ pub fn set_up(
 }
 
 /// Names the set of leaders.
-fn set_of(nodes: &Nodes, hosts: &[u64], processes: &[u64]) -> u64 {
+pub fn set_of(nodes: &Nodes, hosts: &[u64], processes: &[u64]) -> u64 {
     let leaders = nodes.leaders().iter().map(|leader| leader.index());
     let set = leaders.fold(Digest::of("polycast nodes"), |set, leader| {
         set.number(hosts[leader]).number(processes[leader])
@@ -161,7 +161,7 @@ impl Party<'_> {
             }
             if is_reused {
                 let group = means.and_then(|means| means.existing);
-                return Ok(Ok(group.map(|group| self.seat(plan.communicator, group))));
+                return Ok(Ok(group.map(|group| seat(self.nodes, self.set, plan.communicator, group))));
             }
             let socket =
                 means.as_ref().map(|means| guarded(|| Datagrams::open(&means.interface, plan.group)));
@@ -274,27 +274,28 @@ impl Party<'_> {
             if let Some(group) = &group {
                 registry::remember(self.set, group);
             }
-            return Ok(Ok(group.map(|group| self.seat(plan.communicator, group))));
+            return Ok(Ok(group.map(|group| seat(self.nodes, self.set, plan.communicator, group))));
         }
         Ok(Err(Unavailable { reason: Reason::Silence, rank: 0 }))
     }
+}
 
-    fn seat(&self, communicator: u32, group: Arc<Group>) -> Seat {
-        group.enroll(communicator);
-        let Pace { payload_bytes, batch_datagrams, bits_per_second } = group.pace();
-        let endpoint = Endpoint::new(Membership {
-            job: group.job(),
-            communicator,
-            key: group.key().clone(),
-            node: self.nodes.mine(),
-            nodes: self.nodes.count(),
-            payload_bytes,
-            batch_datagrams,
-            bits_per_second,
-            first_operation: 1,
-        });
-        Seat { endpoint, communicator, group, node: self.nodes.mine(), set: self.set }
-    }
+/// Of this process, in a group that all leaders have; the communicator has this number there.
+pub fn seat(nodes: &Nodes, set: u64, communicator: u32, group: Arc<Group>) -> Seat {
+    group.enroll(communicator);
+    let Pace { payload_bytes, batch_datagrams, bits_per_second } = group.pace();
+    let endpoint = Endpoint::new(Membership {
+        job: group.job(),
+        communicator,
+        key: group.key().clone(),
+        node: nodes.mine(),
+        nodes: nodes.count(),
+        payload_bytes,
+        batch_datagrams,
+        bits_per_second,
+        first_operation: 1,
+    });
+    Seat { endpoint, communicator, group, node: nodes.mine(), set }
 }
 
 /// A panic is a failure like others.
