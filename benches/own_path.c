@@ -7,17 +7,22 @@
  * All ranks call at deadlines; the root DELAY_US behind the others, and the time runs from its call to the last return. In between ranks
  * sleep. Counts are of the calling threads inside MPI_Bcast: system calls by the kernel's trace points (`-` where the user may not read
  * them), tests by functions of the MPI's profiling interface that stand in this program.
+ *
+ * OWN_PATH_BURDEN=readable: each rank has a connection in which something stands that nobody reads. OWN_PATH_BURDEN=1500: so many idle
+ * connections.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <math.h>
 #include <mpi.h>
+#include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -119,6 +124,39 @@ static MPI_Comm communicator_for(const char *served, char *buffer) {
     return comm;
 }
 
+/* Connections of this process to itself; returns one end of the last. */
+static int connect_to_self(int count) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    int end = -1;
+    int failed = bind(listener, (struct sockaddr *)&address, length) || listen(listener, 8) ||
+                 getsockname(listener, (struct sockaddr *)&address, &length);
+    for (int i = 0; i < count && !failed; i++) {
+        end = socket(AF_INET, SOCK_STREAM, 0);
+        failed = connect(end, (struct sockaddr *)&address, length) || accept(listener, NULL, NULL) < 0;
+    }
+    close(listener);
+    if (failed) {
+        perror("own_path: connections of a process to itself");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    return end;
+}
+
+static void take_burden(const char *burden) {
+    if (burden && *burden) {
+        const int is_readable = !strcmp(burden, "readable");
+        const int end = connect_to_self(is_readable ? 1 : atoi(burden) / 2);
+        if (is_readable && write(end, "unread", 6) != 6)
+            MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+}
+
 struct variant {
     const char *served;
     MPI_Comm comm;
@@ -204,6 +242,7 @@ int main(int argc, char **argv) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     const int calls = atoi(argv[1]), bytes = atoi(argv[3]);
+    take_burden(getenv("OWN_PATH_BURDEN"));
     const int64_t delay_ns = atoll(argv[2]) * 1000, slot_ns = SLOT_NS + delay_ns + 40 * (int64_t)bytes;
     char *buffer = calloc(1, (size_t)bytes + 8);
     for (int v = 0; v < count; v++)

@@ -26,6 +26,6 @@ core | none)
     ;;
 esac
 "$polycast" lab run -n "$hosts" --hosts "$hosts" --rate "$rate" --burst 64KiB --polycast \
-    --env "OWN_PATH_TRACE_POINTS=$numbers" \
+    --env "OWN_PATH_TRACE_POINTS=$numbers" --env "OWN_PATH_BURDEN=${OWN_PATH_BURDEN:-}" \
     --mpiexec-args "--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_bcast_algorithm 6" -- \
     "$program" "$calls" "$delay" "$bytes" "$@"
