@@ -8,11 +8,11 @@ use super::timeline::Timeline;
 /// One node's messages of one communicator, in memory. Only one is handed over at a time, so that its cost comes between it and
 /// the next one; what is sent stays in the buffer for the world to carry.
 pub(super) struct MemoryChannel<'a> {
-    pub inbox: &'a mut Inbox,
-    pub store: &'a mut Store,
-    pub timeline: &'a mut Timeline,
-    pub now: Nanos,
-    pub node: u32,
+    inbox: &'a mut Inbox,
+    store: &'a mut Store,
+    timeline: &'a mut Timeline,
+    now: Nanos,
+    node: u32,
     /// The lane that is looked at first.
     pub first_lane: usize,
     pub has_capacity: bool,
@@ -20,6 +20,20 @@ pub(super) struct MemoryChannel<'a> {
     pub sent_to: Option<Peer>,
     /// The lane and the sender of the message that has been taken.
     pub taken: Option<(usize, u32)>,
+}
+
+impl<'a> MemoryChannel<'a> {
+    /// It has no capacity, and looks at all lanes in their order.
+    pub fn new(
+        inbox: &'a mut Inbox,
+        store: &'a mut Store,
+        timeline: &'a mut Timeline,
+        now: Nanos,
+        node: u32,
+    ) -> MemoryChannel<'a> {
+        let (first_lane, has_capacity, sent_to, taken) = (0, false, None, None);
+        MemoryChannel { inbox, store, timeline, now, node, first_lane, has_capacity, sent_to, taken }
+    }
 }
 
 impl ControlChannel for MemoryChannel<'_> {

@@ -114,17 +114,8 @@ impl World<'_> {
         let end = &mut self.nodes[index as usize].ends[communicator];
         let content = end.active.map_or(&[][..], |active| &self.messages[communicator][active.index]);
         let mut data = End::data(end.active.as_ref(), &mut end.buffer, content);
-        let mut channel = MemoryChannel {
-            inbox: &mut end.inbox,
-            store: self.store,
-            timeline: self.timeline,
-            now: self.now,
-            node: index,
-            first_lane,
-            has_capacity: false,
-            sent_to: None,
-            taken: None,
-        };
+        let mut channel = MemoryChannel::new(&mut end.inbox, self.store, self.timeline, self.now, index);
+        channel.first_lane = first_lane;
         let received = end.endpoint.receive_messages(self.now, &mut data, &mut channel);
         let has_any = received.map_err(|mismatch| (index, mismatch.into()))?;
         if let Some((lane, from)) = channel.taken.filter(|(lane, _)| *lane < 2) {
@@ -142,17 +133,8 @@ impl World<'_> {
         let Some(active) = end.active else { return Ok(false) };
         let mut out = std::mem::take(&mut self.out);
         let data = End::data(Some(&active), &mut end.buffer, &self.messages[communicator][active.index]);
-        let mut channel = MemoryChannel {
-            inbox: &mut end.inbox,
-            store: self.store,
-            timeline: self.timeline,
-            now: self.now,
-            node: index,
-            first_lane: 0,
-            has_capacity: capacity.message,
-            sent_to: None,
-            taken: None,
-        };
+        let mut channel = MemoryChannel::new(&mut end.inbox, self.store, self.timeline, self.now, index);
+        channel.has_capacity = capacity.message;
         let acted = end.endpoint.act(self.now, capacity.datagrams, &data, &mut out, &mut channel);
         let acted = acted.map_err(|mismatch| (index, mismatch.into()))?;
         if let Acted::Datagrams { datagram_bytes } = acted {
