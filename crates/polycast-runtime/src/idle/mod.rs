@@ -34,6 +34,7 @@ pub struct Idle {
 impl Idle {
     /// For a rank with these neighbours, whose MPI gives way itself if `mpi_gives_way`.
     pub fn new(neighbours: Neighbours, mpi_gives_way: bool) -> Idle {
+        sockets::open();
         Idle { rules: Rules::new(neighbours, machine::processors()), mpi_gives_way, made: machine::now() }
     }
 

@@ -59,6 +59,12 @@ pub enum Wake {
 
 of_process! { static SOCKETS: Mutex<Sockets> = Mutex::new(Sockets::UNKNOWN); }
 
+/// Opens what sleeps need. A rank may first sleep long after it began, and programs that count their descriptors find more then.
+pub fn open() {
+    stand_in!(|_machine| {});
+    SOCKETS.change(Sockets::open);
+}
+
 /// Sleeps until `own` is ready, until a socket of MPI can be read, or (with `has_sends`) one whose buffer was full can be
 /// written, or for `longest`.
 pub fn wait(own: Option<(BorrowedFd<'_>, PollFlags)>, longest: Duration, has_sends: bool) -> Wake {
@@ -129,13 +135,20 @@ impl Sockets {
         self.listed = self.listed.filter(|listed| now.duration_since(*listed) < LIST_AGE_LEAST);
     }
 
+    /// Where descriptors have run out, sleeps are by time.
+    fn open(&mut self) {
+        if self.sets.is_none() && self.lost < SETS_MOST {
+            self.sets = Sets::new().map(|sets| &*Box::leak(Box::new(sets)));
+        }
+    }
+
     fn list(&mut self) {
         let found = stream_sockets();
-        if self.sets.is_none() && (found.is_empty() || self.lost >= SETS_MOST) {
+        if found.is_empty() && self.sets.is_none() {
             return;
         }
-        // Where descriptors have run out, sleeps are by time.
-        let Some(sets) = self.sets.or_else(|| Some(Box::leak(Box::new(Sets::new()?)))) else { return };
+        self.open();
+        let Some(sets) = self.sets else { return };
         self.muted.retain(|muted| found.contains(muted) && is_readable(*muted));
         self.watched.clear();
         for descriptor in found.difference(&self.muted) {
@@ -144,7 +157,6 @@ impl Sockets {
             }
         }
         sets.forget_room();
-        self.sets = Some(sets);
     }
 
     /// Whether a socket has something. To be called when MPI has just been asked, and reads what is its own.
