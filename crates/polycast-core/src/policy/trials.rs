@@ -34,6 +34,9 @@ const MAX_ROUNDS: usize = JUDGED_AFTER[JUDGED_AFTER.len() - 1];
 pub const SUMS: usize = MAX_ARMS * MAX_ROUNDS;
 /// The MPI stays if another way is not faster by more than this: it is what the program knows.
 const WORTH_PERCENT: u128 = 2;
+/// A way that the rules put before another stays if that is not faster by more than this: ranks that have their data early make up for
+/// the last one in the mean, as in chains.
+const ORDER_PERCENT: u128 = 5;
 /// Another trial may cost so much of all calls' time.
 const AGAIN_PERCENT: u128 = 2;
 /// Decisions are not looked at again before this call of their size.
@@ -258,13 +261,22 @@ impl Trials {
             _ => 0,
         };
         running.arms.retain(|arm| {
-            let margin = if *arm == running.mpi { margin_percent.max(WORTH_PERCENT) } else { margin_percent };
+            let least = if *arm == running.mpi { WORTH_PERCENT } else { ORDER_PERCENT };
+            let margin = margin_percent.max(least);
             u128::from(of(*arm).low) * 100 <= u128::from(fastest.high) * (100 + margin)
         });
         if rounds < MAX_ROUNDS && running.arms.len() > 1 {
             return None;
         }
-        let mut arm = best(&running.arms);
+        let fastest = u128::from(of(best(&running.arms)).median);
+        let is_near = |arm: &&Arm| u128::from(of(**arm).median) * 100 <= fastest * (100 + ORDER_PERCENT);
+        let mut arm = running
+            .arms
+            .iter()
+            .filter(|arm| **arm != running.mpi)
+            .find(is_near)
+            .copied()
+            .unwrap_or(running.mpi);
         let of_mpi = u128::from(of(running.mpi).median) * 100;
         if running.arms.contains(&running.mpi) && of_mpi <= u128::from(of(arm).median) * (100 + WORTH_PERCENT)
         {

@@ -85,6 +85,12 @@ fn of_ways_that_are_alike_the_mpi_stays() {
 }
 
 #[test]
+fn of_ways_that_differ_by_little_the_rules_first_one_stays() {
+    assert_eq!(counts(200, &[1030, 1000, 3000]), [180, 17, 3]);
+    assert_eq!(counts(200, &[1070, 1000, 3000])[1], 188, "worth it");
+}
+
+#[test]
 fn each_size_has_its_own_trial() {
     let mut ranks = Ranks::new(2);
     for _ in 0..20 {
