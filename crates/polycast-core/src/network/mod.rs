@@ -100,7 +100,10 @@ impl Network {
 fn class(value: u64) -> u64 {
     let decades = (0..20).map(|power| 10u64.pow(power));
     let classes = decades.flat_map(|decade| [1, 2, 5].map(|digit| decade.saturating_mul(digit)));
-    let distance = |class: &u64| (*class as f64 / value.max(1) as f64).ln().abs();
+    let distance = |class: &u64| {
+        let ratio = *class as f64 / value.max(1) as f64;
+        ratio.max(1.0 / ratio)
+    };
     classes.min_by(|one, other| distance(one).total_cmp(&distance(other))).unwrap_or(value)
 }
 
