@@ -9,4 +9,4 @@ rustfmt --edition 2024 --check crates/polycast-core/src/algorithm/*/*.rs
 clang-format --dry-run --Werror $(git ls-files '*.c' '*.h')
 cargo clippy --workspace --all-targets --locked -- -D warnings
 # The jobs compile the programs of tests/mpi; nothing but a person runs the benchmarks.
-cc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -fsyntax-only -Iinclude benches/*.c
+mpicc.openmpi -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -fsyntax-only -Iinclude benches/*.c
