@@ -7,18 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static long resident_kib(void) {
-    char line[256];
-    long kib = -1;
-    FILE *status = fopen("/proc/self/status", "r");
-    CHECK(status, "cannot read /proc/self/status");
-    while (fgets(line, sizeof line, status))
-        if (sscanf(line, "VmRSS: %ld", &kib) == 1)
-            break;
-    fclose(status);
-    return kib;
-}
-
 static int is_split;
 
 static MPI_Comm make(void) {
@@ -31,13 +19,7 @@ static MPI_Comm make(void) {
 }
 
 static void broadcast(MPI_Comm comm, unsigned char *message, int bytes, int seed) {
-    memset(message, CHECK_UNWRITTEN, (size_t)bytes);
-    int rank;
-    MPI_Comm_rank(comm, &rank);
-    if (rank == 0)
-        check_fill(message, (size_t)bytes, (uint64_t)seed);
-    MPI_Bcast(message, bytes, MPI_BYTE, 0, comm);
-    check_pattern(message, (size_t)bytes, (uint64_t)seed, "on a new communicator");
+    check_broadcast(comm, message, (size_t)bytes, 0, (uint64_t)seed, "on a new communicator");
 }
 
 int main(int argc, char **argv) {
@@ -61,10 +43,10 @@ int main(int argc, char **argv) {
     MPI_Comm *kept = check_allocate((size_t)count * sizeof *kept);
     for (int i = 0; i < count; i++)
         kept[i] = make();
-    long before = resident_kib();
+    long before = check_resident_kib();
     for (int i = 0; i < count; i++)
         broadcast(kept[i], message, bytes, i);
-    long grown = resident_kib() - before;
+    long grown = check_resident_kib() - before;
     for (int i = 0; i < count; i++)
         MPI_Comm_free(&kept[i]);
     if (check_rank() == 0)

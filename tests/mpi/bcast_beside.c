@@ -14,14 +14,9 @@ static int count = 40;
 
 static void broadcast(MPI_Comm comm, uint64_t seed, const char *what) {
     unsigned char message[BYTES];
-    int rank, ranks;
-    MPI_Comm_rank(comm, &rank);
+    int ranks;
     MPI_Comm_size(comm, &ranks);
-    memset(message, CHECK_UNWRITTEN, sizeof message);
-    if (rank == (int)(seed % (uint64_t)ranks))
-        check_fill(message, sizeof message, seed);
-    MPI_Bcast(message, BYTES, MPI_BYTE, (int)(seed % (uint64_t)ranks), comm);
-    check_pattern(message, sizeof message, seed, what);
+    check_broadcast(comm, message, sizeof message, (int)(seed % (uint64_t)ranks), seed, what);
 }
 
 struct worker {

@@ -9,18 +9,6 @@
 
 enum { GROWTH_LIMIT_KIB = 8 * 1024, MESSAGE_INTS = 300, FILES_KEPT_MOST = 8 };
 
-static long resident_kib(void) {
-    char line[256];
-    long kib = -1;
-    FILE *status = fopen("/proc/self/status", "r");
-    CHECK(status, "cannot read /proc/self/status");
-    while (fgets(line, sizeof line, status))
-        if (sscanf(line, "VmRSS: %ld", &kib) == 1)
-            break;
-    fclose(status);
-    return kib;
-}
-
 static int open_files(void) {
     int count = 0;
     DIR *folder = opendir("/proc/self/fd");
@@ -89,11 +77,11 @@ static void thousands(int cycles) {
     for (int i = 0; i < cycles; i++) {
         cycle(i);
         if (i == warm_cycles) {
-            warm_kib = resident_kib();
+            warm_kib = check_resident_kib();
             warm_files = open_files();
         }
     }
-    long grown_kib = resident_kib() - warm_kib;
+    long grown_kib = check_resident_kib() - warm_kib;
     CHECK(grown_kib < GROWTH_LIMIT_KIB, "%d communicators left %ld KiB behind", 3 * (cycles - warm_cycles),
           grown_kib);
     /* A communicator may stay until its last messages have come, and its socket with it; one file for each that

@@ -35,13 +35,7 @@ static struct descriptors count_descriptors(void) {
 
 static void broadcast(MPI_Comm comm, int root, uint64_t seed, const char *what) {
     unsigned char message[MESSAGE_BYTES];
-    int rank;
-    MPI_Comm_rank(comm, &rank);
-    memset(message, CHECK_UNWRITTEN, sizeof message);
-    if (rank == root)
-        check_fill(message, sizeof message, seed);
-    MPI_Bcast(message, sizeof message, MPI_BYTE, root, comm);
-    check_pattern(message, sizeof message, seed, what);
+    check_broadcast(comm, message, sizeof message, root, seed, what);
 }
 
 /* A duplicate, then a part: the first or the last ranks but some. */

@@ -75,6 +75,28 @@ void check_unwritten(const void *buffer, size_t bytes, const char *what) {
               i, at[i]);
 }
 
+void check_broadcast(MPI_Comm comm, void *message, size_t bytes, int root, uint64_t seed, const char *what) {
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    memset(message, CHECK_UNWRITTEN, bytes);
+    if (rank == root)
+        check_fill(message, bytes, seed);
+    MPI_Bcast(message, (int)bytes, MPI_BYTE, root, comm);
+    check_pattern(message, bytes, seed, what);
+}
+
+long check_resident_kib(void) {
+    char line[256];
+    long kib = -1;
+    FILE *status = fopen("/proc/self/status", "r");
+    CHECK(status, "cannot read /proc/self/status");
+    while (fgets(line, sizeof line, status))
+        if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+            break;
+    fclose(status);
+    return kib;
+}
+
 void *check_allocate(size_t bytes) {
     void *memory = malloc(bytes ? bytes : 1);
     CHECK(memory, "no memory for %zu bytes", bytes);

@@ -31,6 +31,12 @@ void check_pattern(const void *buffer, size_t bytes, uint64_t seed, const char *
 /* Ends the job unless every byte is CHECK_UNWRITTEN. */
 void check_unwritten(const void *buffer, size_t bytes, const char *what);
 
+/* A broadcast of a pattern that all ranks verify. */
+void check_broadcast(MPI_Comm comm, void *message, size_t bytes, int root, uint64_t seed, const char *what);
+
+/* Memory of this process that is there, in KiB. */
+long check_resident_kib(void);
+
 /* Allocates or ends the job. */
 void *check_allocate(size_t bytes);
 

@@ -148,20 +148,19 @@ impl Attached {
         self.log.begin();
         let call = broadcast_of(bytes);
         let epoch = self.counts.next(&self.policy, Collective::Broadcast);
-        let is_by_multicast =
-            |decision: &polycast_core::policy::Decision| decision.choice.needs().has(Capabilities::MULTICAST);
+        let choice = |attached: &Attached| *attached.policy.choose(&call, attached.capabilities(), epoch);
         if self.policy.asks_before(&call, self.capabilities(), epoch) {
-            self.ask(is_by_multicast(self.policy.choose(&call, self.capabilities(), epoch)))?;
+            self.ask(choice(self).choice.is_by_multicast())?;
             if let State::Served(communicator) = &mut self.state {
                 return Ok(communicator.plan_in(bytes, epoch));
             }
         }
-        let mut decision = *self.policy.choose(&call, self.capabilities(), epoch);
+        let mut decision = choice(self);
         if decision.choice != Choice::Stock {
-            if let Some(communicator) = self.serve(is_by_multicast(&decision))? {
+            if let Some(communicator) = self.serve(decision.choice.is_by_multicast())? {
                 return Ok(communicator.plan_in(bytes, epoch));
             }
-            decision = *self.policy.choose(&call, self.capabilities(), epoch);
+            decision = choice(self);
         }
         fault::point(Point::Choose);
         let is_refused = || self.policy.choose(&call, Capabilities::ALL, epoch).choice != Choice::Stock;
@@ -232,10 +231,8 @@ impl Attached {
                 if self.policy.asks() {
                     let found = asked::find_out(door, &layout, world.tags.first_tag(number))?;
                     is_clean = found.is_clean;
-                    *network = Some(found.network);
-                    layout = view.layout(&world, *rank, &layout.world_ranks, *network);
+                    layout = view.layout(&world, *rank, &layout.world_ranks, Some(found.network));
                 }
-                self.policy = layout.policy.clone();
                 let (log, counts) = (std::mem::take(&mut self.log), std::mem::take(&mut self.counts));
                 let numbered = (number, world.tags);
                 let mut made =

@@ -131,7 +131,6 @@ impl Communicator {
             tags: tags.operations(),
             shared: Shared {
                 rank,
-                ranks: layout.hosts.len() as u32,
                 policy: layout.policy.clone(),
                 planner,
                 on_node: Planner::flat(nodes.local().ranks()),
@@ -182,7 +181,7 @@ impl Communicator {
         fault::point(Point::Choose);
         while self.comparison.is_due() {
             self.finish_all();
-            self.comparison.judge(&self.door, &self.shared.policy, self.shared.ranks)?;
+            self.comparison.judge(&self.door, &self.shared.policy, self.shared.rank)?;
         }
         let call = broadcast_of(bytes);
         self.retry_multicast(&call, epoch)?;
@@ -270,14 +269,7 @@ impl Communicator {
         let MulticastState::Unavailable { calls_until_retry, .. } = &mut self.multicast else {
             return Ok(());
         };
-        if self
-            .shared
-            .policy
-            .choose(call, Capabilities::ALL, epoch)
-            .choice
-            .needs()
-            .has(Capabilities::MULTICAST)
-        {
+        if self.shared.policy.choose(call, Capabilities::ALL, epoch).choice.is_by_multicast() {
             *calls_until_retry = calls_until_retry.saturating_sub(1);
             if *calls_until_retry == 0 {
                 self.try_multicast()?;

@@ -8,9 +8,10 @@
 mod cache;
 mod ledgers;
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use polycast_core::policy::trials::{Finding, MAX_ARMS, Recalled, Sameness, Sample, TOLD, Trials, Turn};
+use polycast_core::policy::trials::{Arm, Finding, MAX_ARMS, Recalled, Sameness, Sample, TOLD, Trials, Turn};
 use polycast_core::policy::{By, Call, Capabilities, Choice, CommunicatorShape, Decision, Epoch, Policy};
 use polycast_core::units::Rank;
 
@@ -27,7 +28,6 @@ struct Wanted {
     shape: CommunicatorShape,
     /// `None`: rank 0 has not been asked what the job knows.
     trials: Option<Trials>,
-    is_rank_0: bool,
     /// The call that is under way counts, and began then.
     timed: Option<(Sample, Instant)>,
 }
@@ -45,7 +45,7 @@ pub enum Why {
 
 impl Comparison {
     pub fn new(is_wanted: bool, shape: CommunicatorShape) -> Comparison {
-        Comparison(is_wanted.then(|| Box::new(Wanted { shape, trials: None, is_rank_0: false, timed: None })))
+        Comparison(is_wanted.then(|| Box::new(Wanted { shape, trials: None, timed: None })))
     }
 
     fn trials(&self) -> Option<&Trials> {
@@ -58,23 +58,21 @@ impl Comparison {
     }
 
     /// Adds up what the ranks have measured. Collective.
-    pub fn judge(&mut self, door: &Door, policy: &Policy, ranks: u32) -> Result<(), MpiError> {
-        let receivers = ranks.saturating_sub(1);
-        let Some(Wanted { shape, trials: Some(trials), is_rank_0, .. }) = self.0.as_deref_mut() else {
+    pub fn judge(&mut self, door: &Door, policy: &Arc<Policy>, rank: Rank) -> Result<(), MpiError> {
+        let Some(Wanted { shape, trials: Some(trials), .. }) = self.0.as_deref_mut() else {
             return Ok(());
         };
         let Some(mut values) = trials.due() else { return Ok(()) };
         door.sum(&mut values)?;
-        if let Some(finding) = trials.judge(&values, receivers) {
+        if let Some(finding) = trials.judge(&values, shape.ranks.saturating_sub(1)) {
             let Finding { of, arm, nanos } = finding;
             ledgers::learn(*shape, policy, trials);
-            if *is_rank_0 {
+            if rank == Rank(0) {
                 ledgers::keep(*shape, policy, &finding);
             }
             let ways = policy.options_of(of.collective, of.interval.into(), of.there, of.epoch);
-            let times: Vec<_> = ways.zip(nanos).map(|(way, nanos)| (way.choice, nanos)).collect();
-            let (first_bytes, stays) = (1 << (of.digits - 1), times[usize::from(arm)].0);
-            report::found(Found { first_bytes, ranks, times, stays, is_remembered: false });
+            let times = ways.zip(nanos).map(|(way, nanos)| (way.choice, nanos)).collect();
+            tell(of, *shape, times, arm, false);
         }
         Ok(())
     }
@@ -85,17 +83,14 @@ impl Comparison {
     }
 
     /// Goes on with what rank 0 has learned on other communicators of this shape. Collective.
-    pub fn begin(&mut self, door: &Door, policy: &Policy, rank: Rank) -> Result<(), MpiError> {
+    pub fn begin(&mut self, door: &Door, policy: &Arc<Policy>, rank: Rank) -> Result<(), MpiError> {
         let Some(wanted) = self.0.as_deref_mut() else { return Ok(()) };
-        wanted.is_rank_0 = rank == Rank(0);
         let mut told = [0; TOLD];
-        if wanted.is_rank_0 {
+        if rank == Rank(0) {
             let recalled;
             (told, recalled) = ledgers::told(wanted.shape, policy);
             for Recalled { of, times, arm, .. } in recalled {
-                let stays = times[usize::from(arm)].0;
-                let (first_bytes, ranks) = (1 << (of.digits - 1), wanted.shape.ranks);
-                report::found(Found { first_bytes, ranks, times, stays, is_remembered: true });
+                tell(of, wanted.shape, times, arm, true);
             }
         }
         let mut bytes = told.map(u64::to_le_bytes);
@@ -105,7 +100,7 @@ impl Comparison {
     }
 
     /// The communicator goes: the next one of its shape goes on with what it has begun.
-    pub fn end(&mut self, policy: &Policy) {
+    pub fn end(&mut self, policy: &Arc<Policy>) {
         if let Some(Wanted { shape, trials: Some(trials), .. }) = self.0.as_deref_mut() {
             ledgers::learn(*shape, policy, trials);
         }
@@ -187,6 +182,12 @@ impl Comparison {
     }
 }
 
+/// For the report.
+fn tell(of: Sameness, shape: CommunicatorShape, times: Vec<(Choice, u64)>, stays: Arm, is_remembered: bool) {
+    let (first_bytes, stays) = (of.first_bytes(), times[usize::from(stays)].0);
+    report::found(Found { first_bytes, ranks: shape.ranks, times, stays, is_remembered });
+}
+
 /// What is forced, and what the rules leave to the MPI, is as the user or the table has it.
 pub fn is_comparable(rules: Decision) -> bool {
     rules.choice != Choice::Stock && rules.by != By::Forced
@@ -200,7 +201,7 @@ fn open<'a>(
     epoch: Epoch,
 ) -> (Sameness, impl Iterator<Item = &'a Decision>) {
     let (interval, ways) = policy.options(call, there, epoch);
-    let digits = (u64::BITS - call.bytes.0.leading_zeros()) as u8;
+    let digits = Sameness::digits_of(call.bytes.0);
     let of = Sameness { collective: call.collective, epoch, interval: interval as u16, digits, there };
     (of, ways)
 }

@@ -22,6 +22,11 @@ impl Choice {
             Choice::Algorithm(_) => Capabilities::PRIVATE | Capabilities::MULTICAST,
         }
     }
+
+    /// Whether nodes are served by multicast.
+    pub fn is_by_multicast(self) -> bool {
+        self.needs().has(Capabilities::MULTICAST)
+    }
 }
 
 /// A choice that could not be read.

@@ -291,7 +291,7 @@ fn asks<'a>(by_rule: impl Iterator<Item = &'a Relevant>) -> bool {
     for rule in by_rule {
         is_open |= rule.is_open;
         may_serve |= (rule.holds || rule.is_open) && rule.choice != Choice::Stock;
-        let needs_multicast = rule.choice.needs().has(Capabilities::MULTICAST);
+        let needs_multicast = rule.choice.is_by_multicast();
         if rule.holds && !rule.is_open && !needs_multicast {
             break;
         }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn is_multicast(choice: Choice) -> bool {
-        choice.needs().has(Capabilities::MULTICAST)
+        choice.is_by_multicast()
     }
 
     #[test]

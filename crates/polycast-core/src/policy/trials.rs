@@ -57,6 +57,18 @@ pub struct Sameness {
     pub there: Capabilities,
 }
 
+impl Sameness {
+    /// How many binary digits calls of this many bytes have.
+    pub fn digits_of(bytes: u64) -> u8 {
+        (u64::BITS - bytes.leading_zeros()) as u8
+    }
+
+    /// The fewest bytes of such a call.
+    pub fn first_bytes(self) -> u64 {
+        self.digits.checked_sub(1).map_or(0, |zeros| 1 << zeros)
+    }
+}
+
 /// One way to serve a call, of those that [`super::Policy::options`] gives: its place among them.
 pub type Arm = u8;
 

@@ -97,37 +97,30 @@ pub fn common(door: &Door, layout: Option<&Layout>) -> Result<Option<Network>, M
 /// Finds it out. Collective. Messages go by these tags and the next, as ranks of MPI_COMM_WORLD know them.
 pub fn find_out(door: &Door, layout: &Layout, first_tag: std::ffi::c_int) -> Result<Found, MpiError> {
     let ranks = layout.hosts.len();
-    let bytes: Vec<u8> = to_words(known(layout)).iter().flat_map(|word| word.to_le_bytes()).collect();
-    let all = door.allgather_bytes(&bytes, ranks)?;
-    let heard = all.chunks_exact(bytes.len()).find_map(|told| {
-        from_words(std::array::from_fn(|index| {
-            u64::from_le_bytes(std::array::from_fn(|at| told[8 * index + at]))
-        }))
-    });
+    let words = to_words(known(layout)).map(u64::to_le_bytes);
+    let all = door.allgather_bytes(words.as_flattened(), ranks)?;
+    let (all, _) = all.as_chunks().0.as_chunks();
+    let heard = all.iter().find_map(|words| from_words(words.map(u64::from_le_bytes)));
     if let Some(network) = heard {
         remember(layout, network);
         return Ok(Found { network, is_clean: true });
     }
-    let leads = layout.nodes.my_leader() == layout.rank && layout.nodes.count() > 1;
-    let (mut mine, mut is_clean) = (Told::default(), true);
-    if leads {
+    let (mut mine, mut is_clean, mut prospect) = (Told::default(), true, None);
+    if layout.nodes.my_leader() == layout.rank && layout.nodes.count() > 1 {
         let mut way = Way::new(*door, layout, first_tag);
         let measured = catch_unwind(AssertUnwindSafe(|| way.measure()));
         (mine.estimate, is_clean) = (measured.unwrap_or_default(), way.is_clean());
         // The connections that MPI has used are there now.
-        let prospect = catch_unwind(multicast::prospect).unwrap_or_default();
-        mine.multicast_rate = prospect.rate();
-        let all = door.allgather(&mine.to_bytes(), ranks)?;
-        let network = conclude(layout, &all);
-        if layout.rank == Rank(0)
-            && let Some(warning) = prospect.warning(&network)
-        {
-            warn_once(&warning);
-        }
-        return Ok(Found { network, is_clean });
+        prospect = catch_unwind(multicast::prospect).ok();
+        mine.multicast_rate = prospect.and_then(|prospect| prospect.rate());
     }
     let all = door.allgather(&mine.to_bytes(), ranks)?;
-    Ok(Found { network: conclude(layout, &all), is_clean })
+    let network = conclude(layout, &all);
+    let warning = prospect.and_then(|prospect| prospect.warning(&network));
+    if let Some(warning) = warning.filter(|_| layout.rank == Rank(0)) {
+        warn_once(&warning);
+    }
+    Ok(Found { network, is_clean })
 }
 
 fn conclude(layout: &Layout, all: &[[u8; Told::BYTES]]) -> Network {

@@ -16,7 +16,7 @@ use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
 use crate::report;
 use crate::say::warn_once;
-use crate::settings::{self, Rules, Settings};
+use crate::settings::{self, Current, Rules, Settings};
 
 /// The longest settings that are accepted from rank 0: three files, in JSON with their quotes escaped, and their names.
 const MAX_SETTINGS_BYTES: u64 =
@@ -50,14 +50,9 @@ impl View {
             return Ok(Some(world.view.clone()));
         }
         let mine = Settings::current();
-        if let Some(problem) = mine.problem.as_ref().filter(|_| rank == 0) {
-            warn_once(problem);
-        }
         let all = door.allgather(&mine.digest.to_le_bytes(), size)?;
-        let settings = match all.iter().any(|other| *other != all[0]) {
-            true => take_from_rank_0(door, rank, size, &mine.settings)?.map(Arc::new),
-            false => Some(mine.settings),
-        };
+        let differ = all.iter().any(|other| *other != all[0]);
+        let settings = agree_on_settings(door, rank, size, mine, differ)?;
         Ok(settings.map(|settings| Arc::new(View::new(settings, &world.told))))
     }
 
@@ -144,8 +139,25 @@ impl View {
     }
 }
 
+/// Mine, or rank 0's where they differ; `None`, on all ranks, if some rank does not understand them.
+pub fn agree_on_settings(
+    door: &Door,
+    rank: usize,
+    size: usize,
+    mine: Current,
+    differ: bool,
+) -> Result<Option<Arc<Settings>>, MpiError> {
+    if let Some(problem) = mine.problem.filter(|_| rank == 0) {
+        warn_once(&problem);
+    }
+    Ok(match differ {
+        true => take_from_rank_0(door, rank, size, &mine.settings)?.map(Arc::new),
+        false => Some(mine.settings),
+    })
+}
+
 /// Rank 0's settings; `None`, on all ranks, if some rank does not understand them.
-pub fn take_from_rank_0(
+fn take_from_rank_0(
     door: &Door,
     rank: usize,
     size: usize,

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::network::{self, Here, Told};
 use super::record::{RECORD_BYTES, Record};
-use super::view::{View, take_from_rank_0};
+use super::view::{View, agree_on_settings};
 use crate::door::{CAN_PACK, Door, MpiError};
 use crate::fault::{self, Point};
 use crate::identity::build_identity;
@@ -118,15 +118,8 @@ fn gather(
     else {
         return Ok(None);
     };
-    if let Some(problem) = mine.problem.filter(|_| rank == 0) {
-        warn_once(&problem);
-    }
     let differ = records.iter().any(|other| other.settings_digest != records[0].settings_digest);
-    let settings = match differ {
-        true => take_from_rank_0(door, rank, size, &mine.settings)?.map(Arc::new),
-        false => Some(mine.settings),
-    };
-    let Some(settings) = settings else { return Ok(None) };
+    let Some(settings) = agree_on_settings(door, rank, size, mine, differ)? else { return Ok(None) };
     let told = network::ask(door, &records, &here)?;
     let world = catch_unwind(AssertUnwindSafe(|| World::of(&records, told, tags, settings))).ok();
     let all = door.allgather(&[u8::from(world.is_some())], size)?;

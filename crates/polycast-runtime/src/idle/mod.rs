@@ -10,12 +10,9 @@ use rustix::event::PollFlags;
 
 use self::rules::{Ended, Rest, Rules};
 pub use self::rules::{Neighbours, TESTS_UNTIL_NOTHING};
-use self::sockets::Wake;
 pub use self::sockets::local_addresses;
+use self::sockets::{MAX_BLIND_SLEEP, Wake};
 use crate::machine;
-
-/// How long a sleep is at most that nothing ends but the time.
-const LONGEST_BLIND_SLEEP: Duration = Duration::from_millis(1);
 
 /// What ends a rest beside MPI's sockets.
 pub struct Watch<'a> {
@@ -85,7 +82,7 @@ impl Idle {
         let own = watch.map(|watch| (watch.socket, watch.events));
         let wake = sockets::wait(own, longest.min(at_most), has_sends);
         if let Wake::NoSockets = wake {
-            machine::sleep(longest.min(at_most).min(LONGEST_BLIND_SLEEP));
+            machine::sleep(longest.min(at_most).min(MAX_BLIND_SLEEP));
         }
         self.rules.slept(match wake {
             Wake::Ready => Ended::Told,

@@ -33,8 +33,8 @@ const LIST_AGE_LEAST: Duration = Duration::from_millis(50);
 /// it. It is watched no more.
 const LOOKS_UNTIL_MUTED: u32 = 32;
 
-/// How long a sleep is that MPI's messages do not end.
-const MAX_BLIND_SLEEP: Duration = Duration::from_millis(1);
+/// How long a sleep is at most that MPI's messages do not end.
+pub const MAX_BLIND_SLEEP: Duration = Duration::from_millis(1);
 
 /// How often they are made anew, where descriptors vanish under us.
 const SETS_MOST: u32 = 8;

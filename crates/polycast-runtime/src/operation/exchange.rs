@@ -48,6 +48,13 @@ enum Among {
     Node,
 }
 
+impl Among {
+    /// What travels with the announcements on a node.
+    fn carries<'a>(&self, deaf: &'a mut Deaf) -> Option<&'a mut Deaf> {
+        matches!(self, Among::Node).then_some(deaf)
+    }
+}
+
 /// What this rank does, for whatever size.
 struct Plan<'a> {
     among: &'a Among,
@@ -167,7 +174,7 @@ impl Exchange {
         ends.scratch_place = ends.scratch.as_mut_ptr();
         (ends.key, ends.tag, ends.buffers) = (key, call.tag, call.buffers);
         let Shared { messages, spare, deaf, .. } = shared;
-        let deaf = matches!(self.among, Among::Node).then_some(deaf);
+        let deaf = self.among.carries(deaf);
         conversation.begin(is_spoiled, &mut Transport { ends, messages, spare, deaf })
     }
 
@@ -204,7 +211,7 @@ fn plan<'a>(
 ) -> (Plan<'a>, &'a mut Messages, &'a mut Vec<Vec<u8>>, Option<&'a mut Deaf>) {
     let Shared { rank, nodes, policy, planner, on_node, messages, spare, deaf, .. } = shared;
     let planner = if let Among::Node = among { on_node } else { planner };
-    let deaf = matches!(among, Among::Node).then_some(deaf);
+    let deaf = among.carries(deaf);
     (Plan { among, call, policy, planner, nodes, rank: *rank }, messages, spare, deaf)
 }
 

@@ -83,7 +83,6 @@ pub enum Activity {
 /// What the operations of a communicator share.
 pub struct Shared {
     pub rank: Rank,
-    pub ranks: u32,
     pub nodes: Arc<Nodes>,
     pub policy: Arc<Policy>,
     pub planner: Planner,

@@ -1,5 +1,5 @@
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use polycast_core::policy::trials::{Finding, Ledger, Memory, Recalled, Setting, TOLD, Trials};
 use polycast_core::policy::{CommunicatorShape, Policy};
@@ -17,7 +17,7 @@ const MAX_LEDGERS: usize = 64;
 struct Kept {
     shape: CommunicatorShape,
     /// Arms are places among its options.
-    policy: Policy,
+    policy: Arc<Policy>,
     ledger: Ledger,
     /// What earlier jobs left is in it.
     is_read: bool,
@@ -27,9 +27,16 @@ of_process! {
     static LEDGERS: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
 }
 
-fn with<R>(shape: CommunicatorShape, policy: &Policy, change: impl FnOnce(&mut Kept) -> R) -> R {
+of_process! {
+    /// The library of the MPI below, and the kind of host.
+    static PLACE: OnceLock<(String, String)> = OnceLock::new();
+}
+
+fn with<R>(shape: CommunicatorShape, policy: &Arc<Policy>, change: impl FnOnce(&mut Kept) -> R) -> R {
     LEDGERS.change(|ledgers| {
-        let known = ledgers.iter().position(|kept| kept.shape == shape && kept.policy == *policy);
+        let known = ledgers.iter().position(|kept| {
+            kept.shape == shape && (Arc::ptr_eq(&kept.policy, policy) || kept.policy == *policy)
+        });
         let index = known.unwrap_or_else(|| {
             if ledgers.len() == MAX_LEDGERS {
                 ledgers.pop_front();
@@ -43,12 +50,15 @@ fn with<R>(shape: CommunicatorShape, policy: &Policy, change: impl FnOnce(&mut K
 }
 
 fn setting(shape: CommunicatorShape) -> Setting {
-    let hosts = Setting::kind_of_host(&machine::host().0);
-    Setting { mpi: cache::mpi_below(), hosts, build: build_identity(), shape }
+    PLACE.with(|place| {
+        let (mpi, hosts) =
+            place.get_or_init(|| (cache::mpi_below(), Setting::kind_of_host(&machine::host().0)));
+        Setting { mpi: mpi.clone(), hosts: hosts.clone(), build: build_identity(), shape }
+    })
 }
 
 /// Rank 0's words for a communicator that begins its trials; and what it has just read of earlier jobs.
-pub fn told(shape: CommunicatorShape, policy: &Policy) -> ([u64; TOLD], Vec<Recalled>) {
+pub fn told(shape: CommunicatorShape, policy: &Arc<Policy>) -> ([u64; TOLD], Vec<Recalled>) {
     with(shape, policy, |kept| {
         let mut recalled = Vec::new();
         if !kept.is_read {
@@ -63,17 +73,17 @@ pub fn told(shape: CommunicatorShape, policy: &Policy) -> ([u64; TOLD], Vec<Reca
 }
 
 /// What it begins with.
-pub fn resumed(shape: CommunicatorShape, policy: &Policy, told: &[u64; TOLD]) -> Trials {
+pub fn resumed(shape: CommunicatorShape, policy: &Arc<Policy>, told: &[u64; TOLD]) -> Trials {
     with(shape, policy, |kept| kept.ledger.resumed(told))
 }
 
 /// A communicator ends, or has found something.
-pub fn learn(shape: CommunicatorShape, policy: &Policy, trials: &mut Trials) {
+pub fn learn(shape: CommunicatorShape, policy: &Arc<Policy>, trials: &mut Trials) {
     with(shape, policy, |kept| kept.ledger.learn(trials));
 }
 
 /// Leaves a finding to later jobs, if there is a place for it. On rank 0.
-pub fn keep(shape: CommunicatorShape, policy: &Policy, finding: &Finding) {
+pub fn keep(shape: CommunicatorShape, policy: &Arc<Policy>, finding: &Finding) {
     let Some(folder) = settings::cache_folder() else { return };
     let Some(until_calls) = with(shape, policy, |kept| kept.ledger.stays_until(finding.of)) else { return };
     let today = machine::today();

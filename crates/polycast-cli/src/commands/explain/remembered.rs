@@ -13,7 +13,9 @@ use crate::terminal::nanoseconds;
 /// What jobs of this user found by trials about such calls on communicators of this shape.
 pub fn notes(placement: &Placement, collective: Collective, bytes: Bytes) -> Vec<String> {
     let Some(folder) = cache_folder(variable) else { return Vec::new() };
-    let text = fs::read(folder.join(CACHE_FILE)).unwrap_or_default();
+    let file = folder.join(CACHE_FILE);
+    // A name may lead to a pipe that nobody writes to.
+    let text = if file.is_file() { fs::read(file).unwrap_or_default() } else { Vec::new() };
     let today =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / (24 * 60 * 60));
     let memories = Memory::read(&String::from_utf8_lossy(&text), today).into_iter();

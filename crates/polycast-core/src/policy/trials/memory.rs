@@ -102,7 +102,7 @@ impl Of {
     fn new(setting: &Setting, of: Sameness) -> Of {
         let Setting { mpi, hosts, build, shape } = setting;
         let CommunicatorShape { ranks, nodes, ranks_per_node, switches, .. } = *shape;
-        let Sameness { collective, epoch, interval, digits, there } = of;
+        let Sameness { collective, epoch, interval, there, .. } = of;
         Of {
             mpi: mpi.clone(),
             hosts: hosts.clone(),
@@ -113,7 +113,7 @@ impl Of {
             switches,
             rate: rate_of(shape),
             collective: collective.to_string(),
-            first_bytes: first_bytes(digits),
+            first_bytes: of.first_bytes(),
             interval,
             epoch: epoch.0,
             capabilities: there.bits(),
@@ -125,14 +125,10 @@ impl Of {
             collective: self.collective.parse().ok()?,
             epoch: Epoch(self.epoch),
             interval: self.interval,
-            digits: (u64::BITS - self.first_bytes.leading_zeros()) as u8,
+            digits: Sameness::digits_of(self.first_bytes),
             there: Capabilities::from_bits(self.capabilities)?,
         })
     }
-}
-
-fn first_bytes(digits: u8) -> u64 {
-    if digits == 0 { 0 } else { 1 << (digits - 1) }
 }
 
 /// The choices that are open to such calls; none if the rules know no such.
@@ -218,12 +214,11 @@ impl Memory {
     /// the shape is not known.
     pub fn is_about(&self, shape: CommunicatorShape, collective: Collective, bytes: u64) -> bool {
         let Of { ranks, nodes, ranks_per_node, switches, collective: name, first_bytes, .. } = &self.of;
-        let digits = u64::BITS - bytes.leading_zeros();
         (*ranks, *nodes, *ranks_per_node, *switches)
             == (shape.ranks, shape.nodes, shape.ranks_per_node, shape.switches)
             && rate_of(&shape).is_none_or(|rate| self.of.rate == Some(rate))
             && *name == collective.to_string()
-            && u64::BITS - first_bytes.leading_zeros() == digits
+            && Sameness::digits_of(*first_bytes) == Sameness::digits_of(bytes)
     }
 }
 
