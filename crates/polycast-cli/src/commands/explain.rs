@@ -286,7 +286,9 @@ impl Answer {
         match &self.decision {
             Some(decision) => {
                 let Decision { bytes, choice, .. } = decision;
-                let heading = format!("{collective} of {}, {on}: {choice}", Bytes(*bytes));
+                // Written without a unit where it is no multiple of 1 KiB.
+                let unit = if bytes.is_multiple_of(1 << 10) { "" } else { " bytes" };
+                let heading = format!("{collective} of {}{unit}, {on}: {choice}", Bytes(*bytes));
                 writeln!(out, "{}", paragraph(&heading))?;
                 decision.write(&mut out)?;
             }

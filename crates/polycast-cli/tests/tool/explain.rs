@@ -117,6 +117,8 @@ fn the_shipped_table_answers_by_itself() {
         output(&mut world().polycast(&["explain", "--ranks", "16", "--nodes", "16", "--bytes", "1MiB"]));
     assert!(text.contains("decided by shipped tuning/default.toml, line "), "{text}");
     assert!(text.contains("matches"), "{text}");
+    let short = output(&mut world().polycast(&["explain", "--ranks", "4", "--bytes", "8"]));
+    assert!(short.starts_with("bcast of 8 bytes, "), "{short}");
 }
 
 #[test]
