@@ -70,8 +70,8 @@ impl Comparison {
             if rank == Rank(0) {
                 ledgers::keep(*shape, policy, &finding);
             }
-            let ways = policy.options_of(of.collective, of.interval.into(), of.there, of.epoch);
-            let times = ways.zip(nanos).map(|(way, nanos)| (way.choice, nanos)).collect();
+            let ways = policy.ways_of(of.collective, of.interval.into(), of.there, of.epoch);
+            let times = ways.zip(nanos).collect();
             tell(of, *shape, times, arm, false);
         }
         Ok(())
@@ -120,7 +120,7 @@ impl Comparison {
         }
         let (of, mut ways) = open(policy, call, there, epoch);
         let way = self.trials().and_then(|trials| trials.settled(of)).and_then(|arm| ways.nth(arm.into()));
-        way.map_or((rules.choice, true), |way| (way.choice, false))
+        way.map_or((rules.choice, true), |way| (way, false))
     }
 
     /// What serves a call for which the rules have decided so. If it is not there, so that they decide again, the turn is lost.
@@ -140,7 +140,7 @@ impl Comparison {
         let mut choices = [Choice::Stock; MAX_ARMS];
         let mut count = 0;
         for (place, way) in choices.iter_mut().zip(ways) {
-            (*place, count) = (way.choice, count + 1);
+            (*place, count) = (way, count + 1);
         }
         match trials.next(of, count) {
             Turn::Settled(arm) => (choices[usize::from(arm)], Why::Faster),
@@ -199,8 +199,9 @@ fn open<'a>(
     call: &Call,
     there: Capabilities,
     epoch: Epoch,
-) -> (Sameness, impl Iterator<Item = &'a Decision>) {
-    let (interval, ways) = policy.options(call, there, epoch);
+) -> (Sameness, impl Iterator<Item = Choice> + 'a) {
+    let interval = policy.interval(call, epoch);
+    let ways = policy.ways_of(call.collective, interval, there, epoch);
     let digits = Sameness::digits_of(call.bytes.0);
     let of = Sameness { collective: call.collective, epoch, interval: interval as u16, digits, there };
     (of, ways)

@@ -1,3 +1,5 @@
+use super::prediction::Best;
+use super::trials::MAX_ARMS;
 use super::{Call, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Prediction, Property, Range};
 use super::{Rule, Table};
 use crate::units::Bytes;
@@ -97,6 +99,8 @@ struct Stage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Interval {
     options: Box<[Decision]>,
+    /// What trials compare beside them.
+    runner_up: Option<Choice>,
     /// What the network is like may change the choice, and nobody has asked yet.
     asks: bool,
 }
@@ -121,33 +125,29 @@ impl Policy {
     /// have is taken for its last.
     #[inline]
     pub fn choose(&self, call: &Call, there: Capabilities, epoch: Epoch) -> &Decision {
-        self.options(call, there, epoch).1.next().unwrap_or(&Decision::STOCK)
+        let interval = &self.stage(call.collective, epoch).intervals[self.interval(call, epoch)];
+        interval.options.iter().find(|option| there.has(option.choice.needs())).unwrap_or(&Decision::STOCK)
     }
 
-    /// What may serve it, the best first and stock last; and in which interval of sizes it lies, from 0.
+    /// In which interval of sizes a call lies, from 0.
     #[inline]
-    pub fn options(
-        &self,
-        call: &Call,
-        there: Capabilities,
-        epoch: Epoch,
-    ) -> (usize, impl Iterator<Item = &Decision>) {
+    pub fn interval(&self, call: &Call, epoch: Epoch) -> usize {
         let stage = self.stage(call.collective, epoch);
-        let interval = stage.first_bytes.partition_point(|first| *first <= call.bytes.0) - 1;
-        (interval, self.options_of(call.collective, interval, there, epoch))
+        stage.first_bytes.partition_point(|first| *first <= call.bytes.0) - 1
     }
 
-    /// The same of all calls in this interval of sizes.
-    #[inline]
-    pub fn options_of(
+    /// What trials compare of these: the best first, stock last, and before it the runner-up of a close prediction.
+    pub fn ways_of(
         &self,
         collective: Collective,
         interval: usize,
         there: Capabilities,
         epoch: Epoch,
-    ) -> impl Iterator<Item = &Decision> {
-        let options = self.stage(collective, epoch).intervals[interval].options.iter();
-        options.filter(move |option| there.has(option.choice.needs()))
+    ) -> impl Iterator<Item = Choice> {
+        let Interval { options, runner_up, .. } = &self.stage(collective, epoch).intervals[interval];
+        let served = options.iter().map(|option| option.choice).filter(|choice| *choice != Choice::Stock);
+        let there = served.chain(*runner_up).filter(move |choice| there.has(choice.needs()));
+        there.take(MAX_ARMS - 1).chain([Choice::Stock])
     }
 
     /// How many intervals of sizes there are.
@@ -169,9 +169,8 @@ impl Policy {
     /// Whether it has to be asked before this call, because what it is like may change who serves it; or now at the latest, because
     /// something else than the MPI serves it.
     pub fn asks_before(&self, call: &Call, there: Capabilities, epoch: Epoch) -> bool {
-        let (interval, mut options) = self.options(call, there, epoch);
-        let first = options.next().unwrap_or(&Decision::STOCK);
-        let may_change = self.stage(call.collective, epoch).intervals[interval].asks
+        let first = self.choose(call, there, epoch);
+        let may_change = self.stage(call.collective, epoch).intervals[self.interval(call, epoch)].asks
             && there.has(Capabilities::PRIVATE)
             && first.by != By::Forced;
         may_change || (first.choice != Choice::Stock && self.asks())
@@ -257,25 +256,23 @@ pub(super) fn borders(ranges: impl Iterator<Item = Range>) -> Vec<u64> {
 }
 
 impl Stage {
-    /// `predicted` has the best tree from each size on.
-    fn new(
-        forced: Option<Choice>,
-        predicted: &[(Bytes, Choice)],
-        relevant: &[Relevant],
-        first_call: u64,
-    ) -> Stage {
+    /// `predicted` are the best trees.
+    fn new(forced: Option<Choice>, predicted: &[Best], relevant: &[Relevant], first_call: u64) -> Stage {
         let relevant: Vec<&Relevant> =
             relevant.iter().filter(|rule| rule.calls.contains(first_call)).collect();
         let mut starts = borders(relevant.iter().map(|rule| rule.bytes));
-        starts.extend(predicted.iter().map(|(first, _)| first.0));
+        starts.extend(predicted.iter().map(|best| best.first.0));
         starts.sort_unstable();
         starts.dedup();
         let of = |first: u64| -> (u64, Interval) {
-            let after = predicted.partition_point(|(start, _)| start.0 <= first);
-            let predicted = predicted[..after].last().map(|(_, choice)| *choice);
+            let after = predicted.partition_point(|best| best.first.0 <= first);
+            let predicted = predicted[..after].last();
             let by_rule = || relevant.iter().copied().filter(|rule| rule.bytes.contains(first));
             let holding = by_rule().filter(|rule| rule.holds);
-            (first, Interval { options: options(forced, holding, predicted), asks: asks(by_rule()) })
+            let options = options(forced, holding, predicted.map(|best| best.choice));
+            let is_predicted = options.iter().any(|option| matches!(option.by, By::Prediction(_)));
+            let runner_up = predicted.filter(|_| is_predicted).and_then(|best| best.runner_up);
+            (first, Interval { options, runner_up, asks: asks(by_rule()) })
         };
         let mut intervals: Vec<(u64, Interval)> = starts.into_iter().map(of).collect();
         intervals.dedup_by(|later, earlier| later.1 == earlier.1);

@@ -10,6 +10,9 @@ use crate::units::{Bytes, Rank};
 /// The largest size that is compared; what is best there serves all larger ones.
 const LARGEST: u64 = 64 << 20;
 
+/// Predictions that differ by no more do not tell which is the faster one.
+const CLOSE_PERCENT: u64 = 10;
+
 /// Predictions for the broadcasts of one communicator, made once for all sizes.
 ///
 /// Sizes that double are compared; each decides for those that are nearer to it than to its neighbours, as a ratio:
@@ -59,12 +62,25 @@ impl Prediction {
         &self.comparisons[after.max(1) - 1]
     }
 
-    /// What is best for each size: the first size of each interval, rising from [`Prediction::first`], and the best from there on.
-    pub(super) fn best(&self) -> Vec<(Bytes, Choice)> {
-        let best =
-            borders(&self.comparisons).map(|(first, comparison)| (first, comparison.predicted.first()));
-        best.filter_map(|(first, best)| Some((first.max(self.first), choice(best?)))).collect()
+    /// What is best for each size, by rising sizes from [`Prediction::first`] on.
+    pub(super) fn best(&self) -> Vec<Best> {
+        let of = |(first, comparison): (Bytes, &Comparison)| {
+            let (best, others) = comparison.predicted.split_first()?;
+            let close = best.time.0.saturating_mul(100 + CLOSE_PERCENT) / 100;
+            let runner_up = others.first().filter(|second| second.time.0 <= close).map(choice);
+            Some(Best { first: first.max(self.first), choice: choice(best), runner_up })
+        };
+        borders(&self.comparisons).filter_map(of).collect()
     }
+}
+
+/// What is predicted to be best from a size on, to the next one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Best {
+    pub first: Bytes,
+    pub choice: Choice,
+    /// It may as well be this.
+    pub runner_up: Option<Choice>,
 }
 
 /// No class has a message below it.
@@ -78,4 +94,24 @@ fn smallest_measured(parameters: &Parameters) -> u64 {
 pub fn choice(predicted: &Predicted) -> Choice {
     let algorithm = predicted.algorithm;
     Choice::Algorithm(Algorithm { ready: algorithm.segment.is_some(), ..algorithm })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Nanos;
+
+    #[test]
+    fn what_is_predicted_to_be_nearly_as_fast_is_the_runner_up() {
+        let comparison = |bytes, second_ns| {
+            let of =
+                |name: &str, ns| Predicted { algorithm: name.parse().unwrap(), time: Nanos(ns), cost: None };
+            let predicted = vec![of("binary", 1000), of("chain:segment=8KiB", second_ns), of("flat", 1050)];
+            Comparison { bytes: Bytes(bytes), predicted }
+        };
+        let comparisons = vec![comparison(1 << 10, 1100), comparison(4 << 10, 1101)];
+        let best = Prediction { comparisons, first: Bytes(64) }.best();
+        let runner_ups: Vec<_> = best.iter().map(|best| (best.first.0, best.runner_up)).collect();
+        assert_eq!(runner_ups, [(64, "chain:segment=8KiB,ready".parse().ok()), (2 << 10, None)]);
+    }
 }

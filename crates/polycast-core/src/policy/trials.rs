@@ -25,8 +25,8 @@ pub use told::TOLD;
 
 use super::{Capabilities, Collective, Epoch};
 
-/// Ways to serve a call that are compared: the rules' choice, what they say without multicast, and the MPI.
-pub const MAX_ARMS: usize = 3;
+/// Ways to serve a call that are compared: the rules' choice, what they say without multicast, what is predicted to be as fast, and the MPI.
+pub const MAX_ARMS: usize = 4;
 /// After so many rounds that count the times are judged. A way that is clearly slower goes; after the last the fastest stays.
 const JUDGED_AFTER: [usize; 4] = [2, 4, 8, 16];
 const MAX_ROUNDS: usize = JUDGED_AFTER[JUDGED_AFTER.len() - 1];
@@ -69,7 +69,7 @@ impl Sameness {
     }
 }
 
-/// One way to serve a call, of those that [`super::Policy::options`] gives: its place among them.
+/// One way to serve a call, of those that [`super::Policy::ways_of`] gives: its place among them.
 pub type Arm = u8;
 
 /// What a call is for.

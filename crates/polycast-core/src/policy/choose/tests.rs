@@ -208,12 +208,14 @@ fn predictions_decide_among_trees_and_where_no_rule_is() {
     ]);
     let [flat, chain]: [Choice; 2] = ["flat", "chain"].map(|name| name.parse().unwrap());
     let relevant: Vec<Relevant> = relevant(&table, BROADCAST, shape(4)).collect();
-    let written = |there, predicted: &[(Bytes, Choice)]| {
+    let policy = |predicted: &[Best]| {
         let stages = || [Stage::new(None, predicted, &relevant, 0)].into();
-        written(&Policy(std::array::from_fn(|_| stages())), there)
+        Policy(std::array::from_fn(|_| stages()))
     };
-    let from_4 = [(Bytes(4), flat), (Bytes(32), chain)];
-    let from_50 = [(Bytes(50), chain)];
+    let written = |there, predicted: &[Best]| written(&policy(predicted), there);
+    let best = |first, choice, runner_up| Best { first: Bytes(first), choice, runner_up };
+    let from_4 = [best(4, flat, None), best(32, chain, Some(flat))];
+    let from_50 = [best(50, chain, None)];
     assert_eq!(
         written(Capabilities::ALL, &from_4),
         ["0 stock", "8 flat", "32 chain", "100 multicast-pull", "200 chain"]
@@ -221,6 +223,21 @@ fn predictions_decide_among_trees_and_where_no_rule_is() {
     assert_eq!(written(Capabilities::PRIVATE, &from_4), ["0 stock", "8 flat", "32 chain"]);
     assert_eq!(written(Capabilities::PRIVATE, &from_50), ["0 stock", "8 binomial", "50 chain"]);
     assert_eq!(written(Capabilities::NONE, &from_4), ["0 stock"]);
+
+    let policy = policy(&from_4);
+    let ways = |bytes, there| -> Vec<String> {
+        let interval = policy.interval(&call(bytes), Epoch(0));
+        policy.ways_of(BROADCAST, interval, there, Epoch(0)).map(|way| way.to_string()).collect()
+    };
+    assert_eq!(
+        ways(7, Capabilities::ALL),
+        ["stock"],
+        "where the table leaves it to the MPI nothing is compared"
+    );
+    assert_eq!(ways(8, Capabilities::ALL), ["flat", "stock"], "nothing is close");
+    assert_eq!(ways(32, Capabilities::ALL), ["chain", "flat", "stock"]);
+    assert_eq!(ways(100, Capabilities::ALL), ["multicast-pull", "chain", "flat", "stock"]);
+    assert_eq!(ways(100, Capabilities::NONE), ["stock"]);
 }
 
 #[test]

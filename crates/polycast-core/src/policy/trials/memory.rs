@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Arm, Finding, Sameness};
-use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape, Decision, Epoch, Policy};
+use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape, Epoch, Policy};
 
 /// Of the format.
 const VERSION: u32 = 1;
@@ -134,15 +134,9 @@ impl Of {
 /// The choices that are open to such calls; none if the rules know no such.
 fn ways(policy: &Policy, of: Sameness) -> Vec<Choice> {
     match usize::from(of.interval) < policy.intervals(of.collective, of.epoch) {
-        true => {
-            policy.options_of(of.collective, of.interval.into(), of.there, of.epoch).map(choice).collect()
-        }
+        true => policy.ways_of(of.collective, of.interval.into(), of.there, of.epoch).collect(),
         false => Vec::new(),
     }
-}
-
-fn choice(decision: &Decision) -> Choice {
-    decision.choice
 }
 
 impl Memory {
@@ -255,7 +249,7 @@ mod tests {
         let call =
             crate::policy::Call { collective: Collective::Broadcast, bytes: crate::units::Bytes(9000) };
         let there = Capabilities::ALL;
-        let (interval, _) = policy.options(&call, there, Epoch::default());
+        let interval = policy.interval(&call, Epoch::default());
         let of = Sameness {
             collective: Collective::Broadcast,
             epoch: Epoch::default(),
@@ -263,7 +257,7 @@ mod tests {
             digits: 14,
             there,
         };
-        Finding { of, arm, nanos: [10, 30, 20] }
+        Finding { of, arm, nanos: [10, 30, 20, 0] }
     }
 
     fn memory(arm: Arm, day: u64) -> Memory {

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!  bit 63  1: there is a trial      settled (bit 39 is 1)                 under way (bit 39 is 0)
-//!  0 … 3   collective               40, 41    the arm                     40 … 42  those that may still win
-//!  4 … 7   capabilities             42 … 47   log2 of the call at which   43, 44   the MPI's
-//!  8 … 14  binary digits                      it is looked at again       45 … 49  the round
-//! 15 … 22  interval                 48 … 53   log2 of the calls until     50, 51   calls made of it
-//! 23 … 30  epoch                              then
-//! 31 … 38  verdicts                                                  52         1: times are to be added up
+//!  0 … 3   collective               40, 41    the arm                     40 … 43  those that may still win
+//!  4 … 7   capabilities             42 … 47   log2 of the call at which   44, 45   the MPI's
+//!  8 … 14  binary digits                      it is looked at again       46 … 50  the round
+//! 15 … 22  interval                 48 … 53   log2 of the calls until     51, 52   calls made of it
+//! 23 … 30  epoch                              then                        53       1: times are to be added up
+//! 31 … 38  verdicts
 //! ```
 
 use super::{
@@ -46,10 +46,10 @@ impl Trial {
             State::Running(running) => {
                 let arms = running.arms.iter().fold(0, |arms, arm| arms | 1u64 << arm);
                 arms << 40
-                    | u64::from(running.mpi) << 43
-                    | (running.round as u64) << 45
-                    | (running.made as u64) << 50
-                    | u64::from(running.is_due) << 52
+                    | u64::from(running.mpi) << 44
+                    | (running.round as u64) << 46
+                    | (running.made as u64) << 51
+                    | u64::from(running.is_due) << 53
             }
         };
         Some(THERE | of | state)
@@ -69,11 +69,11 @@ impl Trial {
             let (until, left) = (1 << bits(word, 42, 6), 1 << bits(word, 48, 6));
             (State::Settled(arm, until), (usize::from(arm) < MAX_ARMS).then(|| until - left.min(until))?)
         } else {
-            let mpi = bits(word, 43, 2) as Arm;
+            let mpi = bits(word, 44, 2) as Arm;
             let arms: Vec<Arm> = (0..=mpi).filter(|arm| bits(word, 40 + u32::from(*arm), 1) == 1).collect();
-            let (round, made) = (bits(word, 45, 5) as usize, bits(word, 50, 2) as usize);
+            let (round, made) = (bits(word, 46, 5) as usize, bits(word, 51, 2) as usize);
             let is_possible = usize::from(mpi) < MAX_ARMS && round <= MAX_ROUNDS && made < arms.len();
-            let is_due = bits(word, 52, 1) == 1;
+            let is_due = bits(word, 53, 1) == 1;
             let nanos = [[0; MAX_ROUNDS]; MAX_ARMS];
             let is_possible = is_possible && !(is_due && round < 2);
             let running = is_possible.then_some(Running { arms, mpi, round, made, is_due, nanos })?;
