@@ -10,7 +10,7 @@ SOURCES := Makefile Cargo.toml Cargo.lock README.md CHANGELOG.md CONTRIBUTING.md
     $(shell find bench crates docs doors examples include tuning fuzz/README.md tests/README.md -type f -not -path '*/tests/*')
 
 .NOTPARALLEL:
-.PHONY: build help setup rust doors stage demo check test test-all soak conformance install install-debug uninstall clean
+.PHONY: build help setup rust doors stage demo check test test-all soak conformance nightly install install-debug uninstall clean
 
 build: setup rust doors stage ## the library, its doors, the tool, man pages: all into build/ and target/ (default)
 
@@ -61,6 +61,9 @@ soak: ## jobs in a lab while ranks die, links go down and strangers send: make s
 	@scripts/setup.sh test
 	@$(MAKE) build
 	@cargo test --quiet --locked -p polycast-cli --test soak -- ROUNDS=$(ROUNDS) SEED=$(SEED)
+
+nightly: ## the runtime without an MPI under ThreadSanitizer and Miri: needs a nightly toolchain
+	@scripts/nightly.sh
 
 conformance: ## mpi4py's own tests on four MPIs with every algorithm; hours, or ONLY="mpich lab multicast-pull"
 	@scripts/setup.sh test
