@@ -1,0 +1,76 @@
+//! What is shared.
+//!
+//! ```text
+//!   writer, channel     head   head   head   head     of its latest streams, by the numbers of their operations
+//!                       written                       how far its ring is filled
+//!                       ring  ▒▒▒▒▒▒▒▒▒▒░░░░░
+//!   reader              per writer and channel: position, finished
+//! ```
+//! Positions count the bytes of a ring since it was made, and wrap around with the number.
+
+use crate::sync::AtomicU64;
+
+/// How many streams a rank may have in one operation.
+pub const CHANNELS: usize = 2;
+/// Of how many streams of a rank and channel the heads are kept. Under loom one, so that it is used again soon.
+pub const SLOTS: usize = if cfg!(loom) { 1 } else { 4 };
+
+/// Whose streams, by the rank on the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Who publishes.
+    pub writer: u32,
+    /// Which of its streams, below [`CHANNELS`].
+    pub channel: u8,
+}
+
+/// What a stream begins with. Written by its writer; a cache line of its own.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Head {
+    /// The operation that the rest is about; written last.
+    pub operation: AtomicU64,
+    /// The position of its first byte.
+    pub start: AtomicU64,
+    /// What the writer was called with, for those who read.
+    pub total: AtomicU64,
+    /// Flags of [`crate::streams`].
+    pub state: AtomicU64,
+}
+
+/// What a reader has taken of a writer's stream. Written by the reader.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Taken {
+    /// It needs nothing before this position any more.
+    pub position: AtomicU64,
+    /// It needs nothing of this operation and those before it.
+    pub finished: AtomicU64,
+}
+
+/// A segment, or what stands in for one in tests.
+pub trait Memory {
+    /// The length of every ring, a power of two.
+    fn ring_bytes(&self) -> u64;
+
+    /// How far a ring is filled.
+    fn written(&self, way: Way) -> &AtomicU64;
+
+    /// One of the [`SLOTS`] heads.
+    fn head(&self, way: Way, slot: usize) -> &Head;
+
+    /// What a reader has taken.
+    fn taken(&self, way: Way, reader: u32) -> &Taken;
+
+    /// Copies into a ring.
+    ///
+    /// # Safety
+    /// `source` is readable for `bytes`, at most as many as the ring has, and nobody else reads or writes these places of the ring meanwhile.
+    unsafe fn put(&self, way: Way, position: u64, source: *const u8, bytes: usize);
+
+    /// Copies out of a ring.
+    ///
+    /// # Safety
+    /// `place` is writable for `bytes`, at most as many as the ring has, and nobody writes these places of the ring meanwhile.
+    unsafe fn get(&self, way: Way, position: u64, place: *mut u8, bytes: usize);
+}

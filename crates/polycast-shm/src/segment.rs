@@ -1,0 +1,168 @@
+//! A segment: a file without a name, mapped by the ranks of a node.
+//!
+//! Its leader makes it, and tells the others its process and descriptor; they open `/proc/PROCESS/fd/DESCRIPTOR`, which the kernel refuses to other
+//! users. Nothing stands in any directory: it is gone with the last process that has mapped it, however that ends. All its memory is taken
+//! at once, so that none is missing later, and its length is sealed.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::ops::Deref;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use nix::errno::Errno;
+use nix::fcntl::{self, FcntlArg, OFlag, SealFlag};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
+use nix::sys::stat::{Mode, fstat};
+use nix::unistd::geteuid;
+
+use crate::raw::{Raw, Shape};
+use crate::sync::Ordering::Relaxed;
+
+/// "polycst1"
+const MAGIC: u64 = u64::from_le_bytes(*b"polycst1");
+const SEALS: SealFlag = SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW).union(SealFlag::F_SEAL_SEAL);
+
+/// Why there is no segment.
+#[derive(Debug, thiserror::Error)]
+pub enum SegmentError {
+    /// The kernel does not give one, or does not let this process open it.
+    #[error("{0}")]
+    System(#[from] io::Error),
+    /// What was opened is something else.
+    #[error("the descriptor is not the segment that was offered: {0}")]
+    Other(&'static str),
+}
+
+impl From<Errno> for SegmentError {
+    fn from(error: Errno) -> SegmentError {
+        SegmentError::System(error.into())
+    }
+}
+
+/// How others find a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The process that has made it.
+    pub process: u32,
+    /// Its descriptor there.
+    pub descriptor: u32,
+    /// Tells it apart from all others; by chance.
+    pub name: u64,
+}
+
+/// Mapped, in this process. Not in its children.
+#[derive(Debug)]
+pub struct Segment {
+    raw: Raw,
+    base: NonNull<u8>,
+}
+
+// SAFETY: the mapping belongs to the process.
+unsafe impl Send for Segment {}
+
+impl Segment {
+    /// Makes one. The others can open it as long as the descriptor lives.
+    pub fn create(shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError> {
+        let file = memfd_create(c"polycast", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
+        fcntl::posix_fallocate(&file, 0, shape.bytes() as i64)?;
+        fcntl::fcntl(&file, FcntlArg::F_ADD_SEALS(SEALS))?;
+        let segment = Segment::map(&file, shape)?;
+        // Relaxed: others open it when they have been told, by other means.
+        segment.raw.word(0).store(MAGIC, Relaxed);
+        segment.raw.word(1).store(name, Relaxed);
+        segment.raw.word(2).store(shape.ranks.into(), Relaxed);
+        let offer = Offer { process: std::process::id(), descriptor: file.as_raw_fd() as u32, name };
+        Ok((segment, file, offer))
+    }
+
+    /// Opens the one that was offered.
+    pub fn open(offer: Offer, shape: Shape) -> Result<Segment, SegmentError> {
+        let path = format!("/proc/{}/fd/{}", offer.process, offer.descriptor);
+        let file = fcntl::open(&*path, OFlag::O_RDWR | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK, Mode::empty())?;
+        let found = fstat(&file)?;
+        if found.st_uid != geteuid().as_raw() || found.st_size != shape.bytes() as i64 {
+            return Err(SegmentError::Other("another owner or length"));
+        }
+        // Whoever may shrink it could kill this process.
+        let seals = SealFlag::from_bits_truncate(fcntl::fcntl(&file, FcntlArg::F_GET_SEALS)?);
+        if !seals.contains(SEALS) {
+            return Err(SegmentError::Other("not sealed"));
+        }
+        let segment = Segment::map(&file, shape)?;
+        let words = [0, 1, 2].map(|index| segment.raw.word(index).load(Relaxed));
+        match words == [MAGIC, offer.name, shape.ranks.into()] {
+            true => Ok(segment),
+            false => Err(SegmentError::Other("another content")),
+        }
+    }
+
+    fn map(file: impl AsFd, shape: Shape) -> Result<Segment, SegmentError> {
+        let length = NonZeroUsize::new(shape.bytes()).ok_or(SegmentError::Other("empty"))?;
+        let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        // SAFETY: a new mapping, where the kernel likes.
+        let base = unsafe { mmap(None, length, protection, MapFlags::MAP_SHARED, file, 0)? }.cast();
+        // SAFETY: it is this mapping; a child must not write in it.
+        let advised = unsafe { madvise(base.cast(), length.get(), MmapAdvise::MADV_DONTFORK) };
+        // SAFETY: the file was empty and is sealed at this length.
+        let segment = Segment { raw: unsafe { Raw::new(base, shape) }, base };
+        advised?;
+        Ok(segment)
+    }
+}
+
+impl Deref for Segment {
+    type Target = Raw;
+
+    fn deref(&self) -> &Raw {
+        &self.raw
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped like this, and `raw` is lent out for no longer than this lives. A mapping that cannot be removed stays.
+        let _ = unsafe { munmap(self.base.cast(), self.raw.shape().bytes()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Memory, Way};
+
+    const SHAPE: fn() -> Shape = || Shape::new(3);
+
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn what_one_writes_another_reads() {
+        let (leader, _file, offer) = Segment::create(SHAPE(), 7).unwrap();
+        let other = Segment::open(offer, SHAPE()).unwrap();
+        let way = Way { writer: 2, channel: 1 };
+        leader.written(way).store(5, Relaxed);
+        assert_eq!(other.written(way).load(Relaxed), 5);
+        let mut found = [0; 3];
+        // SAFETY: nobody else uses either.
+        unsafe {
+            other.put(way, leader.ring_bytes() - 1, [1, 2, 3].as_ptr(), 3);
+            leader.get(way, leader.ring_bytes() - 1, found.as_mut_ptr(), 3);
+        }
+        assert_eq!(found, [1, 2, 3]);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn what_is_something_else_is_refused() {
+        let (_leader, file, offer) = Segment::create(SHAPE(), 7).unwrap();
+        let refused = |offer, shape| Segment::open(offer, shape).unwrap_err().to_string();
+        assert!(refused(Offer { name: 8, ..offer }, SHAPE()).ends_with("another content"));
+        assert!(refused(offer, Shape::new(4)).ends_with("another owner or length"));
+        let unsealed = memfd_create(c"other", MFdFlags::MFD_CLOEXEC).unwrap();
+        nix::unistd::ftruncate(&unsealed, SHAPE().bytes() as i64).unwrap();
+        let other = Offer { descriptor: unsealed.as_raw_fd() as u32, ..offer };
+        assert!(refused(other, SHAPE()).ends_with("not sealed"));
+        drop(file);
+        assert!(Segment::open(offer, SHAPE()).is_err());
+    }
+}

@@ -1,0 +1,432 @@
+//! One rank's part in the streams of a node.
+//!
+//! # Invariants (proved by loom in `tests`, for the orders of memory that stand at each access)
+//! 1. A reader reads a place of a ring after the writer has filled it: `written` is stored (release) behind the copy, and loaded (acquire)
+//!    before the reader's.
+//! 2. A writer fills a place again after all readers of what stood there have copied it, or have finished: `position` and `finished` are
+//!    stored (release) behind the reader's copy, and loaded (acquire) before the writer's.
+//! 3. A head is written again when all readers of its operation have finished. Its `operation` is stored (release) behind the rest of it,
+//!    and loaded (acquire) before that is read.
+//! 4. Of each channel one stream is open at a time, in the order in which they were announced. So if all ranks announce operations in the
+//!    same order, the first one that is not over never waits for a later one.
+//! 5. A reader takes the streams of a writer's channel in the same order, and has finished one when it has finished all before it.
+//! 6. Positions and operations are compared by their distance, so they may wrap around.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::memory::{CHANNELS, Memory, SLOTS, Way};
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+
+/// Streams begin at a cache line of their own.
+const LINE: u64 = 64;
+
+/// In a head's `state`: there are addresses in the stream, not data.
+const BY_ADDRESS: u64 = 1;
+/// What follows is worth nothing.
+const SPOILED: u64 = 2;
+/// Nothing more follows, though more was to.
+const ABANDONED: u64 = 4;
+
+/// What a stream carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Bytes.
+    Data,
+    /// Where bytes are, in pairs of numbers.
+    Addresses,
+}
+
+/// The beginning of somebody's stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// What its writer was called with.
+    pub total: u64,
+    /// What it carries.
+    pub style: Style,
+    start: u64,
+}
+
+/// What was there to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Got {
+    /// So many bytes; 0: nothing yet.
+    Bytes(usize),
+    /// They are worth nothing, and nothing more that is worth something comes.
+    Spoiled,
+}
+
+/// A stream of this rank's that has not ended.
+struct Announced {
+    operation: u64,
+    total: u64,
+    style: Style,
+    readers: Arc<[u32]>,
+    is_abandoned: bool,
+}
+
+/// One that some reader may need.
+struct Kept {
+    operation: u64,
+    start: u64,
+    readers: Arc<[u32]>,
+}
+
+#[derive(Default)]
+struct Outbox {
+    /// How far the ring is filled.
+    written: u64,
+    /// What stands before this is needed by nobody, as far as this rank has looked.
+    free_until: u64,
+    /// The first is open, if `is_open`.
+    announced: VecDeque<Announced>,
+    is_open: bool,
+    /// The oldest first; the last is the open one.
+    kept: VecDeque<Kept>,
+}
+
+/// See the module.
+pub struct Streams<M> {
+    memory: M,
+    me: u32,
+    /// How many bytes are copied before others are told.
+    buffer_bytes: usize,
+    own: [Outbox; CHANNELS],
+    /// By writer and channel, as far as this rank reads any: the operations that it has not finished, and whether it needs no more of them.
+    expected: Vec<VecDeque<(u64, bool)>>,
+}
+
+/// How far `a` is ahead of `b`, both of which may have wrapped around.
+fn distance(a: u64, b: u64) -> i64 {
+    a.wrapping_sub(b) as i64
+}
+
+fn index(way: Way) -> usize {
+    way.writer as usize * CHANNELS + usize::from(way.channel)
+}
+
+fn slot(operation: u64) -> usize {
+    (operation % SLOTS as u64) as usize
+}
+
+impl<M: Deref<Target: Memory>> Streams<M> {
+    /// Of rank `me` of a node, over memory in which nothing has happened.
+    pub fn new(memory: M, me: u32, buffer_bytes: usize) -> Streams<M> {
+        Streams::starting_at(memory, me, buffer_bytes, 0)
+    }
+
+    /// The same over memory whose positions are all at `position`.
+    pub fn starting_at(memory: M, me: u32, buffer_bytes: usize, position: u64) -> Streams<M> {
+        let own =
+            [(); CHANNELS].map(|()| Outbox { written: position, free_until: position, ..Outbox::default() });
+        Streams { memory, me, buffer_bytes, own, expected: Vec::new() }
+    }
+
+    /// What they are in.
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// This rank.
+    pub fn me(&self) -> u32 {
+        self.me
+    }
+
+    fn way(&self, channel: u8) -> Way {
+        Way { writer: self.me, channel }
+    }
+
+    /// This rank will publish in an operation, to `readers`. On all ranks in the order of the operations, whose numbers rise.
+    pub fn announce(&mut self, channel: u8, operation: u64, total: u64, style: Style, readers: Arc<[u32]>) {
+        let announced = Announced { operation, total, style, readers, is_abandoned: false };
+        self.own[usize::from(channel)].announced.push_back(announced);
+    }
+
+    /// Whether the stream of this operation is open now, so that its readers know of it.
+    pub fn is_open(&mut self, channel: u8, operation: u64) -> bool {
+        while let Some(first) = self.own[usize::from(channel)].announced.front() {
+            if first.operation == operation {
+                return self.open(channel);
+            }
+            if !first.is_abandoned || !self.open(channel) {
+                return false;
+            }
+            self.end(channel, SPOILED | ABANDONED);
+        }
+        false
+    }
+
+    /// Opens the first that was announced, if it can be; it may be open already.
+    fn open(&mut self, channel: u8) -> bool {
+        let way = self.way(channel);
+        let own = &mut self.own[usize::from(channel)];
+        if own.is_open {
+            return true;
+        }
+        forget_finished(&*self.memory, way, own);
+        let Some(first) = own.announced.front() else { return false };
+        let operation = first.operation;
+        if own.kept.iter().any(|kept| slot(kept.operation) == slot(operation)) {
+            return false;
+        }
+        let start = own.written.wrapping_add(own.written.wrapping_neg() % LINE);
+        let head = self.memory.head(way, slot(operation));
+        // Relaxed: behind the acquire of `finished` of all who read them, before the release of `operation`.
+        head.start.store(start, Relaxed);
+        head.total.store(first.total, Relaxed);
+        head.state.store(if first.style == Style::Addresses { BY_ADDRESS } else { 0 }, Relaxed);
+        // Release: with the acquire in `hear`.
+        head.operation.store(operation, Release);
+        own.kept.push_back(Kept { operation, start, readers: first.readers.clone() });
+        own.written = start;
+        own.is_open = true;
+        true
+    }
+
+    /// Publishes as much as there is room for.
+    ///
+    /// # Safety
+    /// `source` is readable for `bytes`.
+    pub unsafe fn put(&mut self, channel: u8, operation: u64, source: *const u8, bytes: usize) -> usize {
+        self.fill(channel, operation, bytes, |memory, way, position, done, count| {
+            // SAFETY: the caller's promise; nobody needs these places any more (invariant 2), or reads them before they are told of (1).
+            unsafe { memory.put(way, position, source.wrapping_add(done), count) };
+        })
+    }
+
+    /// Pretends to, with nothing to publish: readers are told that it is worth nothing.
+    pub fn put_nothing(&mut self, channel: u8, operation: u64, bytes: usize) -> usize {
+        if self.is_open(channel, operation) {
+            self.flag(channel, operation, SPOILED);
+        }
+        self.fill(channel, operation, bytes, |_, _, _, _, _| {})
+    }
+
+    fn fill(
+        &mut self,
+        channel: u8,
+        operation: u64,
+        bytes: usize,
+        copy: impl Fn(&M::Target, Way, u64, usize, usize),
+    ) -> usize {
+        if !self.is_open(channel, operation) {
+            return 0;
+        }
+        let (way, mut done) = (self.way(channel), 0);
+        while done < bytes {
+            let want = self.buffer_bytes.min(bytes - done);
+            let room = self.room(way, want as u64);
+            let count = want.min(room as usize);
+            if count == 0 {
+                break;
+            }
+            let own = &mut self.own[usize::from(channel)];
+            copy(&self.memory, way, own.written, done, count);
+            own.written = own.written.wrapping_add(count as u64);
+            // Release: with the acquire in `get`.
+            self.memory.written(way).store(own.written, Release);
+            done += count;
+        }
+        done
+    }
+
+    /// How much may be written to this rank's ring; looks again only if it is less than wanted.
+    fn room(&mut self, way: Way, want: u64) -> u64 {
+        let own = &mut self.own[usize::from(way.channel)];
+        let all = self.memory.ring_bytes();
+        let room = |own: &Outbox| all.saturating_sub(own.written.wrapping_sub(own.free_until));
+        if room(own) < want {
+            forget_finished(&*self.memory, way, own);
+            own.free_until = own
+                .kept
+                .front()
+                .map_or(own.written, |kept| needed_from(&*self.memory, way, kept, own.written));
+        }
+        room(own)
+    }
+
+    /// All readers have copied all that was published in the open stream.
+    pub fn is_taken(&mut self, channel: u8, operation: u64) -> bool {
+        let way = self.way(channel);
+        let own = &self.own[usize::from(channel)];
+        let open = own.kept.back().filter(|kept| kept.operation == operation);
+        open.is_some_and(|kept| needed_from(&*self.memory, way, kept, own.written) == own.written)
+    }
+
+    /// Everything was published. False: the stream has to wait for its turn even to say that.
+    pub fn close(&mut self, channel: u8, operation: u64) -> bool {
+        let is_over = self.is_open(channel, operation);
+        if is_over {
+            self.end(channel, 0);
+        }
+        is_over
+    }
+
+    fn end(&mut self, channel: u8, flags: u64) {
+        let own = &mut self.own[usize::from(channel)];
+        own.is_open = false;
+        if let Some(last) = own.announced.pop_front().filter(|_| flags != 0) {
+            self.flag(channel, last.operation, flags);
+        }
+    }
+
+    /// Something went wrong in an operation: nothing more is published in it, and nobody waits for that.
+    pub fn abandon(&mut self, channel: u8, operation: u64) {
+        if self.is_open(channel, operation) {
+            return self.end(channel, SPOILED | ABANDONED);
+        }
+        let announced = &mut self.own[usize::from(channel)].announced;
+        announced.iter_mut().filter(|one| one.operation == operation).for_each(|one| one.is_abandoned = true);
+    }
+
+    /// Of a stream whose head stands.
+    fn flag(&self, channel: u8, operation: u64, flags: u64) {
+        let state = &self.memory.head(self.way(channel), slot(operation)).state;
+        // Relaxed: nobody else writes it. Release: with the acquire in `there`.
+        state.store(state.load(Relaxed) | flags, Release);
+    }
+
+    /// This rank will read in an operation. On all ranks in the order of the operations.
+    pub fn expect(&mut self, way: Way, operation: u64) {
+        let index = index(way);
+        if self.expected.len() <= index {
+            self.expected.resize_with(index + 1, VecDeque::new);
+        }
+        self.expected[index].push_back((operation, false));
+    }
+
+    /// What a stream begins with that this rank expects, if it has begun and those before it are finished.
+    pub fn hear(&self, way: Way, operation: u64) -> Option<Opening> {
+        self.expected.get(index(way))?.front().filter(|(first, _)| *first == operation)?;
+        let head = self.memory.head(way, slot(operation));
+        // Acquire: with the release in `is_open`.
+        if head.operation.load(Acquire) != operation {
+            return None;
+        }
+        // Relaxed: they were there before `operation`, and stay until this rank has finished.
+        let style = if head.state.load(Relaxed) & BY_ADDRESS == 0 { Style::Data } else { Style::Addresses };
+        Some(Opening { total: head.total.load(Relaxed), style, start: head.start.load(Relaxed) })
+    }
+
+    /// How many bytes there are from this position on; `None` if they are worth nothing.
+    fn there(&self, way: Way, operation: u64, position: u64) -> Option<usize> {
+        // Acquire: with the release in `fill`.
+        let there = distance(self.memory.written(way).load(Acquire), position).max(0) as usize;
+        // Acquire: with the release in `flag`; a flag is there before what is worth nothing.
+        let state = self.memory.head(way, slot(operation)).state.load(Acquire);
+        let is_spoiled = state & SPOILED != 0 && (there > 0 || state & ABANDONED != 0);
+        (!is_spoiled).then_some(there)
+    }
+
+    /// Copies what there is of a stream from its byte `at` on; what lies before is not needed any more, and neither is what was copied.
+    ///
+    /// # Safety
+    /// `place` is writable for `bytes`.
+    pub unsafe fn get(
+        &self,
+        (way, operation): (Way, u64),
+        opening: Opening,
+        at: u64,
+        place: *mut u8,
+        bytes: usize,
+    ) -> Got {
+        self.release(way, opening, at);
+        let mut done = 0;
+        while done < bytes {
+            let position = opening.start.wrapping_add(at + done as u64);
+            let Some(there) = self.there(way, operation, position) else { return Got::Spoiled };
+            let count = (bytes - done).min(self.buffer_bytes).min(there);
+            if count == 0 {
+                break;
+            }
+            // SAFETY: the caller's promise; the writer has filled these places (invariant 1), and leaves them alone until told (2).
+            unsafe { self.memory.get(way, position, place.wrapping_add(done), count) };
+            done += count;
+            self.release(way, opening, at + done as u64);
+        }
+        Got::Bytes(done)
+    }
+
+    /// Copies all of it, or nothing, and does not let go of it.
+    pub fn look(&self, (way, operation): (Way, u64), opening: Opening, at: u64, place: &mut [u8]) -> Got {
+        let position = opening.start.wrapping_add(at);
+        match self.there(way, operation, position) {
+            None => Got::Spoiled,
+            Some(there) if there < place.len() => Got::Bytes(0),
+            Some(_) => {
+                // SAFETY: the place is as long; for the ring as in `get`.
+                unsafe { self.memory.get(way, position, place.as_mut_ptr(), place.len()) };
+                Got::Bytes(place.len())
+            }
+        }
+    }
+
+    /// What lies before byte `at` of a stream is not needed any more.
+    pub fn release(&self, way: Way, opening: Opening, at: u64) {
+        // Release: with the acquire in `needed_from`.
+        self.memory.taken(way, self.me).position.store(opening.start.wrapping_add(at), Release);
+    }
+
+    /// This rank needs nothing more of a stream, whatever comes.
+    pub fn finish(&mut self, way: Way, operation: u64) {
+        let Some(expected) = self.expected.get_mut(index(way)) else { return };
+        expected.iter_mut().filter(|(of, _)| *of == operation).for_each(|(_, is_over)| *is_over = true);
+        while let Some((first, true)) = expected.front().copied() {
+            expected.pop_front();
+            // Release: with the acquire in `needed_from`.
+            self.memory.taken(way, self.me).finished.store(first, Release);
+        }
+    }
+
+    /// Something went wrong in an operation on this rank: it publishes nothing more in it, and reads nothing.
+    pub fn leave(&mut self, operation: u64) {
+        (0..CHANNELS as u8).for_each(|channel| self.abandon(channel, operation));
+        for index in 0..self.expected.len() {
+            let (writer, channel) = (index / CHANNELS, index % CHANNELS);
+            self.finish(Way { writer: writer as u32, channel: channel as u8 }, operation);
+        }
+    }
+
+    /// This rank has nothing open and reads nothing, and all it has published was taken.
+    pub fn is_quiet(&mut self) -> bool {
+        for channel in 0..CHANNELS as u8 {
+            let way = self.way(channel);
+            let own = &mut self.own[usize::from(channel)];
+            forget_finished(&*self.memory, way, own);
+            if !own.announced.is_empty() || !own.kept.is_empty() {
+                return false;
+            }
+        }
+        self.expected.iter().all(VecDeque::is_empty)
+    }
+}
+
+/// From where on some reader may need what stands in the ring, of this stream; `written` if none does.
+fn needed_from(memory: &(impl Memory + ?Sized), way: Way, kept: &Kept, written: u64) -> u64 {
+    let needs = kept.readers.iter().filter_map(|reader| {
+        let taken = memory.taken(way, *reader);
+        // Acquire: with the release in `finish` and `get`.
+        let is_finished = distance(taken.finished.load(Acquire), kept.operation) >= 0;
+        (!is_finished).then(|| distance(taken.position.load(Acquire), kept.start).max(0))
+    });
+    needs.min().map_or(written, |needed| kept.start.wrapping_add(needed as u64))
+}
+
+/// Streams that have ended and that all readers have finished.
+fn forget_finished(memory: &(impl Memory + ?Sized), way: Way, own: &mut Outbox) {
+    while let Some(first) = own.kept.front() {
+        let is_finished = |reader: &u32| {
+            // Acquire: with the release in `finish`.
+            distance(memory.taken(way, *reader).finished.load(Acquire), first.operation) >= 0
+        };
+        let is_last_open = own.is_open && own.kept.len() == 1;
+        if is_last_open || !first.readers.iter().all(is_finished) {
+            break;
+        }
+        own.kept.pop_front();
+    }
+}
+
+#[cfg(test)]
+mod tests;
