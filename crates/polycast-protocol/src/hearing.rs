@@ -14,7 +14,7 @@ const BAD_BROADCASTS: u32 = 3;
 const BAD_DATAGRAMS: u64 = 8;
 /// Datagrams of broadcasts that are over by not more than this show that the network still brings some. Older ones may be somebody's
 /// recording.
-const LATE_BROADCASTS: i64 = 8;
+const LATE_BROADCASTS: u64 = 8;
 
 /// What one node hears.
 #[derive(Debug, Default)]
@@ -22,24 +22,33 @@ pub(super) struct Hearing {
     bad_broadcasts: u32,
     bad_datagrams: u64,
     heard: bool,
+    /// Of so many broadcasts that have not begun datagrams have come, or of later ones; there may have been no room for them.
+    heard_ahead: u64,
 }
 
 impl Hearing {
-    /// A broadcast begins in which this node receives.
+    /// A broadcast begins.
     pub fn begin(&mut self) {
-        self.heard = false;
+        self.heard = self.heard_ahead > 0;
+        self.heard_ahead = self.heard_ahead.saturating_sub(1);
     }
 
     /// A datagram of the broadcast in progress has come.
     pub fn heard(&mut self) {
-        *self = Hearing { heard: true, ..Hearing::default() };
+        *self = Hearing { heard: true, heard_ahead: self.heard_ahead, ..Hearing::default() };
     }
 
-    /// One of another broadcast: it is that much later than the one in progress, or earlier if `ahead` is negative.
-    pub fn heard_of(&mut self, ahead: i64) {
-        if ahead >= -LATE_BROADCASTS {
+    /// One of a broadcast that is over by so many: the next one before the one in progress, or before the one to come, by 1.
+    pub fn heard_late(&mut self, by: u64) {
+        if by <= LATE_BROADCASTS {
             (self.bad_broadcasts, self.bad_datagrams) = (0, 0);
         }
+    }
+
+    /// One of a broadcast that has not begun, with so many before it that have not begun either.
+    pub fn heard_early(&mut self, before: u64) {
+        (self.bad_broadcasts, self.bad_datagrams) = (0, 0);
+        self.heard_ahead = self.heard_ahead.max(before.saturating_add(1));
     }
 
     /// The message is here, in which the root sent so many datagrams. True if this node calls itself deaf.
@@ -90,10 +99,25 @@ mod tests {
         assert!(!hearing.is_deaf(100), "it begins from 0");
 
         let mut late = after(10, 100);
-        late.heard_of(-1);
+        late.heard_late(1);
         assert!(!late.is_deaf(100));
         let mut recorded = after(10, 100);
-        recorded.heard_of(-LATE_BROADCASTS - 1);
+        recorded.heard_late(LATE_BROADCASTS + 1);
         assert!(recorded.is_deaf(100));
+    }
+
+    #[test]
+    fn what_came_too_early_to_be_kept_was_heard() {
+        let mut hearing = Hearing::default();
+        hearing.heard_early(4);
+        for broadcast in 0..8 {
+            hearing.begin();
+            assert_eq!(
+                hearing.is_deaf(100),
+                broadcast == 7,
+                "{broadcast}: five were heard of, three were not"
+            );
+            hearing.end(100);
+        }
     }
 }

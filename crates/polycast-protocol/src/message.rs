@@ -31,6 +31,7 @@ const RUN_BYTES: usize = 8;
 /// Bits of the flags.
 const ROOT_WAITED: u8 = 1;
 const LEAVES: u8 = 2;
+const DEAF: u8 = 4;
 
 /// The longest message to a successor. Below the size from which MPIs ask before they send, so that what has been sent
 /// arrives even if its sender does not call MPI for a while.
@@ -57,6 +58,8 @@ pub struct MessageHeader {
     pub root_waited: bool,
     /// The root has said that the ranks are to leave multicast.
     pub leaves: bool,
+    /// The sender knows of a node that does not hear multicast any more.
+    pub knows_of_deaf: bool,
 }
 
 /// What a message says.
@@ -118,13 +121,15 @@ pub fn decode(message: &[u8]) -> Option<(MessageHeader, Body<'_>)> {
         message_bytes: number(16),
         root_waited: header[1] & ROOT_WAITED != 0,
         leaves: header[1] & LEAVES != 0,
+        knows_of_deaf: header[1] & DEAF != 0,
     };
     Some((header, body))
 }
 
 fn start(kind: u8, header: &MessageHeader, runs: &[Run], message: &mut Vec<u8>) {
     message.clear();
-    let flags = if header.root_waited { ROOT_WAITED } else { 0 } | if header.leaves { LEAVES } else { 0 };
+    let flags = [(header.root_waited, ROOT_WAITED), (header.leaves, LEAVES), (header.knows_of_deaf, DEAF)];
+    let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
     message.extend([kind, flags]);
     message.extend((runs.len() as u16).to_le_bytes());
     message.extend(header.communicator.to_le_bytes());
@@ -208,6 +213,7 @@ mod tests {
         message_bytes: 10,
         root_waited: true,
         leaves: false,
+        knows_of_deaf: true,
     };
 
     #[test]
@@ -235,7 +241,7 @@ mod tests {
         assert_eq!(decode(&message), Some((HEADER, Body::LossProbe)));
         encode_failed(&HEADER, &mut message);
         assert_eq!(decode(&message), Some((HEADER, Body::Failed)));
-        let leaves = MessageHeader { root_waited: false, leaves: true, ..HEADER };
+        let leaves = MessageHeader { root_waited: false, leaves: true, knows_of_deaf: false, ..HEADER };
         encode_deaf(&leaves, &mut message);
         assert_eq!(decode(&message), Some((leaves, Body::Deaf)));
         let report = ReceptionReport { seen: [1, 2], repaired: [3, 4] };

@@ -41,8 +41,14 @@ fn datagrams() -> Vec<Vec<u8>> {
 }
 
 fn messages() -> Vec<Vec<u8>> {
-    let header =
-        MessageHeader { communicator: 3, operation: 9, message_bytes: 100, root_waited: true, leaves: false };
+    let header = MessageHeader {
+        communicator: 3,
+        operation: 9,
+        message_bytes: 100,
+        root_waited: true,
+        leaves: false,
+        knows_of_deaf: false,
+    };
     let cut = Fragmentation::new(100, 7).expect("a cut");
     let runs = [Run { first: 0, count: 2 }, Run { first: 14, count: 1 }, Run { first: 5, count: 3 }];
     let mut all = Vec::new();

@@ -232,7 +232,14 @@ impl World {
 
     fn message_header(&self, operation: u64, root_waited: bool) -> MessageHeader {
         let message_bytes = truth_bytes(operation);
-        MessageHeader { communicator: COMMUNICATOR, operation, message_bytes, root_waited, leaves: false }
+        MessageHeader {
+            communicator: COMMUNICATOR,
+            operation,
+            message_bytes,
+            root_waited,
+            leaves: false,
+            knows_of_deaf: false,
+        }
     }
 
     /// From the predecessor; runs beyond the message are claimed without bytes for them.

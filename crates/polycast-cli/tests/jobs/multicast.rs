@@ -2,6 +2,7 @@
 //!
 //! A job counts only when polycast's report says that multicast carried broadcasts: else it proves nothing.
 
+mod died;
 mod faults;
 mod killed;
 mod programs;

@@ -31,11 +31,11 @@ impl Endpoint {
         let ahead = header.operation.wrapping_sub(self.operation) as i64;
         if ahead < 0 {
             self.counters.late += 1;
-            self.hearing.heard_of(ahead);
+            self.hearing.heard_late(ahead.unsigned_abs());
         } else if ahead == 0 && self.active.is_some() {
             return self.use_datagram(header, payload, now, data);
         } else {
-            self.hearing.heard_of(ahead);
+            self.hearing.heard_early(ahead as u64 - u64::from(self.active.is_some()));
             self.counters.no_room += u64::from(!self.early.keep(*header, payload));
         }
         Ok(())
@@ -98,9 +98,9 @@ impl Endpoint {
         if ahead < 0 || ahead == 0 && self.active.is_some() {
             self.left_behind.came(&body, ahead == 0);
         }
-        if body == Body::Deaf && ahead <= 0 {
-            // Also of a broadcast that this node has left.
-            self.deaf.is_known = true;
+        if ahead <= 0 {
+            // Also from a broadcast that this node has left.
+            self.deaf.is_known |= header.knows_of_deaf || body == Body::Deaf;
         }
         if body == Body::Bye {
             // The last on its line, for whoever takes the communicator down.

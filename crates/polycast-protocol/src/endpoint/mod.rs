@@ -161,9 +161,7 @@ impl Endpoint {
             self.left_behind.expect(cut.fragments());
         }
         self.counters.broadcasts += 1;
-        if !is_root {
-            self.hearing.begin();
-        }
+        self.hearing.begin();
         let operation = self.operation;
         while let Some((header, payload)) = self.early.take(|header| header.operation == operation) {
             let used = self.use_datagram(&header, &payload, now, data);

@@ -107,6 +107,7 @@ impl Endpoint {
             message_bytes,
             root_waited: false,
             leaves: self.deaf.is_told,
+            knows_of_deaf: self.deaf.is_known,
         }
     }
 

@@ -75,6 +75,48 @@ fn multicast_that_dies_is_left_within_ten_calls_and_comes_back() {
     }
 }
 
+/// A push goes on without those behind it, but not far: it is left, too, and the ranks come back.
+#[test]
+fn a_push_that_dies_is_left_soon_and_comes_back() {
+    for (hosts, root) in [(&[0, 1][..], 0), (&[0, 1, 2, 3, 4, 5], 0), (&[0, 0, 1, 1, 2, 2, 2], 2)] {
+        for form in ["multicast-push", "multicast-push:sync=random", "multicast-push:parity"] {
+            let job = blocked_job(hosts, form, root);
+            let served = served(&job.run(), &job);
+            let (dead, again) = served[5..].split_at(30);
+            let left = dead.iter().position(|is_served| !is_served);
+            assert!(left.is_some_and(|left| left < 20), "{form}, {hosts:?}: {served:?}");
+            assert!(!dead[left.unwrap_or(0)..].contains(&true), "{served:?}");
+            assert!(again.contains(&true), "{form}, {hosts:?}: {served:?}");
+        }
+    }
+}
+
+/// Whose root is so far ahead that nobody has room for what it sends: that is heard all the same.
+#[test]
+fn a_root_far_ahead_is_not_taken_for_dead() {
+    with_seeds(10, |seed| {
+        let random = &mut Random::new(seed);
+        let ranks = random.within(2, 5) as usize;
+        let form = random.one_of(&["multicast-push", "multicast-push:sync=none", "multicast-push:parity"]);
+        let hosts: Vec<u32> = (0..ranks as u32).collect();
+        let mut job = Job::new(ranks as u32, seed, form, &[]).on_hosts(&hosts, Weather::FINE);
+        job.conditions.eager_bytes = TO_SUCCESSOR_BYTES_MOST;
+        job.conditions.delays =
+            Delays { one_in: random.one_of(&[0, 20, 300]), most: Duration::from_micros(2000) };
+        job.program.pop();
+        let late = 1 + random.below(ranks as u64 - 1) as u32;
+        for _ in 0..150 {
+            job.program.push(call(ranks, 0, random.one_of(&[8192, 16_000])));
+            if random.one_in(40) {
+                job.program.push(Step::Pause { process: late, time: Duration::from_millis(5) });
+            }
+        }
+        job.program.push(Step::Free { communicator: 0 });
+        let served = served(&job.run(), &job);
+        assert!(!served.contains(&false), "{form}: {served:?}");
+    });
+}
+
 /// On one of whose nodes the root rank does not lead: it learns of deaf nodes from what its leader sends it in other broadcasts.
 #[test]
 fn ranks_that_lead_no_node_learn_of_it_too() {

@@ -27,8 +27,9 @@ const TAG_ARRIVED: c_int = 2;
 
 /// Messages on their way out; more wait until MPI has sent some.
 const SENDS_MOST: usize = 64;
-/// Receives for drawn receivers that have not called yet. A root this far ahead of a receiver waits.
-const ARRIVALS_MOST: usize = 64;
+/// Receives for drawn receivers that have not called yet. A root that has so many waits: it is as far ahead of all, or further ahead of
+/// some. It learns from them that multicast has died; and what it sends must fit into the memory of those who have not called.
+const ARRIVALS_MOST: usize = 8;
 
 /// What comes from one neighbour.
 struct NeighbourQueue {
