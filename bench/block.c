@@ -21,28 +21,28 @@ static enum outcome outcome_of(const struct variant *variant, bool complete, boo
 }
 
 static struct timing repeat(struct bench *bench, const struct block *block, int64_t cycle, int variant,
-                            int64_t deadline_ns, int bytes) {
+                            int64_t deadline_ns, struct call call) {
     const struct plan *plan = bench->plan;
-    const int root = plan_root(plan, cycle, bench->ranks);
+    const int root = call.root = plan_root(plan, cycle, bench->ranks);
     const int64_t repetition = cycle * plan->variant_count + variant;
     const int64_t arrival_ns =
         plan_arrival_ns(plan, block->delay_ns, cycle, bench->rank, root, bench->ranks) -
         (bench->rank == root ? 0 : block->advance_ns);
 
-    payload_prepare(&bench->payload, repetition, (size_t)bytes, bench->rank == root);
+    payload_prepare(&bench->payload, &call, repetition);
     const int64_t own_deadline_ns = clock_to_local_ns(&bench->clock, deadline_ns + arrival_ns);
     sleep_until_ns(own_deadline_ns, bench->spin_ns);
 
     const int64_t start_ns = local_now_ns();
-    const bool complete = variant_broadcast(&bench->variants[variant], bench->payload.buffer, bytes, root,
-                                            plan_silence_ns(plan, bytes) + block_patience_ns(block));
+    const bool complete = variant_run(&bench->variants[variant], &call, &bench->payload,
+                                      plan_silence_ns(plan, call.bytes) + block_patience_ns(block));
     const int64_t end_ns = local_now_ns();
 
     sleep_until_ns(clock_to_local_ns(&bench->clock, deadline_ns + block->window_ns[variant]), 0);
-    if (bench->rank == plan->corrupt_rank && bytes > 0)
-        bench->payload.buffer[bytes / 2] ^= 1;
-    const enum outcome outcome = outcome_of(&bench->variants[variant], complete,
-                                            payload_is_right(&bench->payload, repetition, (size_t)bytes));
+    if (bench->rank == plan->corrupt_rank)
+        payload_corrupt(&bench->payload, &call);
+    const enum outcome outcome =
+        outcome_of(&bench->variants[variant], complete, payload_is_right(&bench->payload, &call, repetition));
     if (outcome != OUTCOME_RIGHT)
         variant_settle(&bench->variants[variant]);
     return (struct timing){
@@ -53,13 +53,14 @@ static struct timing repeat(struct bench *bench, const struct block *block, int6
     };
 }
 
-void block_run(struct bench *bench, const struct block *block, int bytes, struct timing *timings) {
+void block_run(struct bench *bench, const struct block *block, const struct call *call,
+               struct timing *timings) {
     const int variants = bench->plan->variant_count;
     int64_t deadline_ns = block->start_ns;
     for (int64_t index = 0; index < block->cycles * variants; index++) {
         const int variant = block_variant(block, index, variants);
         const int64_t cycle = block->first_cycle + index / variants;
-        timings[index] = repeat(bench, block, cycle, variant, deadline_ns, bytes);
+        timings[index] = repeat(bench, block, cycle, variant, deadline_ns, *call);
         deadline_ns += block_slot_ns(block, variant);
     }
     /* The results are collected only when the last rank is surely through. */

@@ -3,16 +3,16 @@
  *        slot of variant A         slot of variant B         A …
  *     |------------------------|-----------------------|------
  *     deadline    window end     deadline
- *     | MPI_Bcast … asleep     |
+ *     | the call … asleep      |
  *                  | check, fill, asleep
  *
  * Invariants, which make the times believable:
  *  1. Nothing is communicated between the repetitions of a block: no barrier lends its pattern to the result.
- *  2. Inside the window of a repetition a rank is in MPI_Bcast or asleep: nobody takes a core, or a link,
+ *  2. Inside the window of a repetition a rank is in the call or asleep: nobody takes a core, or a link,
  *     from those who still work. Checking and filling wait for the end of the window.
  *  3. A repetition that a rank entered too late is marked and counted, never corrected.
- *  4. Where ranks share cores, receivers call `advance` before the deadline and wait in the call for the root, which
- *     calls at the deadline; the time runs from the root's call then. */
+ *  4. Where ranks share cores, and all wait for the root's data, receivers call `advance` before the deadline and wait in the
+ *     call for the root, which calls at the deadline; the time runs from the root's call then. */
 #ifndef POLYCAST_BENCH_BLOCK_H
 #define POLYCAST_BENCH_BLOCK_H
 
@@ -39,7 +39,7 @@ struct block {
 /* What a rank had at the end of a repetition. */
 enum outcome {
     OUTCOME_RIGHT,
-    OUTCOME_WRONG, /* not what the root sent */
+    OUTCOME_WRONG, /* not what was sent */
     OUTCOME_LOST,  /* the same of a variant that promises nothing */
 };
 
@@ -78,8 +78,9 @@ int64_t block_slot_ns(const struct block *block, int variant);
 int64_t block_patience_ns(const struct block *block);
 
 /* Runs the block. `timings` has room for cycles × variants; in the order of the repetitions. Local, apart
- * from the broadcasts themselves. */
-void block_run(struct bench *bench, const struct block *block, int bytes, struct timing *timings);
+ * from the calls themselves. `call` is as it is but for its root. */
+void block_run(struct bench *bench, const struct block *block, const struct call *call,
+               struct timing *timings);
 
 /* Brings this rank's times onto the common clock, once the clocks were compared after the block. */
 void block_convert(const struct bench *bench, const struct block *block, struct timing *timings);

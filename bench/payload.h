@@ -1,4 +1,8 @@
-/* The bytes that are broadcast, and the proof that they arrived. */
+/* The data of a call, and the proof that all of it arrived where it belongs.
+ *
+ * Every byte of a block is known by its source, its destination, its index and the repetition. What reductions add up are whole numbers
+ * that doubles hold exactly, so that the order in which they are added does not matter: those of each rank are the same numbers times a
+ * factor of its own, and a contribution that is missing, or counted twice, makes another sum. */
 #ifndef POLYCAST_BENCH_PAYLOAD_H
 #define POLYCAST_BENCH_PAYLOAD_H
 
@@ -6,22 +10,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "call.h"
+
 struct payload {
-    unsigned char *buffer; /* what MPI_Bcast gets */
-    unsigned char
-        *pattern; /* the same random bytes on every rank; each repetition broadcasts another window */
-    size_t capacity;
+    unsigned char *send;
+    unsigned char *receive; /* what a broadcast gets, too */
+    unsigned char *pattern; /* the same random bytes on every rank; each block is another window of it */
 };
 
 /* Room for `capacity` bytes. Returns false when there is no memory. */
 bool payload_open(struct payload *payload, size_t capacity);
 void payload_close(struct payload *payload);
 
-/* Gives the root the data of `repetition`, and everybody else a buffer in which every single byte is wrong.
- */
-void payload_prepare(struct payload *payload, int64_t repetition, size_t bytes, bool is_root);
+/* Gives this rank what it sends in `repetition`, and where it receives data in which every byte, or number, is wrong. */
+void payload_prepare(struct payload *payload, const struct call *call, int64_t repetition);
 
-/* Whether the buffer holds the data of `repetition`, every byte of it. */
-bool payload_is_right(const struct payload *payload, int64_t repetition, size_t bytes);
+/* Damages what was received. */
+void payload_corrupt(struct payload *payload, const struct call *call);
+
+/* Whether this rank has received the data of `repetition`, all of it. */
+bool payload_is_right(const struct payload *payload, const struct call *call, int64_t repetition);
 
 #endif

@@ -31,7 +31,10 @@ static bool read_arrival(const char *text, enum arrival *arrival) {
 /* Takes in one `key=value`. Returns NULL or what was expected. */
 static const char *read_setting(struct plan *plan, const char *key, const char *value, int ranks) {
     int64_t number = 0;
-    if (strcmp(key, "size") == 0) {
+    if (strcmp(key, "collective") == 0) {
+        if (!collective_read(value, &plan->collective))
+            return "bcast, scatter, gather, allgather, allgatherv, alltoall, barrier, reduce or allreduce";
+    } else if (strcmp(key, "size") == 0) {
         if (plan->size_count == MAX_SIZES || !read_whole(value, 0, INT_MAX, &number))
             return "at most 256 sizes of 0 to 2147483647 bytes";
         plan->sizes[plan->size_count++] = (int)number;
@@ -68,7 +71,8 @@ static const char *read_setting(struct plan *plan, const char *key, const char *
             return "a rank of this job";
         plan->corrupt_rank = (int)number;
     } else {
-        return "size, variant, time-ms, root, arrival, delay-ns, clock, interface, rate or corrupt";
+        return "collective, size, variant, time-ms, root, arrival, delay-ns, clock, interface, rate or "
+               "corrupt";
     }
     return NULL;
 }

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "call.h"
+
 enum { MAX_SIZES = 256, MAX_VARIANTS = 32 };
 
 /* When ranks call, against the common start of a repetition. D is the plan's delay. */
@@ -21,8 +23,9 @@ enum arrival {
 #define NO_RANK (-1)
 
 struct plan {
+    enum collective collective;
     int size_count;
-    int sizes[MAX_SIZES]; /* bytes; int because this is what MPI_Bcast counts with */
+    int sizes[MAX_SIZES]; /* bytes; int because this is what MPI counts with */
     int variant_count;
     const char *variants[MAX_VARIANTS];
     double seconds_per_variant; /* for each size, after its first repetition */

@@ -24,7 +24,7 @@ _Static_assert(sizeof(struct timing) == NUMBERS_PER_TIMING * sizeof(int64_t), "a
 /* One size while it is measured. */
 struct point {
     struct bench *bench;
-    int bytes;
+    struct call call;
     struct pace pace;
     struct timing *own;                       /* this rank's part in the block */
     struct timing *all;                       /* rank 0: everybody's, rank after rank */
@@ -48,22 +48,22 @@ static int64_t thread_cpu_ns(void) {
  * opens connections and touches memory; its times are estimates, not results. */
 static void first_cycle(struct point *point) {
     struct bench *bench = point->bench;
-    const int root = plan_root(bench->plan, 0, bench->ranks);
+    struct call *call = &point->call;
+    call->root = plan_root(bench->plan, 0, bench->ranks);
     int64_t handling_ns = 0;
     for (int variant = 0; variant < bench->plan->variant_count; variant++) {
         int64_t work_ns = thread_cpu_ns();
-        payload_prepare(&bench->payload, variant, (size_t)point->bytes, bench->rank == root);
+        payload_prepare(&bench->payload, call, variant);
         work_ns = thread_cpu_ns() - work_ns;
         MPI_Barrier(bench->control);
-        int64_t broadcast_ns = local_now_ns();
-        const bool complete =
-            variant_broadcast(&bench->variants[variant], bench->payload.buffer, point->bytes, root,
-                              plan_silence_ns(bench->plan, point->bytes));
-        broadcast_ns = local_now_ns() - broadcast_ns;
+        int64_t call_ns = local_now_ns();
+        const bool complete = variant_run(&bench->variants[variant], call, &bench->payload,
+                                          plan_silence_ns(bench->plan, call->bytes));
+        call_ns = local_now_ns() - call_ns;
         work_ns -= thread_cpu_ns();
-        (void)payload_is_right(&bench->payload, variant, (size_t)point->bytes);
+        (void)payload_is_right(&bench->payload, call, variant);
         work_ns += thread_cpu_ns();
-        int64_t own_ns[2] = {broadcast_ns, work_ns * bench->ranks_per_core}, slowest_ns[2] = {0};
+        int64_t own_ns[2] = {call_ns, work_ns * bench->ranks_per_core}, slowest_ns[2] = {0};
         MPI_Allreduce(own_ns, slowest_ns, 2, MPI_INT64_T, MPI_MAX, bench->control);
         if (!complete)
             variant_settle(&bench->variants[variant]);
@@ -76,10 +76,23 @@ static void first_cycle(struct point *point) {
 
 /* What is known of a repetition. */
 struct judgement {
-    int64_t completion_ns; /* from the root's call where receivers have an advance, else from the first one */
+    /* From the root's call where receivers have an advance, else from the first one; to the last return, or the root's where only it
+     * ends with data. */
+    int64_t completion_ns;
     bool late;
     bool lost;
 };
+
+/* How many ranks left a barrier before the last one had entered it, as far as the clocks can tell. */
+static int64_t ranks_ahead(const struct point *point, int64_t repetitions, int64_t index,
+                           int64_t last_start_ns) {
+    int64_t ahead = 0;
+    for (int rank = 0; rank < point->bench->ranks; rank++) {
+        const int64_t end_ns = point->all[rank * repetitions + index].end_ns;
+        ahead += end_ns + 2 * point->bench->clock.worst_error_ns < last_start_ns;
+    }
+    return ahead;
+}
 
 /* Judges the `index`-th repetition of the block from all ranks' timings. Writes it down when it counts. */
 static struct judgement judge(struct point *point, const struct block *block, int64_t index, bool counts) {
@@ -102,6 +115,8 @@ static struct judgement judge(struct point *point, const struct block *block, in
     }
     if (index == 0)
         point->first_late_ns = latest_ns;
+    if (bench->plan->collective == BARRIER)
+        wrong = ranks_ahead(point, repetitions, index, last_start_ns);
     const struct timing *at_root = &point->all[root * repetitions + index];
     const bool from_root = block->advance_ns > 0;
     const int64_t tolerance_ns = pace_tolerance_ns(&point->pace, variant);
@@ -118,6 +133,8 @@ static struct judgement judge(struct point *point, const struct block *block, in
         }
         putchar('\n');
     }
+    if (collective_ends_at_root(bench->plan->collective))
+        last_end_ns = at_root->end_ns;
     return (struct judgement){
         .completion_ns = last_end_ns - (from_root ? at_root->start_ns : first_start_ns),
         .late = late,
@@ -160,7 +177,7 @@ static bool run_block(struct point *point, struct block block, bool counts) {
     MPI_Bcast(&block, sizeof block, MPI_BYTE, 0, bench->control);
     if (block.cycles == 0)
         return false;
-    block_run(bench, &block, point->bytes, point->own);
+    block_run(bench, &block, &point->call, point->own);
     clock_synchronise(&bench->clock);
     block_convert(bench, &block, point->own);
     const int numbers = (int)(block.cycles * bench->plan->variant_count * NUMBERS_PER_TIMING);
@@ -203,10 +220,10 @@ static void end_trials(struct point *point) {
     struct bench *bench = point->bench;
     for (int index = 0; index < bench->plan->variant_count; index++) {
         struct variant *variant = &bench->variants[index];
-        for (int call = 0; call < TRIAL_CALLS_MOST && variant_is_compared(variant, point->bytes); call++) {
+        for (int call = 0; call < TRIAL_CALLS_MOST && variant_is_compared(variant, &point->call); call++) {
             MPI_Barrier(bench->control);
-            variant_broadcast(variant, bench->payload.buffer, point->bytes,
-                              plan_root(bench->plan, call, bench->ranks), 0);
+            point->call.root = plan_root(bench->plan, call, bench->ranks);
+            variant_run(variant, &point->call, &bench->payload, 0);
         }
     }
 }
@@ -224,11 +241,11 @@ static void measure(struct point *point) {
         ;
 }
 
-/* What served the broadcasts of this size, where polycast is there to tell. */
-static void write_choices(const struct bench *bench, int bytes) {
+/* What served the calls of this size, where polycast is there to tell. */
+static void write_choices(const struct bench *bench, const struct call *call) {
     for (int variant = 0; variant < bench->plan->variant_count; variant++) {
         char name[256];
-        if (variant_choice(&bench->variants[variant], bytes, name, sizeof name))
+        if (variant_choice(&bench->variants[variant], call, name, sizeof name))
             printf("choice %d %s\n", variant, name);
     }
 }
@@ -237,14 +254,14 @@ void point_measure(struct bench *bench, int bytes) {
     const struct plan *plan = bench->plan;
     struct point point = {
         .bench = bench,
-        .bytes = bytes,
         .pace = pace_new(plan, bytes, bench->ranks_per_core, bench->advance_ns),
         .own = malloc(MAX_REPETITIONS * sizeof(struct timing)),
         .all =
             bench->rank == 0 ? malloc((size_t)bench->ranks * MAX_REPETITIONS * sizeof(struct timing)) : NULL,
         .budget_ns = (int64_t)(plan->seconds_per_variant * 1e9) * plan->variant_count,
     };
-    if (!point.own || (bench->rank == 0 && !point.all))
+    const bool is_open = call_open(&point.call, plan->collective, bytes, bench->rank, bench->ranks);
+    if (!is_open || !point.own || (bench->rank == 0 && !point.all))
         MPI_Abort(MPI_COMM_WORLD, 1);
     if (bench->rank == 0) {
         printf("point %d\n", bytes);
@@ -253,7 +270,7 @@ void point_measure(struct bench *bench, int bytes) {
     measure(&point);
     if (bench->rank == 0) {
         bench->advance_ns = point.pace.advance_ns;
-        write_choices(bench, bytes);
+        write_choices(bench, &point.call);
         printf("point-end %d %lld %lld", bytes, (long long)point.pace.delay_ns, (long long)bench->advance_ns);
         for (int variant = 0; variant < plan->variant_count; variant++)
             printf(" %lld", (long long)pace_tolerance_ns(&point.pace, variant));
@@ -262,6 +279,7 @@ void point_measure(struct bench *bench, int bytes) {
     }
     for (int variant = 0; variant < plan->variant_count; variant++)
         samples_clear(&point.completions[variant]);
+    call_close(&point.call);
     free(point.own);
     free(point.all);
 }

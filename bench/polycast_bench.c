@@ -1,15 +1,15 @@
-/* Measures MPI_Bcast as a program calls it. `polycast bench` starts this under an mpiexec and reads what it
+/* Measures a collective as a program calls it. `polycast bench` starts this under an mpiexec and reads what it
  * writes. With the argument `orders` it measures between pairs of ranks instead: see rank_server.h.
  *
  * An ordinary MPI program: it knows nothing of polycast but the one optional function that sets what serves
- * the broadcasts of a communicator. On stdout, rank 0 writes lines, flushed after every block, so that an
+ * the calls on a communicator. On stdout, rank 0 writes lines, flushed after every block, so that an
  * interrupted job leaves what it had measured. Times in ns, relative to the common start of their repetition:
  *
  *     polycast-bench 3                      the version of this format
  *     mpi LIBRARY VERSION
  *     rank R host NAME kernel K cores C     one per rank; K: the first rank under the same kernel
  *     clock METHOD CLOCKS ERROR OBSERVED    METHOD: shared, two-level or pingpong; see common_clock.h
- *     wake-up SPREAD                        where ranks share cores and all are to call at once: how far apart they
+ *     wake-up SPREAD                        where ranks share cores, all are to call at once and wait for the root: how far apart they
  *                                           wake up. Receivers call so much before the root, and the time runs from the
  *                                           root's call; without this line it runs from the first call
  *     oversubscribed 0|1
@@ -63,13 +63,17 @@ static bool open_bench(struct bench *bench, const struct plan *plan, char *error
         if (!variant_open(&bench->variants[i], plan->variants[i], plan, bench->control, error, error_size))
             return false;
     }
-    int largest = 0;
-    for (int i = 0; i < plan->size_count; i++)
-        largest = plan->sizes[i] > largest ? plan->sizes[i] : largest;
-    int room = payload_open(&bench->payload, (size_t)largest), room_everywhere = 0;
+    size_t largest = 0;
+    for (int i = 0; i < plan->size_count; i++) {
+        const struct call call = {
+            .collective = plan->collective, .bytes = plan->sizes[i], .ranks = bench->ranks};
+        largest = call_room(&call) > largest ? call_room(&call) : largest;
+    }
+    int room = payload_open(&bench->payload, largest), room_everywhere = 0;
     MPI_Allreduce(&room, &room_everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (!room_everywhere)
-        snprintf(error, (size_t)error_size, "no memory for two buffers of %d bytes on every rank", largest);
+        snprintf(error, (size_t)error_size, "no memory for three buffers of %zu bytes on every rank",
+                 largest);
     return room_everywhere;
 }
 
@@ -88,8 +92,8 @@ static void measure(struct bench *bench) {
     const bool oversubscribed = bench->ranks_per_core > 1;
     bench->spin_ns = oversubscribed ? 0 : 200 * 1000;
     write_clock(&bench->clock, plan->pingpong_clock);
-    /* An arrival pattern says itself who is to be late. */
-    if (oversubscribed && plan->arrival == ARRIVAL_NONE) {
+    /* An arrival pattern says itself who is to be late; and who comes early must not begin without the root. */
+    if (oversubscribed && plan->arrival == ARRIVAL_NONE && collective_has_source(plan->collective)) {
         bench->advance_ns = wake_up_spread_ns(&bench->clock);
         if (bench->rank == 0)
             printf("wake-up %lld\n", (long long)bench->advance_ns);
@@ -100,8 +104,8 @@ static void measure(struct bench *bench) {
         point_measure(bench, plan->sizes[i]);
 }
 
-/* Returns whether the broadcasts could be measured. */
-static bool measure_broadcasts(int argc, char **argv) {
+/* Returns whether the calls could be measured. */
+static bool measure_calls(int argc, char **argv) {
     struct bench bench = {0};
     struct plan plan;
     char error[512] = "";
@@ -127,7 +131,7 @@ int main(int argc, char **argv) {
         puts(is_rank_server ? "polycast-measure 1" : "polycast-bench 3");
         write_library_version();
     }
-    const bool able = is_rank_server ? rank_server_run(MPI_COMM_WORLD) : measure_broadcasts(argc, argv);
+    const bool able = is_rank_server ? rank_server_run(MPI_COMM_WORLD) : measure_calls(argc, argv);
     if (rank == 0) {
         if (able)
             puts("end");

@@ -17,19 +17,39 @@ static configure_function find_configure(void) {
 
 /* 0 when `variant` can be had by this rank, 1 when polycast is not there, 2 when it does not serve this
  * program. */
-static int configure_variant(const char *variant) {
+static int configure_variant(const char *variant, enum collective collective) {
     configure_function configure = find_configure();
     /* Where polycast does not serve, everything is stock. */
     const bool is_stock = strcmp(variant, "stock") == 0;
     if (!configure)
         return is_stock ? 0 : 1;
-    return configure("POLYCAST_BCAST", strcmp(variant, "polycast") == 0 ? "" : variant) == 0 || is_stock ? 0
-                                                                                                         : 2;
+    const char *value = strcmp(variant, "polycast") == 0 ? "" : variant;
+    return configure(collective_variable(collective), value) == 0 || is_stock ? 0 : 2;
 }
 
-/* A communicator whose broadcasts `name` serves. */
-static bool open_communicator(const char *name, MPI_Comm *communicator, char *error, int error_size) {
-    int problem = configure_variant(name), worst = 0;
+/* Settings are fixed at a communicator's first call: makes one now, before the next variant changes them. */
+static bool make_first_call(enum collective collective, MPI_Comm communicator) {
+    struct call call;
+    struct payload payload;
+    int rank, ranks;
+    MPI_Comm_rank(communicator, &rank);
+    MPI_Comm_size(communicator, &ranks);
+    if (!call_open(&call, collective, ranks, rank, ranks))
+        return false;
+    const bool has_room = payload_open(&payload, call_room(&call));
+    if (has_room) {
+        payload_prepare(&payload, &call, 0);
+        call_run(&call, payload.send, payload.receive, communicator);
+        payload_close(&payload);
+    }
+    call_close(&call);
+    return has_room;
+}
+
+/* A communicator whose calls of the collective `name` serves. */
+static bool open_communicator(const char *name, enum collective collective, MPI_Comm *communicator,
+                              char *error, int error_size) {
+    int problem = configure_variant(name, collective), worst = 0;
     MPI_Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (worst == 1)
         snprintf(
@@ -45,10 +65,8 @@ static bool open_communicator(const char *name, MPI_Comm *communicator, char *er
     if (worst != 0)
         return false;
     MPI_Comm_dup(MPI_COMM_WORLD, communicator);
-    /* Settings are fixed at a communicator's first broadcast: make it now, before the next variant changes
-     * them. */
-    char byte = 0;
-    MPI_Bcast(&byte, 1, MPI_BYTE, 0, *communicator);
+    if (!make_first_call(collective, *communicator))
+        MPI_Abort(*communicator, 1);
     return true;
 }
 
@@ -61,7 +79,7 @@ bool variant_open(struct variant *variant, const char *name, const struct plan *
     *variant = (struct variant){.is_blast = !variant_is_reliable(name)};
     if (variant->is_blast)
         return blast_open(&variant->blast, plan->interface, control, error, error_size);
-    return open_communicator(name, &variant->communicator, error, error_size);
+    return open_communicator(name, plan->collective, &variant->communicator, error, error_size);
 }
 
 void variant_close(struct variant *variant) {
@@ -76,26 +94,27 @@ void variant_settle(struct variant *variant) {
         blast_drain(&variant->blast);
 }
 
-bool variant_broadcast(struct variant *variant, unsigned char *buffer, int bytes, int root,
-                       int64_t silence_ns) {
+bool variant_run(struct variant *variant, const struct call *call, struct payload *payload,
+                 int64_t silence_ns) {
     if (variant->is_blast)
-        return blast_run(&variant->blast, buffer, bytes, root, silence_ns);
-    MPI_Bcast(buffer, bytes, MPI_BYTE, root, variant->communicator);
+        return blast_run(&variant->blast, payload->receive, call->bytes, call->root, silence_ns);
+    call_run(call, payload->send, payload->receive, variant->communicator);
     return true;
 }
 
-/* As polycast_choice; -1 where polycast is not there, and for blast. */
-static int ask_choice(const struct variant *variant, int bytes, char *text, int size) {
+/* As polycast_choice, which tells of broadcasts; -1 where nobody tells. */
+static int ask_choice(const struct variant *variant, const struct call *call, char *text, int size) {
     choice_function choice;
     *(void **)&choice = dlsym(RTLD_DEFAULT, "polycast_choice");
-    return choice && !variant->is_blast ? choice(variant->communicator, bytes, text, size) : -1;
+    const bool can_tell = choice && call->collective == BCAST && !variant->is_blast;
+    return can_tell ? choice(variant->communicator, call->bytes, text, size) : -1;
 }
 
-bool variant_choice(const struct variant *variant, int bytes, char *text, int size) {
-    return ask_choice(variant, bytes, text, size) >= 0;
+bool variant_choice(const struct variant *variant, const struct call *call, char *text, int size) {
+    return ask_choice(variant, call, text, size) >= 0;
 }
 
-bool variant_is_compared(const struct variant *variant, int bytes) {
+bool variant_is_compared(const struct variant *variant, const struct call *call) {
     char text[1];
-    return ask_choice(variant, bytes, text, sizeof text) == 1;
+    return ask_choice(variant, call, text, sizeof text) == 1;
 }

@@ -1,4 +1,4 @@
-/* The variants of a broadcast that are compared. Each but `blast` has its communicator, on which MPI_Bcast is
+/* The variants of a collective that are compared. Each but `blast` has its communicator, on which MPI is
  * called as any program calls it; what serves the call was fixed when the communicator was made. */
 #ifndef POLYCAST_BENCH_VARIANT_H
 #define POLYCAST_BENCH_VARIANT_H
@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "blast.h"
+#include "payload.h"
 #include "plan.h"
 
 struct variant {
@@ -15,7 +16,7 @@ struct variant {
     struct blast blast;
 };
 
-/* Whether a broadcast by the variant of this name either delivers or is wrong. Blast may lose data. */
+/* Whether a call by the variant of this name either delivers or is wrong. Blast may lose data. */
 bool variant_is_reliable(const char *name);
 
 /* Opens the variant `name` for all ranks: "stock", "polycast" for the choice by table, an algorithm, or
@@ -27,15 +28,14 @@ void variant_close(struct variant *variant);
 /* After the window of a repetition that lost data: forgets what came too late. */
 void variant_settle(struct variant *variant);
 
-/* Broadcasts. Returns false when this rank knows that data was lost: not before `silence_ns` without any. */
-bool variant_broadcast(struct variant *variant, unsigned char *buffer, int bytes, int root,
-                       int64_t silence_ns);
+/* Makes the call. Returns false when this rank knows that data was lost: not before `silence_ns` without any. */
+bool variant_run(struct variant *variant, const struct call *call, struct payload *payload,
+                 int64_t silence_ns);
 
-/* Writes what serves the variant's broadcasts of `bytes`, in the form of POLYCAST_BCAST. Returns false where polycast
- * is not there, and for blast. */
-bool variant_choice(const struct variant *variant, int bytes, char *text, int size);
+/* Writes what serves such calls, in the form of POLYCAST_BCAST. Returns false where polycast does not tell, and for blast. */
+bool variant_choice(const struct variant *variant, const struct call *call, char *text, int size);
 
-/* Polycast is still comparing ways to serve such broadcasts (POLYCAST_TRIALS). The same on all ranks. */
-bool variant_is_compared(const struct variant *variant, int bytes);
+/* Polycast is still comparing ways to serve such calls (POLYCAST_TRIALS). The same on all ranks. */
+bool variant_is_compared(const struct variant *variant, const struct call *call);
 
 #endif

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use polycast_core::units::{Nanos, ParseNanosError};
 
-/// How ranks arrive at a broadcast, against the common start.
+/// How ranks arrive at a call, against the common start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Who comes late.

@@ -1,5 +1,6 @@
 //! The medians over the sizes as SVG: a curve with intervals for each variant, and the wire.
 
+use super::operation::capitalised;
 use super::point::Point;
 use crate::plot::{self, Axis, Chart, Curve, PlotError};
 
@@ -9,20 +10,28 @@ pub fn of_times(points: &[Point]) -> Result<String, PlotError> {
     let first = points.first();
     let (ranks, nodes) = first.map_or((0, 0), |point| (point.ranks, point.nodes));
     let from = first.map(|point| point.time_from).unwrap_or_default();
-    let title = format!("MPI_Bcast, {ranks} ranks on {nodes} hosts, from the {from}");
+    let collective = first.map_or("", |point| &point.collective);
+    let is_one = points.iter().all(|point| point.collective == collective);
+    let title = format!(
+        "{}, {ranks} ranks on {nodes} hosts, from the {from}",
+        if is_one { format!("MPI_{}", capitalised(collective)) } else { "Collectives".to_owned() }
+    );
     let mut chart = Chart::new(title, Axis::bytes("message"), Axis::nanoseconds("time"));
-    let mut variants: Vec<&str> = Vec::new();
+    let mut variants: Vec<(&str, &str)> = Vec::new();
     for point in points {
-        if !variants.contains(&point.variant.as_str()) {
-            variants.push(&point.variant);
+        let variant = (point.collective.as_str(), point.variant.as_str());
+        if !variants.contains(&variant) {
+            variants.push(variant);
         }
     }
-    for variant in variants {
-        let own = points.iter().filter(|point| point.variant == variant);
-        chart.curves.push(Curve::measured(variant, own.filter_map(median).collect()));
+    for (of, variant) in variants {
+        let own = points.iter().filter(|point| point.collective == of && point.variant == variant);
+        let name = if is_one { variant.to_owned() } else { format!("{of} {variant}") };
+        chart.curves.push(Curve::measured(&name, own.filter_map(median).collect()));
     }
     let mut wire: Vec<plot::Point> = Vec::new();
-    for point in points.iter().filter(|point| point.bytes > 0) {
+    // Each collective has a wire of its own.
+    for point in points.iter().filter(|point| is_one && point.bytes > 0 && point.wire_bytes > 0) {
         let x = point.bytes as f64;
         if let Some(us) = point.wire_us.filter(|_| wire.last().is_none_or(|last| last.x != x)) {
             wire.push(plot::Point::new(x, us * 1e3));
@@ -55,6 +64,7 @@ mod tests {
             median_us: us,
             ci_low_us: us.map(|us| us * 0.9),
             ci_high_us: us.map(|us| us * 1.1),
+            wire_bytes: bytes,
             wire_us: Some(bytes as f64 / 10.0),
             ..Point::default()
         };

@@ -88,7 +88,9 @@ pub struct Pair<'a> {
 pub fn pairs<'a>(before: &'a Kept, after: &'a Kept) -> (Vec<Pair<'a>>, usize) {
     let pair = |a: &'a Point| {
         let is_same = |b: &&Point| {
-            (b.bytes, &b.variant, &b.root, &b.arrival) == (a.bytes, &a.variant, &a.root, &a.arrival)
+            b.bytes == a.bytes
+                && [&b.collective, &b.variant, &b.root, &b.arrival]
+                    == [&a.collective, &a.variant, &a.root, &a.arrival]
         };
         after.points.iter().find(is_same).map(|b| compare(a, b))
     };

@@ -5,7 +5,8 @@ use std::fs;
 
 use serde::Serialize;
 
-use crate::jobs::record::{Clock, Place, TimeFrom};
+use super::operation::Operation;
+use crate::jobs::record::{Clock, Place, Span, TimeFrom};
 
 /// The surroundings of a measurement; the first line of the JSON output, under the key `environment`.
 #[derive(Clone, Debug, Serialize)]
@@ -40,8 +41,14 @@ pub struct Environment {
     pub launches: usize,
     /// The common clock.
     pub clock: Option<ClockReport>,
-    /// From whose call the time of a broadcast runs to the last return.
+    /// From whose call times run.
     pub time_from: TimeFrom,
+    /// What is measured of a repetition of the present operation; each point says it itself.
+    #[serde(skip)]
+    pub span: Span,
+    /// The present operation.
+    #[serde(skip)]
+    pub operation: Operation,
     /// How far apart ranks wake up that are told the same time, where times run from the root's call.
     pub wake_up_spread_us: Option<f64>,
     /// Which repetitions are late.
@@ -136,9 +143,9 @@ impl Machine {
     }
 }
 
-/// The hosts of a job in the order of their first ranks.
-pub fn hosts(places: &[Place]) -> Vec<Host> {
-    let mut hosts: Vec<Host> = Vec::new();
+/// The hosts of a job in the order of their first ranks, and the host of each rank.
+pub fn hosts(places: &[Place]) -> (Vec<Host>, Vec<usize>) {
+    let (mut hosts, mut host_of): (Vec<Host>, Vec<usize>) = Default::default();
     // Two kernels may give themselves one name: they are two hosts all the same.
     let mut positions = BTreeMap::new();
     for place in places {
@@ -147,8 +154,9 @@ pub fn hosts(places: &[Place]) -> Vec<Host> {
             hosts.len() - 1
         });
         hosts[position].ranks += 1;
+        host_of.push(position);
     }
-    hosts
+    (hosts, host_of)
 }
 
 #[cfg(test)]
@@ -158,8 +166,9 @@ mod tests {
     #[test]
     fn hosts_are_told_apart_by_name_and_kernel() {
         let place = |host: &str, kernel| Place { host: host.into(), kernel, cores: 2 };
-        let found = hosts(&[place("h0", 0), place("h1", 0), place("h0", 0), place("h0", 3)]);
+        let (found, host_of) = hosts(&[place("h0", 0), place("h1", 0), place("h0", 0), place("h0", 3)]);
         let ranks: Vec<_> = found.iter().map(|host| (host.name.as_str(), host.ranks)).collect();
         assert_eq!(ranks, [("h0", 2), ("h1", 1), ("h0", 1)]);
+        assert_eq!(host_of, [0, 1, 0, 2]);
     }
 }

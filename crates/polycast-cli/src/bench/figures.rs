@@ -4,27 +4,28 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use super::analysis::{self, Estimate};
+use super::operation::Operation;
 use super::point::Point;
 use super::remark;
 use super::variant::Variant;
-use crate::jobs::record::{Repetition, TimeFrom, Verdict};
+use crate::jobs::record::{Repetition, Span, TimeFrom, Verdict};
 
 /// What the figures of one size have in common.
 pub struct Context<'a> {
+    /// The operation.
+    pub operation: Operation,
     /// By position, as repetitions name them.
     pub variants: &'a [Variant],
-    /// Ranks of the job.
-    pub ranks: usize,
-    /// Hosts of the job.
-    pub nodes: usize,
+    /// The host of each rank, numbered from 0.
+    pub host_of: &'a [usize],
     /// A rank, or `rotate`.
     pub root: &'a str,
     /// The arrival pattern's name.
     pub arrival: &'a str,
     /// The rate of the slowest link, in bits per second; without one there is no wire to compare with.
     pub rate_bits_per_second: Option<u64>,
-    /// From whose call times run.
-    pub time_from: TimeFrom,
+    /// What is measured of a repetition.
+    pub span: Span,
     /// For each variant of a size.
     pub time_limit: Duration,
 }
@@ -53,6 +54,20 @@ pub struct Measured {
 /// The time that `bytes` need on a link: 1448 of the 1514 bytes of an Ethernet frame are payload of TCP.
 pub fn wire_us(bytes: u64, rate_bits_per_second: u64) -> f64 {
     bytes as f64 * 1514.0 / 1448.0 * 8.0 / rate_bits_per_second as f64 * 1e6
+}
+
+fn hosts(host_of: &[usize]) -> usize {
+    host_of.iter().max().map_or(0, |last| last + 1)
+}
+
+/// What the busiest link must carry; where the root rotates, of the repetition that needs least. Who gives a rate for the ranks of one host
+/// says that there are links between them.
+fn wire_bytes(context: &Context, bytes: u64) -> u64 {
+    let is_linked = hosts(context.host_of) == 1 && context.rate_bits_per_second.is_some();
+    let host_of = if is_linked { (0..context.host_of.len()).collect() } else { context.host_of.to_vec() };
+    let of = |root| context.operation.wire_bytes(bytes, &host_of, root);
+    let ranks = 0..context.host_of.len();
+    context.root.parse::<usize>().map_or_else(|_| ranks.map(of).min().unwrap_or(0), of)
 }
 
 /// The figures of all variants at one size.
@@ -84,34 +99,38 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
     let reliable = context.variants[variant].is_reliable();
     // Late repetitions do not tell whether they lost something.
     let checked = if reliable { &all } else { &good };
-    let times = completions(&good, context.time_from);
+    let times = completions(&good, context.span);
+    let ranks = context.host_of.len();
+    let wire_bytes = wire_bytes(context, measured.bytes);
     let middle = analysis::median(&times);
     let median_us = middle.map(|estimate| estimate.median);
-    let wire_us = context.rate_bits_per_second.map(|rate| wire_us(measured.bytes, rate));
+    let wire_us = context.rate_bits_per_second.map(|rate| wire_us(wire_bytes, rate));
     let per_rank_median_us: Vec<_> =
-        (0..context.ranks).map(|rank| rank_median_us(&good, rank, context.time_from)).collect();
+        (0..ranks).map(|rank| rank_median_us(&good, rank, context.span.from)).collect();
     let wrong = all.iter().filter(|repetition| repetition.wrong_ranks > 0).count();
-    let speedup = Some(variant).filter(|variant| *variant != reference).and_then(|variant| {
-        analysis::speedup(pairs(measured, reference, variant, context.time_from).into_iter())
-    });
+    let speedup = Some(variant)
+        .filter(|variant| *variant != reference)
+        .and_then(|variant| analysis::speedup(pairs(measured, reference, variant, context.span).into_iter()));
     let reference_name = context.variants[reference].to_string();
     let launch_median = |launch: &Vec<Repetition>| {
         let own = launch.iter().filter(|repetition| repetition.variant == variant);
         let own: Vec<_> =
             own.filter(|one| one.counts() || (late > 0 && one.verdict == Verdict::Late)).collect();
-        analysis::quantile(&completions(&own, context.time_from), 0.5)
+        analysis::quantile(&completions(&own, context.span), 0.5)
     };
     Point {
-        collective: "bcast".to_owned(),
+        collective: context.operation.name().to_owned(),
         variant: context.variants[variant].to_string(),
         algorithm: measured.choices.get(&variant).cloned(),
-        ranks: context.ranks,
-        nodes: context.nodes,
+        ranks,
+        nodes: hosts(context.host_of),
         bytes: measured.bytes,
+        block_bytes: context.operation.block_bytes(measured.bytes, ranks),
         root: context.root.to_owned(),
         arrival: context.arrival.to_owned(),
         delay_us: us(measured.delay_ns as i64),
-        time_from: context.time_from,
+        time_from: context.span.from,
+        time_to: context.span.to,
         samples: good.len(),
         late,
         dropped: having(&all, Verdict::Late) - late,
@@ -124,13 +143,16 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
         p99_us: analysis::quantile(&times, 0.99),
         min_us: times.first().copied(),
         max_us: times.last().copied(),
+        wire_bytes,
         wire_us,
         ratio_to_wire: wire_us
             .filter(|wire| *wire > 0.0)
             .and_then(|wire| median_us.map(|median| median / wire)),
         bandwidth_mb_per_s: median_us.filter(|us| *us > 0.0).map(|us| measured.bytes as f64 / us),
         ratio_to_blast: None,
-        skew_ratio: skew(&good, &per_rank_median_us),
+        skew_ratio: Some(context.operation)
+            .filter(|operation| !operation.ends_at_root())
+            .and_then(|operation| skew(&good, &per_rank_median_us, operation.collective().has_root())),
         root_occupied_median_us: median_of(&good, |repetition| {
             repetition.times_ns.get(repetition.root).map(|(start, end)| end - start)
         }),
@@ -149,7 +171,7 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
         believed: None,
         doubt: None,
         remark: None,
-        per_rank_mean_us: (0..context.ranks).map(|rank| rank_mean_us(&good, rank)).collect(),
+        per_rank_mean_us: (0..ranks).map(|rank| rank_mean_us(&good, rank)).collect(),
         per_rank_median_us,
     }
 }
@@ -175,8 +197,8 @@ fn that_count<'a>(all: &[&'a Repetition]) -> Vec<&'a Repetition> {
     all.iter().filter(|repetition| repetition.verdict != Verdict::Lost).copied().collect()
 }
 
-fn completions(repetitions: &[&Repetition], from: TimeFrom) -> Vec<f64> {
-    analysis::sorted(repetitions.iter().map(|repetition| us(repetition.completion_ns(from))).collect())
+fn completions(repetitions: &[&Repetition], span: Span) -> Vec<f64> {
+    analysis::sorted(repetitions.iter().map(|repetition| us(repetition.completion_ns(span))).collect())
 }
 
 fn median_of(good: &[&Repetition], time_ns: impl Fn(&Repetition) -> Option<i64>) -> Option<f64> {
@@ -198,11 +220,12 @@ fn rank_mean_us(good: &[&Repetition], rank: usize) -> f64 {
     us(total) / good.len().max(1) as f64
 }
 
-/// The slowest over the fastest receiver.
-fn skew(good: &[&Repetition], per_rank_median_us: &[Option<f64>]) -> Option<f64> {
+/// The slowest over the fastest receiver: all ranks, but for the root where there is one.
+fn skew(good: &[&Repetition], per_rank_median_us: &[Option<f64>], has_root: bool) -> Option<f64> {
     let first_root = good.first()?.root;
     let rotates = good.iter().any(|repetition| repetition.root != first_root);
-    let receivers = per_rank_median_us.iter().enumerate().filter(|(rank, _)| rotates || *rank != first_root);
+    let receivers =
+        per_rank_median_us.iter().enumerate().filter(|(rank, _)| rotates || !has_root || *rank != first_root);
     let medians: Vec<f64> = receivers.filter_map(|(_, median)| *median).collect();
     let fastest = medians.iter().copied().reduce(f64::min).filter(|fastest| *fastest > 0.0)?;
     medians.iter().copied().reduce(f64::max).map(|slowest| slowest / fastest)
@@ -210,19 +233,19 @@ fn skew(good: &[&Repetition], per_rank_median_us: &[Option<f64>]) -> Option<f64>
 
 /// Completions of two variants in the same cycle of the same launch. As of a single variant, late ones are taken where
 /// there are too few pairs without.
-fn pairs(measured: &Measured, reference: usize, other: usize, from: TimeFrom) -> Vec<(f64, f64)> {
-    let on_time = pairs_of(measured, reference, other, from, Repetition::counts);
+fn pairs(measured: &Measured, reference: usize, other: usize, span: Span) -> Vec<(f64, f64)> {
+    let on_time = pairs_of(measured, reference, other, span, Repetition::counts);
     if on_time.len() >= FEWEST {
         return on_time;
     }
-    pairs_of(measured, reference, other, from, |repetition| repetition.verdict != Verdict::Lost)
+    pairs_of(measured, reference, other, span, |repetition| repetition.verdict != Verdict::Lost)
 }
 
 fn pairs_of(
     measured: &Measured,
     reference: usize,
     other: usize,
-    from: TimeFrom,
+    span: Span,
     is_good: impl Fn(&Repetition) -> bool,
 ) -> Vec<(f64, f64)> {
     let mut pairs = Vec::new();
@@ -230,7 +253,7 @@ fn pairs_of(
         let of = |variant: usize| {
             launch.iter().filter(move |one| one.variant == variant).filter(|one| is_good(one))
         };
-        let time = |repetition: &Repetition| (repetition.cycle, us(repetition.completion_ns(from)));
+        let time = |repetition: &Repetition| (repetition.cycle, us(repetition.completion_ns(span)));
         let by_cycle: HashMap<u64, f64> = of(reference).map(time).collect();
         pairs.extend(of(other).map(time).filter_map(|(cycle, us)| Some((*by_cycle.get(&cycle)?, us))));
     }
@@ -249,15 +272,15 @@ mod tests {
 
     fn context(variants: &[Variant]) -> Context<'_> {
         let rate_bits_per_second = Some(20_000_000);
-        let (time_from, time_limit) = (TimeFrom::FirstCall, Duration::from_secs(3));
+        let (span, time_limit) = (Span::default(), Duration::from_secs(3));
         Context {
+            operation: Operation::Bcast,
             variants,
-            ranks: 3,
-            nodes: 3,
+            host_of: &[0, 1, 2],
             root: "0",
             arrival: "none",
             rate_bits_per_second,
-            time_from,
+            span,
             time_limit,
         }
     }

@@ -1,7 +1,7 @@
-//! Plans, runs and analyses measurements of broadcasts.
+//! Plans, runs and analyses measurements of collectives.
 //!
 //! ```text
-//!  sizes  variant  arrival ──▶ plan ──▶ session ──▶ jobs::run: mpiexec … polycast-bench-FAMILY  (bench/*.c, in C)
+//!  operation  sizes  variant  arrival ──▶ plan ──▶ session ──▶ jobs::run: mpiexec … polycast-bench-FAMILY  (bench/*.c, in C)
 //!                      jobs::target ──▶    │              │ lines
 //!                                          │        jobs::record ──▶ collect
 //!  view  report  ◀──  fidelity  ◀──────────┴── figures ◀───────────────┘
@@ -11,6 +11,7 @@
 pub mod arrival;
 pub mod chart;
 pub mod compare;
+pub mod operation;
 pub mod plan;
 pub mod report;
 pub mod session;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use polycast_core::units::Bytes;
 
 use super::arrival::{Arrival, Pattern, Root};
+use super::operation::Operation;
 use super::variant::Variant;
 
 /// How the clocks of ranks are brought together.
@@ -21,6 +22,8 @@ pub enum ClockMethod {
 /// What is to be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
+    /// The operation.
+    pub operation: Operation,
     /// Message sizes, one after the other.
     pub sizes: Vec<Bytes>,
     /// Alternated repetition by repetition.
@@ -59,10 +62,14 @@ impl Plan {
         let milliseconds = (self.time / self.launches.max(1)).as_millis().max(1);
         let mut words: Vec<OsString> = vec![program.into()];
         let mut push = |key: &str, value: String| words.push(format!("{key}={value}").into());
+        push("collective", self.operation.name().to_owned());
         self.sizes.iter().for_each(|size| push("size", size.0.to_string()));
         self.variants.iter().for_each(|variant| push("variant", variant.to_string()));
         push("time-ms", milliseconds.to_string());
-        push("root", self.root.to_string());
+        push(
+            "root",
+            if self.operation.collective().has_root() { self.root.to_string() } else { "0".to_owned() },
+        );
         push("arrival", self.arrival.pattern.to_string());
         if let Some(delay) = self.arrival.delay.filter(|_| self.arrival.pattern != Pattern::None) {
             push("delay-ns", delay.as_nanos().to_string());
@@ -85,8 +92,9 @@ mod tests {
 
     fn plan(variants: &str) -> Plan {
         Plan {
+            operation: Operation::Bcast,
             sizes: vec![Bytes(1024)],
-            variants: crate::bench::variant::parse(variants).unwrap(),
+            variants: crate::bench::variant::parse(Operation::Bcast, variants).unwrap(),
             time: Duration::from_secs(3),
             launches: 2,
             arrival: "root-last:2ms".parse().unwrap(),
@@ -106,7 +114,7 @@ mod tests {
         let plan = plan("stock,chain:segment=8KiB,ready");
         assert_eq!(
             words(&plan),
-            "p size=1024 variant=stock variant=chain:segment=8KiB,ready time-ms=1500 root=rotate arrival=root-last \
+            "p collective=bcast size=1024 variant=stock variant=chain:segment=8KiB,ready time-ms=1500 root=rotate arrival=root-last \
              delay-ns=2000000 clock=auto"
         );
         assert!(plan.needs_polycast());

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::record::TimeFrom;
+use crate::jobs::record::{TimeFrom, TimeTo};
 
 /// The figures of one variant at one size; a line of the JSON output. Times in µs; `null` where there is no sample, or
 /// no such thing.
@@ -19,16 +19,20 @@ pub struct Point {
     pub ranks: usize,
     /// Hosts of the job.
     pub nodes: usize,
-    /// The message size.
+    /// The size of the largest buffer of a rank.
     pub bytes: u64,
-    /// A rank, or `rotate`.
+    /// A rank's block of it, or that of a pair of ranks; rounded up to whole blocks or elements.
+    pub block_bytes: u64,
+    /// A rank, `rotate`, or `none`.
     pub root: String,
     /// The arrival pattern.
     pub arrival: String,
     /// The delay of the arrival pattern.
     pub delay_us: f64,
-    /// From whose call times run to the last return.
+    /// From whose call times run.
     pub time_from: TimeFrom,
+    /// Whose return ends them.
+    pub time_to: TimeTo,
     /// Repetitions that the figures rest on.
     pub samples: usize,
     /// Those of them that a rank entered too late: they count where there are too few others.
@@ -39,7 +43,7 @@ pub struct Point {
     pub reliable: bool,
     /// Repetitions that left a rank without data, of a variant that is not reliable.
     pub lost: usize,
-    /// Median of the completion: last return − the call that times run from.
+    /// Median of the completion: the return that ends it − the call that it runs from.
     pub median_us: Option<f64>,
     /// The 95 % interval of the median.
     pub ci_low_us: Option<f64>,
@@ -53,7 +57,9 @@ pub struct Point {
     pub min_us: Option<f64>,
     /// The longest completion.
     pub max_us: Option<f64>,
-    /// The time that the bytes need on the slowest link.
+    /// What the busiest link must carry, whatever the algorithm.
+    pub wire_bytes: u64,
+    /// The time that they need on the slowest link.
     pub wire_us: Option<f64>,
     /// Median over wire.
     pub ratio_to_wire: Option<f64>,

@@ -17,6 +17,7 @@ pub struct Report {
     json: Option<Box<dyn Write>>,
     raw: Option<BufWriter<File>>,
     progress: ProgressBar,
+    has_begun: bool,
     /// Whether a point had wrong data.
     pub wrong: bool,
     /// All that was reported.
@@ -48,17 +49,19 @@ impl Report {
             json,
             raw,
             progress,
+            has_begun: false,
             wrong: false,
             points: Vec::new(),
         })
     }
 
-    /// Before the first size.
+    /// Before the first size of an operation.
     pub fn begin(&mut self, environment: &Environment) -> io::Result<()> {
-        if let Some(json) = &mut self.json {
+        if let Some(json) = self.json.as_mut().filter(|_| !self.has_begun) {
             writeln!(json, "{}", json!({ "environment": environment }))?;
             json.flush()?;
         }
+        self.has_begun = true;
         self.show(|view, out| view.begin(environment, out))
     }
 
@@ -76,9 +79,11 @@ impl Report {
         self.show(|view, out| view.size(points, out))
     }
 
-    /// Nothing more comes.
-    pub fn end(&mut self) -> io::Result<()> {
-        self.progress.finish_and_clear();
+    /// Nothing more comes of this operation; of the last one, nothing more at all.
+    pub fn end(&mut self, is_last: bool) -> io::Result<()> {
+        if is_last {
+            self.progress.finish_and_clear();
+        }
         self.show(|view, out| view.end(out))?;
         self.flush_raw()
     }

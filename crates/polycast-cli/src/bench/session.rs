@@ -15,6 +15,7 @@ use super::figures::{self, Context};
 use super::plan::{Links, Plan};
 use super::point::Point;
 use super::report::Report;
+use crate::jobs::record::{Span, TimeTo};
 use crate::jobs::run::{self, Ending, Heard};
 use crate::jobs::target::JobTarget;
 use crate::mpi::Mpi;
@@ -37,6 +38,8 @@ pub struct Session<'a> {
     pub links: Links,
     /// What the lab can show.
     pub fidelity: Fidelity,
+    /// Whether no other operation is measured after this one.
+    pub is_last: bool,
     /// Why the links of the lab have their rate, where it was chosen here.
     pub rate_choice: Option<String>,
     /// Set when the user has had enough.
@@ -71,7 +74,7 @@ impl Session<'_> {
             }
         }
         self.report_up_to(collector.sizes.len(), &collector, report, &mut reported)?;
-        report.end()?;
+        report.end(self.is_last)?;
         if self.interrupted.load(Ordering::Relaxed) {
             eprintln!(
                 "polycast: {}",
@@ -90,8 +93,9 @@ impl Session<'_> {
     ) -> Result<(), Box<dyn Error>> {
         collector.begin_launch();
         let is_last = launch + 1 == self.plan.launches;
-        report.doing(format!("launch {} of {}: starting", launch + 1, self.plan.launches));
-        report.raw(&format!("launch {launch}"))?;
+        let operation = self.plan.operation;
+        report.doing(format!("{operation}, launch {} of {}: starting", launch + 1, self.plan.launches));
+        report.raw(&format!("launch {launch} {operation}"))?;
         let command =
             self.target.command(self.mpi, &self.variables, &self.plan.program(&self.program, &self.links))?;
         let (mut repetitions, mut size) = (0, 0);
@@ -106,7 +110,7 @@ impl Session<'_> {
                 Some(Event::Block(more)) => {
                     repetitions += more;
                     let bytes = self.plan.sizes.get(size).copied().unwrap_or(Bytes(0));
-                    report.doing(format!("{bytes}: {repetitions} repetitions"));
+                    report.doing(format!("{operation} of {bytes}: {repetitions} repetitions"));
                     report.flush_raw()?;
                 }
                 Some(Event::SizeDone(position)) => {
@@ -156,14 +160,16 @@ impl Session<'_> {
     }
 
     fn points(&self, collector: &Collector, measured: &figures::Measured) -> Vec<Point> {
+        let (_, host_of) = environment::hosts(&collector.header.places);
+        let has_root = self.plan.operation.collective().has_root();
         let context = Context {
+            operation: self.plan.operation,
             variants: &self.plan.variants,
-            ranks: collector.header.places.len(),
-            nodes: environment::hosts(&collector.header.places).len(),
-            root: &self.plan.root.to_string(),
+            host_of: &host_of,
+            root: &if has_root { self.plan.root.to_string() } else { "none".to_owned() },
             arrival: &self.plan.arrival.pattern.to_string(),
             rate_bits_per_second: self.links.rate_bits_per_second,
-            time_from: collector.header.time_from(),
+            span: self.span(collector),
             time_limit: self.plan.time,
         };
         let mut points = figures::summarise(&context, measured);
@@ -171,9 +177,17 @@ impl Session<'_> {
         points
     }
 
+    fn span(&self, collector: &Collector) -> Span {
+        let to = match self.plan.operation.ends_at_root() {
+            true => TimeTo::RootReturn,
+            false => TimeTo::LastReturn,
+        };
+        Span { from: collector.header.time_from(), to }
+    }
+
     fn environment(&self, collector: &Collector) -> Environment {
         let header = &collector.header;
-        let hosts = environment::hosts(&header.places);
+        let (hosts, _) = environment::hosts(&header.places);
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Environment {
             polycast: env!("CARGO_PKG_VERSION"),
@@ -192,6 +206,8 @@ impl Session<'_> {
             launches: self.plan.launches as usize,
             clock: header.clock.as_ref().map(Into::into),
             time_from: header.time_from(),
+            span: self.span(collector),
+            operation: self.plan.operation,
             wake_up_spread_us: header.wake_up_ns.map(|ns| ns as f64 / 1e3),
             tolerance: environment::tolerance_rule(header.oversubscribed, header.time_from()),
             rate_bits_per_second: self.links.rate_bits_per_second,

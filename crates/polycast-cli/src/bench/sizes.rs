@@ -2,7 +2,7 @@
 
 use polycast_core::units::{Bytes, ParseBytesError};
 
-/// The largest size: `MPI_Bcast` counts with a C `int`.
+/// The largest size: MPI counts with a C `int`.
 pub const MAX_BYTES: u64 = i32::MAX as u64;
 
 /// The most sizes of one job.
@@ -12,10 +12,10 @@ pub const MAX_SIZES: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SizesError {
     /// One of them is no size.
-    #[error("{0}; at most 2147483647 bytes (2GiB - 1), which is what MPI_Bcast can count")]
+    #[error("{0}; at most 2147483647 bytes (2GiB - 1), which is what MPI can count")]
     Size(#[from] ParseBytesError),
     /// Too large for one call.
-    #[error("size {0}: expected at most 2147483647 bytes, which is what MPI_Bcast can count")]
+    #[error("size {0}: expected at most 2147483647 bytes, which is what MPI can count")]
     TooLarge(Bytes),
     /// A range that has no steps.
     #[error(

@@ -4,13 +4,15 @@ use std::fmt;
 
 use polycast_core::policy::{Choice, ParseChoiceError};
 
+use super::operation::Operation;
+
 /// The most variants of one job.
 pub const MAX_VARIANTS: usize = 32;
 
-/// What serves a broadcast.
+/// What serves a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// The MPI's own broadcast.
+    /// The MPI's own function.
     Stock,
     /// What polycast chooses by its table.
     Polycast,
@@ -43,6 +45,9 @@ pub enum VariantsError {
         /// Why it is no algorithm.
         source: ParseChoiceError,
     },
+    /// A multicast of the same bytes is none.
+    #[error("variant blast: a bare multicast does what bcast does, not {0}")]
+    Blast(Operation),
     /// The same one twice.
     #[error("variant {0} is listed twice")]
     Twice(Variant),
@@ -51,24 +56,38 @@ pub enum VariantsError {
     TooMany(usize),
 }
 
-/// Reads a list of variants: `stock,polycast,chain:segment=8KiB,ready,binomial`.
+/// Reads a list of variants for an operation: `stock,polycast,chain:segment=8KiB,ready,binomial`.
 ///
 /// The comma also separates the parameters of an algorithm. An item that has the form of a parameter, that is
 /// `ready`, `parity` or `name=value`, belongs to the item before it: the example has four variants.
-pub fn parse(text: &str) -> Result<Vec<Variant>, VariantsError> {
-    let items = split(text);
-    let mut variants = Vec::new();
-    for item in &items {
-        let variant = parse_one(item)?;
-        if variants.contains(&variant) {
-            return Err(VariantsError::Twice(variant));
+pub fn parse(operation: Operation, text: &str) -> Result<Vec<Variant>, VariantsError> {
+    parse_for(&[operation], text).map(|mut lists| lists.remove(0))
+}
+
+/// The same for several operations: each gets those of the list that serve it. One that serves none of them is an error.
+pub fn parse_for(operations: &[Operation], text: &str) -> Result<Vec<Vec<Variant>>, VariantsError> {
+    let mut lists = vec![Vec::new(); operations.len()];
+    for item in split(text) {
+        let mut problem = None;
+        let mut serves_one = false;
+        for (operation, variants) in operations.iter().zip(&mut lists) {
+            match parse_one(*operation, &item) {
+                Ok(variant) if variants.contains(&variant) => return Err(VariantsError::Twice(variant)),
+                Ok(variant) => {
+                    variants.push(variant);
+                    serves_one = true;
+                }
+                Err(error) => problem = problem.or(Some(error)),
+            }
         }
-        variants.push(variant);
+        if let Some(problem) = problem.filter(|_| !serves_one) {
+            return Err(problem);
+        }
     }
-    if variants.len() > MAX_VARIANTS {
-        return Err(VariantsError::TooMany(variants.len()));
+    match lists.iter().map(Vec::len).max() {
+        Some(most) if most > MAX_VARIANTS => Err(VariantsError::TooMany(most)),
+        _ => Ok(lists),
     }
-    Ok(variants)
 }
 
 /// Items of a list, each with its parameters: what follows a comma may be one.
@@ -90,12 +109,13 @@ fn is_parameter(item: &str) -> bool {
     item == "ready" || item == "parity" || item.split(':').next().is_some_and(|head| head.contains('='))
 }
 
-fn parse_one(item: &str) -> Result<Variant, VariantsError> {
+fn parse_one(operation: Operation, item: &str) -> Result<Variant, VariantsError> {
     match item {
         "stock" => Ok(Variant::Stock),
         "polycast" => Ok(Variant::Polycast),
-        "blast" => Ok(Variant::Blast),
-        _ => match item.parse() {
+        "blast" if operation == Operation::Bcast => Ok(Variant::Blast),
+        "blast" => Err(VariantsError::Blast(operation)),
+        _ => match Choice::read(operation.collective(), item) {
             Ok(choice) => Ok(Variant::Forced(choice)),
             Err(source) => Err(VariantsError::Unknown { found: item.to_owned(), source }),
         },
@@ -118,7 +138,7 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Vec<String> {
-        parse(text).unwrap().iter().map(Variant::to_string).collect()
+        parse(Operation::Bcast, text).unwrap().iter().map(Variant::to_string).collect()
     }
 
     #[test]
@@ -142,16 +162,31 @@ mod tests {
             ("chain,stock,chain", "chain is listed twice"),
             ("blast,ready", "variant \"blast:ready\""),
         ] {
-            let error = parse(text).unwrap_err().to_string();
+            let error = parse(Operation::Bcast, text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn each_operation_gets_what_serves_it() {
+        let operations = [Operation::Bcast, Operation::Allgatherv, Operation::Reduce];
+        let lists = parse_for(&operations, "stock,blast,ring,binomial:segment=8KiB").unwrap();
+        let names: Vec<String> = lists
+            .iter()
+            .map(|list| list.iter().map(Variant::to_string).collect::<Vec<_>>().join(" "))
+            .collect();
+        assert_eq!(names, ["stock blast binomial:segment=8KiB", "stock ring", "stock binomial:segment=8KiB"]);
+        let nobody = parse_for(&operations[1..], "stock,blast").unwrap_err().to_string();
+        assert!(nobody.contains("not allgatherv"), "{nobody}");
+        let nobody = parse_for(&operations[..2], "dissemination").unwrap_err().to_string();
+        assert!(nobody.contains("dissemination serves barrier"), "{nobody}");
     }
 
     #[test]
     fn the_limit_of_variants() {
         let list =
             |count: u32| (1..=count).map(|i| format!("chain:segment={i}")).collect::<Vec<_>>().join(",");
-        assert_eq!(parse(&list(32)).unwrap().len(), 32);
-        assert_eq!(parse(&list(33)), Err(VariantsError::TooMany(33)));
+        assert_eq!(parse(Operation::Bcast, &list(32)).unwrap().len(), 32);
+        assert_eq!(parse(Operation::Bcast, &list(33)), Err(VariantsError::TooMany(33)));
     }
 }

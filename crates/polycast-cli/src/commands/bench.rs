@@ -18,10 +18,10 @@ use super::{Outcome, interruption, write_file};
 use crate::bench::arrival::{Arrival, Root, parse_duration};
 use crate::bench::chart;
 use crate::bench::fidelity::Fidelity;
+use crate::bench::operation::{Operation, OperationsError};
 use crate::bench::plan::{ClockMethod, Links, Plan};
 use crate::bench::report::Report;
 use crate::bench::session::Session;
-use crate::bench::variant::Variant;
 use crate::bench::view::Format;
 use crate::bench::{sizes, variant};
 use crate::install::Installation;
@@ -54,17 +54,18 @@ Exit status: 0 if all data was right; 1 if not, or if the measurement failed;
 pub struct Args {
     #[command(subcommand)]
     action: Option<Action>,
-    /// The operation
-    #[arg(long, value_parser = ["bcast"], default_value = "bcast")]
-    collective: String,
-    /// Message sizes and ranges: 1KiB,1000003 or 1KiB..4MiB (doubling) or 1KiB..4MiB:4 (times 4)
+    /// The operations: all, or a list of bcast, scatter, gather, allgather, allgatherv, alltoall, barrier, reduce, allreduce, a job each
+    #[arg(long, value_name = "LIST", default_value = "bcast", value_parser = parse_operations)]
+    collective: Operations,
+    /// Sizes of the largest buffer of a rank (the message, or all blocks together) and ranges: 1KiB,1000003 or 1KiB..4MiB
+    /// (doubling) or 1KiB..4MiB:4 (times 4)
     #[arg(long, value_name = "SIZES", default_value = "1KiB..4MiB:4", value_parser = parse_sizes)]
     sizes: Sizes,
     /// What to compare: stock, polycast (its choice by table), algorithms, or blast, a bare UDP multicast of the same
     /// bytes, which is not MPI and loses what is lost. An item that is `ready` or `name=value` belongs to the algorithm
-    /// before it
-    #[arg(long, value_name = "LIST", default_value = "stock,polycast", value_parser = parse_variants)]
-    variants: Variants,
+    /// before it. Of several operations each gets what serves it
+    #[arg(long, value_name = "LIST", default_value = "stock,polycast")]
+    variants: String,
     /// Time limit for a size, for each variant, over all launches; less is used where the results are clear
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse_duration)]
     time: Duration,
@@ -125,14 +126,14 @@ enum Action {
 
 // clap takes a Vec for an option that may be repeated; these are single values.
 type Sizes = Arc<[Bytes]>;
-type Variants = Arc<[Variant]>;
+type Operations = Arc<[Operation]>;
 
 fn parse_sizes(text: &str) -> Result<Sizes, sizes::SizesError> {
     sizes::parse(text).map(Into::into)
 }
 
-fn parse_variants(text: &str) -> Result<Variants, variant::VariantsError> {
-    variant::parse(text).map(Into::into)
+fn parse_operations(text: &str) -> Result<Operations, OperationsError> {
+    Operation::parse_list(text).map(Into::into)
 }
 
 /// Runs the verb.
@@ -143,25 +144,25 @@ pub fn run(mut args: Args) -> Outcome {
     if args.suite.is_wanted() {
         return suite::run(&args);
     }
-    let plan = plan(&args);
-    check_variables(&args.job.variables)?;
+    let plans = plans(&args)?;
+    check_variables(&args.job.variables, &plans)?;
     let mpi = args.job.mpi()?;
     let installation = Installation::find()?;
     let program = args.job.measuring_program(&installation, &mpi)?;
-    let mut variables = variables(&args, &installation, &mpi, &plan)?;
+    let mut variables = variables(&args, &installation, &mpi, &plans)?;
     let mut report = Report::new(
-        args.format.view(plan.variants.len()),
+        args.format.view(plans.iter().map(|plan| plan.variants.len()).max().unwrap_or(0)),
         args.json.as_deref(),
         raw_file(&args).as_deref(),
-        steps(&plan),
+        plans.iter().map(|plan| plan.sizes.len() * plan.launches as usize).sum(),
     )?;
     let interrupted = interruption()?;
     let rate_choice = choose_rate(&mut args, &report)?;
     let target = args.job.target()?;
-    check_ranks(&plan, target.ranks())?;
+    check_ranks(&args, target.ranks())?;
     target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
-    let session = Session {
-        plan: &plan,
+    let mut session = Session {
+        plan: &plans[0],
         target: &target,
         mpi: &mpi,
         program,
@@ -170,9 +171,17 @@ pub fn run(mut args: Args) -> Outcome {
         links: links(&args, &target),
         fidelity: fidelity(&args, &target, &report)?,
         rate_choice,
+        is_last: false,
         interrupted: Arc::clone(&interrupted),
     };
-    let outcome = session.run(&mut report);
+    let mut outcome = Ok(());
+    for (index, plan) in plans.iter().enumerate() {
+        (session.plan, session.is_last) = (plan, index + 1 == plans.len());
+        outcome = session.run(&mut report);
+        if outcome.is_err() || interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+    }
     if let Some(file) = &args.svg {
         // What was measured before an interruption is drawn, too.
         write_file(file, chart::of_times(&report.points)?)?;
@@ -180,9 +189,7 @@ pub fn run(mut args: Args) -> Outcome {
     outcome?;
     Ok(match (interrupted.load(Ordering::Relaxed), report.wrong) {
         (_, true) => {
-            eprintln!(
-                "polycast: a rank had wrong data after a broadcast; the table and `verified` say where"
-            );
+            eprintln!("polycast: a rank had wrong data after a call; the table and `verified` say where");
             ExitCode::FAILURE
         }
         (true, false) => ExitCode::from(130),
@@ -192,26 +199,27 @@ pub fn run(mut args: Args) -> Outcome {
 
 const PRELOAD: &str = "LD_PRELOAD";
 
-fn plan(args: &Args) -> Plan {
-    Plan {
-        sizes: args.sizes.to_vec(),
-        variants: args.variants.to_vec(),
+/// One for each operation. Barriers have no sizes.
+fn plans(args: &Args) -> Result<Vec<Plan>, variant::VariantsError> {
+    let lists = variant::parse_for(&args.collective, &args.variants)?;
+    let plan = |(operation, variants)| Plan {
+        operation,
+        sizes: if operation == Operation::Barrier { vec![Bytes(0)] } else { args.sizes.to_vec() },
+        variants,
         time: args.time,
         launches: args.launches,
         arrival: args.arrival,
         root: args.root,
         clock: args.clock,
         corrupt: args.corrupt,
-    }
+    };
+    Ok(args.collective.iter().copied().zip(lists).map(plan).collect())
 }
 
-fn steps(plan: &Plan) -> usize {
-    plan.sizes.len() * plan.launches as usize
-}
-
-/// The variants set what serves their broadcasts, whatever the environment says: here it would be without effect.
-fn check_variables(variables: &[(String, String)]) -> Result<(), String> {
-    match variables.iter().find(|(name, _)| name == settings::BROADCAST) {
+/// The variants set what serves their calls, whatever the environment says: here it would be without effect.
+fn check_variables(variables: &[(String, String)], plans: &[Plan]) -> Result<(), String> {
+    let is_set = |name: &str| plans.iter().any(|plan| name == plan.operation.variable());
+    match variables.iter().find(|(name, _)| is_set(name)) {
         None => Ok(()),
         Some((name, value)) => Err(format!(
             "--env {name}={value}: each variant sets {name} itself; to measure {value}, name it: --variants stock,{value}"
@@ -219,14 +227,14 @@ fn check_variables(variables: &[(String, String)]) -> Result<(), String> {
     }
 }
 
-fn check_ranks(plan: &Plan, ranks: usize) -> Result<(), String> {
-    let named = match plan.root {
+fn check_ranks(args: &Args, ranks: usize) -> Result<(), String> {
+    let named = match args.root {
         Root::Rank(root) => Some(("--root", root)),
         Root::Rotate => None,
     };
     match named
         .into_iter()
-        .chain(plan.corrupt.map(|rank| ("--corrupt", rank)))
+        .chain(args.corrupt.map(|rank| ("--corrupt", rank)))
         .find(|(_, rank)| *rank as usize >= ranks)
     {
         Some((option, rank)) => {
@@ -279,21 +287,22 @@ fn fidelity(args: &Args, target: &JobTarget, report: &Report) -> Result<Fidelity
 
 /// What the ranks need: polycast, where something else than stock is measured or it is there anyway, so that stock
 /// is measured as a program under polycast meets it.
-/// POLYCAST_ variables of this environment are handed on, but for POLYCAST_BCAST, which the variants set. Each measurement compares
-/// anew.
+/// POLYCAST_ variables of this environment are handed on, but for POLYCAST_BCAST and the like, which the variants set. Each measurement
+/// compares anew.
 fn variables(
     args: &Args,
     installation: &Installation,
     mpi: &Mpi,
-    plan: &Plan,
+    plans: &[Plan],
 ) -> Result<Variables, Box<dyn Error>> {
     let abi = Abi::from(mpi.family());
-    if plan.needs_polycast() {
+    if plans.iter().any(Plan::needs_polycast) {
         installation.require_door(abi)?;
     }
     let mut variables = args.job.stock_variables(mpi)?;
     // A launcher need not carry the environment to other hosts, and a setting counts only if all ranks have it.
-    variables.extend(settings::of_the_library().filter(|(name, _)| name != settings::BROADCAST));
+    let is_set_by_variants = |name: &str| Operation::ALL.iter().any(|operation| name == operation.variable());
+    variables.extend(settings::of_the_library().filter(|(name, _)| !is_set_by_variants(name)));
     if installation.door(abi).is_some() {
         variables.push((PRELOAD.to_owned(), installation.preload_value()?));
     }

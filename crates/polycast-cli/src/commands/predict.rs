@@ -21,6 +21,7 @@ use polycast_core::units::{Bytes, Rank, Rate};
 
 use super::topology::Input;
 use super::{Outcome, print};
+use crate::bench::operation::Operation;
 use crate::bench::{sizes, variant};
 use crate::numbers::whole;
 
@@ -207,7 +208,7 @@ fn compare(
         return collectives::compare(predictor, args.collective, args.algorithms.as_deref(), sizes);
     }
     let mut asked = match &args.algorithms {
-        Some(list) => place::asked(&variant::parse(list)?)?,
+        Some(list) => place::asked(&variant::parse(Operation::Bcast, list)?)?,
         None => place::Asked::everything(),
     };
     asked.best_of.retain(|algorithm| !args.no_multicast || algorithm.entry.has_schedules());

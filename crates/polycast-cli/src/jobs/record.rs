@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The version of the format that is read here.
 pub const FORMAT_VERSION: u32 = 3;
 
-/// From whose call the time of a broadcast runs to the last return.
+/// From whose call times run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimeFrom {
     /// From the first call of any rank.
@@ -27,6 +27,36 @@ impl fmt::Display for TimeFrom {
             TimeFrom::RootCall => "root's call",
         })
     }
+}
+
+/// Whose return ends the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TimeTo {
+    /// The last one of any rank.
+    #[default]
+    #[serde(rename = "last return")]
+    LastReturn,
+    /// The root's, where only it ends with data.
+    #[serde(rename = "root's return")]
+    RootReturn,
+}
+
+impl fmt::Display for TimeTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            TimeTo::LastReturn => "last return",
+            TimeTo::RootReturn => "root's return",
+        })
+    }
+}
+
+/// What the time of a repetition is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Where it begins.
+    pub from: TimeFrom,
+    /// Where it ends.
+    pub to: TimeTo,
 }
 
 /// Whether the times of a repetition count.
@@ -51,7 +81,7 @@ pub struct Repetition {
     pub root: usize,
     /// Whether the times count.
     pub verdict: Verdict,
-    /// Ranks whose data was not what the root sent.
+    /// Ranks whose data was not what was sent.
     pub wrong_ranks: u32,
     /// By rank: when it called and when it returned, in ns since the common start.
     pub times_ns: Vec<(i64, i64)>,
@@ -195,11 +225,15 @@ impl Repetition {
         self.verdict == Verdict::Counts
     }
 
-    /// From the first call, or the root's, to the last return.
-    pub fn completion_ns(&self, from: TimeFrom) -> i64 {
+    /// From the first call, or the root's, to the last return, or the root's.
+    pub fn completion_ns(&self, span: Span) -> i64 {
         let first = || self.times_ns.iter().map(|(start, _)| *start).min().unwrap_or(0);
-        self.last_end_ns()
-            - match from {
+        let end_ns = match span.to {
+            TimeTo::LastReturn => self.last_end_ns(),
+            TimeTo::RootReturn => self.times_ns.get(self.root).map_or(0, |(_, end)| *end),
+        };
+        end_ns
+            - match span.from {
                 TimeFrom::FirstCall => first(),
                 TimeFrom::RootCall => self.root_start_ns(),
             }
@@ -232,6 +266,8 @@ impl Repetition {
 mod tests {
     use super::*;
 
+    const FROM_ROOT: Span = Span { from: TimeFrom::RootCall, to: TimeTo::LastReturn };
+
     #[test]
     fn a_repetition_keeps_every_rank() {
         let Some(Record::Repetition(repetition)) = Record::parse("repetition 4 1 2 ok 0 -5 100 10 250 0 90")
@@ -241,11 +277,13 @@ mod tests {
         assert_eq!((repetition.cycle, repetition.variant, repetition.root), (4, 1, 2));
         assert_eq!(repetition.times_ns, [(-5, 100), (10, 250), (0, 90)]);
         assert_eq!(repetition.since_last_arrival_ns(), 240);
-        assert_eq!(repetition.completion_ns(TimeFrom::FirstCall), 255);
-        assert_eq!(repetition.completion_ns(TimeFrom::RootCall), 250);
+        assert_eq!(repetition.completion_ns(Span::default()), 255);
+        assert_eq!(repetition.completion_ns(FROM_ROOT), 250);
+        let to_root = Span { from: TimeFrom::FirstCall, to: TimeTo::RootReturn };
+        assert_eq!(repetition.completion_ns(to_root), 95, "of a gather");
         let waiting = Record::parse("repetition 4 1 1 ok 0 -500 100 -20 250 -300 90");
         let Some(Record::Repetition(waiting)) = waiting else { panic!() };
-        assert_eq!(waiting.completion_ns(TimeFrom::RootCall), 270, "receivers that wait take no time");
+        assert_eq!(waiting.completion_ns(FROM_ROOT), 270, "receivers that wait take no time");
         assert_eq!(waiting.returned_ns(2, TimeFrom::RootCall), Some(110));
         for (word, expected) in [("ok", Verdict::Counts), ("late", Verdict::Late), ("lost", Verdict::Lost)] {
             let line = format!("repetition 4 1 2 {word} 0 0 1");

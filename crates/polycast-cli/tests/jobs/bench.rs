@@ -226,10 +226,61 @@ fn wrong_data_on_one_rank_is_seen() {
     assert_eq!(points[0]["wrong"].as_u64(), Some(measured));
 }
 
+const NINE: [&str; 9] =
+    ["bcast", "scatter", "gather", "allgather", "allgatherv", "alltoall", "barrier", "reduce", "allreduce"];
+
+/// Three ranks, with sizes that no number of ranks or doubles divides.
+#[test]
+fn nine_collectives_are_measured_and_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("results.json");
+    let arguments =
+        ["--mpi", "openmpi", "-n", "3", "--sizes", "1,10007", "--variants", "stock", "--time", "100ms"];
+    let more = ["--collective", "all", "--root", "1", "--json", json.to_str().unwrap()];
+    let output = run(&[&arguments[..], &more].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (_, points) = read_json(&json);
+    let expected = NINE.iter().flat_map(|name| {
+        if *name == "barrier" { vec![(*name, 0)] } else { vec![(*name, 1), (*name, 10007)] }
+    });
+    let found =
+        points.iter().map(|point| (point["collective"].as_str().unwrap(), point["bytes"].as_u64().unwrap()));
+    assert!(found.eq(expected), "{points:?}");
+    for point in &points {
+        assert_eq!((&point["verified"], &point["wire_bytes"]), (&true.into(), &0.into()), "{point}");
+        assert!(point["median_us"].as_f64().unwrap() > 0.0, "{point}");
+        let ends_at_root = ["gather", "reduce"].contains(&point["collective"].as_str().unwrap());
+        assert_eq!(point["time_to"], if ends_at_root { "root's return" } else { "last return" });
+    }
+    let blocks =
+        points.iter().filter(|point| point["bytes"] == 10007).map(|point| point["block_bytes"].as_u64());
+    assert!(blocks.eq([10007, 3336, 3336, 3336, 3336, 3336, 10008, 10008].map(Some)), "{points:?}");
+}
+
+/// Rank 1 damages what it has received, where it receives something.
+#[test]
+fn wrong_data_of_every_collective_is_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("results.json");
+    let arguments = ["--mpi", "openmpi", "-n", "3", "--sizes", "24", "--variants", "stock", "--time", "50ms"];
+    let more = ["--collective", "all", "--root", "1", "--corrupt", "1", "--json", json.to_str().unwrap()];
+    let output = run(&[&arguments[..], &more].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    for point in read_json(&json).1 {
+        assert_eq!(point["verified"], point["collective"] == "barrier", "{point}");
+    }
+}
+
 #[test]
 fn what_cannot_be_measured_is_refused_before_anything_starts() {
     for (arguments, expected) in [
         (&["--variants", "stock,bianry"][..], "unknown algorithm \"bianry\", expected one of flat, chain"),
+        (&["--collective", "scan"], "unknown collective \"scan\", expected all or a list of bcast"),
+        (&["--collective", "reduce", "--variants", "stock,ring"], "ring serves allgather"),
+        (
+            &["--collective", "reduce", "--env", "POLYCAST_REDUCE=binomial"],
+            "name it: --variants stock,binomial",
+        ),
         (&["--sizes", "1KiB..2"], "FROM <= TO"),
         (&["--arrival", "late"], "root-first"),
         (&["--time", "3"], "its unit is missing"),

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::View;
+use crate::bench::operation::capitalised;
 use crate::bench::point::Point;
 
 /// One table per variant, at the end.
@@ -32,7 +33,8 @@ impl View for Classic {
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let mut tables: Vec<(&str, Vec<&Point>)> = Vec::new();
-        for point in &self.points {
+        let points = std::mem::take(&mut self.points);
+        for point in &points {
             match tables.iter_mut().find(|(variant, _)| *variant == point.variant) {
                 Some((_, rows)) => rows.push(point),
                 None => tables.push((&point.variant, vec![point])),
@@ -43,7 +45,12 @@ impl View for Classic {
 }
 
 fn osu(variant: &str, points: &[&Point], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\n# OSU MPI Broadcast Latency Test, as a view of polycast bench: {variant}")?;
+    let name = match points.first().map_or("", |point| &point.collective) {
+        "bcast" => "Broadcast".to_owned(),
+        "alltoall" => "All-to-All Personalized Exchange".to_owned(),
+        other => capitalised(other),
+    };
+    writeln!(out, "\n# OSU MPI {name} Latency Test, as a view of polycast bench: {variant}")?;
     writeln!(
         out,
         "{:<10}{:>18}{:>18}{:>18}{:>12}",
@@ -51,7 +58,7 @@ fn osu(variant: &str, points: &[&Point], out: &mut dyn Write) -> io::Result<()> 
     )?;
     for point in points {
         let (average, smallest, largest) = over_ranks(point);
-        let Point { bytes, samples, .. } = point;
+        let Point { block_bytes: bytes, samples, .. } = point;
         writeln!(out, "{bytes:<10}{average:>18.2}{smallest:>18.2}{largest:>18.2}{samples:>12}")?;
     }
     Ok(())
@@ -61,7 +68,8 @@ const RULE: &str = "#-----------------------------------------------------------
 
 fn imb(variant: &str, points: &[&Point], out: &mut dyn Write) -> io::Result<()> {
     let ranks = points.first().map_or(0, |point| point.ranks);
-    writeln!(out, "\n{RULE}\n# Benchmarking Bcast, as a view of polycast bench: {variant}")?;
+    let name = capitalised(points.first().map_or("", |point| &point.collective));
+    writeln!(out, "\n{RULE}\n# Benchmarking {name}, as a view of polycast bench: {variant}")?;
     writeln!(out, "# #processes = {ranks}\n{RULE}")?;
     writeln!(
         out,
@@ -70,7 +78,7 @@ fn imb(variant: &str, points: &[&Point], out: &mut dyn Write) -> io::Result<()> 
     )?;
     for point in points {
         let (average, smallest, largest) = over_ranks(point);
-        let Point { bytes, samples, .. } = point;
+        let Point { block_bytes: bytes, samples, .. } = point;
         writeln!(out, "{bytes:>13} {samples:>12} {smallest:>12.2} {largest:>12.2} {average:>12.2}")?;
     }
     Ok(())
@@ -101,11 +109,13 @@ mod tests {
             "{text}"
         );
         assert_eq!(text.matches("# Size").count(), 2);
+        assert!(text.contains("# OSU MPI Broadcast Latency Test,"), "{text}");
     }
 
     #[test]
     fn columns_are_those_of_imb() {
         let text = shown(Classic::imb());
+        assert!(text.contains("# Benchmarking Bcast,"), "{text}");
         assert!(text.contains("#bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"), "{text}");
         assert!(text.contains("1024           12        10.00        30.00        20.00\n"), "{text}");
     }

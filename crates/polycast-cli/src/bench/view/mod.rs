@@ -29,13 +29,13 @@ pub enum Format {
 
 /// Shows results as they come.
 pub trait View {
-    /// Before the first size.
+    /// Before the first size of an operation.
     fn begin(&mut self, _environment: &Environment, _out: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
     /// All variants of a size.
     fn size(&mut self, points: &[Point], out: &mut dyn Write) -> io::Result<()>;
-    /// After the last size, also when the run was interrupted.
+    /// After its last size, also when the run was interrupted.
     fn end(&mut self, _out: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Format {
             Format::Summary => Box::new(summary::Summary::default()),
             Format::Osu => Box::new(classic::Classic::osu()),
             Format::Imb => Box::new(classic::Classic::imb()),
-            Format::Csv => Box::new(csv::Csv),
+            Format::Csv => Box::new(csv::Csv::default()),
         }
     }
 }
@@ -61,7 +61,9 @@ fn sample_points() -> Vec<Point> {
         variant: variant.into(),
         algorithm: Some(if variant == "stock" { "stock" } else { "chain" }.into()),
         reference: "stock".into(),
+        collective: "bcast".into(),
         bytes,
+        block_bytes: bytes,
         samples: 12,
         median_us: Some(400.0 * factor),
         ci_low_us: Some(390.0 * factor),

@@ -27,12 +27,18 @@ pub struct Summary {
 
 impl View for Summary {
     fn begin(&mut self, environment: &Environment, out: &mut dyn Write) -> io::Result<()> {
+        if self.has_heading {
+            writeln!(out)?;
+        }
+        *self = Summary::default();
         let library = environment.launcher.split(" (").next().unwrap_or_default();
         let (ranks, hosts) =
             (count(environment.ranks, "rank", "ranks"), count(environment.nodes, "host", "hosts"));
         let what = format!(
-            "MPI_Bcast on {ranks}, {hosts}, {library}: medians from the {} to the last return",
-            environment.time_from
+            "{} on {ranks}, {hosts}, {library}: medians from the {} to the {}",
+            environment.operation.function(),
+            environment.span.from,
+            environment.span.to
         );
         writeln!(out, "{}", hanging("", "  ", &what))
     }

@@ -33,8 +33,12 @@ struct Columns {
 
 impl View for Table {
     fn begin(&mut self, environment: &Environment, out: &mut dyn Write) -> io::Result<()> {
+        if self.has_heading {
+            writeln!(out)?;
+        }
+        *self = Table::default();
         self.columns.wire = environment.rate_bits_per_second.is_some();
-        let Environment { launcher, ranks, nodes, machine, clock, time_from, .. } = environment;
+        let Environment { launcher, ranks, nodes, machine, clock, span, operation, .. } = environment;
         // Without the path of the mpiexec.
         let library = launcher.split(" (").next().unwrap_or_default();
         let shared = if environment.oversubscribed { ", oversubscribed" } else { "" };
@@ -46,8 +50,11 @@ impl View for Table {
         writeln!(out, "{}", hanging("", "  ", &format!("{library} · {ranks} on {hosts} · {cores}{shared}")))?;
         let error = clock.as_ref().map_or(0.0, |clock| clock.error_us);
         let what = format!(
-            "MPI_Bcast from the {time_from} to the last return: median, its 95 % interval in the same unit, message bytes \
-             per second · clock ± {error:.1} µs"
+            "{} from the {} to the {}: median, its 95 % interval in the same unit, message bytes \
+             per second · clock ± {error:.1} µs",
+            operation.function(),
+            span.from,
+            span.to
         );
         writeln!(out, "{}", hanging("", "  ", &what))
     }

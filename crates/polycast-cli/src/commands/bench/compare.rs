@@ -8,6 +8,7 @@ use polycast_core::files::FileKind;
 use polycast_core::units::Bytes;
 
 use crate::bench::compare::{Kept, Pair, differences, pairs};
+use crate::bench::point::Point;
 use crate::commands::{Outcome, print};
 use crate::terminal::{count, digits, hanging, nanoseconds, paragraph, range, table};
 
@@ -51,7 +52,8 @@ pub fn run(args: &Args) -> Outcome {
     );
     print(&(paragraph(&title) + "\n\n"))?;
     let header = ["variant", "verdict", "size", "before", "after", "ratio", "interval"];
-    print(&table(header, pairs.iter().map(row).collect(), 2))?;
+    let of_one = pairs.iter().all(|pair| pair.before.collective == pairs[0].before.collective);
+    print(&table(header, pairs.iter().map(|pair| row(pair, of_one)).collect(), 2))?;
     if single > 0 {
         print(&format!(
             "\n{} only one of the two has.\n",
@@ -68,10 +70,11 @@ fn read(file: &Path) -> Result<Kept, Box<dyn std::error::Error>> {
     Ok(Kept::parse(&text, &shown)?)
 }
 
-fn row(pair: &Pair) -> Vec<String> {
+fn row(pair: &Pair, of_one: bool) -> Vec<String> {
+    let Point { collective, variant, .. } = pair.before;
     let time = |us: Option<f64>| us.map_or("-".to_owned(), |us| nanoseconds(us * 1e3));
     vec![
-        pair.before.variant.clone(),
+        if of_one { variant.clone() } else { format!("{collective} {variant}") },
         pair.verdict().to_owned(),
         Bytes(pair.before.bytes).to_string(),
         time(pair.before.median_us),

@@ -109,6 +109,7 @@ pub fn asked(variants: &[Variant]) -> Result<Asked, NotPredictable> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::operation::Operation;
     use crate::bench::variant;
 
     #[test]
@@ -128,11 +129,11 @@ mod tests {
 
     #[test]
     fn names_are_tuned_and_segments_are_kept() {
-        let list = variant::parse("chain,binary:segment=4KiB,multicast-pull").unwrap();
+        let list = variant::parse(Operation::Bcast, "chain,binary:segment=4KiB,multicast-pull").unwrap();
         let asked = asked(&list).unwrap();
         let best_of = ["chain", "multicast-pull"].map(|name| name.parse().unwrap());
         assert_eq!((asked.best_of, asked.exactly.len()), (best_of.to_vec(), 1));
-        let error = super::asked(&variant::parse("stock").unwrap()).err().unwrap();
+        let error = super::asked(&variant::parse(Operation::Bcast, "stock").unwrap()).err().unwrap();
         assert!(error.to_string().contains("expected an algorithm"));
     }
 }

@@ -2,18 +2,23 @@
 
 use serde::Deserialize;
 
+use crate::bench::operation::Operation;
+
 /// Measured times that a prediction can be held against, and where they were measured.
 #[derive(Debug)]
 pub struct Results {
     /// As for `--hosts`, in the order of the ranks.
     pub hosts: String,
-    /// In the order of the file.
+    /// Of broadcasts, in the order of the file.
     pub points: Vec<Measured>,
 }
 
 /// The figures of one variant at one size, as far as they are needed here.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Measured {
+    /// The operation; of older files a broadcast.
+    #[serde(default)]
+    pub collective: Option<String>,
     /// What served the broadcast.
     pub variant: String,
     /// The message size.
@@ -66,7 +71,9 @@ impl Results {
         let points = lines
             .filter(|(_, line)| !line.trim().is_empty())
             .map(|(number, line)| serde_json::from_str(line).map_err(error(number, "a measurement")));
-        Ok(Results { hosts: hosts.collect::<Vec<_>>().join(","), points: points.collect::<Result<_, _>>()? })
+        let mut points: Vec<Measured> = points.collect::<Result<_, _>>()?;
+        points.retain(|point| point.collective.as_ref().is_none_or(|name| name == Operation::Bcast.name()));
+        Ok(Results { hosts: hosts.collect::<Vec<_>>().join(","), points })
     }
 }
 
@@ -80,7 +87,8 @@ mod tests {
             r#"{"environment":{"hosts":[{"name":"h0","ranks":1,"cores":2},{"name":"h1","ranks":2}]}}"#;
         let point =
             r#"{"variant":"chain","bytes":1024,"root":"0","median_us":12.5,"ci_low_us":null,"samples":3}"#;
-        let results = Results::parse(&format!("{first}\n{point}\n\n"), "r.json").unwrap();
+        let reduce = point.replacen('{', r#"{"collective":"reduce","#, 1);
+        let results = Results::parse(&format!("{first}\n{point}\n{reduce}\n\n"), "r.json").unwrap();
         assert_eq!((results.hosts.as_str(), results.points.len()), ("h0:1,h1:2", 1));
         assert_eq!(results.points[0].median_us, Some(12.5));
         for (text, expected) in [
