@@ -27,14 +27,14 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 8u
+#define POLYCAST_INTERFACE_VERSION 9u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
 /* A message of another size than the call implies: the ranks called with different sizes. */
 #define POLYCAST_ERROR_SIZE (-2)
 
-/* The runtime never asks for one message larger than this, so a count always fits an int. */
+/* What can be cut is cut into messages that are not larger than this. */
 #define POLYCAST_MESSAGE_MOST_BYTES ((size_t)4 << 20)
 
 /* Bits of polycast_door.capabilities. All ranks must have a CAN bit for it to be used. */
@@ -42,8 +42,17 @@ extern "C" {
 /* This rank's MPI gives the processor to others itself when it is asked and finds nothing. */
 #define POLYCAST_GIVES_WAY 2u
 
-/* Collectives that have plans. */
+/* Collectives. */
 #define POLYCAST_BROADCAST 0u
+#define POLYCAST_SCATTER 1u
+#define POLYCAST_GATHER 2u
+#define POLYCAST_ALLGATHER 3u
+#define POLYCAST_ALLTOALL 4u
+#define POLYCAST_BARRIER 5u
+#define POLYCAST_REDUCE 6u
+#define POLYCAST_ALLREDUCE 7u
+#define POLYCAST_ALLGATHERV                                                                                  \
+    8u /* has no plans: it is an allgather of blocks that are as long as the longest */
 
 /* What polycast_plan answers. */
 #define POLYCAST_LEFT 0   /* for the stock MPI */
@@ -51,17 +60,18 @@ extern "C" {
 #define POLYCAST_LEFT_AND_TIMED                                                                              \
     2 /* for the stock MPI, and polycast_end_of_stock is to be called afterwards */
 
-/* Why a broadcast is left to the stock MPI without asking the runtime. */
+/* Why a call is left to the stock MPI without asking the runtime. */
 #define POLYCAST_BECAUSE_INTERCOMMUNICATOR 0u
 #define POLYCAST_BECAUSE_ONE_RANK 1u
 #define POLYCAST_BECAUSE_NOT_ATTACHED 2u /* polycast_attach gave no state */
 #define POLYCAST_BECAUSE_OUTSIDE 3u      /* ranks outside the process's MPI_COMM_WORLD */
 #define POLYCAST_BECAUSE_EMPTY 4u        /* 0 bytes */
+#define POLYCAST_BECAUSE_OPERATION 5u    /* a datatype or an operation that is not combined here */
+#define POLYCAST_BECAUSE_UNEVEN 6u       /* blocks of very different lengths */
 
-/* Operations that are counted but never served. */
-#define POLYCAST_UNSERVED_IBCAST 0u /* MPI_Ibcast and MPI_Ibcast_c */
-#define POLYCAST_UNSERVED_BCAST_INIT                                                                         \
-    1u /* MPI_Bcast_init and MPI_Bcast_init_c: once, however often it is started */
+/* Forms of each collective, POLYCAST_ALLGATHERV included, that are counted but never served. */
+#define POLYCAST_NONBLOCKING 0u /* MPI_Ibcast and MPI_Ibcast_c */
+#define POLYCAST_PERSISTENT 1u  /* MPI_Bcast_init and MPI_Bcast_init_c: once, however often it is started */
 
 /* A message that the MPI is through with. */
 typedef struct polycast_completion {
@@ -92,7 +102,7 @@ typedef struct polycast_door {
     int (*world_ranks)(void *communicator, int *ranks);
 
     /* Starts a message on the private communicator; the peer is a rank of MPI_COMM_WORLD. `slot` names it until poll reports it; slots
-     * are dense: the runtime uses the lowest free one. bytes <= POLYCAST_MESSAGE_MOST_BYTES. */
+     * are dense: the runtime uses the lowest free one. */
     int (*isend)(void *communicator, const void *buffer, size_t bytes, int peer, int tag, uint32_t slot);
     int (*irecv)(void *communicator, void *buffer, size_t bytes, int peer, int tag, uint32_t slot);
 
@@ -117,8 +127,10 @@ typedef struct polycast_door {
 
 /* How contributions are combined. */
 typedef struct polycast_reduction {
+    /* These two are looked at when an operation starts. */
     size_t element_bytes;    /* an element is never divided */
     uint32_t is_commutative; /* 0: they are combined in the order of the ranks */
+    uint32_t is_exact;       /* 1: in any order the result is the same to the last bit */
     /* into = from o into, element by element, as MPI_Reduce_local does. `reduction` is this structure, with which one of the
      * door's own may begin. 0, or an error code of MPI. */
     int (*combine)(const struct polycast_reduction *reduction, const void *from, void *into, size_t bytes);
@@ -126,11 +138,11 @@ typedef struct polycast_reduction {
 
 /* One collective call, as all ranks describe it alike. */
 typedef struct polycast_call {
-    uint32_t collective;                 /* POLYCAST_BROADCAST, … */
-    int32_t root;                        /* where there is one */
-    size_t bytes;                        /* of a rank's block; of a broadcast's message, > 0 */
-    const size_t *counts;                /* of each rank's block in bytes where they differ; else NULL */
-    const polycast_reduction *reduction; /* NULL where nothing is combined */
+    uint32_t collective; /* POLYCAST_BROADCAST, … */
+    int32_t root;        /* where there is one */
+    /* Of a message, of a rank's block, or (all-to-all) of the block of two ranks; > 0, but for barriers. */
+    size_t bytes;
+    const polycast_reduction *reduction; /* NULL where nothing is combined; stays as long as the plan */
 } polycast_call;
 
 /* One communicator, as the runtime knows it. */
@@ -162,7 +174,7 @@ int polycast_is_enabled(void);
 
 /* Overrides the environment variable `name` in this process for communicators attached from now on; an empty
  * value or NULL unsets it. Programs reach it as polycast_configure in libpolycast-mpi.so. Returns 0, or -1 if
- * polycast knows no such setting. Known: POLYCAST_BCAST, POLYCAST_TABLE, POLYCAST_TOPOLOGY, POLYCAST_PARAMS,
+ * polycast knows no such setting. Known: POLYCAST_BCAST and those of the other collectives, POLYCAST_TABLE, POLYCAST_TOPOLOGY, POLYCAST_PARAMS,
  * POLYCAST_MULTICAST, POLYCAST_NET, POLYCAST_MADCAP. After MPI has begun it is to be called on all ranks, for then the
  * ranks of each communicator that is attached from now on compare their settings again. */
 int polycast_set(const char *name, const char *value);
@@ -171,7 +183,7 @@ int polycast_set(const char *name, const char *value);
  * stands for in the functions of the door, which stays as long as the process. Ranks compare versions and settings (rank 0's count), and learn
  * who shares a host with whom. `tag_most`: the largest tag of the private communicator. `has_threads`: several threads may be in MPI at a
  * time. 1, or 0 if the stock MPI is to serve everything (another version of polycast on some rank, for example); that is the same on all ranks.
- * Where MPI fails meanwhile, this rank does not know what the others do: all its broadcasts are served, and give MPI's error. */
+ * Where MPI fails meanwhile, this rank does not know what the others do: all its calls are served, and give MPI's error. */
 int polycast_begin(const polycast_door *door, void *world, int rank, int size, int tag_most, int has_threads);
 
 /* Makes the state of a communicator, of the ranks of MPI_COMM_WORLD that are in `world_ranks`, which may go afterwards. Local, unless the
@@ -190,9 +202,12 @@ void polycast_detach(polycast_communicator *communicator, int is_over);
 int polycast_plan(polycast_communicator *communicator, const polycast_call *call,
                   struct polycast_plan **plan);
 
-/* Starts what was planned, and does not wait: on all ranks in the same order. A broadcast's root has its message at `send`, the
- * others get theirs at `receive`; neither is touched by anybody else until the operation has ended. An error: nothing was
- * started. Several operations may be under way on a communicator, of one plan or of many. */
+/* Starts what was planned, and does not wait: on all ranks in the same order. What a rank hands in is at `send`, what it gets goes to
+ * `receive`, blocks in the order of the ranks; neither is touched by anybody else until the operation has ended. A broadcast's root has its
+ * message at `send`, the others get theirs at `receive`. Elsewhere the one of them that is NULL says MPI_IN_PLACE: `receive` at the root of a
+ * scatter, whose own block stays where it is, otherwise `send`, and the rank's contribution is in its place at `receive`. Ranks that
+ * get nothing give NULL for `receive`, those that hand in nothing for `send`. An error: nothing was started. Several operations may be under
+ * way on a communicator, of one plan or of many. */
 int polycast_start(struct polycast_plan *plan, const void *send, void *receive,
                    polycast_operation *operation);
 
@@ -211,17 +226,18 @@ void polycast_plan_free(struct polycast_plan *plan);
 /* The stock MPI has done a call for which polycast_plan gave POLYCAST_LEFT_AND_TIMED. Local. */
 void polycast_end_of_stock(polycast_communicator *communicator);
 
-/* A broadcast goes to the stock MPI for a POLYCAST_BECAUSE_* reason. Local; costs some nanoseconds. */
-void polycast_count_left(uint32_t because, uint64_t bytes);
+/* A call of a collective goes to the stock MPI for a POLYCAST_BECAUSE_* reason. Local; costs some nanoseconds. */
+void polycast_count_left(uint32_t collective, uint32_t because, uint64_t bytes);
 
-/* Writes what serves a broadcast of this many bytes (> 0) here, in the form of POLYCAST_BCAST ("stock",
+/* Writes what serves a call of a collective with this many bytes here, in the form of POLYCAST_BCAST ("stock",
  * "chain:segment=8KiB"), and cuts it to `size` with its final NUL. Local: what was not tried yet counts as possible. 1: it is still
  * being compared with other ways (POLYCAST_TRIALS), else 0.
- * Programs reach it as polycast_choice in libpolycast-mpi.so. */
-int polycast_name_choice(const polycast_communicator *communicator, size_t bytes, char *text, size_t size);
+ * Programs reach it as polycast_choice and polycast_choice_of in libpolycast-mpi.so. */
+int polycast_name_choice(const polycast_communicator *communicator, uint32_t collective, size_t bytes,
+                         char *text, size_t size);
 
-/* A call of a POLYCAST_UNSERVED_* operation goes to the stock MPI. Local; costs some nanoseconds. */
-void polycast_count_unserved(uint32_t operation, uint64_t bytes);
+/* A POLYCAST_NONBLOCKING or POLYCAST_PERSISTENT call of a function goes to the stock MPI. Local; costs some nanoseconds. */
+void polycast_count_unserved(uint32_t function, uint32_t form, uint64_t bytes);
 
 /* Called once when MPI_Finalize begins, with the rank in MPI_COMM_WORLD: prints the report if it was asked
  * for. Collective if all ranks asked for it and know that (having attached a communicator of all). */

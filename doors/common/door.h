@@ -27,8 +27,13 @@ struct communicator {
     struct communicator *previous, *next; /* all that are alive, for the report at finalize */
 };
 
-/* The MPI's own broadcast, which the door knows: PMPI_Bcast by its name may come back to us. */
+/* The MPI's own collectives, which the door knows: PMPI_Bcast by its name may come back to us. */
 int door_stock_broadcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
+int door_stock_allgather(const void *mine, void *all, int count, MPI_Datatype type, MPI_Comm comm);
+int door_stock_reduce(const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op, int root,
+                      MPI_Comm comm);
+int door_stock_allreduce(const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int door_stock_barrier(MPI_Comm comm);
 
 /* communicator.c: the attribute and what belongs to it. Returns a state without `runtime` if `comm` is left to stock for ever,
  * and NULL if it is left to stock this time. Collective the first time it sees a communicator; every argument must have been
@@ -61,19 +66,49 @@ int door_is_revoked(const struct communicator *state);
 /* Whether this MPI gives the processor to others itself while it waits. */
 int door_gives_way(void);
 
-/* broadcast.c: what is done for a call that the runtime serves. */
-struct broadcast {
+/* What a rank hands in, or where it gets something: a block of elements, or one for each rank, one behind the other. */
+struct data {
     void *buffer;
-    MPI_Count count;
+    MPI_Count count; /* elements of a block */
     MPI_Datatype type;
-    int root;
-    MPI_Comm comm;
 };
 
+/* MPI_Allgatherv's blocks: an int each, or an MPI_Count and an MPI_Aint. */
+struct blocks {
+    const void *counts; /* of elements */
+    const void *places; /* in elements from the beginning of the buffer */
+    int are_wide;
+    MPI_Count longest;
+};
+MPI_Count door_count_of(const struct blocks *blocks, int rank);
+
+/* A collective call, as the program made it. A broadcast's buffer is both. */
+struct call {
+    uint32_t collective; /* POLYCAST_BROADCAST, … */
+    int root;            /* 0 where there is none */
+    MPI_Comm comm;
+    struct data send, receive;
+    const struct blocks *blocks; /* of what is received; NULL: they are alike */
+};
+
+/* collective.c: what is done for a call that the runtime serves. */
+
 /* Returns 0 if the call is for stock after all, because of an error that only this rank's arguments have, or one that stock
- * has to say: the communicator was revoked. */
-int door_serve_broadcast(const struct broadcast *call, struct communicator *state, struct polycast_plan *plan,
-                         size_t bytes, int *result);
+ * has to say: the communicator was revoked. `bytes`: of a block. */
+int door_serve(const struct call *call, const struct communicator *state, struct polycast_plan *plan,
+               size_t bytes, int *result);
+
+/* reduce.c: what is combined. The runtime knows the first field. */
+struct reduction {
+    polycast_reduction known;
+    MPI_Datatype type;
+    MPI_Op op;
+};
+
+/* Whether the ranks can be served with it: judged by the arguments that are the same on all of them, in some nanoseconds. */
+int door_combines(MPI_Datatype type, MPI_Op op, struct reduction *reduction);
+/* Fills in what is known of no more than that: before the operation starts. */
+void door_complete_reduction(struct reduction *reduction);
 
 /* device.c: memory that only a GPU may touch, and which kind it is. */
 enum memory { HOST_MEMORY, CUDA_MEMORY, HIP_MEMORY };

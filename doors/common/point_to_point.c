@@ -14,7 +14,7 @@ MPI_Comm door_private = MPI_COMM_NULL;
 
 static int allgather(void *communicator, const void *mine, void *all, size_t bytes) {
     const struct communicator *state = communicator;
-    return PMPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, state->user);
+    return door_stock_allgather(mine, all, (int)bytes, MPI_BYTE, state->user);
 }
 
 static int stock_broadcast(void *communicator, void *buffer, size_t bytes, int root) {
@@ -24,12 +24,12 @@ static int stock_broadcast(void *communicator, void *buffer, size_t bytes, int r
 
 static int sum(void *communicator, uint64_t *values, size_t count) {
     const struct communicator *state = communicator;
-    return PMPI_Allreduce(MPI_IN_PLACE, values, (int)count, MPI_UINT64_T, MPI_SUM, state->user);
+    return door_stock_allreduce(MPI_IN_PLACE, values, (int)count, MPI_UINT64_T, MPI_SUM, state->user);
 }
 
 static int intersect(void *communicator, uint64_t *words, size_t count) {
     const struct communicator *state = communicator;
-    return PMPI_Allreduce(MPI_IN_PLACE, words, (int)count, MPI_UINT64_T, MPI_BAND, state->user);
+    return door_stock_allreduce(MPI_IN_PLACE, words, (int)count, MPI_UINT64_T, MPI_BAND, state->user);
 }
 
 static int world_ranks(void *communicator, int *ranks) {
@@ -57,7 +57,7 @@ int door_open_private(void) {
     int is_created = create_private() == MPI_SUCCESS, are_all = 0;
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     PMPI_Errhandler_free(&handler);
-    return PMPI_Allreduce(&is_created, &are_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS &&
+    return door_stock_allreduce(&is_created, &are_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS &&
            are_all;
 }
 
@@ -193,8 +193,8 @@ static void cancel(void *communicator, const uint32_t *slots, uint32_t count) {
 static int sum_over_world(uint64_t *values, size_t count) {
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return PMPI_Reduce(rank == 0 ? MPI_IN_PLACE : values, rank == 0 ? values : NULL, (int)count, MPI_UINT64_T,
-                       MPI_SUM, 0, MPI_COMM_WORLD);
+    return door_stock_reduce(rank == 0 ? MPI_IN_PLACE : values, rank == 0 ? values : NULL, (int)count,
+                             MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
 /* MPICH over UCX hangs in MPI_Finalize, without polycast, too, when a rank waits there for the answer of another one that has
@@ -202,7 +202,7 @@ static int sum_over_world(uint64_t *values, size_t count) {
 static void take_leave(void) {
 #ifdef MPICH_NUMVERSION
     const double seconds = 0.1;
-    PMPI_Barrier(MPI_COMM_WORLD);
+    door_stock_barrier(MPI_COMM_WORLD);
     for (const double until = PMPI_Wtime() + seconds; PMPI_Wtime() < until; sched_yield()) {
         int is_there;
         PMPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &is_there, MPI_STATUS_IGNORE);

@@ -10,6 +10,7 @@
  * entries.h are ours, too, and the real ones are handed to us.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "door.h"
 #include "preload.h"
@@ -20,29 +21,49 @@ int door_stock_broadcast(void *buffer, int count, MPI_Datatype type, int root, M
     return stock.Bcast(buffer, count, (handle)type, root, (handle)comm);
 }
 
-/* Arguments that the stock MPI would refuse (or that mean something special to it) are for the stock MPI. */
-static int arguments_are_ordinary(const struct broadcast *call) {
-    return call->comm != MPI_COMM_NULL && call->count > 0 && call->type != MPI_DATATYPE_NULL &&
-           call->root >= 0;
+int door_stock_allgather(const void *mine, void *all, int count, MPI_Datatype type, MPI_Comm comm) {
+    return stock.Allgather(mine, count, (handle)type, all, count, (handle)type, (handle)comm);
 }
 
-/* Bytes of the whole call, the same on all ranks; 0 for what is not served. */
-static size_t total_bytes(const struct broadcast *call) {
+int door_stock_reduce(const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op, int root,
+                      MPI_Comm comm) {
+    return stock.Reduce(mine, all, count, (handle)type, (handle)op, root, (handle)comm);
+}
+
+int door_stock_allreduce(const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op,
+                         MPI_Comm comm) {
+    return stock.Allreduce(mine, all, count, (handle)type, (handle)op, (handle)comm);
+}
+
+int door_stock_barrier(MPI_Comm comm) {
+    return stock.Barrier((handle)comm);
+}
+
+/* Bytes of a block, the same on all ranks; 0 for what is not served. */
+static inline size_t bytes_of(MPI_Count count, MPI_Datatype type) {
     MPI_Count size;
-    if (PMPI_Type_size_x(call->type, &size) != MPI_SUCCESS || size <= 0) {
+    if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size <= 0) {
         return 0;
     }
     MPI_Count bytes;
-    return __builtin_mul_overflow(size, call->count, &bytes) ? 0 : (size_t)bytes;
+    return __builtin_mul_overflow(size, count, &bytes) ? 0 : (size_t)bytes;
 }
 
-/* What stock would refuse is not counted. */
-static void count_unusual(const struct broadcast *call) {
-    if (call->count == 0) {
-        polycast_count_left(POLYCAST_BECAUSE_EMPTY, 0);
-    } else if (call->root == MPI_ROOT && call->count > 0 && call->type != MPI_DATATYPE_NULL) {
-        polycast_count_left(POLYCAST_BECAUSE_INTERCOMMUNICATOR, total_bytes(call));
+/* Who has blocks of all ranks tells how long one is; elsewhere that is told by the one block there is. */
+static inline const struct data *telling_data(const struct call *call, int rank) {
+    switch (call->collective) {
+    case POLYCAST_GATHER:
+        return rank == call->root ? &call->receive : &call->send;
+    case POLYCAST_SCATTER:
+        return rank == call->root ? &call->send : &call->receive;
+    default:
+        return &call->receive;
     }
+}
+
+static int rank_in(MPI_Comm comm) {
+    int rank;
+    return PMPI_Comm_rank(comm, &rank) == MPI_SUCCESS ? rank : 0;
 }
 
 /* What a handler did with a call: it was served, or is for stock. */
@@ -52,20 +73,32 @@ struct outcome {
     struct communicator *timed; /* to be told when stock has done it; NULL: nobody */
 };
 
-/* How the runtime serves this call; NULL if it is left to stock. */
-static inline struct polycast_plan *plan_for(const struct broadcast *call, size_t *bytes,
-                                             struct communicator **state, struct outcome *outcome) {
-    if (door_is_over()) {
-        return NULL;
-    }
-    if (!arguments_are_ordinary(call)) {
-        count_unusual(call);
+/* How the runtime serves this call; NULL if it is left to stock. Arguments that stock would refuse, or that mean something special to it, are
+ * for stock, and not counted. */
+static inline struct polycast_plan *plan_for(const struct call *call, MPI_Op op, struct reduction *reduction,
+                                             size_t *bytes, struct communicator **state,
+                                             struct outcome *outcome) {
+    const int is_barrier = call->collective == POLYCAST_BARRIER;
+    const int has_rootless_length =
+        call->collective != POLYCAST_GATHER && call->collective != POLYCAST_SCATTER;
+    if (door_is_over() || call->comm == MPI_COMM_NULL) {
         return NULL;
     }
     int is_known = door_known_communicator(call->comm, state);
-    *bytes = total_bytes(call);
-    if (*bytes == 0) {
-        polycast_count_left(POLYCAST_BECAUSE_EMPTY, 0);
+    int rank = has_rootless_length ? 0 : is_known ? (*state)->rank : rank_in(call->comm);
+    const struct data *data = telling_data(call, rank);
+    if (!is_barrier && (data->count < 0 || data->type == MPI_DATATYPE_NULL)) {
+        return NULL;
+    }
+    *bytes = is_barrier ? 0 : bytes_of(data->count, data->type);
+    if (call->root < 0) {
+        if (call->root == MPI_ROOT) {
+            polycast_count_left(call->collective, POLYCAST_BECAUSE_INTERCOMMUNICATOR, *bytes);
+        }
+        return NULL;
+    }
+    if (!is_barrier && *bytes == 0) {
+        polycast_count_left(call->collective, POLYCAST_BECAUSE_EMPTY, 0);
         return NULL;
     }
     if (!is_known) {
@@ -75,13 +108,20 @@ static inline struct polycast_plan *plan_for(const struct broadcast *call, size_
         return NULL;
     }
     if (!(*state)->runtime) {
-        polycast_count_left((*state)->left_because, *bytes);
+        polycast_count_left(call->collective, (*state)->left_because, *bytes);
         return NULL;
     }
     if (call->root >= (*state)->size) {
         return NULL;
     }
-    const polycast_call wanted = {.collective = POLYCAST_BROADCAST, .root = call->root, .bytes = *bytes};
+    if (reduction && !door_combines(data->type, op, reduction)) {
+        polycast_count_left(call->collective, POLYCAST_BECAUSE_OPERATION, *bytes);
+        return NULL;
+    }
+    const polycast_call wanted = {.collective = call->collective,
+                                  .root = call->root,
+                                  .bytes = *bytes,
+                                  .reduction = reduction ? &reduction->known : NULL};
     struct polycast_plan *plan;
     if (polycast_plan((*state)->runtime, &wanted, &plan) == POLYCAST_LEFT_AND_TIMED) {
         outcome->timed = *state;
@@ -89,40 +129,181 @@ static inline struct polycast_plan *plan_for(const struct broadcast *call, size_
     return plan;
 }
 
-static inline struct outcome handle_Bcast(void *buffer, MPI_Count count, handle type, int root, handle comm) {
+static inline struct outcome outcome_of(const struct call *call, MPI_Op op, struct reduction *reduction) {
     struct outcome outcome = {0};
     struct communicator *state;
     size_t bytes;
-    const struct broadcast call = {buffer, count, (MPI_Datatype)type, root, (MPI_Comm)comm};
-    struct polycast_plan *plan = plan_for(&call, &bytes, &state, &outcome);
+    struct polycast_plan *plan = plan_for(call, op, reduction, &bytes, &state, &outcome);
     if (plan) {
-        outcome.is_served = door_serve_broadcast(&call, state, plan, bytes, &outcome.result);
+        if (reduction) {
+            door_complete_reduction(reduction);
+        }
+        outcome.is_served = door_serve(call, state, plan, bytes, &outcome.result);
         polycast_plan_free(plan);
     }
     return outcome;
 }
 
+static inline struct outcome handle_Bcast(void *buffer, MPI_Count count, handle type, int root, handle comm) {
+    const struct data data = {buffer, count, (MPI_Datatype)type};
+    const struct call call = {POLYCAST_BROADCAST, root, (MPI_Comm)comm, data, data, NULL};
+    return outcome_of(&call, MPI_OP_NULL, NULL);
+}
+
+static inline struct outcome handle_Barrier(handle comm) {
+    const struct call call = {.collective = POLYCAST_BARRIER, .comm = (MPI_Comm)comm};
+    return outcome_of(&call, MPI_OP_NULL, NULL);
+}
+
+/* Blocks of all ranks are sent, or received, or both. */
+#define BLOCKS_OF(which, root)                                                                               \
+    const struct call call = {which,                                                                         \
+                              root,                                                                          \
+                              (MPI_Comm)comm,                                                                \
+                              {(void *)send, send_count, (MPI_Datatype)send_type},                           \
+                              {receive, receive_count, (MPI_Datatype)receive_type},                          \
+                              NULL};                                                                         \
+    return outcome_of(&call, MPI_OP_NULL, NULL)
+
+static inline struct outcome handle_Scatter(const void *send, MPI_Count send_count, handle send_type,
+                                            void *receive, MPI_Count receive_count, handle receive_type,
+                                            int root, handle comm) {
+    BLOCKS_OF(POLYCAST_SCATTER, root);
+}
+
+static inline struct outcome handle_Gather(const void *send, MPI_Count send_count, handle send_type,
+                                           void *receive, MPI_Count receive_count, handle receive_type,
+                                           int root, handle comm) {
+    BLOCKS_OF(POLYCAST_GATHER, root);
+}
+
+static inline struct outcome handle_Allgather(const void *send, MPI_Count send_count, handle send_type,
+                                              void *receive, MPI_Count receive_count, handle receive_type,
+                                              handle comm) {
+    BLOCKS_OF(POLYCAST_ALLGATHER, 0);
+}
+
+static inline struct outcome handle_Alltoall(const void *send, MPI_Count send_count, handle send_type,
+                                             void *receive, MPI_Count receive_count, handle receive_type,
+                                             handle comm) {
+    BLOCKS_OF(POLYCAST_ALLTOALL, 0);
+}
+
+static inline struct outcome handle_reduction(uint32_t which, const void *send, void *receive,
+                                              MPI_Count count, handle type, handle op, int root,
+                                              handle comm) {
+    const struct call call = {which,
+                              root,
+                              (MPI_Comm)comm,
+                              {(void *)send, count, (MPI_Datatype)type},
+                              {receive, count, (MPI_Datatype)type},
+                              NULL};
+    struct reduction reduction;
+    return outcome_of(&call, (MPI_Op)op, &reduction);
+}
+
+static inline struct outcome handle_Reduce(const void *send, void *receive, MPI_Count count, handle type,
+                                           handle op, int root, handle comm) {
+    return handle_reduction(POLYCAST_REDUCE, send, receive, count, type, op, root, comm);
+}
+
+static inline struct outcome handle_Allreduce(const void *send, void *receive, MPI_Count count, handle type,
+                                              handle op, handle comm) {
+    return handle_reduction(POLYCAST_ALLREDUCE, send, receive, count, type, op, 0, comm);
+}
+
+static int senders_in(MPI_Comm comm, int *size) {
+    int is_inter, error = PMPI_Comm_test_inter(comm, &is_inter);
+    return error ? error : is_inter ? PMPI_Comm_remote_size(comm, size) : PMPI_Comm_size(comm, size);
+}
+
+/* Blocks that differ are served as if all were as long as the longest, if that is at most twice the data. All ranks know the lengths; where
+ * something is wrong with them, stock says so. */
+static struct outcome handle_allgatherv(const void *send, MPI_Count send_count, handle send_type,
+                                        void *receive, const void *receive_counts, const void *places,
+                                        handle receive_type, handle comm, int are_wide) {
+    struct communicator *state;
+    int size;
+    struct blocks blocks = {receive_counts, places, are_wide, 0};
+    if (door_is_over() || (MPI_Comm)comm == MPI_COMM_NULL || !receive_counts || !places) {
+        return (struct outcome){0};
+    }
+    if (door_known_communicator((MPI_Comm)comm, &state) && state->runtime) {
+        size = state->size;
+    } else if (senders_in((MPI_Comm)comm, &size) != MPI_SUCCESS) {
+        return (struct outcome){0};
+    }
+    MPI_Count all = 0;
+    for (int rank = 0; rank < size; rank++) {
+        MPI_Count count = door_count_of(&blocks, rank);
+        if (count < 0 || __builtin_add_overflow(all, count, &all)) {
+            return (struct outcome){0};
+        }
+        blocks.longest = count > blocks.longest ? count : blocks.longest;
+    }
+    if (blocks.longest > 0 && blocks.longest > 2 * (all / size)) {
+        if ((MPI_Datatype)receive_type != MPI_DATATYPE_NULL) {
+            polycast_count_left(POLYCAST_ALLGATHER, POLYCAST_BECAUSE_UNEVEN,
+                                bytes_of(blocks.longest, (MPI_Datatype)receive_type));
+        }
+        return (struct outcome){0};
+    }
+    const struct call call = {POLYCAST_ALLGATHER,
+                              0,
+                              (MPI_Comm)comm,
+                              {(void *)send, send_count, (MPI_Datatype)send_type},
+                              {receive, blocks.longest, (MPI_Datatype)receive_type},
+                              &blocks};
+    return outcome_of(&call, MPI_OP_NULL, NULL);
+}
+
 /* Only counted. What stock would refuse is not. */
-static inline struct outcome left_unserved(uint32_t operation, MPI_Count count, handle type) {
+static inline struct outcome left_unserved(uint32_t function, uint32_t form, MPI_Count count, handle type) {
     MPI_Count size;
     if (count >= 0 && (MPI_Datatype)type != MPI_DATATYPE_NULL &&
         PMPI_Type_size_x((MPI_Datatype)type, &size) == MPI_SUCCESS && size >= 0) {
-        polycast_count_unserved(operation, (uint64_t)size * (uint64_t)count);
+        polycast_count_unserved(function, form, (uint64_t)size * (uint64_t)count);
     }
     return (struct outcome){0};
 }
 
-static inline struct outcome handle_Ibcast(void *buffer, MPI_Count count, handle type, int root, handle comm,
-                                           handle *request) {
-    (void)buffer, (void)root, (void)comm, (void)request;
-    return left_unserved(POLYCAST_UNSERVED_IBCAST, count, type);
-}
-
-static inline struct outcome handle_Bcast_init(void *buffer, MPI_Count count, handle type, int root,
-                                               handle comm, handle info, handle *request) {
-    (void)buffer, (void)root, (void)comm, (void)info, (void)request;
-    return left_unserved(POLYCAST_UNSERVED_BCAST_INIT, count, type);
-}
+/* In place of names that are not used. A scatter is counted by what a rank gets, the others by what it hands in. */
+#define handle_Ibcast(buffer, count, type, ...)                                                              \
+    left_unserved(POLYCAST_BROADCAST, POLYCAST_NONBLOCKING, count, type)
+#define handle_Bcast_init(buffer, count, type, ...)                                                          \
+    left_unserved(POLYCAST_BROADCAST, POLYCAST_PERSISTENT, count, type)
+#define handle_Iscatter(send, send_count, send_type, receive, receive_count, receive_type, ...)              \
+    left_unserved(POLYCAST_SCATTER, POLYCAST_NONBLOCKING, receive_count, receive_type)
+#define handle_Scatter_init(send, send_count, send_type, receive, receive_count, receive_type, ...)          \
+    left_unserved(POLYCAST_SCATTER, POLYCAST_PERSISTENT, receive_count, receive_type)
+#define handle_Igather(send, count, type, ...)                                                               \
+    left_unserved(POLYCAST_GATHER, POLYCAST_NONBLOCKING, count, type)
+#define handle_Gather_init(send, count, type, ...)                                                           \
+    left_unserved(POLYCAST_GATHER, POLYCAST_PERSISTENT, count, type)
+#define handle_Iallgather(send, send_count, send_type, receive, count, type, ...)                            \
+    left_unserved(POLYCAST_ALLGATHER, POLYCAST_NONBLOCKING, count, type)
+#define handle_Allgather_init(send, send_count, send_type, receive, count, type, ...)                        \
+    left_unserved(POLYCAST_ALLGATHER, POLYCAST_PERSISTENT, count, type)
+#define handle_Iallgatherv(send, count, type, ...)                                                           \
+    left_unserved(POLYCAST_ALLGATHERV, POLYCAST_NONBLOCKING, count, type)
+#define handle_Allgatherv_init(send, count, type, ...)                                                       \
+    left_unserved(POLYCAST_ALLGATHERV, POLYCAST_PERSISTENT, count, type)
+#define handle_Ialltoall(send, send_count, send_type, receive, count, type, ...)                             \
+    left_unserved(POLYCAST_ALLTOALL, POLYCAST_NONBLOCKING, count, type)
+#define handle_Alltoall_init(send, send_count, send_type, receive, count, type, ...)                         \
+    left_unserved(POLYCAST_ALLTOALL, POLYCAST_PERSISTENT, count, type)
+#define handle_Ireduce(send, receive, count, type, ...)                                                      \
+    left_unserved(POLYCAST_REDUCE, POLYCAST_NONBLOCKING, count, type)
+#define handle_Reduce_init(send, receive, count, type, ...)                                                  \
+    left_unserved(POLYCAST_REDUCE, POLYCAST_PERSISTENT, count, type)
+#define handle_Iallreduce(send, receive, count, type, ...)                                                   \
+    left_unserved(POLYCAST_ALLREDUCE, POLYCAST_NONBLOCKING, count, type)
+#define handle_Allreduce_init(send, receive, count, type, ...)                                               \
+    left_unserved(POLYCAST_ALLREDUCE, POLYCAST_PERSISTENT, count, type)
+#define handle_Ibarrier(...) left_unserved(POLYCAST_BARRIER, POLYCAST_NONBLOCKING, 0, (handle)MPI_BYTE)
+#define handle_Barrier_init(...) left_unserved(POLYCAST_BARRIER, POLYCAST_PERSISTENT, 0, (handle)MPI_BYTE)
+/* How wide its arrays are is known where it is used. */
+#define handle_Allgatherv(...) handle_allgatherv(__VA_ARGS__, IS_WIDE)
 
 static inline int after_stock(int result, const struct communicator *timed) {
     if (timed) {
@@ -132,21 +313,31 @@ static inline int after_stock(int result, const struct communicator *timed) {
 }
 
 /* Both widths of a function have the same handler. */
-#define DOOR(function, handler, parameters, names)                                                           \
+#define DOOR(function, handler, parameters, names, is_wide)                                                  \
     static int door_##function parameters {                                                                  \
+        enum { IS_WIDE = is_wide };                                                                          \
         const struct outcome outcome = handler names;                                                        \
         return outcome.is_served ? outcome.result : after_stock(stock.function names, outcome.timed);        \
     }
-#define DOOR_INT(name, parameters, names, fits) DOOR(name, handle_##name, parameters, names)
-#define DOOR_C(name, parameters, names, fits) DOOR(name##_c, handle_##name, parameters, names)
-POLYCAST_ENTRIES(DOOR_INT, int)
-POLYCAST_ENTRIES(DOOR_C, int64_t)
+#define DOOR_INT(name, parameters, names, fits) DOOR(name, handle_##name, parameters, names, 0)
+#define DOOR_C(name, parameters, names, fits) DOOR(name##_c, handle_##name, parameters, names, 1)
+POLYCAST_ENTRIES(DOOR_INT, DOOR_C)
 
 /* Local, so a communicator that has had no broadcast is not attached for it: its broadcasts are stock's so far. */
-static int door_choice(handle comm, int64_t bytes, char *text, int size) {
+static int door_choice(const char *collective, handle comm, int64_t bytes, char *text, int size) {
+    static const char *const names[] = {"bcast",    "scatter", "gather", "allgather",
+                                        "alltoall", "barrier", "reduce", "allreduce"};
+    const uint32_t count = sizeof names / sizeof *names;
+    uint32_t which = 0;
+    while (which < count && strcmp(collective, names[which]) != 0) {
+        which++;
+    }
+    if (which == count) {
+        return -1;
+    }
     struct communicator *state = NULL;
-    if (bytes > 0 && size > 0 && door_known_communicator((MPI_Comm)comm, &state) && state->runtime) {
-        return polycast_name_choice(state->runtime, (size_t)bytes, text, (size_t)size);
+    if (bytes >= 0 && size > 0 && door_known_communicator((MPI_Comm)comm, &state) && state->runtime) {
+        return polycast_name_choice(state->runtime, which, (size_t)bytes, text, (size_t)size);
     }
     if (size > 0) {
         snprintf(text, (size_t)size, "stock");
@@ -166,8 +357,9 @@ void polycast_door_open(const struct entries *library, struct served *served) {
         return;
     }
     stock = *library;
-#define SERVED(name, parameters, names, fits) .name = door_##name, .name##_c = door_##name##_c,
-    *served = (struct served){.entries = {POLYCAST_ENTRIES(SERVED, )},
+#define SERVED(name, parameters, names, fits) .name = door_##name,
+#define SERVED_C(name, parameters, names, fits) SERVED(name##_c, parameters, names, fits)
+    *served = (struct served){.entries = {POLYCAST_ENTRIES(SERVED, SERVED_C)},
                               .configure = polycast_set,
                               .choice = door_choice,
                               .begin = door_begin,

@@ -1,13 +1,13 @@
 /*
- * The MPI functions that polycast takes, one line each. From these lines come the names that libpolycast-mpi.so exports
- * (MPI_X, PMPI_X, and MPI_X_c, PMPI_X_c with MPI_Count in place of int), how the real ones are found, what a call does when
- * there is no door yet or none at all, and the doors' tables. doors/symbols.txt lists what else is exported.
+ * The MPI functions that polycast takes, one line for each with its nonblocking and its persistent form. From these lines come the names that
+ * libpolycast-mpi.so exports (MPI_X, PMPI_X, and MPI_X_c, PMPI_X_c with MPI_Count in place of int), how the real ones are found, what a call
+ * does when there is no door yet or none at all, and the doors' tables. doors/symbols.txt lists what else is exported.
  *
- * A new one is a line here, and a handler `handle_X` in door.c.
+ * A new one is a line here, and handlers `handle_X`, `handle_IX` and `handle_X_init` in door.c.
  *
- *   ENTRY(X, (parameters), (their names), whether all counts fit an int)
+ *   FORMS(X, Ix, (parameters), (their names), whether all counts fit an int)
  *
- * Who expands the table says what a COUNT is: int, or int64_t for the functions whose names end in _c.
+ * Who expands the table says what a COUNT is: int, or int64_t for the functions whose names end in _c. Arrays of them are `const void *`.
  */
 #ifndef POLYCAST_ENTRIES_H
 #define POLYCAST_ENTRIES_H
@@ -18,17 +18,43 @@
 typedef uintptr_t handle; /* an MPI handle of any family */
 
 #define FITS_INT(count) ((count) >= INT_MIN && (count) <= INT_MAX)
+#define INSIDE(...) __VA_ARGS__
 
 /* clang-format off */
-#define POLYCAST_ENTRIES(ENTRY, COUNT) \
-    ENTRY(Bcast, (void *buffer, COUNT count, handle type, int root, handle comm), \
-          (buffer, count, type, root, comm), FITS_INT(count)) \
-    ENTRY(Ibcast, (void *buffer, COUNT count, handle type, int root, handle comm, handle *request), \
-          (buffer, count, type, root, comm, request), FITS_INT(count)) \
-    ENTRY(Bcast_init, (void *buffer, COUNT count, handle type, int root, handle comm, handle info, handle *request), \
-          (buffer, count, type, root, comm, info, request), FITS_INT(count))
+#define POLYCAST_FORMS(ENTRY, name, nonblocking, parameters, names, fits) \
+    ENTRY(name, parameters, names, fits) \
+    ENTRY(nonblocking, (INSIDE parameters, handle *request), (INSIDE names, request), fits) \
+    ENTRY(name##_init, (INSIDE parameters, handle info, handle *request), (INSIDE names, info, request), fits)
 
-/* After these MPI has begun. They have no form with MPI_Count. */
+#define POLYCAST_WITH_COUNTS(FORMS, ENTRY, COUNT) \
+    FORMS(ENTRY, Bcast, Ibcast, (void *buffer, COUNT count, handle type, int root, handle comm), \
+          (buffer, count, type, root, comm), FITS_INT(count)) \
+    FORMS(ENTRY, Scatter, Iscatter, (const void *send, COUNT send_count, handle send_type, void *receive, COUNT receive_count, handle receive_type, int root, handle comm), \
+          (send, send_count, send_type, receive, receive_count, receive_type, root, comm), FITS_INT(send_count) && FITS_INT(receive_count)) \
+    FORMS(ENTRY, Gather, Igather, (const void *send, COUNT send_count, handle send_type, void *receive, COUNT receive_count, handle receive_type, int root, handle comm), \
+          (send, send_count, send_type, receive, receive_count, receive_type, root, comm), FITS_INT(send_count) && FITS_INT(receive_count)) \
+    FORMS(ENTRY, Allgather, Iallgather, (const void *send, COUNT send_count, handle send_type, void *receive, COUNT receive_count, handle receive_type, handle comm), \
+          (send, send_count, send_type, receive, receive_count, receive_type, comm), FITS_INT(send_count) && FITS_INT(receive_count)) \
+    FORMS(ENTRY, Allgatherv, Iallgatherv, (const void *send, COUNT send_count, handle send_type, void *receive, const void *receive_counts, const void *places, handle receive_type, handle comm), \
+          (send, send_count, send_type, receive, receive_counts, places, receive_type, comm), 0) \
+    FORMS(ENTRY, Alltoall, Ialltoall, (const void *send, COUNT send_count, handle send_type, void *receive, COUNT receive_count, handle receive_type, handle comm), \
+          (send, send_count, send_type, receive, receive_count, receive_type, comm), FITS_INT(send_count) && FITS_INT(receive_count)) \
+    FORMS(ENTRY, Reduce, Ireduce, (const void *send, void *receive, COUNT count, handle type, handle op, int root, handle comm), \
+          (send, receive, count, type, op, root, comm), FITS_INT(count)) \
+    FORMS(ENTRY, Allreduce, Iallreduce, (const void *send, void *receive, COUNT count, handle type, handle op, handle comm), \
+          (send, receive, count, type, op, comm), FITS_INT(count))
+
+/* They have no form with MPI_Count. */
+#define POLYCAST_WITHOUT_COUNTS(FORMS, ENTRY) \
+    FORMS(ENTRY, Barrier, Ibarrier, (handle comm), (comm), 1)
+
+/* All of them: ENTRY_C takes the names without their _c. */
+#define POLYCAST_ENTRIES(ENTRY, ENTRY_C) \
+    POLYCAST_WITHOUT_COUNTS(POLYCAST_FORMS, ENTRY) \
+    POLYCAST_WITH_COUNTS(POLYCAST_FORMS, ENTRY, int) \
+    POLYCAST_WITH_COUNTS(POLYCAST_FORMS, ENTRY_C, int64_t)
+
+/* After these MPI has begun. They have no form with MPI_Count either. */
 #define POLYCAST_BEGINNINGS(BEGINNING) \
     BEGINNING(Init, (int *argc, char ***argv), (argc, argv)) \
     BEGINNING(Init_thread, (int *argc, char ***argv, int required, int *provided), (argc, argv, required, provided))

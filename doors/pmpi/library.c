@@ -140,7 +140,8 @@ void *find_stock_function(const struct mpi_library *library, const char *name) {
         /* In the program's own scope we come first. */
         function = function && is_in_this_object(function) ? NULL : function;
     }
-    return function ? function : find_anywhere(name);
+    /* Elsewhere it would be another library's. */
+    return function || library->object ? function : find_anywhere(name);
 }
 
 /* Open MPI's handles are addresses of variables, of which a program may hold its own copy (a copy relocation): that one

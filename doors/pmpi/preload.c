@@ -3,8 +3,8 @@
  *
  * It knows no MPI header and depends on no MPI library, so that it can be loaded into any process: a shell, a
  * Python that opens libmpi much later, a program of any MPI. When MPI begins (or, where that was not seen, at the first
- * broadcast) it looks which libmpi the process has, opens the door that was built for this family, and asks all ranks
- * whether they can do the same. From then on a broadcast costs one indirect call here.
+ * call) it looks which libmpi the process has, opens the door that was built for this family, and asks all ranks
+ * whether they can do the same. From then on a call costs one indirect call here.
  *
  * Handles (MPI_Comm, MPI_Datatype) are an int in one family and a pointer in another. On the platforms we
  * support both travel in one integer register, and a callee that expects an int ignores the upper half, so
@@ -36,15 +36,14 @@
 #define ERROR_NO_FUNCTION 16
 
 /* Where a call goes: first to the resolver, then to the door, or to the real function if there is no door. */
-#define DECLARE(name, parameters, names, fits)                                                               \
-    static name##_function resolve_then_##name;                                                              \
-    static name##_c_function resolve_then_##name##_c;
-POLYCAST_ENTRIES(DECLARE, )
+#define DECLARE(name, parameters, names, fits) static name##_function resolve_then_##name;
+#define DECLARE_C(name, parameters, names, fits) DECLARE(name##_c, parameters, names, fits)
+POLYCAST_ENTRIES(DECLARE, DECLARE_C)
 
-#define UNRESOLVED(name, parameters, names, fits)                                                            \
-    .name = resolve_then_##name, .name##_c = resolve_then_##name##_c,
+#define UNRESOLVED(name, parameters, names, fits) .name = resolve_then_##name,
+#define UNRESOLVED_C(name, parameters, names, fits) UNRESOLVED(name##_c, parameters, names, fits)
 
-static struct served now = {.entries = {POLYCAST_ENTRIES(UNRESOLVED, )}};
+static struct served now = {.entries = {POLYCAST_ENTRIES(UNRESOLVED, UNRESOLVED_C)}};
 
 #define NOW(function) __atomic_load_n(&now.function, __ATOMIC_ACQUIRE)
 #define PUBLISH(function) __atomic_store_n(&now.function, served->function, __ATOMIC_RELEASE)
@@ -55,10 +54,9 @@ static void publish(const struct served *served) {
     PUBLISH(configure);
     PUBLISH(choice);
     PUBLISH(begin);
-#define PUBLISH_ENTRIES(name, parameters, names, fits)                                                       \
-    PUBLISH(entries.name##_c);                                                                               \
-    PUBLISH(entries.name);
-    POLYCAST_ENTRIES(PUBLISH_ENTRIES, )
+#define PUBLISH_ENTRY(name, parameters, names, fits) PUBLISH(entries.name);
+#define PUBLISH_ENTRY_C(name, parameters, names, fits) PUBLISH_ENTRY(name##_c, parameters, names, fits)
+    POLYCAST_ENTRIES(PUBLISH_ENTRY, PUBLISH_ENTRY_C)
     is_settled = 1;
 }
 
@@ -92,14 +90,12 @@ static struct {
         warn_of_missing("MPI_" #name);                                                                       \
         return ERROR_NO_FUNCTION;                                                                            \
     }
-POLYCAST_ENTRIES(MISSING, int)
-#pragma GCC diagnostic pop
-
 #define MISSING_C(name, parameters, names, fits)                                                             \
     static int no_##name##_c parameters {                                                                    \
         return fits ? found.stock.name names : ERROR_COUNT;                                                  \
     }
-POLYCAST_ENTRIES(MISSING_C, int64_t)
+POLYCAST_ENTRIES(MISSING, MISSING_C)
+#pragma GCC diagnostic pop
 
 /* A variable that says "no". The same words as polycast_is_enabled in the runtime. */
 static int is_switched_off(void) {
@@ -128,11 +124,10 @@ static struct entries find_stock(const struct mpi_library *library) {
     struct entries stock;
 #define FIND(name, parameters, names, fits)                                                                  \
     stock.name = (name##_function *)find_stock_function(library, "PMPI_" #name);                             \
-    stock.name##_c = (name##_c_function *)find_stock_function(library, "PMPI_" #name "_c");                  \
     is_found = is_found || stock.name;                                                                       \
-    stock.name = stock.name ? stock.name : no_##name;                                                        \
-    stock.name##_c = stock.name##_c ? stock.name##_c : no_##name##_c;
-    POLYCAST_ENTRIES(FIND, )
+    stock.name = stock.name ? stock.name : no_##name;
+#define FIND_C(name, parameters, names, fits) FIND(name##_c, parameters, names, fits)
+    POLYCAST_ENTRIES(FIND, FIND_C)
     return stock;
 }
 
@@ -209,8 +204,7 @@ static void resolve_for_call(void) {
         return (function == resolve_then_##name ? no_##name : function) names;                               \
     }
 #define RESOLVE_C(name, parameters, names, fits) RESOLVE(name##_c, parameters, names, fits)
-POLYCAST_ENTRIES(RESOLVE, int)
-POLYCAST_ENTRIES(RESOLVE_C, int64_t)
+POLYCAST_ENTRIES(RESOLVE, RESOLVE_C)
 
 /* MPI has begun: all ranks settle whether polycast serves. With an MPI that is none of ours nothing can be asked, and
  * the first broadcast says so. */
@@ -264,8 +258,7 @@ POLYCAST_BEGINNINGS(BEGIN)
     }                                                                                                        \
     EXPORT int MPI_##name parameters __attribute__((alias("PMPI_" #name)));
 #define ENTER_C(name, parameters, names, fits) ENTER(name##_c, parameters, names, fits)
-POLYCAST_ENTRIES(ENTER, int)
-POLYCAST_ENTRIES(ENTER_C, int64_t)
+POLYCAST_ENTRIES(ENTER, ENTER_C)
 
 /* Changes a setting of polycast from within a program (see polycast.h); -1 if polycast does not serve this
  * one. */
@@ -275,10 +268,15 @@ EXPORT int polycast_configure(const char *name, const char *value) {
     return configure ? configure(name, value) : -1;
 }
 
-/* Writes what serves a broadcast of `bytes` on `comm`, as POLYCAST_BCAST takes it. 0; 1 while it is being compared with
- * other ways; -1 if polycast does not serve this program. */
-EXPORT int polycast_choice(handle comm, int64_t bytes, char *text, int size) {
+/* Writes what serves a call of `bytes` of a collective, named as in "allreduce", on `comm`, as POLYCAST_ALLREDUCE takes it. 0; 1
+ * while it is being compared with other ways; -1 if polycast does not serve this program, or there is no such collective. */
+EXPORT int polycast_choice_of(const char *collective, handle comm, int64_t bytes, char *text, int size) {
     resolve_for_call();
     choice_function *choice = NOW(choice);
-    return choice ? choice(comm, bytes, text, size) : -1;
+    return choice ? choice(collective, comm, bytes, text, size) : -1;
+}
+
+/* The same for broadcasts. */
+EXPORT int polycast_choice(handle comm, int64_t bytes, char *text, int size) {
+    return polycast_choice_of("bcast", comm, bytes, text, size);
 }

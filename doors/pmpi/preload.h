@@ -7,22 +7,21 @@
 /* Bcast_function, Bcast_c_function, … */
 #define TYPE(name, parameters, names, fits) typedef int name##_function parameters;
 #define TYPE_C(name, parameters, names, fits) typedef int name##_c_function parameters;
-POLYCAST_ENTRIES(TYPE, int)
-POLYCAST_ENTRIES(TYPE_C, int64_t)
+POLYCAST_ENTRIES(TYPE, TYPE_C)
 #undef TYPE
 #undef TYPE_C
 
 /* One function for each name: the real MPI's, or where calls are to go from now on. None is NULL. */
 struct entries {
-#define MEMBERS(name, parameters, names, fits)                                                               \
-    name##_function *name;                                                                                   \
-    name##_c_function *name##_c;
-    POLYCAST_ENTRIES(MEMBERS, )
-#undef MEMBERS
+#define MEMBER(name, parameters, names, fits) name##_function *name;
+#define MEMBER_C(name, parameters, names, fits) name##_c_function *name##_c;
+    POLYCAST_ENTRIES(MEMBER, MEMBER_C)
+#undef MEMBER
+#undef MEMBER_C
 };
 
 typedef int configure_function(const char *name, const char *value);
-typedef int choice_function(handle comm, int64_t bytes, char *text, int size);
+typedef int choice_function(const char *collective, handle comm, int64_t bytes, char *text, int size);
 
 /* What a door gives. */
 struct served {

@@ -9,11 +9,11 @@ use std::path::Path;
 
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
-use polycast_core::policy::{self, Choice, Table};
+use polycast_core::policy::{self, Choice, Collective, Table};
 use polycast_core::topology::{self, Reading, Topology};
 use polycast_core::variables::{self, Reader, is_off};
 pub use polycast_core::variables::{
-    BROADCAST, CACHE, MULTICAST, PARAMETERS, REPORT, SWITCH, TABLE, TOPOLOGY,
+    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SWITCH, TABLE, TOPOLOGY,
 };
 use polycast_net::InterfaceChoice;
 
@@ -82,8 +82,8 @@ pub struct Settings {
     pub is_off: bool,
     /// Whether multicast is switched off.
     pub is_multicast_off: bool,
-    /// The choice that is forced on all broadcasts.
-    pub forced: Option<Choice>,
+    /// The choices that are forced on all calls of a collective.
+    pub forced: Vec<(Collective, Choice)>,
     /// The table to use in place of the shipped one.
     pub table: Option<Table>,
     /// What is said of the network.
@@ -106,13 +106,16 @@ impl Settings {
             settings.is_multicast_off = true;
             settings.notes.push(format!("{MULTICAST}={value}: trees serve what multicast would"));
         }
-        if let Some(value) = variable(BROADCAST) {
-            settings.notes.push(match value.parse() {
+        for (collective, name) in Collective::ALL.into_iter().zip(FORCED) {
+            let Some(value) = variable(name) else { continue };
+            settings.notes.push(match Choice::read(collective, &value) {
                 Ok(choice) => {
-                    settings.forced = Some(choice);
-                    format!("{BROADCAST}={value}: forced on every broadcast, no table is asked")
+                    settings.forced.push((collective, choice));
+                    let calls =
+                        if collective == Collective::Broadcast { "broadcast" } else { collective.name() };
+                    format!("{name}={value}: forced on every {calls}, no table is asked")
                 }
-                Err(error) => format!("{BROADCAST}={value}: {error}; it is left aside"),
+                Err(error) => format!("{name}={value}: {error}; it is left aside"),
             });
         }
         if let Some(file) = variable(TABLE) {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use polycast_core::collective;
 use polycast_core::network::Network;
-use polycast_core::policy::{CallCounts, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Policy};
+use polycast_core::policy::{self, CallCounts, Capabilities, Choice, CommunicatorShape, Epoch, Policy};
 use polycast_core::units::Rank;
 
 use crate::attach::{Agreed, Layout, View, World, agree_on_number};
-use crate::communicator::{Chosen, Communicator, Decision, broadcast_of};
+use crate::communicator::{Chosen, Communicator, Decision, Wanted};
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
 use crate::messages::OperationKey;
@@ -115,17 +115,16 @@ impl Attached {
         self.ranks
     }
 
-    /// Who serves a broadcast of this many bytes; the same on all ranks. Collective the first time that a
-    /// choice needs something that is not there yet.
+    /// Who serves a call; the same on all ranks. Collective the first time that a choice needs something that is not there yet.
     ///
-    /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the broadcast
+    /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the call
     /// gives the error.
     #[inline]
-    pub fn plan(&mut self, bytes: u64) -> Decision {
+    pub fn plan(&mut self, call: Wanted) -> Decision {
         match &mut self.state {
-            State::Served(communicator) => communicator.plan(bytes),
+            State::Served(communicator) => communicator.plan(call),
             State::Unserved | State::Refused => {
-                let decided = catch_unwind(AssertUnwindSafe(|| self.decide(bytes)));
+                let decided = catch_unwind(AssertUnwindSafe(|| self.decide(call)));
                 decided.unwrap_or(Err(Failure::Internal)).unwrap_or_else(|failure| {
                     self.state = State::Broken(failure);
                     Decision::UNKNOWN
@@ -135,36 +134,27 @@ impl Attached {
         }
     }
 
-    /// The root of the call that was just planned. How long it takes there tells nothing of when the others have the data.
-    pub fn comes_from(&mut self, root: Rank) {
-        if let State::Served(communicator) = &mut self.state
-            && root == self.rank
-        {
-            communicator.comparison.leave_out();
-        }
-    }
-
-    fn decide(&mut self, bytes: u64) -> Result<Decision, Failure> {
+    fn decide(&mut self, wanted: Wanted) -> Result<Decision, Failure> {
         self.log.begin();
-        let call = broadcast_of(bytes);
-        let epoch = self.counts.next(&self.policy, Collective::Broadcast);
+        let call = wanted.of;
+        let epoch = self.counts.next(&self.policy, call.collective);
         let choice = |attached: &Attached| *attached.policy.choose(&call, attached.capabilities(), epoch);
         if self.policy.asks_before(&call, self.capabilities(), epoch) {
             self.ask(choice(self).choice.is_by_multicast())?;
             if let State::Served(communicator) = &mut self.state {
-                return Ok(communicator.plan_in(bytes, epoch));
+                return Ok(communicator.plan_in(wanted, epoch));
             }
         }
         let mut decision = choice(self);
         if decision.choice != Choice::Stock {
             if let Some(communicator) = self.serve(decision.choice.is_by_multicast())? {
-                return Ok(communicator.plan_in(bytes, epoch));
+                return Ok(communicator.plan_in(wanted, epoch));
             }
             decision = choice(self);
         }
         fault::point(Point::Choose);
         let is_refused = || self.policy.choose(&call, Capabilities::ALL, epoch).choice != Choice::Stock;
-        Ok(match self.log.leave(bytes, Why::Rules(decision.by), is_refused) {
+        Ok(match self.log.leave(&call, Why::Rules(decision.by), is_refused) {
             true => Decision::LeftAndTimed,
             false => Decision::Left,
         })
@@ -290,14 +280,13 @@ impl Attached {
         }
     }
 
-    /// What serves a broadcast of this many bytes, as far as it is known without trying, and whether it is being compared with other ways.
-    pub fn choice(&self, bytes: u64) -> (Choice, bool) {
+    /// What serves a call, as far as it is known without trying, and whether it is being compared with other ways.
+    pub fn choice(&self, call: &policy::Call) -> (Choice, bool) {
         if let State::Served(communicator) = &self.state {
-            return communicator.choice(bytes);
+            return communicator.choice(call);
         }
-        let epoch: Epoch = self.counts.peek(&self.policy, Collective::Broadcast);
-        let call = broadcast_of(bytes);
-        let rules = *self.policy.choose(&call, self.capabilities(), epoch);
+        let epoch: Epoch = self.counts.peek(&self.policy, call.collective);
+        let rules = *self.policy.choose(call, self.capabilities(), epoch);
         let are_tried = self.view.as_ref().is_some_and(|view| view.settings.trials);
         (rules.choice, are_tried && trials::is_comparable(rules))
     }

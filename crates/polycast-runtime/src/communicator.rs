@@ -23,7 +23,7 @@ use crate::retired;
 use crate::say::warn_once;
 use crate::settings::{self, Settings};
 use crate::tags::{TagSpace, Tags};
-use crate::trials::Comparison;
+use crate::trials::{Comparison, Why};
 
 /// How long freeing a communicator waits for the last messages between its nodes. What takes longer is looked at when the
 /// next communicator is attached.
@@ -51,6 +51,16 @@ enum MulticastState {
     },
     /// The program has freed the communicator, and its neighbours have not yet said goodbye.
     Leaving(Box<NodeMessages>),
+}
+
+/// A call that is to be served.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    pub of: policy::Call,
+    /// Without meaning where there is none.
+    pub root: Rank,
+    /// It may be served now in one way and then in another: the result is the same to the last bit.
+    pub may_be_compared: bool,
 }
 
 /// What serves a call, and its epoch, for ranks may have been called with another size.
@@ -148,21 +158,20 @@ impl Communicator {
         }
     }
 
-    /// Who serves a broadcast of this many bytes; the same on all ranks. Collective the first time that a
-    /// choice needs something that is not there yet.
+    /// Who serves a call; the same on all ranks. Collective the first time that a choice needs something that is not there yet.
     ///
-    /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the broadcast
+    /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the call
     /// gives the error.
-    pub fn plan(&mut self, bytes: u64) -> Decision {
+    pub fn plan(&mut self, call: Wanted) -> Decision {
         self.log.begin();
-        let epoch = self.counts.next(&self.shared.policy, Collective::Broadcast);
-        self.plan_in(bytes, epoch)
+        let epoch = self.counts.next(&self.shared.policy, call.of.collective);
+        self.plan_in(call, epoch)
     }
 
     /// The same for a call that was counted.
-    pub fn plan_in(&mut self, bytes: u64, epoch: Epoch) -> Decision {
+    pub fn plan_in(&mut self, call: Wanted, epoch: Epoch) -> Decision {
         if self.broken.is_none() {
-            match catch_unwind(AssertUnwindSafe(|| self.decide(bytes, epoch))) {
+            match catch_unwind(AssertUnwindSafe(|| self.decide(call, epoch))) {
                 Ok(Ok(decision)) => return decision,
                 Ok(Err(error)) => self.broken = Some(Failure::Mpi(error)),
                 Err(_) => self.broken = Some(Failure::Internal),
@@ -177,16 +186,23 @@ impl Communicator {
         self.log.end_of_left();
     }
 
-    fn decide(&mut self, bytes: u64, epoch: Epoch) -> Result<Decision, MpiError> {
+    fn decide(&mut self, wanted: Wanted, epoch: Epoch) -> Result<Decision, MpiError> {
         fault::point(Point::Choose);
         while self.comparison.is_due() {
             self.finish_all();
             self.comparison.judge(&self.door, &self.shared.policy, self.shared.rank)?;
         }
-        let call = broadcast_of(bytes);
+        let Wanted { of: call, root, may_be_compared } = wanted;
         self.retry_multicast(&call, epoch)?;
         let (choice, why) = loop {
             let decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
+            if !may_be_compared {
+                self.comparison.leave_out();
+                if self.provides(decision.choice)? {
+                    break (decision.choice, Why::Rules(decision.by));
+                }
+                continue;
+            }
             if self.comparison.is_to_begin(decision) {
                 self.finish_all();
                 self.comparison.begin(&self.door, &self.shared.policy, self.shared.rank)?;
@@ -197,23 +213,22 @@ impl Communicator {
                 break (choice, why);
             }
         };
-        self.comparison.starts();
+        self.comparison.starts(call.collective, self.shared.rank == root);
         if choice != Choice::Stock {
             return Ok(Decision::Served(Chosen { choice, epoch }));
         }
-        let is_logged = self.log.leave(bytes, why, || false);
+        let is_logged = self.log.leave(&call, why, || false);
         Ok(match is_logged || self.comparison.is_timed() {
             true => Decision::LeftAndTimed,
             false => Decision::Left,
         })
     }
 
-    /// What serves a broadcast of this many bytes, as far as it is known without trying, and whether it is being compared with other ways.
-    pub fn choice(&self, bytes: u64) -> (Choice, bool) {
-        let epoch = self.counts.peek(&self.shared.policy, Collective::Broadcast);
-        let call = broadcast_of(bytes);
-        let rules = *self.shared.policy.choose(&call, self.capabilities, epoch);
-        self.comparison.found(rules, &self.shared.policy, &call, self.capabilities, epoch)
+    /// What serves a call, as far as it is known without trying, and whether it is being compared with other ways.
+    pub fn choice(&self, call: &policy::Call) -> (Choice, bool) {
+        let epoch = self.counts.peek(&self.shared.policy, call.collective);
+        let rules = *self.shared.policy.choose(call, self.capabilities, epoch);
+        self.comparison.found(rules, &self.shared.policy, call, self.capabilities, epoch)
     }
 
     /// Whether the communicator has what it needs, which is tried the first time. What it has not is known to

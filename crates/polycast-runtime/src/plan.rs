@@ -1,12 +1,14 @@
 //! How one collective call is served: found once, run as often as the door likes.
 
 use std::ffi::{c_int, c_void};
+use std::num::NonZeroU64;
 
-use polycast_core::collective::Call;
+use polycast_core::collective::{self, Collective};
+use polycast_core::policy;
 use polycast_core::units::{Bytes, Rank};
 
 use crate::attached::Attached;
-use crate::communicator::{Chosen, Decision};
+use crate::communicator::{Chosen, Decision, Wanted};
 use crate::messages::OperationKey;
 use crate::operation::{Buffers, Failure};
 
@@ -16,7 +18,6 @@ pub struct CollectiveCall {
     pub collective: u32,
     pub root: i32,
     pub bytes: usize,
-    pub counts: *const usize,
     pub reduction: *const Reduction,
 }
 
@@ -25,18 +26,17 @@ pub struct CollectiveCall {
 pub struct Reduction {
     pub element_bytes: usize,
     pub is_commutative: u32,
+    pub is_exact: u32,
     pub combine: unsafe extern "C" fn(*const Reduction, *const c_void, *mut c_void, usize) -> c_int,
 }
 
-/// `POLYCAST_BROADCAST`.
-pub const BROADCAST: u32 = 0;
-
-/// `polycast_plan` of polycast.h: a broadcast.
+/// `polycast_plan` of polycast.h.
 pub struct Plan {
     communicator: *mut Attached,
     chosen: Chosen,
-    bytes: u64,
+    of: policy::Call,
     root: Rank,
+    reduction: *const Reduction,
 }
 
 /// `polycast_operation` of polycast.h, field by field.
@@ -84,28 +84,26 @@ impl Plan {
         self.chosen.choice
     }
 
-    /// Only broadcasts are served.
+    /// What a newer door may know is left.
     ///
     /// # Safety
-    /// The communicator is valid, nobody else uses it meanwhile, and it outlives the plan.
+    /// The communicator is valid, nobody else uses it meanwhile, and it outlives the plan. So does the call's reduction, if it has one.
     #[inline]
     pub unsafe fn choose(communicator: *mut Attached, call: &CollectiveCall) -> Answer {
-        if call.collective != BROADCAST {
-            return Answer::Left;
-        }
-        let bytes = call.bytes as u64;
+        let CollectiveCall { collective, root, bytes, reduction } = *call;
+        let Some(&collective) = Collective::ALL.get(collective as usize) else { return Answer::Left };
+        let of = policy::Call { collective, bytes: Bytes(bytes as u64) };
+        let root = if collective.has_root() { Rank(root as u32) } else { Rank(0) };
         // SAFETY: the caller's promise.
-        let state = unsafe { &mut *communicator };
-        let decision = state.plan(bytes);
-        if decision == Decision::Left {
-            return Answer::Left;
-        }
-        let root = Rank(call.root as u32);
-        state.comes_from(root);
+        let (state, reduction_of) = unsafe { (&mut *communicator, reduction.as_ref()) };
+        // By turns bits would differ from call to call.
+        let may_be_compared = reduction_of.is_none_or(|reduction| reduction.is_exact != 0);
+        let decision = state.plan(Wanted { of, root, may_be_compared });
         match decision {
-            Decision::Left | Decision::LeftAndTimed => Answer::LeftAndTimed,
+            Decision::Left => Answer::Left,
+            Decision::LeftAndTimed => Answer::LeftAndTimed,
             Decision::Served(chosen) => {
-                let plan = Plan { communicator, chosen, bytes, root };
+                let plan = Plan { communicator, chosen, of, root, reduction };
                 Answer::Served(match state.plans.0.pop() {
                     Some(mut memory) => {
                         *memory = plan;
@@ -118,15 +116,30 @@ impl Plan {
     }
 
     /// # Safety
-    /// The root's message is at `send`, and elsewhere there is room for it at `receive`, until the operation has ended. Nobody else
-    /// uses the communicator meanwhile.
+    /// What the rank hands in is at `send`, and there is room for what it gets at `receive`, as polycast.h says, until the operation has
+    /// ended. Nobody else uses the communicator meanwhile.
     pub unsafe fn start(&self, send: *const u8, receive: *mut u8) -> Result<Operation, Failure> {
         // SAFETY: the promise of `choose`.
-        let communicator = unsafe { &mut *self.communicator };
-        let buffer = if communicator.rank() == self.root { send.cast_mut() } else { receive };
-        let call = Call::broadcast(communicator.ranks(), self.root, Bytes(self.bytes));
+        let (communicator, reduction) = unsafe { (&mut *self.communicator, self.reduction.as_ref()) };
+        let Plan { of, root, .. } = *self;
+        let mut call = collective::Call::new(of.collective, communicator.ranks(), root, of.bytes);
+        if let Some(reduction) = reduction {
+            call.element = NonZeroU64::new(reduction.element_bytes as u64).ok_or(Failure::Internal)?;
+            call.is_ordered = reduction.is_commutative == 0;
+        }
+        let is_root = communicator.rank() == root;
+        call.is_in_place = match of.collective {
+            Collective::Broadcast | Collective::Barrier => false,
+            Collective::Scatter => is_root && receive.is_null(),
+            _ => send.is_null(),
+        };
+        let buffers = match of.collective {
+            Collective::Broadcast if is_root => Buffers::broadcast(send.cast_mut()),
+            Collective::Broadcast => Buffers::broadcast(receive),
+            _ => Buffers { input: send, output: receive, reduction: self.reduction },
+        };
         // SAFETY: the caller's promise; a root's message is only read.
-        let key = unsafe { communicator.start(self.chosen, call, Buffers::broadcast(buffer)) }?;
+        let key = unsafe { communicator.start(self.chosen, call, buffers) }?;
         Ok(Operation { communicator: self.communicator, key: key.0 })
     }
 

@@ -118,7 +118,7 @@ impl Communicator {
         let ended = self.operations.take(key)?;
         self.is_spoiled |= ended.outcome.is_err();
         self.comparison.ended(ended.outcome);
-        self.log.served(ended.choice, ended.bytes, ended.begun);
+        self.log.served(&ended.of, ended.choice, ended.begun);
         Some(ended.outcome)
     }
 }

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use polycast_core::policy::trials::{Arm, Finding, MAX_ARMS, Recalled, Sameness, Sample, TOLD, Trials, Turn};
-use polycast_core::policy::{By, Call, Capabilities, Choice, CommunicatorShape, Decision, Epoch, Policy};
+use polycast_core::policy::{
+    By, Call, Capabilities, Choice, Collective, CommunicatorShape, Decision, Epoch, Policy,
+};
 use polycast_core::units::Rank;
 
 use crate::door::{Door, MpiError};
@@ -62,9 +64,9 @@ impl Comparison {
         let Some(Wanted { shape, trials: Some(trials), .. }) = self.0.as_deref_mut() else {
             return Ok(());
         };
-        let Some(mut values) = trials.due() else { return Ok(()) };
+        let Some((collective, mut values)) = trials.due() else { return Ok(()) };
         door.sum(&mut values)?;
-        if let Some(finding) = trials.judge(&values, shape.ranks.saturating_sub(1)) {
+        if let Some(finding) = trials.judge(&values, timed_ranks(collective, shape.ranks)) {
             let Finding { of, arm, nanos } = finding;
             ledgers::learn(*shape, policy, trials);
             if rank == Rank(0) {
@@ -151,14 +153,16 @@ impl Comparison {
         }
     }
 
-    /// What the call needs is there: if it counts, it begins now.
-    pub fn starts(&mut self) {
-        if let Some((_, begun)) = self.0.as_deref_mut().and_then(|wanted| wanted.timed.as_mut()) {
-            *begun = machine::now();
+    /// What the call needs is there: if it counts, and how long it takes here says something, it begins now.
+    pub fn starts(&mut self, collective: Collective, is_root: bool) {
+        let Some(Wanted { timed: Some((_, begun)), .. }) = self.0.as_deref_mut() else { return };
+        match is_timed_at(collective, is_root) {
+            true => *begun = machine::now(),
+            false => self.leave_out(),
         }
     }
 
-    /// How long the call that was decided last takes on this rank says nothing.
+    /// The call that is decided next is none to be compared, or how long it takes on this rank says nothing.
     pub fn leave_out(&mut self) {
         if let Some(wanted) = self.0.as_deref_mut() {
             wanted.timed = None;
@@ -185,7 +189,25 @@ impl Comparison {
 /// For the report.
 fn tell(of: Sameness, shape: CommunicatorShape, times: Vec<(Choice, u64)>, stays: Arm, is_remembered: bool) {
     let (first_bytes, stays) = (of.first_bytes(), times[usize::from(stays)].0);
-    report::found(Found { first_bytes, ranks: shape.ranks, times, stays, is_remembered });
+    let collective = of.collective;
+    report::found(Found { collective, first_bytes, ranks: shape.ranks, times, stays, is_remembered });
+}
+
+/// Who sends to all has sent before they have it all, and who sends to one before that one has it all.
+fn is_timed_at(collective: Collective, is_root: bool) -> bool {
+    match collective {
+        Collective::Broadcast | Collective::Scatter => !is_root,
+        Collective::Gather | Collective::Reduce => is_root,
+        _ => true,
+    }
+}
+
+fn timed_ranks(collective: Collective, ranks: u32) -> u32 {
+    match [true, false].map(|is_root| is_timed_at(collective, is_root)) {
+        [false, _] => ranks.saturating_sub(1),
+        [true, false] => 1,
+        [true, true] => ranks,
+    }
 }
 
 /// What is forced, and what the rules leave to the MPI, is as the user or the table has it.
@@ -209,7 +231,7 @@ fn open<'a>(
 
 #[cfg(test)]
 mod tests {
-    use polycast_core::policy::{Collective, Rules, Table};
+    use polycast_core::policy::{Rules, Table};
     use polycast_core::units::Bytes;
 
     use super::*;
@@ -221,7 +243,7 @@ mod tests {
     fn the_root_times_nothing() {
         let shape = CommunicatorShape::new(4, 4, None).unwrap();
         let table = Table::parse(TABLE, "a table").unwrap();
-        let policy = Policy::new(Rules::new(None, Some(&table), &Table::shipped(), None), shape);
+        let policy = Policy::new(Rules::new(&[], Some(&table), &Table::shipped(), None), shape);
         let call = Call { collective: Collective::Broadcast, bytes: Bytes(9000) };
         let (there, epoch) = (Capabilities::PRIVATE, Epoch::default());
         let rules = *policy.choose(&call, there, epoch);
@@ -231,10 +253,7 @@ mod tests {
         let mut counts = |is_root: bool| {
             let (_, why) = comparison.next(rules, &policy, &call, there, epoch);
             assert_eq!(why, Why::Compared);
-            comparison.starts();
-            if is_root {
-                comparison.leave_out();
-            }
+            comparison.starts(Collective::Broadcast, is_root);
             comparison.is_timed()
         };
         assert_eq!([false; 2].map(&mut counts), [false; 2], "a round to warm up");

@@ -31,6 +31,7 @@ use crate::times::{self, Times};
 #[command(after_help = "\
 Examples:
   polycast explain --collective bcast --ranks 16 --nodes 16 --bytes 1MiB
+  polycast explain --collective allreduce --ranks 16 --bytes 64KiB
   polycast explain --ranks 64 --nodes 4           what each size would get
   polycast explain --ranks 64 --nodes 4 --no-multicast          as in a cloud
   polycast explain --ranks 16 --rate 10gbit --latency 20us     on such a network
@@ -39,8 +40,8 @@ Examples:
   polycast explain --ranks 32 --topology cluster.conf --params measured.json \\
     --no-multicast --bytes 1MiB
 
-POLYCAST, POLYCAST_BCAST, POLYCAST_TABLE, POLYCAST_TOPOLOGY, POLYCAST_PARAMS and
-POLYCAST_MULTICAST count here as they do in a job.")]
+POLYCAST, POLYCAST_BCAST (POLYCAST_ALLREDUCE, …), POLYCAST_TABLE,
+POLYCAST_TOPOLOGY, POLYCAST_PARAMS and POLYCAST_MULTICAST count here as they do in a job.")]
 pub struct Args {
     /// The operation, named as its MPI function
     #[arg(long, value_name = "NAME", default_value = "bcast")]
@@ -205,8 +206,8 @@ struct Size {
 impl Answer {
     fn new(args: &Args, placement: &Placement, there: Capabilities, settings: &Settings) -> Answer {
         let Placement { shape, placed } = placement;
-        let forced = if settings.is_off { Some(Choice::Stock) } else { settings.forced };
-        let forced = forced.map(|choice| (Collective::Broadcast, choice));
+        let off = Collective::ALL.map(|collective| (collective, Choice::Stock));
+        let forced = if settings.is_off { &off[..] } else { &settings.forced };
         let shipped = Table::shipped();
         let prediction =
             settings.parameters.as_ref().map(|(parameters, _)| Prediction::new(placed, parameters));
@@ -215,7 +216,7 @@ impl Answer {
         let planner = times::planner(Site::new(placed), settings.parameters.as_ref().map(|(read, _)| read));
         let times = |choice: &Choice, bytes| match choice {
             Choice::Algorithm(algorithm) => {
-                let call = collective::Call::broadcast(shape.ranks, Rank(0), bytes);
+                let call = collective::Call::new(args.collective, shape.ranks, Rank(0), bytes);
                 planner.made_for(algorithm, call).map(Times::from)
             }
             _ => None,

@@ -5,7 +5,7 @@ mod algorithms;
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use polycast_core::policy::Table;
+use polycast_core::policy::{Collective, Table};
 use polycast_core::variables;
 use serde::Serialize;
 
@@ -203,7 +203,8 @@ impl From<variables::Variable> for VariableInfo {
 
 /// The shipped table, and the one of the environment if there is one.
 fn tables(settings: &Settings) -> Vec<TableInfo> {
-    let decides = !settings.is_off && settings.forced.is_none();
+    let is_forced = settings.forced.iter().any(|(collective, _)| *collective == Collective::Broadcast);
+    let decides = !settings.is_off && !is_forced;
     let info = |table: &Table, in_use| TableInfo {
         origin: table.origin().to_owned(),
         rules: table.rules().len(),

@@ -63,7 +63,7 @@ pub struct Args {
     root: u32,
 
     /// The operation, named as its MPI function; of scatter, gather, allgather and alltoall the bytes are those of a block
-    #[arg(long, value_name = "NAME", default_value = "bcast", value_parser = any_collective)]
+    #[arg(long, value_name = "NAME", default_value = "bcast")]
     collective: Collective,
 
     /// How fast a rank combines data of a reduction [default: 40gbit, which nobody measured]
@@ -224,12 +224,6 @@ fn compare(
 
 fn write_chart(file: &Path, svg: &str) -> Result<(), String> {
     fs::write(file, svg).map_err(|error| format!("cannot write {}: {error}", file.display()))
-}
-
-/// Also those that jobs are not served with yet.
-fn any_collective(text: &str) -> Result<Collective, String> {
-    let names = Collective::ALL.map(Collective::name).join(", ");
-    Collective::named(text).ok_or_else(|| format!("expected one of {names}"))
 }
 
 /// Predicted by the same form that a job would choose by.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use polycast_core::files::FileKind;
-use polycast_core::policy::{Collective, Rule, SHIPPED_TEXT, Table};
+use polycast_core::policy::{SHIPPED_TEXT, Table};
 
 use super::topology::Input;
 use super::{Outcome, print, write_file};
@@ -84,10 +84,6 @@ fn checked(table: &Table) -> Result<String, std::fmt::Error> {
             out,
             "{name}:{line}: never decides: the rule in line {before} is for all its calls (warning)"
         )?;
-    }
-    for rule in table.rules().iter().filter(|rule| !Collective::SERVED.contains(&rule.collective)) {
-        let Rule { line, collective, .. } = rule;
-        writeln!(out, "{name}:{line}: never decides: jobs are not served with {collective} yet (warning)")?;
     }
     writeln!(out, "{name}: {}", count(table.rules().len(), "rule", "rules"))?;
     Ok(out)

@@ -22,10 +22,16 @@ fn library(object: &str) -> PathBuf {
 fn entry_points() -> impl Iterator<Item = String> {
     let table = std::fs::read_to_string(root().join("doors/pmpi/entries.h")).unwrap();
     let forms = |line: &str| -> Vec<String> {
-        let name =
-            |kind: &str| line.trim().strip_prefix(kind)?.split_once(',').map(|(name, _)| name.to_owned());
-        let with_count = name("ENTRY(").map(|name| format!("{name}_c"));
-        name("ENTRY(").or(name("BEGINNING(")).into_iter().chain(with_count).collect()
+        let words: Vec<&str> = line.trim().split(['(', ',']).map(str::trim).collect();
+        match words[..] {
+            ["BEGINNING", name, ..] => vec![name.to_owned()],
+            ["FORMS", "ENTRY", name, nonblocking, ..] => {
+                let forms = [name.to_owned(), nonblocking.to_owned(), format!("{name}_init")];
+                let with_count = forms.clone().into_iter().filter(|_| name != "Barrier");
+                forms.into_iter().chain(with_count.map(|form| format!("{form}_c"))).collect()
+            }
+            _ => vec![],
+        }
     };
     let names: Vec<String> = table.lines().flat_map(forms).collect();
     names.into_iter().flat_map(|name| [format!("MPI_{name}"), format!("PMPI_{name}")])

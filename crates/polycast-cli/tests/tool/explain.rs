@@ -125,7 +125,11 @@ fn the_shipped_table_answers_by_itself() {
 fn what_cannot_be_asked_is_refused() {
     let world = world();
     for (arguments, status, expected) in [
-        (&["--collective", "gather", "--ranks", "2"][..], 2, "unknown collective \"gather\", expected bcast"),
+        (
+            &["--collective", "scan", "--ranks", "2"][..],
+            2,
+            "unknown collective \"scan\", expected one of bcast",
+        ),
         (&["--ranks", "2", "--bytes", "many"], 2, "expected a size such as"),
         (&["--ranks", "2", "--nodes", "3"], 1, "2 ranks on 3 nodes"),
         (&["--ranks", "8", "--nodes", "4", "--ranks-per-node", "1"], 1, "expected 2 to 5 ranks"),

@@ -7,8 +7,8 @@ use crate::units::Bytes;
 /// What decides about the calls on a communicator, from first to last.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules<'a> {
-    /// Serves every call of its collective, where the communicator has what it needs.
-    forced: Option<(Collective, Choice)>,
+    /// Each serves every call of its collective, where the communicator has what it needs.
+    forced: &'a [(Collective, Choice)],
     /// The user's, if there is one, and the one that polycast comes with.
     tables: (Option<&'a Table>, &'a Table),
     prediction: Option<&'a Prediction>,
@@ -18,7 +18,7 @@ impl<'a> Rules<'a> {
     /// What the user wants: what is `forced` for a collective asks no table of the `user`, and the shipped one where it cannot be
     /// had. Predictions do not overrule the user's table.
     pub fn new(
-        forced: Option<(Collective, Choice)>,
+        forced: &'a [(Collective, Choice)],
         user: Option<&'a Table>,
         shipped: &'a Table,
         prediction: Option<&'a Prediction>,
@@ -27,7 +27,7 @@ impl<'a> Rules<'a> {
     }
 
     fn forced(&self, collective: Collective) -> Option<Choice> {
-        self.forced.filter(|(of, _)| *of == collective).map(|(_, choice)| choice)
+        self.forced.iter().find(|(of, _)| *of == collective).map(|(_, choice)| *choice)
     }
 
     fn user(&self, collective: Collective) -> Option<&'a Table> {

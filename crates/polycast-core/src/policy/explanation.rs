@@ -144,7 +144,7 @@ because = "measured"
         let forced = forced.map(|choice| (Collective::Broadcast, choice.parse().unwrap()));
         let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
         let there = Capabilities::PRIVATE;
-        Explanation::new(Rules::new(forced, None, &table, None), shape, there, &call, 0)
+        Explanation::new(Rules::new(forced.as_slice(), None, &table, None), shape, there, &call, 0)
     }
 
     #[test]

@@ -81,7 +81,7 @@ mod tests {
 
     fn choose(shape: CommunicatorShape, there: Capabilities, bytes: &str) -> Choice {
         let table = Table::shipped();
-        let rules = Rules::new(None, None, &table, None);
+        let rules = Rules::new(&[], None, &table, None);
         let call = Call { collective: Collective::Broadcast, bytes: bytes.parse().unwrap() };
         Policy::new(rules, shape).choose(&call, there, Epoch::default()).choice
     }

@@ -233,13 +233,14 @@ impl Trials {
         }
     }
 
-    /// Before the next call, whatever it is, these are to be added up over all ranks and given to [`Trials::judge`].
+    /// Before the next call, whatever it is, these times of calls of a collective are to be added up over all ranks and given to [`Trials::judge`].
     #[inline]
-    pub fn due(&self) -> Option<[u64; SUMS]> {
-        let State::Running(running) = &self.trials[usize::from(self.due?)].state else { return None };
+    pub fn due(&self) -> Option<(Collective, [u64; SUMS])> {
+        let trial = &self.trials[usize::from(self.due?)];
+        let State::Running(running) = &trial.state else { return None };
         let mut values = [0; SUMS];
         values.copy_from_slice(running.nanos.as_flattened());
-        Some(values)
+        Some((trial.of.collective, values))
     }
 
     /// Draws the conclusion from the sums, to each of which so many ranks have added a time; what was found, if the trial is over. Another

@@ -78,6 +78,18 @@ impl Values {
 pub const SWITCH: &str = "POLYCAST";
 /// Which algorithm to take, whatever the table says.
 pub const BROADCAST: &str = "POLYCAST_BCAST";
+/// Which algorithm to take for the calls of a collective, whatever the table says: in the order of
+/// [`crate::collective::Collective::ALL`].
+pub const FORCED: [&str; 8] = [
+    BROADCAST,
+    "POLYCAST_SCATTER",
+    "POLYCAST_GATHER",
+    "POLYCAST_ALLGATHER",
+    "POLYCAST_ALLTOALL",
+    "POLYCAST_BARRIER",
+    "POLYCAST_REDUCE",
+    "POLYCAST_ALLREDUCE",
+];
 /// A file with rules.
 pub const TABLE: &str = "POLYCAST_TABLE";
 /// A file with switches and hosts, or `off`.
@@ -105,8 +117,14 @@ pub const LAB_DIRECTORY: &str = "POLYCAST_LAB_DIRECTORY";
 /// The tool that a lab starts again.
 pub const TOOL: &str = "POLYCAST_TOOL";
 
+/// One of [`FORCED`] but the broadcast's.
+const fn forced(collective: usize, meaning: &'static str) -> Variable {
+    let (reader, values) = (Reader::Library, Values::Free("ALGORITHM, stock"));
+    Variable { name: FORCED[collective], reader, values, default: "the table chooses", meaning }
+}
+
 /// All variables. Names that begin with `POLYCAST_TEST` are left to polycast's own tests.
-pub const ALL: [Variable; 15] = [
+pub const ALL: [Variable; 22] = [
     Variable {
         name: SWITCH,
         reader: Reader::Library,
@@ -121,6 +139,13 @@ pub const ALL: [Variable; 15] = [
         default: "the table chooses",
         meaning: "one algorithm for all broadcasts, with its parameters: `chain:segment=8KiB`",
     },
+    forced(1, "the same for `MPI_Scatter`"),
+    forced(2, "the same for `MPI_Gather`"),
+    forced(3, "the same for `MPI_Allgather` and `MPI_Allgatherv`"),
+    forced(4, "the same for `MPI_Alltoall`"),
+    forced(5, "the same for `MPI_Barrier`"),
+    forced(6, "the same for `MPI_Reduce`; `stock`: the MPI combines, in its own order"),
+    forced(7, "the same for `MPI_Allreduce`; `stock`: the MPI combines, in its own order"),
     Variable {
         name: TABLE,
         reader: Reader::Library,

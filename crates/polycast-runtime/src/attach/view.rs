@@ -5,7 +5,7 @@ use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polycast_core::network::Network;
-use polycast_core::policy::{CommunicatorShape, Policy};
+use polycast_core::policy::{Collective, CommunicatorShape, Policy};
 use polycast_core::units::Rank;
 use polycast_core::{model, policy, topology};
 
@@ -74,10 +74,12 @@ impl View {
             return;
         }
         let mut said = match (rules, parameters) {
-            (Rules::Forced(_), _) => "by=forced".to_owned(),
-            (Rules::Table(table), _) => format!("by=table table={}", table.file),
-            (Rules::Shipped, Some(parameters)) => format!("by=prediction params={}", parameters.file),
-            (Rules::Shipped, None) => "by=table".to_owned(),
+            (Rules { forced, .. }, _) if forced.iter().any(|(of, _)| *of == Collective::Broadcast) => {
+                "by=forced".to_owned()
+            }
+            (Rules { table: Some(table), .. }, _) => format!("by=table table={}", table.file),
+            (_, Some(parameters)) => format!("by=prediction params={}", parameters.file),
+            (_, None) => "by=table".to_owned(),
         };
         if let Some(known) = &self.known {
             said.push_str(&format!(" topology={} switches={}", known.origin, known.switches(ranks)));

@@ -11,10 +11,14 @@ use crate::multicast::leave_all_groups;
 use crate::operation::Failure;
 use crate::plan::{Answer, CollectiveCall, Operation, Plan};
 use crate::{report, retired, settings};
-use polycast_core::units::Rank;
+use polycast_core::policy::{Call, Choice, Collective};
+use polycast_core::units::{Bytes, Rank};
 
 const ERROR_INTERNAL: c_int = -1;
 const ERROR_SIZE: c_int = -2;
+
+/// Forms of a function that are not served: nonblocking, and persistent.
+const FORMS: u32 = 2;
 
 const LEFT_TO_STOCK: c_int = 0;
 pub const SERVED: c_int = 1;
@@ -54,14 +58,18 @@ pub extern "C" fn polycast_build_identity() -> u64 {
 
 /// A call that goes to the stock MPI because polycast serves no such operation.
 #[unsafe(no_mangle)]
-pub extern "C" fn polycast_count_unserved(operation: u32, bytes: u64) {
-    report::UNSERVED.count(operation, bytes);
+pub extern "C" fn polycast_count_unserved(function: u32, form: u32, bytes: u64) {
+    if form < FORMS {
+        report::UNSERVED.count(function.saturating_mul(FORMS).saturating_add(form), bytes);
+    }
 }
 
-/// A broadcast that goes to the stock MPI although no communicator was asked.
+/// A call that goes to the stock MPI although no communicator was asked.
 #[unsafe(no_mangle)]
-pub extern "C" fn polycast_count_left(because: u32, bytes: u64) {
-    report::LEFT.count(because, bytes);
+pub extern "C" fn polycast_count_left(collective: u32, because: u32, bytes: u64) {
+    if let Some(left) = report::LEFT.get(collective as usize) {
+        left.count(because, bytes);
+    }
 }
 
 /// 0 if the environment switches everything off.
@@ -250,7 +258,7 @@ pub unsafe extern "C" fn polycast_end_of_stock(communicator: *mut Attached) {
     guarded((), || communicator.end_of_left());
 }
 
-/// Names what serves a broadcast of this many bytes; 1 if it is still being compared with other ways, else 0.
+/// Names what serves such a call of this many bytes; 1 if it is still being compared with other ways, else 0.
 ///
 /// # Safety
 /// The pointer comes from [`polycast_attach`]; no other call for this communicator runs. `text` has room for `size`
@@ -258,6 +266,7 @@ pub unsafe extern "C" fn polycast_end_of_stock(communicator: *mut Attached) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn polycast_name_choice(
     communicator: *const Attached,
+    collective: u32,
     bytes: usize,
     text: *mut c_char,
     size: usize,
@@ -265,7 +274,9 @@ pub unsafe extern "C" fn polycast_name_choice(
     // SAFETY: the caller's promise.
     let communicator = unsafe { &*communicator };
     guarded(0, || {
-        let (choice, is_compared) = communicator.choice(bytes as u64);
+        let call = |&collective| Call { collective, bytes: Bytes(bytes as u64) };
+        let call = Collective::ALL.get(collective as usize).map(call);
+        let (choice, is_compared) = call.map_or((Choice::Stock, false), |call| communicator.choice(&call));
         let name = choice.to_string();
         if let Some(room) = size.checked_sub(1) {
             let length = name.len().min(room);

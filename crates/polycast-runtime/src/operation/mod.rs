@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::collective;
-use polycast_core::policy::{Capabilities, Choice, Policy};
+use polycast_core::policy::{self, Capabilities, Choice, Policy};
 use polycast_core::protocol::Mismatch;
 use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
@@ -148,8 +148,8 @@ struct Operation {
 
 /// An operation that has ended, for those who keep count.
 pub struct Ended {
+    pub of: policy::Call,
     pub choice: Choice,
-    pub bytes: u64,
     pub begun: Instant,
     pub outcome: Result<(), Failure>,
 }
@@ -242,7 +242,8 @@ impl Operations {
         let State::Ended(outcome) = operation.state else { return None };
         operation.state = State::Free;
         let Call { chosen, of, .. } = operation.call;
-        Some(Ended { choice: chosen.choice, bytes: of.bytes.0, begun: operation.begun, outcome })
+        let of = policy::Call { collective: of.collective, bytes: of.bytes };
+        Some(Ended { of, choice: chosen.choice, begun: operation.begun, outcome })
     }
 
     /// How all that run end, and all their messages.

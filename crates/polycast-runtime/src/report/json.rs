@@ -1,8 +1,10 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use polycast_core::collective::Collective;
+
 use super::record::{Count, Found};
-use super::summary::{SizeClass, Summary};
+use super::summary::{AllRanks, CallsOf, SizeClass, Summary};
 
 /// Rises with every change that a reader of the file would notice, but for new fields.
 const SCHEMA_VERSION: u32 = 1;
@@ -29,47 +31,36 @@ impl Serialize for Count {
 impl Summary {
     /// The report as docs/report.md describes it, and a line's end.
     pub fn json(&self) -> String {
-        let named = |name: &str, of: &str, count: &Count| {
-            let mut object = json!(count);
-            object[name] = of.into();
-            object
-        };
-        let algorithms = self.served.iter().map(|(of, count)| named("algorithm", of, count));
-        let reasons = self.left.iter().map(|(of, count)| named("reason", of, count));
         // Nobody waits for a nonblocking call here, so it takes no time.
         let unserved = self.unserved.iter().map(
             |(of, Count { calls, bytes, .. })| json!({ "operation": of, "calls": calls, "bytes": bytes }),
         );
         let without = self.without_multicast.iter();
         let without = without.map(|(reason, count)| json!({ "reason": reason, "communicators": count }));
+        let collectives = self.calls.iter().filter(|calls| calls.were_any());
+        let collectives =
+            collectives.map(|calls| with(json!({ "collective": calls.collective.name() }), of_calls(calls)));
         let report = Report {
             schema: "polycast-report",
             schema_version: SCHEMA_VERSION,
             polycast: env!("CARGO_PKG_VERSION"),
             summary: self.sentence(),
-            rank_0: json!({
-                "served": self.all_served(),
-                "left_to_mpi": self.all_left(),
-                "algorithms": algorithms.collect::<Vec<_>>(),
-                "reasons": reasons.collect::<Vec<_>>(),
-                "unserved": unserved.collect::<Vec<_>>(),
-                "sizes": self.sizes.iter().map(of_size).collect::<Vec<_>>(),
-                "choices": self.choices,
-                "networks": self.asked,
-                "trials": self.found.iter().map(of_found).collect::<Vec<_>>(),
-                "communicators": {
-                    "attached": self.attached,
-                    "released": self.released,
-                    "without_multicast": without.collect::<Vec<_>>(),
-                },
-            }),
-            all_ranks: self.all_ranks.as_ref().map(|all| {
+            rank_0: with(
+                of_calls(self.broadcasts()),
                 json!({
-                    "served": all.served,
-                    "left_to_mpi": all.left,
-                    "unserved": { "calls": all.unserved.calls, "bytes": all.unserved.bytes },
-                })
-            }),
+                    "collectives": collectives.collect::<Vec<_>>(),
+                    "unserved": unserved.collect::<Vec<_>>(),
+                    "choices": self.choices,
+                    "networks": self.asked,
+                    "trials": self.found.iter().map(of_found).collect::<Vec<_>>(),
+                    "communicators": {
+                        "attached": self.attached,
+                        "released": self.released,
+                        "without_multicast": without.collect::<Vec<_>>(),
+                    },
+                }),
+            ),
+            all_ranks: self.all_ranks.as_ref().map(of_all_ranks),
             multicast: self.of_multicast(),
         };
         let text = serde_json::to_string_pretty(&report).expect("numbers, texts and objects with names");
@@ -81,6 +72,42 @@ impl Summary {
         let ranks = ("ranks".to_owned(), json!(self.ranks_of_multicast()));
         Some(numbers.chain([ranks]).collect())
     }
+}
+
+/// The fields of both objects.
+fn with(mut object: Value, more: Value) -> Value {
+    if let (Value::Object(fields), Value::Object(more)) = (&mut object, more) {
+        fields.extend(more);
+    }
+    object
+}
+
+fn of_calls(calls: &CallsOf) -> Value {
+    let named = |name: &str, of: &str, count: &Count| with(json!({ name: of }), json!(count));
+    let algorithms = calls.served.iter().map(|(of, count)| named("algorithm", of, count));
+    let reasons = calls.left.iter().map(|(of, count)| named("reason", of, count));
+    json!({
+        "served": calls.all_served(),
+        "left_to_mpi": calls.all_left(),
+        "algorithms": algorithms.collect::<Vec<_>>(),
+        "reasons": reasons.collect::<Vec<_>>(),
+        "sizes": calls.sizes.iter().map(of_size).collect::<Vec<_>>(),
+    })
+}
+
+fn of_all_ranks(all: &AllRanks) -> Value {
+    let counts = |[served, left]: &[Count; 2]| json!({ "served": served, "left_to_mpi": left });
+    let were_any = |(_, [served, left]): &(Collective, &[Count; 2])| served.calls + left.calls > 0;
+    let collectives = Collective::ALL.into_iter().zip(&all.calls).filter(were_any);
+    let collectives = collectives
+        .map(|(collective, calls)| with(json!({ "collective": collective.name() }), counts(calls)));
+    with(
+        counts(&all.calls[Collective::Broadcast as usize]),
+        json!({
+            "collectives": collectives.collect::<Vec<_>>(),
+            "unserved": { "calls": all.unserved.calls, "bytes": all.unserved.bytes },
+        }),
+    )
 }
 
 fn of_size(class: &SizeClass) -> Value {
@@ -103,6 +130,7 @@ fn of_found(found: &Found) -> Value {
     let times =
         times.map(|(way, nanos)| json!({ "choice": way.to_string(), "median_seconds": seconds(*nanos) }));
     json!({
+        "collective": found.collective.name(),
         "first_bytes": found.first_bytes,
         "ranks": found.ranks,
         "times": times.collect::<Vec<_>>(),

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use polycast_core::policy::Choice;
+use polycast_core::policy::{Call, Choice};
 
 use super::reasons::Reasons;
 use super::record::ReasonId;
@@ -18,8 +18,8 @@ struct Wanted {
     reasons: Reasons,
     /// When the call began that is under way.
     begun: Instant,
-    /// Its bytes and why, if it is left to the MPI.
-    left: Option<(u64, ReasonId)>,
+    /// Why, if it is left to the MPI.
+    left: Option<(Call, ReasonId)>,
 }
 
 impl Log {
@@ -37,31 +37,31 @@ impl Log {
     }
 
     /// A call was served that began then.
-    pub fn served(&self, choice: Choice, bytes: u64, begun: Instant) {
+    pub fn served(&self, call: &Call, choice: Choice, begun: Instant) {
         if self.0.is_some() {
             let took = machine::now() - begun;
-            with_record(|record| record.served(choice, bytes, took));
+            with_record(|record| record.served(call, choice, took));
         }
     }
 
     /// The call is left to the MPI: by a rule, or because a private communicator was refused. Whether [`Log::end_of_left`]
     /// is to be called.
-    pub fn leave(&mut self, bytes: u64, why: Why, is_refused: impl FnOnce() -> bool) -> bool {
+    pub fn leave(&mut self, call: &Call, why: Why, is_refused: impl FnOnce() -> bool) -> bool {
         let Some(wanted) = &mut self.0 else { return false };
         let reason = match is_refused() {
-            true => with_record(|record| record.reason(REFUSED)),
-            false => wanted.reasons.of(why),
+            true => with_record(|record| record.reason(call.collective, REFUSED)),
+            false => wanted.reasons.of(call.collective, why),
         };
-        wanted.left = Some((bytes, reason));
+        wanted.left = Some((*call, reason));
         true
     }
 
     /// The MPI has done it.
     pub fn end_of_left(&mut self) {
         let Some(wanted) = &mut self.0 else { return };
-        if let Some((bytes, reason)) = wanted.left.take() {
+        if let Some((call, reason)) = wanted.left.take() {
             let took = machine::now() - wanted.begun;
-            with_record(|record| record.left(reason, bytes, took));
+            with_record(|record| record.left(&call, reason, took));
         }
     }
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polycast_core::policy::{By, Collective, Rule};
-use polycast_core::variables::BROADCAST;
+use polycast_core::variables::FORCED;
 
 use super::record::ReasonId;
 use super::with_record;
@@ -13,7 +13,7 @@ use crate::trials::Why;
 pub struct Reasons {
     settings: Arc<Settings>,
     /// Those that were met.
-    known: BTreeMap<Why, ReasonId>,
+    known: BTreeMap<(usize, Why), ReasonId>,
 }
 
 impl Reasons {
@@ -22,21 +22,22 @@ impl Reasons {
     }
 
     /// The reason of who decided so.
-    pub fn of(&mut self, why: Why) -> ReasonId {
+    pub fn of(&mut self, collective: Collective, why: Why) -> ReasonId {
         let Reasons { settings, known } = self;
-        *known.entry(why).or_insert_with(|| with_record(|record| record.reason(&text(settings, why))))
+        let new = || with_record(|record| record.reason(collective, &text(settings, collective, why)));
+        *known.entry((collective as usize, why)).or_insert_with(new)
     }
 }
 
-fn text(settings: &Settings, why: Why) -> String {
-    let table = settings.rules(None).table(Collective::Broadcast);
+fn text(settings: &Settings, collective: Collective, why: Why) -> String {
+    let table = settings.rules(None).table(collective);
     let by = match why {
         Why::Rules(by) => by,
         Why::Compared => return "to compare polycast with it".to_owned(),
         Why::Faster => return "it was not slower when polycast was compared with it".to_owned(),
     };
     match by {
-        By::Forced => format!("{BROADCAST}=stock"),
+        By::Forced => format!("{}=stock", FORCED[collective as usize]),
         By::Rule(place) => because(table.origin(), &table.rules()[place]),
         By::Prediction(_) | By::Nobody => format!("no rule of {} is for it", table.origin()),
     }
@@ -66,7 +67,7 @@ mod tests {
         let call = Call { collective: Collective::Broadcast, bytes: Bytes(1) };
         let decision = policy.choose(&call, Capabilities::PRIVATE, Epoch::default());
         assert_eq!(decision.choice, Choice::Stock);
-        text(settings, Why::Rules(decision.by))
+        text(settings, Collective::Broadcast, Why::Rules(decision.by))
     }
 
     #[test]
@@ -80,7 +81,12 @@ mod tests {
 
     #[test]
     fn what_the_user_forced_is_the_reason() {
-        let settings = Settings { rules: Rules::Forced(Choice::Stock), ..Settings::default() };
+        let settings = Settings {
+            rules: Rules { forced: vec![(Collective::Broadcast, Choice::Stock)], table: None },
+            ..Settings::default()
+        };
         assert_eq!(reason(&settings, 2), "POLYCAST_BCAST=stock");
+        let of_barrier = text(&settings, Collective::Barrier, Why::Rules(By::Nobody));
+        assert_eq!(of_barrier, "no rule of shipped tuning/default.toml is for it");
     }
 }

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use polycast_core::network::Network;
-use polycast_core::policy::Choice;
+use polycast_core::policy::{Call, Choice, Collective};
 use polycast_core::protocol;
 use serde::Serialize;
 
@@ -83,6 +83,7 @@ impl Multicast {
 /// What a trial has found.
 #[derive(Clone, Debug)]
 pub struct Found {
+    pub collective: Collective,
     /// Of calls with so many bytes, and less than twice as many.
     pub first_bytes: u64,
     pub ranks: u32,
@@ -106,10 +107,8 @@ pub struct Record {
     pub released: u64,
     /// All ranks of MPI_COMM_WORLD make a report, and know that of each other.
     pub all_ranks_report: bool,
-    pub served: Vec<(Choice, Count)>,
-    /// Why calls were left to the MPI. Calls name a reason by its index, so none is ever removed.
-    pub left: Vec<(String, Count)>,
-    pub sizes: Sizes,
+    /// By collective.
+    pub calls: [Calls; Collective::ALL.len()],
     pub multicast: Multicast,
     /// Why communicators do without multicast, and how many.
     pub without_multicast: BTreeMap<String, u64>,
@@ -118,6 +117,15 @@ pub struct Record {
     /// What was found out about networks, as the report says it.
     pub asked: BTreeSet<Asked>,
     pub found: VecDeque<Found>,
+}
+
+/// Calls of a collective.
+#[derive(Default)]
+pub struct Calls {
+    pub served: Vec<(Choice, Count)>,
+    /// Why calls were left to the MPI. Calls name a reason by its index, so none is ever removed.
+    pub left: Vec<(String, Count)>,
+    pub sizes: Sizes,
 }
 
 /// What the network between so many nodes is like.
@@ -130,29 +138,33 @@ pub struct Asked {
     pub multicast_percent: u64,
 }
 
-/// A reason by its index in [`Record::left`].
+/// A reason by its index in [`Calls::left`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReasonId(usize);
 
 impl Record {
-    pub fn served(&mut self, choice: Choice, bytes: u64, took: Duration) {
-        self.sizes.add(By::Polycast, bytes, took);
-        match self.served.iter_mut().find(|(known, _)| *known == choice) {
+    pub fn served(&mut self, call: &Call, choice: Choice, took: Duration) {
+        let (Calls { served, sizes, .. }, bytes) = (&mut self.calls[call.collective as usize], call.bytes.0);
+        sizes.add(By::Polycast, bytes, took);
+        match served.iter_mut().find(|(known, _)| *known == choice) {
             Some((_, count)) => count.add(bytes, took),
-            None => self.served.push((choice, Count { calls: 1, bytes, nanos: nanos(took) })),
+            None => served.push((choice, Count { calls: 1, bytes, nanos: nanos(took) })),
         }
     }
 
-    pub fn left(&mut self, ReasonId(reason): ReasonId, bytes: u64, took: Duration) {
-        self.sizes.add(By::Mpi, bytes, took);
-        self.left[reason].1.add(bytes, took);
+    /// For a reason of its collective.
+    pub fn left(&mut self, call: &Call, ReasonId(reason): ReasonId, took: Duration) {
+        let (Calls { left, sizes, .. }, bytes) = (&mut self.calls[call.collective as usize], call.bytes.0);
+        sizes.add(By::Mpi, bytes, took);
+        left[reason].1.add(bytes, took);
     }
 
-    pub fn reason(&mut self, text: &str) -> ReasonId {
-        let known = self.left.iter().position(|(known, _)| known == text);
+    pub fn reason(&mut self, collective: Collective, text: &str) -> ReasonId {
+        let left = &mut self.calls[collective as usize].left;
+        let known = left.iter().position(|(known, _)| known == text);
         ReasonId(known.unwrap_or_else(|| {
-            self.left.push((text.to_owned(), Count::default()));
-            self.left.len() - 1
+            left.push((text.to_owned(), Count::default()));
+            left.len() - 1
         }))
     }
 

@@ -5,7 +5,7 @@ use super::record::{Count, nanos};
 /// Classes of sizes: the first holds 0 to 3 bytes, the next 4 to 15, each four times the one before.
 pub const CLASSES: usize = 32;
 
-/// Who carried a broadcast.
+/// Who carried a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Polycast,
@@ -23,14 +23,14 @@ impl By {
     }
 }
 
-/// Broadcasts by their sizes.
+/// Calls of a collective by their sizes.
 #[derive(Default)]
 pub struct Sizes {
     /// Classes that nothing is in take no memory.
     classes: [[Option<Box<Class>>; CLASSES]; 2],
 }
 
-/// Broadcasts of one class of sizes.
+/// Calls of one class of sizes.
 pub struct Class {
     pub count: Count,
     pub longest_nanos: u64,

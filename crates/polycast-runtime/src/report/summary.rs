@@ -1,17 +1,15 @@
-use super::record::{Asked, Count, Found, Record};
+use polycast_core::collective::Collective;
+
+use super::record::{Asked, Calls, Count, Found, Record};
 use super::sizes::{By, CLASSES, bounds};
 use super::untimed::{LEFT, UNSERVED};
 
 /// What is to be said when MPI ends: numbers of this rank, and sums over all ranks.
 pub struct Summary {
-    /// Broadcasts by what served them, in the order of the names.
-    pub served: Vec<(String, Count)>,
-    /// Broadcasts that were left to the MPI, by the reason; the most calls first.
-    pub left: Vec<(String, Count)>,
+    /// Of each collective, broadcasts first.
+    pub calls: Vec<CallsOf>,
     /// Calls of operations that polycast does not serve.
     pub unserved: Vec<(&'static str, Count)>,
-    /// Broadcasts by size, the smallest first.
-    pub sizes: Vec<SizeClass>,
     /// Names and values; `None` if multicast was neither used nor tried.
     pub multicast: Option<Vec<(&'static str, u64)>>,
     /// Why communicators did without multicast, and how many.
@@ -26,7 +24,18 @@ pub struct Summary {
     pub all_ranks: Option<AllRanks>,
 }
 
-/// Broadcasts of one class of sizes by polycast, or by the MPI.
+/// Calls of a collective.
+pub struct CallsOf {
+    pub collective: Collective,
+    /// By what served them, in the order of the names.
+    pub served: Vec<(String, Count)>,
+    /// Those that were left to the MPI, by the reason; the most calls first.
+    pub left: Vec<(String, Count)>,
+    /// By size, the smallest first.
+    pub sizes: Vec<SizeClass>,
+}
+
+/// Calls of one class of sizes by polycast, or by the MPI.
 pub struct SizeClass {
     pub first_bytes: u64,
     /// The smallest size above; `None`: there is none.
@@ -36,16 +45,16 @@ pub struct SizeClass {
     pub times: Times,
 }
 
-/// How long single broadcasts took.
+/// How long single calls took.
 pub struct Times {
     pub median_nanos: u64,
     pub longest_nanos: u64,
 }
 
-/// Sums over all ranks: a broadcast on four ranks counts four times.
+/// Sums over all ranks: a call on four ranks counts four times.
 pub struct AllRanks {
-    pub served: Count,
-    pub left: Count,
+    /// What was served, and what was left to the MPI, of each collective, broadcasts first.
+    pub calls: Vec<[Count; 2]>,
     pub unserved: Count,
 }
 
@@ -53,14 +62,10 @@ impl Summary {
     /// `sum` is called if all ranks know that all do so.
     pub fn of(record: &Record, sum: impl FnOnce(&mut [u64]) -> bool) -> Summary {
         let unserved: Vec<_> = UNSERVED.counts().collect();
-        let timed = record.left.iter().filter(|(_, count)| count.calls > 0).cloned();
-        let untimed = LEFT.counts().map(|(reason, count)| (reason.to_owned(), count));
-        let mut left: Vec<_> = timed.chain(untimed).collect();
-        left.sort_by_key(|(_, count)| std::cmp::Reverse(count.calls));
+        let calls = Collective::ALL.map(|collective| CallsOf::new(collective, record));
         let named = record.multicast.named();
         let mine = AllRanks {
-            served: Count::sum(record.served.iter().map(|(_, count)| *count)),
-            left: Count::sum(left.iter().map(|(_, count)| *count)),
+            calls: calls.iter().map(|calls| [calls.all_served(), calls.all_left()]).collect(),
             unserved: Count::sum(unserved.iter().map(|(_, count)| *count)),
         };
         let mut values = mine.to_values();
@@ -69,12 +74,9 @@ impl Summary {
         let (all_ranks, values) = AllRanks::from_values(&values);
         let multicast: Vec<_> = named.iter().zip(values).map(|((name, _), value)| (*name, *value)).collect();
         let was_tried = multicast.iter().any(|(_, value)| *value > 0) || !record.without_multicast.is_empty();
-        let served = record.served.iter().map(|(choice, count)| (choice.to_string(), *count));
-        let mut summary = Summary {
-            served: served.collect(),
-            left,
+        Summary {
+            calls: calls.into(),
             unserved,
-            sizes: sizes_of(record),
             multicast: was_tried.then_some(multicast),
             without_multicast: record.without_multicast.clone().into_iter().collect(),
             choices: record.choices.iter().cloned().collect(),
@@ -83,19 +85,12 @@ impl Summary {
             attached: record.attached,
             released: record.released,
             all_ranks: is_sum.then_some(all_ranks),
-        };
-        summary.served.sort_by(|one, other| one.0.cmp(&other.0));
-        summary
+        }
     }
 
-    /// All that polycast served.
-    pub fn all_served(&self) -> Count {
-        Count::sum(self.served.iter().map(|(_, count)| *count))
-    }
-
-    /// All that was left to the MPI.
-    pub fn all_left(&self) -> Count {
-        Count::sum(self.left.iter().map(|(_, count)| *count))
+    /// Of broadcasts.
+    pub fn broadcasts(&self) -> &CallsOf {
+        &self.calls[Collective::Broadcast as usize]
     }
 
     /// Communicators that were to use multicast and did without.
@@ -115,10 +110,38 @@ impl Summary {
     }
 }
 
-fn sizes_of(record: &Record) -> Vec<SizeClass> {
+impl CallsOf {
+    fn new(collective: Collective, record: &Record) -> CallsOf {
+        let calls = &record.calls[collective as usize];
+        let served = calls.served.iter().map(|(choice, count)| (choice.to_string(), *count));
+        let timed = calls.left.iter().filter(|(_, count)| count.calls > 0).cloned();
+        let untimed = LEFT[collective as usize].counts().map(|(reason, count)| (reason.to_owned(), count));
+        let (mut served, mut left): (Vec<_>, Vec<_>) = (served.collect(), timed.chain(untimed).collect());
+        served.sort_by(|one, other| one.0.cmp(&other.0));
+        left.sort_by_key(|(_, count)| std::cmp::Reverse(count.calls));
+        CallsOf { collective, served, left, sizes: sizes_of(calls) }
+    }
+
+    /// All that polycast served.
+    pub fn all_served(&self) -> Count {
+        Count::sum(self.served.iter().map(|(_, count)| *count))
+    }
+
+    /// All that was left to the MPI.
+    pub fn all_left(&self) -> Count {
+        Count::sum(self.left.iter().map(|(_, count)| *count))
+    }
+
+    /// Rank 0 made some.
+    pub fn were_any(&self) -> bool {
+        !self.served.is_empty() || !self.left.is_empty()
+    }
+}
+
+fn sizes_of(calls: &Calls) -> Vec<SizeClass> {
     let all = (0..CLASSES).flat_map(|index| By::ALL.map(|by| (index, by)));
     let known = all.filter_map(|(index, by)| {
-        let class = record.sizes.class(by, index)?;
+        let class = calls.sizes.class(by, index)?;
         let (first_bytes, above_bytes) = bounds(index);
         let times = Times { median_nanos: class.median_nanos(), longest_nanos: class.longest_nanos };
         Some(SizeClass { first_bytes, above_bytes, by, count: class.count, times })
@@ -130,12 +153,16 @@ impl AllRanks {
     /// The same number of values on all ranks.
     fn to_values(&self) -> Vec<u64> {
         let of = |count: Count| [count.calls, count.bytes, count.nanos];
-        [self.served, self.left, self.unserved].map(of).concat()
+        let all = self.calls.as_flattened().iter().chain([&self.unserved]);
+        all.flat_map(|count| of(*count)).collect()
     }
 
     /// Undoes [`AllRanks::to_values`]; beside it the values that follow.
     fn from_values(values: &[u64]) -> (AllRanks, &[u64]) {
-        let count = |at: usize| Count { calls: values[at], bytes: values[at + 1], nanos: values[at + 2] };
-        (AllRanks { served: count(0), left: count(3), unserved: count(6) }, &values[9..])
+        const OF_CALLS: usize = 6 * Collective::ALL.len();
+        let count = |values: &[u64]| Count { calls: values[0], bytes: values[1], nanos: values[2] };
+        let (of_calls, rest) = values.split_at(OF_CALLS);
+        let calls = of_calls.chunks_exact(6).map(|values| [count(values), count(&values[3..])]).collect();
+        (AllRanks { calls, unserved: count(rest) }, &rest[3..])
     }
 }

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use polycast_core::policy::Choice;
+use polycast_core::policy::{Call, Choice, Collective};
+use polycast_core::units::Bytes;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -8,6 +9,10 @@ use super::record::Record;
 use super::summary::Summary;
 
 const MIB: u64 = 1 << 20;
+
+fn broadcast(bytes: u64) -> Call {
+    Call { collective: Collective::Broadcast, bytes: Bytes(bytes) }
+}
 
 fn choice(text: &str) -> Choice {
     text.parse().unwrap()
@@ -32,7 +37,7 @@ fn number(line: &str, name: &str) -> u64 {
 fn twenty() -> Record {
     let mut record = Record { attached: 1, released: 1, ..Record::default() };
     for _ in 0..20 {
-        record.served(choice("multicast-pull"), MIB, Duration::from_millis(95));
+        record.served(&broadcast(MIB), choice("multicast-pull"), Duration::from_millis(95));
     }
     record.multicast.protocol.broadcasts = 20;
     record.multicast.protocol.useful = 700;
@@ -50,8 +55,8 @@ fn the_report_begins_with_a_sentence() {
     record.multicast.protocol.repaired = 12;
     record.multicast.protocol.restored = 1;
     record.multicast.protocol.penalty_broadcasts = 2;
-    let small = record.reason("a few packets (the rule for bytes ..8KiB)");
-    record.left(small, 1024, Duration::from_micros(10));
+    let small = record.reason(Collective::Broadcast, "a few packets (the rule for bytes ..8KiB)");
+    record.left(&broadcast(1024), small, Duration::from_micros(10));
     assert_eq!(
         first(&record),
         "polycast: report: served 20 of 21 broadcasts (20 MiB) by multicast-pull in 1.90 s; \
@@ -63,7 +68,7 @@ fn the_report_begins_with_a_sentence() {
 fn many_algorithms_are_not_all_named() {
     let mut record = Record::default();
     for (name, bytes) in [("flat", 1), ("chain", 5), ("binary", 4), ("binomial", 3), ("k-ary:k=3", 2)] {
-        record.served(choice(name), bytes, Duration::from_micros(1));
+        record.served(&broadcast(bytes), choice(name), Duration::from_micros(1));
     }
     let sentence = summary(&record).sentence();
     assert!(sentence.contains(" by chain, binary, binomial and 2 others in 5.00 µs"), "{sentence}");
@@ -73,8 +78,9 @@ fn many_algorithms_are_not_all_named() {
 fn a_job_that_was_left_alone_is_told_so() {
     let mut record = Record::default();
     assert_eq!(summary(&record).sentence(), "rank 0 called no MPI_Bcast that polycast could serve");
-    let [unused, used] = ["unused", "two ranks have nothing to pipeline"].map(|text| record.reason(text));
-    record.left(used, 8, Duration::from_nanos(400));
+    let [unused, used] = ["unused", "two ranks have nothing to pipeline"]
+        .map(|text| record.reason(Collective::Broadcast, text));
+    record.left(&broadcast(8), used, Duration::from_nanos(400));
     let text = summary(&record).text();
     assert!(
         text.starts_with(
@@ -89,8 +95,8 @@ fn a_job_that_was_left_alone_is_told_so() {
 #[test]
 fn sizes_are_a_table_with_times() {
     let mut record = twenty();
-    let reason = record.reason("small");
-    record.left(reason, 100, Duration::from_micros(7));
+    let reason = record.reason(Collective::Broadcast, "small");
+    record.left(&broadcast(100), reason, Duration::from_micros(7));
     let text = summary(&record).text();
     let of = |start: &str| {
         let line =
@@ -138,6 +144,47 @@ fn where_all_take_part_sums_are_over_all_ranks() {
     assert!(failed.all_ranks.is_none() && failed.multicast("useful") == 700);
 }
 
+#[test]
+fn each_collective_is_told_apart() {
+    let mut record = Record { all_ranks_report: true, ..twenty() };
+    let call = Call { collective: Collective::Allreduce, bytes: Bytes(4096) };
+    let doubling = Choice::read(Collective::Allreduce, "recursive-doubling").unwrap();
+    record.served(&call, doubling, Duration::from_micros(20));
+    let reason = record.reason(Collective::Allreduce, "because");
+    record.left(&call, reason, Duration::from_micros(2));
+    let barrier = Call { collective: Collective::Barrier, bytes: Bytes(0) };
+    let reason = record.reason(Collective::Barrier, "because");
+    record.left(&barrier, reason, Duration::from_micros(1));
+    let summary = Summary::of(&record, |values| {
+        values.iter_mut().for_each(|value| *value *= 3);
+        true
+    });
+    let (text, json) = (summary.text(), json(&summary));
+    for expected in [
+        "; served 1 of 2 calls of MPI_Allreduce (4 KiB) by recursive-doubling in 20.0 µs\n",
+        "left to the MPI: 1 call of MPI_Allreduce (4 KiB in 2.00 µs): because\n",
+        "left to the MPI: 1 call of MPI_Barrier (0 B in 1.00 µs): because\n",
+        "allreduce recursive-doubling calls=1 bytes=4096 ",
+        "allreduce stock calls=1 bytes=4096 ",
+        "barrier stock calls=1 bytes=0 ",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let of = |which: &Value| -> Vec<(String, u64, u64)> {
+        let of = |one: &Value| {
+            let calls = |what: &str| one[what]["calls"].as_u64().unwrap();
+            (one["collective"].as_str().unwrap().to_owned(), calls("served"), calls("left_to_mpi"))
+        };
+        which["collectives"].as_array().unwrap().iter().map(of).collect()
+    };
+    let expected = |times: u64| {
+        [("bcast", 20, 0), ("barrier", 0, 1), ("allreduce", 1, 1)]
+            .map(|(name, served, left)| (name.to_owned(), times * served, times * left))
+    };
+    assert_eq!([of(&json["rank_0"]), of(&json["all_ranks"])], [expected(1), expected(3)]);
+    assert_eq!(json["rank_0"]["served"]["calls"], 20, "broadcasts as ever");
+}
+
 proptest! {
     /// The same totals, whichever way they are read.
     #[test]
@@ -145,14 +192,14 @@ proptest! {
         calls in prop::collection::vec((0usize..5, 1u64..1 << 40, 0u64..1 << 40), 0..60),
     ) {
         let mut record = Record::default();
-        let reasons = ["one node", "small \"quoted\" \\ calls"].map(|text| record.reason(text));
+        let reasons = ["one node", "small \"quoted\" \\ calls"].map(|text| record.reason(Collective::Broadcast, text));
         for (kind, bytes, nanos) in calls {
             let took = Duration::from_nanos(nanos);
             match kind {
-                0 | 1 => record.left(reasons[kind], bytes, took),
-                2 => record.served(choice("chain:segment=8KiB"), bytes, took),
-                3 => record.served(choice("multicast-pull"), bytes, took),
-                _ => record.served(choice("flat"), bytes, took),
+                0 | 1 => record.left(&broadcast(bytes), reasons[kind], took),
+                2 => record.served(&broadcast(bytes), choice("chain:segment=8KiB"), took),
+                3 => record.served(&broadcast(bytes), choice("multicast-pull"), took),
+                _ => record.served(&broadcast(bytes), choice("flat"), took),
             }
         }
         let summary = summary(&record);

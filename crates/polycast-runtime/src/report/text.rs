@@ -3,31 +3,60 @@ use std::fmt::Write;
 use polycast_core::units::quantity::{count as counted, nanoseconds, size};
 
 use super::record::{Asked, Count, Found};
-use super::summary::{SizeClass, Summary};
+use polycast_core::collective::Collective;
+
+use super::summary::{CallsOf, SizeClass, Summary};
 
 /// Algorithms that the sentence names.
 const MAX_NAMED: usize = 3;
 
 impl Summary {
-    /// What happened, for a person.
+    /// What happened, for a person: to broadcasts, and to what else was served.
     pub fn sentence(&self) -> String {
+        let is_told = |calls: &&CallsOf| match calls.collective {
+            Collective::Broadcast => calls.were_any(),
+            _ => !calls.served.is_empty(),
+        };
+        let sentence = |calls: &CallsOf| match calls.collective {
+            Collective::Broadcast => calls.sentence() + &self.repair(),
+            _ => calls.sentence(),
+        };
+        let sentences: Vec<String> = self.calls.iter().filter(is_told).map(sentence).collect();
+        match sentences[..] {
+            [] => "rank 0 called no MPI_Bcast that polycast could serve".to_owned(),
+            _ => sentences.join("; "),
+        }
+    }
+
+    /// What was repaired, where multicast was used.
+    fn repair(&self) -> String {
+        let mended = self.multicast("repaired") + self.multicast("restored");
+        match (self.multicast("broadcasts"), mended) {
+            (0, _) => String::new(),
+            (_, 0) => "; nothing was repaired".to_owned(),
+            _ => format!("; {mended} of {} fragments were repaired", mended + self.multicast("useful")),
+        }
+    }
+}
+
+impl CallsOf {
+    fn counted(&self, calls: u64) -> String {
+        match self.collective {
+            Collective::Broadcast => counted(calls, "broadcast", "broadcasts"),
+            collective => counted(calls, "call", "calls") + " of " + &collective.function(),
+        }
+    }
+
+    fn sentence(&self) -> String {
         let (served, left) = (self.all_served(), self.all_left());
-        let all = served.calls + left.calls;
-        let broadcasts = if all == 1 { "broadcast" } else { "broadcasts" };
-        match (served.calls, left.calls) {
-            (0, 0) => "rank 0 called no MPI_Bcast that polycast could serve".to_owned(),
-            (0, calls) => {
-                format!(
-                    "served none of {calls} {broadcasts} ({}): all were left to the MPI",
-                    bytes_in_time(left)
-                )
-            }
-            (calls, _) => format!(
-                "served {calls} of {all} {broadcasts} ({}) by {} in {}{}",
+        let all = self.counted(served.calls + left.calls);
+        match served.calls {
+            0 => format!("served none of {all} ({}): all were left to the MPI", bytes_in_time(left)),
+            calls => format!(
+                "served {calls} of {all} ({}) by {} in {}",
                 size(served.bytes),
                 self.algorithms(),
                 nanoseconds(served.nanos as f64),
-                self.repair()
             ),
         }
     }
@@ -46,23 +75,17 @@ impl Summary {
             _ => names.concat(),
         }
     }
+}
 
-    /// What was repaired, where multicast was used.
-    fn repair(&self) -> String {
-        let mended = self.multicast("repaired") + self.multicast("restored");
-        match (self.multicast("broadcasts"), mended) {
-            (0, _) => String::new(),
-            (_, 0) => "; nothing was repaired".to_owned(),
-            _ => format!("; {mended} of {} fragments were repaired", mended + self.multicast("useful")),
-        }
-    }
-
+impl Summary {
     /// The report as lines.
     pub fn text(&self) -> String {
         let mut lines = vec![self.sentence()];
-        for (reason, count) in &self.left {
-            let calls = counted(count.calls, "broadcast", "broadcasts");
-            lines.push(format!("left to the MPI: {calls} ({}): {reason}", bytes_in_time(*count)));
+        for of in &self.calls {
+            for (reason, count) in &of.left {
+                let calls = of.counted(count.calls);
+                lines.push(format!("left to the MPI: {calls} ({}): {reason}", bytes_in_time(*count)));
+            }
         }
         for (operation, count) in &self.unserved {
             let calls = counted(count.calls, "call", "calls");
@@ -74,12 +97,13 @@ impl Summary {
         }
         lines.extend(self.found.iter().map(found_line));
         lines.extend(self.repairs());
-        if !self.sizes.is_empty() {
+        let sizes = &self.broadcasts().sizes;
+        if !sizes.is_empty() {
             let [size, by, calls, all, median, longest] =
                 ["size on rank 0", "by", "calls", "in all", "median", "longest"];
             lines.push(format!("{size:>16} {by:<8}{calls:>7}{all:>10}{median:>10}{longest:>10}"));
         }
-        lines.extend(self.sizes.iter().map(size_line));
+        lines.extend(sizes.iter().map(size_line));
         lines.extend(self.numbers());
         let mut text = String::new();
         for line in lines {
@@ -112,11 +136,13 @@ impl Summary {
                 "network nodes={nodes} rate={rate} latency={latency} multicast_percent={multicast_percent}"
             ));
         }
-        let stock = self.all_left();
-        let stock = (stock.calls > 0).then(|| ("stock".to_owned(), stock));
-        for (name, Count { calls, bytes, nanos }) in self.served.iter().cloned().chain(stock) {
-            let seconds = nanos as f64 / 1e9;
-            lines.push(format!("bcast {name} calls={calls} bytes={bytes} seconds={seconds:.9}"));
+        for of in &self.calls {
+            let (collective, stock) = (of.collective, of.all_left());
+            let stock = (stock.calls > 0).then(|| ("stock".to_owned(), stock));
+            for (name, Count { calls, bytes, nanos }) in of.served.iter().cloned().chain(stock) {
+                let seconds = nanos as f64 / 1e9;
+                lines.push(format!("{collective} {name} calls={calls} bytes={bytes} seconds={seconds:.9}"));
+            }
         }
         for (operation, Count { calls, bytes, .. }) in &self.unserved {
             lines.push(format!("unserved {operation} calls={calls} bytes={bytes}"));
@@ -133,12 +159,16 @@ impl Summary {
 }
 
 fn found_line(found: &Found) -> String {
-    let Found { first_bytes, ranks, times, stays, is_remembered } = found;
+    let Found { collective, first_bytes, ranks, times, stays, is_remembered } = found;
     let times: Vec<String> =
         times.iter().map(|(way, nanos)| format!("{way} {}", nanoseconds(*nanos as f64))).collect();
     let sizes = format!("{}..{}", size(*first_bytes), size(2 * first_bytes)).replace(' ', "");
     let by = if *is_remembered { "compared by an earlier job" } else { "compared" };
-    format!("{by}: {sizes} on {ranks} ranks: {}: {stays} stays", times.join(", "))
+    let of = match collective {
+        Collective::Broadcast => String::new(),
+        _ => format!("{collective} of "),
+    };
+    format!("{by}: {of}{sizes} on {ranks} ranks: {}: {stays} stays", times.join(", "))
 }
 
 fn bytes_in_time(count: Count) -> String {

@@ -2,19 +2,45 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use polycast_core::collective::Collective;
+
 use super::record::Count;
 
-/// Operations that are never served, by `POLYCAST_UNSERVED_*` of polycast.h.
-pub static UNSERVED: Untimed<2> = Untimed::new(["MPI_Ibcast", "MPI_Bcast_init"]);
-
-/// Why broadcasts are left to the MPI, by `POLYCAST_BECAUSE_*` of polycast.h.
-pub static LEFT: Untimed<5> = Untimed::new([
-    "on intercommunicators",
-    "on communicators of one rank",
-    "on communicators whose ranks cannot all be served alike (another build of polycast on some rank, or an error of the MPI)",
-    "on communicators that reach outside MPI_COMM_WORLD",
-    "of no data",
+/// Functions that are never served, in two forms each: nonblocking, and made to be started again and again. First those of the
+/// collectives in their order, then of `POLYCAST_ALLGATHERV`.
+pub static UNSERVED: Untimed<18> = Untimed::new([
+    "MPI_Ibcast",
+    "MPI_Bcast_init",
+    "MPI_Iscatter",
+    "MPI_Scatter_init",
+    "MPI_Igather",
+    "MPI_Gather_init",
+    "MPI_Iallgather",
+    "MPI_Allgather_init",
+    "MPI_Ialltoall",
+    "MPI_Alltoall_init",
+    "MPI_Ibarrier",
+    "MPI_Barrier_init",
+    "MPI_Ireduce",
+    "MPI_Reduce_init",
+    "MPI_Iallreduce",
+    "MPI_Allreduce_init",
+    "MPI_Iallgatherv",
+    "MPI_Allgatherv_init",
 ]);
+
+/// Why calls are left to the MPI, by collective and `POLYCAST_BECAUSE_*` of polycast.h.
+pub static LEFT: [Untimed<7>; Collective::ALL.len()] = [const {
+    Untimed::new([
+        "on intercommunicators",
+        "on communicators of one rank",
+        "on communicators whose ranks cannot all be served alike (another build of polycast on some rank, or an error of the MPI)",
+        "on communicators that reach outside MPI_COMM_WORLD",
+        "of no data",
+        "of datatypes with an operation that polycast does not combine",
+        "of blocks whose lengths differ too much",
+    ])
+}; Collective::ALL.len()];
 
 /// Kinds of calls with their counts.
 pub struct Untimed<const N: usize> {
@@ -69,5 +95,14 @@ mod tests {
         untimed.count(2, 5);
         let expected = [("second", Count { calls: 2, bytes: 111, nanos: 0 })];
         assert_eq!(untimed.counts().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn every_collective_has_two_forms_that_are_not_served() {
+        for (collective, names) in Collective::ALL.into_iter().zip(UNSERVED.names.chunks(2)) {
+            let name = collective.name();
+            assert_eq!(names[0], format!("MPI_I{name}"));
+            assert_eq!(names[1], format!("{}_init", collective.function()));
+        }
     }
 }

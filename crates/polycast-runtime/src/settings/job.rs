@@ -28,16 +28,14 @@ pub struct Settings {
     pub trials: bool,
 }
 
-/// How broadcasts are chosen.
+/// How calls are served. Where nothing is said: by the table that is built in, and by prediction where parameters are known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub enum Rules {
-    /// By the table that is built in, and by prediction where parameters are known.
-    #[default]
-    Shipped,
-    /// By the user's table.
-    Table(Loaded<Table>),
-    /// Always the same.
-    Forced(#[serde(with = "as_text")] Choice),
+pub struct Rules {
+    /// Always the same for these collectives.
+    #[serde(with = "as_text")]
+    pub forced: Vec<(Collective, Choice)>,
+    /// The user's.
+    pub table: Option<Loaded<Table>>,
 }
 
 /// What is said of the network.
@@ -63,7 +61,15 @@ pub struct Current {
 }
 
 /// The values of the variables that name the settings.
-type Names = [Option<String>; 5];
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Names {
+    /// By collective.
+    forced: [Option<String>; FORCED.len()],
+    table: Option<String>,
+    topology: Option<String>,
+    parameters: Option<String>,
+    trials: Option<String>,
+}
 
 of_process! {
     /// What was read last.
@@ -74,19 +80,33 @@ impl Settings {
     /// The settings in force in this process. The files are read when they are named first: communicators are made by the
     /// thousand.
     pub fn current() -> Current {
-        let names = [FORCED, TABLE, TOPOLOGY, PARAMETERS, TRIALS].map(lookup);
+        let names = Names {
+            forced: FORCED.map(lookup),
+            table: lookup(TABLE),
+            topology: lookup(TOPOLOGY),
+            parameters: lookup(PARAMETERS),
+            trials: lookup(TRIALS),
+        };
         READ.change(|read| match read {
             Some((known, current)) if *known == names => current.clone(),
             _ => read.insert((names.clone(), Settings::read(names))).1.clone(),
         })
     }
 
-    fn read([forced, table, topology, parameters, trials]: Names) -> Current {
+    fn read(Names { forced, table, topology, parameters, trials }: Names) -> Current {
         let mut problems = Vec::new();
         let mut without = |instead: &str, problem: String| problems.push(format!("{problem}; {instead}"));
-        let rules = Rules::read(forced, table).unwrap_or_else(|problem| {
+        let mut rules = Rules::default();
+        for ((collective, name), text) in Collective::ALL.into_iter().zip(FORCED).zip(forced) {
+            let Some(text) = text else { continue };
+            match Choice::read(collective, &text) {
+                Ok(choice) => rules.forced.push((collective, choice)),
+                Err(error) => without("the table chooses", format!("{name}={text}: {error}")),
+            }
+        }
+        rules.table = table.map(Loaded::read).transpose().unwrap_or_else(|problem| {
             without("the default table is used", problem);
-            Rules::Shipped
+            None
         });
         let network = Network::read(topology).unwrap_or_else(|problem| {
             without("the network is taken for one switch", problem);
@@ -107,12 +127,8 @@ impl Settings {
     pub fn rules<'a>(&'a self, prediction: Option<&'a Prediction>) -> policy::Rules<'a> {
         // Parsed once: communicators are made by the thousand.
         static SHIPPED: LazyLock<Table> = LazyLock::new(Table::shipped);
-        let (forced, own) = match &self.rules {
-            Rules::Shipped => (None, None),
-            Rules::Table(table) => (None, Some(&table.content)),
-            Rules::Forced(choice) => (Some((Collective::Broadcast, *choice)), None),
-        };
-        policy::Rules::new(forced, own, &SHIPPED, prediction)
+        let own = self.rules.table.as_ref().map(|table| &table.content);
+        policy::Rules::new(&self.rules.forced, own, &SHIPPED, prediction)
     }
 
     /// For the other ranks, which read the texts of the files again.
@@ -123,18 +139,6 @@ impl Settings {
     /// Undoes [`Settings::to_bytes`]; `None` for anything else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Settings> {
         serde_json::from_slice(bytes).ok()
-    }
-}
-
-impl Rules {
-    fn read(forced: Option<String>, table: Option<String>) -> Result<Rules, String> {
-        match (forced, table) {
-            (Some(text), _) => {
-                text.parse().map(Rules::Forced).map_err(|error| format!("{FORCED}={text}: {error}"))
-            }
-            (None, Some(file)) => Loaded::read(file).map(Rules::Table),
-            (None, None) => Ok(Rules::Shipped),
-        }
     }
 }
 
@@ -185,18 +189,25 @@ impl Content for Topology {
     }
 }
 
-/// A choice as it is written in tables.
+/// Collectives and choices as they are written in tables.
 mod as_text {
-    use polycast_core::policy::Choice;
+    use polycast_core::policy::{Choice, Collective};
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub fn serialize<S: Serializer>(choice: &Choice, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(choice)
+    type Forced = Vec<(Collective, Choice)>;
+
+    pub fn serialize<S: Serializer>(forced: &Forced, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(forced.iter().map(|(of, choice)| (of.name(), choice.to_string())))
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Choice, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Forced, D::Error> {
+        let written = Vec::<(String, String)>::deserialize(deserializer)?.into_iter();
+        let read = |(of, choice): (String, String)| {
+            let of: Collective = of.parse().map_err(D::Error::custom)?;
+            Ok((of, Choice::read(of, &choice).map_err(D::Error::custom)?))
+        };
+        written.map(read).collect()
     }
 }
 

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
 
 use polycast_core::variables::{
-    self, BROADCAST as FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SWITCH, TABLE, TOPOLOGY,
-    TRIALS, WARNED, is_off, is_on,
+    self, FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SWITCH, TABLE, TOPOLOGY, TRIALS,
+    WARNED, is_off, is_on,
 };
 use polycast_net::{Family, InterfaceChoice};
 
@@ -37,8 +37,8 @@ pub fn changes() -> u64 {
 
 /// Sets `name` for communicators attached from now on; false if there is no such setting.
 pub fn configure(name: &str, value: Option<&str>) -> bool {
-    let known = [FORCED, TABLE, TOPOLOGY, PARAMETERS, TRIALS, MULTICAST, NET, MADCAP];
-    let Some(name) = known.into_iter().find(|known| *known == name) else { return false };
+    let known = [TABLE, TOPOLOGY, PARAMETERS, TRIALS, MULTICAST, NET, MADCAP];
+    let Some(name) = FORCED.into_iter().chain(known).find(|known| *known == name) else { return false };
     let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
     OVERRIDES.change(|overrides| overrides.insert(name, value));
     CHANGES.with(|changes| changes.fetch_add(1, Ordering::Release));

@@ -36,12 +36,7 @@ pub fn all() -> Vec<Algorithm> {
 pub fn text() -> String {
     let mut out = String::new();
     for collective in Collective::ALL {
-        let served = if Collective::SERVED.contains(&collective) {
-            ""
-        } else {
-            ", which jobs are not served with yet"
-        };
-        out += &format!("{}{}{served}\n", if out.is_empty() { "" } else { "\n" }, collective.name());
+        out += &format!("{}{}\n", if out.is_empty() { "" } else { "\n" }, collective.name());
         for algorithm in Registry::BUILT_IN.of(collective).map(Algorithm::from) {
             let Algorithm { name, about, source, parameters, .. } = algorithm;
             out += &format!("  {name}\n{}\n", hanging("      ", "      ", &format!("{about} ({source})")));

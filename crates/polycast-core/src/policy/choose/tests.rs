@@ -13,7 +13,7 @@ fn call(bytes: u64) -> Call {
 }
 
 fn by_table(table: &Table) -> Rules<'_> {
-    Rules::new(None, None, table, None)
+    Rules::new(&[], None, table, None)
 }
 
 fn collective() -> impl Strategy<Value = Collective> {
@@ -152,7 +152,7 @@ proptest! {
         forced in prop::option::of(choices()),
         calls in prop::collection::vec((collective(), number(), number(), there()), 1..60),
     ) {
-        let rules = Rules::new(forced, None, &table, None);
+        let rules = Rules::new(forced.as_slice(), None, &table, None);
         let (before, after) = (Policy::new(rules, shape), Policy::new(rules, shape.on_network(network)));
         prop_assert!(!after.asks(), "all is known");
         for (collective, bytes, earlier_calls, there) in calls {
@@ -177,7 +177,7 @@ proptest! {
         there in there(),
         calls in prop::collection::vec((collective(), number()), 1..60),
     ) {
-        let rules = Rules::new(forced, user.as_ref(), &table, None);
+        let rules = Rules::new(forced.as_slice(), user.as_ref(), &table, None);
         let policy = Policy::new(rules, shape);
         let (mut counts, mut assumed) = (CallCounts::default(), Capabilities::ALL);
         let mut earlier_calls = [0; Collective::ALL.len()];
@@ -248,8 +248,8 @@ fn a_forced_choice_serves_every_size_where_it_can() {
         ("flat", &["0 flat"], &["0 flat"], &["0 stock"]),
         ("stock", &["0 stock"], &["0 stock"], &["0 stock"]),
     ] {
-        let for_broadcasts = Some((BROADCAST, forced.parse().unwrap()));
-        let policy = Policy::new(Rules::new(for_broadcasts, None, &table, None), shape(4));
+        let for_broadcasts = [(BROADCAST, forced.parse().unwrap())];
+        let policy = Policy::new(Rules::new(&for_broadcasts, None, &table, None), shape(4));
         let reduce = Call { collective: Collective::Reduce, bytes: Bytes(8) };
         assert_eq!(
             policy.choose(&reduce, Capabilities::ALL, Epoch(7)),

@@ -111,7 +111,7 @@ fn epochs_end_at_their_limit() {
     let both = format!("version = 1\n{}{}", changing("bcast", MAX_EPOCHS), changing("gather", MAX_EPOCHS));
     let table = Table::parse(&both, "t").unwrap();
     let shape = crate::policy::CommunicatorShape::new(2, 2, None).unwrap();
-    let policy = crate::policy::Policy::new(crate::policy::Rules::new(None, None, &table, None), shape);
+    let policy = crate::policy::Policy::new(crate::policy::Rules::new(&[], None, &table, None), shape);
     assert_eq!(policy.epochs(Collective::Gather).count(), MAX_EPOCHS);
     let error = error_in(&format!("version = 1\n{}", changing("bcast", MAX_EPOCHS + 1)));
     assert!(error.problem.contains("rules for bcast that change at most 65 times"), "{error}");

@@ -235,7 +235,7 @@ mod tests {
 
     fn policy(table: &str) -> Policy {
         let table = Table::parse(table, "a table").unwrap();
-        Policy::new(Rules::new(None, Some(&table), &Table::shipped(), None), setting().shape)
+        Policy::new(Rules::new(&[], Some(&table), &Table::shipped(), None), setting().shape)
     }
 
     fn setting() -> Setting {

@@ -14,7 +14,10 @@ fn file(text: &str) -> tempfile::NamedTempFile {
 }
 
 fn read(names: [Option<&str>; 5]) -> Current {
-    Settings::read(names.map(|name| name.map(str::to_owned)))
+    let [broadcast, table, topology, parameters, trials] = names.map(|name| name.map(str::to_owned));
+    let mut forced = [const { None }; FORCED.len()];
+    forced[0] = broadcast;
+    Settings::read(Names { forced, table, topology, parameters, trials })
 }
 
 #[test]
@@ -38,6 +41,34 @@ fn what_rank_0_sends_is_what_the_others_get() {
 }
 
 #[test]
+fn each_collective_has_a_variable() {
+    let forced = [
+        "stock",
+        "binomial",
+        "binomial",
+        "bruck",
+        "pairwise",
+        "dissemination",
+        "stock",
+        "recursive-doubling",
+    ];
+    let current =
+        Settings::read(Names { forced: forced.map(|text| Some(text.to_owned())), ..Names::default() });
+    assert_eq!(current.problem, None);
+    let read = current.settings.rules.forced.iter().map(|(of, choice)| (*of, choice.to_string()));
+    assert!(read.eq(Collective::ALL.into_iter().zip(forced.map(str::to_owned))));
+    assert_eq!(Settings::from_bytes(&current.settings.to_bytes()).as_ref(), Some(&*current.settings));
+
+    let mut forced = [const { None }; FORCED.len()];
+    forced[7] = Some("chain".to_owned());
+    let problem = Settings::read(Names { forced, ..Names::default() }).problem.unwrap();
+    assert!(
+        problem.contains("POLYCAST_ALLREDUCE=chain: ") && problem.contains("recursive-doubling"),
+        "{problem}"
+    );
+}
+
+#[test]
 fn settings_that_differ_have_other_digests() {
     let (one, other) = (file(TWO_SWITCHES), file(&TWO_SWITCHES.replace("a,b", "b,a")));
     let topologies = [None, Some("off"), one.path().to_str(), other.path().to_str()];
@@ -55,7 +86,7 @@ fn what_is_wrong_is_said_in_one_line_and_the_default_counts() {
     let problem = current.problem.unwrap();
     for words in [
         "POLYCAST_BCAST=chian",
-        "the default table is used",
+        "the table chooses",
         "POLYCAST_TOPOLOGY: ",
         ":1: ",
         "1 more",

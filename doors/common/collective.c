@@ -1,0 +1,260 @@
+/*
+ * A collective in MPI's words, as stretches of bytes for the runtime: where they lie, whether they must be packed or copied, and
+ * what is said of errors.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "door.h"
+
+/* A datatype that was not committed: MPI only tells by refusing it, so it is asked to send and to pack
+ * nothing. (Open MPI looks when it sends, MPICH when it packs.) The private communicator returns errors. */
+static int is_committed(MPI_Datatype type) {
+    char nothing[1];
+    int position = 0;
+    return PMPI_Send(nothing, 0, type, MPI_PROC_NULL, 0, door_private) == MPI_SUCCESS &&
+           PMPI_Pack(nothing, 0, type, nothing, 0, &position, door_private) == MPI_SUCCESS;
+}
+
+/* Reports like the stock MPI: through the error handler of the program's communicator. */
+static int report_error(MPI_Comm comm, int error) {
+    if (error == POLYCAST_ERROR_SIZE) {
+        error = MPI_ERR_TRUNCATE;
+    } else if (error < 0) {
+        error = MPI_ERR_INTERN;
+    }
+    PMPI_Comm_call_errhandler(comm, error);
+    return error;
+}
+
+MPI_Count door_count_of(const struct blocks *blocks, int rank) {
+    return blocks->are_wide ? ((const MPI_Count *)blocks->counts)[rank] : ((const int *)blocks->counts)[rank];
+}
+
+static MPI_Aint place_of(const struct blocks *blocks, int rank) {
+    return blocks->are_wide ? ((const MPI_Aint *)blocks->places)[rank] : ((const int *)blocks->places)[rank];
+}
+
+/* What this rank does in a call. */
+struct part {
+    int sent, received; /* blocks */
+    int is_in_place; /* what would be sent, or the part of it that stays here, is where it is to be received */
+};
+
+/* Whether what is sent and where it is to be received is the same memory, though nobody says MPI_IN_PLACE. MPICH refuses that, Open MPI
+ * does not mind, but at the root of a reduction. */
+static int is_one_place(const struct call *call, int rank) {
+    const char *send = call->send.buffer, *receive = call->receive.buffer;
+    if (call->send.count != call->receive.count || call->send.type != call->receive.type || call->blocks) {
+        return 0;
+    }
+    MPI_Aint lower, extent = 0;
+    switch (call->collective) {
+    case POLYCAST_GATHER:
+    case POLYCAST_ALLGATHER:
+        PMPI_Type_get_extent(call->receive.type, &lower, &extent);
+        return send == receive + rank * call->receive.count * extent;
+    case POLYCAST_SCATTER:
+        PMPI_Type_get_extent(call->send.type, &lower, &extent);
+        return receive == send + rank * call->send.count * extent;
+    default:
+        return send == receive;
+    }
+}
+
+static struct part part_of(const struct call *call, const struct communicator *state) {
+    struct part part = {1, 1, 0};
+    int is_root = state->rank == call->root, may_be_in_place = 1;
+    switch (call->collective) {
+    case POLYCAST_BROADCAST:
+        return (struct part){is_root, !is_root, 0};
+    case POLYCAST_BARRIER:
+        return (struct part){0, 0, 0};
+    case POLYCAST_SCATTER:
+        part.sent = is_root ? state->size : 0;
+        may_be_in_place = is_root;
+        break;
+    case POLYCAST_GATHER:
+        part.received = is_root ? state->size : 0;
+        may_be_in_place = is_root;
+        break;
+    case POLYCAST_REDUCE:
+        part.received = may_be_in_place = is_root;
+        break;
+    case POLYCAST_ALLGATHER:
+        part.received = state->size;
+        break;
+    case POLYCAST_ALLTOALL:
+        part.sent = part.received = state->size;
+        break;
+    }
+    const void *marked = call->collective == POLYCAST_SCATTER ? call->receive.buffer : call->send.buffer;
+    if (may_be_in_place && (marked == MPI_IN_PLACE || is_one_place(call, state->rank))) {
+        part.is_in_place = 1;
+        *(call->collective == POLYCAST_SCATTER ? &part.received : &part.sent) = 0;
+    }
+    return part;
+}
+
+/* What only the stock MPI can say in its own words: a missing buffer, a datatype that was not committed. */
+static int is_wrong(const struct data *data) {
+    if (data->buffer == MPI_IN_PLACE || data->count < 0 || data->type == MPI_DATATYPE_NULL) {
+        return 1;
+    }
+    return door_is_named_type(data->type) ? !data->buffer : !is_committed(data->type);
+}
+
+static int has_local_error(const struct call *call, const struct communicator *state,
+                           const struct part *part) {
+#ifdef OPEN_MPI
+    int minds_one_place = call->collective == POLYCAST_REDUCE;
+#else
+    int minds_one_place = 1;
+#endif
+    const void *marked = call->collective == POLYCAST_SCATTER ? call->receive.buffer : call->send.buffer;
+    return door_is_revoked(state) || (part->sent && is_wrong(&call->send)) ||
+           (part->received && is_wrong(&call->receive)) ||
+           (part->is_in_place && minds_one_place && marked != MPI_IN_PLACE);
+}
+
+/* Data as the runtime sees it: blocks of the same length, one behind the other. */
+struct stretch {
+    const struct data *data;
+    const struct blocks *blocks; /* if they are not alike */
+    int number;                  /* of blocks */
+    size_t bytes;                /* of each */
+    struct element element;
+    enum memory memory;
+    void *place;
+    int is_copy;
+};
+
+/* MPI's own packing reads and writes any memory that the program may give to MPI. */
+static int copy_elements(enum direction direction, const struct stretch *stretch, MPI_Aint first,
+                         MPI_Count count, char *bytes) {
+    char *elements = (char *)stretch->data->buffer + first * stretch->element.extent;
+    if (count == 0) {
+        return MPI_SUCCESS;
+    }
+    if (!stretch->element.is_contiguous) {
+        return door_convert(direction, elements, count, stretch->data->type, &stretch->element, bytes);
+    }
+    char *first_byte = elements + stretch->element.true_lower;
+    size_t length = (size_t)(count * stretch->element.size);
+    if (stretch->memory == HOST_MEMORY) {
+        memcpy(direction == TO_PACKED ? bytes : first_byte, direction == TO_PACKED ? first_byte : bytes,
+               length);
+        return MPI_SUCCESS;
+    }
+    return direction == TO_PACKED ? door_copy(stretch->memory, bytes, first_byte, length)
+                                  : door_copy(stretch->memory, first_byte, bytes, length);
+}
+
+/* Blocks between the program's memory and their copy. Of elements that do not fit a block, nothing is said here. */
+static int copy_blocks(enum direction direction, const struct stretch *stretch, int first, int number) {
+    MPI_Count fitting = (MPI_Count)stretch->bytes / stretch->element.size;
+    int error = MPI_SUCCESS;
+    for (int block = first; !error && block < first + number; block++) {
+        MPI_Count count = stretch->blocks ? door_count_of(stretch->blocks, block) : stretch->data->count;
+        MPI_Aint at =
+            stretch->blocks ? place_of(stretch->blocks, block) : (MPI_Aint)(block * stretch->data->count);
+        error = copy_elements(direction, stretch, at, count < fitting ? count : fitting,
+                              (char *)stretch->place + (size_t)block * stretch->bytes);
+    }
+    return error;
+}
+
+/* Where the data lies already as the runtime wants it, that is its place; else there is room for a copy. */
+static int open_stretch(const struct data *data, const struct blocks *blocks, int number, size_t bytes,
+                        struct stretch *stretch) {
+    *stretch = (struct stretch){.data = data, .blocks = blocks, .number = number, .bytes = bytes};
+    if (number == 0) {
+        return MPI_SUCCESS;
+    }
+    int error = door_look_at_type(data->type, number > 1 ? 2 : data->count, &stretch->element);
+    if (error) {
+        return error;
+    }
+    char *first_byte = (char *)data->buffer + stretch->element.true_lower;
+    stretch->memory = stretch->element.is_contiguous ? door_memory_of(first_byte) : HOST_MEMORY;
+    stretch->place = first_byte;
+    stretch->is_copy = !stretch->element.is_contiguous || stretch->memory != HOST_MEMORY || blocks ||
+                       (size_t)(data->count * stretch->element.size) != bytes;
+    if (stretch->is_copy) {
+        stretch->place = calloc((size_t)number, bytes);
+        error = stretch->place ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    }
+    return error;
+}
+
+static void close_stretch(struct stretch *stretch) {
+    if (stretch->is_copy) {
+        free(stretch->place);
+    }
+}
+
+/* What this rank contributes stands where it is to be received. */
+static int copy_in_place(const struct call *call, const struct communicator *state,
+                         const struct stretch *received) {
+    int is_own_block = call->collective == POLYCAST_GATHER || call->collective == POLYCAST_ALLGATHER;
+    return is_own_block ? copy_blocks(TO_PACKED, received, state->rank, 1)
+                        : copy_blocks(TO_PACKED, received, 0, received->number);
+}
+
+static int serve_stretches(const struct call *call, const struct communicator *state,
+                           struct polycast_plan *plan, const struct part *part, const struct stretch *sent,
+                           const struct stretch *received) {
+    int error = MPI_SUCCESS;
+    if (sent->is_copy) {
+        error = copy_blocks(TO_PACKED, sent, 0, sent->number);
+    }
+    if (!error && part->is_in_place && received->is_copy) {
+        error = copy_in_place(call, state, received);
+    }
+    if (!error) {
+        error = polycast_run(plan, sent->place, received->place);
+    }
+    if (!error && received->is_copy) {
+        error = copy_blocks(FROM_PACKED, received, 0, received->number);
+    }
+    return error;
+}
+
+/* A rank that hands in another length than it says itself takes part, so that nobody waits for it. */
+static int has_other_length(const struct call *call, const struct communicator *state,
+                            const struct stretch *sent, const struct stretch *received) {
+    size_t expected = sent->bytes;
+    if (call->blocks) {
+        expected = (size_t)(door_count_of(call->blocks, state->rank) * received->element.size);
+    } else if (received->number > 0 &&
+               (size_t)(received->data->count * received->element.size) != received->bytes) {
+        return 1;
+    }
+    return sent->number > 0 && (size_t)(sent->data->count * sent->element.size) != expected;
+}
+
+int door_serve(const struct call *call, const struct communicator *state, struct polycast_plan *plan,
+               size_t bytes, int *result) {
+    const struct part part = part_of(call, state);
+    if (has_local_error(call, state, &part)) {
+        return 0;
+    }
+    struct stretch sent, received = {0};
+    int error = open_stretch(&call->send, NULL, part.sent, bytes, &sent);
+    if (!error) {
+        error = open_stretch(&call->receive, call->blocks, part.received, bytes, &received);
+    }
+    if (!error) {
+        error = serve_stretches(call, state, plan, &part, &sent, &received);
+    }
+    if (!error && has_other_length(call, state, &sent, &received)) {
+        error = POLYCAST_ERROR_SIZE;
+    }
+    close_stretch(&sent);
+    close_stretch(&received);
+    if (error && door_is_revoked(state)) {
+        return 0;
+    }
+    *result = error ? report_error(call->comm, error) : MPI_SUCCESS;
+    return 1;
+}
