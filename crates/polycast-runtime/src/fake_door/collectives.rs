@@ -160,7 +160,7 @@ impl Member {
         let reduction = |called: &Called| {
             let is_commutative = (!called.is_ordered).into();
             DoorReduction {
-                reduction: Reduction { element_bytes: 2, is_commutative, combine },
+                reduction: Reduction { element_bytes: 2, is_commutative, is_exact: 0, combine },
                 door: &self.door,
             }
         };

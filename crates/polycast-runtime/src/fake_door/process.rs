@@ -27,7 +27,7 @@ use crate::interface::{
     polycast_run, polycast_set, polycast_start, polycast_test, polycast_wait,
 };
 use crate::machine::test::enter;
-use crate::plan::{BROADCAST, CollectiveCall, Operation};
+use crate::plan::{CollectiveCall, Operation};
 use crate::tags::TagSpace;
 
 const ERROR_SIZE: c_int = -2;
@@ -336,7 +336,8 @@ impl Member {
 }
 
 fn wanted(root: u32, bytes: usize) -> CollectiveCall {
-    CollectiveCall { collective: BROADCAST, root: root as c_int, bytes, counts: null(), reduction: null() }
+    let collective = polycast_core::collective::Collective::Broadcast as u32;
+    CollectiveCall { collective, root: root as c_int, bytes, reduction: null() }
 }
 
 /// No two broadcasts have the same, and no two stretches of one.

@@ -42,7 +42,7 @@ impl Ranks {
             if due[0].is_none() {
                 break;
             }
-            let sums = std::array::from_fn(|at| due.iter().flatten().map(|values| values[at]).sum());
+            let sums = std::array::from_fn(|at| due.iter().flatten().map(|(_, values)| values[at]).sum());
             let count = self.ranks.len() as u32;
             let found: Vec<_> = self.ranks.iter_mut().map(|rank| rank.judge(&sums, count)).collect();
             assert!(found.iter().all(|other| *other == found[0]));
