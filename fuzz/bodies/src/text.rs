@@ -33,7 +33,7 @@ pub fn table(bytes: &[u8]) {
 }
 
 fn decides_as_the_first_rule_that_holds(table: &Table, shape: CommunicatorShape) {
-    let policy = Policy::new(Rules::new(None, None, table, None), shape);
+    let policy = Policy::new(Rules::new(&[], None, table, None), shape);
     for there in [Capabilities::ALL, Capabilities::PRIVATE] {
         for bytes in SIZES.map(Bytes) {
             let call = Call { collective: Collective::Broadcast, bytes };
