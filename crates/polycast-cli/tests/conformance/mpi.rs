@@ -72,6 +72,11 @@ impl Mpi4py {
         self.name == "mpich-debian"
     }
 
+    /// The module in which it crashes by itself across hosts: MPICH 4.0.2 in MPI_Comm_split_type on an intercommunicator.
+    pub fn crashes_across_hosts_in(&self) -> Option<&'static str> {
+        (self.name == "mpich-debian").then_some("test_comm_inter")
+    }
+
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let of = |&(name, value): &(&'static str, &str)| match name {
             "LD_LIBRARY_PATH" => (name, environments().join(value).to_string_lossy().into_owned()),
