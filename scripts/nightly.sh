@@ -17,9 +17,9 @@ fi
 rustup component add --toolchain nightly miri rust-src
 target=${CARGO_TARGET_DIR:-target}
 
-# The standard library is built along: else the sanitizer does not see how it synchronizes.
+# The standard library is built along: else the sanitizer does not see how it synchronizes. Some twenty times as long.
 thread() {
-    RUSTFLAGS="-Zsanitizer=thread" CARGO_TARGET_DIR="$target/thread" \
+    RUSTFLAGS="-Zsanitizer=thread" CARGO_TARGET_DIR="$target/thread" FAKE_DOOR_SEEDS="${FAKE_DOOR_SEEDS:-20}" \
         cargo +nightly test --locked -Zbuild-std --target "$host" -p polycast-runtime --lib fake_door
 }
 
