@@ -10,7 +10,7 @@ mod digest;
 use digest::Digest;
 
 /// What is compiled into the runtime and the doors, relative to the workspace. The lock file names the libraries.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 18] = [
     "Cargo.lock",
     "Cargo.toml",
     "crates/polycast-core/Cargo.toml",
@@ -22,6 +22,8 @@ const SOURCES: [&str; 16] = [
     "crates/polycast-protocol/Cargo.toml",
     "crates/polycast-protocol/src",
     "crates/polycast-runtime",
+    "crates/polycast-shm/Cargo.toml",
+    "crates/polycast-shm/src",
     "crates/polycast-units/Cargo.toml",
     "crates/polycast-units/src",
     "doors/common",

@@ -17,6 +17,7 @@ use crate::messages::{Address, Messages};
 use crate::multicast::{
     Deaf, Driver, NodeMessages, RETRY_AFTER, Reason, Seat, Unavailable, left_group, set_up,
 };
+use crate::node_memory::{self, Found};
 use crate::operation::{Activity, Failure, Operations, Shared};
 use crate::report::{self, Log};
 use crate::retired;
@@ -63,6 +64,16 @@ pub struct Wanted {
     pub may_be_compared: bool,
 }
 
+/// Whether its nodes have shared memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MemoryState {
+    Untried,
+    /// Each node of several ranks has.
+    Ready,
+    /// Not all have, so it is used on none.
+    Unavailable,
+}
+
 /// What serves a call, and its epoch, for ranks may have been called with another size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chosen {
@@ -98,6 +109,7 @@ pub struct Communicator {
     counts: CallCounts,
     layout: Arc<Layout>,
     multicast: MulticastState,
+    memory: MemoryState,
     calls_until_look: u32,
     pub(crate) log: Log,
     pub(crate) comparison: Comparison,
@@ -126,8 +138,9 @@ impl Communicator {
             Some(parameters) => planner.measured(parameters.content.clone()),
             None => planner,
         };
-        let address = Address { world_ranks: layout.world_ranks.clone(), first_tag: tags.first_tag(number) };
         let nodes = layout.nodes.clone();
+        let planner = planner.on_nodes(nodes.clone());
+        let address = Address { world_ranks: layout.world_ranks.clone(), first_tag: tags.first_tag(number) };
         Communicator {
             door,
             number,
@@ -135,6 +148,7 @@ impl Communicator {
             capabilities: Capabilities::ALL,
             counts,
             multicast: MulticastState::Untried,
+            memory: MemoryState::Untried,
             calls_until_look: CALLS_UNTIL_LOOK,
             log,
             comparison: Comparison::new(settings.trials, layout.shape),
@@ -146,6 +160,7 @@ impl Communicator {
                 on_node: Planner::flat(nodes.local().ranks()),
                 nodes,
                 messages: Messages::new(door, address),
+                memory: None,
                 driver: None,
                 deaf: Deaf::default(),
                 activity: Activity::Nothing,
@@ -233,11 +248,29 @@ impl Communicator {
 
     /// Whether the communicator has what it needs, which is tried the first time. What it has not is known to
     /// `self.capabilities` then.
-    fn provides(&mut self, choice: Choice) -> Result<bool, MpiError> {
-        Ok(match choice.needs() {
-            Capabilities::NONE | Capabilities::PRIVATE => true,
-            _ => self.has_multicast()?,
-        })
+    pub(crate) fn provides(&mut self, choice: Choice) -> Result<bool, MpiError> {
+        let needs = choice.needs();
+        Ok((!needs.has(Capabilities::MULTICAST) || self.has_multicast()?)
+            && (!needs.has(Capabilities::SHARED) || self.has_memory()?))
+    }
+
+    /// Tries it the first time.
+    fn has_memory(&mut self) -> Result<bool, MpiError> {
+        if self.memory == MemoryState::Untried {
+            self.finish_all();
+            let Layout { nodes, world_ranks, .. } = &*self.layout;
+            self.memory = match node_memory::set_up(&self.door, self.shared.rank, nodes, world_ranks)? {
+                Found::Memory(memory) => {
+                    self.shared.memory = memory;
+                    MemoryState::Ready
+                }
+                Found::Unavailable => {
+                    self.capabilities = self.capabilities.without(Capabilities::SHARED);
+                    MemoryState::Unavailable
+                }
+            };
+        }
+        Ok(self.memory == MemoryState::Ready)
     }
 
     /// Tries it the first time; looks at times whether it has died.
@@ -390,6 +423,9 @@ impl Communicator {
         if is_clean && !self.shared.messages.is_sending() {
             self.abandon();
             give_back_number(self.number);
+            if let Some(memory) = self.shared.memory.take() {
+                memory.give_back();
+            }
         } else {
             self.abandon();
         }

@@ -15,6 +15,8 @@ pub enum Point {
     Choose,
     /// While it looks at what it has for multicast.
     Offer,
+    /// While it looks for memory to share with its node.
+    Memory,
     /// Where a message of a broadcast starts.
     Message,
 }

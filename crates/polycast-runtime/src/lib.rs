@@ -11,6 +11,7 @@
 //!         progress   starts operations, and waits for them
 //!             operation  collective calls in flight
 //!             messages   what MPI has, and its memory
+//!             node_memory   what the ranks of a node share
 //!             idle   what a rank does while it waits, on the process's sockets
 //!     settings    environment and overrides
 //!     report      what was done and why, when MPI ends
@@ -35,6 +36,7 @@ mod interface;
 mod machine;
 mod messages;
 mod multicast;
+mod node_memory;
 mod of_process;
 mod operation;
 mod plan;

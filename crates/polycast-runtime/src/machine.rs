@@ -3,9 +3,11 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use polycast_shm::{Offer, Segment, SegmentError, Shape};
 use rustix::event::{PollFd, Timespec};
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -107,6 +109,24 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
         }
     }
     Ok(bytes)
+}
+
+/// Memory for the ranks of a node, and the descriptor through which they open it.
+pub fn create_segment(shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError> {
+    stand_in!(|machine| machine.create_segment(shape, name));
+    Segment::create(shape, name)
+}
+
+/// Memory that another rank of the node has created.
+pub fn open_segment(offer: Offer, shape: Shape) -> Result<Segment, SegmentError> {
+    stand_in!(|machine| machine.open_segment(offer, shape));
+    Segment::open(offer, shape)
+}
+
+/// Copies what stands in another process of the node.
+pub fn read_process(process: u32, address: u64, place: &mut [u8]) -> io::Result<()> {
+    stand_in!(|machine| machine.read_process(process, address, place));
+    polycast_shm::address::read(process, address, place)
 }
 
 /// A random number.

@@ -31,7 +31,8 @@ impl Communicator {
         }
         visit_groups();
         let (capabilities, tag) = (self.capabilities, self.tags.next());
-        let call = Call { chosen, capabilities, of, buffers, tag };
+        let operation = self.shared.memory.as_mut().map_or(0, |memory| memory.next_operation());
+        let call = Call { chosen, capabilities, of, buffers, tag, operation };
         // SAFETY: handed on from the caller.
         unsafe { self.operations.start(call, &mut self.shared) }
     }

@@ -4,13 +4,16 @@ use super::broadcast::{Planner, tree_pipeline};
 use super::plan::Plan;
 use super::{Algorithm, Form};
 use crate::collective::Call;
-use crate::schedule::Schedule;
+use crate::schedule::{Nodes, Schedule};
 use crate::tree::{PlannedShape, Tree};
 use crate::units::Rank;
 use polycast_protocol as protocol;
 
 /// Makes one rank's schedule of a call.
 pub type Builder = fn(&Algorithm, &Call, Rank) -> Box<dyn Schedule>;
+
+/// The same, of a call that also goes through the memory of nodes, which are as that rank sees them.
+pub type OnNodes = fn(&Algorithm, &Call, &Nodes, Rank) -> Box<dyn Schedule>;
 
 #[derive(Clone, Copy)]
 pub(super) enum Build {
@@ -23,6 +26,8 @@ pub(super) enum Build {
     Lanes(fn(&Algorithm, Call, Rank) -> Plan, Form),
     /// Any collective.
     Any(Builder),
+    /// Any collective, with shared memory on nodes.
+    OnNodes(OnNodes),
     /// Broadcast: by the state machine of the protocol.
     Multicast(protocol::Form),
 }
@@ -52,6 +57,7 @@ impl Algorithm {
                 planner.in_order(call, rank, |call, rank| plan(self, call, rank).finish())
             }
             Build::Any(schedule) => schedule(self, &call, rank),
+            Build::OnNodes(schedule) => schedule(self, &call, &planner.nodes(rank), rank),
             Build::Multicast(_) => panic!("{self} has no schedules"),
         }
     }

@@ -31,7 +31,7 @@ pub mod scatter;
 mod spec;
 mod subtree;
 
-pub use build::Builder;
+pub use build::{Builder, OnNodes};
 pub use parameter::{Domain, Need, Parameter, SEGMENTS};
 pub use parse::ParseAlgorithmError;
 pub use registry::{Entry, Form, Registry};

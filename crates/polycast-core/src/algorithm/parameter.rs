@@ -42,6 +42,10 @@ pub enum Domain {
     Switch,
     /// How the root of a multicast waits for receivers, written `none`, `50us`, `random`, `adaptive`.
     Wait,
+    /// One of these words; the first is what holds where none is given.
+    Word(&'static [&'static str]),
+    /// Bytes, written `8KiB`, or `none`.
+    SizeOrNone,
 }
 
 /// Whether a parameter may be left out.
@@ -60,6 +64,9 @@ pub enum Need {
 /// puts them together, in a pipeline each goes with headers of its own (256 B took 1.2 to 1.6 times as long as 1 KiB).
 pub const SEGMENTS: [u64; 10] =
     [1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10];
+
+/// The value of [`Domain::SizeOrNone`] that is none.
+pub(super) const NONE: u64 = u64::MAX;
 
 /// The largest message; without it everything goes whole.
 pub(super) const SEGMENT: Parameter = Parameter {
@@ -129,6 +136,9 @@ impl Parameter {
                 _ => None,
             },
             Domain::Wait => text.parse().ok().map(value_of_wait),
+            Domain::Word(words) => words.iter().position(|word| *word == text).map(|at| at as u64),
+            Domain::SizeOrNone if text == "none" => Some(NONE),
+            Domain::SizeOrNone => text.parse().ok().and_then(|size: Bytes| above_0(size.0)),
         }
     }
 
@@ -138,7 +148,9 @@ impl Parameter {
         match self.domain {
             Domain::Number { .. } => format!("{name}={value}"),
             Domain::Time => format!("{name}={}", Nanos(value)),
-            Domain::Size => format!("{name}={}", Bytes(value)),
+            Domain::SizeOrNone if value == NONE => format!("{name}=none"),
+            Domain::Size | Domain::SizeOrNone => format!("{name}={}", Bytes(value)),
+            Domain::Word(words) => format!("{name}={}", words.get(value as usize).unwrap_or(&"")),
             Domain::Switch => name.to_owned(),
             Domain::Wait => format!("{name}={}", wait_of_value(value)),
         }
@@ -159,6 +171,8 @@ impl Parameter {
                 numbers.take_while(|n| *n <= most && (*n < u64::from(ranks) || *n == least)).collect()
             }
             Domain::Size => SEGMENTS.into_iter().take_while(|size| *size < bytes).collect(),
+            Domain::SizeOrNone => vec![NONE],
+            Domain::Word(words) => (1..words.len() as u64).collect(),
             Domain::Time | Domain::Switch | Domain::Wait => Vec::new(),
         };
         absent.into_iter().chain(values).collect()
@@ -175,6 +189,8 @@ impl fmt::Display for Domain {
             Domain::Size => f.pad("a size above 0 such as 8KiB"),
             Domain::Switch => f.pad("yes or no"),
             Domain::Wait => f.pad("none, random, adaptive or a delay such as 50us"),
+            Domain::Word(words) => f.pad(&words.join(", ")),
+            Domain::SizeOrNone => f.pad("a size above 0 such as 8KiB, or none"),
         }
     }
 }

@@ -110,7 +110,7 @@ fn given<'a>(entry: &Entry, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, Pa
     let mut given: Vec<(&str, &str)> = Vec::new();
     for parameter in text.split(',').map(str::trim).filter(|parameter| !parameter.is_empty()) {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        if !entry.all_parameters().any(|known| known.name == name) {
+        if !entry.has_parameter(name) {
             let known: Vec<&str> = entry.all_parameters().map(|known| known.name).collect();
             let expected = match known.split_last() {
                 None => "none".to_owned(),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use super::build::{Build, Builder};
+use super::build::{Build, Builder, OnNodes};
 use super::parameter::{READY, SEGMENT};
 use super::plan::Plan;
 use super::{Algorithm, Need, Parameter, broadcast};
@@ -72,19 +72,18 @@ impl Entry {
         source: &'static str,
         schedule: Builder,
     ) -> Entry {
-        let build = Build::Any(schedule);
-        let [parameters, common]: [&[Parameter]; 2] = [&[]; 2];
-        Entry {
-            name,
-            collectives,
-            about,
-            source,
-            parameters,
-            common,
-            same_as: None,
-            is_compared: true,
-            build,
-        }
+        Entry::of(collectives, name, about, source, Build::Any(schedule))
+    }
+
+    /// One that uses the memory that the ranks of a node share. Not compared: nobody has measured that memory.
+    pub const fn on_nodes(
+        collectives: &'static [Collective],
+        name: &'static str,
+        about: &'static str,
+        source: &'static str,
+        schedule: OnNodes,
+    ) -> Entry {
+        Entry::of(collectives, name, about, source, Build::OnNodes(schedule)).not_compared()
     }
 
     /// A broadcast that is no more than a tree by position.
@@ -130,19 +129,20 @@ impl Entry {
     }
 
     const fn broadcast(name: &'static str, about: &'static str, source: &'static str, build: Build) -> Entry {
-        let (collectives, common): (&[Collective], &[Parameter]) =
-            (&[Collective::Broadcast], &[SEGMENT, READY]);
-        Entry {
-            name,
-            collectives,
-            about,
-            source,
-            parameters: &[],
-            common,
-            same_as: None,
-            is_compared: true,
-            build,
-        }
+        let entry = Entry::of(&[Collective::Broadcast], name, about, source, build);
+        Entry { common: &[SEGMENT, READY], ..entry }
+    }
+
+    const fn of(
+        collectives: &'static [Collective],
+        name: &'static str,
+        about: &'static str,
+        source: &'static str,
+        build: Build,
+    ) -> Entry {
+        let [parameters, common]: [&[Parameter]; 2] = [&[]; 2];
+        let (same_as, is_compared) = (None, true);
+        Entry { name, collectives, about, source, parameters, common, same_as, is_compared, build }
     }
 
     /// It can cut the data into segments.
@@ -153,6 +153,11 @@ impl Entry {
     /// Its own parameters and the common ones.
     pub fn all_parameters(&self) -> impl Iterator<Item = &'static Parameter> {
         self.parameters.iter().chain(self.common)
+    }
+
+    /// Whether it understands one of this name.
+    pub fn has_parameter(&self, name: &str) -> bool {
+        self.all_parameters().any(|parameter| parameter.name == name)
     }
 
     /// Whether it is for this collective.
@@ -184,6 +189,11 @@ impl Entry {
     /// Whether it is messages, local work and what the ranks of a node share, by a schedule. The others are multicasts.
     pub fn has_schedules(&self) -> bool {
         self.multicast_form().is_none()
+    }
+
+    /// Whether ranks of a node use memory that they share.
+    pub fn shares_memory(&self) -> bool {
+        matches!(self.build, Build::OnNodes(_))
     }
 
     /// Predictions leave it out where nobody names it.

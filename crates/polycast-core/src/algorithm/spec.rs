@@ -81,6 +81,7 @@ impl Algorithm {
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let common = [(&SEGMENT, self.segment.map_or(0, NonZeroU64::get)), (&READY, self.ready.into())];
+        let common = common.into_iter().filter(|(parameter, _)| self.entry.common.contains(parameter));
         let own = self.entry.parameters.iter().zip(self.values.0);
         let written: Vec<String> = own
             .chain(common)

@@ -17,9 +17,16 @@
 //! 3. Data goes to its place when the step that receives it has started, and not before.
 //! 4. A rank sends as many messages as its own announcement implies, whatever it is told.
 
+mod shared;
+
+pub use shared::{Share, Shared};
+
 use super::{Executor, Limits, StepId};
-use crate::schedule::{Action, Buffer, Channel, Direction, Kind, Lane, LaneIndex, Schedule, Slice, Stream};
+use crate::schedule::{
+    Action, Buffer, Channel, Direction, Fabric, Kind, Lane, LaneIndex, Schedule, Slice, Stream,
+};
 use crate::units::Rank;
+use shared::{Sharing, Went};
 
 /// The first segment of a lane travels with the announcement, through memory of the transport, if it is not longer.
 pub const FIRST_DATA_BYTES_MOST: u64 = 8 << 10;
@@ -118,6 +125,9 @@ pub trait Transport {
 
     /// Copies or combines.
     fn work(&mut self, action: &Action) -> Result<(), Self::Error>;
+
+    /// Does, as far as possible now, what is next on a lane in shared memory. It is asked again until that is done.
+    fn share(&mut self, lane: LaneIndex, kind: &Kind, what: Share<'_>) -> Result<Shared, Self::Error>;
 }
 
 /// No data.
@@ -127,6 +137,8 @@ const NOTHING: Slice = Slice { buffer: Buffer::Output, bytes: 0..0 };
 enum Lanes {
     /// It has none.
     Local,
+    /// It is in shared memory; [`Sharing`] knows more.
+    Shared,
     /// A lane of sends.
     Sending { is_announced: bool },
     /// A lane of receives whose first message has not come; its first steps wait for it, this many.
@@ -147,15 +159,21 @@ pub struct Conversation {
     /// Lanes that other sizes have and this one has not.
     further: Vec<Lane>,
     lanes: Vec<Lanes>,
+    /// Those in shared memory that are not over.
+    sharing: Vec<Sharing>,
     outstanding: usize,
     is_spoiled: bool,
 }
 
 impl Conversation {
-    /// Of calls of `total` bytes. `None` if `call` has no schedule for that, or one that is more than messages and local work.
+    /// Of calls of `total` bytes. `None` if `call` has no schedule for that, or one that is more than messages, local work and shared
+    /// memory.
     pub fn new(call: &mut impl Call, total: u64, limits: Limits) -> Option<Conversation> {
         let schedule = call.schedule(total)?;
-        let is_carried = |lane: &Lane| matches!(lane.kind, Kind::Messages(_) | Kind::Local);
+        let is_carried = |lane: &Lane| {
+            let is_multicast = |fabric| fabric == Fabric::Multicast;
+            !matches!(lane.kind, Kind::Publish { fabric, .. } | Kind::Fetch { fabric, .. } if is_multicast(fabric))
+        };
         if !schedule.lanes().iter().all(is_carried) {
             return None;
         }
@@ -163,7 +181,8 @@ impl Conversation {
             if total < call.bytes_for_all_lanes() { further_lanes(call, &*schedule) } else { Vec::new() };
         let executor = Executor::new(schedule, limits);
         let lanes = Vec::with_capacity(executor.schedule.lanes().len() + further.len());
-        Some(Conversation { total, executor, further, lanes, outstanding: 0, is_spoiled: false })
+        let sharing = Vec::new();
+        Some(Conversation { total, executor, further, lanes, sharing, outstanding: 0, is_spoiled: false })
     }
 
     /// Each has one first message.
@@ -183,13 +202,22 @@ impl Conversation {
         self.outstanding = 0;
         self.is_spoiled = is_spoiled;
         self.lanes.clear();
+        self.sharing.clear();
         let all = self.executor.schedule.lanes().iter().chain(&self.further);
         self.lanes.extend(all.map(|lane| match lane.stream().map(|stream| stream.direction) {
             Some(Direction::Send) => Lanes::Sending { is_announced: false },
             Some(Direction::Receive) => Lanes::Unheard { waiting: 0 },
-            None => Lanes::Local,
+            None if lane.kind == Kind::Local => Lanes::Local,
+            None => Lanes::Shared,
         }));
         for lane in 0..self.lanes.len() {
+            if let Lanes::Shared = self.lanes[lane] {
+                let Lane { kind, steps, .. } = self.lane(lane);
+                let first = if *steps > 0 { self.executor.schedule.step(lane, 0).action.length() } else { 0 };
+                let sharing = Sharing::begin(lane, (kind, *steps, first), self.total, transport)?;
+                self.sharing.push(sharing);
+                continue;
+            }
             if self.lane(lane).is_receive() || self.lane(lane).steps == 0 {
                 self.announce(lane, NOTHING, transport)?;
             }
@@ -199,10 +227,15 @@ impl Conversation {
 
     /// Starts what can be started. `None`: it is not over.
     pub fn advance<T: Transport>(&mut self, transport: &mut T) -> Result<Option<Outcome>, T::Error> {
-        while let Some(operation) = self.executor.next_operation() {
-            self.start(operation.id, &operation.action, transport)?;
+        loop {
+            while let Some(operation) = self.executor.next_operation() {
+                self.start(operation.id, &operation.action, transport)?;
+            }
+            if !self.share(transport)? {
+                break;
+            }
         }
-        let is_over = self.executor.is_finished() && self.outstanding == 0;
+        let is_over = self.executor.is_finished() && self.outstanding == 0 && self.sharing.is_empty();
         Ok(is_over.then_some(if self.is_spoiled { Outcome::SizesDiffer } else { Outcome::Complete }))
     }
 
@@ -228,6 +261,23 @@ impl Conversation {
             Part::Scrap => return self.drain(lane, transport),
         }
         Ok(())
+    }
+
+    /// Goes on in shared memory; whether that has ended any step.
+    fn share<T: Transport>(&mut self, transport: &mut T) -> Result<bool, T::Error> {
+        let Conversation { total, executor, sharing, is_spoiled, .. } = self;
+        let mut has_gone_on = false;
+        let mut index = 0;
+        while let Some(next) = sharing.get_mut(index) {
+            let went = next.advance(*total, is_spoiled, executor, transport)?;
+            has_gone_on |= went != Went::Nowhere;
+            if went == Went::ToItsEnd {
+                sharing.swap_remove(index);
+            } else {
+                index += 1;
+            }
+        }
+        Ok(has_gone_on)
     }
 
     fn lane(&self, lane: LaneIndex) -> &Lane {
@@ -276,6 +326,11 @@ impl Conversation {
                     transport.work(action)?;
                 }
                 self.executor.complete(id);
+                Ok(())
+            }
+            Lanes::Shared => {
+                let sharing = self.sharing.iter_mut().find(|sharing| sharing.lane == lane);
+                sharing.into_iter().for_each(|sharing| sharing.start(index, action));
                 Ok(())
             }
             Lanes::Sending { is_announced } => {
@@ -364,8 +419,12 @@ impl Conversation {
 /// The lanes of larger sizes that `schedule` lacks (invariant 1): they carry announcements only.
 fn further_lanes(call: &mut impl Call, schedule: &dyn Schedule) -> Vec<Lane> {
     let Some(all) = call.schedule(call.bytes_for_all_lanes()) else { return Vec::new() };
-    let is_known = |lane: &Lane| schedule.lanes().iter().any(|known| known.stream() == lane.stream());
-    let missing = all.lanes().iter().filter(|lane| !is_known(lane));
+    let is_same = |lane: &Lane, known: &Lane| match lane.stream() {
+        None => known.kind == lane.kind,
+        stream => known.stream() == stream,
+    };
+    let is_known = |lane: &Lane| schedule.lanes().iter().any(|known| is_same(lane, known));
+    let missing = all.lanes().iter().filter(|lane| lane.kind != Kind::Local && !is_known(lane));
     missing.map(|lane| Lane::new(lane.kind.clone(), 0)).collect()
 }
 

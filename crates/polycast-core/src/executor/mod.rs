@@ -17,8 +17,8 @@
 mod conversation;
 
 pub use conversation::{
-    Call, Completed, Content, Conversation, FIRST_DATA_BYTES_MOST, Message, MessageId, Outcome, Part,
-    Transport,
+    Call, Completed, Content, Conversation, FIRST_DATA_BYTES_MOST, Message, MessageId, Outcome, Part, Share,
+    Shared, Transport,
 };
 
 use std::cmp::Reverse;

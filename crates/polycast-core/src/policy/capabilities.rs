@@ -12,12 +12,17 @@ impl Capabilities {
     pub const PRIVATE: Capabilities = Capabilities(1);
     /// A network between the nodes that carries multicast.
     pub const MULTICAST: Capabilities = Capabilities(1 << 1);
+    /// Memory that the ranks of each node share.
+    pub const SHARED: Capabilities = Capabilities(1 << 2);
     /// Everything, which is what is assumed until it has been tried.
-    pub const ALL: Capabilities = Capabilities(Self::PRIVATE.0 | Self::MULTICAST.0);
+    pub const ALL: Capabilities = Capabilities(Self::PRIVATE.0 | Self::MULTICAST.0 | Self::SHARED.0);
 
     /// Each of them alone, with its name.
-    const NAMES: [(Capabilities, &str); 2] =
-        [(Self::PRIVATE, "a communicator of its own"), (Self::MULTICAST, "a network with multicast")];
+    const NAMES: [(Capabilities, &str); 3] = [
+        (Self::PRIVATE, "a communicator of its own"),
+        (Self::MULTICAST, "a network with multicast"),
+        (Self::SHARED, "memory that the ranks of a node share"),
+    ];
 
     /// For messages between ranks.
     pub(super) const fn bits(self) -> u8 {

@@ -18,6 +18,9 @@ impl Choice {
     pub fn needs(self) -> Capabilities {
         match self {
             Choice::Stock => Capabilities::NONE,
+            Choice::Algorithm(algorithm) if algorithm.entry.shares_memory() => {
+                Capabilities::PRIVATE | Capabilities::SHARED
+            }
             Choice::Algorithm(algorithm) if algorithm.entry.has_schedules() => Capabilities::PRIVATE,
             Choice::Algorithm(_) => Capabilities::PRIVATE | Capabilities::MULTICAST,
         }

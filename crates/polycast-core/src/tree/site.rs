@@ -103,6 +103,11 @@ impl Site {
         self.nodes.iter().map(|node| node.ranks.len()).max().unwrap_or(1) as u32
     }
 
+    /// The host of each rank, as a number.
+    pub fn hosts(&self) -> Vec<u64> {
+        self.node_of.iter().map(|node| *node as u64).collect()
+    }
+
     /// What lies between two ranks.
     pub fn class(&self, a: Rank, b: Rank) -> LinkClass {
         let [a, b] = [a, b].map(|rank| self.node_of[rank.index()]);

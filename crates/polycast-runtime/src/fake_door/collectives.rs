@@ -154,6 +154,10 @@ impl Member {
                 return vec![ended; calls.len()];
             }
         };
+        for called in calls {
+            let has_all = communicator.provides(Choice::Algorithm(called.algorithm));
+            assert!(has_all.is_err() || has_all == Ok(true), "nothing is refused");
+        }
         let rank = self.rank;
         let call = |at: usize| calls[at].of(rank);
         let combine = combine_through_door as unsafe extern "C" fn(_, _, _, _) -> _;

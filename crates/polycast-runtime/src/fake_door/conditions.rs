@@ -31,6 +31,17 @@ pub struct Fault {
 /// Changes the record (src/attach/record.rs) that the others get from a rank.
 pub type Tamper = fn(rank: u32, record: &mut [u8]);
 
+/// What the kernel may refuse to a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Memory for its node.
+    Create,
+    /// To open what the leader of its node has.
+    Open,
+    /// To read what other ranks have.
+    Read,
+}
+
 /// What may happen to a job.
 #[derive(Clone, Debug)]
 pub struct Conditions {
@@ -53,4 +64,6 @@ pub struct Conditions {
     pub eager_bytes: usize,
     /// A message of this number is lost: what MPI never does.
     pub loses_message: Option<u32>,
+    /// To these ranks.
+    pub refused: Vec<(u32, Refused)>,
 }

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -80,6 +81,8 @@ pub struct Outcome {
     pub unreceived: usize,
     /// On all communicators, the program's own among them.
     pub collectives: usize,
+    /// Memory of nodes that was made.
+    pub segments: usize,
     /// In the time of the ranks.
     pub took: Duration,
 }
@@ -111,6 +114,7 @@ impl Job {
                 processors: 64,
                 eager_bytes: 0,
                 loses_message: None,
+                refused: Vec::new(),
             },
             panic: None,
             other_build: None,
@@ -192,6 +196,7 @@ impl Job {
             memberships: world.network.memberships(),
             unreceived: (1..=communicators).map(|communicator| world.unreceived(communicator)).sum(),
             collectives: world.collectives(),
+            segments: world.segments.load(Ordering::Relaxed),
             took: Duration::from_nanos(world.stage.nanos()),
         })
     }

@@ -1,14 +1,17 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use polycast_net::{Group, Interface};
+use polycast_shm::{Offer, Segment, SegmentError, Shape};
 use rustix::event::PollFd;
 
 use super::allocations::outside;
+use super::conditions::Refused;
 use super::world::World;
 use crate::machine::test::Machine;
 use crate::multicast::{MemorySocket, Reason};
@@ -18,6 +21,14 @@ pub struct RankMachine {
     pub world: Arc<World>,
     pub rank: u32,
     pub variables: HashMap<&'static str, String>,
+}
+
+impl RankMachine {
+    /// An error, if the kernel does not do this for this rank.
+    fn refuse(&self, what: Refused) -> io::Result<()> {
+        let is_refused = self.world.conditions.refused.contains(&(self.rank, what));
+        if is_refused { Err(io::ErrorKind::PermissionDenied.into()) } else { Ok(()) }
+    }
 }
 
 impl Machine for RankMachine {
@@ -67,6 +78,22 @@ impl Machine for RankMachine {
 
     fn say(&self, text: &str) {
         self.world.say(self.rank, text);
+    }
+
+    fn create_segment(&self, shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError> {
+        self.refuse(Refused::Create)?;
+        self.world.segments.fetch_add(1, Ordering::Relaxed);
+        outside(|| Segment::create(shape, name))
+    }
+
+    fn open_segment(&self, offer: Offer, shape: Shape) -> Result<Segment, SegmentError> {
+        self.refuse(Refused::Open)?;
+        outside(|| Segment::open(offer, shape))
+    }
+
+    fn read_process(&self, process: u32, address: u64, place: &mut [u8]) -> io::Result<()> {
+        self.refuse(Refused::Read)?;
+        polycast_shm::address::read(process, address, place)
     }
 
     fn interfaces(&self) -> Vec<Interface> {

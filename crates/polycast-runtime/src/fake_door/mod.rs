@@ -29,6 +29,7 @@ mod job;
 mod lifetimes;
 mod machine;
 mod mail;
+mod memory;
 mod multicast;
 mod network;
 mod policy;

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::conditions::{Conditions, Fault, Function};
@@ -55,6 +56,8 @@ pub struct World {
     pub conditions: Conditions,
     pub stage: Arc<Stage>,
     pub network: Arc<Network>,
+    /// Segments that were made.
+    pub segments: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -83,7 +86,7 @@ impl World {
         };
         let stage = Arc::new(Stage::new(size, seed, conditions.delays));
         let network = Arc::new(Network::new(stage.clone(), conditions.weather.clone(), seed));
-        World { conditions, stage, network, state: Mutex::new(state) }
+        World { conditions, stage, network, segments: AtomicUsize::new(0), state: Mutex::new(state) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -3,10 +3,12 @@
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use polycast_net::{Group, Interface};
+use polycast_shm::{Offer, Segment, SegmentError, Shape};
 use rustix::event::PollFd;
 
 use crate::multicast::{MemorySocket, Reason};
@@ -24,6 +26,9 @@ pub trait Machine {
     fn variable(&self, name: &str) -> Option<OsString>;
     fn say(&self, text: &str);
     fn interfaces(&self) -> Vec<Interface>;
+    fn create_segment(&self, shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError>;
+    fn open_segment(&self, offer: Offer, shape: Shape) -> Result<Segment, SegmentError>;
+    fn read_process(&self, process: u32, address: u64, place: &mut [u8]) -> io::Result<()>;
     /// Joins a group.
     fn open(&self, interface: &Interface, group: Group) -> Result<Box<dyn MemorySocket>, Reason>;
 }

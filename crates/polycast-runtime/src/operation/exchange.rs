@@ -1,4 +1,5 @@
-//! An operation by messages and local work: runs a schedule of any collective, among all ranks of a communicator or those of a node.
+//! An operation by messages, local work and shared memory: runs a schedule of any collective, among all ranks of a communicator or those
+//! of a node.
 
 use std::ffi::c_int;
 use std::num::NonZeroU64;
@@ -8,17 +9,20 @@ use polycast_core::algorithm::broadcast::{self, Planner};
 use polycast_core::collective::{self, Collective};
 use polycast_core::executor::{
     self, Completed, Content, Conversation, FIRST_DATA_BYTES_MOST, Limits, Message, MessageId, Outcome, Part,
+    Share, Shared as Went,
 };
 use polycast_core::policy::{Capabilities, Choice, Epoch, Policy};
-use polycast_core::schedule::{Action, Buffer, Direction, LaneIndex, Nodes, Schedule, Slice};
+use polycast_core::schedule::{Action, Buffer, Direction, Kind, LaneIndex, Nodes, Schedule, Slice};
 use polycast_core::units::{Bytes, Rank};
 
+use super::sharing::{Place, SharedLanes};
 use super::{Activity, Buffers, Call, Failure, Progress, Shared};
 use crate::communicator::broadcast_of;
 use crate::door::{MESSAGE_MOST_BYTES, MpiError};
 use crate::fault::{self, Point};
 use crate::messages::{Done, Messages, OperationKey, Purpose, Route, SLOTS};
 use crate::multicast::Deaf;
+use crate::node_memory::NodeMemory;
 
 /// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed
 /// processor, and enough sends in all that children which have not arrived do not hold up their siblings.
@@ -116,6 +120,7 @@ struct Ends {
     scratch_place: *mut u8,
     /// First messages that have come and were not asked for yet.
     firsts: Vec<(LaneIndex, Vec<u8>)>,
+    shared: SharedLanes,
 }
 
 /// One call after another that is the same.
@@ -142,8 +147,8 @@ impl Exchange {
     }
 
     fn new(among: Among, call: collective::Call, shared: &mut Shared) -> Exchange {
-        let (mut plan, _, spare, _) = plan(&among, call, shared);
-        let conversation = Conversation::new(&mut plan, call.bytes.0, LIMITS);
+        let (mut plan, rest) = plan(&among, call, shared);
+        let (conversation, spare) = (Conversation::new(&mut plan, call.bytes.0, LIMITS), rest.spare);
         let firsts = conversation.as_ref().map_or(0, Conversation::lanes).min(SPARE_MOST);
         spare.reserve(SPARE_MOST);
         spare.resize_with(firsts.max(spare.len()), || vec![0; FIRST_BYTES_MOST]);
@@ -154,6 +159,7 @@ impl Exchange {
             scratch: Vec::new(),
             scratch_place: std::ptr::null_mut(),
             firsts: Vec::with_capacity(SLOTS),
+            shared: SharedLanes::default(),
         };
         Exchange { among, call, conversation, ends, inbox: Vec::with_capacity(SLOTS) }
     }
@@ -173,9 +179,9 @@ impl Exchange {
         ends.scratch.resize(conversation.scratch_bytes() as usize, 0);
         ends.scratch_place = ends.scratch.as_mut_ptr();
         (ends.key, ends.tag, ends.buffers) = (key, call.tag, call.buffers);
-        let Shared { messages, spare, deaf, .. } = shared;
-        let deaf = self.among.carries(deaf);
-        conversation.begin(is_spoiled, &mut Transport { ends, messages, spare, deaf })
+        ends.shared.begin(call.operation);
+        let (_, rest) = plan(&self.among, self.call, shared);
+        conversation.begin(is_spoiled, &mut Transport { ends, rest })
     }
 
     /// Takes what has completed, and starts what can be started.
@@ -185,8 +191,8 @@ impl Exchange {
         if !inbox.is_empty() {
             shared.activity = Activity::Messages;
         }
-        let (mut plan, messages, spare, deaf) = plan(among, *call, shared);
-        let mut transport = Transport { ends, messages, spare, deaf };
+        let (mut plan, rest) = plan(among, *call, shared);
+        let mut transport = Transport { ends, rest };
         for done in inbox.drain(..) {
             let completed = transport.take(done)?;
             conversation.complete(completed, &mut plan, &mut transport)?;
@@ -204,24 +210,30 @@ impl Exchange {
     }
 }
 
-fn plan<'a>(
-    among: &'a Among,
-    call: collective::Call,
-    shared: &'a mut Shared,
-) -> (Plan<'a>, &'a mut Messages, &'a mut Vec<Vec<u8>>, Option<&'a mut Deaf>) {
-    let Shared { rank, nodes, policy, planner, on_node, messages, spare, deaf, .. } = shared;
+/// What a transport takes from what operations share.
+struct Rest<'a> {
+    messages: &'a mut Messages,
+    spare: &'a mut Vec<Vec<u8>>,
+    /// Travels with the announcements on a node.
+    deaf: Option<&'a mut Deaf>,
+    memory: Option<&'a mut NodeMemory>,
+    nodes: &'a Nodes,
+    activity: &'a mut Activity,
+}
+
+fn plan<'a>(among: &'a Among, call: collective::Call, shared: &'a mut Shared) -> (Plan<'a>, Rest<'a>) {
+    let Shared { rank, nodes, policy, planner, on_node, messages, spare, deaf, memory, activity, .. } =
+        shared;
     let planner = if let Among::Node = among { on_node } else { planner };
     let deaf = among.carries(deaf);
-    (Plan { among, call, policy, planner, nodes, rank: *rank }, messages, spare, deaf)
+    let rest = Rest { messages, spare, deaf, memory: memory.as_deref_mut(), nodes, activity };
+    (Plan { among, call, policy, planner, nodes, rank: *rank }, rest)
 }
 
 /// Starts the messages of one call, and does its local work.
 struct Transport<'a> {
     ends: &'a mut Ends,
-    messages: &'a mut Messages,
-    spare: &'a mut Vec<Vec<u8>>,
-    /// Travels with the announcements on a node.
-    deaf: Option<&'a mut Deaf>,
+    rest: Rest<'a>,
 }
 
 impl Transport<'_> {
@@ -244,13 +256,13 @@ impl Transport<'_> {
     fn memory(&mut self, bytes: usize) -> Vec<u8> {
         match bytes > FIRST_BYTES_MOST {
             true => vec![0; bytes],
-            false => self.spare.pop().unwrap_or_else(|| vec![0; FIRST_BYTES_MOST]),
+            false => self.rest.spare.pop().unwrap_or_else(|| vec![0; FIRST_BYTES_MOST]),
         }
     }
 
     fn give_back(&mut self, memory: Vec<u8>) {
-        if self.spare.len() < SPARE_MOST && memory.len() == FIRST_BYTES_MOST {
-            self.spare.push(memory);
+        if self.rest.spare.len() < SPARE_MOST && memory.len() == FIRST_BYTES_MOST {
+            self.rest.spare.push(memory);
         }
     }
 
@@ -259,18 +271,18 @@ impl Transport<'_> {
             Content::First { total, data } => {
                 let length = data.length() as usize;
                 let mut first = self.memory(FIRST_BYTES_MOST);
-                let total = self.deaf.as_ref().map_or(*total, |deaf| deaf.beside(*total));
+                let total = self.rest.deaf.as_ref().map_or(*total, |deaf| deaf.beside(*total));
                 first[..ANNOUNCEMENT_BYTES].copy_from_slice(&total.to_le_bytes());
                 let place = first[ANNOUNCEMENT_BYTES..][..length].as_mut_ptr();
                 // SAFETY: the range is inside the buffer (see `Operations::start`), its bytes are there, and this memory is another.
                 unsafe { copy(self.source(data), place, length) };
-                return self.messages.send(purpose, to, first, ANNOUNCEMENT_BYTES + length);
+                return self.rest.messages.send(purpose, to, first, ANNOUNCEMENT_BYTES + length);
             }
             Content::Data(data) => (self.source(data), data.length() as usize),
             Content::Scrap(_) => (std::ptr::null(), 0),
         };
         // SAFETY: the bytes are inside the buffer (see `Operations::start`), where nobody writes them before this is done.
-        unsafe { self.messages.send_from(purpose, to, source, bytes) }
+        unsafe { self.rest.messages.send_from(purpose, to, source, bytes) }
     }
 
     fn receive(&mut self, purpose: Purpose, from: Route, content: &Content) -> Result<(), MpiError> {
@@ -280,11 +292,13 @@ impl Transport<'_> {
             Content::Data(data) => {
                 let place = self.place(data);
                 // SAFETY: the place is inside the buffer (see `Operations::start`), where nobody reads or writes before this is done.
-                return unsafe { self.messages.receive_into(purpose, from, place, data.length() as usize) };
+                return unsafe {
+                    self.rest.messages.receive_into(purpose, from, place, data.length() as usize)
+                };
             }
         };
         let memory = self.memory(bytes);
-        self.messages.receive(purpose, from, memory, bytes)
+        self.rest.messages.receive(purpose, from, memory, bytes)
     }
 
     /// Takes what a completed message had in memory of its own.
@@ -299,7 +313,7 @@ impl Transport<'_> {
             let first = memory.get(..bytes).ok_or(Failure::Internal)?;
             let (total, data) = first.split_first_chunk().ok_or(Failure::Internal)?;
             let total = u64::from_le_bytes(*total);
-            completed.total = self.deaf.as_mut().map_or(total, |deaf| deaf.learn(total));
+            completed.total = self.rest.deaf.as_mut().map_or(total, |deaf| deaf.learn(total));
             completed.received_bytes = data.len() as u64;
             self.ends.firsts.push((id.lane, memory));
         } else {
@@ -351,6 +365,24 @@ impl executor::Transport for Transport<'_> {
             (reduction.combine)(reduction, source.cast(), place.cast(), bytes)
         };
         if code == 0 { Ok(()) } else { Err(Failure::Mpi(MpiError(code))) }
+    }
+
+    fn share(&mut self, lane: LaneIndex, kind: &Kind, what: Share<'_>) -> Result<Went, Failure> {
+        let place = match what {
+            Share::Publish { from, .. } => {
+                Place { address: self.source(from).cast_mut(), bytes: from.length() }
+            }
+            Share::Fetch { to, .. } => Place { address: self.place(to), bytes: to.length() },
+            _ => Place { address: std::ptr::null_mut(), bytes: 0 },
+        };
+        let Rest { memory, nodes, activity, .. } = &mut self.rest;
+        let memory = memory.as_mut().ok_or(Failure::Internal)?;
+        // SAFETY: the place is inside its buffer (see `Operations::start`); what is published is there, and nobody else uses where it goes.
+        let went = unsafe { self.ends.shared.share((lane, kind), what, place, memory, nodes.local()) }?;
+        if matches!(went, Went::Moved | Went::Done) {
+            **activity = Activity::Datagrams.max(**activity);
+        }
+        Ok(went)
     }
 }
 

@@ -7,12 +7,14 @@
 //!
 //! ```text
 //!     mod            the operations of a communicator
-//!         exchange     by messages and local work, after a schedule: among all ranks or those of a node
+//!         exchange     after a schedule, among all ranks or those of a node: messages, local work,
+//!             sharing      and what the ranks of a node share
 //!         multicast    on the root's node, between nodes, on the other nodes
 //! ```
 
 mod exchange;
 mod multicast;
+mod sharing;
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,6 +34,7 @@ use crate::door::MpiError;
 use crate::machine;
 use crate::messages::{Messages, OperationKey, Purpose};
 use crate::multicast::{Deaf, Driver};
+use crate::node_memory::NodeMemory;
 use crate::plan::Reduction;
 
 use exchange::Exchange;
@@ -75,7 +78,7 @@ pub enum Progress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Activity {
     Nothing,
-    /// Something that MPI does not know of.
+    /// Something that MPI does not know of, or something was done in shared memory.
     Datagrams,
     Messages,
 }
@@ -89,6 +92,8 @@ pub struct Shared {
     /// For the ranks on this rank's node.
     pub on_node: Planner,
     pub messages: Messages,
+    /// What the ranks of this one's node share, if they do.
+    pub memory: Option<Box<NodeMemory>>,
     /// On the leaders of nodes that multicast connects.
     pub driver: Option<Box<Driver>>,
     /// Whether multicast still reaches all nodes.
@@ -124,6 +129,8 @@ pub struct Call {
     pub buffers: Buffers,
     /// Of channel 0.
     pub tag: c_int,
+    /// Its number in shared memory; 0 where there is none.
+    pub operation: u64,
 }
 
 enum Kind {
@@ -251,7 +258,7 @@ impl Operations {
         shared.messages.cancel(|purpose| matches!(purpose, Purpose::Step { .. }));
         for operation in self.0.iter_mut().filter(|operation| operation.state == State::Running) {
             operation.state = State::Ended(Err(failure));
-            operation.leave_to_mpi();
+            operation.leave(&mut shared.memory);
         }
         if let Some(driver) = &mut shared.driver {
             driver.forget(&mut shared.messages);
@@ -283,7 +290,10 @@ impl Operation {
     }
 
     /// Its messages were cancelled.
-    fn leave_to_mpi(&mut self) {
+    fn leave(&mut self, memory: &mut Option<Box<NodeMemory>>) {
+        if let Some(memory) = memory {
+            memory.streams().leave(self.call.operation);
+        }
         if let Some(exchange) = self.exchange() {
             exchange.leave_to_mpi();
         }
@@ -313,7 +323,7 @@ impl Operation {
             Progress::Failed(failure) => {
                 // Sizes that differ are known when all messages are done.
                 if failure != Failure::Size {
-                    self.leave_to_mpi();
+                    self.leave(&mut shared.memory);
                 }
                 State::Ended(Err(failure))
             }

@@ -6,7 +6,6 @@
 mod planner;
 mod scatter;
 pub(super) mod tree_pipeline;
-mod two_level;
 
 super::registry::files! {
     mod by_position;
@@ -15,12 +14,13 @@ super::registry::files! {
     mod scatter_doubling;
     mod double_tree;
     mod planned;
+    mod two_level;
     mod multicast;
 }
 
 pub use by_position::BINOMIAL;
 pub use planner::{Origin, Planner, Sent};
-pub use two_level::{Between, TwoLevel};
+pub use two_level::{Between, ON_NODE, TwoLevel};
 
 use super::Algorithm;
 use crate::collective::Call;

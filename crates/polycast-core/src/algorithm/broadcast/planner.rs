@@ -5,7 +5,7 @@ use crate::algorithm::Algorithm;
 use crate::algorithm::build::Build;
 use crate::collective::Call;
 use crate::model::{LinkClass, Parameters};
-use crate::schedule::{RankOrder, Schedule};
+use crate::schedule::{Nodes, RankOrder, Schedule};
 use crate::tree::{PlannedShape, PlannedTree, SendTimes, Site};
 use crate::units::{Bytes, Nanos, Rank};
 
@@ -24,6 +24,8 @@ pub struct Planner {
     /// The oldest first.
     kept: VecDeque<(PlannedShape, Rank)>,
     measured: Option<(LinkClass, Arc<Parameters>)>,
+    /// As this rank sees them, if it is the only one that is planned for.
+    nodes: Option<Arc<Nodes>>,
 }
 
 /// The times of messages that an optimal tree is made for.
@@ -55,7 +57,7 @@ impl Planner {
     pub fn new(site: impl Into<Arc<Site>>) -> Planner {
         let site = site.into();
         let order = RankOrder::unless_sorted(site.ring());
-        Planner { site, order, trees: HashMap::new(), kept: VecDeque::new(), measured: None }
+        Planner { site, order, trees: HashMap::new(), kept: VecDeque::new(), measured: None, nodes: None }
     }
 
     /// With measured parameters, which all ranks must know alike: trees that are made for the times of messages take those of
@@ -68,6 +70,17 @@ impl Planner {
         let class =
             LinkClass::ALL.into_iter().max_by_key(|class| hops[*class as usize]).expect("three classes");
         Planner { measured: Some((class, parameters)), ..self }
+    }
+
+    /// For one rank, which sees its nodes so.
+    pub fn on_nodes(self, nodes: Arc<Nodes>) -> Planner {
+        Planner { nodes: Some(nodes), ..self }
+    }
+
+    /// The nodes as `rank` sees them.
+    pub(in crate::algorithm) fn nodes(&self, rank: Rank) -> Arc<Nodes> {
+        let of_site = || Arc::new(Nodes::new(&self.site.hosts(), self.site.ring(), rank));
+        self.nodes.clone().unwrap_or_else(of_site)
     }
 
     /// Whether the tree of `algorithm` depends on the size of messages because the times that it is made for were measured.
@@ -137,7 +150,7 @@ impl Planner {
                 return Some(self.planned(shape, call.root));
             }
             Build::Tree(tree) => tree(algorithm),
-            Build::Lanes(..) | Build::Any(_) | Build::Multicast(_) => return None,
+            Build::Lanes(..) | Build::Any(_) | Build::OnNodes(_) | Build::Multicast(_) => return None,
         };
         let from = self.site.ring_position(call.root) as usize;
         let ring = self.site.ring();

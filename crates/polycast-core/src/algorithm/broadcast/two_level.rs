@@ -10,13 +10,61 @@
 //!
 //! With one node it is the broadcast through shared memory alone; with one rank per node, that between nodes alone.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::Range;
 
-use super::{Call, DOWN};
+use super::{Algorithm, Call, DOWN};
+use crate::algorithm::parameter::{NONE, Parameter};
+use crate::algorithm::{Domain, Entry, Need};
+use crate::collective::Collective;
 use crate::schedule::{Action, After, Fabric, Kind, Lane, LaneIndex, Nodes, Schedule, Slice, Step, Stream};
 use crate::tree::Tree;
 use crate::units::Rank;
+
+const TREES: [(&str, Tree); 4] = [
+    ("binomial", Tree::KNomial(NonZeroU32::new(2).unwrap())),
+    ("binary", Tree::KAry(NonZeroU32::new(2).unwrap())),
+    ("chain", Tree::Chain),
+    ("flat", Tree::Flat),
+];
+
+const BETWEEN: Parameter = Parameter {
+    name: "between",
+    about: "the tree of nodes",
+    domain: Domain::Word(&[TREES[0].0, TREES[1].0, TREES[2].0, TREES[3].0]),
+    need: Need::Optional,
+    default: TREES[0].0,
+    typical: 2,
+};
+const BUFFER: Parameter = Parameter {
+    name: "buffer",
+    about: "how much is published on a node at a time",
+    domain: Domain::Size,
+    default: "the segment",
+    typical: 4 << 10,
+    ..BETWEEN
+};
+const OVERLAP: Parameter = Parameter {
+    name: "overlap",
+    about: "how much of each segment is published on a node as soon as it has come; the rest is when all has",
+    domain: Domain::SizeOrNone,
+    default: "all of it",
+    typical: NONE,
+    ..BETWEEN
+};
+
+pub(super) static ENTRIES: [Entry; 1] = [Entry::on_nodes(
+    &[Collective::Broadcast],
+    "two-level",
+    "down a tree of nodes, and on each node through shared memory, which goes on while further segments come",
+    "Wu 2005, §3.4",
+    |algorithm, call, nodes, rank| Box::new(TwoLevel::of(algorithm).schedule(*call, nodes, rank)),
+)
+.with(&[BETWEEN, BUFFER, OVERLAP])
+.in_segments()];
+
+/// For those who choose it themselves: through shared memory.
+pub const ON_NODE: Algorithm = Algorithm::plain(&ENTRIES[0]);
 
 /// How the data gets from node to node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +90,21 @@ pub struct TwoLevel {
 }
 
 impl TwoLevel {
+    fn of(algorithm: &Algorithm) -> TwoLevel {
+        let given = |parameter: &Parameter| algorithm.given(parameter.name);
+        let segment = algorithm.segment.unwrap_or(NonZeroU64::MAX);
+        TwoLevel {
+            between: Between::Tree(TREES[given(&BETWEEN).unwrap_or(0) as usize].1),
+            segment,
+            buffer: given(&BUFFER).and_then(NonZeroU64::new).unwrap_or(segment),
+            overlap: match given(&OVERLAP) {
+                None => u64::MAX,
+                Some(NONE) => 0,
+                Some(bytes) => bytes,
+            },
+        }
+    }
+
     /// What `rank` does in `call`; `nodes` are as that rank sees them. Costs no memory per segment.
     pub fn schedule(&self, call: Call, nodes: &Nodes, rank: Rank) -> impl Schedule + use<> {
         let Call { root, bytes, .. } = call;

@@ -95,6 +95,10 @@ impl Transport for End<'_> {
     fn work(&mut self, action: &Action) -> Result<(), Infallible> {
         panic!("a broadcast by messages has none: {action:?}")
     }
+
+    fn share(&mut self, _: LaneIndex, kind: &Kind, _: Share<'_>) -> Result<Shared, Infallible> {
+        panic!("a broadcast by messages has none: {kind:?}")
+    }
 }
 
 impl End<'_> {

@@ -1,0 +1,91 @@
+//! Broadcasts on two levels: ranks map a real segment, each for itself, and the kernel refuses it where a test says so.
+
+use std::time::Duration;
+
+use super::conditions::Refused;
+use super::job::{Broadcast, Job, Step};
+use super::network::Weather;
+use super::process::Ended;
+use super::random::{Random, with_seeds};
+use super::stage::Delays;
+
+const ALGORITHMS: [&str; 5] = [
+    "two-level",
+    "two-level:between=chain,segment=3000",
+    "two-level:between=binary,buffer=500,segment=8KiB",
+    "two-level:overlap=none,segment=4000",
+    "two-level:buffer=100,overlap=300,segment=1000",
+];
+
+fn job(random: &mut Random, seed: u64) -> Job {
+    let ranks = random.within(2, 8) as u32;
+    let hosts: Vec<u32> = (0..ranks).map(|_| random.below(3) as u32).collect();
+    let calls: Vec<(u32, usize)> = (0..random.within(3, 12))
+        .map(|_| {
+            let most = random.one_of(&[0, 40, 9000, 40_000, 250_000]);
+            (random.below(ranks.into()) as u32, random.within(0, most) as usize)
+        })
+        .collect();
+    let mut job = Job::new(ranks, seed, random.one_of(&ALGORITHMS), &calls);
+    job.conditions.hosts = hosts;
+    if random.one_in(3) {
+        job.conditions.delays = Delays { one_in: 20, most: Duration::from_millis(2) };
+    }
+    job
+}
+
+#[test]
+fn any_placement_has_the_roots_bytes() {
+    with_seeds(150, |seed| {
+        let random = &mut Random::new(seed);
+        let job = job(random, seed);
+        let outcome = job.run();
+        for told in &outcome.ranks {
+            assert_eq!(told.calls, vec![Ended::SERVED_WELL; told.calls.len()], "{job:?}");
+        }
+        let nodes_with_others = |host: &u32| job.conditions.hosts.iter().filter(|of| *of == host).count() > 1;
+        let shared = (0..3).filter(nodes_with_others).count();
+        assert_eq!((outcome.segments, outcome.unreceived), (shared, 0), "{job:?}");
+    });
+}
+
+/// All ranks find the same way; where others cannot be read, everything goes through the ring.
+#[test]
+fn what_the_kernel_refuses_to_one_nobody_uses() {
+    with_seeds(100, |seed| {
+        let random = &mut Random::new(seed);
+        let mut job = job(random, seed);
+        job.conditions.hosts.fill(0);
+        let refused = random.one_of(&[Refused::Create, Refused::Open, Refused::Read]);
+        // The first rank leads.
+        let rank =
+            if refused == Refused::Create { 0 } else { random.within(1, u64::from(job.ranks()) - 1) as u32 };
+        job.conditions.refused = vec![(rank, refused)];
+        let outcome = job.run();
+        let is_served = refused == Refused::Read;
+        for told in &outcome.ranks {
+            assert!(told.calls.iter().all(|call| call.is_right() && call.is_served == is_served), "{job:?}");
+        }
+    });
+}
+
+/// A segment serves one communicator after the other of the same ranks; with others, those that they have.
+#[test]
+fn a_thousand_communicators_take_no_more_than_their_sets_of_ranks() {
+    let random = &mut Random::new(0);
+    let mut job = Job::new(4, 0, "two-level", &[]).on_hosts(&[0, 0, 0, 0], Weather::FINE);
+    job = job.with(None, "POLYCAST_MULTICAST", "off");
+    job.program.clear();
+    let sets = [vec![0, 1, 2, 3], vec![3, 1], vec![2, 0, 1]];
+    for communicator in 0..1000 {
+        let members = sets[random.below(3) as usize].clone();
+        let (root, bytes) = (random.below(members.len() as u64) as u32, vec![50_000; members.len()]);
+        job.program.push(Step::Make { members });
+        job.program.push(Step::Broadcast(Broadcast { communicator, root, bytes }));
+        job.program.push(Step::Free { communicator });
+    }
+    let outcome = job.run();
+    assert!(outcome.ranks.iter().flat_map(|told| &told.calls).all(Ended::is_right));
+    // Who is still read when the communicator goes has it not free for the next one, which takes another.
+    assert!((3..=9).contains(&outcome.segments), "{} segments", outcome.segments);
+}

@@ -1,0 +1,56 @@
+//! What this rank shares with the other ranks of its node: streams in a segment.
+//!
+//! ```text
+//!     setup    all ranks of a communicator agree whether their nodes have segments, and each opens its node's
+//!     pool     segments of communicators that are gone, for later ones of the same ranks
+//! ```
+
+mod pool;
+mod setup;
+
+use polycast_shm::{Segment, Streams};
+
+pub use setup::{Found, set_up};
+
+/// How many bytes are copied before the others are told: they then copy while more comes. Between 4 and 16 KiB makes no difference, less costs more.
+const BUFFER_BYTES: usize = 8 << 10;
+
+/// Of one communicator; its ranks on the node are numbered in their order.
+pub struct NodeMemory {
+    streams: Streams<Segment>,
+    /// The kernel's number of the process of each rank on the node.
+    processes: Vec<u32>,
+    /// All of them may read each other's memory.
+    reads_others: bool,
+    operation: u64,
+    /// The ranks of the node in MPI_COMM_WORLD.
+    group: Box<[u32]>,
+    /// Of the segment.
+    name: u64,
+}
+
+impl NodeMemory {
+    /// The number of the operation that begins, the same on all ranks.
+    pub fn next_operation(&mut self) -> u64 {
+        self.operation += 1;
+        self.operation
+    }
+
+    pub fn streams(&mut self) -> &mut Streams<Segment> {
+        &mut self.streams
+    }
+
+    pub fn reads_others(&self) -> bool {
+        self.reads_others
+    }
+
+    /// Of a rank on the node.
+    pub fn process(&self, local: u32) -> u32 {
+        self.processes[local as usize]
+    }
+
+    /// Its communicator is gone, and nothing went wrong in it: another one may have it.
+    pub fn give_back(self: Box<NodeMemory>) {
+        pool::put(*self);
+    }
+}

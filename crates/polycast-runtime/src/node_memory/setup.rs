@@ -1,0 +1,197 @@
+//! Whether the nodes of a communicator have shared memory: on all, or it is used on none. Collective.
+//!
+//! ```text
+//!   tell     every rank: a segment of an earlier communicator of its node that it has free; its process, and where it keeps its mark
+//!            leaders: without such a one, a new segment                                                MPI_Allgather
+//!            └─ on some node not all have the same one free: it is forgotten there, and all tell again
+//!   vote     has this rank opened its node's, can it read the others' marks?                           the bits that all have
+//!            └─ not if no node has a new one
+//! ```
+
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use polycast_core::schedule::Nodes;
+use polycast_core::units::Rank;
+use polycast_shm::{Offer, Segment, Shape, Streams};
+
+use super::{BUFFER_BYTES, NodeMemory, pool};
+use crate::door::{Door, MpiError};
+use crate::fault::{self, Point};
+use crate::machine;
+
+/// What a rank tells: numbers of 8 bytes each.
+const TOLD_BYTES: usize = 40;
+/// Then something is wrong that another try does not mend.
+const TRIES_MOST: u32 = 4;
+
+/// What all ranks have agreed on.
+pub enum Found {
+    /// This rank's, if it shares its node.
+    Memory(Option<Box<NodeMemory>>),
+    /// On some node there is none.
+    Unavailable,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Told {
+    /// A segment that is free; 0: none.
+    free: u64,
+    /// A new one; 0: none.
+    new: u64,
+    process: u32,
+    descriptor: u32,
+    mark: u64,
+    mark_at: u64,
+}
+
+impl Told {
+    fn to_bytes(self) -> [u8; TOLD_BYTES] {
+        let both = u64::from(self.process) | u64::from(self.descriptor) << 32;
+        let mut bytes = [0; TOLD_BYTES];
+        let words = [self.free, self.new, both, self.mark, self.mark_at];
+        bytes
+            .chunks_exact_mut(8)
+            .zip(words)
+            .for_each(|(place, word)| place.copy_from_slice(&word.to_le_bytes()));
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; TOLD_BYTES]) -> Told {
+        let word = |index: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[8 * index + at]));
+        let (process, descriptor) = (word(2) as u32, (word(2) >> 32) as u32);
+        Told { free: word(0), new: word(1), process, descriptor, mark: word(3), mark_at: word(4) }
+    }
+}
+
+/// What this rank brings.
+struct Mine {
+    told: Told,
+    free: Option<Box<NodeMemory>>,
+    new: Option<(Segment, OwnedFd)>,
+    /// Read by the others, where it stands.
+    _mark: Box<u64>,
+}
+
+/// See the module. `world_ranks`: the rank of each rank in MPI_COMM_WORLD.
+pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Result<Found, MpiError> {
+    let local = nodes.local().in_order();
+    let group: Box<[u32]> = local.iter().map(|rank| world_ranks[rank.index()]).collect();
+    for _ in 0..TRIES_MOST {
+        // Who cannot even tell takes part as one that has nothing.
+        let mine = catch_unwind(AssertUnwindSafe(|| {
+            fault::point(Point::Memory);
+            Mine::find(&group, rank == nodes.my_leader())
+        }));
+        let told = mine.as_ref().map_or(Told::default(), |mine| mine.told);
+        let all: Vec<Told> =
+            door.allgather(&told.to_bytes(), world_ranks.len())?.iter().map(Told::from_bytes).collect();
+        let has_same = |rank: &Rank| {
+            let leader = nodes.leaders()[nodes.of(*rank) as usize];
+            all[rank.index()].free == all[leader.index()].free
+        };
+        let is_old = |leader: &Rank| all[leader.index()].free != 0;
+        let is_shared = |leader: &Rank| {
+            let on = |other: &Rank| nodes.of(*other) == nodes.of(*leader);
+            (0..).map(Rank).take(all.len()).filter(on).count() > 1
+        };
+        let ranks = || (0..).map(Rank).take(all.len());
+        let differ = |rank: &Rank| is_old(&nodes.leaders()[nodes.of(*rank) as usize]) && !has_same(rank);
+        if ranks().any(|rank| differ(&rank)) {
+            // Kept where all have it.
+            if let Ok(Mine { free: Some(free), .. }) = mine
+                && local.iter().all(has_same)
+            {
+                free.give_back();
+            }
+            continue;
+        }
+        let mine = mine.ok();
+        let leaders: Vec<&Rank> = nodes.leaders().iter().filter(|leader| is_shared(leader)).collect();
+        if leaders.iter().all(|leader| is_old(leader)) && ranks().all(|rank| all[rank.index()].mark != 0) {
+            return Ok(Found::Memory(mine.and_then(|mine| mine.free)));
+        }
+        let told: Vec<Told> = local.iter().map(|rank| all[rank.index()]).collect();
+        let leads_at = local.iter().position(|rank| *rank == nodes.my_leader()).unwrap_or(0);
+        let opened = catch_unwind(AssertUnwindSafe(|| {
+            open(mine?, &told, leads_at, local.iter().position(|of| *of == rank)?, group.clone())
+        }));
+        let opened = opened.ok().flatten();
+        let flag = |is_set: bool| if is_set { u64::MAX } else { 0 };
+        let reads = opened
+            .as_ref()
+            .is_some_and(|opened| opened.memory.as_ref().is_none_or(|memory| memory.reads_others));
+        let mut words = [flag(opened.is_some()), flag(reads)];
+        door.intersect(&mut words)?;
+        return Ok(match opened.filter(|_| words[0] != 0) {
+            None => Found::Unavailable,
+            Some(opened) => Found::Memory(
+                opened.memory.map(|memory| Box::new(NodeMemory { reads_others: words[1] != 0, ..*memory })),
+            ),
+        });
+    }
+    Ok(Found::Unavailable)
+}
+
+impl Mine {
+    fn find(group: &[u32], leads: bool) -> Mine {
+        let mark = Box::new(machine::random().unwrap_or(0) | 1);
+        let mut told = Told {
+            process: std::process::id(),
+            mark: *mark,
+            mark_at: std::ptr::from_ref(&*mark) as u64,
+            ..Told::default()
+        };
+        let mut new = None;
+        let free = if group.len() > 1 { pool::take(group) } else { None };
+        if let Some(free) = &free {
+            told.free = free.name;
+        } else if leads && group.len() > 1 {
+            let name = machine::random().unwrap_or(0);
+            if let Ok((segment, file, offer)) = machine::create_segment(Shape::new(group.len() as u32), name)
+                && name != 0
+            {
+                (told.new, told.descriptor) = (offer.name, offer.descriptor);
+                new = Some((segment, file));
+            }
+        }
+        Mine { told, free, new, _mark: mark }
+    }
+}
+
+struct Opened {
+    /// `None` where a rank is alone.
+    memory: Option<Box<NodeMemory>>,
+    /// The descriptor through which others open it, and the mark that they read: until all have voted.
+    _until_vote: (Option<OwnedFd>, Box<u64>),
+}
+
+/// The segment of this rank's node; `None` if it has none.
+fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) -> Option<Opened> {
+    let Mine { free, new, _mark: mark, .. } = mine;
+    if told.iter().any(|told| told.mark == 0) {
+        return None;
+    }
+    if told.len() == 1 || free.is_some() {
+        return Some(Opened { memory: free, _until_vote: (None, mark) });
+    }
+    let Told { new: name, process, descriptor, .. } = told[leader];
+    let (segment, file) = match new {
+        Some((segment, file)) => (segment, Some(file)),
+        None if name != 0 => {
+            let offer = Offer { process, descriptor, name };
+            (machine::open_segment(offer, Shape::new(told.len() as u32)).ok()?, None)
+        }
+        None => return None,
+    };
+    let mut place = [0; 8];
+    let mut can_read = |other: &Told| {
+        machine::read_process(other.process, other.mark_at, &mut place).is_ok()
+            && place == other.mark.to_le_bytes()
+    };
+    let reads_others = told.iter().all(&mut can_read);
+    let streams = Streams::new(segment, me as u32, BUFFER_BYTES);
+    let processes = told.iter().map(|told| told.process).collect();
+    let memory = NodeMemory { streams, processes, reads_others, operation: 0, group, name };
+    Some(Opened { memory: Some(Box::new(memory)), _until_vote: (file, mark) })
+}

@@ -1,0 +1,230 @@
+//! Lanes of a call in the memory that the ranks of a node share.
+//!
+//! What is long goes by address: the stream has pairs of numbers, where the bytes are and how many, and each reader copies them from there, once. Its
+//! writer's step is over when all have. What is short goes through the ring: then nobody waits for anybody, and no system call is made.
+
+use std::sync::Arc;
+
+use polycast_core::executor::{Share, Shared as Went};
+use polycast_core::schedule::{Kind, LaneIndex, RankOrder};
+use polycast_core::units::Rank;
+use polycast_shm::{Got, Opening, Style, Way};
+
+use super::Failure;
+use crate::machine;
+use crate::node_memory::NodeMemory;
+
+/// Streams that begin with a step of so many bytes go by address.
+const BY_ADDRESS_FROM_BYTES: u64 = 32 << 10;
+/// What is read by address at a time, so that other things go on.
+const READ_MOST_BYTES: u64 = 1 << 20;
+/// Of a pair of numbers.
+const PAIR_BYTES: usize = 16;
+
+/// What a call needs of each of its lanes.
+#[derive(Default)]
+pub struct SharedLanes {
+    operation: u64,
+    lanes: Vec<SharedLane>,
+}
+
+#[derive(Default)]
+struct SharedLane {
+    /// Of what this rank publishes.
+    readers: Option<Arc<[u32]>>,
+    style: Option<Style>,
+    opening: Option<Opening>,
+    /// Bytes of the step under way that are published or fetched.
+    done: u64,
+    /// Of the pair that tells of a step, so many bytes are published.
+    told: usize,
+    /// Where in the stream the pair stands that was not read to its end, and how many bytes those before it are about.
+    pair: (u64, u64),
+}
+
+impl SharedLane {
+    /// The ring has room for any of it, some time.
+    fn is_by_address(&self) -> bool {
+        self.style == Some(Style::Addresses)
+    }
+}
+
+/// Where a step's bytes are in this process.
+#[derive(Clone, Copy)]
+pub struct Place {
+    pub address: *mut u8,
+    pub bytes: u64,
+}
+
+impl SharedLanes {
+    /// The lanes are those of the call before, if there was one.
+    pub fn begin(&mut self, operation: u64) {
+        self.operation = operation;
+        for lane in &mut self.lanes {
+            *lane = SharedLane { readers: lane.readers.take(), ..SharedLane::default() };
+        }
+    }
+
+    /// See [`polycast_core::executor::Transport::share`]. `place` is what a step publishes, or where it goes.
+    ///
+    /// # Safety
+    /// The place is readable if the step publishes it, and writable if it fetches.
+    pub unsafe fn share(
+        &mut self,
+        (lane, kind): (LaneIndex, &Kind),
+        what: Share<'_>,
+        place: Place,
+        memory: &mut NodeMemory,
+        local: &RankOrder,
+    ) -> Result<Went, Failure> {
+        if self.lanes.len() <= lane {
+            self.lanes.resize_with(lane + 1, SharedLane::default);
+        }
+        let (operation, state) = (self.operation, &mut self.lanes[lane]);
+        let position = |rank: &Rank| local.position(*rank).0;
+        match (kind, what) {
+            (Kind::Publish { channel, readers, .. }, Share::Open { total, first_bytes }) => {
+                let to_local = || readers.iter().map(position).collect();
+                let readers = state.readers.get_or_insert_with(to_local).clone();
+                let is_long = first_bytes >= BY_ADDRESS_FROM_BYTES && memory.reads_others();
+                let style = if is_long { Style::Addresses } else { Style::Data };
+                state.style = Some(style);
+                memory.streams().announce(*channel, operation, total, style, readers);
+                Ok(Went::Done)
+            }
+            (Kind::Publish { channel, .. }, Share::Publish { is_spoiled, .. }) => {
+                // SAFETY: handed on from the caller.
+                Ok(unsafe { state.publish((*channel, operation), place, is_spoiled, memory) })
+            }
+            (Kind::Publish { channel, .. }, Share::Close) => {
+                let is_over = memory.streams().close(*channel, operation);
+                Ok(if is_over { Went::Done } else { Went::Waits })
+            }
+            (Kind::Fetch { channel, writer, .. }, _) => {
+                let way = Way { writer: position(writer), channel: *channel };
+                match what {
+                    Share::Expect => memory.streams().expect(way, operation),
+                    Share::Hear => {
+                        state.opening = memory.streams().hear(way, operation);
+                        return Ok(state.opening.map_or(Went::Waits, |opening| Went::Heard(opening.total)));
+                    }
+                    Share::Fetch { at, .. } => {
+                        // SAFETY: handed on from the caller.
+                        return unsafe { state.fetch((way, operation), at, place, memory) };
+                    }
+                    Share::Finish => memory.streams().finish(way, operation),
+                    _ => return Err(Failure::Internal),
+                }
+                Ok(Went::Done)
+            }
+            _ => Err(Failure::Internal),
+        }
+    }
+}
+
+impl SharedLane {
+    /// # Safety
+    /// The place is readable.
+    unsafe fn publish(
+        &mut self,
+        (channel, operation): (u8, u64),
+        place: Place,
+        is_spoiled: bool,
+        memory: &mut NodeMemory,
+    ) -> Went {
+        let streams = memory.streams();
+        if self.is_by_address() {
+            let [address, bytes] = [place.address as u64, place.bytes].map(u64::to_le_bytes);
+            let rest = &[address, bytes].concat()[self.told..];
+            let count = match is_spoiled {
+                true => streams.put_nothing(channel, operation, rest.len()),
+                // SAFETY: it is as long.
+                false => unsafe { streams.put(channel, operation, rest.as_ptr(), rest.len()) },
+            };
+            self.told += count;
+            if self.told < PAIR_BYTES || !streams.is_taken(channel, operation) {
+                return if count > 0 { Went::Moved } else { Went::Waits };
+            }
+            self.told = 0;
+            return Went::Done;
+        }
+        let rest = (place.bytes - self.done) as usize;
+        let count = match is_spoiled {
+            true => streams.put_nothing(channel, operation, rest),
+            // SAFETY: the caller's promise.
+            false => unsafe {
+                streams.put(channel, operation, place.address.wrapping_add(self.done as usize), rest)
+            },
+        };
+        self.go_on(count, place.bytes)
+    }
+
+    fn go_on(&mut self, count: usize, bytes: u64) -> Went {
+        self.done += count as u64;
+        match count {
+            _ if self.done == bytes => {
+                self.done = 0;
+                Went::Done
+            }
+            0 => Went::Waits,
+            _ => Went::Moved,
+        }
+    }
+
+    /// # Safety
+    /// The place is writable.
+    unsafe fn fetch(
+        &mut self,
+        (way, operation): (Way, u64),
+        at: u64,
+        place: Place,
+        memory: &mut NodeMemory,
+    ) -> Result<Went, Failure> {
+        let opening = self.opening.ok_or(Failure::Internal)?;
+        let address = place.address.wrapping_add(self.done as usize);
+        let rest = place.bytes - self.done;
+        if opening.style == Style::Data {
+            // SAFETY: the caller's promise.
+            let got = unsafe {
+                memory.streams().get((way, operation), opening, at + self.done, address, rest as usize)
+            };
+            return Ok(match got {
+                Got::Spoiled => self.spoiled(),
+                Got::Bytes(count) => self.go_on(count, place.bytes),
+            });
+        }
+        if rest == 0 {
+            return Ok(self.go_on(0, place.bytes));
+        }
+        let (pair_at, before) = self.pair;
+        let mut pair = [0; PAIR_BYTES];
+        match memory.streams().look((way, operation), opening, pair_at, &mut pair) {
+            Got::Spoiled => return Ok(self.spoiled()),
+            Got::Bytes(0) => return Ok(Went::Waits),
+            Got::Bytes(_) => {}
+        }
+        let [from, bytes] =
+            [0, 8].map(|first| u64::from_le_bytes(std::array::from_fn(|byte| pair[first + byte])));
+        let within = at + self.done - before;
+        let count = bytes.saturating_sub(within).min(rest).min(READ_MOST_BYTES);
+        if count > 0 {
+            // SAFETY: the caller's promise.
+            let to = unsafe { std::slice::from_raw_parts_mut(address, count as usize) };
+            machine::read_process(memory.process(way.writer), from + within, to)
+                .map_err(|_| Failure::Internal)?;
+        }
+        if within + count >= bytes {
+            self.pair = (pair_at + PAIR_BYTES as u64, before + bytes);
+            memory.streams().release(way, opening, self.pair.0);
+        }
+        Ok(match self.go_on(count as usize, place.bytes) {
+            Went::Waits => Went::Moved,
+            went => went,
+        })
+    }
+
+    fn spoiled(&mut self) -> Went {
+        self.done = 0;
+        Went::Spoiled
+    }
+}
