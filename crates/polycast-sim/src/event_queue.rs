@@ -3,11 +3,13 @@ use std::collections::BinaryHeap;
 
 /// What will happen when. Of what happens at the same time, that which was scheduled first comes first, so that every
 /// run is the same.
+#[derive(Debug)]
 pub(crate) struct EventQueue<E> {
     entries: BinaryHeap<Reverse<Entry<E>>>,
     scheduled: u64,
 }
 
+#[derive(Debug)]
 struct Entry<E> {
     at_ns: u64,
     number: u64,
@@ -28,6 +30,11 @@ impl<E> EventQueue<E> {
     pub fn schedule(&mut self, at_ns: u64, event: E) {
         self.entries.push(Reverse(Entry { at_ns, number: self.scheduled, event }));
         self.scheduled += 1;
+    }
+
+    /// When the next event is.
+    pub fn soonest(&self) -> Option<u64> {
+        self.entries.peek().map(|Reverse(entry)| entry.at_ns)
     }
 
     /// The next event and its time.

@@ -1,5 +1,6 @@
 //! Collectives in virtual time: every rank runs the schedule and the executor that a job would run, over a network
-//! that exists only as numbers. Multicast broadcasts, whose network is worse, have a [module](protocol) of their own.
+//! that exists only as numbers. Multicast broadcasts, whose network is worse, have a [module](protocol) of their own, and so have
+//! trees on [wormhole networks](wormhole).
 //!
 //! ```
 //! use polycast_core::algorithm::Algorithm;
@@ -21,8 +22,10 @@ mod host;
 mod network;
 pub mod protocol;
 mod published;
+mod random;
 mod schedules;
 mod simulation;
+pub mod wormhole;
 
 pub use network::{Network, SharedMemory};
 pub use schedules::{Buffers, Combine, Schedules};

@@ -20,6 +20,46 @@
 use super::{PlannedTree, Splits};
 use crate::units::Rank;
 
+/// An interval of the order, and the one in it who has the message and is answerable for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// The first place.
+    pub begin: u32,
+    /// Behind the last place.
+    pub end: u32,
+    /// The place of the one who has the message.
+    pub source: u32,
+}
+
+impl Part {
+    /// How many places the source is answerable for besides its own.
+    pub fn others(&self) -> u32 {
+        self.end - self.begin - 1
+    }
+
+    /// Takes away the part that the source gives to the next receiver, of `led` places where a side of the source has as
+    /// many: where `t_hold` is above `t_end` the part to give may be larger than either side.
+    ///
+    /// # Panics
+    /// In debug builds, if `led` is 0 or the source is alone.
+    pub fn give(&mut self, led: u32) -> Part {
+        debug_assert!(led > 0 && self.others() > 0, "{self:?} cannot give {led}");
+        let (below, above) = (self.source - self.begin, self.end - 1 - self.source);
+        let led = led.min(below.max(above));
+        if led <= above {
+            let first = self.end - led;
+            let given = Part { begin: first, end: self.end, source: first };
+            self.end = first;
+            given
+        } else {
+            let behind = self.begin + led;
+            let given = Part { begin: self.begin, end: behind, source: behind - 1 };
+            self.begin = behind;
+            given
+        }
+    }
+}
+
 /// The tree in which every sender divides its interval of `order` as `splits` says; see [`crate::tree`].
 ///
 /// # Panics
@@ -27,22 +67,13 @@ use crate::units::Rank;
 pub fn split_tree(order: &[Rank], root: Rank, splits: &Splits) -> PlannedTree {
     let source = order.iter().position(|rank| *rank == root).expect("the root is in the order");
     let mut children = vec![Vec::new(); order.len()];
-    let mut pending = vec![(0, order.len(), source)];
-    while let Some((mut begin, mut end, source)) = pending.pop() {
-        while end - begin > 1 {
-            for led in splits.led((end - begin) as u32).map(|led| led as usize) {
-                let (below, above) = (source - begin, end - 1 - source);
-                // Where t_hold is above t_end, the part to give away may be larger than either side of the source.
-                let led = led.min(below.max(above));
-                let child = if led <= above { end - led } else { begin + led - 1 };
-                children[order[source].index()].push(order[child]);
-                if child > source {
-                    pending.push((child, end, child));
-                    end = child;
-                } else {
-                    pending.push((begin, child + 1, child));
-                    begin = child + 1;
-                }
+    let mut pending = vec![Part { begin: 0, end: order.len() as u32, source: source as u32 }];
+    while let Some(mut part) = pending.pop() {
+        while part.others() > 0 {
+            for led in splits.led(part.others() + 1) {
+                let child = part.give(led);
+                children[order[part.source as usize].index()].push(order[child.source as usize]);
+                pending.push(child);
             }
         }
     }

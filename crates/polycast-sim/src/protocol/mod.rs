@@ -23,7 +23,6 @@ mod lateness;
 mod medium;
 mod node;
 mod outcome;
-mod random;
 mod root_sync;
 mod scaling;
 mod scenario;
@@ -34,6 +33,8 @@ mod timeline;
 mod totals;
 mod work;
 mod world;
+
+use crate::random;
 
 pub use check::Violation;
 pub use faults::{Arrivals, Burst, Dead, Delay, Faults, Late, Sabotage, Slow, Target, Which};

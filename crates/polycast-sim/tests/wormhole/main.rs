@@ -1,0 +1,4 @@
+//! Wormhole networks.
+
+mod fabric;
+mod machine;
