@@ -76,3 +76,17 @@ fn a_buffer_beyond_the_limit_is_reported_as_granted() {
     // The kernel counts twice what was asked for; the privileged get more than the limit.
     assert!(granted == 2 * limit || granted > 1 << 30, "{granted} of {limit}");
 }
+
+#[test]
+fn strangers_can_be_kept_out_by_the_kernel() {
+    let options = SocketOptions { segment: false, coalesce: false, ..SocketOptions::default() };
+    let mut socket = Socket::open(&lo(), group(77), &options).unwrap();
+    socket.keep_only(*b"ours", 2).unwrap();
+    for datagram in [&b"a theirs"[..], b"b", b"", b"c ours", b"d our", b"e ours, too"] {
+        if !datagram.is_empty() {
+            socket.send(datagram, datagram.len()).unwrap();
+        }
+    }
+    assert_eq!(receive_until(&mut socket, 17), b"c ourse ours, too");
+    assert_eq!(socket.dropped_by_kernel(), 3);
+}

@@ -15,6 +15,8 @@ use super::tag::Key;
 /// Bytes in front of the payload.
 pub const HEADER_BYTES: usize = 32;
 const TAG_AT: usize = 24;
+/// Where the job's four bytes begin: who looks for them there can tell strangers' datagrams before anything else.
+pub const JOB_AT: usize = 4;
 /// Of the datagrams; the first byte of each.
 pub const VERSION: u8 = 1;
 
@@ -92,7 +94,7 @@ pub fn seal(header: &Header, payload: &[u8], key: &Key, datagrams: &mut Vec<u8>)
 pub fn open<'a>(datagram: &'a [u8], job: u32, key: &Key) -> Result<(Header, &'a [u8]), Reject> {
     let (front, behind) = datagram.split_at_checked(TAG_AT).ok_or(Reject::Short)?;
     let (tag, payload) = behind.split_first_chunk::<8>().ok_or(Reject::Short)?;
-    if u32_at(front, 4) != job {
+    if u32_at(front, JOB_AT) != job {
         return Err(Reject::Foreign);
     }
     if key.tag([front, payload]) != u64::from_le_bytes(*tag) {

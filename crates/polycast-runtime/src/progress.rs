@@ -1,6 +1,7 @@
 //! The one loop that waits: operations go on until one has ended, and a rank rests when none can.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use polycast_core::collective;
 
@@ -10,6 +11,9 @@ use crate::machine;
 use crate::messages::OperationKey;
 use crate::multicast::visit_groups;
 use crate::operation::{Activity, Buffers, Call, Failure};
+
+/// While datagrams keep coming MPI is asked as often at least, for its messages may be what all wait for.
+const DATAGRAMS_ALONE_MOST: Duration = Duration::from_micros(100);
 
 impl Communicator {
     /// Starts a call as it was chosen. On all ranks in the same order.
@@ -58,10 +62,22 @@ impl Communicator {
 
     fn wait_for<R>(&mut self, over: impl Fn(&mut Communicator) -> Option<R>) -> R {
         let mut polls_due = 0u32;
+        // Since when datagrams have come without a rest, in which it is seen whether MPI has something.
+        let mut datagrams_since = None;
         loop {
             let asks_always = !self.operations.are_between_nodes(&self.shared);
-            let activity = self.turn(asks_always || polls_due > 0);
+            let asks_mpi = asks_always || polls_due > 0;
+            let activity = self.turn(asks_mpi);
             polls_due = polls_due.saturating_sub(1);
+            match activity {
+                Activity::Datagrams if !asks_mpi => {
+                    let now = machine::now();
+                    if now - *datagrams_since.get_or_insert(now) >= DATAGRAMS_ALONE_MOST {
+                        polls_due = 1;
+                    }
+                }
+                _ => datagrams_since = None,
+            }
             match activity {
                 Activity::Messages => {
                     polls_due = TESTS_UNTIL_NOTHING;

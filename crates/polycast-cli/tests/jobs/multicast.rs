@@ -4,6 +4,7 @@
 
 mod died;
 mod faults;
+mod flooded;
 mod killed;
 mod programs;
 mod settings;

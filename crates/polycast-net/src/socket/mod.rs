@@ -1,6 +1,7 @@
 //! A socket that is a member of one group on one interface.
 
 mod error;
+mod filter;
 mod open;
 mod option;
 mod receive;
@@ -113,8 +114,17 @@ impl Socket {
         self.can_coalesce
     }
 
-    /// Datagrams that the kernel dropped since the socket was opened: because the receive buffer was full, or a checksum was
-    /// wrong. 32 bits in the kernel; 0 on kernels before 4.12, which do not tell.
+    /// From now on the kernel drops datagrams that do not have these bytes there, or are too short, before this process is woken for them.
+    /// Among datagrams that the kernel joins only the first of each row is looked at, so others may still come.
+    ///
+    /// # Errors
+    /// The kernel's; then all still come.
+    pub fn keep_only(&self, bytes: [u8; 4], at: u32) -> io::Result<()> {
+        filter::keep_only(self.as_fd(), bytes, at)
+    }
+
+    /// Datagrams that the kernel dropped since the socket was opened: because the receive buffer was full, a checksum was
+    /// wrong, or [`Socket::keep_only`] says so. 32 bits in the kernel; 0 on kernels before 4.12, which do not tell.
     pub fn dropped_by_kernel(&self) -> u64 {
         /// linux/sock_diag.h: SK_MEMINFO_DROPS, SK_MEMINFO_VARS.
         const DROPS: usize = 8;

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use polycast_core::protocol::wire::JOB_AT;
 use polycast_net::{Group, Interface, Socket, SocketOptions};
 
 use super::offer::Reason;
@@ -64,6 +65,11 @@ impl Datagrams {
     #[inline]
     pub fn receive(&mut self, each: &mut impl FnMut(&[u8])) -> io::Result<usize> {
         either!(self, socket => socket.receive(each), socket.receive(each))
+    }
+
+    /// Lets the kernel drop what is of another job; false if it does not.
+    pub fn keep_only(&self, job: u32) -> bool {
+        either!(self, socket => socket.keep_only(job.to_le_bytes(), JOB_AT as u32).is_ok(), { let _ = (socket, job); false })
     }
 
     /// As the kernel has granted it.

@@ -13,7 +13,7 @@ use rustix::event::PollFlags;
 use super::arrival_rate::ArrivalRate;
 use super::control::NodeMessages;
 use super::deaf::Deaf;
-use super::group::Group;
+use super::group::{Found, Group};
 use super::registry;
 use super::setup::Seat;
 use crate::idle::Watch;
@@ -21,6 +21,9 @@ use crate::machine;
 use crate::messages::Messages;
 use crate::operation::{Activity, Failure, Progress};
 use crate::report;
+
+/// How long messages wait while datagrams come faster than they are read.
+const FLOODED: Nanos = Nanos::from_micros(1000);
 
 /// A broadcast that this node takes part in, in its turn.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +57,8 @@ pub struct Driver {
     /// The leader of each node.
     leaders: Box<[Rank]>,
     epoch: Instant,
+    /// When messages were looked at for the last time.
+    messages_seen: Nanos,
     active: Option<Active>,
     /// Broadcasts that have asked for a turn, and that have had it.
     enqueued: u64,
@@ -84,6 +89,7 @@ impl Driver {
             control: NodeMessages::new(at(node as usize + nodes - 1), at(node as usize + 1)),
             leaders: leaders.into(),
             epoch: machine::now(),
+            messages_seen: Nanos(0),
             active: None,
             enqueued: 0,
             served: 0,
@@ -236,22 +242,28 @@ impl Driver {
         Nanos((machine::now() - self.epoch).as_nanos() as u64)
     }
 
-    /// Takes what is there. Datagrams before messages: an end that has come by MPI must not overtake what is in the socket.
+    /// Takes what is there. Datagrams before messages: an end that has come by MPI must not overtake what is in the socket, unless that never
+    /// gets empty.
     fn receive(&mut self, data: &mut Data<'_>, messages: &mut Messages) -> Result<Activity, Failure> {
         let now = self.now();
-        let Driver { endpoint, group, control, communicator, .. } = self;
+        let Driver { endpoint, group, control, communicator, messages_seen, .. } = self;
         let mut outcome = Ok(());
-        let datagrams = group.receive(*communicator, |header, payload| {
+        let found = group.receive(*communicator, |header, payload| {
             let used = endpoint.on_datagram(header, payload, now, data);
             outcome = outcome.and(used);
         });
         outcome?;
-        let is_any = endpoint.receive_messages(now, data, &mut control.over(messages))?;
-        Ok(match datagrams {
+        // A socket that fails brings nothing; the ring brings everything.
+        let found = found.unwrap_or(Found { is_any: false, is_all: true });
+        let mut is_any = false;
+        if found.is_all || now - *messages_seen >= FLOODED {
+            *messages_seen = now;
+            is_any = endpoint.receive_messages(now, data, &mut control.over(messages))?;
+        }
+        Ok(match found {
             _ if is_any => Activity::Messages,
-            Ok(true) => Activity::Datagrams,
-            // A socket that fails brings nothing; the ring brings everything.
-            Ok(false) | Err(_) => Activity::Nothing,
+            Found { is_any: true, .. } | Found { is_all: false, .. } => Activity::Datagrams,
+            _ => Activity::Nothing,
         })
     }
 

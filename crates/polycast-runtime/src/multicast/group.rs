@@ -8,12 +8,14 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use polycast_core::protocol::Key;
 use polycast_core::protocol::wire::{Header, Reject, open};
 use polycast_madcap::LeaseRenewer;
 
 use super::datagrams::Datagrams;
+use crate::machine;
 
 /// Bytes that may wait in an inbox.
 const INBOX_BYTES_MOST: usize = 256 << 10;
@@ -22,8 +24,11 @@ pub const FIRST_COMMUNICATOR: u32 = 1;
 
 /// What each costs beside its payload.
 const OVERHEAD_BYTES: usize = 64;
-/// System calls for one drain: a sender that is faster than we are must not keep us from everything else.
+/// System calls, and time, for one drain: a sender that is faster than we are must not keep us from everything else.
 const READS_MOST: usize = 64;
+const DRAIN_MOST: Duration = Duration::from_micros(100);
+/// Strangers' datagrams from which on the kernel is to drop them.
+const STRANGERS: u64 = 64;
 
 /// What has been dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +84,27 @@ struct Inner {
     dropped: Dropped,
     /// What [`Group::take_dropped`] has told.
     counted: Dropped,
+    filter: Filter,
+}
+
+/// Whether the kernel drops strangers' datagrams. It counts them with those for which there was no room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Filter {
+    /// None are worth it yet.
+    None,
+    /// Since it had dropped so many datagrams for other reasons.
+    Since(u64),
+    /// It has none.
+    Refused,
+}
+
+/// What a look into the socket has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Something of this job.
+    pub is_any: bool,
+    /// Nothing is left.
+    pub is_all: bool,
 }
 
 /// See the module.
@@ -103,7 +129,7 @@ impl Group {
         let receive_buffer_bytes = socket.receive_buffer_bytes();
         let descriptor = socket.as_fd().as_raw_fd();
         let (dropped, counted) = Default::default();
-        let inner = Inner { socket, inboxes: BTreeMap::new(), dropped, counted };
+        let inner = Inner { socket, inboxes: BTreeMap::new(), dropped, counted, filter: Filter::None };
         let inner = Mutex::new(inner);
         let communicators = AtomicU32::new(FIRST_COMMUNICATOR);
         Group {
@@ -158,15 +184,24 @@ impl Group {
     /// What has been dropped since the last call: communicators that follow each other share the group.
     pub fn take_dropped(&self) -> Dropped {
         let mut inner = self.lock();
-        let foreign = inner.dropped.foreign + inner.socket.refused();
-        let all = Dropped { foreign, by_kernel: inner.socket.dropped_by_kernel(), ..inner.dropped };
+        let by_kernel = inner.socket.dropped_by_kernel();
+        let for_room = match inner.filter {
+            Filter::Since(before) => before.min(by_kernel),
+            Filter::None | Filter::Refused => by_kernel,
+        };
+        let foreign = inner.dropped.foreign + inner.socket.refused() + (by_kernel - for_room);
+        let all = Dropped { foreign, by_kernel: for_room, ..inner.dropped };
         all.since(&std::mem::replace(&mut inner.counted, all))
     }
 
-    /// Hands on what has come for `communicator`; true if there was anything at all.
-    pub fn receive(&self, communicator: u32, mut each: impl FnMut(&Header, &[u8])) -> io::Result<bool> {
+    /// Hands on what has come for `communicator`, for a limited time.
+    pub fn receive(&self, communicator: u32, mut each: impl FnMut(&Header, &[u8])) -> io::Result<Found> {
         let mut inner = self.lock();
-        let Inner { socket, inboxes, dropped, .. } = &mut *inner;
+        let Inner { socket, inboxes, dropped, filter, .. } = &mut *inner;
+        if *filter == Filter::None && dropped.foreign >= STRANGERS {
+            let before = socket.dropped_by_kernel();
+            *filter = if socket.keep_only(self.job) { Filter::Since(before) } else { Filter::Refused };
+        }
         let mut is_any = false;
         if let Some(inbox) = inboxes.get_mut(&communicator) {
             inbox.bytes = 0;
@@ -175,7 +210,9 @@ impl Group {
                 each(&header, &payload);
             }
         }
+        let began = machine::now();
         for _ in 0..READS_MOST {
+            let strangers = dropped.foreign;
             let count = socket.receive(&mut |datagram: &[u8]| match open(datagram, self.job, &self.key) {
                 Ok((header, payload)) if header.communicator == communicator => each(&header, payload),
                 Ok((header, payload)) => {
@@ -194,11 +231,14 @@ impl Group {
                 Err(Reject::Unknown) => dropped.unclaimed += 1,
             })?;
             if count == 0 {
-                return Ok(is_any);
+                return Ok(Found { is_any, is_all: true });
             }
-            is_any = true;
+            is_any |= count as u64 > dropped.foreign - strangers;
+            if machine::now() - began >= DRAIN_MOST {
+                break;
+            }
         }
-        Ok(is_any)
+        Ok(Found { is_any, is_all: false })
     }
 
     /// See [`polycast_net::Socket::send`].

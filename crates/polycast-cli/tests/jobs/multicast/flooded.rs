@@ -1,0 +1,58 @@
+//! A host that does not belong to a job sends to its group and port, hundreds of thousands of datagrams a second. How much slower that makes
+//! broadcasts is for a measurement to say; here none is lost, multicast stays, and the kernel is told to drop what strangers send.
+
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use tempfile::tempdir;
+
+use crate::common::checkout;
+use crate::common::mpi::Mpi;
+use crate::job::{FORMS, LAB, LabJob, expect_multicast, lab, warnings};
+
+/// The last host has no rank.
+const RANKS: usize = 3;
+
+/// Group and port of the socket on a host that is bound to a multicast address.
+const LISTENER: &str = "awk '$2 ~ /EF:/ {print $2; exit}' /proc/net/udp";
+
+/// As /proc/net/udp writes them: the address as a number of this machine, which is little-endian.
+fn group_and_port(written: &str) -> (String, String) {
+    let (address, port) = written.trim().split_once(':').expect("ADDRESS:PORT");
+    let number = |text: &str| u32::from_str_radix(text, 16).expect("hexadecimal");
+    let address: Vec<String> = number(address).to_le_bytes().iter().map(u8::to_string).collect();
+    (address.join("."), number(port).to_string())
+}
+
+#[test]
+fn strangers_do_not_stop_a_job() {
+    let Some(labs) = lab(RANKS + 1, &[]) else { return };
+    let folder = tempdir().unwrap();
+    let path = folder.path().to_string_lossy().into_owned();
+    let job =
+        LabJob::stock(&labs, Mpi::OpenMpi, RANKS, "bcast_died").arguments(&["65536", &path, "20", "300"]);
+    let output = thread::scope(|scope| {
+        let job = scope.spawn(|| job.forced(FORMS[0]).expect_ok());
+        while !folder.path().join("reached.1").exists() && !job.is_finished() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let (group, port) = group_and_port(&labs.exec(LAB, "h1", LISTENER));
+        let flood = checkout().join("tests/mpi/flood.py");
+        let words = ["exec", LAB, &format!("h{RANKS}"), "--", "python3", &flood.to_string_lossy()];
+        let mut command = labs.command(&[&words[..], &["3", &group, &port, "200000"]].concat());
+        let mut flood =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the tool is there");
+        thread::sleep(Duration::from_millis(300));
+        std::fs::write(folder.path().join("go.1"), "").unwrap();
+        let output = job.join().unwrap();
+        flood.wait().unwrap();
+        output
+    });
+    let report = expect_multicast(&output, FORMS[0]);
+    if report.served_by(FORMS[0]) != 320 || report.multicast("foreign") < 64 || !warnings(&output).is_empty()
+    {
+        output.fail("expected all calls by multicast, and that strangers were seen");
+    }
+    labs.succeeds(&["down", "--all"]);
+}
