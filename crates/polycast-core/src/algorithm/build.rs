@@ -37,12 +37,12 @@ impl Algorithm {
     /// has no messages at all, but for a barrier.
     ///
     /// # Panics
-    /// If the communicator has another number of ranks than the call, `rank` or the root is not among them, or the algorithm does
-    /// not serve the collective, or is a multicast.
+    /// If the communicator has another number of ranks than the call, `rank` or the root is not among them, or the algorithm
+    /// [cannot serve](super::Entry::can_serve) the call, or is a multicast.
     pub fn schedule(&self, call: Call, rank: Rank, planner: &mut Planner) -> Box<dyn Schedule> {
         assert!(rank.0 < call.ranks && call.root.0 < call.ranks, "{rank} in {call:?}");
         assert_eq!(call.ranks, planner.site().ranks(), "{call:?}");
-        assert!(self.entry.serves(call.collective), "{self} in {call:?}");
+        assert!(self.entry.can_serve(&call), "{self} in {call:?}");
         match self.entry.build {
             Build::Tree(tree) => planner.in_order(call, rank, |call, rank| {
                 let local = tree(self).local(call.ranks, call.root, rank);

@@ -218,10 +218,12 @@ mod tests {
         let read = |of, text: &str| Registry::BUILT_IN.read(of, text);
         assert_ne!(read(Collective::Reduce, "binomial"), read(Collective::Scatter, "binomial"));
         let error = |of, text: &str| read(of, text).unwrap_err().to_string();
-        let chain = error(Collective::Reduce, "chain");
-        assert_eq!(chain, "chain serves bcast, not reduce: expected one of binomial");
-        let uncut = error(Collective::Scatter, "binomial:segment=8KiB");
-        assert_eq!(uncut, "binomial has no parameter \"segment\", expected none");
+        let other = error(Collective::Reduce, "double-tree");
+        let expected =
+            "double-tree serves bcast, not reduce: expected one of flat, chain, binary, binomial, k-nomial";
+        assert_eq!(other, expected);
+        let uncut = error(Collective::Allgather, "ring:segment=8KiB");
+        assert_eq!(uncut, "ring has no parameter \"segment\", expected none");
         assert!(error(Collective::Reduce, "binomial:ready").ends_with("expected segment"));
     }
 

@@ -45,6 +45,9 @@ pub struct Entry {
     /// Whether it is among those that are compared where nobody says which. Left out: what is like another wherever the topology
     /// is known, and what depends on numbers that nobody has measured.
     pub is_compared: bool,
+    /// Whether it combines contributions in the order of ranks, or says so where that matters ([`Call::is_ordered`]): others are for
+    /// operations that commute.
+    pub keeps_order: bool,
     /// How it is built.
     pub(super) build: Build,
 }
@@ -141,8 +144,19 @@ impl Entry {
         build: Build,
     ) -> Entry {
         let [parameters, common]: [&[Parameter]; 2] = [&[]; 2];
-        let (same_as, is_compared) = (None, true);
-        Entry { name, collectives, about, source, parameters, common, same_as, is_compared, build }
+        let (same_as, is_compared, keeps_order) = (None, true, true);
+        Entry {
+            name,
+            collectives,
+            about,
+            source,
+            parameters,
+            common,
+            same_as,
+            is_compared,
+            keeps_order,
+            build,
+        }
     }
 
     /// It can cut the data into segments.

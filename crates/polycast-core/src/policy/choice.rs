@@ -95,7 +95,7 @@ mod tests {
         }
         for text in ["chain", "multicast-pull"] {
             let error = Choice::read(Collective::Allgather, text).unwrap_err().to_string();
-            assert!(error.contains("expected one of ring, bruck, stock"), "{error}");
+            assert!(error.contains("expected one of ring, recursive-doubling, bruck, stock"), "{error}");
         }
         let error = "dissemination".parse::<Choice>().unwrap_err().to_string();
         assert!(

@@ -27,6 +27,7 @@
 
 mod check;
 mod contract;
+mod cut;
 mod draw;
 mod listed;
 mod nodes;
@@ -34,6 +35,7 @@ mod order;
 
 pub use check::{Partners, Place, Summary, Violation, check, partners};
 pub use contract::{Contract, Holding};
+pub use cut::cut;
 pub use draw::draw;
 pub use listed::Listed;
 pub use nodes::Nodes;

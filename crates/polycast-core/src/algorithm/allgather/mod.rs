@@ -2,5 +2,6 @@
 
 super::registry::files! {
     mod ring;
+    mod recursive_doubling;
     mod bruck;
 }

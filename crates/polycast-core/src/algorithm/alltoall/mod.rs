@@ -2,4 +2,5 @@
 
 super::registry::files! {
     mod pairwise;
+    mod bruck;
 }

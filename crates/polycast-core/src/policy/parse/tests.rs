@@ -67,9 +67,9 @@ fn problems_are_named_with_their_line_and_column() {
             "expected one of bcast, scatter",
         ),
         (
-            "version = 1\n[[rule]]\ncollective = \"gather\"\nuse = \"chain\"",
+            "version = 1\n[[rule]]\ncollective = \"gather\"\nuse = \"double-tree\"",
             (4, 7),
-            "use: chain serves bcast, not gather: expected one of binomial, stock",
+            "use: double-tree serves bcast, not gather: expected one of flat, chain, binary, binomial, k-nomial, stock",
         ),
         ("version = 1\n[[rule]]\ncollective = \"bcast", (3, 20), "invalid basic string"),
     ] {

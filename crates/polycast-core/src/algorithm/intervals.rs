@@ -1,0 +1,167 @@
+//! Trees whose subtrees are intervals of positions, for scatter, gather and reductions: a subtree's blocks lie one after the other, and what a
+//! subtree has combined is that of neighbouring ranks.
+//!
+//! ```text
+//!   flat         0 │1│2│3│4│5│6        chain   0 │1 2 3 4 5 6        binary   0 │1 2 3│4 5 6        binomial   0 │1│2 3│4 5 6
+//! ```
+
+use std::num::NonZeroU32;
+use std::ops::Range;
+
+use super::{Entry, Parameter};
+use crate::tree::Tree;
+use crate::units::Rank;
+
+/// The form of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// All are children of the root.
+    Flat,
+    /// Each position is the child of the one before it.
+    Chain,
+    /// Two children, each with half of what is left.
+    Binary,
+    /// As [`Tree::KNomial`].
+    KNomial(NonZeroU32),
+}
+
+/// A position's place in a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Where the subtree above begins.
+    pub parent: Option<u32>,
+    /// The positions of the subtree that begins here.
+    pub interval: Range<u32>,
+    /// The subtrees below, rising: together all of the interval but its first position.
+    pub children: Vec<Range<u32>>,
+}
+
+const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
+/// The parameter of a k-nomial tree.
+const FACTOR: &[Parameter] = &[Parameter::number("k", "the factor", 2, 4)];
+
+impl Shape {
+    /// The place of `position` in the tree of so many positions.
+    pub fn place(self, position: u32, positions: u32) -> Place {
+        match self {
+            // The same, and found at once.
+            Shape::Flat if position > 0 => {
+                Place { parent: Some(0), interval: position..position + 1, children: Vec::new() }
+            }
+            Shape::Chain => {
+                let interval = position..positions;
+                Place { parent: position.checked_sub(1), children: self.below(interval.clone()), interval }
+            }
+            _ => {
+                let (mut parent, mut interval) = (None, 0..positions);
+                loop {
+                    let mut children = self.below(interval.clone());
+                    let Some(next) = children.iter().position(|child| child.contains(&position)) else {
+                        return Place { parent, interval, children };
+                    };
+                    parent = Some(interval.start);
+                    interval = children.swap_remove(next);
+                }
+            }
+        }
+    }
+
+    /// The subtrees below the first position of one.
+    pub fn below(self, Range { start, end }: Range<u32>) -> Vec<Range<u32>> {
+        let rest = start + 1..end;
+        let starts: Vec<u32> = match self {
+            _ if rest.is_empty() => return Vec::new(),
+            Shape::Flat => rest.collect(),
+            Shape::Chain => vec![rest.start],
+            Shape::Binary if rest.len() == 1 => vec![rest.start],
+            Shape::Binary => vec![rest.start, rest.start + rest.len().div_ceil(2) as u32],
+            Shape::KNomial(k) => {
+                let children = Tree::KNomial(k).local(end, Rank(0), Rank(start)).children;
+                let mut starts: Vec<u32> = children.into_iter().map(|Rank(child)| child).collect();
+                starts.sort_unstable();
+                starts
+            }
+        };
+        let ends = starts.iter().skip(1).copied().chain([end]);
+        starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
+    }
+}
+
+/// What [`entries`] says of each shape: name, what it is good for, who described it.
+pub(super) type Told = (&'static str, &'static str, &'static str);
+
+/// An entry for each shape, all in segments, by a builder that takes the shape.
+macro_rules! by_shape {
+    ($collective:expr, $schedule:path, [$($told:expr),* $(,)?]) => {
+        $crate::algorithm::intervals::entries($collective, [$($told),*], [
+            |algorithm, call, rank| $schedule($crate::algorithm::intervals::Shape::Flat, algorithm, call, rank),
+            |algorithm, call, rank| $schedule($crate::algorithm::intervals::Shape::Chain, algorithm, call, rank),
+            |algorithm, call, rank| $schedule($crate::algorithm::intervals::Shape::Binary, algorithm, call, rank),
+            |algorithm, call, rank| $schedule($crate::algorithm::intervals::BINOMIAL, algorithm, call, rank),
+            |algorithm, call, rank| {
+                let k = algorithm.number("k");
+                $schedule($crate::algorithm::intervals::Shape::KNomial(k), algorithm, call, rank)
+            },
+        ])
+    };
+}
+pub(super) use by_shape;
+
+/// The binomial tree.
+pub(super) const BINOMIAL: Shape = Shape::KNomial(TWO);
+
+/// Flat, chain, binary, binomial and k-nomial.
+pub(super) const fn entries(
+    collective: &'static [crate::collective::Collective],
+    [flat, chain, binary, binomial, k_nomial]: [Told; 5],
+    [by_flat, by_chain, by_binary, by_binomial, by_k_nomial]: [super::Builder; 5],
+) -> [Entry; 5] {
+    [
+        Entry::any(collective, flat.0, flat.1, flat.2, by_flat).in_segments(),
+        Entry::any(collective, chain.0, chain.1, chain.2, by_chain).in_segments(),
+        Entry::any(collective, binary.0, binary.1, binary.2, by_binary).in_segments(),
+        Entry::any(collective, binomial.0, binomial.1, binomial.2, by_binomial).in_segments(),
+        Entry {
+            same_as: Some((2, "binomial")),
+            ..Entry::any(collective, k_nomial.0, k_nomial.1, k_nomial.2, by_k_nomial)
+                .with(FACTOR)
+                .in_segments()
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPES: [Shape; 5] =
+        [Shape::Flat, Shape::Chain, Shape::Binary, BINOMIAL, Shape::KNomial(NonZeroU32::new(4).unwrap())];
+
+    #[test]
+    fn as_drawn() {
+        let below = |shape: Shape| shape.below(0..7);
+        assert_eq!(below(Shape::Binary), [1..4, 4..7]);
+        assert_eq!(below(BINOMIAL), [1..2, 2..4, 4..7]);
+        assert_eq!(below(Shape::Chain)[0], 1..7);
+        assert_eq!(below(Shape::Flat).len(), 6);
+    }
+
+    /// Every position is once in the tree, where its parent says.
+    #[test]
+    fn parents_and_children_agree() {
+        for shape in SHAPES {
+            for positions in 1..40 {
+                for position in 0..positions {
+                    let place = shape.place(position, positions);
+                    assert_eq!(place.interval.start, position, "{shape:?} {positions}");
+                    assert_eq!(place.children, shape.below(place.interval.clone()));
+                    let covered: u32 = place.children.iter().map(|child| child.end - child.start).sum();
+                    assert_eq!(covered + 1, place.interval.end - position);
+                    let above = place.parent.map(|parent| shape.place(parent, positions).children);
+                    assert_eq!(above.is_none(), position == 0);
+                    assert!(above.is_none_or(|children| children.contains(&place.interval)));
+                }
+            }
+        }
+    }
+}
