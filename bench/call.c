@@ -4,17 +4,17 @@
 #include <string.h>
 
 static const struct {
-    const char *name, *variable;
+    const char *name, *served_as, *variable;
 } COLLECTIVES[] = {
-    [BCAST] = {"bcast", "POLYCAST_BCAST"},
-    [SCATTER] = {"scatter", "POLYCAST_SCATTER"},
-    [GATHER] = {"gather", "POLYCAST_GATHER"},
-    [ALLGATHER] = {"allgather", "POLYCAST_ALLGATHER"},
-    [ALLGATHERV] = {"allgatherv", "POLYCAST_ALLGATHER"},
-    [ALLTOALL] = {"alltoall", "POLYCAST_ALLTOALL"},
-    [BARRIER] = {"barrier", "POLYCAST_BARRIER"},
-    [REDUCE] = {"reduce", "POLYCAST_REDUCE"},
-    [ALLREDUCE] = {"allreduce", "POLYCAST_ALLREDUCE"},
+    [BCAST] = {"bcast", "bcast", "POLYCAST_BCAST"},
+    [SCATTER] = {"scatter", "scatter", "POLYCAST_SCATTER"},
+    [GATHER] = {"gather", "gather", "POLYCAST_GATHER"},
+    [ALLGATHER] = {"allgather", "allgather", "POLYCAST_ALLGATHER"},
+    [ALLGATHERV] = {"allgatherv", "allgather", "POLYCAST_ALLGATHER"},
+    [ALLTOALL] = {"alltoall", "alltoall", "POLYCAST_ALLTOALL"},
+    [BARRIER] = {"barrier", "barrier", "POLYCAST_BARRIER"},
+    [REDUCE] = {"reduce", "reduce", "POLYCAST_REDUCE"},
+    [ALLREDUCE] = {"allreduce", "allreduce", "POLYCAST_ALLREDUCE"},
 };
 
 bool collective_read(const char *name, enum collective *collective) {
@@ -25,6 +25,10 @@ bool collective_read(const char *name, enum collective *collective) {
         }
     }
     return false;
+}
+
+const char *collective_name(enum collective collective) {
+    return COLLECTIVES[collective].served_as;
 }
 
 const char *collective_variable(enum collective collective) {
@@ -56,6 +60,14 @@ static int parts(const struct call *call) {
 size_t call_room(const struct call *call) {
     const size_t count = (size_t)parts(call);
     return call->collective == BARRIER ? 0 : ((size_t)call->bytes + count - 1) / count * count;
+}
+
+int call_block(const struct call *call) {
+    const bool has_blocks = call->collective >= SCATTER && call->collective <= ALLTOALL;
+    int largest = has_blocks ? 0 : (int)call_room(call);
+    for (int rank = 0; rank < call->ranks && has_blocks; rank++)
+        largest = call->counts[rank] > largest ? call->counts[rank] : largest;
+    return largest;
 }
 
 bool call_open(struct call *call, enum collective collective, int bytes, int rank, int ranks) {

@@ -25,7 +25,10 @@ struct call {
 /* As in the MPI function's name. Returns false if there is no such collective. */
 bool collective_read(const char *name, enum collective *collective);
 
-/* "BCAST", as in the name of the variable that says what serves it; polycast's allgather also serves allgatherv. */
+/* As polycast calls what serves it: its allgather also serves allgatherv. */
+const char *collective_name(enum collective collective);
+
+/* The variable that says what that is. */
 const char *collective_variable(enum collective collective);
 
 /* Whether one rank has what all others wait for. */
@@ -37,6 +40,9 @@ bool collective_ends_at_root(enum collective collective);
 /* A call by `rank` of `ranks`; the root can be changed later. Returns false when there is no memory. */
 bool call_open(struct call *call, enum collective collective, int bytes, int rank, int ranks);
 void call_close(struct call *call);
+
+/* Bytes by which polycast chooses: of the message, of the largest block, or of the block of a pair of ranks. */
+int call_block(const struct call *call);
 
 /* Bytes that the largest buffer of any rank has. */
 size_t call_room(const struct call *call);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 typedef int (*configure_function)(const char *name, const char *value);
-typedef int (*choice_function)(MPI_Comm communicator, int64_t bytes, char *text, int size);
+typedef int (*choice_function)(const char *collective, MPI_Comm communicator, int64_t bytes, char *text,
+                               int size);
 
 /* The program does not link polycast: like every program, it meets it when it was preloaded. */
 static configure_function find_configure(void) {
@@ -102,12 +103,13 @@ bool variant_run(struct variant *variant, const struct call *call, struct payloa
     return true;
 }
 
-/* As polycast_choice, which tells of broadcasts; -1 where nobody tells. */
+/* As polycast_choice_of; -1 where nobody tells. */
 static int ask_choice(const struct variant *variant, const struct call *call, char *text, int size) {
     choice_function choice;
-    *(void **)&choice = dlsym(RTLD_DEFAULT, "polycast_choice");
-    const bool can_tell = choice && call->collective == BCAST && !variant->is_blast;
-    return can_tell ? choice(variant->communicator, call->bytes, text, size) : -1;
+    *(void **)&choice = dlsym(RTLD_DEFAULT, "polycast_choice_of");
+    const bool can_tell = choice && !variant->is_blast;
+    const char *name = collective_name(call->collective);
+    return can_tell ? choice(name, variant->communicator, call_block(call), text, size) : -1;
 }
 
 bool variant_choice(const struct variant *variant, const struct call *call, char *text, int size) {

@@ -62,6 +62,8 @@ pub struct Wanted {
     pub root: Rank,
     /// It may be served now in one way and then in another: the result is the same to the last bit.
     pub may_be_compared: bool,
+    /// Contributions are to be combined in the order of ranks.
+    pub is_ordered: bool,
 }
 
 /// Whether its nodes have shared memory.
@@ -207,14 +209,15 @@ impl Communicator {
             self.finish_all();
             self.comparison.judge(&self.door, &self.shared.policy, self.shared.rank)?;
         }
-        let Wanted { of: call, root, may_be_compared } = wanted;
+        let Wanted { of: call, root, may_be_compared, is_ordered } = wanted;
         self.retry_multicast(&call, epoch)?;
         let (choice, why) = loop {
             let decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
             if !may_be_compared {
                 self.comparison.leave_out();
-                if self.provides(decision.choice)? {
-                    break (decision.choice, Why::Rules(decision.by));
+                let choice = if is_ordered { decision.choice.in_order() } else { decision.choice };
+                if self.provides(choice)? {
+                    break (choice, Why::Rules(decision.by));
                 }
                 continue;
             }

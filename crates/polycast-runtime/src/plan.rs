@@ -98,7 +98,9 @@ impl Plan {
         let (state, reduction_of) = unsafe { (&mut *communicator, reduction.as_ref()) };
         // By turns bits would differ from call to call.
         let may_be_compared = reduction_of.is_none_or(|reduction| reduction.is_exact != 0);
-        let decision = state.plan(Wanted { of, root, may_be_compared });
+        let is_ordered = reduction_of.is_some_and(|reduction| reduction.is_commutative == 0);
+        let may_be_compared = may_be_compared && !is_ordered;
+        let decision = state.plan(Wanted { of, root, may_be_compared, is_ordered });
         match decision {
             Decision::Left => Answer::Left,
             Decision::LeftAndTimed => Answer::LeftAndTimed,

@@ -174,6 +174,16 @@ impl Entry {
         self.all_parameters().any(|parameter| parameter.name == name)
     }
 
+    /// It is for operations that commute only.
+    pub const fn only_commuting(self) -> Entry {
+        Entry { keeps_order: false, ..self }
+    }
+
+    /// Whether it is for this call: its collective, and an operation that need not be in order if it does not keep one.
+    pub fn can_serve(&self, call: &Call) -> bool {
+        self.serves(call.collective) && (self.keeps_order || !call.is_ordered)
+    }
+
     /// Whether it is for this collective.
     pub fn serves(&self, collective: Collective) -> bool {
         self.collectives.contains(&collective)

@@ -131,6 +131,15 @@ impl Call {
         Call::new(Collective::Broadcast, ranks, root, bytes)
     }
 
+    /// No message of it has more bytes, whatever the algorithm.
+    pub fn most_bytes_of_a_message(&self) -> u64 {
+        use Collective::{Broadcast, Reduce};
+        match self.collective {
+            Broadcast | Reduce | Collective::Allreduce => self.bytes.0,
+            _ => self.bytes.0.saturating_mul(self.ranks.into()),
+        }
+    }
+
     /// How far `rank` is from the root.
     pub(crate) fn position_of(&self, rank: Rank) -> u32 {
         rank.relative_to(self.root, self.ranks)

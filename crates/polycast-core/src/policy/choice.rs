@@ -32,6 +32,17 @@ impl Choice {
     }
 }
 
+impl Choice {
+    /// What serves a call whose contributions have to be combined in the order of ranks: the MPI below where this is for operations that
+    /// commute only.
+    pub fn in_order(self) -> Choice {
+        match self {
+            Choice::Algorithm(algorithm) if !algorithm.entry.keeps_order => Choice::Stock,
+            other => other,
+        }
+    }
+}
+
 /// A choice that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseChoiceError {
@@ -102,6 +113,17 @@ mod tests {
             error.starts_with("dissemination serves barrier, not bcast: expected one of flat"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_keeps_no_order_is_for_operations_that_commute() {
+        for (text, expected) in
+            [("ring", "stock"), ("halving-doubling", "halving-doubling"), ("stock", "stock")]
+        {
+            let choice = Choice::read(Collective::Allreduce, text).unwrap();
+            assert_eq!(choice.in_order().to_string(), expected);
+        }
+        assert_eq!(Choice::read(Collective::Allgather, "ring").unwrap().in_order().to_string(), "ring");
     }
 
     #[test]

@@ -216,7 +216,7 @@ fn any_call(random: &mut Random, ranks: u64, elements_most: u64) -> Called {
         collective,
         root: random.below(ranks) as u32,
         bytes: vec![bytes; ranks as usize],
-        is_ordered: random.one_in(2),
+        is_ordered: random.one_in(2) && algorithm.entry.keeps_order,
         is_in_place: random.one_in(3),
         algorithm,
     }

@@ -12,7 +12,7 @@ use polycast_core::executor::{
     Share, Shared as Went,
 };
 use polycast_core::policy::{Capabilities, Choice, Epoch, Policy};
-use polycast_core::schedule::{Action, Buffer, Direction, Kind, LaneIndex, Nodes, Schedule, Slice};
+use polycast_core::schedule::{self, Action, Buffer, Direction, Kind, LaneIndex, Nodes, Schedule, Slice};
 use polycast_core::units::{Bytes, Rank};
 
 use super::sharing::{Place, SharedLanes};
@@ -84,7 +84,15 @@ impl executor::Call for Plan<'_> {
                 let has_schedules = algorithm.entry.has_schedules();
                 let is_of_elements = bytes.is_multiple_of(call.element.get());
                 let algorithm = with_possible_messages(algorithm, bytes);
-                (has_schedules && is_of_elements).then(|| algorithm.schedule(call, *rank, planner))
+                (has_schedules && is_of_elements).then(|| {
+                    let schedule = algorithm.schedule(call, *rank, planner);
+                    // Broadcasts are in segments by now, and to look at every step takes long.
+                    let is_long = call.most_bytes_of_a_message() > MESSAGE_MOST_BYTES;
+                    match is_long && call.collective != Collective::Broadcast {
+                        true => schedule::cut(schedule, MESSAGE_MOST_BYTES),
+                        false => schedule,
+                    }
+                })
             }
             Among::Node => {
                 let local = nodes.local();
