@@ -25,6 +25,7 @@ fn simulate(
     change: impl Fn(Run) -> Run,
     network: Network,
 ) -> Outcome {
+    let call = &for_any_order(algorithm, call);
     let combine = combination(call);
     let ranks = || (0..call.ranks).map(Rank);
     let algorithm = Algorithm { segment: NonZeroU64::new(segment), ..algorithm };
@@ -42,10 +43,15 @@ fn simulate(
     outcome
 }
 
-/// All algorithms of the collectives other than the broadcast.
+/// The call, with an operation that commutes if the algorithm needs one.
+fn for_any_order(algorithm: Algorithm, call: &Call) -> Call {
+    Call { is_ordered: call.is_ordered && algorithm.entry.keeps_order, ..*call }
+}
+
+/// All algorithms of the collectives other than the broadcast, with typical parameters.
 fn all() -> Vec<(Collective, Algorithm)> {
     let others = Collective::ALL.into_iter().filter(|collective| *collective != Collective::Broadcast);
-    let of = |of| Registry::BUILT_IN.samples(of).into_iter().map(move |algorithm| (of, algorithm));
+    let of = |of| Registry::BUILT_IN.compared(of).into_iter().map(move |algorithm| (of, algorithm));
     others.flat_map(of).collect()
 }
 
@@ -70,7 +76,7 @@ fn deliver(ranks: u32) {
 
 #[test]
 fn every_algorithm_delivers_the_bytes_that_are_promised() {
-    (1..=17).for_each(deliver);
+    (1..=9).chain([13, 16]).for_each(deliver);
 }
 
 mod long {
@@ -120,6 +126,16 @@ fn closed_forms() {
         assert_eq!(time(Collective::Alltoall, "pairwise", ranks, 1000), others * 1000, "{ranks}");
         assert_eq!(time(Collective::Reduce, "binomial", ranks, 1000), hops * 1000, "{ranks}");
         assert_eq!(time(Collective::Allreduce, "recursive-doubling", ranks, 1000), hops * 1000, "{ranks}");
+        assert_eq!(time(Collective::Allgather, "recursive-doubling", ranks, 1000), others * 1000, "{ranks}");
+        let halves = u64::from(ranks) / 2 * 1000;
+        assert_eq!(time(Collective::Alltoall, "bruck", ranks, 1000), hops * halves, "{ranks}");
+        for name in ["ring", "halving-doubling"] {
+            let share = 3200 / u64::from(ranks);
+            assert_eq!(time(Collective::Allreduce, name, ranks, 3200), 2 * others * share, "{name} {ranks}");
+        }
+        for collective in [Collective::Scatter, Collective::Gather] {
+            assert_eq!(time(collective, "flat", ranks, 1000), others * 1000, "{ranks}");
+        }
     }
 }
 
