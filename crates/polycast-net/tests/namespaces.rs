@@ -116,6 +116,50 @@ fn own_datagrams_come_back_only_if_asked_for() {
     });
 }
 
+/// Packets that a host has sent to groups: counted for IPv4, and reports of memberships for IPv6.
+fn reports(host: &support::Host, family: Family) -> u64 {
+    host.run(move || match family {
+        Family::V4 => {
+            let text = std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
+            let lines: Vec<Vec<&str>> = text
+                .lines()
+                .filter(|line| line.starts_with("IpExt:"))
+                .map(|line| line.split_whitespace().collect())
+                .collect();
+            let at = lines[0].iter().position(|name| *name == "OutMcastPkts").unwrap();
+            lines[1][at].parse().unwrap()
+        }
+        Family::V6 => {
+            let text = std::fs::read_to_string("/proc/thread-self/net/snmp6").unwrap();
+            let line = text.lines().find(|line| line.starts_with("Icmp6OutMLDv2Reports")).unwrap();
+            line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        }
+    })
+}
+
+#[test]
+fn a_renewed_membership_is_reported_again_and_still_brings_datagrams() {
+    in_namespace("a_renewed_membership_is_reported_again_and_still_brings_datagrams", || {
+        let (left, right) = pair();
+        for family in [Family::V4, Family::V6] {
+            let options = SocketOptions::default();
+            let mut from = left.open("e0", group(family), &options);
+            let mut to = right.open("e0", group(family), &options);
+            // The kernel says twice that it has joined, within a second each.
+            std::thread::sleep(Duration::from_millis(2500));
+            let before = reports(&right, family);
+            to.renew_membership().unwrap();
+            let deadline = std::time::Instant::now() + PATIENCE;
+            while reports(&right, family) == before {
+                assert!(std::time::Instant::now() < deadline, "{family}: not reported");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            send_all(&mut from, b"still there", 11);
+            assert_eq!(collect(&mut to, 1, PATIENCE), [b"still there"], "{family}");
+        }
+    });
+}
+
 #[test]
 fn a_group_and_port_is_had_once_per_host() {
     in_namespace("a_group_and_port_is_had_once_per_host", || {

@@ -16,6 +16,7 @@
 //! `docs/decisions/0006-keyed-tag.md` compares it with others.
 
 use std::fmt;
+use std::sync::Arc;
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
@@ -26,9 +27,14 @@ use zeroize::Zeroizing;
 /// The length of a key in bytes: H, then E, each of 16 random bytes.
 pub const KEY_BYTES: usize = 32;
 
-/// The secret of a group: who holds it can write datagrams that the group accepts. Wiped from memory when dropped.
+/// The secret of a group: who holds it can write datagrams that the group accepts. All clones are one, which is wiped from memory when the
+/// last is dropped.
 #[derive(Clone)]
-pub struct Key {
+pub struct Key(Arc<Secret>);
+
+/// It has memory pages of its own, which can be kept out of core dumps without anything else.
+#[repr(align(4096))]
+struct Secret {
     bytes: Zeroizing<[u8; KEY_BYTES]>,
     /// Both are expanded once: the powers of H, the round keys of E.
     hash: Polyval,
@@ -40,12 +46,21 @@ impl Key {
     pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Key {
         let bytes = Zeroizing::new(bytes);
         let [h, e] = [0, 16].map(|at| Zeroizing::new(std::array::from_fn::<u8, 16, _>(|i| bytes[at + i])));
-        Key { hash: Polyval::new((&*h).into()), cipher: Aes128Enc::new((&*e).into()), bytes }
+        Key(Arc::new(Secret {
+            hash: Polyval::new((&*h).into()),
+            cipher: Aes128Enc::new((&*e).into()),
+            bytes,
+        }))
     }
 
     /// The bytes to hand to another member of the group. They wipe themselves.
     pub fn to_bytes(&self) -> Zeroizing<[u8; KEY_BYTES]> {
-        self.bytes.clone()
+        self.0.bytes.clone()
+    }
+
+    /// Where it lies, and in how many bytes: whole pages of 4 KiB.
+    pub fn memory(&self) -> (*const u8, usize) {
+        (Arc::as_ptr(&self.0).cast(), size_of::<Secret>())
     }
 
     /// The tag of a datagram: `parts` are the header before the tag and everything behind it.
@@ -62,7 +77,7 @@ impl Key {
         for (at, part) in parts.iter().enumerate() {
             lengths[8 * at..8 * (at + 1)].copy_from_slice(&(8 * part.len() as u64).to_le_bytes());
         }
-        let mut hash = self.hash.clone();
+        let mut hash = self.0.hash.clone();
         hash.update_padded(parts[0]);
         hash.update_padded(parts[1]);
         hash.update(&[lengths]);
@@ -71,7 +86,7 @@ impl Key {
             *byte ^= nonce;
         }
         block[15] &= 0x7f;
-        self.cipher.encrypt_block(&mut block);
+        self.0.cipher.encrypt_block(&mut block);
         block
     }
 }

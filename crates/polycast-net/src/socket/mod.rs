@@ -114,6 +114,15 @@ impl Socket {
         self.can_coalesce
     }
 
+    /// Leaves the group and joins it at once again, so that the kernel tells switches once more that somebody is there: those that nobody asks
+    /// forget it after some minutes. What arrives between the two is lost.
+    ///
+    /// # Errors
+    /// The kernel's: then it may not be a member any more.
+    pub fn renew_membership(&self) -> io::Result<()> {
+        open::renew(self.as_fd(), self.interface_index, self.group)
+    }
+
     /// From now on the kernel drops datagrams that do not have these bytes there, or are too short, before this process is woken for them.
     /// Among datagrams that the kernel joins only the first of each row is looked at, so others may still come.
     ///

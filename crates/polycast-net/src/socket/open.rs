@@ -124,7 +124,7 @@ fn aim(fd: BorrowedFd<'_>, family: Family, interface: &Interface, options: &Sock
     match family {
         Family::V4 => {
             let ip = libc::IPPROTO_IP;
-            option::set(fd, ip, libc::IP_MULTICAST_IF, &membership(Ipv4Addr::UNSPECIFIED, interface))
+            option::set(fd, ip, libc::IP_MULTICAST_IF, &membership(Ipv4Addr::UNSPECIFIED, interface.index))
                 .map_err(|e| (Step::Configure("IP_MULTICAST_IF"), e))?;
             configure(fd, ip, libc::IP_MULTICAST_TTL, hops, "IP_MULTICAST_TTL")?;
             configure(fd, ip, libc::IP_MULTICAST_LOOP, loop_back, "IP_MULTICAST_LOOP")?;
@@ -161,26 +161,41 @@ fn size_buffers(fd: BorrowedFd<'_>, options: &SocketOptions) -> Attempt<usize> {
 }
 
 fn join(fd: BorrowedFd<'_>, interface: &Interface, group: Group) -> io::Result<()> {
+    change(fd, interface.index, group, libc::IP_ADD_MEMBERSHIP, libc::IPV6_ADD_MEMBERSHIP)
+}
+
+/// Leaves the group and joins it again, by which the kernel reports the membership once more.
+pub(super) fn renew(fd: BorrowedFd<'_>, interface_index: u32, group: Group) -> io::Result<()> {
+    // Not a member any more, for a reason of the kernel's: then it is time to become one again.
+    let _ = change(fd, interface_index, group, libc::IP_DROP_MEMBERSHIP, libc::IPV6_DROP_MEMBERSHIP);
+    change(fd, interface_index, group, libc::IP_ADD_MEMBERSHIP, libc::IPV6_ADD_MEMBERSHIP)
+}
+
+fn change(
+    fd: BorrowedFd<'_>,
+    interface_index: u32,
+    group: Group,
+    v4: libc::c_int,
+    v6: libc::c_int,
+) -> io::Result<()> {
     match group.address {
-        IpAddr::V4(address) => {
-            option::set(fd, libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP, &membership(address, interface))
-        }
+        IpAddr::V4(address) => option::set(fd, libc::IPPROTO_IP, v4, &membership(address, interface_index)),
         IpAddr::V6(address) => {
             let request = libc::ipv6_mreq {
                 ipv6mr_multiaddr: libc::in6_addr { s6_addr: address.octets() },
-                ipv6mr_interface: interface.index,
+                ipv6mr_interface: interface_index,
             };
-            option::set(fd, libc::IPPROTO_IPV6, libc::IPV6_ADD_MEMBERSHIP, &request)
+            option::set(fd, libc::IPPROTO_IPV6, v6, &request)
         }
     }
 }
 
 /// By index: an address may be on two interfaces, or change.
-fn membership(group: Ipv4Addr, interface: &Interface) -> libc::ip_mreqn {
+fn membership(group: Ipv4Addr, interface_index: u32) -> libc::ip_mreqn {
     libc::ip_mreqn {
         imr_multiaddr: libc::in_addr { s_addr: u32::from(group).to_be() },
         imr_address: libc::in_addr { s_addr: 0 },
-        imr_ifindex: interface.index as libc::c_int,
+        imr_ifindex: interface_index as libc::c_int,
     }
 }
 

@@ -117,6 +117,26 @@ fn a_root_far_ahead_is_not_taken_for_dead() {
     });
 }
 
+/// Switches without a querier forget members after 260 s. Each tells them before.
+#[test]
+fn memberships_are_renewed_before_switches_forget_them() {
+    let ranks = 3;
+    for form in ["multicast-pull", "multicast-push"] {
+        let weather = Weather { forgotten_after: Duration::from_secs(260), ..Weather::FINE };
+        let mut job = Job::new(ranks as u32, 1, form, &[]).on_hosts(&[0, 1, 2], weather);
+        job.conditions.eager_bytes = TO_SUCCESSOR_BYTES_MOST;
+        job.program.pop();
+        for _ in 0..30 {
+            job.program.push(call(ranks, 0, 8192));
+            let all = (0..ranks as u32).map(|process| Step::Pause { process, time: LONG });
+            job.program.extend(all);
+        }
+        job.program.push(Step::Free { communicator: 0 });
+        let served = served(&job.run(), &job);
+        assert!(!served.contains(&false), "{form}: {served:?}");
+    }
+}
+
 /// On one of whose nodes the root rank does not lead: it learns of deaf nodes from what its leader sends it in other broadcasts.
 #[test]
 fn ranks_that_lead_no_node_learn_of_it_too() {

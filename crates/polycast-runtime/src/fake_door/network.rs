@@ -36,6 +36,8 @@ pub struct Weather {
     pub deaf: Option<(u32, Range<Duration>)>,
     /// Nobody hears anything then.
     pub blocked: Range<Duration>,
+    /// Switches forget members that have not been heard of for so long.
+    pub forgotten_after: Duration,
     /// Of 1000 calls of send: the socket has no room.
     pub full: u64,
     /// Of 1000 calls of send: the kernel gives an error.
@@ -59,6 +61,7 @@ impl Weather {
         latest: Duration::ZERO,
         deaf: None,
         blocked: Duration::ZERO..Duration::ZERO,
+        forgotten_after: Duration::MAX,
         full: 0,
         failing: 0,
         taken_groups: 0,
@@ -76,6 +79,8 @@ struct Member {
     inbox: BTreeMap<(u64, u64), Arc<[u8]>>,
     bytes: usize,
     dropped: u64,
+    /// When the switches heard of it.
+    reported: u64,
 }
 
 struct State {
@@ -143,7 +148,8 @@ impl Network {
         }
         state.sockets += 1;
         let descriptor = FIRST_DESCRIPTOR + state.sockets;
-        let member = Member { rank, descriptor, inbox: BTreeMap::new(), bytes: 0, dropped: 0 };
+        let reported = self.stage.nanos();
+        let member = Member { rank, descriptor, inbox: BTreeMap::new(), bytes: 0, dropped: 0, reported };
         let members = state.members.entry(group).or_default();
         if members.insert(rank, member).is_some() {
             return Err(Reason::Conflict);
@@ -194,7 +200,13 @@ impl State {
                 *rank == member.rank && when.contains(&Duration::from_nanos(now))
             });
             let is_blocked = weather.blocked.contains(&Duration::from_nanos(now));
-            if member.rank == from || is_deaf || is_blocked || random.below(1000) < weather.lost {
+            let is_forgotten = Duration::from_nanos(now - member.reported) >= weather.forgotten_after;
+            if member.rank == from
+                || is_deaf
+                || is_blocked
+                || is_forgotten
+                || random.below(1000) < weather.lost
+            {
                 continue;
             }
             let copies = 1 + u64::from(random.below(1000) < weather.doubled);
@@ -232,6 +244,13 @@ impl MemorySocket for FakeSocket {
         let batch = outside(|| self.batch());
         batch.iter().for_each(|datagram| each(datagram));
         Ok(batch.len())
+    }
+
+    fn renew_membership(&mut self) -> io::Result<()> {
+        let now = self.network.stage.nanos();
+        let mut state = self.network.lock();
+        let member = state.members.get_mut(&self.group).and_then(|members| members.get_mut(&self.rank));
+        member.map(|member| member.reported = now).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn descriptor(&self) -> RawFd {

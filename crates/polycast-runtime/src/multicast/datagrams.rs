@@ -31,6 +31,7 @@ pub trait MemorySocket: Send {
     fn receive(&mut self, each: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
     fn receive_buffer_bytes(&self) -> usize;
     fn dropped(&self) -> u64;
+    fn renew_membership(&mut self) -> io::Result<()>;
     /// A number that the kernel is never asked for: the stand-in of the machine knows it.
     fn descriptor(&self) -> RawFd;
 }
@@ -65,6 +66,11 @@ impl Datagrams {
     #[inline]
     pub fn receive(&mut self, each: &mut impl FnMut(&[u8])) -> io::Result<usize> {
         either!(self, socket => socket.receive(each), socket.receive(each))
+    }
+
+    /// See [`Socket::renew_membership`].
+    pub fn renew_membership(&mut self) -> io::Result<()> {
+        either!(self, socket => socket.renew_membership(), socket.renew_membership())
     }
 
     /// Lets the kernel drop what is of another job; false if it does not.

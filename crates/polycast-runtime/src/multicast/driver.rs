@@ -210,6 +210,7 @@ impl Driver {
                 return Ok(false);
             }
         }
+        self.group.renew_membership();
         if deaf.is_known {
             self.endpoint.learn_of_deaf();
         }

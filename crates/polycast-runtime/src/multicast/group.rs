@@ -8,13 +8,14 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use polycast_core::protocol::Key;
 use polycast_core::protocol::wire::{Header, Reject, open};
 use polycast_madcap::LeaseRenewer;
 
 use super::datagrams::Datagrams;
+use super::dumps;
 use crate::machine;
 
 /// Bytes that may wait in an inbox.
@@ -29,6 +30,9 @@ const READS_MOST: usize = 64;
 const DRAIN_MOST: Duration = Duration::from_micros(100);
 /// Strangers' datagrams from which on the kernel is to drop them.
 const STRANGERS: u64 = 64;
+
+/// After how long a membership is reported again. Switches to which no querier speaks forget a member after 260 s (RFC 3376, section 8.4).
+const RENEWED_AFTER: Duration = Duration::from_secs(100);
 
 /// What has been dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +89,8 @@ struct Inner {
     /// What [`Group::take_dropped`] has told.
     counted: Dropped,
     filter: Filter,
+    /// When the group was joined, or the membership renewed.
+    renewed: Instant,
 }
 
 /// Whether the kernel drops strangers' datagrams. It counts them with those for which there was no room.
@@ -126,10 +132,12 @@ pub struct Group {
 
 impl Group {
     pub fn new(socket: Datagrams, job: u32, key: Key, pace: Pace, renewer: Option<LeaseRenewer>) -> Group {
+        dumps::keep_out(&key);
         let receive_buffer_bytes = socket.receive_buffer_bytes();
         let descriptor = socket.as_fd().as_raw_fd();
         let (dropped, counted) = Default::default();
-        let inner = Inner { socket, inboxes: BTreeMap::new(), dropped, counted, filter: Filter::None };
+        let (inboxes, filter, renewed) = (BTreeMap::new(), Filter::None, machine::now());
+        let inner = Inner { socket, inboxes, dropped, counted, filter, renewed };
         let inner = Mutex::new(inner);
         let communicators = AtomicU32::new(FIRST_COMMUNICATOR);
         Group {
@@ -174,6 +182,16 @@ impl Group {
     /// A communicator begins to use the group.
     pub fn enroll(&self, communicator: u32) {
         self.lock().inboxes.entry(communicator).or_default();
+    }
+
+    /// A broadcast begins: lets switches know that there is still somebody, if they have not been told for long.
+    pub fn renew_membership(&self) {
+        let (now, mut inner) = (machine::now(), self.lock());
+        if now - inner.renewed >= RENEWED_AFTER {
+            inner.renewed = now;
+            // Who is no member any more hears nothing, and the ring brings everything.
+            let _ = inner.socket.renew_membership();
+        }
     }
 
     /// It does not use it any more.

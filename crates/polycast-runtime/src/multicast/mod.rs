@@ -8,7 +8,7 @@
 //!     driver     one node: drives the protocol
 //!         group      a member, shared by communicators over the same nodes
 //!         prospect   how fast it would go, and on which interface
-//!         datagrams  its socket
+//!         datagrams  its socket                            dumps      its key stays out of core dumps
 //!         control    messages over MPI
 //!         deaf       what a rank knows of nodes that hear nothing any more
 //!         arrival_rate  how long a receiver may sleep while a message comes in
@@ -20,6 +20,7 @@ mod control;
 mod datagrams;
 mod deaf;
 mod driver;
+mod dumps;
 mod group;
 mod offer;
 mod probe;
