@@ -42,7 +42,7 @@ struct part {
 };
 
 /* Whether what is sent and where it is to be received is the same memory, though nobody says MPI_IN_PLACE. MPICH refuses that, Open MPI
- * does not mind, but at the root of a reduction. */
+ * in reductions only. */
 static int is_one_place(const struct call *call, int rank) {
     const char *send = call->send.buffer, *receive = call->receive.buffer;
     if (call->send.count != call->receive.count || call->send.type != call->receive.type || call->blocks) {
@@ -107,7 +107,7 @@ static int is_wrong(const struct data *data) {
 static int has_local_error(const struct call *call, const struct communicator *state,
                            const struct part *part) {
 #ifdef OPEN_MPI
-    int minds_one_place = call->collective == POLYCAST_REDUCE;
+    int minds_one_place = call->collective == POLYCAST_REDUCE || call->collective == POLYCAST_ALLREDUCE;
 #else
     int minds_one_place = 1;
 #endif

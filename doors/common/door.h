@@ -127,6 +127,8 @@ int door_is_named_type(MPI_Datatype type); /* predefined */
 int door_look_at_type(MPI_Datatype type, MPI_Count count, struct element *element);
 /* Whether MPI_Pack gives plain bytes here, as all MPIs between equal machines do. */
 int door_can_pack(void);
+/* One element of so many bytes. */
+int door_bytes_type(MPI_Count size, MPI_Datatype *type);
 enum direction { TO_PACKED, FROM_PACKED };
 /* Packs `count` elements at `buffer` into `packed`, or the other way round. */
 int door_convert(enum direction direction, void *buffer, MPI_Count count, MPI_Datatype type,

@@ -103,6 +103,20 @@ void *check_allocate(size_t bytes) {
     return memory;
 }
 
+static void configure(const char *name, const char *value) {
+    int (*function)(const char *, const char *);
+    *(void **)&function = dlsym(RTLD_DEFAULT, "polycast_configure");
+    CHECK(function, "settings are wanted, but no polycast is loaded");
+    CHECK(function(name, value) == 0, "polycast knows no setting %s", name);
+}
+
+/* What is set counts for communicators that are used for the first time. */
+static void on_a_new_communicator(void (*body)(void)) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &check_comm);
+    body();
+    MPI_Comm_free(&check_comm);
+}
+
 void check_each_algorithm(void (*body)(void)) {
     const char *wanted = getenv("CHECK_ALGORITHMS");
     check_comm = MPI_COMM_WORLD;
@@ -110,16 +124,30 @@ void check_each_algorithm(void (*body)(void)) {
         body();
         return;
     }
-    int (*configure)(const char *, const char *);
-    *(void **)&configure = dlsym(RTLD_DEFAULT, "polycast_configure");
-    CHECK(configure, "CHECK_ALGORITHMS is set, but no polycast is loaded");
     char *rest = strdup(wanted);
     while ((algorithm = strsep(&rest, " "))) {
-        /* It counts for communicators that are used for the first time. */
-        CHECK(configure("POLYCAST_BCAST", algorithm) == 0, "polycast knows no setting POLYCAST_BCAST");
-        MPI_Comm_dup(MPI_COMM_WORLD, &check_comm);
+        configure("POLYCAST_BCAST", algorithm);
+        on_a_new_communicator(body);
+    }
+    algorithm = "";
+}
+
+void check_each_setting(void (*body)(void)) {
+    const char *wanted = getenv("CHECK_SETTINGS");
+    check_comm = MPI_COMM_WORLD;
+    if (!wanted) {
         body();
-        MPI_Comm_free(&check_comm);
+        return;
+    }
+    char *sets = strdup(wanted), *set;
+    while ((set = strsep(&sets, ";"))) {
+        algorithm = strdup(set);
+        for (char *setting; (setting = strsep(&set, " "));) {
+            char *name = strsep(&setting, "=");
+            CHECK(setting, "CHECK_SETTINGS: expected NAME=VALUE, found %s", name);
+            configure(name, setting);
+        }
+        on_a_new_communicator(body);
     }
     algorithm = "";
 }

@@ -48,6 +48,9 @@ void check_ok(const char *name);
 void check_each_algorithm(void (*body)(void));
 extern MPI_Comm check_comm;
 
+/* The same with the sets of settings in CHECK_SETTINGS: `POLYCAST_ALLREDUCE=… POLYCAST_REDUCE=…;POLYCAST_ALLREDUCE=…`. */
+void check_each_setting(void (*body)(void));
+
 /* Rank in and size of MPI_COMM_WORLD. */
 int check_rank(void);
 int check_size(void);

@@ -10,6 +10,7 @@ mod job;
 mod activation;
 mod bench;
 mod blast;
+mod collectives;
 mod conformance;
 mod discover;
 mod doctor;

@@ -1,0 +1,149 @@
+//! The collectives beside `MPI_Bcast` behind polycast keep MPI's promises: each program of `tests/mpi` runs on the bare library, which
+//! shows that the program is right, and behind polycast with every algorithm, which must have served it.
+
+use std::time::Duration;
+
+use polycast_core::algorithm::Registry;
+use polycast_core::collective::Collective;
+use polycast_core::variables::FORCED;
+
+use crate::common::job::{Job, Output};
+use crate::common::mpi::Mpi;
+use crate::common::{cannot_run, checkout};
+use crate::job::under_each_mpi;
+
+under_each_mpi!(
+    collective_values,
+    collective_errors,
+    collective_mpifh,
+    collective_mpi4py,
+    a_table_turns_them_on,
+    without_a_word_they_are_the_mpis,
+);
+
+/// Each but the broadcast.
+fn collectives() -> impl Iterator<Item = (Collective, &'static str)> {
+    Collective::ALL.into_iter().zip(FORCED).skip(1)
+}
+
+/// Every algorithm of every collective by messages: in the set of settings at a place each collective has another one.
+fn sets() -> Vec<Vec<(Collective, &'static str, String)>> {
+    let of = |collective| -> Vec<String> {
+        Registry::BUILT_IN.samples(collective).iter().map(ToString::to_string).collect()
+    };
+    let count = collectives().map(|(collective, _)| of(collective).len()).max().unwrap();
+    let set = |place: usize| {
+        let setting = |(collective, variable)| {
+            let all = of(collective);
+            (collective, variable, all[place % all.len()].clone())
+        };
+        collectives().map(setting).collect()
+    };
+    (0..count).map(set).collect()
+}
+
+fn expect_served(output: &Output, collective: Collective, algorithm: &str) {
+    let line = format!("polycast: report: {collective} {algorithm} calls=");
+    if !output.stderr.contains(&line) {
+        output.fail(&format!("{algorithm} served no {collective}"));
+    }
+}
+
+/// All settings of a set, by the environment.
+fn set(job: Job, settings: &[(Collective, &'static str, String)]) -> Job {
+    settings.iter().fold(job.polycast(), |job, (_, variable, value)| job.variable(variable, value))
+}
+
+/// On the bare library, and behind polycast with the first algorithm of each collective.
+fn conforms(program: &str, job: impl Fn() -> Job, called: &[Collective]) {
+    job().run().expect_ok(program);
+    let settings = &sets()[0];
+    let output = set(job(), settings).run().expect_ok(program);
+    for (collective, _, algorithm) in settings.iter().filter(|(of, ..)| called.contains(of)) {
+        expect_served(&output, *collective, algorithm);
+    }
+}
+
+fn collective_values(mpi: Mpi) {
+    let sets = sets();
+    let written = |set: &Vec<(Collective, &str, String)>| {
+        set.iter().map(|(_, variable, value)| format!("{variable}={value}")).collect::<Vec<_>>().join(" ")
+    };
+    let all = sets.iter().map(written).collect::<Vec<_>>().join(";");
+    for (ranks, seed) in [(5, "1"), (4, "2"), (2, "3")] {
+        let job = || Job::stock(mpi, ranks, "collective_values").arguments(&[seed]);
+        job().run().expect_ok("collective_values");
+        let output = job().polycast().variable("CHECK_SETTINGS", &all).run().expect_ok("collective_values");
+        for (collective, _, algorithm) in sets.iter().flatten() {
+            expect_served(&output, *collective, algorithm);
+        }
+    }
+}
+
+/// A caller sees the same error classes, and its handler is called as often.
+fn collective_errors(mpi: Mpi) {
+    let job = || Job::stock(mpi, 3, "collective_errors");
+    let stock = job().run().expect_ok("collective_errors");
+    let output = set(job(), &sets()[0]).run().expect_ok("collective_errors");
+    assert_eq!(output.lines_of("ERR"), stock.lines_of("ERR"), "{}", mpi.name());
+    expect_served(&output, Collective::Allreduce, &sets()[0][6].2);
+}
+
+fn collective_mpifh(mpi: Mpi) {
+    conforms("collective_mpifh", || Job::stock(mpi, 4, "collective_mpifh"), &Collective::ALL);
+}
+
+fn collective_mpi4py(mpi: Mpi) {
+    let python = match mpi.python_with_mpi4py() {
+        Ok(python) => python,
+        Err(reason) => return cannot_run(&reason),
+    };
+    let script = checkout().join("tests/mpi/collective_mpi4py.py");
+    let job = || Job::of(mpi, 3, vec![python.clone().into(), script.clone().into()]);
+    conforms("collective_mpi4py", job, &[Collective::Allreduce, Collective::Alltoall, Collective::Gather]);
+}
+
+/// A rule for a collective, a size and a call number, and stock for all others.
+fn a_table_turns_them_on(mpi: Mpi) {
+    let table = tempfile::NamedTempFile::new().unwrap();
+    let rule = "[[rule]]\ncollective = 'allreduce'\nbytes = '1000..4000'\nuse = 'recursive-doubling'\n";
+    std::fs::write(table.path(), format!("version = 1\n{rule}")).unwrap();
+    let job = Job::stock(mpi, 4, "collective_values").polycast();
+    let output = job.variable("POLYCAST_TABLE", table.path().to_str().unwrap()).run();
+    let output = output.expect_ok("collective_values");
+    expect_served(&output, Collective::Allreduce, "recursive-doubling");
+    expect_served(&output, Collective::Allreduce, "stock");
+    expect_served(&output, Collective::Gather, "stock");
+}
+
+fn without_a_word_they_are_the_mpis(mpi: Mpi) {
+    let output = Job::stock(mpi, 4, "collective_values").polycast().run().expect_ok("collective_values");
+    for (collective, _) in collectives() {
+        expect_served(&output, collective, "stock");
+    }
+    assert!(!output.stderr.contains("; served "), "{}", output.stderr);
+}
+
+mod collective_large {
+    use super::*;
+
+    fn large(mpi: Mpi) {
+        let job = || Job::stock(mpi, 2, "collective_large").limit(Duration::from_secs(1800));
+        job().run().expect_ok("collective_large");
+        let output =
+            job().polycast().variable("POLYCAST_ALLGATHER", "ring").run().expect_ok("collective_large");
+        expect_served(&output, Collective::Allgather, "ring");
+    }
+
+    #[test]
+    #[ignore = "make test-all: minutes, and 9 GB of memory"]
+    fn openmpi() {
+        large(Mpi::OpenMpi);
+    }
+
+    #[test]
+    #[ignore = "make test-all: minutes, and 9 GB of memory"]
+    fn mpich() {
+        large(Mpi::Mpich);
+    }
+}

@@ -1,0 +1,414 @@
+/* Every collective but the broadcast: datatypes of different layouts on the two sides, all roots, MPI_IN_PLACE, no data, communicators of odd
+ * sizes in another order, first one by one, then at random. What a rank must get is computed from who sent it to whom, never
+ * by another collective.
+ *
+ *   collective_values [SEED]      each of the algorithms in CHECK_SETTINGS has the same calls
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCATTER, GATHER, ALLGATHER, ALLGATHERV, ALLTOALL, BARRIER, REDUCE, ALLREDUCE, COLLECTIVES };
+static const char *const names[] = {"scatter",  "gather",  "allgather", "allgatherv",
+                                    "alltoall", "barrier", "reduce",    "allreduce"};
+
+static MPI_Comm comm;
+static int rank, ranks;
+
+/* Data are pairs of ints. A layout says where in memory int `i` is. */
+struct layout {
+    const char *name;
+    MPI_Datatype type;
+    int pairs_per_element, ints_per_element; /* the latter in memory */
+};
+enum { PAIRS, WITH_HOLES, REVERSED, FOUR_PAIRS, SINGLE_INTS, LAYOUTS };
+static struct layout layouts[LAYOUTS];
+
+static void make_layouts(void) {
+    int one[2] = {1, 1}, reversed[2] = {1, 0};
+    MPI_Datatype with_holes;
+    layouts[PAIRS] = (struct layout){"pairs", MPI_DATATYPE_NULL, 1, 2};
+    MPI_Type_contiguous(2, MPI_INT, &layouts[PAIRS].type);
+    layouts[WITH_HOLES] = (struct layout){"pairs with holes", MPI_DATATYPE_NULL, 1, 5};
+    MPI_Type_vector(2, 1, 3, MPI_INT, &with_holes);
+    MPI_Type_create_resized(with_holes, 0, 5 * sizeof(int), &layouts[WITH_HOLES].type);
+    MPI_Type_free(&with_holes);
+    layouts[REVERSED] = (struct layout){"reversed pairs", MPI_DATATYPE_NULL, 1, 2};
+    MPI_Type_indexed(2, one, reversed, MPI_INT, &layouts[REVERSED].type);
+    layouts[FOUR_PAIRS] = (struct layout){"four pairs", MPI_DATATYPE_NULL, 4, 8};
+    MPI_Type_contiguous(8, MPI_INT, &layouts[FOUR_PAIRS].type);
+    /* Two elements are a pair. */
+    layouts[SINGLE_INTS] = (struct layout){"ints", MPI_INT, 0, 1};
+    for (int l = 0; l < SINGLE_INTS; l++)
+        MPI_Type_commit(&layouts[l].type);
+}
+
+static int elements(const struct layout *layout, int pairs) {
+    return layout->pairs_per_element ? pairs / layout->pairs_per_element : 2 * pairs;
+}
+
+/* Ints in memory that so many pairs take. */
+static size_t room(const struct layout *layout, int pairs) {
+    return (size_t)elements(layout, pairs) * (size_t)layout->ints_per_element;
+}
+
+static size_t place(const struct layout *layout, int i) {
+    if (layout == &layouts[WITH_HOLES])
+        return (size_t)(i / 2) * 5 + (size_t)(i % 2) * 3;
+    if (layout == &layouts[REVERSED])
+        return (size_t)(i / 2) * 2 + (size_t)(1 - i % 2);
+    return (size_t)i;
+}
+
+/* Int `i` of what `source` has for `destination` in this call. */
+static int value(uint64_t call, int source, int destination, int i) {
+    return (int)check_word(call * 1000003 + (uint64_t)source * 1009 + (uint64_t)destination, (uint64_t)i);
+}
+
+static int *unwritten(size_t ints) {
+    int *memory = check_allocate(ints * sizeof(int));
+    memset(memory, CHECK_UNWRITTEN, ints * sizeof(int));
+    return memory;
+}
+
+static void fill(int *block, const struct layout *layout, int pairs, uint64_t call, int source,
+                 int destination) {
+    for (int i = 0; i < 2 * pairs; i++)
+        block[place(layout, i)] = value(call, source, destination, i);
+}
+
+static void expect(const int *block, const struct layout *layout, int pairs, uint64_t call, int source,
+                   int destination, const char *what) {
+    unsigned char *is_data = check_allocate(room(layout, pairs));
+    memset(is_data, 0, room(layout, pairs));
+    for (int i = 0; i < 2 * pairs; i++) {
+        size_t at = place(layout, i);
+        is_data[at] = 1;
+        CHECK(block[at] == value(call, source, destination, i),
+              "%s: int %d from %d for %d is %x, expected %x", what, i, source, destination,
+              (unsigned)block[at], (unsigned)value(call, source, destination, i));
+    }
+    for (size_t at = 0; at < room(layout, pairs); at++)
+        if (!is_data[at])
+            check_unwritten(&block[at], sizeof(int), what);
+    free(is_data);
+}
+
+/* One call that moves data. `pairs` is a multiple of four. */
+static void move(int collective, const struct layout *from, const struct layout *to, int pairs, int root,
+                 int is_in_place, uint64_t call) {
+    char what[160];
+    snprintf(what, sizeof what, "%s of %d pairs, %s to %s, root %d of %d%s, call %d", names[collective],
+             pairs, from->name, to->name, root, ranks, is_in_place ? ", in place" : "", (int)call);
+    /* Of v-forms each rank has another length, none less than half of the longest. */
+    int *counts = check_allocate(sizeof(int) * (size_t)ranks),
+        *places = check_allocate(sizeof(int) * (size_t)ranks);
+    int *lengths = check_allocate(sizeof(int) * (size_t)ranks), end = 3;
+    for (int r = ranks - 1; r >= 0; r--) {
+        lengths[r] = pairs - (collective == ALLGATHERV ? (r + (int)call) % 3 * (pairs / 8) / 4 * 4 : 0);
+        counts[r] = elements(to, lengths[r]);
+        places[r] = collective == ALLGATHERV ? end : r * counts[r];
+        end += counts[r] + 1;
+    }
+    int sends_all = collective == ALLTOALL || (collective == SCATTER && rank == root);
+    int gets_all = collective == ALLTOALL || collective == ALLGATHER || collective == ALLGATHERV ||
+                   (collective == GATHER && rank == root);
+    int sends = collective != SCATTER || rank == root, gets = collective != GATHER || rank == root;
+    int own = lengths[rank];
+    size_t sent_block = room(from, own), sent = sends ? sent_block * (sends_all ? (size_t)ranks : 1) : 0;
+    size_t block = room(to, pairs), received = gets ? block * (gets_all ? (size_t)ranks : 1) : 0;
+    if (collective == ALLGATHERV)
+        received = (size_t)(end + 3) * (size_t)to->ints_per_element;
+    int *out = unwritten(sent + 1), *in = unwritten(received + 1);
+    for (int r = 0; sends && r < (sends_all ? ranks : 1); r++)
+        fill(out + (size_t)r * sent_block, from, own, call, rank,
+             sends_all              ? r
+             : collective == GATHER ? root
+                                    : 0);
+    const void *send = out;
+    void *receive = in;
+    if (is_in_place && collective == SCATTER) {
+        receive = rank == root ? MPI_IN_PLACE : receive;
+    } else if (is_in_place && (collective != GATHER || rank == root)) {
+        send = MPI_IN_PLACE;
+        for (int r = 0; r < ranks; r++)
+            if (collective == ALLTOALL || r == rank)
+                fill(in + (size_t)places[r] * (size_t)to->ints_per_element, to, lengths[r], call, rank,
+                     collective == ALLTOALL ? r
+                     : collective == GATHER ? root
+                                            : 0);
+    }
+    int send_count = elements(from, own), count = elements(to, pairs);
+    switch (collective) {
+    case SCATTER:
+        MPI_Scatter(send, send_count, from->type, receive, count, to->type, root, comm);
+        break;
+    case GATHER:
+        MPI_Gather(send, send_count, from->type, rank == root ? receive : NULL, count, to->type, root, comm);
+        break;
+    case ALLGATHER:
+        MPI_Allgather(send, send_count, from->type, receive, count, to->type, comm);
+        break;
+    case ALLGATHERV:
+        MPI_Allgatherv(send, send_count, from->type, receive, counts, places, to->type, comm);
+        break;
+    case ALLTOALL:
+        MPI_Alltoall(send, send_count, from->type, receive, count, to->type, comm);
+        break;
+    }
+    for (int r = 0; gets && receive != MPI_IN_PLACE && r < (gets_all ? ranks : 1); r++) {
+        int source = gets_all ? r : root,
+            destination = collective == ALLGATHER || collective == ALLGATHERV ? 0 : rank;
+        size_t at = gets_all ? (size_t)places[r] * (size_t)to->ints_per_element : 0;
+        expect(in + at, to, gets_all ? lengths[r] : pairs, call, source, destination, what);
+    }
+    for (int r = 0; sends && r < (sends_all ? ranks : 1); r++)
+        expect(out + (size_t)r * sent_block, from, own, call, rank,
+               sends_all              ? r
+               : collective == GATHER ? root
+                                      : 0,
+               "what was sent");
+    check_unwritten(in + received, sizeof(int), what);
+    free(out), free(in), free(counts), free(places), free(lengths);
+}
+
+/* Maps x -> ax + b modulo 2^16 with odd a, applied one after the other: associative, not commutative, nothing is lost. */
+static uint32_t after(uint32_t first, uint32_t second) {
+    uint32_t a = first >> 16, b = first & 0xffff, c = second >> 16, d = second & 0xffff;
+    return (a * c & 0xffff) << 16 | ((b * c + d) & 0xffff);
+}
+
+static void apply_in_order(void *first, void *into, int *length, MPI_Datatype *type) {
+    uint32_t *from = first, *to = into;
+    (void)type;
+    for (int i = 0; i < *length; i++)
+        to[i] = after(from[i], to[i]);
+}
+
+static MPI_Op in_order;
+
+enum { SUM_LONG, SUM_DOUBLE, MAX_SHORT, BAND_BYTE, MAXLOC_2INT, MINLOC_DOUBLE_INT, IN_ORDER, REDUCTIONS };
+struct double_int {
+    double value;
+    int index;
+};
+static const struct {
+    const char *name;
+    size_t size;
+} reductions[] = {{"sum of longs", sizeof(long)},
+                  {"sum of doubles", sizeof(double)},
+                  {"maximum of shorts", sizeof(short)},
+                  {"and of bytes", 1},
+                  {"place of the largest int", 2 * sizeof(int)},
+                  {"place of the smallest double", sizeof(struct double_int)},
+                  {"user's operation", sizeof(uint32_t)}};
+
+static void put(int reduction, void *at, uint64_t call, int source, int i) {
+    int v = value(call, source, 0, i);
+    switch (reduction) {
+    case SUM_LONG:
+        *(long *)at = (long)v << 20;
+        break;
+    case SUM_DOUBLE:
+        *(double *)at = v % 100000 / 8.0; /* sums are exact */
+        break;
+    case MAX_SHORT:
+        *(short *)at = (short)v;
+        break;
+    case BAND_BYTE:
+        *(unsigned char *)at = (unsigned char)(v | v >> 8);
+        break;
+    case MAXLOC_2INT:
+        ((int *)at)[0] = v % 4;
+        ((int *)at)[1] = source;
+        break;
+    case MINLOC_DOUBLE_INT:
+        *(struct double_int *)at = (struct double_int){v % 4, source};
+        break;
+    case IN_ORDER:
+        *(uint32_t *)at = (uint32_t)v | 1u << 16;
+        break;
+    }
+}
+
+static void add(int reduction, const void *from, void *into) {
+    switch (reduction) {
+    case SUM_LONG:
+        *(long *)into += *(const long *)from;
+        break;
+    case SUM_DOUBLE:
+        *(double *)into += *(const double *)from;
+        break;
+    case MAX_SHORT:
+        *(short *)into = *(const short *)from > *(short *)into ? *(const short *)from : *(short *)into;
+        break;
+    case BAND_BYTE:
+        *(unsigned char *)into &= *(const unsigned char *)from;
+        break;
+    case MAXLOC_2INT:
+        if (((const int *)from)[0] > ((int *)into)[0])
+            memcpy(into, from, 2 * sizeof(int));
+        break;
+    case MINLOC_DOUBLE_INT:
+        if (((const struct double_int *)from)->value < ((struct double_int *)into)->value)
+            memcpy(into, from, sizeof(struct double_int));
+        break;
+    case IN_ORDER:
+        *(uint32_t *)into = after(*(uint32_t *)into, *(const uint32_t *)from);
+        break;
+    }
+}
+
+static int is_same(int reduction, const void *one, const void *other) {
+    if (reduction == MINLOC_DOUBLE_INT)
+        return ((const struct double_int *)one)->value == ((const struct double_int *)other)->value &&
+               ((const struct double_int *)one)->index == ((const struct double_int *)other)->index;
+    return memcmp(one, other, reductions[reduction].size) == 0;
+}
+
+static void reduce(int collective, int reduction, int count, int root, int is_in_place, uint64_t call) {
+    char what[160];
+#ifdef MPICH_VERSION /* MPICH 4.0 itself crashes there where ranks are no power of two. */
+    is_in_place = is_in_place && (collective == ALLREDUCE || root == 0);
+#endif
+    snprintf(what, sizeof what, "%s, %s of %d, root %d of %d%s, call %d", names[collective],
+             reductions[reduction].name, count, root, ranks, is_in_place ? ", in place" : "", (int)call);
+    const MPI_Datatype types[] = {MPI_LONG, MPI_DOUBLE,     MPI_SHORT,   MPI_BYTE,
+                                  MPI_2INT, MPI_DOUBLE_INT, MPI_UINT32_T};
+    const MPI_Op operations[] = {MPI_SUM, MPI_SUM, MPI_MAX, MPI_BAND, MPI_MAXLOC, MPI_MINLOC, in_order};
+    size_t size = reductions[reduction].size, bytes = size * (size_t)count;
+    char *out = check_allocate(bytes), *in = check_allocate(bytes + 1);
+    memset(in, CHECK_UNWRITTEN, bytes + 1);
+    int has_result = collective == ALLREDUCE || rank == root;
+    char *mine = is_in_place && has_result ? in : out;
+    for (int i = 0; i < count; i++)
+        put(reduction, mine + size * (size_t)i, call, rank, i);
+    const void *send = is_in_place && has_result ? MPI_IN_PLACE : out;
+    if (collective == ALLREDUCE)
+        MPI_Allreduce(send, in, count, types[reduction], operations[reduction], comm);
+    else
+        MPI_Reduce(send, in, count, types[reduction], operations[reduction], root, comm);
+    for (int i = 0; has_result && i < count; i++) {
+        struct double_int expected, next;
+        put(reduction, &expected, call, 0, i);
+        for (int r = 1; r < ranks; r++) {
+            put(reduction, &next, call, r, i);
+            add(reduction, &next, &expected);
+        }
+        CHECK(is_same(reduction, &expected, in + size * (size_t)i), "%s: element %d is wrong", what, i);
+    }
+    check_unwritten(in + (has_result ? bytes : 0), 1, what);
+    free(out), free(in);
+}
+
+/* Sums that depend on their order are the same to the last bit on all ranks, and again. */
+static void same_bits(uint64_t call) {
+    enum { COUNT = 1500 };
+    static double mine[COUNT], sum[2][COUNT], other[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        int v = value(call, rank, 0, i);
+        mine[i] = (v % 1000 + 0.1) * (v % 7 ? 1e-9 : 1e9);
+    }
+    for (int time = 0; time < 2; time++)
+        MPI_Allreduce(mine, sum[time], COUNT, MPI_DOUBLE, MPI_SUM, comm);
+    CHECK(memcmp(sum[0], sum[1], sizeof sum[0]) == 0, "the same sum has other bits the second time");
+    int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
+    MPI_Sendrecv(sum[0], COUNT, MPI_DOUBLE, next, 0, other, COUNT, MPI_DOUBLE, previous, 0, comm,
+                 MPI_STATUS_IGNORE);
+    CHECK(memcmp(sum[0], other, sizeof other) == 0, "rank %d has other bits than rank %d", rank, previous);
+}
+
+/* Nobody leaves a barrier before all have come: a message that was sent before it is there after it. */
+static void barrier(uint64_t call) {
+    int word = (int)call, late = (int)(call % (uint64_t)ranks), is_there = rank == late;
+    for (int r = 0; rank == late && r < ranks; r++)
+        if (r != late)
+            MPI_Send(&word, 1, MPI_INT, r, 5, comm);
+    MPI_Barrier(comm);
+    for (double until = MPI_Wtime() + 30; !is_there && MPI_Wtime() < until;)
+        MPI_Iprobe(late, 5, comm, &is_there, MPI_STATUS_IGNORE);
+    CHECK(is_there, "the message from before the barrier has not come");
+    if (rank != late)
+        MPI_Recv(&word, 1, MPI_INT, late, 5, comm, MPI_STATUS_IGNORE);
+}
+
+static uint64_t calls, state;
+
+static uint64_t below(uint64_t limit) {
+    calls++;
+    return check_word(state, calls) % limit;
+}
+
+static void any_call(void) {
+    static const int sizes[] = {0, 4, 8, 12, 100, 1000, 3000, 20000};
+    int collective = (int)below(COLLECTIVES), root = (int)below((uint64_t)ranks), is_in_place = below(4) == 0;
+    int pairs = sizes[below(8)], from = (int)below(LAYOUTS), to = (int)below(LAYOUTS),
+        kind = (int)below(REDUCTIONS);
+    if (collective >= REDUCE)
+        reduce(collective, kind, pairs + (int)below(3), root, is_in_place, calls);
+    else if (collective == BARRIER)
+        barrier(calls);
+    else
+        move(collective, &layouts[from], &layouts[to], pairs, root, is_in_place, calls);
+}
+
+static void use(MPI_Comm now) {
+    comm = now;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+}
+
+static void one_by_one(void) {
+    static const int sizes[] = {0, 4, 600};
+    for (int collective = 0; collective < COLLECTIVES; collective++)
+        for (int size = 0; size < 3; size++)
+            for (int root = 0; root<ranks; root += ranks> 2 ? ranks / 2 : 1)
+                for (int is_in_place = 0; is_in_place < 2; is_in_place++) {
+                    int kinds = collective >= REDUCE ? REDUCTIONS : collective == BARRIER ? 1 : LAYOUTS;
+                    for (int kind = 0; kind < kinds; kind++, calls++) {
+                        if (collective >= REDUCE)
+                            reduce(collective, kind, sizes[size], root, is_in_place, calls);
+                        else if (collective == BARRIER)
+                            barrier(calls);
+                        else
+                            move(collective, &layouts[kind], &layouts[(kind + size) % LAYOUTS], sizes[size],
+                                 root, is_in_place, calls);
+                    }
+                }
+}
+
+static void body(void) {
+    /* All, all in another order, and parts that call at the same time. */
+    MPI_Comm reversed, parts;
+    MPI_Comm_split(check_comm, 0, -check_rank(), &reversed);
+    MPI_Comm_split(check_comm, check_rank() % 3 == 1, check_rank(), &parts);
+    const MPI_Comm all[] = {check_comm, reversed, parts};
+    calls = 0;
+    for (int c = 0; c < 3; c++) {
+        use(all[c]);
+        one_by_one();
+        same_bits(calls);
+    }
+    calls = 1 << 20; /* parts have made more calls than others */
+    for (int time = 0; time < 60; time++) {
+        use(all[time / 3 % 3]);
+        any_call();
+    }
+    MPI_Comm_free(&reversed);
+    MPI_Comm_free(&parts);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    make_layouts();
+    MPI_Op_create(apply_in_order, 0, &in_order);
+    check_each_setting(body);
+    MPI_Op_free(&in_order);
+    for (int l = 0; l < SINGLE_INTS; l++)
+        MPI_Type_free(&layouts[l].type);
+    check_ok("collective_values");
+    MPI_Finalize();
+    return 0;
+}
