@@ -34,7 +34,7 @@ extern "C" {
 /* A message of another size than the call implies: the ranks called with different sizes. */
 #define POLYCAST_ERROR_SIZE (-2)
 
-/* What can be cut is cut into messages that are not larger than this. */
+/* The runtime never asks for one message larger than this, so a count always fits an int. */
 #define POLYCAST_MESSAGE_MOST_BYTES ((size_t)4 << 20)
 
 /* Bits of polycast_door.capabilities. All ranks must have a CAN bit for it to be used. */
@@ -102,7 +102,7 @@ typedef struct polycast_door {
     int (*world_ranks)(void *communicator, int *ranks);
 
     /* Starts a message on the private communicator; the peer is a rank of MPI_COMM_WORLD. `slot` names it until poll reports it; slots
-     * are dense: the runtime uses the lowest free one. */
+     * are dense: the runtime uses the lowest free one. bytes <= POLYCAST_MESSAGE_MOST_BYTES. */
     int (*isend)(void *communicator, const void *buffer, size_t bytes, int peer, int tag, uint32_t slot);
     int (*irecv)(void *communicator, void *buffer, size_t bytes, int peer, int tag, uint32_t slot);
 
@@ -127,7 +127,6 @@ typedef struct polycast_door {
 
 /* How contributions are combined. */
 typedef struct polycast_reduction {
-    /* These two are looked at when an operation starts. */
     size_t element_bytes;    /* an element is never divided */
     uint32_t is_commutative; /* 0: they are combined in the order of the ranks */
     uint32_t is_exact;       /* 1: in any order the result is the same to the last bit */

@@ -185,8 +185,9 @@ int door_can_pack(void) {
     return is_plain;
 }
 
-/* A row of blocks and a rest, because counts are ints. */
-int door_bytes_type(MPI_Count size, MPI_Datatype *type) {
+/* An element that is too large for MPI_Pack: a message to ourselves turns it into bytes (or back), whatever
+ * its size. The other side is a row of blocks and a rest, because counts are ints. */
+static int bytes_type(MPI_Count size, MPI_Datatype *type) {
     MPI_Datatype block;
     PMPI_Type_contiguous(PACK_MOST_BYTES, MPI_BYTE, &block);
     int lengths[2] = {(int)(size / PACK_MOST_BYTES), (int)(size % PACK_MOST_BYTES)};
@@ -197,7 +198,7 @@ int door_bytes_type(MPI_Count size, MPI_Datatype *type) {
     return error ? error : PMPI_Type_commit(type);
 }
 
-/* An element that is too large for MPI_Pack: a message to ourselves turns it into bytes (or back), whatever its size. One thread at a time, for all of them have the same tag. No other rank is waited for. */
+/* A message to itself; one thread at a time, for all of them have the same tag. No other rank is waited for. */
 static int copy_by_message(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     int me;
@@ -233,7 +234,7 @@ int door_convert(enum direction direction, void *buffer, MPI_Count count, MPI_Da
     char *elements = buffer, *bytes = packed;
     MPI_Count step = elements_at_once(buffer, element);
     MPI_Datatype as_bytes = MPI_DATATYPE_NULL;
-    int error = step ? MPI_SUCCESS : door_bytes_type(element->size, &as_bytes);
+    int error = step ? MPI_SUCCESS : bytes_type(element->size, &as_bytes);
     while (!error && count > 0) {
         int now = step ? at_most(count, step) : 1;
         if (step) {

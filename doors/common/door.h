@@ -105,10 +105,9 @@ struct reduction {
     MPI_Op op;
 };
 
-/* Whether the ranks can be served with it: judged by the arguments that are the same on all of them, in some nanoseconds. */
-int door_combines(MPI_Datatype type, MPI_Op op, struct reduction *reduction);
-/* Fills in what is known of no more than that: before the operation starts. */
-void door_complete_reduction(struct reduction *reduction);
+/* Whether the ranks can be served with it: judged by the arguments that are the same on all of them, in some nanoseconds.
+ * `element_bytes`: the size of the datatype. */
+int door_combines(MPI_Datatype type, MPI_Op op, size_t element_bytes, struct reduction *reduction);
 
 /* device.c: memory that only a GPU may touch, and which kind it is. */
 enum memory { HOST_MEMORY, CUDA_MEMORY, HIP_MEMORY };
@@ -127,8 +126,6 @@ int door_is_named_type(MPI_Datatype type); /* predefined */
 int door_look_at_type(MPI_Datatype type, MPI_Count count, struct element *element);
 /* Whether MPI_Pack gives plain bytes here, as all MPIs between equal machines do. */
 int door_can_pack(void);
-/* One element of so many bytes. */
-int door_bytes_type(MPI_Count size, MPI_Datatype *type);
 enum direction { TO_PACKED, FROM_PACKED };
 /* Packs `count` elements at `buffer` into `packed`, or the other way round. */
 int door_convert(enum direction direction, void *buffer, MPI_Count count, MPI_Datatype type,

@@ -4,7 +4,6 @@
  * Requests live in an array indexed by the runtime's slots, because MPI_Testsome wants them side by side. The
  * runtime keeps slots dense, so the array stays as short as the number of outstanding messages.
  */
-#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -93,46 +92,19 @@ static int make_room(struct communicator *state, uint32_t slot, int is_receive) 
     return error;
 }
 
-/* The block that a rank hands on may be longer than a count of bytes can say: then it is one element. */
-static int length_of(size_t bytes, int *count, MPI_Datatype *type) {
-    *count = bytes > INT_MAX ? 1 : (int)bytes;
-    *type = MPI_BYTE;
-    return bytes > INT_MAX ? door_bytes_type((MPI_Count)bytes, type) : MPI_SUCCESS;
-}
-
-static void free_length(MPI_Datatype *type) {
-    if (*type != MPI_BYTE) {
-        PMPI_Type_free(type); /* when the message is through */
-    }
-}
-
 static int start_send(void *communicator, const void *buffer, size_t bytes, int peer, int tag,
                       uint32_t slot) {
     struct communicator *state = communicator;
-    MPI_Datatype type;
-    int count, error = make_room(state, slot, 0);
-    if (!error) {
-        error = length_of(bytes, &count, &type);
-    }
-    if (!error) {
-        error = PMPI_Isend(buffer, count, type, peer, tag, door_private, &state->requests[slot]);
-        free_length(&type);
-    }
-    return error;
+    int error = make_room(state, slot, 0);
+    return error ? error
+                 : PMPI_Isend(buffer, (int)bytes, MPI_BYTE, peer, tag, door_private, &state->requests[slot]);
 }
 
 static int start_receive(void *communicator, void *buffer, size_t bytes, int peer, int tag, uint32_t slot) {
     struct communicator *state = communicator;
-    MPI_Datatype type;
-    int count, error = make_room(state, slot, 1);
-    if (!error) {
-        error = length_of(bytes, &count, &type);
-    }
-    if (!error) {
-        error = PMPI_Irecv(buffer, count, type, peer, tag, door_private, &state->requests[slot]);
-        free_length(&type);
-    }
-    return error;
+    int error = make_room(state, slot, 1);
+    return error ? error
+                 : PMPI_Irecv(buffer, (int)bytes, MPI_BYTE, peer, tag, door_private, &state->requests[slot]);
 }
 
 /* ULFM's, where the library has it. The private communicator is not revoked with the program's, so its messages would be
@@ -176,11 +148,11 @@ static int poll_requests(void *communicator, polycast_completion *completions, u
         if (failed == MPI_ERR_PENDING) {
             continue;
         }
-        MPI_Count bytes = 0;
+        int bytes = 0;
         if (failed) {
             free_failed(&state->requests[state->indices[i]]);
         } else {
-            PMPI_Get_elements_x(status, MPI_BYTE, &bytes);
+            PMPI_Get_count(status, MPI_BYTE, &bytes);
         }
         completions[(*completed)++] = (polycast_completion){
             .slot = (uint32_t)state->indices[i],

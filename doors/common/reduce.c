@@ -104,23 +104,22 @@ static int has_no_gaps(MPI_Datatype type) {
            element.is_contiguous && element.true_lower == 0;
 }
 
-int door_combines(MPI_Datatype type, MPI_Op op, struct reduction *reduction) {
+int door_combines(MPI_Datatype type, MPI_Op op, size_t element_bytes, struct reduction *reduction) {
     int groups = groups_for(op), group = groups > 0 ? group_of(type) : 0;
     if (op == MPI_OP_NULL || (groups < 0 ? !has_no_gaps(type) : !(groups & group))) {
         return 0;
     }
-    reduction->known.combine = combine;
-    reduction->known.is_exact = (group & (INTEGERS | LOGICALS | BYTES | PAIRS)) != 0;
-    reduction->type = type;
-    reduction->op = op;
+    int is_commutative = 1; /* as all of MPI's are */
+    if (groups < 0) {
+        PMPI_Op_commutative(op, &is_commutative);
+    }
+    *reduction = (struct reduction){
+        .known = {.element_bytes = element_bytes,
+                  .is_commutative = is_commutative != 0,
+                  .is_exact = (group & (INTEGERS | LOGICALS | BYTES | PAIRS)) != 0,
+                  .combine = combine},
+        .type = type,
+        .op = op,
+    };
     return 1;
-}
-
-void door_complete_reduction(struct reduction *reduction) {
-    MPI_Count size = 1;
-    int is_commutative = 0;
-    PMPI_Type_size_x(reduction->type, &size);
-    PMPI_Op_commutative(reduction->op, &is_commutative);
-    reduction->known.element_bytes = (size_t)size;
-    reduction->known.is_commutative = is_commutative != 0;
 }

@@ -114,7 +114,7 @@ static inline struct polycast_plan *plan_for(const struct call *call, MPI_Op op,
     if (call->root >= (*state)->size) {
         return NULL;
     }
-    if (reduction && !door_combines(data->type, op, reduction)) {
+    if (reduction && !door_combines(data->type, op, *bytes / (size_t)data->count, reduction)) {
         polycast_count_left(call->collective, POLYCAST_BECAUSE_OPERATION, *bytes);
         return NULL;
     }
@@ -135,9 +135,6 @@ static inline struct outcome outcome_of(const struct call *call, MPI_Op op, stru
     size_t bytes;
     struct polycast_plan *plan = plan_for(call, op, reduction, &bytes, &state, &outcome);
     if (plan) {
-        if (reduction) {
-            door_complete_reduction(reduction);
-        }
         outcome.is_served = door_serve(call, state, plan, bytes, &outcome.result);
         polycast_plan_free(plan);
     }
