@@ -17,6 +17,9 @@ use crate::door::{Completion, Door, MpiError};
 /// Messages that MPI may have at a time before there is memory for more.
 pub const SLOTS: usize = 64;
 
+/// Where none are on their way, what is looked for is elsewhere, and MPI is let work only once in so many looks.
+const LOOKS_WITHOUT_MESSAGES: u32 = 8;
+
 /// Names an operation of its communicator until it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationKey(pub u32);
@@ -96,6 +99,7 @@ pub struct Messages {
     in_flight: Vec<Option<InFlight>>,
     free: BinaryHeap<Reverse<u32>>,
     sends_in_flight: usize,
+    looks_without_any: u32,
     /// Of the multicast protocol, completed and not yet looked at: they may complete while a schedule runs.
     pub control_done: Vec<Done<ControlMessage>>,
     /// Of a measurement, the same.
@@ -114,6 +118,7 @@ impl Messages {
             in_flight: Vec::new(),
             free: BinaryHeap::new(),
             sends_in_flight: 0,
+            looks_without_any: 0,
             control_done: Vec::new(),
             probes_done: Vec::new(),
             completions: Vec::new(),
@@ -124,6 +129,11 @@ impl Messages {
     /// Something is on its way out.
     pub fn is_sending(&self) -> bool {
         self.sends_in_flight > 0
+    }
+
+    /// Something is on its way.
+    pub fn are_any(&self) -> bool {
+        self.in_flight.len() > self.free.len()
     }
 
     fn take(&mut self, message: InFlight) -> u32 {
@@ -254,6 +264,12 @@ impl Messages {
     /// # Errors
     /// MPI's own, if no message of its own can tell it: nothing on this communicator can be relied on.
     pub fn poll(&mut self, mut step: impl FnMut(OperationKey, Done<MessageId>)) -> Result<(), MpiError> {
+        if !self.are_any() {
+            self.looks_without_any += 1;
+            if !self.looks_without_any.is_multiple_of(LOOKS_WITHOUT_MESSAGES) {
+                return Ok(());
+            }
+        }
         let count = self.door.poll(&mut self.completions)?;
         for index in 0..count {
             let Completion { slot, error, bytes } = self.completions[index];

@@ -107,6 +107,10 @@ impl Communicator {
             machine::sleep(interval);
             return true;
         }
+        if asks_always && shared.memory.is_some() && shared.driver.is_none() && !shared.messages.are_any() {
+            idle.wait_for_memory();
+            return true;
+        }
         let watch = shared.driver.as_ref().and_then(|driver| driver.watch());
         match asks_always {
             true => {

@@ -51,6 +51,20 @@ impl Idle {
         self.follow(rest, watch, has_sends);
     }
 
+    /// The same where what is waited for comes through memory: MPI does not give way, and no socket tells.
+    pub fn wait_for_memory(&mut self) {
+        match self.rules.nothing(machine::now() - self.made) {
+            Rest::None => {}
+            Rest::Spin => machine::spin(),
+            Rest::GiveWay | Rest::Look => machine::give_way(),
+            Rest::Pause(pause) => machine::sleep(pause),
+            Rest::Sleep(longest) => {
+                machine::sleep(longest);
+                self.rules.slept(Ended::Elsewhere);
+            }
+        }
+    }
+
     /// Enough tests found nothing, or there was no reason for one. A sleep ends also by what `watch` says. False if only its socket
     /// ended it: there is no reason to ask MPI.
     pub fn rest(&mut self, watch: Option<Watch<'_>>, has_sends: bool) -> bool {

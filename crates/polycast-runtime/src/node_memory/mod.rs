@@ -8,7 +8,7 @@
 mod pool;
 mod setup;
 
-use polycast_shm::{Segment, Streams};
+use polycast_shm::{Memory, Segment, Streams};
 
 pub use setup::{Found, set_up};
 
@@ -38,6 +38,11 @@ impl NodeMemory {
 
     pub fn streams(&mut self) -> &mut Streams<Segment> {
         &mut self.streams
+    }
+
+    /// What can be published while nobody reads.
+    pub fn ring_bytes(&self) -> u64 {
+        self.streams.memory().ring_bytes()
     }
 
     pub fn reads_others(&self) -> bool {

@@ -1,7 +1,8 @@
 //! Lanes of a call in the memory that the ranks of a node share.
 //!
-//! What is long goes by address: the stream has pairs of numbers, where the bytes are and how many, and each reader copies them from there, once. Its
-//! writer's step is over when all have. What is short goes through the ring: then nobody waits for anybody, and no system call is made.
+//! What the ring has room for goes through it: then the writer waits for nobody, and no system call is made. What is longer goes by address: the stream
+//! has pairs of numbers, where the bytes are and how many, and each reader copies them from there, once; the writer's step is over when all have.
+//! Through the ring a reader and the writer would go by turns as often as it is filled, which takes long where they share a processor.
 
 use std::sync::Arc;
 
@@ -14,8 +15,6 @@ use super::Failure;
 use crate::machine;
 use crate::node_memory::NodeMemory;
 
-/// Streams that begin with a step of so many bytes go by address.
-const BY_ADDRESS_FROM_BYTES: u64 = 32 << 10;
 /// What is read by address at a time, so that other things go on.
 const READ_MOST_BYTES: u64 = 1 << 20;
 /// Of a pair of numbers.
@@ -86,7 +85,7 @@ impl SharedLanes {
             (Kind::Publish { channel, readers, .. }, Share::Open { total, first_bytes }) => {
                 let to_local = || readers.iter().map(position).collect();
                 let readers = state.readers.get_or_insert_with(to_local).clone();
-                let is_long = first_bytes >= BY_ADDRESS_FROM_BYTES && memory.reads_others();
+                let is_long = first_bytes > memory.ring_bytes() && memory.reads_others();
                 let style = if is_long { Style::Addresses } else { Style::Data };
                 state.style = Some(style);
                 memory.streams().announce(*channel, operation, total, style, readers);
