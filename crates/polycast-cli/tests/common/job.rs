@@ -94,6 +94,12 @@ impl Job {
         let _one_job = alone();
         run(self.command(), self.limit)
     }
+
+    /// Runs it to whatever end.
+    pub fn finish(self) -> (ExitStatus, Output) {
+        let _one_job = alone();
+        finish(&mut self.command())
+    }
 }
 
 /// Keeps other jobs of this process waiting for as long as the guard lives.

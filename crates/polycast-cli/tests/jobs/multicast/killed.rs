@@ -5,6 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::cluster::{Labs, wait_until};
+use crate::common::job::Job;
 use crate::common::mpi::Mpi;
 use crate::job::{FORMS, LAB, LabJob, lab};
 
@@ -73,9 +74,30 @@ fn killed(mpi: Mpi) {
     labs.succeeds(&["down", "--all"]);
 }
 
+/// On one node, in the memory that its ranks share: by the address of the root's message, and through the ring, whoever dies.
+fn killed_beside_others(mpi: Mpi) {
+    let before = files();
+    let run = |job: Job, victim: u32, calls: u32| {
+        let job = job.arguments(&[&victim.to_string(), &calls.to_string()]).limit(Duration::from_secs(60));
+        let (status, output) = job.finish();
+        if status.success() || status.code() == Some(124) {
+            output.fail(&format!("the job was to end by its rank's death: {status}"));
+        }
+        wait_until("all ranks are gone", || ranks_alive() == 0);
+    };
+    for (victim, calls) in [(0, 0), (1, 1), (2, 2), (3, 30), (0, 31), (1, 50)] {
+        for algorithm in ["two-level", "two-level:segment=8KiB"] {
+            run(Job::stock(mpi, 4, "bcast_killed").forced(algorithm), victim, calls);
+        }
+    }
+    assert_eq!(files(), before);
+}
+
 /// One after the other: each looks for ranks of this program anywhere.
 #[test]
 fn a_killed_rank_leaves_nothing() {
     killed(Mpi::OpenMpi);
     killed(Mpi::Mpich);
+    killed_beside_others(Mpi::OpenMpi);
+    killed_beside_others(Mpi::Mpich);
 }
