@@ -121,6 +121,31 @@ fn a_host_that_hears_nothing_leaves_all_to_trees() {
     });
 }
 
+/// One host hears nothing: each further set of nodes that it is in finds that out without a probe, and those without it have multicast.
+#[test]
+fn a_host_outside_refuses_in_every_set() {
+    let weather = Weather { deaf: Some((3, Duration::ZERO..Duration::MAX)), ..Weather::FINE };
+    let sets: [&[u32]; 5] = [&[0, 1, 3], &[1, 2, 3], &[0, 3], &[0, 2, 3], &[0, 1, 2]];
+    let datagrams = |sets: &[&[u32]]| {
+        let mut job = Job::new(4, 1, "multicast-pull", &[]).on_hosts(&[0, 1, 2, 3], weather.clone());
+        job.program.truncate(1);
+        job.program.push(Step::Broadcast(Broadcast { communicator: 0, root: 0, bytes: vec![9000; 4] }));
+        for (communicator, members) in (1..).zip(sets) {
+            let bytes = vec![9000; members.len()];
+            job.program.push(Step::Make { members: members.to_vec() });
+            job.program.push(Step::Broadcast(Broadcast { communicator, root: 0, bytes }));
+        }
+        let all = 0..=sets.len();
+        job.program.extend(all.map(|communicator| Step::Free { communicator }));
+        let outcome = job.run();
+        assert_eq!((outcome.memberships, outcome.unreceived), (0, 0));
+        outcome.datagrams
+    };
+    let of_first = datagrams(&[]);
+    assert_eq!(datagrams(&sets[..4]), of_first, "no further probes");
+    assert!(datagrams(&sets) > of_first + 9000 / 1440, "multicast serves the others");
+}
+
 #[test]
 fn where_no_socket_or_interface_is_to_be_had_trees_serve() {
     with_seeds(20, |seed| {

@@ -29,6 +29,11 @@ pub struct Probe {
     unheard: usize,
 }
 
+/// No node was heard.
+pub fn all_missed(nodes: usize) -> Vec<u64> {
+    vec![u64::MAX; nodes.div_ceil(64)]
+}
+
 impl Probe {
     /// For node `node` of `nodes`; payloads of full datagrams.
     pub fn new(job: u32, communicator: u32, node: u32, nodes: u32, payload_bytes: usize) -> Probe {
@@ -57,6 +62,26 @@ impl Probe {
             machine::poll(&mut [PollFd::new(&socket.as_fd(), PollFlags::IN)], left);
         }
         self.unheard == 0
+    }
+
+    /// The nodes that have not been heard, this one among them: a bit for each, all others are set.
+    pub fn missed(&self) -> Vec<u64> {
+        let mut words = all_missed(self.heard.len());
+        let me = self.header.fragment as usize;
+        for (node, _) in self.heard.iter().enumerate().filter(|(node, heard)| **heard && *node != me) {
+            words[node / 64] &= !(1 << (node % 64));
+        }
+        words
+    }
+
+    /// Whether it is this node that multicast does not reach, or does not come from; `by_all` is what all nodes have missed. Between two
+    /// nodes nobody can tell whose fault it is.
+    pub fn is_outside(&self, by_all: &[u64]) -> bool {
+        let me = self.header.fragment as usize;
+        let (hears_nobody, is_heard) =
+            (self.missed() == all_missed(self.heard.len()), by_all[me / 64] & 1 << (me % 64) == 0);
+        let works_elsewhere = by_all != all_missed(self.heard.len());
+        self.heard.len() > 2 && works_elsewhere && (hears_nobody || !is_heard)
     }
 
     /// Takes what is there; false if the socket failed.

@@ -25,6 +25,9 @@ const LINGERING: Duration = Duration::from_secs(1);
 pub const RETRY_AFTER: Duration = Duration::from_secs(30);
 const RETRY_AFTER_MOST: Duration = Duration::from_secs(16 * 60);
 
+/// In place of a set of nodes: this one with whomever.
+pub const ANY_NODES: u64 = 0;
+
 enum Known {
     /// `unused_since`: no communicator uses it.
     Open {
@@ -83,6 +86,12 @@ impl Registry {
     }
 
     fn standing(&mut self, nodes: u64, now: Instant) -> Standing {
+        if let Some(Known::Refused { since, retry_after }) = self.0.get(&ANY_NODES)
+            && now - *since < *retry_after
+            && !matches!(self.0.get(&nodes), Some(Known::Open { .. }))
+        {
+            return Standing::Refused;
+        }
         match self.0.get_mut(&nodes) {
             Some(Known::Refused { since, retry_after }) if now - *since < *retry_after => Standing::Refused,
             Some(Known::Open { group, unused_since }) => {
@@ -125,7 +134,7 @@ pub fn standing(nodes: u64) -> Standing {
 /// A group works between these nodes.
 pub fn remember(nodes: u64, group: &Arc<Group>) {
     let known = Known::Open { group: group.clone(), unused_since: None };
-    let before = REGISTRY.change(|registry| registry.0.insert(nodes, known));
+    let before = REGISTRY.change(|registry| [registry.0.insert(nodes, known), registry.0.remove(&ANY_NODES)]);
     drop(before);
 }
 

@@ -28,7 +28,7 @@ use super::choose_group::choose_group;
 use super::datagrams::Datagrams;
 use super::group::{FIRST_COMMUNICATOR, Group, Pace};
 use super::offer::{Offer, Plan, Reason};
-use super::probe::{Probe, ROUNDS};
+use super::probe::{Probe, ROUNDS, all_missed};
 use super::prospect::interface_of;
 use super::registry::{self, Standing};
 use super::terms::Terms;
@@ -240,6 +240,16 @@ impl Party<'_> {
         Ok(first_refusal(all.iter().map(|of| Reason::from_code(of[0]))))
     }
 
+    /// Leaders say whom they have missed. Who is outside of what works between others refuses at once in other sets, too.
+    fn find_whose_fault(&self, probe: Option<&Probe>) -> Result<(), MpiError> {
+        let mut missed = probe.map_or_else(|| all_missed(self.nodes.count() as usize), Probe::missed);
+        self.door.intersect(&mut missed)?;
+        if probe.is_some_and(|probe| probe.is_outside(&missed)) {
+            registry::remember_refusal(registry::ANY_NODES);
+        }
+        Ok(())
+    }
+
     fn probe(
         &self,
         plan: &Plan,
@@ -264,6 +274,9 @@ impl Party<'_> {
             });
             if let Some(refusal) = self.exchange(failure)? {
                 if longest == ROUNDS[ROUNDS.len() - 1] {
+                    if refusal.reason == Reason::Silence {
+                        self.find_whose_fault(socket.is_some().then_some(&probe))?;
+                    }
                     return Ok(Err(refusal));
                 }
                 continue;
