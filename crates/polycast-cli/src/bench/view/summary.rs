@@ -72,7 +72,7 @@ impl View for Summary {
     }
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        self.notes.write(out)
+        std::mem::take(&mut self.notes).write(out)
     }
 }
 

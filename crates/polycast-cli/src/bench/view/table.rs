@@ -80,7 +80,7 @@ impl View for Table {
     }
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        self.notes.write(out)
+        std::mem::take(&mut self.notes).write(out)
     }
 }
 
