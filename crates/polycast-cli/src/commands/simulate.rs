@@ -3,6 +3,7 @@
 mod protocol;
 mod root_sync;
 mod scaling;
+mod wormhole;
 
 use std::ops::RangeInclusive;
 
@@ -20,9 +21,11 @@ Examples:
   polycast simulate --protocol --seed 42 --verbose   one of these, step by step
   polycast simulate --scaling                        from 16 to 8192 nodes
   polycast simulate --root-sync --bytes 256KiB       does waiting for ranks pay?
+  polycast simulate --wormhole mesh:16x16 --load 0,0.08 --quick
+  polycast simulate --figure 6.7 --out figures       a published figure, anew
 
-Exit status: 0 if everything held, 1 if not. docs/simulation.md says what is
-simulated, and what is checked.",
+Exit status: 0 if everything held, 1 if not. docs/simulation.md and
+docs/wormhole.md say what is simulated, and what is checked.",
     group(clap::ArgGroup::new("what").required(true).args(["protocol", "scaling", "root_sync"]))
 )]
 pub struct Args {
@@ -42,7 +45,7 @@ pub struct Args {
     /// The seed of the first run [--protocol]
     #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = whole(0u64..))]
     first_seed: u64,
-    /// Only the run of this seed; for --scaling and --root-sync, the seed of what is drawn
+    /// Only the run of this seed; for the others, the seed of what is drawn
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "first_seed"], value_parser = whole(0u64..))]
     seed: Option<u64>,
     /// Say what is run and what happens, step by step
@@ -52,7 +55,7 @@ pub struct Args {
     /// Nodes: a range for --protocol (2..64), a list for --scaling (16,128,1024,8192), a number for --root-sync (16)
     #[arg(long, value_name = "NODES")]
     nodes: Option<String>,
-    /// Length of the message [--scaling: 8KiB, --root-sync: 256KiB]
+    /// Length of the message [--scaling: 8KiB, --root-sync: 256KiB, --wormhole: 1KiB]
     #[arg(long, value_name = "SIZE", conflicts_with = "protocol")]
     bytes: Option<Bytes>,
     /// Broadcasts that are measured for each figure [--scaling, --root-sync]
@@ -62,6 +65,9 @@ pub struct Args {
     /// Datagrams that each receiver misses, in percent [--scaling]
     #[arg(long, value_name = "PERCENT", default_value = "0.1%", value_parser = percentage, conflicts_with = "protocol")]
     loss: f64,
+
+    #[command(flatten)]
+    wormhole: wormhole::Args,
 
     /// Print one JSON object
     #[arg(long, conflicts_with = "verbose")]
@@ -73,7 +79,9 @@ pub fn run(args: &Args) -> Outcome {
     if args.bytes == Some(Bytes(0)) {
         return Err("--bytes 0: expected at least 1".into());
     }
-    if args.scaling {
+    if args.wormhole.is_asked() {
+        wormhole::run(args)
+    } else if args.scaling {
         scaling::run(args)
     } else if args.root_sync {
         root_sync::run(args)

@@ -124,6 +124,18 @@ impl Curve {
     }
 }
 
+impl Curve {
+    /// What stands at its end.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Goes on to a further point.
+    pub fn push(&mut self, point: Point) {
+        self.points.push(point);
+    }
+}
+
 impl Chart {
     /// A chart without curves.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Chart {

@@ -61,11 +61,40 @@ fn experiments_have_a_line_for_each_case() {
 }
 
 #[test]
+fn trees_on_wormhole_networks_are_compared_and_the_ordered_ones_do_not_wait() {
+    let arguments = ["--wormhole", "mesh:8x8", "--group", "16", "--quick", "--placements", "2"];
+    let text = simulate(&arguments);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let found = json(&arguments);
+    let points = found["points"].as_array().unwrap();
+    let waiting = |tree: &str| {
+        let point = points.iter().find(|point| point["tree"] == tree).unwrap();
+        point["contention_rate"].as_f64().unwrap()
+    };
+    assert_eq!((points.len(), waiting("u-mesh"), waiting("opt-mesh")), (6, 0.0, 0.0));
+}
+
+#[test]
+fn a_figure_is_written_once() {
+    let world = World::with_doors(&[]);
+    let arguments = ["simulate", "--figure", "5.9", "--quick", "--placements", "1", "--out", "figures"];
+    let first = output(&mut world.polycast(&arguments));
+    assert!(first.starts_with("Figure 5.9: 32 nodes on a mesh"), "{first}");
+    let svg = std::fs::read_to_string(world.path().join("figures/figure-5.9.svg")).unwrap();
+    assert!(["opt-mesh", "opt-tree", "u-mesh"].iter().all(|tree| svg.contains(tree)), "{svg}");
+    assert_eq!(output(&mut world.polycast(&arguments)), "");
+}
+
+#[test]
 fn what_cannot_be_is_refused_and_told() {
     let world = World::with_doors(&[]);
     let refused =
         |arguments: &[&str], status| error(&mut world.polycast(&[&["simulate"], arguments].concat()), status);
     assert!(refused(&[], 2).contains("--protocol|--scaling|--root-sync"));
+    assert!(refused(&["--wormhole", "ring:4"], 2).contains("expected a mesh such as mesh:16x16"));
+    assert!(refused(&["--wormhole", "min:16"], 1).contains("--group 64 --groups 1: min:16 has 16 nodes"));
+    assert!(refused(&["--wormhole", "min:64", "--load", "0.1"], 1).contains("expected 2 or more outside"));
+    assert!(refused(&["--figure", "6.1"], 2).contains("expected all, or one of 5.9 5.10"));
     assert!(refused(&["--protocol", "--nodes", "1..4"], 1).contains("expected a number from 2 to 65536"));
     assert!(refused(&["--protocol", "--nodes", "9..4"], 1).contains("expected a range such as 2..64"));
     assert!(refused(&["--scaling", "--bytes", "0"], 1).contains("expected at least 1"));

@@ -10,15 +10,23 @@
 //! out of it.
 
 mod costs;
+mod experiment;
 mod fabric;
+mod figures;
 mod machine;
+mod multicast;
 mod reference;
 mod switching;
 mod topology;
+mod workload;
 
 pub use costs::{Cost, Costs};
+pub use experiment::{Effort, Experiment, Measured};
 pub use fabric::Fabric;
+pub use figures::{Along, FIGURES, Figure, Planned, Quantity};
 pub use machine::{Do, Letter, Machine, NodeSettings, Program, Receives};
+pub use multicast::{Multicast, MulticastTree};
 pub use reference::CycleByCycle;
 pub use switching::{Arbitration, Choice, Message, Notice, Switching};
 pub use topology::{Channel, Node, Topology, Ways};
+pub use workload::{Background, Counts, Load, Mean, Traffic, Workload};

@@ -10,7 +10,7 @@
 //!                                                                      down at stages t-1 … 0: bit i becomes d's
 //! ```
 //!
-//! (Nupairoj 1998, §5.2 and §5.3; the turnaround routing of Ni et al. 1997.)
+//! (Nupairoj 1998, §5.2 and §5.3; the turnaround routing of Xu et al. 1994.)
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,5 @@
 //! Wormhole networks.
 
+mod experiments;
 mod fabric;
 mod machine;

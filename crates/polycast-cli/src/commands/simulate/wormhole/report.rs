@@ -1,0 +1,125 @@
+use std::process::ExitCode;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use polycast_sim::wormhole::{Experiment, Measured, Topology};
+use serde_json::{Value, json};
+
+use crate::commands::{Outcome, print, print_json, write_file};
+use crate::plot::{Axis, Chart, Curve, Point};
+use crate::terminal::{digits, table};
+
+/// An experiment that has been run.
+pub struct Done {
+    pub experiment: Experiment,
+    pub measured: Measured,
+}
+
+/// Runs `polycast simulate --wormhole`.
+pub fn run(args: &super::super::Args, topology: Topology) -> Outcome {
+    let experiments = args.wormhole.experiments(topology, args.bytes, args.seed.unwrap_or(1))?;
+    let progress = progress(experiments.len())?;
+    let done: Vec<Done> = experiments.into_iter().map(|experiment| measure(experiment, &progress)).collect();
+    progress.finish_and_clear();
+    if let Some(file) = &args.wormhole.svg {
+        write_file(file, chart(&done, topology).to_svg()?)?;
+    }
+    if args.json {
+        print_json(
+            &json!({ "network": topology.to_string(), "points": done.iter().map(json).collect::<Vec<_>>() }),
+        )?;
+    } else {
+        print(&text(&done))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Hidden by itself where standard error is no terminal.
+pub fn progress(points: usize) -> Result<ProgressBar, Box<dyn std::error::Error>> {
+    let progress = ProgressBar::with_draw_target(Some(points as u64), ProgressDrawTarget::stderr());
+    progress.set_style(ProgressStyle::with_template("[{bar:40}] {pos}/{len} points  {elapsed}, {eta} left")?);
+    Ok(progress)
+}
+
+pub fn measure(experiment: Experiment, progress: &ProgressBar) -> Done {
+    let measured = experiment.run();
+    progress.inc(1);
+    Done { experiment, measured }
+}
+
+/// A line for each point.
+pub fn text(done: &[Done]) -> String {
+    let rows = done.iter().map(|Done { experiment, measured }| {
+        let accepted =
+            format!("{:.3}{}", measured.accepted, if measured.is_saturated() { " full" } else { "" });
+        vec![
+            experiment.traffic.tree.name(experiment.topology).to_owned(),
+            experiment.traffic.group_nodes.to_string(),
+            experiment.traffic.bytes.to_string(),
+            format!("{:.3}", measured.offered),
+            accepted,
+            format!("{:.0}{}", measured.latency, if measured.is_exact { "" } else { " ?" }),
+            if measured.interval.is_finite() { format!("{:.0}", measured.interval) } else { "-".to_owned() },
+            format!("{:.0}", measured.bound),
+            format!("{}%", digits(100.0 * measured.contention_rate())),
+        ]
+    });
+    let header = ["TREE", "NODES", "BYTES", "OFFERED", "ACCEPTED", "LATENCY", "±", "ALONE", "WAITING"];
+    table(header, rows.collect(), 1)
+}
+
+/// What `--json` says of a point.
+pub fn json(done: &Done) -> Value {
+    let Done { experiment, measured } = done;
+    json!({
+        "network": experiment.topology.to_string(),
+        "tree": experiment.traffic.tree.name(experiment.topology),
+        "group_nodes": experiment.traffic.group_nodes,
+        "bytes": experiment.traffic.bytes,
+        "offered": measured.offered,
+        "accepted": measured.accepted,
+        "is_saturated": measured.is_saturated(),
+        "latency": measured.latency,
+        "interval": measured.interval.is_finite().then_some(measured.interval),
+        "is_exact": measured.is_exact,
+        "groups": measured.groups,
+        "alone": measured.bound,
+        "contention_rate": measured.contention_rate(),
+        "delayed": measured.delayed,
+        "root_queue": measured.root_queue,
+        "hold": measured.hold,
+        "end": measured.end,
+        "multicasts": measured.multicasts,
+        "flit_hops": measured.flit_hops,
+    })
+}
+
+fn chart(done: &[Done], topology: Topology) -> Chart {
+    let mut chart = Chart::new(
+        format!("Multicast on {topology}"),
+        Axis::linear("accepted background traffic"),
+        Axis::linear("latency (units of time)"),
+    );
+    for Done { experiment, measured } in done {
+        let name = experiment.traffic.tree.name(topology);
+        add(&mut chart, name, point(measured.accepted, measured));
+    }
+    chart
+}
+
+/// A latency with its interval.
+pub fn point(x: f64, measured: &Measured) -> Point {
+    let point = Point::new(x, measured.latency);
+    if measured.interval.is_finite() {
+        point.between(measured.latency - measured.interval, measured.latency + measured.interval)
+    } else {
+        point
+    }
+}
+
+/// Adds a point to the curve of that name.
+pub fn add(chart: &mut Chart, name: &str, point: Point) {
+    match chart.curves.iter_mut().find(|curve| curve.name() == name) {
+        Some(curve) => curve.push(point),
+        None => chart.curves.push(Curve::measured(name, vec![point])),
+    }
+}

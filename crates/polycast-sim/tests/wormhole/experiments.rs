@@ -1,0 +1,94 @@
+//! Whole multicasts against the recurrences, and what Nupairoj 1998 concludes.
+
+use polycast_sim::wormhole::{
+    Background, Costs, Effort, Experiment, Measured, MulticastTree, Topology, Traffic,
+};
+use proptest::prelude::*;
+
+const MESH: Topology = Topology::Mesh { width: 16, height: 16 };
+const MULTISTAGE: Topology = Topology::Multistage { stages: 8 };
+
+fn alone(
+    topology: Topology,
+    costs: Costs,
+    tree: MulticastTree,
+    nodes: u32,
+    bytes: u64,
+    seed: u64,
+) -> Experiment {
+    let traffic = Traffic {
+        tree,
+        groups: 1,
+        group_nodes: nodes,
+        bytes,
+        interval: None,
+        local: None,
+        background: None,
+        mean_bytes: 1024,
+        seed,
+    };
+    let effort = Effort { placements: 1, ..Effort::QUICK };
+    Experiment::plain(topology, costs, traffic, effort)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..ProptestConfig::default() })]
+
+    /// Nupairoj 1998, Theorems 5 and 7, with the time that heads take on their way.
+    #[test]
+    fn ordered_trees_alone_never_wait_and_take_as_long_as_the_recurrence(
+        topology in prop_oneof![Just(MESH), Just(MULTISTAGE)],
+        costs in prop_oneof![Just(Costs::CHAPTER_5), Just(Costs::BASELINE), Just(Costs::FAST_NETWORK)],
+        tree in prop_oneof![Just(MulticastTree::Unicast), Just(MulticastTree::Optimal)],
+        nodes in 2u32..=256,
+        bytes in 1u64..20_000,
+        seed in any::<u64>(),
+    ) {
+        let measured = alone(topology, costs, tree, nodes, bytes, seed).run();
+        prop_assert_eq!(measured.delayed, 0.0);
+        prop_assert_eq!(measured.latency, measured.bound);
+    }
+}
+
+fn under(topology: Topology, tree: MulticastTree, load: f64) -> Measured {
+    let alone = alone(topology, Costs::BASELINE, tree, 64, 1024, 3);
+    let effort = Effort { placements: 2, discarded: 3, least: 8, most: 8, relative_error: 1.0 };
+    Experiment { effort, ..alone }.under(load, 0.0).run()
+}
+
+#[test]
+fn a_background_that_the_network_carries_arrives_and_delays() {
+    let idle = under(MESH, MulticastTree::Optimal, 0.0);
+    let loaded = under(MESH, MulticastTree::Optimal, 0.05);
+    assert!((loaded.accepted - 0.05).abs() < 0.004, "{loaded:?}");
+    assert!(!loaded.is_saturated() && loaded.latency > idle.latency, "{loaded:?}");
+    assert_eq!(loaded, under(MESH, MulticastTree::Optimal, 0.05), "a seed means the same each time");
+}
+
+#[test]
+fn more_than_a_mesh_carries_is_called_saturated() {
+    let Measured { accepted, .. } = under(MESH, MulticastTree::Unicast, 0.15);
+    assert!((0.07..0.13).contains(&accepted), "{accepted}");
+    assert!(under(MESH, MulticastTree::Unicast, 0.15).is_saturated());
+}
+
+#[test]
+fn trees_out_of_order_wait_less_on_the_multistage_network() {
+    let rate = |topology| {
+        let one = |seed| alone(topology, Costs::CHAPTER_5, MulticastTree::OptTree, 96, 64 << 10, seed).run();
+        (0..4).map(|seed| one(seed).contention_rate()).sum::<f64>() / 4.0
+    };
+    let (mesh, multistage) = (rate(MESH), rate(Topology::Multistage { stages: 7 }));
+    assert!(mesh > multistage && multistage > 0.0, "{mesh} {multistage}");
+}
+
+#[test]
+fn a_background_has_the_mean_pause_that_its_load_needs() {
+    let experiment = alone(MESH, Costs::BASELINE, MulticastTree::Optimal, 64, 1024, 0);
+    // 192 nodes that send 1024 bytes every 9060 units and compute no time: 0.17 of 128 bytes per unit.
+    assert_eq!(experiment.mean_compute(0.2), None);
+    let pause = experiment.mean_compute(0.1).unwrap();
+    assert!((pause - (192.0 * 1024.0 / 12.8 - 9060.0)).abs() < 1e-6, "{pause}");
+    let background = experiment.under(0.2, 0.01).traffic.background;
+    assert_eq!(background, Some(Background { mean_compute: 0.0, hot_spot: 0.01 }));
+}
