@@ -15,6 +15,8 @@ use crate::numbers::whole;
 /// Arguments of `polycast simulate`.
 #[derive(clap::Args)]
 #[command(
+    override_usage = "polycast simulate --protocol|--scaling|--root-sync [OPTIONS]
+       polycast simulate --wormhole NETWORK|--figure NUMBER [OPTIONS]",
     after_help = "\
 Examples:
   polycast simulate --protocol --seeds 100000        faults of every kind

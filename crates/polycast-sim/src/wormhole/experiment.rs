@@ -58,6 +58,8 @@ pub struct Measured {
     pub bound: f64,
     /// Bytes that background nodes received in a unit of time, in parts of what all channels into nodes can carry.
     pub accepted: f64,
+    /// The standard error of that: messages come at random, and their sizes are uniform.
+    pub accepted_error: f64,
     /// The same of what they would send if nothing kept them from it.
     pub offered: f64,
     /// `t_hold` of background messages.
@@ -77,9 +79,9 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Whether the background cannot send what it would: more load than this changes nothing.
+    /// Whether the background cannot send what it would, beyond what chance explains: more load than this changes little.
     pub fn is_saturated(&self) -> bool {
-        self.accepted < 0.95 * self.offered
+        self.accepted + 3.0 * self.accepted_error < 0.95 * self.offered
     }
 
     /// Which part of the latency is due to messages that wait for each other (§5.4.2).
@@ -137,6 +139,8 @@ impl Experiment {
         };
         let latency = over(&latency_of);
         let counted = |value: &dyn Fn(&Workload) -> f64| over(&|placement| value(&placement.workload)).mean();
+        let accepted = over(&|placement| placement.accepted).mean();
+        let messages: u64 = placements.iter().map(|placement| placement.workload.counts.end.count()).sum();
         Measured {
             latency: latency.mean(),
             interval: latency.standard_error() * students_t(latency.count()),
@@ -144,7 +148,8 @@ impl Experiment {
                 .map(|group| over(&|placement| placement.latencies[group].mean()).mean())
                 .collect(),
             bound: over(&|placement| placement.bound).mean(),
-            accepted: over(&|placement| placement.accepted).mean(),
+            accepted,
+            accepted_error: accepted * (4.0 / 3.0 / messages.max(1) as f64).sqrt(),
             offered: self.traffic.background.map_or(0.0, |background| {
                 self.bytes_of_background() / (background.mean_compute + self.busy()) / self.capacity()
             }),

@@ -73,6 +73,16 @@ fn more_than_a_mesh_carries_is_called_saturated() {
 }
 
 #[test]
+fn few_messages_that_happen_to_be_short_are_no_saturation() {
+    for placements in 1..4 {
+        let alone = alone(MESH, Costs::BASELINE, MulticastTree::Optimal, 64, 1024, 3);
+        let effort = Effort { placements, discarded: 1, least: 2, most: 2, relative_error: 1.0 };
+        let measured = Experiment { effort, ..alone }.under(0.001, 0.0).run();
+        assert!(!measured.is_saturated(), "{measured:?}");
+    }
+}
+
+#[test]
 fn trees_out_of_order_wait_less_on_the_multistage_network() {
     let rate = |topology| {
         let one = |seed| alone(topology, Costs::CHAPTER_5, MulticastTree::OptTree, 96, 64 << 10, seed).run();
