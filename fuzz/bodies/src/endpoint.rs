@@ -329,6 +329,7 @@ impl World {
                     MessageHeader {
                         root_waited: message_header.root_waited,
                         leaves: message_header.leaves,
+                        knows_of_deaf: message_header.knows_of_deaf,
                         ..self.message_header(operation, false)
                     }
                 );

@@ -41,7 +41,8 @@ Examples:
     --no-multicast --bytes 1MiB
 
 POLYCAST, POLYCAST_BCAST (POLYCAST_ALLREDUCE, …), POLYCAST_TABLE,
-POLYCAST_TOPOLOGY, POLYCAST_PARAMS and POLYCAST_MULTICAST count here as they do in a job.")]
+POLYCAST_TOPOLOGY, POLYCAST_PARAMS and POLYCAST_MULTICAST count here as they do
+in a job.")]
 pub struct Args {
     /// The operation, named as its MPI function
     #[arg(long, value_name = "NAME", default_value = "bcast")]

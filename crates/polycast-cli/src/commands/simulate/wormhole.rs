@@ -16,6 +16,7 @@ use crate::numbers::whole;
 
 /// What only `--wormhole` and `--figure` take.
 #[derive(clap::Args)]
+#[group(skip)]
 #[command(next_help_heading = "Wormhole networks (docs/wormhole.md)")]
 pub struct Args {
     /// Trees of messages on a wormhole network: mesh:16x16, min:256

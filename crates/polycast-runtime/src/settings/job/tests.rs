@@ -60,10 +60,10 @@ fn each_collective_has_a_variable() {
     assert_eq!(Settings::from_bytes(&current.settings.to_bytes()).as_ref(), Some(&*current.settings));
 
     let mut forced = [const { None }; FORCED.len()];
-    forced[7] = Some("chain".to_owned());
+    forced[7] = Some("bruck".to_owned());
     let problem = Settings::read(Names { forced, ..Names::default() }).problem.unwrap();
     assert!(
-        problem.contains("POLYCAST_ALLREDUCE=chain: ") && problem.contains("recursive-doubling"),
+        problem.contains("POLYCAST_ALLREDUCE=bruck: ") && problem.contains("recursive-doubling"),
         "{problem}"
     );
 }
