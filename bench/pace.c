@@ -108,7 +108,7 @@ void pace_learn(struct pace *pace, const int64_t *completion_ns, int64_t repetit
     /* Late repetitions mean that their predecessors outran the window, or that ranks wake up later than they did. */
     if (late * 5 > repetitions) {
         pace->margin = pace->margin < 8 ? pace->margin * 1.5 : 8;
-        pace->advance_ns = smaller(pace->advance_ns * 3 / 2, MOST_ADVANCE_NS);
+        pace->advance_ns = smaller(pace->advance_ns * 3 / 2, MAX_ADVANCE_NS);
     } else if (late == 0 && pace->margin > 1.2) {
         pace->margin *= 0.95;
     }

@@ -12,7 +12,7 @@
 enum { BLOCK_NS = 500 * 1000 * 1000, WARM_UP_CYCLES = 3 };
 
 /* Of one size; more than polycast makes. */
-enum { TRIAL_CALLS_MOST = 64 };
+enum { MAX_TRIAL_CALLS = 64 };
 
 /* The interval that is narrow enough, as a fraction of the median. */
 static const double NARROW_ENOUGH = 0.02;
@@ -220,7 +220,7 @@ static void end_trials(struct point *point) {
     struct bench *bench = point->bench;
     for (int index = 0; index < bench->plan->variant_count; index++) {
         struct variant *variant = &bench->variants[index];
-        for (int call = 0; call < TRIAL_CALLS_MOST && variant_is_compared(variant, &point->call); call++) {
+        for (int call = 0; call < MAX_TRIAL_CALLS && variant_is_compared(variant, &point->call); call++) {
             MPI_Barrier(bench->control);
             point->call.root = plan_root(bench->plan, call, bench->ranks);
             variant_run(variant, &point->call, &bench->payload, 0);

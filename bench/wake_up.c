@@ -29,7 +29,7 @@ int64_t wake_up_spread_ns(const struct common_clock *clock) {
     }
     const int64_t spread_ns = samples.count > 0 ? samples_quantile(&samples, 0.9) : 0;
     samples_clear(&samples);
-    return spread_ns < LEAST_ADVANCE_NS  ? LEAST_ADVANCE_NS
-           : spread_ns > MOST_ADVANCE_NS ? MOST_ADVANCE_NS
-                                         : spread_ns;
+    return spread_ns < LEAST_ADVANCE_NS ? LEAST_ADVANCE_NS
+           : spread_ns > MAX_ADVANCE_NS ? MAX_ADVANCE_NS
+                                        : spread_ns;
 }

@@ -7,7 +7,7 @@
 
 /* The advance that receivers never need less than, and never get more than. */
 #define LEAST_ADVANCE_NS (500 * 1000)
-#define MOST_ADVANCE_NS (100 * 1000 * 1000)
+#define MAX_ADVANCE_NS (100 * 1000 * 1000)
 
 /* On rank 0: how late the last rank is in nine of ten common deadlines, within the limits above. Ranks that are awake
  * wait in a broadcast of the stock MPI for the others, as they do later. Collective over the clock's communicator. */

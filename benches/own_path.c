@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define VARIANTS_MOST 8
+#define MAX_VARIANTS 8
 #define TRACE_POINTS 9
 #define COUNTS (TRACE_POINTS + 3)
 #define WARM_UP 20
@@ -232,12 +232,12 @@ static void print_counts(const struct variant *variant, int calls) {
 }
 
 int main(int argc, char **argv) {
-    struct variant variants[VARIANTS_MOST];
+    struct variant variants[MAX_VARIANTS];
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const int count = argc - 4;
-    if (count < 1 || count > VARIANTS_MOST) {
+    if (count < 1 || count > MAX_VARIANTS) {
         fprintf(stderr, "usage: own_path CALLS DELAY_US BYTES SERVED…\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }

@@ -7,7 +7,7 @@
 #include "door.h"
 
 /* More elements than this are combined in several calls, for a count is an int. */
-#define AT_ONCE_MOST (1 << 30)
+#define MAX_AT_ONCE (1 << 30)
 
 /* What MPI's operations are defined for. (MPI 4.1, 6.9.2) */
 enum group {
@@ -88,7 +88,7 @@ static int combine(const polycast_reduction *known, const void *from, void *into
     char *right = into;
     int error = MPI_SUCCESS;
     for (size_t elements = bytes / known->element_bytes; !error && elements > 0;) {
-        int now = elements < AT_ONCE_MOST ? (int)elements : AT_ONCE_MOST;
+        int now = elements < MAX_AT_ONCE ? (int)elements : MAX_AT_ONCE;
         error = PMPI_Reduce_local(left, right, now, reduction->type, reduction->op);
         left += (size_t)now * known->element_bytes;
         right += (size_t)now * known->element_bytes;

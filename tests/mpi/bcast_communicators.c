@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROWTH_LIMIT_KIB = 8 * 1024, MESSAGE_INTS = 300, FILES_KEPT_MOST = 8 };
+enum { GROWTH_LIMIT_KIB = 8 * 1024, MESSAGE_INTS = 300, MAX_FILES_KEPT = 8 };
 
 static int open_files(void) {
     int count = 0;
@@ -87,7 +87,7 @@ static void thousands(int cycles) {
     /* A communicator may stay until its last messages have come, and its socket with it; one file for each that
      * was made would be more. */
     int files = open_files();
-    CHECK(files <= warm_files + FILES_KEPT_MOST, "open files: %d after %d communicators, %d at the end",
+    CHECK(files <= warm_files + MAX_FILES_KEPT, "open files: %d after %d communicators, %d at the end",
           warm_files, 3 * warm_cycles, files);
     if (check_rank() == 0)
         printf("RESIDENT grown_kib=%ld communicators=%d\n", grown_kib, 3 * cycles);

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FIRST = 10, PARTS_MOST = 8, CALLS_MOST = 10000 };
+enum { FIRST = 10, MAX_PARTS = 8, MAX_CALLS = 10000 };
 
 static unsigned char *message;
-static double seconds[CALLS_MOST], slowest[CALLS_MOST];
+static double seconds[MAX_CALLS], slowest[MAX_CALLS];
 
 static void wait_for_network(const char *folder, int part) {
     char path[4096];
@@ -36,7 +36,7 @@ static int by_size(const void *a, const void *b) {
 
 static double part(int bytes, int part, int calls, double *first) {
     for (int call = 0; call < calls; call++) {
-        uint64_t seed = (uint64_t)part * CALLS_MOST + (uint64_t)call;
+        uint64_t seed = (uint64_t)part * MAX_CALLS + (uint64_t)call;
         memset(message, CHECK_UNWRITTEN, (size_t)bytes);
         if (check_rank() == 0)
             check_fill(message, (size_t)bytes, seed);
@@ -56,13 +56,13 @@ static double part(int bytes, int part, int calls, double *first) {
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
-    CHECK(argc > 3 && argc - 3 <= PARTS_MOST, "expected BYTES FOLDER CALLS...");
+    CHECK(argc > 3 && argc - 3 <= MAX_PARTS, "expected BYTES FOLDER CALLS...");
     int bytes = atoi(argv[1]);
-    double first[PARTS_MOST], median[PARTS_MOST];
+    double first[MAX_PARTS], median[MAX_PARTS];
     message = check_allocate((size_t)bytes);
     for (int at = 3; at < argc; at++) {
         int calls = atoi(argv[at]);
-        CHECK(calls > 0 && calls <= CALLS_MOST, "expected 1 to %d calls, found %s", CALLS_MOST, argv[at]);
+        CHECK(calls > 0 && calls <= MAX_CALLS, "expected 1 to %d calls, found %s", MAX_CALLS, argv[at]);
         if (at > 3)
             wait_for_network(argv[2], at - 3);
         median[at - 3] = part(bytes, at - 3, calls, &first[at - 3]);

@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES_MOST (192 * 1024)
+#define MAX_BYTES (192 * 1024)
 
 static unsigned char *buffer;
 
 static void after_an_error(int root, uint64_t seed) {
-    memset(buffer, CHECK_UNWRITTEN, BYTES_MOST);
+    memset(buffer, CHECK_UNWRITTEN, MAX_BYTES);
     if (check_rank() == root)
-        check_fill(buffer, BYTES_MOST, seed);
-    CHECK(MPI_Bcast(buffer, BYTES_MOST, MPI_BYTE, root, MPI_COMM_WORLD) == MPI_SUCCESS,
+        check_fill(buffer, MAX_BYTES, seed);
+    CHECK(MPI_Bcast(buffer, MAX_BYTES, MPI_BYTE, root, MPI_COMM_WORLD) == MPI_SUCCESS,
           "the broadcast after it fails");
-    check_pattern(buffer, BYTES_MOST, seed, "the broadcast after it");
+    check_pattern(buffer, MAX_BYTES, seed, "the broadcast after it");
 }
 
 /* `is_other` says of a rank whether it calls with `other` bytes in place of `usual`. */
@@ -26,7 +26,7 @@ static void lengths(int usual, int other, int (*is_other)(int rank), int root, i
     static uint64_t seed = 1;
     int rank = check_rank();
     int mine = is_other(rank) ? other : usual, at_root = is_other(root) ? other : usual;
-    check_fill(buffer, BYTES_MOST, seed);
+    check_fill(buffer, MAX_BYTES, seed);
     int code = MPI_Bcast(buffer, mine, MPI_BYTE, root, MPI_COMM_WORLD);
     int must_fail = rank != root && (must_notice_shorter ? mine != at_root : mine > at_root);
     CHECK(!must_fail || code != MPI_SUCCESS, "%d bytes, the root had %d: no error", mine, at_root);
@@ -49,7 +49,7 @@ static int even(int rank) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    buffer = check_allocate(BYTES_MOST);
+    buffer = check_allocate(MAX_BYTES);
     int must_notice_shorter = argc > 1 && strcmp(argv[1], "shorter") == 0;
     static int (*const others[])(int) = {rank_1, all_but_0, even};
     /* Multiples of segments, so that no message is of another length than its receiver expects, and others. */

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { MESSAGE_BYTES = 3000, RANKS_MOST = 8, SETTLE_TRIES = 100 };
+enum { MESSAGE_BYTES = 3000, MAX_RANKS = 8, SETTLE_TRIES = 100 };
 
 struct descriptors {
     int all, datagram;
@@ -91,7 +91,7 @@ static MPI_Comm of_set(unsigned set) {
 }
 
 static void all_at_once(int datagram_alone) {
-    MPI_Comm comms[1 << RANKS_MOST];
+    MPI_Comm comms[1 << MAX_RANKS];
     unsigned sets = 1u << check_size();
     for (unsigned set = 3; set < sets; set += 2) {
         comms[set] = of_set(set);
@@ -112,7 +112,7 @@ static void all_at_once(int datagram_alone) {
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
-    CHECK(check_size() >= 3 && check_size() <= RANKS_MOST, "needs 3 to %d ranks, has %d", RANKS_MOST,
+    CHECK(check_size() >= 3 && check_size() <= MAX_RANKS, "needs 3 to %d ranks, has %d", MAX_RANKS,
           check_size());
     broadcast(MPI_COMM_WORLD, 0, 1, "MPI_COMM_WORLD");
     int datagram_alone = count_descriptors().datagram;

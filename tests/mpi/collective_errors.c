@@ -9,8 +9,8 @@ enum { SCATTER, GATHER, ALLGATHER, ALLTOALL, REDUCE, ALLREDUCE, BARRIER, COLLECT
 static const char *const names[] = {"scatter", "gather",    "allgather", "alltoall",
                                     "reduce",  "allreduce", "barrier"};
 
-enum { COUNT = 64, RANKS_MOST = 16 };
-static int sent[COUNT * RANKS_MOST], received[COUNT * RANKS_MOST];
+enum { COUNT = 64, MAX_RANKS = 16 };
+static int sent[COUNT * MAX_RANKS], received[COUNT * MAX_RANKS];
 
 struct arguments {
     const void *send;
@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
     MPI_Comm comm;
     MPI_Errhandler errhandler;
     MPI_Init(&argc, &argv);
-    CHECK(check_size() <= RANKS_MOST, "too many ranks");
+    CHECK(check_size() <= MAX_RANKS, "too many ranks");
     MPI_Comm_create_errhandler(handler, &errhandler);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, errhandler);

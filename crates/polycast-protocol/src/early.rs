@@ -7,7 +7,7 @@ const MAX_BYTES: usize = 256 << 10;
 /// What each costs beside its payload.
 const OVERHEAD_BYTES: usize = 64;
 /// Buffers kept for reuse.
-const SPARE_MOST: usize = 256;
+const MAX_SPARE: usize = 256;
 
 /// Datagrams of broadcasts that this node has not begun: their root was faster. What finds no room is dropped as if it had been
 /// lost on the way, and comes around the ring.
@@ -44,7 +44,7 @@ impl Early {
     /// What [`Early::take`] gave is of no use any more.
     pub fn give_back(&mut self, mut payload: Vec<u8>) {
         payload.clear();
-        if self.spare.len() < SPARE_MOST {
+        if self.spare.len() < MAX_SPARE {
             self.spare.push(payload);
         }
     }

@@ -35,15 +35,15 @@ const DEAF: u8 = 4;
 
 /// The longest message to a successor. Below the size from which MPIs ask before they send, so that what has been sent
 /// arrives even if its sender does not call MPI for a while.
-pub const TO_SUCCESSOR_BYTES_MOST: usize = 16 << 10;
+pub const MAX_TO_SUCCESSOR_BYTES: usize = 16 << 10;
 /// The longest fragment: one must fit into a message to a successor.
-pub const FRAGMENT_BYTES_MOST: usize = TO_SUCCESSOR_BYTES_MOST - HEADER_BYTES - RUN_BYTES;
+pub const MAX_FRAGMENT_BYTES: usize = MAX_TO_SUCCESSOR_BYTES - HEADER_BYTES - RUN_BYTES;
 /// The longest message to a predecessor.
-pub const TO_PREDECESSOR_BYTES_MOST: usize = 4 << 10;
+pub const MAX_TO_PREDECESSOR_BYTES: usize = 4 << 10;
 /// The length of the message that a receiver sends to the root.
 pub const ARRIVED_BYTES: usize = HEADER_BYTES + ReceptionReport::BYTES;
 /// As many runs fit into one message to a predecessor.
-pub const REQUEST_RUNS_MOST: usize = (TO_PREDECESSOR_BYTES_MOST - HEADER_BYTES) / RUN_BYTES;
+pub const MAX_REQUEST_RUNS: usize = (MAX_TO_PREDECESSOR_BYTES - HEADER_BYTES) / RUN_BYTES;
 
 /// What every message carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +165,7 @@ pub fn encode_end(header: &MessageHeader, message: &mut Vec<u8>) {
     start(2, header, &[], message);
 }
 
-/// Replaces `message` by a request; at most [`REQUEST_RUNS_MOST`] runs.
+/// Replaces `message` by a request; at most [`MAX_REQUEST_RUNS`] runs.
 pub fn encode_request(header: &MessageHeader, runs: &[Run], message: &mut Vec<u8>) {
     start(3, header, runs, message);
 }
@@ -252,10 +252,10 @@ mod tests {
 
     #[test]
     fn the_longest_request_fits() {
-        let runs = vec![Run { first: 0, count: 1 }; REQUEST_RUNS_MOST];
+        let runs = vec![Run { first: 0, count: 1 }; MAX_REQUEST_RUNS];
         let mut message = Vec::new();
         encode_request(&HEADER, &runs, &mut message);
-        assert!(message.len() <= TO_PREDECESSOR_BYTES_MOST);
+        assert!(message.len() <= MAX_TO_PREDECESSOR_BYTES);
     }
 
     proptest! {

@@ -32,7 +32,7 @@ use std::collections::VecDeque;
 use fixedbitset::FixedBitSet;
 
 use super::fragmentation::{Fragmentation, Run, push_to_runs};
-use super::message::REQUEST_RUNS_MOST;
+use super::message::MAX_REQUEST_RUNS;
 use super::receiver::Receiver;
 use super::spec::Form;
 use polycast_units::Nanos;
@@ -186,7 +186,7 @@ impl RingRepair {
                 continue;
             }
             push_to_runs(runs, fragment);
-            if runs.len() > REQUEST_RUNS_MOST {
+            if runs.len() > MAX_REQUEST_RUNS {
                 runs.pop();
                 self.unasked.push_front(fragment);
                 break;

@@ -34,7 +34,7 @@ const SETTLING: Duration = Duration::from_millis(1);
 /// the most: so it is tried before twice the time is over after which the leaders hold it worth its time. Such a try takes a second,
 /// any other one message to and from each rank.
 const RETRY_AFTER_CALLS: u32 = 16;
-const RETRY_AFTER_CALLS_MOST: u32 = 1 << 16;
+const MAX_RETRY_AFTER_CALLS: u32 = 1 << 16;
 
 /// Calls for which multicast is chosen, between two looks whether a root has said that the ranks are to leave it. All ranks look before the
 /// same calls, when those before are over.
@@ -356,7 +356,7 @@ impl Communicator {
                 self.without_multicast(match (self.multicast_interval(), unavailable.reason) {
                     _ if !unavailable.may_pass() => u32::MAX,
                     (Some(interval), Reason::TriedBefore) => {
-                        interval.saturating_mul(2).min(RETRY_AFTER_CALLS_MOST)
+                        interval.saturating_mul(2).min(MAX_RETRY_AFTER_CALLS)
                     }
                     _ => RETRY_AFTER_CALLS,
                 });

@@ -13,7 +13,7 @@ use crate::multicast::visit_groups;
 use crate::operation::{Activity, Buffers, Call, Failure};
 
 /// While datagrams keep coming MPI is asked as often at least, for its messages may be what all wait for.
-const DATAGRAMS_ALONE_MOST: Duration = Duration::from_micros(100);
+const MAX_DATAGRAMS_ALONE: Duration = Duration::from_micros(100);
 
 impl Communicator {
     /// Starts a call as it was chosen. On all ranks in the same order.
@@ -72,7 +72,7 @@ impl Communicator {
             match activity {
                 Activity::Datagrams if !asks_mpi => {
                     let now = machine::now();
-                    if now - *datagrams_since.get_or_insert(now) >= DATAGRAMS_ALONE_MOST {
+                    if now - *datagrams_since.get_or_insert(now) >= MAX_DATAGRAMS_ALONE {
                         polls_due = 1;
                     }
                 }

@@ -12,7 +12,7 @@ use polycast_core::schedule::CHANNELS;
 
 /// Communicators that can be told apart, where the MPI has tags enough: a process that serves more at a time is not known, and which
 /// are free is a KiB to be agreed on.
-const NUMBER_BITS_MOST: u32 = 13;
+const MAX_NUMBER_BITS: u32 = 13;
 /// Operations in flight that can be told apart, at the least; and what an erroneous program left over is a while behind.
 const OPERATION_BITS_LEAST: u32 = 6;
 const CHANNEL_BITS: u32 = CHANNELS.ilog2();
@@ -28,7 +28,7 @@ impl TagSpace {
     /// Tags of 0 up to 2^`bits`, which MPI guarantees for 15; `None` for less.
     pub fn new(bits: u32) -> Option<TagSpace> {
         let both = bits.min(c_int::BITS - 1).checked_sub(CHANNEL_BITS)?;
-        let number_bits = both.checked_sub(OPERATION_BITS_LEAST)?.min(NUMBER_BITS_MOST);
+        let number_bits = both.checked_sub(OPERATION_BITS_LEAST)?.min(MAX_NUMBER_BITS);
         (bits >= 15).then_some(TagSpace { number_bits, operation_bits: both - number_bits })
     }
 

@@ -16,7 +16,7 @@ const LINE: usize = 64;
 const PAGE: usize = 4096;
 /// All rings together have at most this, as long as each has at least a page.
 const RINGS_BYTES: usize = 512 << 10;
-const RING_BYTES_MOST: usize = 64 << 10;
+const MAX_RING_BYTES: usize = 64 << 10;
 
 /// How large everything is; all ranks of a node find the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Shape {
     /// For so many ranks, at least 1.
     pub fn new(ranks: u32) -> Shape {
         let share = RINGS_BYTES / (ranks.max(1) as usize * CHANNELS);
-        let ring_bytes = 1 << share.clamp(PAGE, RING_BYTES_MOST).ilog2();
+        let ring_bytes = 1 << share.clamp(PAGE, MAX_RING_BYTES).ilog2();
         Shape { ranks, ring_bytes }
     }
 

@@ -29,7 +29,7 @@ use crate::units::Rank;
 use shared::{Sharing, Went};
 
 /// The first segment of a lane travels with the announcement, through memory of the transport, if it is not longer.
-pub const FIRST_DATA_BYTES_MOST: u64 = 8 << 10;
+pub const MAX_FIRST_DATA_BYTES: u64 = 8 << 10;
 
 /// Which of a lane's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,7 +54,7 @@ pub struct MessageId {
 /// What travels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// To send: this total, and these bytes. To receive: a total, and up to [`FIRST_DATA_BYTES_MOST`] bytes, into
+    /// To send: this total, and these bytes. To receive: a total, and up to [`MAX_FIRST_DATA_BYTES`] bytes, into
     /// memory of the transport.
     First {
         /// The bytes of the call.
@@ -288,7 +288,7 @@ impl Conversation {
     /// Whether the data of the first step travels with the announcement.
     fn is_packed(&self, lane: LaneIndex) -> bool {
         self.lane(lane).steps > 0
-            && self.executor.schedule.step(lane, 0).action.length() <= FIRST_DATA_BYTES_MOST
+            && self.executor.schedule.step(lane, 0).action.length() <= MAX_FIRST_DATA_BYTES
     }
 
     fn announce<T: Transport>(
@@ -399,7 +399,7 @@ impl Conversation {
         let Some(schedule) = call.schedule(total) else { return Lanes::Closed };
         let same = |other: &Lane| other.stream() == stream;
         let Some(lane) = schedule.lanes().iter().position(same) else { return Lanes::Closed };
-        let next = u64::from(schedule.step(lane, 0).action.length() <= FIRST_DATA_BYTES_MOST);
+        let next = u64::from(schedule.step(lane, 0).action.length() <= MAX_FIRST_DATA_BYTES);
         Lanes::Draining { schedule, lane, next }
     }
 

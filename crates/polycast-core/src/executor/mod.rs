@@ -17,7 +17,7 @@
 mod conversation;
 
 pub use conversation::{
-    Call, Completed, Content, Conversation, FIRST_DATA_BYTES_MOST, Message, MessageId, Outcome, Part, Share,
+    Call, Completed, Content, Conversation, MAX_FIRST_DATA_BYTES, Message, MessageId, Outcome, Part, Share,
     Shared, Transport,
 };
 
@@ -29,7 +29,7 @@ use crate::schedule::{Action, After, Direction, Lane, LaneIndex, Posting, Schedu
 /// How many operations may be outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Steps of one lane, `1..=`[`Limits::MOST_PER_LANE`].
+    /// Steps of one lane, `1..=`[`Limits::MAX_PER_LANE`].
     pub per_lane: u32,
     /// Sends over all lanes whose receives are posted at once, at least 1.
     pub sends: u32,
@@ -37,7 +37,7 @@ pub struct Limits {
 
 impl Limits {
     /// The largest `per_lane`: one bit each in the executor's record of what completed early.
-    pub const MOST_PER_LANE: u32 = 64;
+    pub const MAX_PER_LANE: u32 = 64;
 }
 
 impl Default for Limits {
@@ -117,7 +117,7 @@ impl<S: Schedule> Executor<S> {
     /// # Panics
     /// If `limits` are out of their ranges.
     pub fn new(schedule: S, limits: Limits) -> Self {
-        assert!((1..=Limits::MOST_PER_LANE).contains(&limits.per_lane) && limits.sends >= 1, "{limits:?}");
+        assert!((1..=Limits::MAX_PER_LANE).contains(&limits.per_lane) && limits.sends >= 1, "{limits:?}");
         let count = schedule.lanes().len();
         let [startable, limited] = [(); 2].map(|()| BinaryHeap::with_capacity(count));
         let lanes = Vec::with_capacity(count);

@@ -19,7 +19,7 @@ const FIRST_BYTES: u64 = 4 << 10;
 /// Each message is so many times as long as the one before.
 const GROWTH: u64 = 4;
 /// The longest message: at 100 Gb/s it takes as long as a round trip or a few.
-pub const MOST_BYTES: u64 = 1 << 20;
+pub const MAX_MESSAGE_BYTES: u64 = 1 << 20;
 /// A message that takes so much longer than an empty one tells the rate well enough.
 const LONG_ENOUGH: Nanos = Nanos::from_micros(500);
 /// Nothing is begun that would end later, as far as one can tell: links so slow have told enough.
@@ -73,7 +73,8 @@ impl Exchange {
         let of_this_length = self.long.iter().filter(|one| one.bytes == last.bytes).count();
         let takes = last.time - self.fastest_ping();
         // One length alone tells the rate only if a bucket that was full has no part in it.
-        let is_long_enough = last.bytes == MOST_BYTES || takes >= LONG_ENOUGH && last.bytes > FIRST_BYTES;
+        let is_long_enough =
+            last.bytes == MAX_MESSAGE_BYTES || takes >= LONG_ENOUGH && last.bytes > FIRST_BYTES;
         let (bytes, would_take) = match is_long_enough {
             true if of_this_length > 1 => return Next::Over,
             true => (last.bytes, last.time),

@@ -13,7 +13,7 @@ mod estimate;
 mod exchange;
 
 pub use estimate::Estimate;
-pub use exchange::{Exchange, MOST_BYTES, Next};
+pub use exchange::{Exchange, MAX_MESSAGE_BYTES, Next};
 
 use crate::units::{Nanos, Rate};
 

@@ -31,7 +31,7 @@ use crate::units::Rank;
 const MAX_HEIGHT: usize = 512;
 
 /// More children than this are not placed, whatever is asked for: the time to find their places grows with their number.
-pub const CONTENTION_FREE_CHILDREN_MOST: u32 = 64;
+pub const MAX_CONTENTION_FREE_CHILDREN: u32 = 64;
 
 /// Of the possible places for a child, how many are tried, the last ones first, before the last two children are placed;
 /// those are placed exactly. So binary trees are exact.
@@ -61,7 +61,7 @@ pub(super) fn k_ary(site: &Site, root: Rank, k: u32) -> PlannedTree {
 /// The contention-free tree along an order in which each rank has at most as many children as `degree_of` says, at least 1.
 pub(super) fn along(order: &Traversal, degree_of: impl Fn(Rank) -> u32) -> PlannedTree {
     let degrees =
-        order.ranks().iter().map(|rank| degree_of(*rank).clamp(1, CONTENTION_FREE_CHILDREN_MOST)).collect();
+        order.ranks().iter().map(|rank| degree_of(*rank).clamp(1, MAX_CONTENTION_FREE_CHILDREN)).collect();
     match Heights::of(order, degrees) {
         Some(heights) => heights.tree(),
         None => chain_along(order.ranks()),

@@ -27,7 +27,7 @@ mod site;
 mod traversal;
 
 pub use contention::contending_pairs;
-pub use contention_free::CONTENTION_FREE_CHILDREN_MOST;
+pub use contention_free::MAX_CONTENTION_FREE_CHILDREN;
 pub use dynamic::{DynamicTimes, IdleTimes};
 pub use k_nomial::subtree as k_nomial_subtree;
 pub use optimal::Splits;

@@ -2,7 +2,7 @@ use crate::fragmentation::Run;
 use crate::message::Body;
 
 /// A node that has everything stays while more fragments than these may still come from its predecessor.
-const FRAGMENTS_MOST: u32 = 128;
+const MAX_FRAGMENTS: u32 = 128;
 
 /// What may still come from the predecessor, of the broadcast in progress and of those before it, which this node may have left without
 /// that.
@@ -42,7 +42,7 @@ impl LeftBehind {
 
     /// It is little enough.
     pub fn may_leave(&self) -> bool {
-        self.fragments <= FRAGMENTS_MOST
+        self.fragments <= MAX_FRAGMENTS
     }
 
     /// In how many messages at most. Each fragment may come in one of its own, behind it a loss probe, and ends before it. Ends alone do not

@@ -34,7 +34,7 @@ use super::data::Data;
 use super::early::Early;
 use super::fragmentation::Fragmentation;
 use super::hearing::Hearing;
-use super::message::FRAGMENT_BYTES_MOST;
+use super::message::MAX_FRAGMENT_BYTES;
 use super::pacing::Pacer;
 use super::receiver::Receiver;
 use super::ring_repair::RingRepair;
@@ -88,7 +88,7 @@ impl Endpoint {
     /// If the membership is none: fewer than 2 nodes, no payload or more than a message takes.
     pub fn new(membership: Membership) -> Endpoint {
         assert!(membership.node < membership.nodes && membership.nodes > 1);
-        assert!((1..=FRAGMENT_BYTES_MOST).contains(&(membership.payload_bytes as usize)));
+        assert!((1..=MAX_FRAGMENT_BYTES).contains(&(membership.payload_bytes as usize)));
         Endpoint {
             operation: membership.first_operation,
             active: None,

@@ -159,7 +159,7 @@ impl Endpoint {
 fn fragments_per_message(form: Form, cut: Fragmentation) -> usize {
     let most = match form {
         Form::Push => MAX_PUSH_BYTES,
-        Form::Pull => message::TO_SUCCESSOR_BYTES_MOST,
+        Form::Pull => message::MAX_TO_SUCCESSOR_BYTES,
     };
     // Every fragment may be a run of its own.
     let each = message::fragments_bytes(1, 1, cut) - message::fragments_bytes(0, 0, cut);

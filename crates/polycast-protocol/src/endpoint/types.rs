@@ -13,7 +13,7 @@ pub struct Membership {
     pub node: u32,
     /// Nodes in the ring, at least 2.
     pub nodes: u32,
-    /// Payload of a full datagram, at most [`FRAGMENT_BYTES_MOST`](crate::message::FRAGMENT_BYTES_MOST).
+    /// Payload of a full datagram, at most [`MAX_FRAGMENT_BYTES`](crate::message::MAX_FRAGMENT_BYTES).
     pub payload_bytes: u32,
     /// Datagrams that one [`Action::Datagrams`] has at most; at least 1.
     pub batch_datagrams: u32,

@@ -29,7 +29,7 @@ use crate::report;
 use crate::say::warn_once;
 
 /// Sets of nodes that a process remembers; a job that has more asks some of them again.
-const SETS_MOST: usize = 1024;
+const MAX_SETS: usize = 1024;
 
 of_process! {
     static KNOWN: Mutex<LazyLock<HashMap<u64, Network>>> = Mutex::new(LazyLock::new(HashMap::new));
@@ -58,7 +58,7 @@ fn known(layout: &Layout) -> Option<Network> {
 fn remember(layout: &Layout, network: Network) {
     let set = set_of(layout);
     KNOWN.change(|known| {
-        if known.len() >= SETS_MOST && !known.contains_key(&set) {
+        if known.len() >= MAX_SETS && !known.contains_key(&set) {
             known.clear();
         }
         known.insert(set, network);

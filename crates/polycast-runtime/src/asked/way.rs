@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 
-use polycast_core::network::{Estimate, Exchange, MOST_BYTES, Next};
+use polycast_core::network::{Estimate, Exchange, MAX_MESSAGE_BYTES, Next};
 use polycast_core::units::{Nanos, Rank};
 
 use crate::attach::Layout;
@@ -76,7 +76,7 @@ impl Way {
     }
 
     fn run(&mut self) -> Result<(), MpiError> {
-        self.receive(ProbeMessage::Question, vec![0; MOST_BYTES as usize])?;
+        self.receive(ProbeMessage::Question, vec![0; MAX_MESSAGE_BYTES as usize])?;
         self.follow(self.first)?;
         while !self.is_over() {
             self.messages.poll(|_, _| {})?;

@@ -28,7 +28,7 @@ const FIRST_WORDS: usize = 4;
 /// What goes along.
 const MORE_WORDS: usize = 2;
 /// Other threads were faster as often as this: something else is wrong.
-const SEARCHES_MOST: u32 = 100;
+const MAX_SEARCHES: u32 = 100;
 
 of_process! {
     static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { taken: Vec::new() });
@@ -186,7 +186,7 @@ impl Negotiation {
                 }
                 self.searches += 1;
                 self.step = Step::Search { words: FIRST_WORDS.min(self.words) };
-                if self.searches == SEARCHES_MOST { Outcome::Ended(None) } else { Outcome::GoesOn }
+                if self.searches == MAX_SEARCHES { Outcome::Ended(None) } else { Outcome::GoesOn }
             }
         }
     }

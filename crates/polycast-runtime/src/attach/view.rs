@@ -23,9 +23,9 @@ const MAX_SETTINGS_BYTES: u64 =
     (2 * (policy::MAX_TEXT_BYTES + topology::MAX_TEXT_BYTES + model::MAX_TEXT_BYTES) + (64 << 10)) as u64;
 
 /// Shapes whose policies are kept: programs split the same ranks again and again.
-const SHAPES_MOST: usize = 64;
+const MAX_SHAPES: usize = 64;
 /// Layouts that are kept for the next communicator over the same ranks.
-const LAYOUTS_MOST: usize = 8;
+const MAX_LAYOUTS: usize = 8;
 
 /// See the module.
 pub struct View {
@@ -99,7 +99,7 @@ impl View {
 
     pub(super) fn policy_of_shape(&self, shape: CommunicatorShape) -> Arc<Policy> {
         let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
-        if policies.len() >= SHAPES_MOST && !policies.contains_key(&shape) {
+        if policies.len() >= MAX_SHAPES && !policies.contains_key(&shape) {
             policies.clear();
         }
         let new = || Arc::new(Policy::new(self.settings.rules(None), shape));
@@ -120,7 +120,7 @@ impl View {
         // Not under the lock: a network may be large.
         let layout = known.unwrap_or_else(|| Arc::new(Layout::new(self, world, rank, ranks, network)));
         let mut layouts = lock();
-        if layouts.len() >= LAYOUTS_MOST {
+        if layouts.len() >= MAX_LAYOUTS {
             layouts.remove(0);
         }
         layouts.push(layout.clone());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polycast_core::protocol::message::TO_SUCCESSOR_BYTES_MOST;
+use polycast_core::protocol::message::MAX_TO_SUCCESSOR_BYTES;
 
 use super::job::{Broadcast, Job, Outcome, Step};
 use super::network::Weather;
@@ -40,7 +40,7 @@ fn blocked_job(hosts: &[u32], form: &str, root: u32) -> Job {
     let weather = Weather { blocked: LONG / 2..LONG + LONG / 2, ..Weather::FINE };
     let mut job = Job::new(ranks as u32, 1, form, &[]).on_hosts(hosts, weather);
     // So that nobody waits for a receive while another one pauses.
-    job.conditions.eager_bytes = TO_SUCCESSOR_BYTES_MOST;
+    job.conditions.eager_bytes = MAX_TO_SUCCESSOR_BYTES;
     job.program.pop();
     job.program.extend(calls(5));
     job.program.extend(pause());
@@ -100,7 +100,7 @@ fn a_root_far_ahead_is_not_taken_for_dead() {
         let form = random.one_of(&["multicast-push", "multicast-push:sync=none", "multicast-push:parity"]);
         let hosts: Vec<u32> = (0..ranks as u32).collect();
         let mut job = Job::new(ranks as u32, seed, form, &[]).on_hosts(&hosts, Weather::FINE);
-        job.conditions.eager_bytes = TO_SUCCESSOR_BYTES_MOST;
+        job.conditions.eager_bytes = MAX_TO_SUCCESSOR_BYTES;
         job.conditions.delays =
             Delays { one_in: random.one_of(&[0, 20, 300]), most: Duration::from_micros(2000) };
         job.program.pop();
@@ -124,7 +124,7 @@ fn memberships_are_renewed_before_switches_forget_them() {
     for form in ["multicast-pull", "multicast-push"] {
         let weather = Weather { forgotten_after: Duration::from_secs(260), ..Weather::FINE };
         let mut job = Job::new(ranks as u32, 1, form, &[]).on_hosts(&[0, 1, 2], weather);
-        job.conditions.eager_bytes = TO_SUCCESSOR_BYTES_MOST;
+        job.conditions.eager_bytes = MAX_TO_SUCCESSOR_BYTES;
         job.program.pop();
         for _ in 0..30 {
             job.program.push(call(ranks, 0, 8192));

@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::time::Duration;
 
-use polycast_core::protocol::message::TO_SUCCESSOR_BYTES_MOST;
+use polycast_core::protocol::message::MAX_TO_SUCCESSOR_BYTES;
 
 use super::job::{Broadcast, Job, Outcome, Step};
 use super::network::Weather;
@@ -92,7 +92,7 @@ fn communicators_come_and_go() {
         let weather = Weather { lost: random.one_of(&[0, 20]), latest, ..Weather::FINE };
         let mut job = Job::new(processes, seed, algorithm, &[]).on_hosts(&hosts, weather);
         job.program = program(random, processes, 25);
-        job.conditions.eager_bytes = random.one_of(&[64, 4 << 10, TO_SUCCESSOR_BYTES_MOST]);
+        job.conditions.eager_bytes = random.one_of(&[64, 4 << 10, MAX_TO_SUCCESSOR_BYTES]);
         job.conditions.tag_most = random.one_of(&[32_767, (1 << 23) - 1, c_int::MAX as u64]) as c_int;
         job.conditions.numbers = random.one_of(&[Some(1), Some(2), Some(5), None]);
         job.conditions.has_threads = random.one_in(2);

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use polycast_core::protocol::message::TO_SUCCESSOR_BYTES_MOST;
+use polycast_core::protocol::message::MAX_TO_SUCCESSOR_BYTES;
 
 use super::job::{Broadcast, Job, Outcome, Step};
 use super::network::Weather;
@@ -60,7 +60,7 @@ fn job(random: &mut Random, seed: u64) -> Job {
     let calls = calls(random, ranks as u64, 5);
     let form = random.one_of(&FORMS);
     let mut job = Job::new(ranks as u32, seed, form, &calls).on_hosts(&hosts, weather(random));
-    job.conditions.eager_bytes = random.one_of(&[64, 4 << 10, TO_SUCCESSOR_BYTES_MOST]);
+    job.conditions.eager_bytes = random.one_of(&[64, 4 << 10, MAX_TO_SUCCESSOR_BYTES]);
     job.conditions.delays = delays(random);
     job.conditions.processors = random.one_of(&[1, 64]);
     job

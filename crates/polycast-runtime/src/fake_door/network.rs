@@ -19,7 +19,7 @@ use crate::multicast::{MemorySocket, Reason};
 const FIRST_DESCRIPTOR: RawFd = 1 << 30;
 const LATENCY_NANOS: u64 = 20_000;
 /// Datagrams of one call of receive.
-const BATCH_MOST: usize = 8;
+const MAX_BATCH: usize = 8;
 /// What a datagram takes of a receive buffer beside its bytes.
 const OVERHEAD_BYTES: usize = 700;
 
@@ -309,7 +309,7 @@ impl FakeSocket {
             let Some(member) = member else { return batch };
             while let Some(first) = member.inbox.first_entry()
                 && first.key().0 <= now
-                && batch.len() < BATCH_MOST
+                && batch.len() < MAX_BATCH
             {
                 let datagram = first.remove();
                 member.bytes -= datagram.len() + OVERHEAD_BYTES;

@@ -342,8 +342,8 @@ fn wanted(root: u32, bytes: usize) -> CollectiveCall {
 
 /// No two broadcasts have the same, and no two stretches of one.
 fn data(number: usize, bytes: usize) -> Vec<u8> {
-    const BYTES_MOST: usize = 1 << 18;
+    const MAX_BYTES: usize = 1 << 18;
     static ALL: LazyLock<Vec<u8>> =
-        LazyLock::new(|| (0..BYTES_MOST).map(|index| (index + index / 251) as u8).collect());
+        LazyLock::new(|| (0..MAX_BYTES).map(|index| (index + index / 251) as u8).collect());
     ALL[1009 * (number % 100)..][..bytes].to_vec()
 }

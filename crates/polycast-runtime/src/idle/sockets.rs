@@ -37,10 +37,10 @@ const LOOKS_UNTIL_MUTED: u32 = 32;
 pub const MAX_BLIND_SLEEP: Duration = Duration::from_millis(1);
 
 /// How often they are made anew, where descriptors vanish under us.
-const SETS_MOST: u32 = 8;
+const MAX_SETS: u32 = 8;
 
 /// Sockets that a look tells of.
-const SEEN_MOST: usize = 64;
+const MAX_SEEN: usize = 64;
 
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -144,7 +144,7 @@ impl Sockets {
 
     /// Where descriptors have run out, sleeps are by time.
     fn open(&mut self) {
-        if self.sets.is_none() && self.lost < SETS_MOST {
+        if self.sets.is_none() && self.lost < MAX_SETS {
             self.sets = Sets::new().map(|sets| &*Box::leak(Box::new(sets)));
         }
     }
@@ -223,14 +223,14 @@ impl Sets {
     }
 
     fn readable(&self) -> Result<Vec<RawFd>, Errno> {
-        let mut events = Vec::with_capacity(SEEN_MOST);
+        let mut events = Vec::with_capacity(MAX_SEEN);
         epoll::wait(&self.arrivals, spare_capacity(&mut events), Some(&AT_ONCE))?;
         Ok(events.iter().map(|event| event.data.u64() as RawFd).collect())
     }
 
     /// What has had room until now is no news.
     fn forget_room(&self) {
-        let mut events = Vec::with_capacity(SEEN_MOST);
+        let mut events = Vec::with_capacity(MAX_SEEN);
         while let Ok(1..) = epoll::wait(&self.room, spare_capacity(&mut events), Some(&AT_ONCE)) {
             events.clear();
         }

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 /// Requests of a successor wait as long.
-const INTERVAL_MOST: Duration = Duration::from_millis(2);
+const MAX_INTERVAL: Duration = Duration::from_millis(2);
 /// Below that, waiting for the socket is as good.
 const INTERVAL_LEAST: Duration = Duration::from_micros(150);
 
@@ -38,7 +38,7 @@ impl ArrivalRate {
         }
         let next = (missing / 2).min(self.buffer_bytes / BUFFER_PART);
         let nanos = now.duration_since(began).as_nanos() * u128::from(next) / u128::from(since);
-        let interval = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(INTERVAL_MOST);
+        let interval = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(MAX_INTERVAL);
         self.at_last_poll = received;
         (interval >= INTERVAL_LEAST).then_some(interval)
     }
@@ -57,11 +57,7 @@ mod tests {
         assert_eq!(rate.poll_interval(start, MIB / 8, 7 * MIB / 8), None, "the rate is not known yet");
         // A mebibyte in 8 ms.
         let at = |eighths: u64| start + Duration::from_millis(eighths - 1);
-        assert_eq!(
-            rate.poll_interval(at(2), MIB / 4, 3 * MIB / 4),
-            Some(INTERVAL_MOST),
-            "half would be 3 ms"
-        );
+        assert_eq!(rate.poll_interval(at(2), MIB / 4, 3 * MIB / 4), Some(MAX_INTERVAL), "half would be 3 ms");
         assert_eq!(rate.poll_interval(at(3), MIB / 4, 3 * MIB / 4), None, "nothing has come since");
         assert_eq!(rate.poll_interval(at(6), 6 * MIB / 8, 2 * MIB / 8), Some(Duration::from_millis(1)));
         assert_eq!(rate.poll_interval(at(8), MIB - 1000, 1000), None);

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::ffi::c_int;
 
 use polycast_core::protocol::message::{
-    self, ARRIVED_BYTES, Body, TO_PREDECESSOR_BYTES_MOST, TO_SUCCESSOR_BYTES_MOST,
+    self, ARRIVED_BYTES, Body, MAX_TO_PREDECESSOR_BYTES, MAX_TO_SUCCESSOR_BYTES,
 };
 use polycast_core::protocol::{ControlChannel, Delivery, Mismatch, Peer, RECEIVES_PER_NEIGHBOR};
 use polycast_core::units::Rank;
@@ -26,10 +26,10 @@ const TAG_TO_PREDECESSOR: c_int = 1;
 const TAG_ARRIVED: c_int = 2;
 
 /// Messages on their way out; more wait until MPI has sent some.
-const SENDS_MOST: usize = 64;
+const MAX_SENDS: usize = 64;
 /// Receives for drawn receivers that have not called yet. A root that has so many waits: it is as far ahead of all, or further ahead of
 /// some. It learns from them that multicast has died; and what it sends must fit into the memory of those who have not called.
-const ARRIVALS_MOST: usize = 8;
+const MAX_ARRIVALS: usize = 8;
 
 /// What comes from one neighbour.
 struct NeighbourQueue {
@@ -73,8 +73,8 @@ impl NodeMessages {
             predecessor,
             root: successor,
             queues: [
-                queue(predecessor, TAG_TO_SUCCESSOR, TO_SUCCESSOR_BYTES_MOST),
-                queue(successor, TAG_TO_PREDECESSOR, TO_PREDECESSOR_BYTES_MOST),
+                queue(predecessor, TAG_TO_SUCCESSOR, MAX_TO_SUCCESSOR_BYTES),
+                queue(successor, TAG_TO_PREDECESSOR, MAX_TO_PREDECESSOR_BYTES),
             ],
             arrivals: 0,
             outgoing: 0,
@@ -113,7 +113,7 @@ impl NodeMessages {
 
     /// Too many drawn receivers have not called yet.
     pub fn awaits_too_many_arrivals(&self) -> bool {
-        self.arrivals >= ARRIVALS_MOST
+        self.arrivals >= MAX_ARRIVALS
     }
 
     /// Something is on its way out.
@@ -145,7 +145,7 @@ impl NodeMessages {
                 }
                 ControlMessage::Out => {
                     self.outgoing -= 1;
-                    if self.spare.len() < SENDS_MOST {
+                    if self.spare.len() < MAX_SENDS {
                         self.spare.push(done.memory);
                     }
                 }
@@ -180,7 +180,7 @@ impl ControlChannel for MpiChannel<'_> {
     type Error = Failure;
 
     fn has_capacity(&self) -> bool {
-        self.of.outgoing < SENDS_MOST
+        self.of.outgoing < MAX_SENDS
     }
 
     fn send(&mut self, to: Peer, message: &mut Vec<u8>) -> Result<(), Failure> {

@@ -19,15 +19,15 @@ use super::dumps;
 use crate::machine;
 
 /// Bytes that may wait in an inbox.
-const INBOX_BYTES_MOST: usize = 256 << 10;
+const MAX_INBOX_BYTES: usize = 256 << 10;
 /// The number of the communicator for which a group is made.
 pub const FIRST_COMMUNICATOR: u32 = 1;
 
 /// What each costs beside its payload.
 const OVERHEAD_BYTES: usize = 64;
 /// System calls, and time, for one drain: a sender that is faster than we are must not keep us from everything else.
-const READS_MOST: usize = 64;
-const DRAIN_MOST: Duration = Duration::from_micros(100);
+const MAX_READS: usize = 64;
+const MAX_DRAIN: Duration = Duration::from_micros(100);
 /// Strangers' datagrams from which on the kernel is to drop them.
 const STRANGERS: u64 = 64;
 
@@ -229,14 +229,14 @@ impl Group {
             }
         }
         let began = machine::now();
-        for _ in 0..READS_MOST {
+        for _ in 0..MAX_READS {
             let strangers = dropped.foreign;
             let count = socket.receive(&mut |datagram: &[u8]| match open(datagram, self.job, &self.key) {
                 Ok((header, payload)) if header.communicator == communicator => each(&header, payload),
                 Ok((header, payload)) => {
                     let inbox = inboxes.get_mut(&header.communicator);
                     let bytes = payload.len() + OVERHEAD_BYTES;
-                    match inbox.filter(|inbox| inbox.bytes + bytes <= INBOX_BYTES_MOST) {
+                    match inbox.filter(|inbox| inbox.bytes + bytes <= MAX_INBOX_BYTES) {
                         Some(inbox) => {
                             inbox.bytes += bytes;
                             inbox.datagrams.push_back((header, payload.into()));
@@ -252,7 +252,7 @@ impl Group {
                 return Ok(Found { is_any, is_all: true });
             }
             is_any |= count as u64 > dropped.foreign - strangers;
-            if machine::now() - began >= DRAIN_MOST {
+            if machine::now() - began >= MAX_DRAIN {
                 break;
             }
         }

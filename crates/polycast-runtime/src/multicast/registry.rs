@@ -15,7 +15,7 @@ use crate::of_process::{Shared, of_process};
 
 /// Groups that a process is a member of at the same time. Switches have tables for a few hundred to a few thousand, which all
 /// jobs share.
-const GROUPS_MOST: usize = 16;
+const MAX_GROUPS: usize = 16;
 
 /// How long a group stays that no communicator uses.
 const LINGERING: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ const LINGERING: Duration = Duration::from_secs(1);
 /// After how long it is tried again where it did not work; each time twice as long, up to the most. A try takes most of a second,
 /// and what it waits for, an administrator or a switch, takes minutes.
 pub const RETRY_AFTER: Duration = Duration::from_secs(30);
-const RETRY_AFTER_MOST: Duration = Duration::from_secs(16 * 60);
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(16 * 60);
 
 /// In place of a set of nodes: this one with whomever.
 pub const ANY_NODES: u64 = 0;
@@ -107,7 +107,7 @@ impl Registry {
         let open = self.0.values().filter(|known| matches!(known, Known::Open { .. })).count();
         let unused = self.0.iter().find(|(_, known)| known.is_unused()).map(|(nodes, _)| *nodes);
         match unused {
-            _ if open < GROUPS_MOST => Standing::New,
+            _ if open < MAX_GROUPS => Standing::New,
             Some(unused) => {
                 self.0.remove(&unused);
                 Standing::New
@@ -118,7 +118,7 @@ impl Registry {
 
     fn refuse(&mut self, nodes: u64, now: Instant) {
         let retry_after = match self.0.get(&nodes) {
-            Some(Known::Refused { retry_after, .. }) => (*retry_after * 2).min(RETRY_AFTER_MOST),
+            Some(Known::Refused { retry_after, .. }) => (*retry_after * 2).min(MAX_RETRY_AFTER),
             _ => RETRY_AFTER,
         };
         self.0.insert(nodes, Known::Refused { since: now, retry_after });
@@ -186,7 +186,7 @@ mod tests {
         assert!(is_refused(&mut registry, second + RETRY_AFTER));
         assert!(!is_refused(&mut registry, second + 2 * RETRY_AFTER));
         (0..20).for_each(|_| registry.refuse(7, second));
-        assert!(!is_refused(&mut registry, second + RETRY_AFTER_MOST));
+        assert!(!is_refused(&mut registry, second + MAX_RETRY_AFTER));
     }
 
     #[test]

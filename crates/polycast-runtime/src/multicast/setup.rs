@@ -39,7 +39,7 @@ use crate::machine::{self, random, random_bytes};
 use crate::settings;
 
 /// Plans until a group is found that nobody else has.
-const PLANS_MOST: usize = 3;
+const MAX_PLANS: usize = 3;
 
 /// Between joining and the first probe.
 const SWITCHES_LEARN: Duration = Duration::from_millis(10);
@@ -153,7 +153,7 @@ impl Party<'_> {
         let Some(mut terms) = Terms::of(&leaders) else {
             return Ok(Err(Unavailable { reason: Reason::Setting, rank: 0 }));
         };
-        for _ in 0..PLANS_MOST {
+        for _ in 0..MAX_PLANS {
             let reused = means.as_ref().and_then(|means| means.existing.as_deref()).filter(|_| is_reused);
             let (plan, renewer) = self.plan(&terms, reused)?;
             if let Some(reason) = plan.refusal {

@@ -1,6 +1,6 @@
 //! What suits all nodes: the size of datagrams, and how fast they may come.
 
-use polycast_core::protocol::message::FRAGMENT_BYTES_MOST;
+use polycast_core::protocol::message::MAX_FRAGMENT_BYTES;
 use polycast_core::protocol::wire::HEADER_BYTES;
 
 use super::group::Pace;
@@ -8,7 +8,7 @@ use super::offer::Offer;
 
 /// A batch of datagrams goes through the kernel as one packet, which must not be more than this on the wire: an IP packet cannot
 /// be, and a token bucket cuts what is larger than itself into single packets.
-const BATCH_WIRE_BYTES_MOST: u64 = 1 << 16;
+const MAX_BATCH_WIRE_BYTES: u64 = 1 << 16;
 /// Ethernet, IPv6 and UDP.
 const HEADERS_BYTES: u64 = 14 + 40 + 8;
 
@@ -31,9 +31,9 @@ impl Terms {
     pub fn of(leaders: &[&Offer]) -> Option<Terms> {
         let is_ipv6 = leaders.first()?.is_ipv6;
         let datagram_bytes = leaders.iter().map(|offer| offer.datagram_bytes as usize).min()?;
-        let payload_bytes = datagram_bytes.saturating_sub(HEADER_BYTES).clamp(1, FRAGMENT_BYTES_MOST);
+        let payload_bytes = datagram_bytes.saturating_sub(HEADER_BYTES).clamp(1, MAX_FRAGMENT_BYTES);
         let rates = || leaders.iter().map(|offer| offer.bits_per_second).filter(|rate| *rate > 0);
-        let batch = BATCH_WIRE_BYTES_MOST / ((HEADER_BYTES + payload_bytes) as u64 + HEADERS_BYTES);
+        let batch = MAX_BATCH_WIRE_BYTES / ((HEADER_BYTES + payload_bytes) as u64 + HEADERS_BYTES);
         let fastest = rates().max().unwrap_or(0);
         let pace = Pace {
             payload_bytes: payload_bytes as u32,
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn no_fragment_is_longer_than_a_message_takes() {
-        assert_eq!(terms(&[offer(65_508, 0)]).pace.payload_bytes as usize, FRAGMENT_BYTES_MOST);
+        assert_eq!(terms(&[offer(65_508, 0)]).pace.payload_bytes as usize, MAX_FRAGMENT_BYTES);
         assert_eq!(terms(&[offer(0, 0)]).pace.payload_bytes, 1);
     }
 

@@ -6,7 +6,7 @@ use super::NodeMemory;
 use crate::of_process::{Shared, of_process};
 
 /// How many are kept; the oldest go first.
-const KEPT_MOST: usize = 8;
+const MAX_KEPT: usize = 8;
 
 of_process! {
     static POOL: Mutex<Vec<NodeMemory>> = Mutex::new(Vec::new());
@@ -15,7 +15,7 @@ of_process! {
 pub fn put(memory: NodeMemory) {
     let oldest = POOL.change(|pool| {
         pool.push(memory);
-        (pool.len() > KEPT_MOST).then(|| pool.remove(0))
+        (pool.len() > MAX_KEPT).then(|| pool.remove(0))
     });
     drop(oldest);
 }

@@ -23,7 +23,7 @@ use crate::machine;
 /// What a rank tells: numbers of 8 bytes each.
 const TOLD_BYTES: usize = 40;
 /// Then something is wrong that another try does not mend.
-const TRIES_MOST: u32 = 4;
+const MAX_TRIES: u32 = 4;
 
 /// What all ranks have agreed on.
 pub enum Found {
@@ -77,7 +77,7 @@ struct Mine {
 pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Result<Found, MpiError> {
     let local = nodes.local().in_order();
     let group: Box<[u32]> = local.iter().map(|rank| world_ranks[rank.index()]).collect();
-    for _ in 0..TRIES_MOST {
+    for _ in 0..MAX_TRIES {
         // Who cannot even tell takes part as one that has nothing.
         let mine = catch_unwind(AssertUnwindSafe(|| {
             fault::point(Point::Memory);

@@ -8,7 +8,7 @@ use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::{self, Planner};
 use polycast_core::collective::{self, Collective};
 use polycast_core::executor::{
-    self, Completed, Content, Conversation, FIRST_DATA_BYTES_MOST, Limits, Message, MessageId, Outcome, Part,
+    self, Completed, Content, Conversation, Limits, MAX_FIRST_DATA_BYTES, Message, MessageId, Outcome, Part,
     Share, Shared as Went,
 };
 use polycast_core::policy::{Capabilities, Choice, Epoch, Policy};
@@ -35,10 +35,10 @@ const ON_NODE: Algorithm = Algorithm { segment: NonZeroU64::new(64 << 10), ..bro
 /// Bytes of an announcement, in front of what travels with it.
 const ANNOUNCEMENT_BYTES: usize = 8;
 /// The longest first message of a lane.
-const FIRST_BYTES_MOST: usize = ANNOUNCEMENT_BYTES + FIRST_DATA_BYTES_MOST as usize;
+const MAX_FIRST_BYTES: usize = ANNOUNCEMENT_BYTES + MAX_FIRST_DATA_BYTES as usize;
 
 /// Memory of first messages that is kept.
-const SPARE_MOST: usize = 64;
+const MAX_SPARE: usize = 64;
 
 /// Who takes part, and how they choose a schedule.
 enum Among {
@@ -157,9 +157,9 @@ impl Exchange {
     fn new(among: Among, call: collective::Call, shared: &mut Shared) -> Exchange {
         let (mut plan, rest) = plan(&among, call, shared);
         let (conversation, spare) = (Conversation::new(&mut plan, call.bytes.0, LIMITS), rest.spare);
-        let firsts = conversation.as_ref().map_or(0, Conversation::lanes).min(SPARE_MOST);
-        spare.reserve(SPARE_MOST);
-        spare.resize_with(firsts.max(spare.len()), || vec![0; FIRST_BYTES_MOST]);
+        let firsts = conversation.as_ref().map_or(0, Conversation::lanes).min(MAX_SPARE);
+        spare.reserve(MAX_SPARE);
+        spare.resize_with(firsts.max(spare.len()), || vec![0; MAX_FIRST_BYTES]);
         let ends = Ends {
             key: OperationKey(0),
             tag: 0,
@@ -262,14 +262,14 @@ impl Transport<'_> {
     }
 
     fn memory(&mut self, bytes: usize) -> Vec<u8> {
-        match bytes > FIRST_BYTES_MOST {
+        match bytes > MAX_FIRST_BYTES {
             true => vec![0; bytes],
-            false => self.rest.spare.pop().unwrap_or_else(|| vec![0; FIRST_BYTES_MOST]),
+            false => self.rest.spare.pop().unwrap_or_else(|| vec![0; MAX_FIRST_BYTES]),
         }
     }
 
     fn give_back(&mut self, memory: Vec<u8>) {
-        if self.rest.spare.len() < SPARE_MOST && memory.len() == FIRST_BYTES_MOST {
+        if self.rest.spare.len() < MAX_SPARE && memory.len() == MAX_FIRST_BYTES {
             self.rest.spare.push(memory);
         }
     }
@@ -278,7 +278,7 @@ impl Transport<'_> {
         let (source, bytes) = match content {
             Content::First { total, data } => {
                 let length = data.length() as usize;
-                let mut first = self.memory(FIRST_BYTES_MOST);
+                let mut first = self.memory(MAX_FIRST_BYTES);
                 let total = self.rest.deaf.as_ref().map_or(*total, |deaf| deaf.beside(*total));
                 first[..ANNOUNCEMENT_BYTES].copy_from_slice(&total.to_le_bytes());
                 let place = first[ANNOUNCEMENT_BYTES..][..length].as_mut_ptr();
@@ -295,7 +295,7 @@ impl Transport<'_> {
 
     fn receive(&mut self, purpose: Purpose, from: Route, content: &Content) -> Result<(), MpiError> {
         let bytes = match content {
-            Content::First { .. } => FIRST_BYTES_MOST,
+            Content::First { .. } => MAX_FIRST_BYTES,
             Content::Scrap(most) => *most as usize,
             Content::Data(data) => {
                 let place = self.place(data);

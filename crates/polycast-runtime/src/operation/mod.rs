@@ -41,7 +41,7 @@ use exchange::Exchange;
 use multicast::MulticastBroadcast;
 
 /// Operations that have ended, whose memory is kept.
-const KEPT_MOST: usize = 4;
+const MAX_KEPT: usize = 4;
 
 /// Why an operation did not finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,7 +212,7 @@ impl Operations {
             self.0.iter().enumerate().filter(is_free).count(),
             self.0.iter().enumerate().filter(is_free).min_by_key(|(_, kept)| kept.begun),
         );
-        match oldest.filter(|_| free >= KEPT_MOST) {
+        match oldest.filter(|_| free >= MAX_KEPT) {
             Some((index, _)) => {
                 self.0[index] = operation;
                 index

@@ -79,7 +79,7 @@ const DIRECTIONS: u32 = 4;
 
 impl Topology {
     /// The most nodes that a network can have here.
-    pub const MOST_NODES: u32 = 65_536;
+    pub const MAX_NODES: u32 = 65_536;
 
     /// How many nodes there are.
     pub fn nodes(self) -> u32 {
@@ -297,11 +297,11 @@ impl FromStr for Topology {
             Topology::Mesh { width, height } => u64::from(*width) * u64::from(*height),
             Topology::Multistage { stages } => 1 << stages,
         };
-        topology.filter(|it| (2..=u64::from(Topology::MOST_NODES)).contains(&nodes(it))).ok_or_else(|| {
+        topology.filter(|it| (2..=u64::from(Topology::MAX_NODES)).contains(&nodes(it))).ok_or_else(|| {
             format!(
                 "network {text:?}: expected a mesh such as mesh:16x16 or a multistage network of a power of two nodes such as \
                  min:256, of 2 to {} nodes",
-                Topology::MOST_NODES
+                Topology::MAX_NODES
             )
         })
     }

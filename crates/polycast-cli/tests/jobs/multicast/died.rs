@@ -18,7 +18,7 @@ const HOSTS: usize = 8;
 const CALLS: u64 = 40;
 /// Calls by multicast at most when it is dead: three bad ones, one in which the root tells, three until the ranks look; and eight by which the
 /// root of a push may be ahead, less what it is in fact.
-const LEFT_AFTER_MOST: [u64; 2] = [8, 15];
+const MAX_LEFT_AFTER: [u64; 2] = [8, 15];
 /// What the warning announces; and calls after which it is looked at again whether the time has come.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
@@ -60,9 +60,9 @@ fn run(labs: &Labs, form: &str, bytes: &str, changes: &[&dyn Fn()]) -> (Output, 
 fn all_leave_within_a_few_calls() {
     let Some(labs) = lab(HOSTS, &[]) else { return };
     for (form, bytes, most) in [
-        (FORMS[0], "8192", LEFT_AFTER_MOST[0]),
-        (FORMS[0], "1048576", LEFT_AFTER_MOST[0]),
-        (FORMS[1], "8192", LEFT_AFTER_MOST[1]),
+        (FORMS[0], "8192", MAX_LEFT_AFTER[0]),
+        (FORMS[0], "1048576", MAX_LEFT_AFTER[0]),
+        (FORMS[1], "8192", MAX_LEFT_AFTER[1]),
     ] {
         let block = || on_all_hosts(&labs, BLOCK);
         let (output, report) = run(&labs, form, bytes, &[&block]);

@@ -4,13 +4,13 @@ use std::num::NonZeroU32;
 
 use super::{Call, Planner};
 use crate::algorithm::{Algorithm, Entry, Parameter};
-use crate::tree::{CONTENTION_FREE_CHILDREN_MOST, PlannedShape, Tree};
+use crate::tree::{MAX_CONTENTION_FREE_CHILDREN, PlannedShape, Tree};
 use crate::units::Nanos;
 
 const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
 const K: Parameter =
-    Parameter::number("k", "children of a rank at most", 2, 4).at_most(CONTENTION_FREE_CHILDREN_MOST);
+    Parameter::number("k", "children of a rank at most", 2, 4).at_most(MAX_CONTENTION_FREE_CHILDREN);
 const HOLD: Parameter =
     Parameter::time("hold", "how long a message keeps its sender", "end", Nanos::from_micros(20));
 const END: Parameter =

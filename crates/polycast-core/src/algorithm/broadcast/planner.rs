@@ -11,7 +11,7 @@ use crate::units::{Bytes, Nanos, Rank};
 
 /// Planned trees are kept until those kept together have more ranks than this; then the oldest go. 12 MiB; all roots of a
 /// communicator with 1024 ranks.
-const RANKS_KEPT_MOST: u64 = 1 << 20;
+const MAX_RANKS_KEPT: u64 = 1 << 20;
 
 /// What the algorithms know of a communicator: where its ranks are, and the trees that were planned for it. Made once for each
 /// communicator.
@@ -132,7 +132,7 @@ impl Planner {
         if let Some(tree) = self.trees.get(&(shape, root)) {
             return Arc::clone(tree);
         }
-        while (self.kept.len() as u64 + 1) * u64::from(self.site.ranks()) > RANKS_KEPT_MOST {
+        while (self.kept.len() as u64 + 1) * u64::from(self.site.ranks()) > MAX_RANKS_KEPT {
             let Some(oldest) = self.kept.pop_front() else { break };
             self.trees.remove(&oldest);
         }

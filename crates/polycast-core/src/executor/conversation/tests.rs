@@ -115,7 +115,7 @@ impl End<'_> {
                 let bytes = message.data.len() as u64;
                 match content {
                     Content::First { .. } => {
-                        assert!(bytes <= FIRST_DATA_BYTES_MOST && message.id.part == Part::First);
+                        assert!(bytes <= MAX_FIRST_DATA_BYTES && message.id.part == Part::First);
                         self.firsts.insert(id.lane, message.data);
                     }
                     Content::Data(slice) => {

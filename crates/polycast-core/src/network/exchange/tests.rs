@@ -148,7 +148,7 @@ proptest! {
                     exchange.estimate();
                     return Ok(());
                 }
-                Next::Send(bytes) => prop_assert!((1..=MOST_BYTES).contains(&bytes)),
+                Next::Send(bytes) => prop_assert!((1..=MAX_MESSAGE_BYTES).contains(&bytes)),
             }
             next = exchange.answered(Nanos(*time));
         }

@@ -107,7 +107,7 @@ fn connections_are_watched_however_many_there_are() {
 
 #[test]
 fn what_was_made_anew_too_often_is_not_made_again() {
-    let mut sockets = Sockets { lost: SETS_MOST, ..Sockets::UNKNOWN };
+    let mut sockets = Sockets { lost: MAX_SETS, ..Sockets::UNKNOWN };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let _pair = pair(&listener);
     assert!(sockets.sets(Instant::now()).is_none());
