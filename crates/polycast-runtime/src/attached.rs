@@ -138,6 +138,14 @@ impl Attached {
         self.log.begin();
         let call = wanted.of;
         let epoch = self.counts.next(&self.policy, call.collective);
+        // Most calls of most programs are left to the MPI, and shall not wait for what follows.
+        let (there, interval) = (self.capabilities(), self.policy.for_sizes_of(&call, epoch));
+        let first = interval.choose(there);
+        if first.choice == Choice::Stock && !interval.may_change(there) {
+            fault::point(Point::Choose);
+            let why = Why::Rules(first.by);
+            return Ok(self.left(&call, epoch, why));
+        }
         let choice = |attached: &Attached| *attached.policy.choose(&call, attached.capabilities(), epoch);
         if self.policy.asks_before(&call, self.capabilities(), epoch) {
             self.ask(choice(self).choice.is_by_multicast())?;
@@ -153,11 +161,16 @@ impl Attached {
             decision = choice(self);
         }
         fault::point(Point::Choose);
-        let is_refused = || self.policy.choose(&call, Capabilities::ALL, epoch).choice != Choice::Stock;
-        Ok(match self.log.leave(&call, Why::Rules(decision.by), is_refused) {
+        Ok(self.left(&call, epoch, Why::Rules(decision.by)))
+    }
+
+    #[inline]
+    fn left(&mut self, call: &policy::Call, epoch: Epoch, why: Why) -> Decision {
+        let is_refused = || self.policy.choose(call, Capabilities::ALL, epoch).choice != Choice::Stock;
+        match self.log.leave(call, why, is_refused) {
             true => Decision::LeftAndTimed,
             false => Decision::Left,
-        })
+        }
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -97,12 +97,26 @@ struct Stage {
 
 /// What holds for a range of sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Interval {
+pub struct Interval {
     options: Box<[Decision]>,
     /// What trials compare beside them.
     runner_up: Option<Choice>,
     /// What the network is like may change the choice, and nobody has asked yet.
     asks: bool,
+}
+
+impl Interval {
+    /// What serves calls of these sizes on a communicator that has this, or may have it.
+    #[inline]
+    pub fn choose(&self, there: Capabilities) -> &Decision {
+        self.options.iter().find(|option| there.has(option.choice.needs())).unwrap_or(&Decision::STOCK)
+    }
+
+    /// Whether what the network is like may change who serves them, and nobody has asked.
+    #[inline]
+    pub fn may_change(&self, there: Capabilities) -> bool {
+        self.asks && there.has(Capabilities::PRIVATE) && self.choose(there).by != By::Forced
+    }
 }
 
 impl Decision {
@@ -125,8 +139,13 @@ impl Policy {
     /// have is taken for its last.
     #[inline]
     pub fn choose(&self, call: &Call, there: Capabilities, epoch: Epoch) -> &Decision {
-        let interval = &self.stage(call.collective, epoch).intervals[self.interval(call, epoch)];
-        interval.options.iter().find(|option| there.has(option.choice.needs())).unwrap_or(&Decision::STOCK)
+        self.for_sizes_of(call, epoch).choose(there)
+    }
+
+    /// What holds for calls of such a size.
+    #[inline]
+    pub fn for_sizes_of(&self, call: &Call, epoch: Epoch) -> &Interval {
+        &self.stage(call.collective, epoch).intervals[self.interval(call, epoch)]
     }
 
     /// In which interval of sizes a call lies, from 0.
@@ -169,11 +188,8 @@ impl Policy {
     /// Whether it has to be asked before this call, because what it is like may change who serves it; or now at the latest, because
     /// something else than the MPI serves it.
     pub fn asks_before(&self, call: &Call, there: Capabilities, epoch: Epoch) -> bool {
-        let first = self.choose(call, there, epoch);
-        let may_change = self.stage(call.collective, epoch).intervals[self.interval(call, epoch)].asks
-            && there.has(Capabilities::PRIVATE)
-            && first.by != By::Forced;
-        may_change || (first.choice != Choice::Stock && self.asks())
+        let interval = self.for_sizes_of(call, epoch);
+        interval.may_change(there) || (interval.choose(there).choice != Choice::Stock && self.asks())
     }
 
     /// What serves which sizes: the first size of each interval, rising from 0, and its choice.

@@ -31,7 +31,7 @@ pub use crate::collective::{Collective, ParseCollectiveError};
 pub use call::Call;
 pub use capabilities::Capabilities;
 pub use choice::{Choice, ParseChoiceError};
-pub use choose::{By, Decision, Policy, Rules};
+pub use choose::{By, Decision, Interval, Policy, Rules};
 pub use condition::{Condition, Property, Range};
 pub use epoch::{CallCounts, Epoch};
 pub use explanation::{Explanation, LookedAt, Verdict};

@@ -6,12 +6,17 @@ use rustix::param::page_size;
 
 /// Keeps the memory of a key out of core dumps from now on. Where the kernel does not do it there is nothing to be done.
 pub fn keep_out(key: &Key) {
+    advise(key, Advice::LinuxDontDump);
+}
+
+/// One of the two advices about core dumps.
+fn advise(key: &Key, advice: Advice) {
     let (begin, bytes) = key.memory();
     // Where pages are larger than the key's memory, its neighbours are kept out, too.
     let before = begin.addr() % page_size();
     let begin = begin.wrapping_byte_sub(before);
     // SAFETY: this advice changes nothing but what a core dump has.
-    let _ = unsafe { madvise(begin.cast_mut().cast(), before + bytes, Advice::LinuxDontDump) };
+    let _ = unsafe { madvise(begin.cast_mut().cast(), before + bytes, advice) };
 }
 
 #[cfg(test)]
@@ -40,6 +45,8 @@ mod tests {
     fn a_core_dump_has_no_key() {
         let key = Key::from_bytes([7; KEY_BYTES]);
         let (begin, bytes) = key.memory();
+        // The memory may have been that of another test's key: what was said of it outlives its use.
+        advise(&key, Advice::LinuxDoDump);
         assert!(!flags(begin.addr()).contains(" dd"), "so the test can fail");
         keep_out(&key);
         for at in [begin.addr(), begin.addr() + bytes - 1] {
