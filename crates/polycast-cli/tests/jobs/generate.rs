@@ -67,6 +67,7 @@ fn every_datatype_down_trees_and_along_chains() {
 }
 
 #[test]
+#[ignore = "make test-all: half a minute"]
 fn hosts_with_different_numbers_of_ranks() {
     let workshop = Workshop::new(LINE);
     let text = workshop.make(&[&EAGER[..], &["--hosts", "n0,n1:2,n3,n5:2,n6"]].concat());
@@ -94,6 +95,7 @@ fn a_tree_for_one_root_and_chains_for_the_others() {
 }
 
 #[test]
+#[ignore = "make test-all: half a minute"]
 fn communicators_come_and_go() {
     let workshop = Workshop::new(TWO_SWITCHES);
     // These programs' messages are short.
@@ -138,6 +140,7 @@ fn errors_are_those_of_the_library() {
 
 /// One line says why; the program runs on the library's broadcast.
 #[test]
+#[ignore = "make test-all: half a minute"]
 fn hosts_that_were_not_planned_for_are_left_to_the_library() {
     let workshop = Workshop::new(TWO_SWITCHES);
     workshop.make(&EAGER);

@@ -28,8 +28,29 @@ macro_rules! under_each_mpi {
     };
 }
 
+/// For programs whose way through polycast is the same under both: `make test` runs each under one.
+macro_rules! under_one_mpi {
+    (@ $program:ident, $usual:ident $usual_mpi:ident, $other:ident $other_mpi:ident) => {
+        mod $program {
+            #[test]
+            fn $usual() {
+                super::$program(crate::common::mpi::Mpi::$usual_mpi);
+            }
+            #[test]
+            #[ignore = "make test-all: the other MPI has run it"]
+            fn $other() {
+                super::$program(crate::common::mpi::Mpi::$other_mpi);
+            }
+        }
+    };
+    (openmpi: $($first:ident),*; mpich: $($second:ident),* $(;)?) => {
+        $(under_one_mpi!(@ $first, openmpi OpenMpi, mpich Mpich);)*
+        $(under_one_mpi!(@ $second, mpich Mpich, openmpi OpenMpi);)*
+    };
+}
+
 #[allow(unused_imports, reason = "each test binary uses its part")]
-pub(crate) use under_each_mpi;
+pub(crate) use {under_each_mpi, under_one_mpi};
 
 /// The lab's name; every test has a directory of its own for them.
 pub const LAB: &str = "box";

@@ -4,20 +4,12 @@
 
 use crate::common::mpi::Mpi;
 use crate::common::{cannot_run, checkout};
-use crate::job::{FORMS, LabJob, expect_multicast, lab, under_each_mpi};
+use crate::job::{FORMS, LabJob, expect_multicast, lab, under_each_mpi, under_one_mpi};
 
-under_each_mpi!(
-    bcast_roots,
-    bcast_datatypes,
-    bcast_communicators,
-    bcast_many,
-    bcast_threads,
-    bcast_errors,
-    bcast_lengths,
-    bcast_mixed,
-    bcast_f08,
-    bcast_mpi4py,
-    bcast_stress,
+under_each_mpi!(bcast_roots, bcast_communicators, bcast_errors);
+under_one_mpi!(
+    openmpi: bcast_datatypes, bcast_threads, bcast_f08, bcast_many;
+    mpich: bcast_lengths, bcast_mixed, bcast_mpi4py, bcast_stress;
 );
 
 const HOSTS: usize = 4;
