@@ -6,8 +6,8 @@ use super::endpoint::{Action, Capacity, Delivery, Endpoint, Mismatch, Peer};
 use polycast_units::Nanos;
 
 /// A channel that, like MPI, takes a message only when it has a receive for it, keeps so many for each neighbour; and, from when this
-/// node leaves a broadcast, one more for each of [`Endpoint::messages_to_come`], so that no neighbour waits for its next
-/// broadcast. After a node has left one, there come an end and a failed, or a done; a loss probe behind each; and a bye.
+/// node leaves a broadcast, one more for each of [`Endpoint::messages_to_come`] and [`Endpoint::messages_to_come_from_successor`], so that
+/// no neighbour waits for its next broadcast. After a node has left one, there come an end and a failed, or a done; a loss probe behind each; and a bye.
 pub const RECEIVES_PER_NEIGHBOR: usize = 5;
 
 /// A node's messages to and from other nodes. None is lost, and those of one sender to one [`Peer`] keep their order.

@@ -15,7 +15,7 @@ pub struct Counters {
     pub late: u64,
     /// Those of later broadcasts for which there was no room.
     pub no_room: u64,
-    /// Fragments that the ring brought first.
+    /// Fragments that the ring brought first, or a node that was asked by datagram.
     pub repaired: u64,
     /// Fragments restored from the parity.
     pub restored: u64,
@@ -23,6 +23,10 @@ pub struct Counters {
     pub penalty_broadcasts: u64,
     /// Requests to the predecessor.
     pub requests: u64,
+    /// Requests by multicast.
+    pub urgent_requests: u64,
+    /// Fragments multicast in answer to those of the successor.
+    pub answers: u64,
     /// Messages to other nodes.
     pub messages: u64,
 }
@@ -41,11 +45,13 @@ impl Counters {
         self.restored += other.restored;
         self.penalty_broadcasts += other.penalty_broadcasts;
         self.requests += other.requests;
+        self.urgent_requests += other.urgent_requests;
+        self.answers += other.answers;
         self.messages += other.messages;
     }
 
     /// Name and value of each, for reports.
-    pub fn named(&self) -> [(&'static str, u64); 12] {
+    pub fn named(&self) -> [(&'static str, u64); 14] {
         [
             ("broadcasts", self.broadcasts),
             ("sent", self.sent),
@@ -58,6 +64,8 @@ impl Counters {
             ("restored", self.restored),
             ("penalty_broadcasts", self.penalty_broadcasts),
             ("requests", self.requests),
+            ("urgent_requests", self.urgent_requests),
+            ("answers", self.answers),
             ("messages", self.messages),
         ]
     }

@@ -61,6 +61,12 @@ impl Run {
     pub fn fragments(self) -> Range<u32> {
         self.first..self.first.saturating_add(self.count)
     }
+
+    /// Appends it as it stands in messages and datagrams.
+    pub(super) fn write(self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.first.to_le_bytes());
+        bytes.extend(self.count.to_le_bytes());
+    }
 }
 
 /// Appends `fragment`, to the last run if it follows that.

@@ -18,6 +18,7 @@
 mod control;
 mod counters;
 mod data;
+mod datagram_repair;
 mod early;
 mod endpoint;
 mod fragmentation;
@@ -35,6 +36,7 @@ pub mod wire;
 pub use control::{Acted, ControlChannel, RECEIVES_PER_NEIGHBOR};
 pub use counters::Counters;
 pub use data::Data;
+pub use datagram_repair::{read_done, read_request};
 pub use endpoint::{Action, Capacity, Delivery, Endpoint, Membership, Mismatch, Peer};
 pub use fragmentation::{Fragmentation, Run};
 pub use root_sync::{ReceptionReport, RootSync};

@@ -27,7 +27,8 @@ use super::root_sync::ReceptionReport;
 
 /// Bytes in front of the runs.
 const HEADER_BYTES: usize = 24;
-const RUN_BYTES: usize = 8;
+/// Bytes of a run.
+pub(super) const RUN_BYTES: usize = 8;
 /// Bits of the flags.
 const ROOT_WAITED: u8 = 1;
 const LEAVES: u8 = 2;
@@ -89,7 +90,12 @@ pub enum Body<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Runs<'a>(&'a [u8]);
 
-impl Runs<'_> {
+impl<'a> Runs<'a> {
+    /// `None` if there is more behind them.
+    pub(super) fn from_bytes(bytes: &'a [u8]) -> Option<Runs<'a>> {
+        bytes.len().is_multiple_of(RUN_BYTES).then_some(Runs(bytes))
+    }
+
     /// One after the other.
     pub fn iter(self) -> impl Iterator<Item = Run> {
         let number = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -135,10 +141,7 @@ fn start(kind: u8, header: &MessageHeader, runs: &[Run], message: &mut Vec<u8>) 
     message.extend(header.communicator.to_le_bytes());
     message.extend(header.operation.to_le_bytes());
     message.extend(header.message_bytes.to_le_bytes());
-    for run in runs {
-        message.extend(run.first.to_le_bytes());
-        message.extend(run.count.to_le_bytes());
-    }
+    runs.iter().for_each(|run| run.write(message));
 }
 
 /// Bytes of a message with these runs of fragments of `cut`.

@@ -66,11 +66,15 @@ impl fmt::Display for RootSync {
 
 /// The receiver that is drawn for a broadcast: its distance from the root in the ring, `1..nodes`.
 pub fn drawn_receiver(operation: u64, nodes: u32) -> u32 {
-    // The finalizer of splitmix64: neighbouring numbers give unrelated receivers.
-    let mut mixed = operation.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    1 + (mixed(operation) % u64::from(nodes.max(2) - 1)) as u32
+}
+
+/// The finalizer of splitmix64: neighbouring numbers give unrelated ones.
+pub(super) fn mixed(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    1 + ((mixed ^ (mixed >> 31)) % u64::from(nodes.max(2) - 1)) as u32
+    mixed ^ (mixed >> 31)
 }
 
 /// What a receiver has seen since its last report: fragments in all, and those that multicast did not bring; of

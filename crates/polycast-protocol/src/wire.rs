@@ -31,6 +31,10 @@ pub enum Kind {
     Parity,
     /// Does multicast work between these nodes? `fragment` is the sender's node, `operation` the round.
     Probe,
+    /// A node misses what the payload says, as runs; `fragment` is its number.
+    Request,
+    /// A node has everything; `fragment` is its number, the payload how many messages it has sent its predecessor.
+    Done,
 }
 
 /// Sent a second time, because the root's successor missed it.
@@ -39,6 +43,10 @@ pub const FLAG_AGAIN: u16 = 1;
 pub const FLAG_WAITED: u16 = 2;
 /// Some node does not hear multicast any more: the ranks are to leave it.
 pub const FLAG_LEAVE: u16 = 4;
+/// Not from the root on its own account: an answer to a request.
+pub const FLAG_ANSWER: u16 = 8;
+/// Who asks need not be told that everything has been sent.
+pub const FLAG_KNOWS_END: u16 = 16;
 
 /// What stands in front of the payload, except for version and tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +86,8 @@ pub fn seal(header: &Header, payload: &[u8], key: &Key, datagrams: &mut Vec<u8>)
         Kind::End => 2,
         Kind::Parity => 3,
         Kind::Probe => 4,
+        Kind::Request => 5,
+        Kind::Done => 6,
     };
     datagrams.extend([VERSION, kind]);
     datagrams.extend(header.flags.to_le_bytes());
@@ -105,6 +115,8 @@ pub fn open<'a>(datagram: &'a [u8], job: u32, key: &Key) -> Result<(Header, &'a 
         (VERSION, 2) => Kind::End,
         (VERSION, 3) => Kind::Parity,
         (VERSION, 4) => Kind::Probe,
+        (VERSION, 5) => Kind::Request,
+        (VERSION, 6) => Kind::Done,
         _ => return Err(Reject::Unknown),
     };
     let header = Header {
@@ -164,7 +176,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_datagram_survives_the_wire_and_no_changed_one_is_accepted(
-            kind in prop::sample::select(vec![Kind::Data, Kind::End, Kind::Parity, Kind::Probe]),
+            kind in prop::sample::select(vec![Kind::Data, Kind::End, Kind::Parity, Kind::Probe, Kind::Request, Kind::Done]),
             (flags, job, communicator, operation, fragment) in any::<(u16, u32, u32, u64, u32)>(),
             payload in prop::collection::vec(any::<u8>(), 0..1500),
             flipped in any::<prop::sample::Index>(),

@@ -19,7 +19,7 @@ const JOB: u32 = 0x6a6f_6231;
 const KEY: [u8; KEY_BYTES] = [0x5a; KEY_BYTES];
 
 fn datagrams() -> Vec<Vec<u8>> {
-    let kinds = [Kind::Data, Kind::End, Kind::Parity, Kind::Probe];
+    let kinds = [Kind::Data, Kind::End, Kind::Parity, Kind::Probe, Kind::Request, Kind::Done];
     let headers = kinds.into_iter().flat_map(|kind| {
         [0, FLAG_AGAIN, FLAG_WAITED].map(|flags| Header {
             kind,
@@ -34,7 +34,7 @@ fn datagrams() -> Vec<Vec<u8>> {
         .enumerate()
         .map(|(index, header)| {
             let mut datagram = Vec::new();
-            seal(&header, &vec![0xa5; index * 9], &Key::from_bytes(KEY), &mut datagram);
+            seal(&header, &vec![0xa5; index * 8], &Key::from_bytes(KEY), &mut datagram);
             datagram
         })
         .collect()

@@ -187,8 +187,25 @@ impl World {
 
     fn true_datagram(&mut self, operation: u64, input: &mut Unstructured<'_>) -> Result<()> {
         let (message, cut) = (truth(operation), self.cut(operation));
-        let flags = input.int_in_range(0..=7)?;
-        match input.int_in_range(0..=7)? {
+        let flags = input.int_in_range(0..=31)?;
+        match input.int_in_range(0..=9)? {
+            8 => {
+                let asked = [any_run(input)?, any_run(input)?]
+                    .map(|run| [run.first, run.count].map(u32::to_le_bytes));
+                let node = input.int_in_range(0..=self.nodes)?;
+                let flags = input.arbitrary()?;
+                self.datagram(
+                    &self.header(operation, Kind::Request, flags, node),
+                    asked.concat().as_flattened(),
+                );
+            }
+            // Its successor's may come when that has everything, which nobody here checks: its neighbour does what it likes.
+            9 => {
+                let sent = input.arbitrary::<u8>()?;
+                let node = input.int_in_range(0..=self.nodes)?;
+                let payload = u64::from(sent).to_le_bytes();
+                self.datagram(&self.header(operation, Kind::Done, flags, node), &payload);
+            }
             0 => self.datagram(&self.header(operation, Kind::End, flags, cut.fragments()), &[]),
             1 => {
                 let mut parity = vec![0; message.len().min(self.payload_bytes as usize)];
@@ -209,7 +226,8 @@ impl World {
     /// Of a rank that disagrees about the length of the message.
     fn false_datagram(&mut self, operation: u64, input: &mut Unstructured<'_>) -> Result<()> {
         let fragments = self.cut(operation).fragments();
-        let kind = *input.choose(&[Kind::Data, Kind::End, Kind::Parity, Kind::Probe])?;
+        let kind =
+            *input.choose(&[Kind::Data, Kind::End, Kind::Parity, Kind::Probe, Kind::Request, Kind::Done])?;
         let number = match kind {
             Kind::Data => input.arbitrary()?,
             _ => fragments.wrapping_add(input.int_in_range(1..=u32::MAX - 1)?),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use polycast_madcap::{Event, Server};
 use polycast_protocol::message::{self, Body};
 use polycast_protocol::wire::{HEADER_BYTES, Reject, open, seal};
-use polycast_protocol::{KEY_BYTES, Key, Run};
+use polycast_protocol::{KEY_BYTES, Key, Run, read_done, read_request};
 
 /// The job and key under which the datagrams of the corpus are sealed.
 pub(crate) const JOB: u32 = 0x6a6f_6231;
@@ -39,10 +39,20 @@ pub fn datagram(bytes: &[u8]) {
 
 fn accepted_is_sealed(datagram: &[u8], key: &Key) {
     if let Ok((header, payload)) = open(datagram, JOB, key) {
+        payload_is_read(payload);
         let mut sealed = Vec::new();
         seal(&header, payload, key, &mut sealed);
         assert_eq!(sealed, datagram);
     }
+}
+
+/// Of a request or a done.
+fn payload_is_read(payload: &[u8]) {
+    if let Some(runs) = read_request(payload) {
+        let again = runs.iter().flat_map(|run| [run.first, run.count]).flat_map(u32::to_le_bytes);
+        assert!(again.eq(payload.iter().copied()));
+    }
+    assert!(read_done(payload).is_none_or(|sent| sent.to_le_bytes() == payload));
 }
 
 /// A message between ranks: what is decoded has no more runs than it has bytes for, and is decoded again from how it is

@@ -1,3 +1,4 @@
+use crate::datagram_repair::DatagramRepair;
 use crate::fragmentation::Fragmentation;
 use crate::receiver::Receiver;
 use crate::ring_repair::RingRepair;
@@ -30,6 +31,7 @@ pub(super) struct Active {
     pub position: u32,
     pub receiver: Receiver,
     pub ring: RingRepair,
+    pub repair: DatagramRepair,
     /// The root only.
     pub sender: Option<Sender>,
     pub gate: Gate,
@@ -42,6 +44,16 @@ pub(super) struct Active {
     pub datagrams: u64,
     pub repaired: u32,
     pub sent_again: u64,
+}
+
+impl Active {
+    /// Everything has been sent: what is missing is lost.
+    pub fn saw_end(&mut self, now: Nanos) {
+        if !self.receiver.is_over() {
+            self.repair.news(now);
+        }
+        self.receiver.saw_end();
+    }
 }
 
 impl Gate {

@@ -6,7 +6,7 @@ use crate::data::Data;
 use crate::fragmentation::Run;
 use crate::message::{self, Body, Runs};
 use crate::receiver::Seen;
-use crate::wire::{FLAG_AGAIN, FLAG_LEAVE, FLAG_WAITED, Header, Kind};
+use crate::wire::{FLAG_AGAIN, FLAG_ANSWER, FLAG_LEAVE, FLAG_WAITED, Header, Kind};
 use polycast_units::Nanos;
 
 /// If the successor misses a larger part of what was sent, it was late, or multicast does not reach it: no reason to send it
@@ -28,14 +28,23 @@ impl Endpoint {
             return Ok(());
         }
         self.counters.received += 1;
+        if matches!(header.kind, Kind::Request | Kind::Done) {
+            self.on_repair_datagram(header, payload, now);
+            return Ok(());
+        }
+        let is_answer = header.flags & FLAG_ANSWER != 0;
         let ahead = header.operation.wrapping_sub(self.operation) as i64;
         if ahead < 0 {
             self.counters.late += 1;
-            self.hearing.heard_late(ahead.unsigned_abs());
+            if !is_answer {
+                self.hearing.heard_late(ahead.unsigned_abs());
+            }
         } else if ahead == 0 && self.active.is_some() {
             return self.use_datagram(header, payload, now, data);
         } else {
-            self.hearing.heard_early(ahead as u64 - u64::from(self.active.is_some()));
+            if !is_answer {
+                self.hearing.heard_early(ahead as u64 - u64::from(self.active.is_some()));
+            }
             self.counters.no_room += u64::from(!self.early.keep(*header, payload));
         }
         Ok(())
@@ -49,7 +58,15 @@ impl Endpoint {
         data: &mut Data<'_>,
     ) -> Result<(), Mismatch> {
         let mismatch = self.mismatch();
-        self.hearing.heard();
+        if matches!(header.kind, Kind::Request | Kind::Done) {
+            self.use_repair_datagram(header, payload, now);
+            return Ok(());
+        }
+        // An answer says nothing of the root's multicast.
+        let is_answer = header.flags & FLAG_ANSWER != 0;
+        if !is_answer {
+            self.hearing.heard();
+        }
         self.deaf.is_told |= header.flags & FLAG_LEAVE != 0;
         let Some(active) = self.active.as_mut().filter(|active| active.failed.is_none()) else {
             return Ok(());
@@ -62,17 +79,26 @@ impl Endpoint {
             Kind::Data => match active.receiver.take(header.fragment, payload, data) {
                 Seen::New => {
                     active.ring.saw(header.fragment);
-                    self.counters.useful += 1;
+                    active.repair.news(now);
+                    if is_answer {
+                        active.repaired += 1;
+                        self.loss_probe.waited_long();
+                    }
+                    self.counters.repaired += u64::from(is_answer);
+                    self.counters.useful += u64::from(!is_answer);
                 }
                 Seen::Again => self.counters.duplicate += 1,
                 Seen::Mismatch => return Err(mismatch),
             },
-            Kind::End => active.receiver.saw_end(),
+            Kind::End => active.saw_end(now),
             Kind::Parity => active.receiver.take_parity(payload),
-            Kind::Probe => return Ok(()),
+            Kind::Probe | Kind::Request | Kind::Done => return Ok(()),
         }
         if header.flags & FLAG_AGAIN == 0 {
+            active.repair.streams(now);
             active.receiver.saw_multicast(header.fragment);
+        } else {
+            self.loss_probe.saw_loss();
         }
         self.after_arrival(now, data);
         Ok(())
@@ -102,6 +128,9 @@ impl Endpoint {
             // Also from a broadcast that this node has left.
             self.deaf.is_known |= header.knows_of_deaf || body == Body::Deaf;
         }
+        if ahead < 0 || ahead == 0 && self.active.is_some() {
+            self.towards_root.took(&body);
+        }
         if body == Body::Bye {
             // The last on its line, for whoever takes the communicator down.
             return Ok(Delivery::Early);
@@ -128,11 +157,14 @@ impl Endpoint {
         match body {
             Body::Fragments(runs, bytes) => self.on_fragments(runs.iter(), bytes, now, data)?,
             Body::End => {
-                active.receiver.saw_end();
+                active.saw_end(now);
                 active.ring.saw_end(now, true);
             }
             Body::Request(runs) => self.on_request(runs),
-            Body::Done => active.ring.successor_is_done(),
+            Body::Done => {
+                active.ring.successor_is_done();
+                active.repair.successor_is_done();
+            }
             Body::Arrived(_) => active.gate = Gate::Open,
             Body::Bye | Body::LossProbe | Body::Failed | Body::Deaf => {}
         }
@@ -154,6 +186,7 @@ impl Endpoint {
             bytes = rest;
             if active.receiver.take(fragment, payload, data) == Seen::New {
                 active.ring.saw(fragment);
+                active.repair.news(now);
                 active.repaired += 1;
                 self.counters.repaired += 1;
             }

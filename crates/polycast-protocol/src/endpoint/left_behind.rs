@@ -8,8 +8,10 @@ const MAX_FRAGMENTS: u32 = 128;
 /// that.
 #[derive(Debug, Default)]
 pub(super) struct LeftBehind {
-    /// That it pushes, or has been asked for: it sends each once.
+    /// That it pushes, or has been asked for: it sends each once, unless it had left when the request came.
     fragments: u32,
+    /// The same of broadcasts that this node has left. What the predecessor says of a later one it says behind all these.
+    fragments_before: u32,
     /// Pulled broadcasts left since it was heard: it may have said the end of each.
     ends: u32,
 }
@@ -23,32 +25,38 @@ impl LeftBehind {
     /// A message of the broadcast in progress, or of one before.
     pub fn came(&mut self, body: &Body<'_>, is_of_this: bool) {
         if is_of_this && matches!(body, Body::Fragments(..) | Body::End) {
-            self.ends = 0;
+            (self.ends, self.fragments_before) = (0, 0);
         }
         match body {
             Body::Fragments(runs, _) => {
                 let all = runs.iter().fold(0, |all: u32, Run { count, .. }| all.saturating_add(count));
-                self.fragments = self.fragments.saturating_sub(all);
+                let left = if is_of_this { &mut self.fragments } else { &mut self.fragments_before };
+                *left = left.saturating_sub(all);
             }
             Body::Failed => *self = LeftBehind::default(),
             _ => {}
         }
     }
 
-    /// This node leaves a broadcast in which the predecessor may say the end.
-    pub fn left_pull(&mut self) {
-        self.ends = self.ends.saturating_add(1);
+    /// This node leaves a broadcast; `is_pull`: in which the predecessor may say the end.
+    pub fn left(&mut self, is_pull: bool) {
+        self.ends = self.ends.saturating_add(u32::from(is_pull));
+        self.fragments_before = self.fragments_before.saturating_add(std::mem::take(&mut self.fragments));
     }
 
     /// It is little enough.
     pub fn may_leave(&self) -> bool {
-        self.fragments <= MAX_FRAGMENTS
+        self.all() <= MAX_FRAGMENTS
+    }
+
+    fn all(&self) -> u32 {
+        self.fragments.saturating_add(self.fragments_before)
     }
 
     /// In how many messages at most. Each fragment may come in one of its own, behind it a loss probe, and ends before it. Ends alone do not
     /// count: they are so short that any MPI takes them unasked. In a ring of `nodes`, whose predecessor has lost sight of so many
     /// broadcasts waits for it in the first of them, and so on back to a root.
     pub fn messages(&self, nodes: u32) -> usize {
-        if self.fragments == 0 { 0 } else { 2 * (self.fragments + self.ends.min(nodes)) as usize }
+        if self.all() == 0 { 0 } else { 2 * (self.all() + self.ends.min(nodes)) as usize }
     }
 }

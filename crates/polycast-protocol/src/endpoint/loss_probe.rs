@@ -12,17 +12,35 @@ const BROADCASTS_AFTER_A_LOSS: u32 = 16;
 pub(super) struct LossProbe {
     /// Broadcasts during which probes are still sent.
     broadcasts: u32,
+    /// Broadcasts for which the connection to the predecessor may still stand still.
+    urgent_broadcasts: u32,
     due: Option<Peer>,
 }
 
 impl LossProbe {
-    /// A node has asked for what it misses.
+    /// A node has asked for what it misses, or something has been sent again.
     pub fn saw_loss(&mut self) {
         self.broadcasts = BROADCASTS_AFTER_A_LOSS;
     }
 
+    /// This node has asked by multicast, or would have.
+    pub fn waited_long(&mut self) {
+        self.urgent_broadcasts = BROADCASTS_AFTER_A_LOSS;
+    }
+
+    /// It has, in this broadcast or shortly before.
+    pub fn is_urgent(&self) -> bool {
+        self.urgent_broadcasts > 0
+    }
+
+    /// Losses have been seen, in this broadcast or shortly before.
+    pub fn sees_losses(&self) -> bool {
+        self.broadcasts > 0
+    }
+
     pub fn broadcast_ended(&mut self) {
         self.broadcasts = self.broadcasts.saturating_sub(1);
+        self.urgent_broadcasts = self.urgent_broadcasts.saturating_sub(1);
     }
 
     /// A message has been sent. A drawn receiver's is alone on its way, with one receive posted for it.

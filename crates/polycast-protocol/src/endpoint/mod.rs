@@ -21,6 +21,7 @@ mod incoming;
 mod left_behind;
 mod loss_probe;
 mod outgoing;
+mod repairs;
 mod types;
 
 pub use types::{Action, Capacity, Delivery, Membership, Mismatch, Peer};
@@ -28,9 +29,11 @@ pub use types::{Action, Capacity, Delivery, Membership, Mismatch, Peer};
 use active::{Active, Failed, Gate};
 use left_behind::LeftBehind;
 use loss_probe::LossProbe;
+use repairs::TowardsRoot;
 
 use super::counters::Counters;
 use super::data::Data;
+use super::datagram_repair::DatagramRepair;
 use super::early::Early;
 use super::fragmentation::Fragmentation;
 use super::hearing::Hearing;
@@ -69,12 +72,14 @@ pub struct Endpoint {
     active: Option<Active>,
     /// The last broadcast, for its memory.
     before: Option<(Receiver, RingRepair)>,
-    parity: Vec<u8>,
+    /// Memory, for a parity or a request.
+    scratch: Vec<u8>,
     early: Early,
     pacer: Pacer,
     learned: Learned,
     report: ReceptionReport,
     left_behind: LeftBehind,
+    towards_root: TowardsRoot,
     loss_probe: LossProbe,
     hearing: Hearing,
     deaf: Deaf,
@@ -93,12 +98,13 @@ impl Endpoint {
             operation: membership.first_operation,
             active: None,
             before: None,
-            parity: Vec::new(),
+            scratch: Vec::new(),
             early: Early::default(),
             pacer: Pacer::new(membership.bits_per_second),
             learned: Learned::default(),
             report: ReceptionReport::default(),
             left_behind: LeftBehind::default(),
+            towards_root: TowardsRoot::default(),
             loss_probe: LossProbe::default(),
             hearing: Hearing::default(),
             deaf: Deaf::default(),
@@ -146,6 +152,7 @@ impl Endpoint {
                 None => Receiver::new(cut, is_root),
             },
             ring: RingRepair::new(spec.form, cut, position, nodes, ring),
+            repair: DatagramRepair::new(spec.form, cut, position, nodes, self.operation),
             sender: is_root.then(|| Sender::new(cut, spec)),
             gate,
             root_waited: gate == Gate::Arrival,
@@ -184,6 +191,7 @@ impl Endpoint {
             let has_said_all = active.ring.is_settled()
                 && !active.arrival_is_due
                 && !self.loss_probe.is_due()
+                && !active.repair.done_is_due()
                 && !self.deaf.is_due();
             has_sent && has_all && has_said_all
         })
@@ -206,9 +214,7 @@ impl Endpoint {
         if let Some(active) = self.active.take() {
             self.operation = self.operation.wrapping_add(1);
             self.loss_probe.broadcast_ended();
-            if active.spec.form == Form::Pull && active.position != 0 {
-                self.left_behind.left_pull();
-            }
+            self.left_behind.left(active.spec.form == Form::Pull && active.position != 0);
             self.counters.penalty_broadcasts += u64::from(active.repaired > 0);
             if active.position != 0 {
                 self.report.add(active.root_waited, active.cut.fragments(), active.repaired);
@@ -230,6 +236,12 @@ impl Endpoint {
     /// [`RECEIVES_PER_NEIGHBOR`](crate::RECEIVES_PER_NEIGHBOR) take.
     pub fn messages_to_come(&self) -> usize {
         self.left_behind.messages(self.membership.nodes)
+    }
+
+    /// Messages that may still come from the successor when this node has left a broadcast after a done by multicast, more than
+    /// [`RECEIVES_PER_NEIGHBOR`](crate::RECEIVES_PER_NEIGHBOR) take.
+    pub fn messages_to_come_from_successor(&self) -> usize {
+        self.towards_root.to_come()
     }
 
     /// Some node does not hear multicast any more, as far as this one knows: this one itself, or it was told.

@@ -68,6 +68,10 @@ impl Endpoint {
             message::encode_deaf(&header, buffer);
             Peer::Predecessor
         } else if self.left_behind.may_leave() && active.ring.says_done(&active.receiver) {
+            if self.loss_probe.sees_losses() {
+                let is_urgent = self.loss_probe.is_urgent();
+                active.repair.says_done(active.cut, self.membership.nodes, is_urgent);
+            }
             message::encode_done(&header, buffer);
             Peer::Predecessor
         } else if active.ring.has_to_forward() && active.gate.is_open(now) {
@@ -82,6 +86,7 @@ impl Endpoint {
             runs.iter().for_each(|run| self.left_behind.expect(run.count));
             self.counters.requests += 1;
             self.loss_probe.saw_loss();
+            active.repair.news(now);
             Peer::Predecessor
         } else if active.ring.says_end(now) {
             message::encode_end(&header, buffer);
@@ -90,6 +95,7 @@ impl Endpoint {
             return None;
         };
         self.counters.messages += 1;
+        self.towards_root.sent += u64::from(to == Peer::Predecessor);
         self.loss_probe.sent(to);
         Some(Action::Message { to })
     }
@@ -118,18 +124,20 @@ impl Endpoint {
         data: &Data<'_>,
         buffer: &mut Vec<u8>,
     ) -> Option<Action> {
-        let active = self.active.as_mut().filter(|active| capacity.datagrams && active.failed.is_none())?;
-        let sender = active.sender.as_mut().filter(|sender| !sender.is_through())?;
-        if !active.gate.is_open(now) || self.pacer.wait_until(now).is_some() {
-            return None;
+        let may_send = capacity.datagrams && self.pacer.wait_until(now).is_none();
+        self.active.as_ref().filter(|active| may_send && active.failed.is_none())?;
+        if let Some(repair) = self.next_repair(now, data, buffer) {
+            return Some(repair);
         }
+        let active = self.active.as_mut().filter(|active| active.gate.is_open(now))?;
+        let sender = active.sender.as_mut().filter(|sender| !sender.is_through())?;
         buffer.clear();
         let Membership { job, communicator, ref key, batch_datagrams, .. } = self.membership;
         let flags =
             if active.root_waited { FLAG_WAITED } else { 0 } | if self.deaf.is_told { FLAG_LEAVE } else { 0 };
         let like =
             Header { kind: Kind::Data, flags, job, communicator, operation: self.operation, fragment: 0 };
-        let count = sender.batch(batch_datagrams, &like, data.bytes(), key, &mut self.parity, buffer);
+        let count = sender.batch(batch_datagrams, &like, data.bytes(), key, &mut self.scratch, buffer);
         self.pacer.sent(now, buffer.len());
         if sender.is_through() {
             active.ring.saw_end(now, false);
@@ -151,7 +159,11 @@ impl Endpoint {
         };
         let is_sending = active.sender.as_ref().is_some_and(|sender| !sender.is_through());
         let datagrams = may_send.filter(|_| is_sending);
-        [datagrams, active.ring.deadline()].into_iter().flatten().min()
+        let is_well = active.failed.is_none();
+        let repairs = link.filter(|_| is_well && active.repair.is_due());
+        let request = active.repair.ask_at(&active.receiver).filter(|_| is_well);
+        let request = request.map(|at| link.map_or(at, |link| at.max(link)));
+        [datagrams, repairs, request, active.ring.deadline()].into_iter().flatten().min()
     }
 }
 

@@ -92,9 +92,9 @@ impl NodeMessages {
         self.root = root;
     }
 
-    /// Posts receives where some are missing, `more` of them for the predecessor; so many stay.
-    pub fn post_receives(&mut self, more: usize, messages: &mut Messages) -> Result<(), MpiError> {
-        for ((index, queue), more) in self.queues.iter_mut().enumerate().zip([more, 0]) {
+    /// Posts receives where some are missing, so many more for the predecessor and for the successor; so many stay.
+    pub fn post_receives(&mut self, more: [usize; 2], messages: &mut Messages) -> Result<(), MpiError> {
+        for ((index, queue), more) in self.queues.iter_mut().enumerate().zip(more) {
             while queue.entries.len() < RECEIVES_PER_NEIGHBOR + more {
                 queue.post(index, vec![0; queue.bytes_most], messages)?;
             }

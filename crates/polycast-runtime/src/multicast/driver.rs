@@ -185,8 +185,9 @@ impl Driver {
         if !(self.endpoint.is_finished() && has_sent_all) {
             return Ok(Progress::Pending);
         }
-        // The predecessor may have to get rid of more, and would wait for the program's next call.
-        self.control.post_receives(self.endpoint.messages_to_come(), messages)?;
+        // The neighbours may have to get rid of more, and would wait for the program's next call.
+        let more = [self.endpoint.messages_to_come(), self.endpoint.messages_to_come_from_successor()];
+        self.control.post_receives(more, messages)?;
         self.endpoint.end();
         self.served += 1;
         let outcome = self.active.take().map_or(Ok(()), |active| active.outcome);
@@ -202,7 +203,7 @@ impl Driver {
         messages: &mut Messages,
         activity: &mut Activity,
     ) -> Result<bool, Failure> {
-        self.control.post_receives(0, messages)?;
+        self.control.post_receives([0, 0], messages)?;
         if self.control.awaits_too_many_arrivals() {
             // Nothing has begun, so messages and datagrams only wait for their turn.
             *activity = self.receive(data, messages)?.max(*activity);
@@ -324,7 +325,7 @@ impl Driver {
     /// The communicator goes: says so to both neighbours. What may still come is for the channel that is returned; the group is
     /// left.
     pub fn say_bye(mut self, messages: &mut Messages) -> Result<NodeMessages, Failure> {
-        self.control.post_receives(0, messages)?;
+        self.control.post_receives([0, 0], messages)?;
         for to in [Peer::Successor, Peer::Predecessor] {
             self.endpoint.bye(&mut self.buffer);
             self.control.over(messages).send(to, &mut self.buffer)?;

@@ -3,7 +3,7 @@
 use fixedbitset::FixedBitSet;
 use polycast_core::units::Nanos;
 use polycast_protocol::message::{self, Body};
-use polycast_protocol::{Fragmentation, Mismatch, Run};
+use polycast_protocol::{Endpoint, Fragmentation, Mismatch, Run};
 
 /// What a node may keep of broadcasts that it has not begun, per communicator.
 const MAX_EARLY_BYTES: usize = 256 << 10;
@@ -207,11 +207,19 @@ impl Said {
     }
 }
 
-/// Nobody sends a node that has ended `operation` a message about it that needs an answer.
-pub(super) fn not_needed(bytes: &[u8], from: u32, next_operation: u64) -> Result<(), Violation> {
+/// No message that needs an answer comes to a node that has ended its broadcast: its sender has everything, and a datagram that said so
+/// has overtaken it.
+pub(super) fn not_needed(
+    bytes: &[u8],
+    from: u32,
+    sender: &Endpoint,
+    next_operation: u64,
+) -> Result<(), Violation> {
     let (header, body) = message::decode(bytes).ok_or(Violation::Unreadable)?;
-    let is_over = (header.operation.wrapping_sub(next_operation) as i64) < 0;
-    if is_over && matches!(body, Body::Request(_) | Body::Done) {
+    let is_over = |next: u64| (header.operation.wrapping_sub(next) as i64) < 0;
+    let sender_has_all =
+        is_over(sender.operation()) || header.operation == sender.operation() && sender.is_complete();
+    if is_over(next_operation) && !sender_has_all && matches!(body, Body::Request(_) | Body::Done) {
         return Err(Violation::NeededAgain { by: from, operation: header.operation });
     }
     Ok(())

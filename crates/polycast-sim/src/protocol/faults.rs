@@ -1,4 +1,5 @@
 use polycast_core::units::Nanos;
+use polycast_protocol::message::{self, Body};
 
 use super::random::Random;
 
@@ -23,6 +24,8 @@ pub struct Faults {
     pub multicast_delay: Delay,
     /// From a node to a neighbour. Messages of one pair never overtake each other.
     pub message_delay: Delay,
+    /// Connections that stand still.
+    pub stalled: Option<Stalled>,
     /// What the kernel keeps for a node that does not read; `None`: everything.
     pub receive_buffer_bytes: Option<usize>,
     /// Messages that a node can have under way; `None`: any number.
@@ -117,6 +120,42 @@ impl Delay {
     }
 }
 
+/// A packet of a connection got lost, and lost again: its message comes so much later, and all behind it on that connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stalled {
+    /// Probability, per message.
+    pub part: f64,
+    /// How much later.
+    pub by: Nanos,
+    /// Messages that say this; `None`: all.
+    pub only: Option<Saying>,
+}
+
+/// What a message between neighbours says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Saying {
+    /// Send me these.
+    Request,
+    /// Here they are.
+    Fragments,
+    /// Everything has been sent.
+    End,
+    /// I have everything.
+    Done,
+}
+
+impl Saying {
+    pub(super) fn of(message: &[u8]) -> Option<Saying> {
+        match message::decode(message)?.1 {
+            Body::Request(_) => Some(Saying::Request),
+            Body::Fragments(..) => Some(Saying::Fragments),
+            Body::End => Some(Saying::End),
+            Body::Done => Some(Saying::Done),
+            _ => None,
+        }
+    }
+}
+
 /// When the nodes call. A node calls when it has returned from the call before, but not before the broadcast's turn,
 /// and then it may be late.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -207,6 +246,12 @@ impl Faults {
             hostile: if random.chance(0.3) { random.log_within(0.01, 0.5) } else { 0.0 },
             asks_first: random.chance(0.3),
             sabotage: None,
+            // Behind all else, so that older seeds keep what they had.
+            stalled: random.chance(0.3).then(|| Stalled {
+                part: random.log_within(1e-3, 0.3),
+                by: Nanos(random.log_within(1e6, 3e8) as u64),
+                only: None,
+            }),
         }
     }
 }

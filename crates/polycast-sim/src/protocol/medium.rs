@@ -4,7 +4,7 @@ use polycast_core::units::Nanos;
 use polycast_protocol::wire::{Header, Kind, open, seal};
 use polycast_protocol::{Form, KEY_BYTES, Key, Peer};
 
-use super::faults::{Burst, Sabotage, Which};
+use super::faults::{Burst, Sabotage, Saying, Which};
 use super::inbox::lane;
 use super::random::Random;
 use super::store::{Id, JOB, key};
@@ -177,7 +177,14 @@ impl World<'_> {
         if self.is_sabotage(Sabotage::MessageLost, message[0] == FRAGMENTS_KIND) {
             return Ok(());
         }
-        let delay = self.scenario.faults.message_delay.draw(&mut self.random);
+        let mut delay = self.scenario.faults.message_delay.draw(&mut self.random);
+        if let Some(stalled) = self.scenario.faults.stalled
+            && (stalled.only.is_none() || stalled.only == Saying::of(message))
+            && self.random.chance(stalled.part)
+        {
+            self.timeline.say(self.now, from, || "and it will be late".to_owned());
+            delay = delay + stalled.by;
+        }
         let end = &mut self.nodes[from as usize].ends[communicator];
         end.sending += 1;
         let last_arrival = &mut end.last_arrival[lane];
@@ -248,7 +255,7 @@ impl Burst {
 /// Writes a datagram of somebody else, and says whether it is nevertheless one that a node of the job has sent.
 fn strange_datagram(random: &mut Random, captured: &[Vec<u8>], recent: &[u8], bytes: &mut Vec<u8>) -> bool {
     let mut header = Header {
-        kind: random.one_of(&[Kind::Data, Kind::End, Kind::Parity]),
+        kind: random.one_of(&[Kind::Data, Kind::End, Kind::Parity, Kind::Request, Kind::Done]),
         flags: 0,
         job: JOB,
         communicator: random.below(3) as u32,

@@ -37,7 +37,9 @@ mod world;
 use crate::random;
 
 pub use check::Violation;
-pub use faults::{Arrivals, Burst, Dead, Delay, Faults, Late, Sabotage, Slow, Target, Which};
+pub use faults::{
+    Arrivals, Burst, Dead, Delay, Faults, Late, Sabotage, Saying, Slow, Stalled, Target, Which,
+};
 pub use outcome::{Failure, Outcome, Timing};
 pub use root_sync::{RootSyncResult, RootSyncTrial};
 pub use scaling::{Completion, Scaling};

@@ -23,6 +23,10 @@ pub struct Totals {
     pub restored: u64,
     /// Requests.
     pub requests: u64,
+    /// Requests by multicast.
+    pub urgent_requests: u64,
+    /// Fragments multicast in answer to those.
+    pub answers: u64,
     /// Messages between nodes.
     pub messages: u64,
     /// Their bytes.
@@ -31,7 +35,7 @@ pub struct Totals {
 
 impl Totals {
     /// Name and value of each, for reports.
-    pub fn named(&self) -> [(&'static str, u64); 12] {
+    pub fn named(&self) -> [(&'static str, u64); 14] {
         [
             ("runs", self.runs),
             ("broadcasts", self.broadcasts),
@@ -43,6 +47,8 @@ impl Totals {
             ("repaired", self.repaired),
             ("restored", self.restored),
             ("requests", self.requests),
+            ("urgent_requests", self.urgent_requests),
+            ("answers", self.answers),
             ("messages", self.messages),
             ("message_bytes", self.message_bytes),
         ]
@@ -61,6 +67,8 @@ impl AddAssign for Totals {
         self.repaired += other.repaired;
         self.restored += other.restored;
         self.requests += other.requests;
+        self.urgent_requests += other.urgent_requests;
+        self.answers += other.answers;
         self.messages += other.messages;
         self.message_bytes += other.message_bytes;
     }

@@ -1,7 +1,7 @@
 //! What a node does while it is in a call.
 
 use polycast_core::units::Nanos;
-use polycast_protocol::{Acted, Capacity, Form};
+use polycast_protocol::{Acted, Capacity};
 
 use super::channel::MemoryChannel;
 use super::check::Violation;
@@ -167,7 +167,9 @@ impl World<'_> {
             }
             let node = &self.nodes[index as usize];
             let end = &node.ends[communicator];
-            let Some(active) = end.active else { continue };
+            if end.active.is_none() {
+                continue;
+            }
             let capacity = self.capacity(index, communicator);
             if let Some(deadline) = end.endpoint.deadline() {
                 if deadline > self.now {
@@ -176,7 +178,7 @@ impl World<'_> {
                     return Err((index, Violation::Idle { deadline }));
                 }
             }
-            if !capacity.datagrams && (active.is_root || active.broadcast.spec.form == Form::Push) {
+            if !capacity.datagrams {
                 let free = self.port_has_room_at(self.nodes[index as usize].outgoing_free);
                 self.wake_at(index, free);
             }

@@ -112,6 +112,8 @@ impl World<'_> {
             totals.repaired += endpoint.counters().repaired;
             totals.restored += endpoint.counters().restored;
             totals.requests += endpoint.counters().requests;
+            totals.urgent_requests += endpoint.counters().urgent_requests;
+            totals.answers += endpoint.counters().answers;
         }
         Ok(Outcome { totals, broadcasts: self.timings.concat(), took: self.now })
     }
@@ -169,10 +171,12 @@ impl World<'_> {
 
     fn arrive(&mut self, to: u32, message: Message, communicator: usize, lane: usize) -> Step {
         let Message { from, id } = message;
-        let end = &mut self.nodes[to as usize].ends[communicator];
         if self.is_watched {
-            not_needed(self.store.bytes(id), from, end.endpoint.operation()).map_err(|v| (to, v))?;
+            let [sender, receiver] =
+                [from, to].map(|node| &self.nodes[node as usize].ends[communicator].endpoint);
+            not_needed(self.store.bytes(id), from, sender, receiver.operation()).map_err(|v| (to, v))?;
         }
+        let end = &mut self.nodes[to as usize].ends[communicator];
         end.inbox.arrive(lane, message);
         let kind = self.store.bytes(id).first();
         let is_short = !kind.is_some_and(|kind| [FRAGMENTS_KIND, REQUEST_KIND].contains(kind));
@@ -280,6 +284,7 @@ impl World<'_> {
             end.buffer.finished(message).map_err(fail)?;
         }
         let receives = RECEIVES_PER_NEIGHBOR + end.endpoint.messages_to_come();
+        let from_successor = RECEIVES_PER_NEIGHBOR + end.endpoint.messages_to_come_from_successor();
         end.endpoint.end();
         end.active = None;
         let counters = end.endpoint.counters();
@@ -294,6 +299,7 @@ impl World<'_> {
         node.threads[active.thread].is_calling = false;
         node.threads[active.thread].returned += 1;
         self.post_all(index, communicator, Peer::Predecessor, receives);
+        self.post_all(index, communicator, Peer::Successor, from_successor);
         self.enter_call(index, active.thread);
         if !self.is_away(index) {
             self.receive(index);

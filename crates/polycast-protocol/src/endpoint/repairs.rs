@@ -1,0 +1,162 @@
+//! Repairs by datagrams: what comes in, and what goes out. Why and when: `datagram_repair.rs`.
+
+use super::{Action, Active, Endpoint, Membership};
+use crate::data::Data;
+use crate::datagram_repair::{Due, read_done, read_request};
+use crate::message::Body;
+use crate::wire::{
+    FLAG_AGAIN, FLAG_ANSWER, FLAG_KNOWS_END, FLAG_LEAVE, FLAG_WAITED, HEADER_BYTES, Header, Kind, seal,
+};
+use polycast_units::Nanos;
+
+/// A done by multicast may overtake so many messages of its sender. This node has to receive them in whatever it does next.
+const MAX_OVERTAKEN: u64 = 32;
+
+/// Messages from a node to its predecessor, but for loss probes, which may follow each; since the communicator was made.
+#[derive(Debug, Default)]
+pub(super) struct TowardsRoot {
+    /// That this node has sent.
+    pub sent: u64,
+    /// That it has taken from its successor.
+    taken: u64,
+    /// That its successor said it had sent when its last done came by multicast.
+    announced: u64,
+}
+
+impl TowardsRoot {
+    /// One has been taken.
+    pub fn took(&mut self, body: &Body<'_>) {
+        self.taken += u64::from(matches!(body, Body::Request(_) | Body::Done | Body::Deaf));
+    }
+
+    /// Messages of the successor that are still under way, with the probes behind them.
+    pub fn to_come(&self) -> usize {
+        2 * self.announced.saturating_sub(self.taken).min(MAX_OVERTAKEN) as usize
+    }
+
+    /// The successor is done, and has sent so many; false if too many of them are under way for this node to leave.
+    fn announce(&mut self, sent: u64) -> bool {
+        let is_near = sent.saturating_sub(self.taken) <= MAX_OVERTAKEN;
+        if is_near {
+            self.announced = self.announced.max(sent);
+        }
+        is_near
+    }
+}
+
+impl Endpoint {
+    /// A request or a done, of whatever broadcast.
+    pub(super) fn on_repair_datagram(&mut self, header: &Header, payload: &[u8], now: Nanos) {
+        let ahead = header.operation.wrapping_sub(self.operation) as i64;
+        if ahead < 0 {
+            self.counters.late += 1;
+        } else if ahead == 0 && self.active.is_some() {
+            self.use_repair_datagram(header, payload, now);
+        } else if header.kind == Kind::Done && self.is_successor(header.fragment) {
+            self.counters.no_room += u64::from(!self.early.keep(*header, payload));
+        }
+        // Whoever asks for what this node does not have asks again, by MPI.
+    }
+
+    fn is_successor(&self, other: u32) -> bool {
+        other == (self.membership.node + 1) % self.membership.nodes
+    }
+
+    /// One of the broadcast in progress.
+    pub(super) fn use_repair_datagram(&mut self, header: &Header, payload: &[u8], now: Nanos) {
+        let Membership { node, nodes, .. } = self.membership;
+        self.deaf.is_told |= header.flags & FLAG_LEAVE != 0;
+        let is_successor = self.is_successor(header.fragment);
+        let Some(active) = self.active.as_mut().filter(|active| active.failed.is_none()) else { return };
+        self.loss_probe.saw_loss();
+        let own = active.position;
+        let is_successor = is_successor && own + 1 < nodes;
+        if header.kind == Kind::Done {
+            let sent = read_done(payload).filter(|_| is_successor);
+            if sent.is_some_and(|sent| self.towards_root.announce(sent)) {
+                active.ring.successor_is_done();
+                active.repair.successor_is_done();
+            }
+            return;
+        }
+        let Some(runs) = read_request(payload).filter(|_| header.fragment < nodes) else { return };
+        let knows_end = header.flags & FLAG_KNOWS_END != 0;
+        if is_successor {
+            let is_over = active.is_over();
+            active.repair.successor_asks(runs, knows_end, is_over, &active.receiver, now);
+        } else {
+            let root = (node + nodes - own) % nodes;
+            let position = (header.fragment + nodes - root) % nodes;
+            active.repair.heard_request(position, own, runs, knows_end, &active.receiver, now);
+        }
+    }
+
+    /// A batch of datagrams that repair, if any are due.
+    pub(super) fn next_repair(
+        &mut self,
+        now: Nanos,
+        data: &Data<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Action> {
+        let Membership { job, communicator, node, batch_datagrams, ref key, .. } = self.membership;
+        let active = self.active.as_mut()?;
+        let due = active.repair.due(now, &active.receiver)?;
+        let flags =
+            if active.root_waited { FLAG_WAITED } else { 0 } | if self.deaf.is_told { FLAG_LEAVE } else { 0 };
+        let like =
+            Header { kind: Kind::Data, flags, job, communicator, operation: self.operation, fragment: node };
+        let full = HEADER_BYTES + self.membership.payload_bytes as usize;
+        let mut datagram_bytes = full;
+        buffer.clear();
+        match due {
+            Due::Done => {
+                let payload = self.towards_root.sent.to_le_bytes();
+                datagram_bytes = HEADER_BYTES + payload.len();
+                for _ in 0..active.repair.take_done() {
+                    seal(&Header { kind: Kind::Done, ..like }, &payload, key, buffer);
+                }
+            }
+            Due::End => {
+                active.repair.take_end();
+                let (flags, fragment) = (flags | FLAG_AGAIN | FLAG_ANSWER, active.cut.fragments());
+                seal(&Header { kind: Kind::End, flags, fragment, ..like }, &[], key, buffer);
+            }
+            Due::Request => {
+                let knows_end = if active.receiver.is_over() { FLAG_KNOWS_END } else { 0 };
+                active.repair.take_request(now, &active.receiver, &mut self.scratch);
+                let header = Header { kind: Kind::Request, flags: flags | knows_end, ..like };
+                seal(&header, &self.scratch, key, buffer);
+                self.counters.urgent_requests += 1;
+                self.loss_probe.waited_long();
+            }
+            Due::Answers => {
+                let flags = flags | FLAG_AGAIN | FLAG_ANSWER;
+                for _ in 0..batch_datagrams {
+                    let Some(fragment) = active.repair.take_answer() else { break };
+                    let Some(range) = active.cut.range(fragment) else { continue };
+                    let is_short = range.len() < active.cut.payload_bytes() as usize;
+                    seal(&Header { flags, fragment, ..like }, &data.bytes()[range], key, buffer);
+                    self.counters.answers += 1;
+                    // Those of a batch have one size, but for the last.
+                    if is_short {
+                        break;
+                    }
+                }
+            }
+        }
+        self.pacer.sent(now, buffer.len());
+        let datagram_bytes = datagram_bytes.min(buffer.len());
+        self.counters.sent += buffer.len().div_ceil(datagram_bytes) as u64;
+        Some(Action::Datagrams { datagram_bytes })
+    }
+}
+
+impl Active {
+    /// This node knows that everything has been sent.
+    fn is_over(&self) -> bool {
+        match &self.sender {
+            Some(sender) => sender.is_through(),
+            None => self.receiver.is_over() || self.receiver.is_complete(),
+        }
+    }
+}

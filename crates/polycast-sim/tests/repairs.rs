@@ -1,0 +1,121 @@
+//! Repairs by datagrams: a packet of MPI's connections that gets lost twice holds up what comes behind it for 200 ms, and the broadcast
+//! for some milliseconds.
+
+use polycast_core::units::Nanos;
+use polycast_sim::protocol::{
+    Arrivals, Delay, Faults, Hardware, Outcome, Saying, Scenario, Simulator, Stalled, Target, Which,
+};
+
+const MILLI: u64 = 1_000_000;
+/// TCP's shortest retransmission timeout in Linux.
+const TIMEOUT: Nanos = Nanos(200 * MILLI);
+/// A request waits 8 to 9.6 ms; it, or the answer, may be lost, so that another one follows after 16 ms more.
+const MILLISECONDS: Nanos = Nanos(40 * MILLI);
+
+/// 16 nodes on gigabit Ethernet that loses 2 % of the datagrams on their way to a node, with so much between two broadcasts that one does not
+/// hold up the next.
+fn lossy(spec: &str, count: usize, bytes: u64) -> Scenario {
+    let mut scenario = Scenario::calm(16, &vec![(spec, 0, bytes); count]);
+    (scenario.payload_bytes, scenario.batch_datagrams) = (1440, 42);
+    scenario.hardware = Hardware::gigabit();
+    scenario.faults = Faults {
+        loss: 0.02,
+        multicast_delay: Delay::constant(Nanos(25_000)),
+        message_delay: Delay::constant(Nanos(25_000)),
+        arrivals: Arrivals { period: Nanos(100 * MILLI), ..Arrivals::default() },
+        ..Faults::default()
+    };
+    scenario
+}
+
+fn run(scenario: &Scenario) -> Outcome {
+    Simulator::new().run(scenario).unwrap_or_else(|failure| {
+        let (_, timeline) = Simulator::new().narrate(scenario);
+        panic!("{scenario:?}\n{timeline}\n{failure}")
+    })
+}
+
+/// From the first call to the last return. Not of the first broadcast, in which nodes that lose nothing do not know yet that others do.
+fn times(outcome: &Outcome) -> impl Iterator<Item = Nanos> {
+    outcome.broadcasts[1..].iter().map(|timing| timing.completion())
+}
+
+fn longest(outcome: &Outcome) -> Nanos {
+    times(outcome).max().expect("some")
+}
+
+#[test]
+fn a_packet_that_tcp_loses_twice_costs_milliseconds() {
+    for only in [Saying::Request, Saying::Fragments, Saying::Done].map(Some).into_iter().chain([None]) {
+        let mut longer = 0;
+        for seed in 0..4 {
+            let mut scenario = lossy("multicast-pull:sync=none", 5, 128 << 10);
+            scenario.seed = seed;
+            scenario.faults.stalled = Some(Stalled { part: 0.05, by: TIMEOUT, only });
+            let outcome = run(&scenario);
+            longer += times(&outcome).filter(|time| *time > MILLISECONDS).count();
+            assert!(outcome.totals.answers > 0 || only == Some(Saying::Done), "{only:?}, seed {seed}");
+        }
+        // Of 16; all or nearly all without those datagrams. A done that stands still and whose datagram is lost is not told again.
+        assert!(longer <= 1, "{only:?}: {longer}");
+    }
+}
+
+/// All miss the last datagram, so that only their predecessors' messages tell them that it was sent.
+#[test]
+fn an_end_that_stands_still_is_asked_for() {
+    for node in [None, Some(1), Some(9)] {
+        let mut scenario = lossy("multicast-pull:sync=none", 3, 128 << 10);
+        scenario.faults.loss = 0.0;
+        // A full last fragment does not travel early: the end is alone, so that with it nothing else is lost that could be missed.
+        scenario.faults.target = Some(Target { which: Which::Last, node });
+        scenario.faults.stalled = Some(Stalled { part: 1.0, by: TIMEOUT, only: Some(Saying::End) });
+        assert!(longest(&run(&scenario)) < MILLISECONDS, "{node:?}");
+    }
+}
+
+#[test]
+fn what_all_miss_is_asked_for_by_few() {
+    for nodes in [16, 128] {
+        let mut scenario = lossy("multicast-pull:sync=none", 3, 64 << 10);
+        scenario.nodes = nodes;
+        scenario.faults.loss = 0.0;
+        // On the root's own link: all miss the same.
+        scenario.faults.uplink_loss = 0.1;
+        scenario.faults.stalled = Some(Stalled { part: 1.0, by: TIMEOUT, only: Some(Saying::Request) });
+        let outcome = Simulator::for_measuring().run(&scenario).expect("all holds");
+        let totals = outcome.totals;
+        assert!(longest(&outcome) < MILLISECONDS, "{nodes} nodes: {totals:?}");
+        assert!(totals.requests > u64::from(nodes), "each of its predecessor: {totals:?}");
+        // Who is nearest to the root asks, and those who have not heard it yet.
+        assert!(totals.urgent_requests < 60, "{nodes} nodes: {totals:?}");
+    }
+}
+
+#[test]
+fn connections_stand_still_in_every_run() {
+    let (mut requests, mut answers) = (0, 0);
+    for seed in 0..600 {
+        let mut scenario = Scenario::from_seed(seed, 2..=32);
+        scenario.payload_bytes = scenario.payload_bytes.max(16);
+        scenario.faults.loss = scenario.faults.loss.clamp(0.02, 0.3);
+        scenario.faults.stalled = Some(Stalled { part: 0.2, by: TIMEOUT, only: None });
+        let totals = run(&scenario).totals;
+        requests += totals.urgent_requests;
+        answers += totals.answers;
+    }
+    assert!(requests > 1000 && answers > 1000, "{requests} {answers}");
+}
+
+#[test]
+fn nothing_more_is_sent_where_nothing_is_lost() {
+    let mut scenario = lossy("multicast-pull:sync=none", 4, 128 << 10);
+    scenario.faults.loss = 0.0;
+    let fragments = (128u64 << 10).div_ceil(1440);
+    for late in [Nanos(0), Nanos(50 * MILLI)] {
+        // MPI's messages take long, too: dones that are on their way are not missed.
+        scenario.faults.message_delay = Delay::constant(late);
+        let totals = run(&scenario).totals;
+        assert_eq!((totals.datagrams, totals.urgent_requests), (4 * (fragments + 1), 0));
+    }
+}
