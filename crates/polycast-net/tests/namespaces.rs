@@ -255,9 +255,11 @@ fn a_full_send_buffer_makes_the_sender_wait_and_loses_nothing() {
             let row = bytes(1_000 * most + 17);
             let taken = from.send(&row, most).unwrap();
             assert!(taken > 0 && taken < row.len() && taken.is_multiple_of(most), "{taken} of {}", row.len());
+            assert!(from.queued_bytes() > 100_000, "{} of {taken} bytes wait", from.queued_bytes());
             assert!(send_all(&mut from, &row[taken..], most) > 0, "never had to wait");
             let got = collect(&mut to, 1_001, PATIENCE).concat();
             assert!(got == row, "{options:?}: {} of {} bytes", got.len(), row.len());
+            assert_eq!(from.queued_bytes(), 0, "all has left");
         }
     });
 }

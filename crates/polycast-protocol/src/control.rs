@@ -42,7 +42,8 @@ pub enum Acted {
 }
 
 impl Endpoint {
-    /// Does the next thing: sends a message through `channel`, or puts datagrams into `buffer` if `may_multicast`.
+    /// Does the next thing: sends a message through `channel`, or puts datagrams into `buffer` if `may_multicast`. `has_departed`: see
+    /// [`Capacity`].
     ///
     /// # Errors
     /// Those of the channel.
@@ -50,11 +51,12 @@ impl Endpoint {
         &mut self,
         now: Nanos,
         may_multicast: bool,
+        has_departed: bool,
         data: &Data<'_>,
         buffer: &mut Vec<u8>,
         channel: &mut C,
     ) -> Result<Acted, C::Error> {
-        let capacity = Capacity { datagrams: may_multicast, message: channel.has_capacity() };
+        let capacity = Capacity { datagrams: may_multicast, message: channel.has_capacity(), has_departed };
         Ok(match self.next_action(now, capacity, data, buffer) {
             None => Acted::Nothing,
             Some(Action::Message { to }) => {

@@ -218,9 +218,14 @@ impl RingRepair {
         is_time && !std::mem::replace(&mut self.has_sent_end, true)
     }
 
+    /// The successor may have to be told that multicast is over.
+    pub fn owes_end(&self) -> bool {
+        !self.has_sent_end && !self.successor_is_done
+    }
+
     /// When [`RingRepair::says_end`] may become true.
     pub fn deadline(&self) -> Option<Nanos> {
-        self.end_at.filter(|_| !self.has_sent_end && !self.successor_is_done)
+        self.end_at.filter(|_| self.owes_end())
     }
 
     /// This node has sent all that its neighbours wait for.

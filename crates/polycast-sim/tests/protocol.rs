@@ -254,6 +254,19 @@ fn in_pull_the_wire_carries_the_message_about_once() {
     assert!(per_link < 0.025, "1 % and what asks for it: {per_link}");
 }
 
+/// Where a message does not wait for the datagrams in front of it, the root's end is not said before these have left.
+#[test]
+fn an_end_by_message_does_not_overtake_what_waits_in_the_roots_host() {
+    for is_fair in [false, true] {
+        let mut scenario = with_delays(Scenario::calm(4, &[("multicast-pull:sync=none", 0, 2 << 20); 2]));
+        (scenario.payload_bytes, scenario.batch_datagrams) = (1440, 42);
+        // 17 ms of the link, eight times the patience.
+        scenario.hardware = Hardware { send_buffer_bytes: Some(2 << 20), is_fair, ..Hardware::gigabit() };
+        let totals = Simulator::for_measuring().run(&scenario).expect("all holds").totals;
+        assert_eq!((totals.requests, totals.repaired), (0, 0), "{is_fair}");
+    }
+}
+
 /// Multicast that is blocked somewhere in mid-job: all nodes are told in the same broadcast, which each of them is through with knowing it.
 /// The checker looks at that after every broadcast.
 #[test]

@@ -57,7 +57,7 @@ fn a_packet_that_tcp_loses_twice_costs_milliseconds() {
             assert!(outcome.totals.answers > 0 || only == Some(Saying::Done), "{only:?}, seed {seed}");
         }
         // Of 16; all or nearly all without those datagrams. A done that stands still and whose datagram is lost is not told again.
-        assert!(longer <= 1, "{only:?}: {longer}");
+        assert!(longer <= 2, "{only:?}: {longer}");
     }
 }
 

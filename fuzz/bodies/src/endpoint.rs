@@ -24,7 +24,7 @@ const MAX_EARLY_BYTES: usize = 256 << 10;
 const UNTOUCHED: u8 = 0xee;
 /// More than any broadcast of this size needs.
 const MAX_STEPS: usize = 20_000;
-const CAPACITY: Capacity = Capacity { datagrams: true, message: true };
+const CAPACITY: Capacity = Capacity { datagrams: true, message: true, has_departed: true };
 
 /// Any sequence of datagrams, messages, actions and time for one node of a ring.
 pub fn endpoint(bytes: &[u8]) {
@@ -311,7 +311,11 @@ impl World {
 
     /// Takes actions until there is none.
     fn act(&mut self, input: &mut Unstructured<'_>) -> Result<()> {
-        let capacity = Capacity { datagrams: input.arbitrary()?, message: input.arbitrary()? };
+        let capacity = Capacity {
+            datagrams: input.arbitrary()?,
+            message: input.arbitrary()?,
+            has_departed: input.arbitrary()?,
+        };
         self.drain(capacity);
         Ok(())
     }

@@ -114,6 +114,12 @@ impl Socket {
         self.can_coalesce
     }
 
+    /// Bytes that were sent and have not left this host, as the kernel counts them, its book-keeping included: in queues of the network layer, or
+    /// in the interface. 0 if it does not say.
+    pub fn queued_bytes(&self) -> usize {
+        option::queued_bytes(self.as_fd())
+    }
+
     /// Leaves the group and joins it at once again, so that the kernel tells switches once more that somebody is there: those that nobody asks
     /// forget it after some minutes. What arrives between the two is lost.
     ///

@@ -55,3 +55,11 @@ pub(super) fn get<T: Plain>(socket: BorrowedFd<'_>, level: libc::c_int, name: li
     // SAFETY: all bytes were written, and every bit pattern is a value of T.
     Ok(unsafe { value.assume_init() })
 }
+
+/// linux/sockios.h: SIOCOUTQ, which is the terminals' TIOCOUTQ.
+pub(super) fn queued_bytes(socket: BorrowedFd<'_>) -> usize {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one integer.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if result == 0 { usize::try_from(bytes).unwrap_or(0) } else { 0 }
+}

@@ -36,6 +36,8 @@ pub(super) struct Active {
     pub sender: Option<Sender>,
     pub gate: Gate,
     pub root_waited: bool,
+    /// The root has sent everything, and something may still be in its host.
+    pub awaits_departure: bool,
     /// This node has been drawn and has not told the root that it is there.
     pub arrival_is_due: bool,
     /// This node will not have the message.

@@ -155,6 +155,7 @@ impl Endpoint {
             repair: DatagramRepair::new(spec.form, cut, position, nodes, self.operation),
             sender: is_root.then(|| Sender::new(cut, spec)),
             gate,
+            awaits_departure: false,
             root_waited: gate == Gate::Arrival,
             arrival_is_due: !is_root && drawn == Some(position),
             failed: None,
@@ -263,6 +264,14 @@ impl Endpoint {
     /// The root of the broadcast in progress, or of one before it, has told all that the ranks are to leave multicast.
     pub fn is_told_to_leave(&self) -> bool {
         self.deaf.is_told
+    }
+
+    /// The root has sent everything, and its patience begins when that has left its host: where packets of other connections overtake those that wait
+    /// (fair queues), its end by a message would otherwise come first, and be answered by a request for all that is still on its way. Whoever drives
+    /// the endpoint looks again soon.
+    pub fn awaits_departure(&self) -> bool {
+        let active = self.active.as_ref().filter(|active| active.failed.is_none());
+        active.is_some_and(|active| active.awaits_departure && active.ring.owes_end())
     }
 
     /// The number of the broadcast in progress, or of the next one.

@@ -23,7 +23,11 @@ impl Endpoint {
         data: &Data<'_>,
         buffer: &mut Vec<u8>,
     ) -> Option<Action> {
-        let is_push = self.active.as_ref()?.spec.form == Form::Push;
+        let active = self.active.as_mut()?;
+        if capacity.has_departed && std::mem::take(&mut active.awaits_departure) {
+            active.ring.saw_end(now, false);
+        }
+        let is_push = active.spec.form == Form::Push;
         if is_push {
             // The fast way first.
             let datagrams = self.next_datagrams(now, capacity, data, buffer);
@@ -139,9 +143,7 @@ impl Endpoint {
             Header { kind: Kind::Data, flags, job, communicator, operation: self.operation, fragment: 0 };
         let count = sender.batch(batch_datagrams, &like, data.bytes(), key, &mut self.scratch, buffer);
         self.pacer.sent(now, buffer.len());
-        if sender.is_through() {
-            active.ring.saw_end(now, false);
-        }
+        active.awaits_departure = sender.is_through();
         self.counters.sent += u64::from(count);
         let full = HEADER_BYTES + self.membership.payload_bytes as usize;
         Some(Action::Datagrams { datagram_bytes: full.min(buffer.len()) })

@@ -128,7 +128,7 @@ fn run(spec: Multicast, totals: &[usize], lost: usize, is_root_spoiled: bool) ->
             loop {
                 let Node { endpoint, buffer: own, is_root, messages, .. } = &mut nodes[index];
                 let data = if *is_root { Data::Source(own) } else { Data::Sink(own) };
-                match endpoint.act(now, true, &data, &mut buffer, messages).unwrap() {
+                match endpoint.act(now, true, true, &data, &mut buffer, messages).unwrap() {
                     Acted::Nothing => break,
                     Acted::Message => {
                         let (to, message) = messages.sent.take().unwrap();

@@ -56,6 +56,8 @@ pub struct Capacity {
     pub datagrams: bool,
     /// A message.
     pub message: bool,
+    /// What was multicast before has left this host. Looked at only while [`Endpoint::awaits_departure`](super::Endpoint::awaits_departure).
+    pub has_departed: bool,
 }
 
 /// What became of a message.

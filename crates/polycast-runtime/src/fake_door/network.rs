@@ -257,6 +257,11 @@ impl MemorySocket for FakeSocket {
         self.descriptor
     }
 
+    /// What is sent is at once on its way.
+    fn queued_bytes(&self) -> usize {
+        0
+    }
+
     fn receive_buffer_bytes(&self) -> usize {
         self.network.weather.receive_buffer_bytes
     }

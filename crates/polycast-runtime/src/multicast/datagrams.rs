@@ -32,6 +32,7 @@ pub trait MemorySocket: Send {
     fn receive_buffer_bytes(&self) -> usize;
     fn dropped(&self) -> u64;
     fn renew_membership(&mut self) -> io::Result<()>;
+    fn queued_bytes(&self) -> usize;
     /// A number that the kernel is never asked for: the stand-in of the machine knows it.
     fn descriptor(&self) -> RawFd;
 }
@@ -76,6 +77,11 @@ impl Datagrams {
     /// Lets the kernel drop what is of another job; false if it does not.
     pub fn keep_only(&self, job: u32) -> bool {
         either!(self, socket => socket.keep_only(job.to_le_bytes(), JOB_AT as u32).is_ok(), { let _ = (socket, job); false })
+    }
+
+    /// See [`Socket::queued_bytes`].
+    pub fn queued_bytes(&self) -> usize {
+        either!(self, socket => socket.queued_bytes(), socket.queued_bytes())
     }
 
     /// As the kernel has granted it.

@@ -25,6 +25,11 @@ use crate::report;
 /// How long messages wait while datagrams come faster than they are read.
 const FLOODED: Nanos = Nanos::from_micros(1000);
 
+/// How soon a root looks again whether what it has multicast has left its host; and how long at most while nothing leaves it: a link that
+/// is down lets nothing go.
+const DEPARTURE_LOOK: Duration = Duration::from_micros(500);
+const DEPARTURE_STUCK: Nanos = Nanos::from_micros(20_000);
+
 /// A broadcast that this node takes part in, in its turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
@@ -38,6 +43,8 @@ pub struct Part {
 struct Active {
     outcome: Result<(), Failure>,
     rate: ArrivalRate,
+    /// Bytes that had not left this host, and since when they are so many.
+    queued: (usize, Nanos),
 }
 
 /// This process's place in the ring of nodes of a communicator: drives its endpoint, one broadcast after the other.
@@ -224,8 +231,8 @@ impl Driver {
         if let Some(node) = self.endpoint.expects_arrival_from() {
             self.control.expect_arrival(self.leaders[node as usize], messages)?;
         }
-        self.active =
-            Some(Active { outcome: begun, rate: ArrivalRate::new(self.group.receive_buffer_bytes()) });
+        let rate = ArrivalRate::new(self.group.receive_buffer_bytes());
+        self.active = Some(Active { outcome: begun, rate, queued: (0, Nanos(0)) });
         if is_spoiled || begun.is_err() {
             self.fail();
         }
@@ -273,8 +280,9 @@ impl Driver {
         let mut has_sent = self.send_rest();
         loop {
             let (now, has_room) = (self.now(), self.unsent.is_empty());
+            let has_departed = has_room && self.endpoint.awaits_departure() && self.has_departed(now);
             let mut channel = self.control.over(messages);
-            match self.endpoint.act(now, has_room, data, &mut self.buffer, &mut channel)? {
+            match self.endpoint.act(now, has_room, has_departed, data, &mut self.buffer, &mut channel)? {
                 Acted::Nothing => return Ok(has_sent),
                 Acted::Message => has_sent = true,
                 Acted::Datagrams { datagram_bytes } => {
@@ -286,6 +294,16 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Whether what this node has multicast has left its host, or does not leave it.
+    fn has_departed(&mut self, now: Nanos) -> bool {
+        let bytes = self.group.queued_bytes();
+        let Some(active) = &mut self.active else { return true };
+        if active.queued.0 != bytes {
+            active.queued = (bytes, now);
+        }
+        bytes == 0 || now - active.queued.1 >= DEPARTURE_STUCK
     }
 
     /// Sends what the socket has room for.
@@ -318,7 +336,9 @@ impl Driver {
     pub fn watch(&self) -> Option<Watch<'_>> {
         self.active.as_ref()?;
         let events = if self.unsent.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
-        let at_most = self.endpoint.deadline().map(|at| Duration::from_nanos((at - self.now()).0));
+        let deadline = self.endpoint.deadline().map(|at| Duration::from_nanos((at - self.now()).0));
+        let look = self.endpoint.awaits_departure().then_some(DEPARTURE_LOOK);
+        let at_most = [deadline, look].into_iter().flatten().min();
         Some(Watch { socket: self.group.as_fd(), events, at_most })
     }
 

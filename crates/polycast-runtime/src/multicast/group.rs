@@ -259,6 +259,11 @@ impl Group {
         Ok(Found { is_any, is_all: false })
     }
 
+    /// See [`polycast_net::Socket::queued_bytes`].
+    pub fn queued_bytes(&self) -> usize {
+        self.lock().socket.queued_bytes()
+    }
+
     /// See [`polycast_net::Socket::send`].
     pub fn send(&self, datagrams: &[u8], datagram_bytes: usize) -> io::Result<usize> {
         self.lock().socket.send(datagrams, datagram_bytes)

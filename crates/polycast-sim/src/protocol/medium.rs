@@ -156,7 +156,17 @@ impl World<'_> {
         self.totals.message_bytes += message.len() as u64;
         self.timeline.message(self.now, from, format_args!("sends to {to}"), message);
         let started = self.now + self.scenario.hardware.send_overhead;
-        let leaves = self.leave(from, started, message.len());
+        let leaves = if self.scenario.hardware.is_fair {
+            // Between two datagrams that wait.
+            let node = &mut self.nodes[from as usize];
+            let occupancy = self.scenario.hardware.occupancy(message.len());
+            let leaves = node.messages_free.max(started);
+            node.messages_free = leaves + occupancy;
+            node.outgoing_free = node.outgoing_free.max(started) + occupancy;
+            leaves
+        } else {
+            self.leave(from, started, message.len())
+        };
         let end = &mut self.nodes[from as usize].ends[communicator];
         if let Some(active) = end.active.filter(|_| self.is_watched) {
             let content = &self.messages[communicator][active.index];

@@ -19,6 +19,8 @@ pub(super) struct Node {
     /// When the node looks for work without anything coming in.
     pub wake_at: Option<Nanos>,
     pub outgoing_free: Nanos,
+    /// For messages, where queues are fair.
+    pub messages_free: Nanos,
     pub incoming_free: Nanos,
     /// What each event costs beyond the hardware's overhead, at most.
     pub slowness: Nanos,
@@ -135,6 +137,7 @@ impl Node {
             busy_until: Nanos(0),
             wake_at: None,
             outgoing_free: Nanos(0),
+            messages_free: Nanos(0),
             incoming_free: Nanos(0),
             slowness: slow.map_or(Nanos(0), |slow| slow.most),
             unreceived: Vec::new(),

@@ -64,6 +64,8 @@ pub struct Hardware {
     pub packet_bytes: usize,
     /// How many bytes may wait at a node's own port before a root holds its datagrams back; `None`: any number.
     pub send_buffer_bytes: Option<u64>,
+    /// Messages do not wait for datagrams at their node's own port: fair queues.
+    pub is_fair: bool,
 }
 
 impl Hardware {
@@ -78,6 +80,7 @@ impl Hardware {
             frame_bytes: 66,
             packet_bytes: 1472,
             send_buffer_bytes: Some(256 << 10),
+            is_fair: false,
         }
     }
 
@@ -127,7 +130,7 @@ impl Scenario {
         let communicators = if random.chance(0.3) { 2 } else { 1 };
         let work = random.log_within(50.0, MAX_WORK as f64) as u64 / communicators;
         let payload_bytes = random.log_within(1.0, 64.0) as u32;
-        Scenario {
+        let mut scenario = Scenario {
             seed,
             nodes,
             payload_bytes,
@@ -139,7 +142,10 @@ impl Scenario {
             is_concurrent: random.chance(0.5),
             hardware: Hardware::draw(random),
             faults: Faults::draw(random, nodes),
-        }
+        };
+        // Behind all else, so that older seeds keep what they had.
+        scenario.hardware.is_fair = random.chance(0.3);
+        scenario
     }
 
     /// Per thread of a node, its calls in order: communicator and broadcast.
@@ -206,6 +212,7 @@ impl Hardware {
             frame_bytes: random.below(100),
             packet_bytes: random.within(50, 500) as usize,
             send_buffer_bytes: random.chance(0.5).then(|| random.log_within(100.0, 1e5) as u64),
+            is_fair: false,
         }
     }
 }

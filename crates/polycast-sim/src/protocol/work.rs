@@ -135,7 +135,14 @@ impl World<'_> {
         let data = End::data(Some(&active), &mut end.buffer, &self.messages[communicator][active.index]);
         let mut channel = MemoryChannel::new(&mut end.inbox, self.store, self.timeline, self.now, index);
         channel.has_capacity = capacity.message;
-        let acted = end.endpoint.act(self.now, capacity.datagrams, &data, &mut out, &mut channel);
+        let acted = end.endpoint.act(
+            self.now,
+            capacity.datagrams,
+            capacity.has_departed,
+            &data,
+            &mut out,
+            &mut channel,
+        );
         let acted = acted.map_err(|mismatch| (index, mismatch.into()))?;
         if let Acted::Datagrams { datagram_bytes } = acted {
             self.multicast(index, communicator, &out, datagram_bytes);
@@ -155,6 +162,7 @@ impl World<'_> {
         let most = self.scenario.faults.messages_most;
         Capacity {
             datagrams: self.has_port_room(node.outgoing_free),
+            has_departed: node.outgoing_free <= self.now,
             message: most.is_none_or(|most| node.ends[communicator].sending < most),
         }
     }
@@ -171,12 +179,16 @@ impl World<'_> {
                 continue;
             }
             let capacity = self.capacity(index, communicator);
+            let departure = end.endpoint.awaits_departure().then_some(node.outgoing_free);
             if let Some(deadline) = end.endpoint.deadline() {
                 if deadline > self.now {
                     self.wake_at(index, deadline);
                 } else if capacity.message && capacity.datagrams {
                     return Err((index, Violation::Idle { deadline }));
                 }
+            }
+            if let Some(at) = departure {
+                self.wake_at(index, at);
             }
             if !capacity.datagrams {
                 let free = self.port_has_room_at(self.nodes[index as usize].outgoing_free);
