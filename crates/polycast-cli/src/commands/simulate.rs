@@ -16,14 +16,14 @@ use crate::numbers::whole;
 #[derive(clap::Args)]
 #[command(
     override_usage = "polycast simulate --protocol|--scaling|--root-sync [OPTIONS]
-       polycast simulate --wormhole NETWORK|--figure NUMBER [OPTIONS]",
+       polycast simulate --mesh WxH|--min NODES|--figure NUMBER [OPTIONS]",
     after_help = "\
 Examples:
   polycast simulate --protocol --seeds 100000        faults of every kind
   polycast simulate --protocol --seed 42 --verbose   one of these, step by step
   polycast simulate --scaling                        from 16 to 8192 nodes
   polycast simulate --root-sync --bytes 256KiB       does waiting for ranks pay?
-  polycast simulate --wormhole mesh:16x16 --load 0,0.08 --quick
+  polycast simulate --mesh 16x16 --load 0..0.08:3 --quick
   polycast simulate --figure 6.7 --out figures       a published figure, anew
 
 Exit status: 0 if everything held, 1 if not. docs/simulation.md and
@@ -57,7 +57,7 @@ pub struct Args {
     /// Nodes: a range for --protocol (2..64), a list for --scaling (16,128,1024,8192), a number for --root-sync (16)
     #[arg(long, value_name = "NODES")]
     nodes: Option<String>,
-    /// Length of the message [--scaling: 8KiB, --root-sync: 256KiB, --wormhole: 1KiB]
+    /// Length of the message [--scaling: 8KiB, --root-sync: 256KiB, --mesh, --min: 1KiB]
     #[arg(long, value_name = "SIZE", conflicts_with = "protocol")]
     bytes: Option<Bytes>,
     /// Broadcasts that are measured for each figure [--scaling, --root-sync]

@@ -94,7 +94,7 @@ fn the_page_has_the_keys_that_are_printed() {
         ("simulate --protocol", vec!["simulate", "--protocol", "--seeds", "2"]),
         ("simulate --scaling", [&simulate[..], &["--scaling", "--nodes", "4"]].concat()),
         ("simulate --root-sync", [&simulate[..], &["--root-sync", "--nodes", "4"]].concat()),
-        ("simulate --wormhole", vec!["simulate", "--wormhole", "min:16", "--group", "4", "--quick"]),
+        ("simulate --mesh", vec!["simulate", "--min", "16", "--group", "4", "--quick"]),
         ("simulate --figure", vec!["simulate", "--figure", "5.9", "--quick", "--placements", "1"]),
         ("info", vec!["info"]),
         ("topology check", vec!["topology", "check", "wrong.conf"]),

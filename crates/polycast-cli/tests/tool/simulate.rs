@@ -62,7 +62,7 @@ fn experiments_have_a_line_for_each_case() {
 
 #[test]
 fn trees_on_wormhole_networks_are_compared_and_the_ordered_ones_do_not_wait() {
-    let arguments = ["--wormhole", "mesh:8x8", "--group", "16", "--quick", "--placements", "2"];
+    let arguments = ["--mesh", "8x8", "--group", "16", "--quick", "--placements", "2"];
     let text = simulate(&arguments);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let found = json(&arguments);
@@ -75,14 +75,27 @@ fn trees_on_wormhole_networks_are_compared_and_the_ordered_ones_do_not_wait() {
 }
 
 #[test]
-fn a_figure_is_written_once() {
+fn a_figure_goes_on_after_its_last_point() {
     let world = World::with_doors(&[]);
     let arguments = ["simulate", "--figure", "5.9", "--quick", "--placements", "1", "--out", "figures"];
     let first = output(&mut world.polycast(&arguments));
     assert!(first.starts_with("Figure 5.9: 32 nodes on a mesh"), "{first}");
-    let svg = std::fs::read_to_string(world.path().join("figures/figure-5.9.svg")).unwrap();
-    assert!(["opt-mesh", "opt-tree", "u-mesh"].iter().all(|tree| svg.contains(tree)), "{svg}");
-    assert_eq!(output(&mut world.polycast(&arguments)), "");
+    let figures = world.path().join("figures");
+    let svg = std::fs::read_to_string(figures.join("figure-5.9.svg")).unwrap();
+    assert!(["OPT-Mesh", "OPT-Tree", "U-Mesh"].iter().all(|tree| svg.contains(tree)), "{svg}");
+
+    // A point that is there is believed, one that was being written is measured again.
+    let points = std::fs::read_to_string(figures.join("points.jsonl")).unwrap();
+    let (kept, cut) = points.trim_end().rsplit_once('\n').unwrap();
+    assert_eq!(kept.lines().count() + 1, 15);
+    let changed = kept.replacen("\"multicasts\":", "\"multicasts\":7000", 1);
+    std::fs::write(figures.join("points.jsonl"), format!("{changed}\n{}", &cut[..cut.len() / 2])).unwrap();
+    output(&mut world.polycast(&arguments));
+    let again: Value =
+        serde_json::from_slice(&std::fs::read(figures.join("figure-5.9.json")).unwrap()).unwrap();
+    let points = again["points"].as_array().unwrap();
+    assert_eq!(points.iter().filter(|point| point["multicasts"].as_u64() >= Some(7000)).count(), 1);
+    assert_eq!(std::fs::read_to_string(figures.join("points.jsonl")).unwrap().lines().count(), 16);
 }
 
 #[test]
@@ -91,9 +104,9 @@ fn what_cannot_be_is_refused_and_told() {
     let refused =
         |arguments: &[&str], status| error(&mut world.polycast(&[&["simulate"], arguments].concat()), status);
     assert!(refused(&[], 2).contains("--protocol|--scaling|--root-sync"));
-    assert!(refused(&["--wormhole", "ring:4"], 2).contains("expected a mesh such as mesh:16x16"));
-    assert!(refused(&["--wormhole", "min:16"], 1).contains("--group 64 --groups 1: min:16 has 16 nodes"));
-    assert!(refused(&["--wormhole", "min:64", "--load", "0.1"], 1).contains("expected 2 or more outside"));
+    assert!(refused(&["--mesh", "16"], 2).contains("expected a mesh such as 16x16"));
+    assert!(refused(&["--min", "16"], 1).contains("--group 64 --groups 1: min:16 has 16 nodes"));
+    assert!(refused(&["--min", "64", "--load", "0.1"], 1).contains("expected 2 or more outside"));
     assert!(refused(&["--figure", "6.1"], 2).contains("expected all, or one of 5.9 5.10"));
     assert!(refused(&["--protocol", "--nodes", "1..4"], 1).contains("expected a number from 2 to 65536"));
     assert!(refused(&["--protocol", "--nodes", "9..4"], 1).contains("expected a range such as 2..64"));

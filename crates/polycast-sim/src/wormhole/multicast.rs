@@ -48,6 +48,22 @@ impl MulticastTree {
         }
     }
 
+    /// The name as published, such as `OPT-Mesh`.
+    pub fn title(self, topology: Topology) -> &'static str {
+        let is_mesh = matches!(topology, Topology::Mesh { .. });
+        match self {
+            MulticastTree::Sequential => "Sequential",
+            MulticastTree::Binomial => "Binomial",
+            MulticastTree::OptTree => "OPT-Tree",
+            MulticastTree::Unicast if is_mesh => "U-Mesh",
+            MulticastTree::Unicast => "U-Min",
+            MulticastTree::Optimal if is_mesh => "OPT-Mesh",
+            MulticastTree::Optimal => "OPT-Min",
+            MulticastTree::Dynamic if is_mesh => "DYN-Mesh",
+            MulticastTree::Dynamic => "DYN-Min",
+        }
+    }
+
     /// The tree of a name, which may leave out the network: `opt`.
     pub fn parse(text: &str) -> Result<MulticastTree, String> {
         let networks = [Topology::Mesh { width: 2, height: 1 }, Topology::Multistage { stages: 1 }];

@@ -52,7 +52,8 @@ proptest! {
 
 fn under(topology: Topology, tree: MulticastTree, load: f64) -> Measured {
     let alone = alone(topology, Costs::BASELINE, tree, 64, 1024, 3);
-    let effort = Effort { placements: 2, discarded: 3, least: 8, most: 8, relative_error: 1.0 };
+    let effort =
+        Effort { placements: 2, discarded: 3, least: 8, most: 8, relative_error: 1.0, time: u64::MAX };
     Experiment { effort, ..alone }.under(load, 0.0).run()
 }
 
@@ -76,7 +77,8 @@ fn more_than_a_mesh_carries_is_called_saturated() {
 fn few_messages_that_happen_to_be_short_are_no_saturation() {
     for placements in 1..4 {
         let alone = alone(MESH, Costs::BASELINE, MulticastTree::Optimal, 64, 1024, 3);
-        let effort = Effort { placements, discarded: 1, least: 2, most: 2, relative_error: 1.0 };
+        let effort =
+            Effort { placements, discarded: 1, least: 2, most: 2, relative_error: 1.0, time: u64::MAX };
         let measured = Experiment { effort, ..alone }.under(0.001, 0.0).run();
         assert!(!measured.is_saturated(), "{measured:?}");
     }

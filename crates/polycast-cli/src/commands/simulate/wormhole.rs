@@ -1,7 +1,8 @@
-//! `polycast simulate --wormhole` and `--figure`: multicast trees on wormhole networks.
+//! `polycast simulate --mesh`, `--min` and `--figure`: multicast trees on wormhole networks.
 
 mod figures;
 mod report;
+mod store;
 
 use std::path::PathBuf;
 
@@ -14,56 +15,59 @@ use polycast_sim::wormhole::{
 use crate::commands::Outcome;
 use crate::numbers::whole;
 
-/// What only `--wormhole` and `--figure` take.
+/// What only `--mesh`, `--min` and `--figure` take.
 #[derive(clap::Args)]
 #[group(skip)]
 #[command(next_help_heading = "Wormhole networks (docs/wormhole.md)")]
 pub struct Args {
-    /// Trees of messages on a wormhole network: mesh:16x16, min:256
-    #[arg(long, value_name = "NETWORK", group = "what")]
-    pub wormhole: Option<Topology>,
+    /// Trees of messages on a mesh of so many nodes: 16x16
+    #[arg(long, value_name = "WxH", groups = ["what", "network"], value_parser = mesh)]
+    mesh: Option<Topology>,
+    /// The same on a multistage network of so many nodes: 256
+    #[arg(long, value_name = "NODES", groups = ["what", "network"], value_parser = min)]
+    min: Option<Topology>,
     /// Figures of Nupairoj 1998: 5.9 to 6.23, or all
     #[arg(long, value_name = "NUMBER", group = "what", value_delimiter = ',', value_parser = figure)]
     pub figure: Vec<Figures>,
 
     /// sequential, binomial, opt-tree, u, opt, dyn [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "wormhole", value_parser = MulticastTree::parse)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "network", value_parser = MulticastTree::parse)]
     tree: Vec<MulticastTree>,
     /// Nodes of the group that multicasts, placed at random
-    #[arg(long, value_name = "NODES", default_value_t = 64, requires = "wormhole", value_parser = whole(2u32..))]
+    #[arg(long, value_name = "NODES", default_value_t = 64, requires = "network", value_parser = whole(2u32..))]
     group: u32,
     /// Groups that multicast at the same time
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "wormhole", value_parser = whole(1u32..))]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "network", value_parser = whole(1u32..))]
     groups: u32,
-    /// Traffic that the other nodes offer, in parts of what all channels into nodes carry: 0,0.04,0.08
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0", requires = "wormhole", value_parser = part)]
-    load: Vec<f64>,
-    /// Part of that traffic that goes to one node: 1%
-    #[arg(long, value_name = "PERCENT", default_value = "0%", requires = "wormhole", value_parser = super::percentage)]
-    hot_spot: f64,
+    /// Traffic that the other nodes offer, in parts of what all channels into nodes carry: 0,0.04,0.08, or eight from 0 to 0.1: 0..0.1:8
+    #[arg(long, value_name = "LIST", default_value = "0", requires = "network", value_parser = loads)]
+    load: Loads,
+    /// Where that goes: uniform, or 1 % of it to one node: hotspot=1%
+    #[arg(long, value_name = "WHERE", default_value = "uniform", requires = "network", value_parser = hot_spot)]
+    background: f64,
     /// Units of time between multicasts; without, the next one begins when the last one is complete
-    #[arg(long, value_name = "UNITS", requires = "wormhole", value_parser = whole(1u64..))]
+    #[arg(long, value_name = "UNITS", requires = "network", value_parser = whole(1u64..))]
     interval: Option<u64>,
     /// Mean units of time between messages of each member to others of its group
-    #[arg(long, value_name = "UNITS", requires = "wormhole", value_parser = whole(1u32..))]
+    #[arg(long, value_name = "UNITS", requires = "network", value_parser = whole(1u32..))]
     local: Option<u32>,
     /// What messages cost: chapter-5, baseline, fast-network, fast-software
-    #[arg(long, value_name = "SET", default_value = "baseline", requires = "wormhole", value_parser = costs)]
+    #[arg(long, value_name = "SET", default_value = "baseline", requires = "network", value_parser = costs)]
     costs: Costs,
     /// Flits that a channel's buffer holds
-    #[arg(long, value_name = "FLITS", default_value_t = 1, requires = "wormhole", value_parser = whole(1u64..=1 << 20))]
+    #[arg(long, value_name = "FLITS", default_value_t = 1, requires = "network", value_parser = whole(1u64..=1 << 20))]
     buffer: u64,
     /// Units of time that a head waits in each router
-    #[arg(long, value_name = "UNITS", default_value_t = 0, requires = "wormhole", value_parser = whole(0u64..=1 << 20))]
+    #[arg(long, value_name = "UNITS", default_value_t = 0, requires = "network", value_parser = whole(0u64..=1 << 20))]
     router_delay: u64,
     /// Who goes first: first-come, first-come-drawn (if together), oldest-message
-    #[arg(long, value_name = "WHO", default_value = "first-come", requires = "wormhole", value_parser = arbitration)]
+    #[arg(long, value_name = "WHO", default_value = "first-come", requires = "network", value_parser = arbitration)]
     arbitration: Arbitration,
     /// Which of two free ways a head takes: straight, drawn
-    #[arg(long, value_name = "WAY", default_value = "straight", requires = "wormhole", value_parser = choice)]
+    #[arg(long, value_name = "WAY", default_value = "straight", requires = "network", value_parser = choice)]
     choice: Choice,
     /// When a process that computes receives: at-once, between-computations
-    #[arg(long, value_name = "WHEN", default_value = "at-once", requires = "wormhole", value_parser = receives)]
+    #[arg(long, value_name = "WHEN", default_value = "at-once", requires = "network", value_parser = receives)]
     receives: Receives,
 
     /// Random placements of each point [default: as published, 8 or 16]
@@ -73,9 +77,9 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
     /// Also plot, as SVG
-    #[arg(long, value_name = "FILE", requires = "wormhole")]
+    #[arg(long, value_name = "FILE", requires = "network")]
     svg: Option<PathBuf>,
-    /// Write each figure there as JSON and SVG, and leave out those that are there
+    /// Write each figure there as JSON and SVG, and each point as it comes; those that are there are not measured again
     #[arg(long, value_name = "DIRECTORY", requires = "figure")]
     out: Option<PathBuf>,
 }
@@ -87,9 +91,13 @@ pub enum Figures {
     One(&'static Figure),
 }
 
-/// Runs `polycast simulate --wormhole` or `--figure`.
+/// Loads, one after the other.
+#[derive(Clone)]
+struct Loads(Vec<f64>);
+
+/// Runs `polycast simulate --mesh`, `--min` or `--figure`.
 pub fn run(args: &super::Args) -> Outcome {
-    match args.wormhole.wormhole {
+    match args.wormhole.network() {
         Some(topology) => report::run(args, topology),
         None => figures::run(args),
     }
@@ -98,7 +106,11 @@ pub fn run(args: &super::Args) -> Outcome {
 impl Args {
     /// Whether wormhole networks are what is simulated.
     pub fn is_asked(&self) -> bool {
-        self.wormhole.is_some() || !self.figure.is_empty()
+        self.network().is_some() || !self.figure.is_empty()
+    }
+
+    fn network(&self) -> Option<Topology> {
+        self.mesh.or(self.min)
     }
 
     fn effort(&self) -> Effort {
@@ -139,14 +151,14 @@ impl Args {
             experiment.switching.arbitration = self.arbitration;
             experiment.switching.choice = self.choice;
             experiment.nodes.receives = self.receives;
-            experiment.under(load, self.hot_spot)
+            experiment.under(load, self.background)
         };
-        if self.load.iter().any(|load| *load > 0.0) && members + 2 > u64::from(nodes) {
+        if self.load.0.iter().any(|load| *load > 0.0) && members + 2 > u64::from(nodes) {
             return Err(format!(
                 "--load: {topology} has {nodes} nodes; expected 2 or more outside of groups"
             ));
         }
-        Ok(trees.iter().flat_map(|tree| self.load.iter().map(|load| experiment(*tree, *load))).collect())
+        Ok(trees.iter().flat_map(|tree| self.load.0.iter().map(|load| experiment(*tree, *load))).collect())
     }
 }
 
@@ -164,6 +176,40 @@ fn figure(text: &str) -> Result<Figures, String> {
 fn part(text: &str) -> Result<f64, String> {
     let part = text.trim().parse::<f64>().ok().filter(|part| (0.0..=1.0).contains(part));
     part.ok_or_else(|| "expected a number from 0 to 1, such as 0.05".to_owned())
+}
+
+/// `0,0.04,0.08`, or `0..0.1:8`.
+fn loads(text: &str) -> Result<Loads, String> {
+    let Some((range, count)) = text.split_once(':') else {
+        return text.split(',').map(part).collect::<Result<_, _>>().map(Loads);
+    };
+    let ends = range.split_once("..").map(|(first, last)| (part(first), part(last)));
+    let count = count.trim().parse::<u32>().ok().filter(|count| (2..=1000).contains(count));
+    let (Some((first, last)), Some(count)) = (ends, count) else {
+        return Err("expected numbers such as 0,0.05 or a range such as 0..0.1:8".to_owned());
+    };
+    let (first, last) = (first?, last?);
+    let at = |number: u32| first + (last - first) * f64::from(number) / f64::from(count - 1);
+    Ok(Loads((0..count).map(at).collect()))
+}
+
+fn hot_spot(text: &str) -> Result<f64, String> {
+    match (text, text.strip_prefix("hotspot=")) {
+        ("uniform", _) => Ok(0.0),
+        (_, Some(percent)) => super::percentage(percent),
+        _ => Err("expected uniform, or hotspot=1%".to_owned()),
+    }
+}
+
+fn mesh(text: &str) -> Result<Topology, String> {
+    format!("mesh:{text}")
+        .parse()
+        .map_err(|_| "expected a mesh such as 16x16, of 2 to 65536 nodes".to_owned())
+}
+
+fn min(text: &str) -> Result<Topology, String> {
+    let problem = |_| "expected a power of two from 2 to 65536, such as 256".to_owned();
+    format!("min:{text}").parse().map_err(problem)
 }
 
 fn one_of<T: Copy>(text: &str, named: &[(&str, T)]) -> Result<T, String> {
@@ -199,4 +245,21 @@ fn choice(text: &str) -> Result<Choice, String> {
 fn receives(text: &str) -> Result<Receives, String> {
     let when = [("at-once", Receives::AtOnce), ("between-computations", Receives::BetweenComputations)];
     one_of(text, &when)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_are_a_list_or_a_range() {
+        assert_eq!(loads("0,0.04").unwrap().0, [0.0, 0.04]);
+        assert_eq!(loads("0..0.1:3").unwrap().0, [0.0, 0.05, 0.1]);
+        for wrong in ["", "0..2:3", "0..1:1", "0..1:", "0.1:3", "2"] {
+            assert!(loads(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(hot_spot("uniform"), Ok(0.0));
+        assert_eq!(hot_spot("hotspot=1%"), Ok(0.01));
+        assert!(hot_spot("1%").is_err() && mesh("16").is_err() && min("12").is_err());
+    }
 }

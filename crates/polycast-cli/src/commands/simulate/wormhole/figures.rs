@@ -3,12 +3,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use indicatif::ProgressBar;
-use polycast_sim::wormhole::{Along, FIGURES, Figure, Quantity};
+use polycast_sim::wormhole::{Along, Experiment, FIGURES, Figure, Quantity};
 use serde_json::{Value, json};
 
 use super::Figures;
 use super::report::{self, Done};
+use super::store::Store;
 use crate::commands::{Outcome, print, print_json, write_file};
 use crate::plot::{Axis, Chart, Point};
 
@@ -19,24 +19,20 @@ pub fn run(args: &super::super::Args) -> Outcome {
         Figures::One(figure) => vec![*figure],
     });
     let out = args.wormhole.out.as_deref();
-    if let Some(directory) = out {
-        fs::create_dir_all(directory)
-            .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
-    }
     let file = |figure: &Figure, ending: &str| {
         out.map(|directory| directory.join(format!("figure-{}.{ending}", figure.number)))
     };
-    let is_missing = |figure: &&Figure| !file(figure, "json").is_some_and(|file| file.exists());
-    let figures: Vec<&Figure> = wanted.filter(is_missing).collect();
     let effort = args.wormhole.effort();
-    let points =
-        |figure: &&Figure| curves(figure, effort).iter().map(|curve| curve.points.len()).sum::<usize>();
-    let progress = report::progress(figures.iter().map(points).sum())?;
+    let figures: Vec<(&Figure, Vec<Planned>)> =
+        wanted.map(|figure| (figure, curves(figure, effort))).collect();
+    let mut store = Store::open(out)?;
+    let all: Vec<Experiment> = figures.iter().flat_map(|(_, curves)| experiments(curves)).collect();
+    let progress = report::progress(store.missing(&all))?;
     let mut objects = Vec::new();
-    for figure in figures {
+    for (figure, curves) in &figures {
         let started = Instant::now();
-        let curves = curves(figure, effort);
-        let (chart, done) = measure(figure, curves, &progress);
+        let done = store.measure(&experiments(curves), &progress)?;
+        let chart = chart(figure, curves, &done);
         let seconds = started.elapsed().as_secs_f64();
         let object = json!({
             "figure": figure.number,
@@ -89,16 +85,20 @@ fn curves(figure: &Figure, effort: polycast_sim::wormhole::Effort) -> Vec<Planne
         .map(|(network, tree)| {
             let on_mesh = matches!(network, polycast_sim::wormhole::Topology::Mesh { .. });
             let name = match (many, on_mesh) {
-                (false, _) => tree.name(network),
-                (true, true) => "mesh",
-                (true, false) => "multistage",
+                (false, _) => tree.title(network),
+                (true, true) => "Mesh",
+                (true, false) => "BMIN",
             };
             Planned { name, points: figure.curve(network, tree, effort) }
         })
         .collect()
 }
 
-fn measure(figure: &Figure, curves: Vec<Planned>, progress: &ProgressBar) -> (Chart, Vec<Done>) {
+fn experiments(curves: &[Planned]) -> Vec<Experiment> {
+    curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.experiment)).collect()
+}
+
+fn chart(figure: &Figure, curves: &[Planned], done: &[Done]) -> Chart {
     let x = match figure.axis {
         Along::Bytes(_) => Axis::linear("message (bytes)"),
         Along::Nodes(_) => Axis::linear("nodes"),
@@ -111,26 +111,20 @@ fn measure(figure: &Figure, curves: Vec<Planned>, progress: &ProgressBar) -> (Ch
     };
     let title = format!("Figure {}: {}", figure.number, figure.title);
     let mut chart = Chart::new(title, x, Axis::linear(y));
-    let mut all = Vec::new();
-    for curve in curves {
-        for planned in curve.points {
-            let done = report::measure(planned.experiment, progress);
-            let x = if matches!(figure.axis, Along::Load(_)) { done.measured.accepted } else { planned.x };
-            match figure.quantity {
-                Quantity::Latency => report::add(&mut chart, curve.name, report::point(x, &done.measured)),
-                Quantity::ContentionRate => {
-                    report::add(&mut chart, curve.name, Point::new(x, done.measured.contention_rate()));
-                }
-                Quantity::RootQueue => {
-                    report::add(&mut chart, curve.name, Point::new(x, done.measured.root_queue));
-                }
-                Quantity::HoldAndEnd => {
-                    report::add(&mut chart, "t_hold", Point::new(x, done.measured.hold));
-                    report::add(&mut chart, "t_end", Point::new(x, done.measured.end));
-                }
+    let points = curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve.name, point.x)));
+    for ((name, x), Done { measured, .. }) in points.zip(done) {
+        let x = if matches!(figure.axis, Along::Load(_)) { measured.accepted } else { x };
+        match figure.quantity {
+            Quantity::Latency => report::add(&mut chart, name, report::point(x, measured)),
+            Quantity::ContentionRate => {
+                report::add(&mut chart, name, Point::new(x, measured.contention_rate()));
             }
-            all.push(done);
+            Quantity::RootQueue => report::add(&mut chart, name, Point::new(x, measured.root_queue)),
+            Quantity::HoldAndEnd => {
+                report::add(&mut chart, "t_hold", Point::new(x, measured.hold));
+                report::add(&mut chart, "t_end", Point::new(x, measured.end));
+            }
         }
     }
-    (chart, all)
+    chart
 }

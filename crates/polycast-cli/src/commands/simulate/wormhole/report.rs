@@ -4,6 +4,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polycast_sim::wormhole::{Experiment, Measured, Topology};
 use serde_json::{Value, json};
 
+use super::store::{self, Store};
 use crate::commands::{Outcome, print, print_json, write_file};
 use crate::plot::{Axis, Chart, Curve, Point};
 use crate::terminal::{digits, table};
@@ -18,7 +19,7 @@ pub struct Done {
 pub fn run(args: &super::super::Args, topology: Topology) -> Outcome {
     let experiments = args.wormhole.experiments(topology, args.bytes, args.seed.unwrap_or(1))?;
     let progress = progress(experiments.len())?;
-    let done: Vec<Done> = experiments.into_iter().map(|experiment| measure(experiment, &progress)).collect();
+    let done = Store::open(None)?.measure(&experiments, &progress)?;
     progress.finish_and_clear();
     if let Some(file) = &args.wormhole.svg {
         write_file(file, chart(&done, topology).to_svg()?)?;
@@ -38,12 +39,6 @@ pub fn progress(points: usize) -> Result<ProgressBar, Box<dyn std::error::Error>
     let progress = ProgressBar::with_draw_target(Some(points as u64), ProgressDrawTarget::stderr());
     progress.set_style(ProgressStyle::with_template("[{bar:40}] {pos}/{len} points  {elapsed}, {eta} left")?);
     Ok(progress)
-}
-
-pub fn measure(experiment: Experiment, progress: &ProgressBar) -> Done {
-    let measured = experiment.run();
-    progress.inc(1);
-    Done { experiment, measured }
 }
 
 /// A line for each point.
@@ -68,29 +63,17 @@ pub fn text(done: &[Done]) -> String {
 }
 
 /// What `--json` says of a point.
-pub fn json(done: &Done) -> Value {
-    let Done { experiment, measured } = done;
-    json!({
+pub fn json(Done { experiment, measured }: &Done) -> Value {
+    let mut point = json!({
         "network": experiment.topology.to_string(),
         "tree": experiment.traffic.tree.name(experiment.topology),
         "group_nodes": experiment.traffic.group_nodes,
         "bytes": experiment.traffic.bytes,
-        "offered": measured.offered,
-        "accepted": measured.accepted,
-        "is_saturated": measured.is_saturated(),
-        "latency": measured.latency,
-        "interval": measured.interval.is_finite().then_some(measured.interval),
-        "is_exact": measured.is_exact,
-        "groups": measured.groups,
-        "alone": measured.bound,
-        "contention_rate": measured.contention_rate(),
-        "delayed": measured.delayed,
-        "root_queue": measured.root_queue,
-        "hold": measured.hold,
-        "end": measured.end,
-        "multicasts": measured.multicasts,
-        "flit_hops": measured.flit_hops,
-    })
+    });
+    if let (Value::Object(point), Value::Object(measured)) = (&mut point, store::value(measured)) {
+        point.extend(measured);
+    }
+    point
 }
 
 fn chart(done: &[Done], topology: Topology) -> Chart {
@@ -100,7 +83,7 @@ fn chart(done: &[Done], topology: Topology) -> Chart {
         Axis::linear("latency (units of time)"),
     );
     for Done { experiment, measured } in done {
-        let name = experiment.traffic.tree.name(topology);
+        let name = experiment.traffic.tree.title(topology);
         add(&mut chart, name, point(measured.accepted, measured));
     }
     chart
