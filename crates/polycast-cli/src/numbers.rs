@@ -1,4 +1,4 @@
-//! Whole numbers of the command line.
+//! Numbers of the command line.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
@@ -17,6 +17,13 @@ where
     }
 }
 
+/// Reads `0.1%` or `5` as 0.001 and 0.05.
+pub fn percentage(text: &str) -> Result<f64, String> {
+    let percent = text.trim().trim_end_matches('%').parse::<f64>().ok();
+    let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| "expected a percentage such as 0.1% or 5".to_owned())
+}
+
 /// `a whole number of at least 1`, `a whole number from 2 to 64`.
 fn words<T: Display>(range: &impl RangeBounds<T>) -> String {
     match (range.start_bound(), range.end_bound()) {
@@ -29,6 +36,13 @@ fn words<T: Display>(range: &impl RangeBounds<T>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percentages_are_between_0_and_100() {
+        assert_eq!(percentage("0.1%"), Ok(0.001));
+        assert_eq!(percentage("100"), Ok(1.0));
+        assert!(percentage("101%").is_err() && percentage("-1").is_err() && percentage("NaN").is_err());
+    }
 
     #[test]
     fn the_range_is_said_in_words() {

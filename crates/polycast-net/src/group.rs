@@ -27,23 +27,43 @@ pub enum Range {
     LinkV6,
 }
 
+impl Range {
+    /// The range that a family starts with.
+    pub fn of(family: Family) -> Range {
+        match family {
+            Family::V4 => Range::OrganisationV4,
+            Family::V6 => Range::LinkV6,
+        }
+    }
+
+    /// First and last addresses, those of IPv6 left out.
+    fn v4(self) -> &'static [(u32, u32)] {
+        match self {
+            Range::OrganisationV4 => &[(0xEFC0_0000, 0xEFC3_FFFF)],
+            Range::GlobalV4 => &[(0xE100_0100, 0xE7FF_FFFF), (0xEA00_0100, 0xEEFF_FFFF)],
+            Range::LinkV6 => &[],
+        }
+    }
+
+    /// How many groups can be drawn: addresses times ports.
+    pub fn groups(self) -> u64 {
+        let is_drawn = |block: &u32| !is_flooded(Ipv4Addr::from(*block));
+        let v4 = self.v4().iter().flat_map(|(first, last)| (*first..=*last).step_by(256).filter(is_drawn));
+        let addresses = if self == Range::LinkV6 { 1 << 31 } else { 256 * v4.count() as u64 };
+        addresses * PORTS.len() as u64
+    }
+}
+
 impl Group {
     /// A group from the range that a family starts with. `next` yields uniform random words: whoever asks owns the entropy.
     pub fn random(family: Family, next: &mut impl FnMut() -> u64) -> Group {
-        let range = match family {
-            Family::V4 => Range::OrganisationV4,
-            Family::V6 => Range::LinkV6,
-        };
-        Group::random_in(range, next)
+        Group::random_in(Range::of(family), next)
     }
 
     /// A group from this range.
     pub fn random_in(range: Range, next: &mut impl FnMut() -> u64) -> Group {
         let address = match range {
-            Range::OrganisationV4 => random_v4(&[(0xEFC0_0000, 0xEFC3_FFFF)], next).into(),
-            Range::GlobalV4 => {
-                random_v4(&[(0xE100_0100, 0xE7FF_FFFF), (0xEA00_0100, 0xEEFF_FFFF)], next).into()
-            }
+            Range::OrganisationV4 | Range::GlobalV4 => random_v4(range.v4(), next).into(),
             Range::LinkV6 => {
                 let id = 0x8000_0000 | next() as u32;
                 Ipv6Addr::new(0xff12, 0, 0, 0, 0, 0, (id >> 16) as u16, id as u16).into()
@@ -166,5 +186,15 @@ mod tests {
         let groups: std::collections::HashSet<Group> =
             (0..1_000).map(|_| Group::random(Family::V4, &mut next)).collect();
         assert!(groups.len() >= 999, "{}", groups.len());
+    }
+
+    #[test]
+    fn how_many_groups_there_are() {
+        let ports = 27_768;
+        assert_eq!(Range::OrganisationV4.groups(), (1 << 18) * ports);
+        // The flooded blocks of each /8 are x.128.0.z, and x.0.0.z where that is in the range.
+        let blocks = 12 * (1 << 16) - 12 - 12;
+        assert_eq!(Range::GlobalV4.groups(), blocks * 256 * ports);
+        assert_eq!(Range::LinkV6.groups(), (1 << 31) * ports);
     }
 }

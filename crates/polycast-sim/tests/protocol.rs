@@ -153,7 +153,7 @@ fn late_successor(spec: &str) -> Outcome {
 #[test]
 fn a_successor_seconds_late_is_served_by_a_predecessor_that_has_returned() {
     let outcome = late_successor("multicast-push:sync=none");
-    let broadcast = outcome.broadcasts[0];
+    let broadcast = &outcome.broadcasts[0];
     assert_eq!(broadcast.last_call, Nanos(3 * SECOND));
     assert!(broadcast.first_return < Nanos(MILLI), "the others do not wait: {broadcast:?}");
     assert!(broadcast.last_return - broadcast.last_call < Nanos(MILLI), "all of it was there: {broadcast:?}");
@@ -162,7 +162,7 @@ fn a_successor_seconds_late_is_served_by_a_predecessor_that_has_returned() {
 #[test]
 fn a_successor_seconds_late_is_waited_for_if_it_has_to_ask() {
     let outcome = late_successor("multicast-pull:sync=none");
-    let broadcast = outcome.broadcasts[0];
+    let broadcast = &outcome.broadcasts[0];
     assert!(broadcast.first_return < Nanos(10 * MILLI), "whose successor was there returns: {broadcast:?}");
     assert!(broadcast.last_return - broadcast.last_call < Nanos(5 * MILLI), "{broadcast:?}");
     assert_eq!(outcome.totals.requests, 1);

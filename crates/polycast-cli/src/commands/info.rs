@@ -1,6 +1,7 @@
 //! `polycast info`.
 
 mod algorithms;
+mod groups;
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -20,11 +21,15 @@ use crate::settings::{self, Settings};
 Examples:
   polycast info
   polycast info --algorithms
+  polycast info --groups
   polycast info --json | jq '.launchers[] | select(.has_door) | .path'")]
 pub struct Args {
     /// List the algorithms that tables and POLYCAST_BCAST can name, with their parameters
     #[arg(long)]
     algorithms: bool,
+    /// Tell how likely it is that jobs share a multicast group
+    #[arg(long, conflicts_with_all = ["algorithms", "json"])]
+    groups: bool,
 
     /// Print one JSON object; with --algorithms, an array
     #[arg(long)]
@@ -88,6 +93,10 @@ struct TableInfo {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
+    if args.groups {
+        print(&groups::text())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.algorithms {
         match args.json {
             true => print_json(&algorithms::all())?,

@@ -23,7 +23,7 @@ use super::topology::Input;
 use super::{Outcome, print};
 use crate::bench::operation::Operation;
 use crate::bench::{sizes, variant};
-use crate::numbers::whole;
+use crate::numbers::{percentage, whole};
 
 /// Arguments of `polycast predict`.
 #[derive(clap::Args)]
@@ -83,6 +83,10 @@ pub struct Args {
     #[arg(long, conflicts_with = "against")]
     all: bool,
 
+    /// Datagrams of a multicast that each node misses, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = percentage, conflicts_with_all = ["against", "models"])]
+    loss: f64,
+
     /// The network between the nodes does not carry multicast
     #[arg(long)]
     no_multicast: bool,
@@ -125,7 +129,7 @@ pub fn run(args: Args) -> Outcome {
 fn predict(args: &Args, parameters: &Parameters) -> Outcome {
     let sizes = rising_sizes(&args.bytes)?;
     let placed = place::placed(args.topology.as_deref(), args.hosts.as_deref(), args.ranks)?;
-    let mut predictor = predictor(&placed, parameters, args.root)?;
+    let mut predictor = predictor(&placed, parameters, args.root)?.loss(args.loss);
     if let Some(rate) = args.combine {
         let combine_ns_per_byte = 8e9 / rate.bits_per_second() as f64;
         predictor = predictor.work(Work { combine_ns_per_byte, ..Work::default() });

@@ -75,6 +75,21 @@ fn trees_on_wormhole_networks_are_compared_and_the_ordered_ones_do_not_wait() {
 }
 
 #[test]
+fn a_multicast_is_drawn_with_what_stood_still() {
+    let world = World::with_doors(&[]);
+    let run = |tree: &str| {
+        let arguments = ["simulate", "--mesh", "8x8", "--group", "48", "--tree", tree, "--bytes", "16KiB"];
+        output(&mut world.polycast(&[&arguments[..], &["--quick", "--trace", "trace.svg"]].concat()));
+        std::fs::read_to_string(world.path().join("trace.svg")).unwrap()
+    };
+    let bars = |svg: &str, colour: &str| svg.matches(&format!("fill=\"{colour}\"")).count();
+    let (unordered, ordered) = (run("opt-tree"), run("opt"));
+    // One of each colour is the legend's.
+    assert!(bars(&unordered, "#d55e00") > 1 && bars(&ordered, "#d55e00") == 1);
+    assert!(bars(&ordered, "#0072b2") > 47 && bars(&ordered, "#c8c8c8") == 1, "{ordered}");
+}
+
+#[test]
 fn a_figure_goes_on_after_its_last_point() {
     let world = World::with_doors(&[]);
     let arguments = ["simulate", "--figure", "5.9", "--quick", "--placements", "1", "--out", "figures"];

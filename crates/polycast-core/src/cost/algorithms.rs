@@ -34,6 +34,8 @@ pub struct Predictor {
     root: Rank,
     sends: Sends,
     work: Work,
+    /// Of multicast, at each node by itself.
+    datagram_loss: f64,
     /// As in a job.
     trees: broadcast::Planner,
 }
@@ -64,8 +66,26 @@ impl Predictor {
             root,
             sends: Sends::default(),
             work: Work::default(),
+            datagram_loss: 0.0,
             trees: broadcast::Planner::new(Site::new(placed)).measured(Arc::new(parameters.clone())),
         }
+    }
+
+    /// Of multicast's datagrams this part gets lost, at each node by itself; see [`super::Loss`].
+    pub fn loss(self, datagram_loss: f64) -> Predictor {
+        Predictor { datagram_loss, ..self }
+    }
+
+    pub(super) fn datagram_loss(&self) -> f64 {
+        self.datagram_loss
+    }
+
+    /// How many hosts have ranks.
+    pub(super) fn nodes(&self) -> u32 {
+        let mut hosts = self.network.host_of().to_vec();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts.len() as u32
     }
 
     /// Another way in which a rank's sends share its port.

@@ -16,11 +16,14 @@ pub struct Predicted {
 }
 
 impl Predicted {
-    /// What an algorithm takes with these very parameters; a multicast without loss.
+    /// What an algorithm takes with these very parameters; a multicast with the predictor's loss.
     pub fn of(predictor: &mut Predictor, algorithm: &Algorithm, bytes: Bytes) -> Predicted {
         if let Some(multicast) = algorithm.multicast() {
             let root = predictor.root();
-            let ns = multicast_ns(predictor.network_mut(), root, multicast, bytes.0);
+            let ns = {
+                let (loss, nodes) = (predictor.datagram_loss(), predictor.nodes());
+                multicast_ns(predictor.network_mut(), root, multicast, bytes.0, loss, nodes)
+            };
             return Predicted { algorithm: *algorithm, time: Nanos(ns.round() as u64), cost: None };
         }
         let cost = predictor.cost(algorithm, bytes);

@@ -27,7 +27,7 @@ mod transfers;
 pub use algorithms::{Cost, Predictor, Prepared, SegmentedCost};
 pub use best::{Comparison, Predicted, borders, compare, intervals};
 pub use list_schedule::{MAX_STEPS, Work, list_schedule};
-pub use multicast::multicast_ns;
+pub use multicast::{Loss, multicast_ns};
 pub use network::{LinkIndex, Network, wire_bytes};
 pub use pipeline::{Bottleneck, Pipeline};
 pub use transfers::{Sends, Stream, Transfers};

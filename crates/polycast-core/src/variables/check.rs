@@ -85,7 +85,9 @@ mod tests {
         assert_eq!(said("POLYCAST", "maybe"), ["POLYCAST=maybe: expected on or off; taken for on"]);
         assert_eq!(
             said("POLYCAST_MULTICAST", "ipv5"),
-            ["POLYCAST_MULTICAST=ipv5: expected on, off, ipv4 or ipv6; trees serve in place of multicast"]
+            [
+                "POLYCAST_MULTICAST=ipv5: expected on, off, ipv4, ipv4-global or ipv6; trees serve in place of multicast"
+            ]
         );
         let report = said("POLYCAST_REPORT", "ture");
         assert!(report[0].contains("expected on, off, or the name of a file with a /"), "{report:?}");

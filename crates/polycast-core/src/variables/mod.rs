@@ -184,9 +184,12 @@ pub const ALL: [Variable; 22] = [
     Variable {
         name: MULTICAST,
         reader: Reader::Library,
-        values: Values::Switch { further: &["ipv4", "ipv6"], otherwise: "trees serve in place of multicast" },
+        values: Values::Switch {
+            further: &["ipv4", "ipv4-global", "ipv6"],
+            otherwise: "trees serve in place of multicast",
+        },
         default: "ipv4",
-        meaning: "which protocol multicast uses; `on` is `ipv4`; `off`: trees serve",
+        meaning: "which protocol multicast uses; `on` is `ipv4`; `ipv4-global` draws groups from 225.0.1.0 to 238.255.255.255; `off`: trees serve",
     },
     Variable {
         name: NET,

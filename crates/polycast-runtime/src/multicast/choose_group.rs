@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use polycast_madcap::{Client, ClientError, LeaseRenewer, Scope};
-use polycast_net::{Family, Group};
+use polycast_net::{Family, Group, Range};
 
 use crate::machine::random;
 use crate::of_process::of_process;
@@ -20,7 +20,11 @@ of_process! {
 }
 
 /// A group, and who keeps its address if a server gave it.
-pub fn choose_group(family: Family, server: Option<&str>) -> io::Result<(Group, Option<LeaseRenewer>)> {
+pub fn choose_group(
+    family: Family,
+    range: Range,
+    server: Option<&str>,
+) -> io::Result<(Group, Option<LeaseRenewer>)> {
     // Drawn before anything uses it: an error must not turn into a number that can be guessed.
     random()?;
     if let Some(server) = server.filter(|_| !SERVER_FAILED.with(|failed| failed.load(Ordering::Relaxed))) {
@@ -32,7 +36,7 @@ pub fn choose_group(family: Family, server: Option<&str>) -> io::Result<(Group, 
             }
         }
     }
-    Ok((Group::random(family, &mut next), None))
+    Ok((Group::random_in(range, &mut next), None))
 }
 
 fn ask(family: Family, server: &str) -> Result<(Group, LeaseRenewer), ClientError> {

@@ -21,7 +21,7 @@ use polycast_core::protocol::{Endpoint, Key, Membership};
 use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
 use polycast_madcap::LeaseRenewer;
-use polycast_net::{Family, Interface};
+use polycast_net::{Family, Interface, Range};
 use zeroize::Zeroizing;
 
 use super::choose_group::choose_group;
@@ -336,8 +336,13 @@ fn new_plan(
         return Ok(Plan { refusal: None, communicator, ..Plan::refuse(Reason::Off) });
     }
     let family = if terms.is_ipv6 { Family::V6 } else { Family::V4 };
-    let server = settings::Multicast::current().ok().and_then(|settings| settings.madcap_server);
-    let (group, kept) = choose_group(family, server.as_deref()).map_err(entropy)?;
+    let settings = settings::Multicast::current().ok();
+    // Ranks agree on the family only; this one draws, where its own settings say from.
+    let range =
+        settings.as_ref().filter(|settings| settings.family == Some(family)).map(|settings| settings.range);
+    let server = settings.and_then(|settings| settings.madcap_server);
+    let range = range.unwrap_or_else(|| Range::of(family));
+    let (group, kept) = choose_group(family, range, server.as_deref()).map_err(entropy)?;
     *renewer = kept;
     let key = Zeroizing::new(random_bytes().map_err(entropy)?);
     let job = (random().map_err(entropy)? as u32).max(1);

@@ -15,7 +15,7 @@ use polycast_core::variables::{
     self, FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SWITCH, TABLE, TOPOLOGY, TRIALS,
     WARNED, is_off, is_on,
 };
-use polycast_net::{Family, InterfaceChoice};
+use polycast_net::{Family, InterfaceChoice, Range};
 
 use crate::machine;
 use crate::of_process::{Shared, of_process};
@@ -107,6 +107,8 @@ pub fn is_warned_of() -> bool {
 pub struct Multicast {
     /// `None`: nothing.
     pub family: Option<Family>,
+    /// Where groups are drawn from that no server gives.
+    pub range: Range,
     pub interface: InterfaceChoice,
     pub madcap_server: Option<String>,
 }
@@ -114,14 +116,17 @@ pub struct Multicast {
 impl Multicast {
     /// The settings in force, or what is wrong with them.
     pub fn current() -> Result<Multicast, String> {
-        let family = match lookup(MULTICAST).unwrap_or_default().to_ascii_lowercase().as_str() {
-            "" | "ipv4" => Some(Family::V4),
-            "ipv6" => Some(Family::V6),
-            on if is_on(on) => Some(Family::V4),
-            off if is_off(off) => None,
-            other => return Err(format!("{MULTICAST}={other}: expected on, off, ipv4 or ipv6")),
+        let (family, range) = match lookup(MULTICAST).unwrap_or_default().to_ascii_lowercase().as_str() {
+            "" | "ipv4" => (Some(Family::V4), Range::OrganisationV4),
+            "ipv4-global" => (Some(Family::V4), Range::GlobalV4),
+            "ipv6" => (Some(Family::V6), Range::LinkV6),
+            on if is_on(on) => (Some(Family::V4), Range::OrganisationV4),
+            off if is_off(off) => (None, Range::OrganisationV4),
+            other => {
+                return Err(format!("{MULTICAST}={other}: expected on, off, ipv4, ipv4-global or ipv6"));
+            }
         };
-        Ok(Multicast { family, interface: interface_choice()?, madcap_server: lookup(MADCAP) })
+        Ok(Multicast { family, range, interface: interface_choice()?, madcap_server: lookup(MADCAP) })
     }
 }
 

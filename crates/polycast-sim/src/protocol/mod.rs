@@ -23,6 +23,7 @@ mod lateness;
 mod medium;
 mod node;
 mod outcome;
+mod published;
 mod root_sync;
 mod scaling;
 mod scenario;
@@ -41,8 +42,9 @@ pub use faults::{
     Arrivals, Burst, Dead, Delay, Faults, Late, Sabotage, Saying, Slow, Stalled, Target, Which,
 };
 pub use outcome::{Failure, Outcome, Timing};
+pub use published::{Published, Shows, TOLD};
 pub use root_sync::{RootSyncResult, RootSyncTrial};
-pub use scaling::{Completion, Scaling};
+pub use scaling::{Cluster, Completion, OfNodes, Scaling};
 pub use scenario::{Broadcast, Communicator, Hardware, Scenario};
 pub use search::{Found, Search};
 pub use simulator::Simulator;

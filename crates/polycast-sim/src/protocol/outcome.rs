@@ -15,7 +15,7 @@ pub struct Outcome {
 }
 
 /// When a broadcast began and ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// The earliest call.
     pub first_call: Nanos,
@@ -27,12 +27,13 @@ pub struct Timing {
     pub first_return: Nanos,
     /// The latest return.
     pub last_return: Nanos,
+    /// The return of each node.
+    pub returned: Vec<Nanos>,
     /// Fragments that multicast did not bring, over all nodes.
     pub repaired: u64,
     /// Whether the nodes have been told to leave multicast, in it or before; the same on all.
     pub is_told_to_leave: Option<bool>,
     calls: u32,
-    returns: u32,
 }
 
 impl Timing {
@@ -52,11 +53,13 @@ impl Timing {
         self.last_call = now;
     }
 
-    pub(super) fn returned(&mut self, now: Nanos, repaired: u64) {
-        if self.returns == 0 {
+    pub(super) fn returned(&mut self, now: Nanos, node: u32, repaired: u64) {
+        if self.returned.is_empty() {
             self.first_return = now;
         }
-        self.returns += 1;
+        let nodes = self.returned.len().max(node as usize + 1);
+        self.returned.resize(nodes, Nanos(0));
+        self.returned[node as usize] = now;
         self.last_return = now;
         self.repaired += repaired;
     }

@@ -22,6 +22,36 @@ pub struct Scaling {
     pub broadcasts: u32,
     /// For the losses.
     pub seed: u64,
+    /// On which cluster.
+    pub cluster: Cluster,
+}
+
+/// Nodes on one switch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cluster {
+    /// Their processors and ports.
+    pub hardware: Hardware,
+    /// From port to port.
+    pub latency: Nanos,
+    /// What a packet leaves for a fragment.
+    pub payload_bytes: u32,
+}
+
+impl Cluster {
+    /// Gigabit Ethernet with one or two switches; what an Ethernet packet of 1500 bytes leaves.
+    pub fn gigabit() -> Cluster {
+        Cluster { hardware: Hardware::gigabit(), latency: Nanos::from_micros(25), payload_bytes: 1440 }
+    }
+
+    /// Fast Ethernet of 2006; see [`Hardware::fast_ethernet`].
+    pub fn fast_ethernet() -> Cluster {
+        Cluster { hardware: Hardware::fast_ethernet(), latency: Nanos::from_micros(75), payload_bytes: 1440 }
+    }
+
+    /// InfiniBand of 2006; see [`Hardware::infiniband`].
+    pub fn infiniband() -> Cluster {
+        Cluster { hardware: Hardware::infiniband(), latency: Nanos(3_000), payload_bytes: 1980 }
+    }
 }
 
 /// Completion, from the call of all to the last node's return, over many broadcasts.
@@ -41,12 +71,23 @@ pub struct Completion {
     pub percentile_99_us: f64,
     /// How many were measured.
     pub broadcasts: usize,
+    /// The same of single nodes.
+    pub of_nodes: OfNodes,
 }
 
-/// From port to port, in a cluster on gigabit Ethernet with one or two switches.
-const LATENCY: Nanos = Nanos::from_micros(25);
-/// What an Ethernet packet of 1500 bytes leaves for the payload.
-const PAYLOAD_BYTES: u32 = 1440;
+/// From the call of all to the return of single nodes, the root left out of all but `each_us`; means over all broadcasts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfNodes {
+    /// Of the node that returned first.
+    pub least_us: f64,
+    /// Half of the nodes took no longer.
+    pub median_us: f64,
+    /// Of the node that returned last.
+    pub most_us: f64,
+    /// Of each node, from the root, which is the first, on.
+    pub each_us: Vec<f64>,
+}
+
 /// Long enough that a broadcast is over, with all its repairs, when the next one begins.
 const PERIOD: Nanos = Nanos::from_micros(50_000);
 /// A run's share.
@@ -59,10 +100,13 @@ impl Scaling {
         let run = |run: u32| {
             let count = BROADCASTS_AT_ONCE.min(self.broadcasts - run * BROADCASTS_AT_ONCE);
             let outcome = Simulator::for_measuring().run(&self.scenario(spec, nodes, run, count))?;
-            let took = outcome.broadcasts.iter().map(|timing| timing.completion().0 as f64 / 1000.0);
-            Ok(took.collect::<Vec<f64>>())
+            let after = |call: Nanos, returned: &Nanos| (*returned - call).0 as f64 / 1000.0;
+            let took = outcome.broadcasts.iter().map(|timing| {
+                timing.returned.iter().map(|returned| after(timing.first_call, returned)).collect()
+            });
+            Ok(took.collect::<Vec<Vec<f64>>>())
         };
-        let took: Vec<Vec<f64>> = runs.map(run).collect::<Result<_, Failure>>()?;
+        let took: Vec<Vec<Vec<f64>>> = runs.map(run).collect::<Result<_, Failure>>()?;
         Ok(Completion::of(Algorithm::from(spec).to_string(), nodes, took.concat()))
     }
 
@@ -72,16 +116,16 @@ impl Scaling {
         Scenario {
             seed: self.seed.wrapping_add(u64::from(run)),
             nodes,
-            payload_bytes: PAYLOAD_BYTES,
+            payload_bytes: self.cluster.payload_bytes,
             batch_datagrams: 44,
             bits_per_second: None,
             communicators: vec![Communicator { first_operation: u64::from(run) << 32, broadcasts }],
             is_concurrent: false,
-            hardware: Hardware::gigabit(),
+            hardware: self.cluster.hardware,
             faults: Faults {
                 loss: self.loss,
-                multicast_delay: Delay::constant(LATENCY),
-                message_delay: Delay::constant(LATENCY),
+                multicast_delay: Delay::constant(self.cluster.latency),
+                message_delay: Delay::constant(self.cluster.latency),
                 arrivals: Arrivals { period: PERIOD, late: Late::Nobody },
                 ..Faults::default()
             },
@@ -90,11 +134,11 @@ impl Scaling {
 
     /// A tree over a network of the same parameters that loses nothing.
     pub fn tree(&self, algorithm: Algorithm, nodes: u32) -> Completion {
-        let hardware = Hardware::gigabit();
+        let hardware = self.cluster.hardware;
         let packets = self.bytes.div_ceil(hardware.packet_bytes as u64);
         let framing = 1.0 + (packets * hardware.frame_bytes) as f64 / self.bytes as f64;
         let network = Network {
-            latency_ns: LATENCY.0,
+            latency_ns: self.cluster.latency.0,
             send_overhead_ns: hardware.send_overhead.0,
             receive_overhead_ns: hardware.receive_overhead.0,
             rendezvous_threshold: Some(64 << 10),
@@ -102,27 +146,49 @@ impl Scaling {
         };
         let call = Call::broadcast(nodes, Rank(0), Bytes(self.bytes));
         let outcome = Simulation::new(network, call, algorithm).run();
-        let took = outcome.map_or(f64::NAN, |outcome| outcome.completion_ns as f64 / 1000.0);
+        let took = outcome.map_or_else(
+            |_| vec![f64::NAN; nodes as usize],
+            |outcome| outcome.per_rank_ns.iter().map(|ns| *ns as f64 / 1000.0).collect(),
+        );
         Completion::of(algorithm.to_string(), nodes, vec![took])
     }
 }
 
 impl Completion {
-    fn of(algorithm: String, nodes: u32, mut took_us: Vec<f64>) -> Completion {
+    /// `took_us`: each broadcast's nodes.
+    fn of(algorithm: String, nodes: u32, mut took_us: Vec<Vec<f64>>) -> Completion {
+        let each_us = (0..nodes as usize).map(|node| mean(took_us.iter().map(|broadcast| broadcast[node])));
+        let each_us = each_us.collect();
+        let root_us: Vec<f64> = took_us.iter_mut().map(|broadcast| broadcast.remove(0)).collect();
+        took_us.iter_mut().for_each(|broadcast| broadcast.sort_by(f64::total_cmp));
+        let ranked = |part: f64| mean(took_us.iter().map(|broadcast| at(broadcast, part)));
+        let of_nodes =
+            OfNodes { least_us: ranked(0.0), median_us: ranked(0.5), most_us: ranked(1.0), each_us };
+        let last_us = took_us.iter().map(|broadcast| at(broadcast, 1.0));
+        let mut took_us: Vec<f64> = last_us.zip(root_us).map(|(last, root)| last.max(root)).collect();
         took_us.sort_by(f64::total_cmp);
         let count = took_us.len();
-        let at = |part: f64| took_us[((count - 1) as f64 * part).round() as usize];
-        let mean_us = took_us.iter().sum::<f64>() / count as f64;
+        let mean_us = mean(took_us.iter().copied());
         let squares = took_us.iter().map(|us| (us - mean_us).powi(2)).sum::<f64>();
         let variance_of_mean = squares / (count.max(2) - 1) as f64 / count as f64;
         Completion {
             algorithm,
             nodes,
-            median_us: at(0.5),
+            median_us: at(&took_us, 0.5),
             mean_us,
             interval_us: 1.96 * variance_of_mean.sqrt(),
-            percentile_99_us: at(0.99),
+            percentile_99_us: at(&took_us, 0.99),
             broadcasts: count,
+            of_nodes,
         }
     }
+}
+
+fn at(sorted: &[f64], part: f64) -> f64 {
+    sorted[((sorted.len() - 1) as f64 * part).round() as usize]
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len() as f64;
+    values.sum::<f64>() / count
 }

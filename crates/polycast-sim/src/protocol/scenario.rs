@@ -84,6 +84,30 @@ impl Hardware {
         }
     }
 
+    /// The same on Fast Ethernet, of the order of the cluster that ipmc was measured on (Siebert 2006, §4.2): 80 ns per byte, and processors
+    /// a fifth as fast.
+    pub fn fast_ethernet() -> Hardware {
+        Hardware {
+            send_overhead: Nanos(25_000),
+            receive_overhead: Nanos(25_000),
+            ns_per_byte: 80.0,
+            send_buffer_bytes: Some(64 << 10),
+            ..Hardware::gigabit()
+        }
+    }
+
+    /// Of the order of InfiniBand of 2006 (Hoefler et al. 2007, §4): 1 ns per byte, half a microsecond of processor time, packets of 2 KiB.
+    pub fn infiniband() -> Hardware {
+        Hardware {
+            send_overhead: Nanos(500),
+            receive_overhead: Nanos(500),
+            ns_per_byte: 1.0,
+            frame_bytes: 66,
+            packet_bytes: 2048,
+            send_buffer_bytes: Some(256 << 10),
+        }
+    }
+
     /// How long a frame of `bytes` occupies a port.
     pub(super) fn occupancy(&self, bytes: usize) -> Nanos {
         let packets = bytes.div_ceil(self.packet_bytes.max(1)) as u64;

@@ -291,7 +291,7 @@ impl World<'_> {
         let repaired = counters.repaired + counters.restored - active.repaired_before;
         let is_told = end.endpoint.is_told_to_leave();
         let timing = &mut self.timings[communicator][active.index];
-        timing.returned(self.now, repaired);
+        timing.returned(self.now, index, repaired);
         if *timing.is_told_to_leave.get_or_insert(is_told) != is_told {
             return Err(fail(Violation::Disagreement { index: active.index, is_told }));
         }

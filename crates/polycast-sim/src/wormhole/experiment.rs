@@ -3,8 +3,9 @@
 
 use rayon::prelude::*;
 
-use super::workload::{Mean, Traffic, Workload};
-use super::{Machine, NodeSettings, Switching, Topology};
+use super::record::Trace;
+use super::workload::{Load, Mean, Traffic, Workload};
+use super::{Letter, Machine, NodeSettings, Switching, Topology};
 
 /// What is simulated, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -165,11 +166,35 @@ impl Experiment {
         }
     }
 
-    fn place(&self, number: u64) -> Placement {
-        let traffic = Traffic { seed: self.traffic.seed.wrapping_add(number), ..self.traffic };
+    /// The first multicast of the first group on the first placement after those that are discarded, message by message.
+    pub fn trace(&self) -> Trace {
+        let mut machine = self.machine(self.traffic);
+        let wanted = self.effort().discarded as u64;
+        machine.fabric().record();
+        machine.program.letters = Some(Vec::new());
+        let is_wanted = |letter: &Letter<Load>| matches!(letter.load, Load::Multicast { group: 0, number, .. } if number == wanted);
+        let receivers = self.traffic.group_nodes as usize - 1;
+        let mut letters: Vec<Letter<Load>> = Vec::new();
+        while letters.len() < receivers && machine.step() {
+            letters.extend(machine.program.letters.iter_mut().flat_map(std::mem::take).filter(is_wanted));
+        }
+        let called = letters.iter().map(|letter| letter.called).min().unwrap_or(0);
+        let received = letters.iter().map(|letter| letter.received).max().unwrap_or(0);
+        let mut record = machine.fabric().recorded();
+        record.holds.retain(|hold| hold.until > called && hold.from < received);
+        record.waits.retain(|wait| wait.until > called && wait.from < received);
+        Trace { called, received, letters, record }
+    }
+
+    fn machine(&self, traffic: Traffic) -> Machine<Workload> {
         let switching = Switching { seed: traffic.seed, ..self.switching };
         let workload = Workload::new(traffic, self.topology, self.nodes.costs);
-        let mut machine = Machine::new(self.topology, switching, self.nodes, workload);
+        Machine::new(self.topology, switching, self.nodes, workload)
+    }
+
+    fn place(&self, number: u64) -> Placement {
+        let traffic = Traffic { seed: self.traffic.seed.wrapping_add(number), ..self.traffic };
+        let mut machine = self.machine(traffic);
         let effort = self.effort();
         let groups = 0..traffic.groups;
         let mut complete = 0;

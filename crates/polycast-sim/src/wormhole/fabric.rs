@@ -21,6 +21,7 @@
 //! 3. What happens at a time depends on what happened before it only: a channel that is freed is free for all who ask
 //!    for it at that time.
 
+use super::record::{Hold, Record, Wait};
 use super::switching::Rooms;
 use super::{Channel, Message, Node, Notice, Switching, Topology, Ways};
 use crate::event_queue::EventQueue;
@@ -40,6 +41,7 @@ pub struct Fabric {
     touched: Vec<Channel>,
     candidates: Vec<usize>,
     moved: u64,
+    record: Option<Record>,
 }
 
 #[derive(Clone, Debug)]
@@ -88,6 +90,7 @@ impl Fabric {
             touched: Vec::new(),
             candidates: Vec::new(),
             moved: 0,
+            record: None,
         }
     }
 
@@ -127,6 +130,16 @@ impl Fabric {
     /// Somebody outside holds a channel that is free, until `until`.
     pub fn hold(&mut self, channel: Channel, until: u64) {
         self.channels[channel as usize].free_at = until;
+    }
+
+    /// From now on keeps who holds which channel when.
+    pub fn record(&mut self) {
+        self.record.get_or_insert_default();
+    }
+
+    /// What has been kept, and no more is.
+    pub fn recorded(&mut self) -> Record {
+        self.record.take().unwrap_or_default()
     }
 
     /// When something happens next.
@@ -210,6 +223,9 @@ impl Fabric {
             self.channels[way as usize].waiting.retain(|waiting| *waiting != id);
         }
         self.channels[channel as usize].free_at = NEVER;
+        if let Some(record) = self.record.as_mut().filter(|_| at > worm.asked_at) {
+            record.waits.push(Wait { message: worm.message, channel, from: worm.asked_at, until: at });
+        }
         if !worm.path.is_empty() {
             worm.delayed += at - worm.asked_at;
         }
@@ -229,7 +245,7 @@ impl Fabric {
             if hop == 0 {
                 tell(start + flit_time, message, Notice::Left);
             } else {
-                self.free(self.worms[id].path[hop - 1].0, start + flit_time);
+                self.free(id, hop - 1, start + flit_time);
             }
         }
         if has_arrived {
@@ -237,14 +253,19 @@ impl Fabric {
             let arrived = worm.last_flit_starts(head, &self.switching) + flit_time;
             tell(arrived, message, Notice::Arrived { delayed: worm.delayed });
             self.moved += message.flits * worm.path.len() as u64;
-            self.free(channel, arrived);
+            self.free(id, head, arrived);
             self.unused.push(id);
         } else {
             self.events.schedule(at + flit_time + router_delay, Event::Head(id));
         }
     }
 
-    fn free(&mut self, channel: Channel, at: u64) {
+    /// A worm's last flit is through with the `hop`th of its channels at `at`.
+    fn free(&mut self, id: usize, hop: usize, at: u64) {
+        let (channel, from) = self.worms[id].path[hop];
+        if let Some(record) = &mut self.record {
+            record.holds.push(Hold { message: self.worms[id].message, channel, from, until: at });
+        }
         let line = &mut self.channels[channel as usize];
         line.free_at = at;
         if !line.waiting.is_empty() {

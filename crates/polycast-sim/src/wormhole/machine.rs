@@ -83,6 +83,8 @@ pub struct Letter<L> {
     pub bytes: u64,
     /// What it says.
     pub load: L,
+    /// What the network calls it.
+    pub number: u64,
     /// The process calls send.
     pub called: u64,
     /// It stands in the send buffer, and the process goes on.
@@ -322,6 +324,7 @@ impl<P: Program> Machine<P> {
             to,
             bytes,
             load,
+            number: 0,
             called: self.now,
             queued: 0,
             started: 0,
@@ -357,6 +360,7 @@ impl<P: Program> Machine<P> {
         letter.started = self.now;
         let number = self.sent << LETTERS_BITS | place as u64;
         self.sent += 1;
+        letter.number = number;
         let message = Message { from: node, to: letter.to, flits: letter.bytes, number };
         self.fabric.send(self.now + self.settings.costs.network.startup, message);
     }

@@ -94,6 +94,8 @@ pub struct Workload {
     groups: Vec<Group>,
     /// What has been counted.
     pub counts: Counts,
+    /// Messages of multicasts that have been received, if they are kept.
+    pub letters: Option<Vec<Letter<Load>>>,
 }
 
 #[derive(Debug)]
@@ -197,6 +199,7 @@ impl Workload {
             hot,
             groups,
             counts: Counts::default(),
+            letters: None,
         }
     }
 
@@ -315,6 +318,9 @@ impl Program for Workload {
                 None
             }
             Load::Multicast { group, number, part } => {
+                if let Some(letters) = &mut self.letters {
+                    letters.push(*letter);
+                }
                 let state = &mut self.groups[group as usize];
                 counts.delayed.add(letter.delayed as f64);
                 let root = state.multicast.source(state.multicast.all());

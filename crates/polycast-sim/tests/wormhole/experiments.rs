@@ -85,16 +85,6 @@ fn few_messages_that_happen_to_be_short_are_no_saturation() {
 }
 
 #[test]
-fn trees_out_of_order_wait_less_on_the_multistage_network() {
-    let rate = |topology| {
-        let one = |seed| alone(topology, Costs::CHAPTER_5, MulticastTree::OptTree, 96, 64 << 10, seed).run();
-        (0..4).map(|seed| one(seed).contention_rate()).sum::<f64>() / 4.0
-    };
-    let (mesh, multistage) = (rate(MESH), rate(Topology::Multistage { stages: 7 }));
-    assert!(mesh > multistage && multistage > 0.0, "{mesh} {multistage}");
-}
-
-#[test]
 fn a_background_has_the_mean_pause_that_its_load_needs() {
     let experiment = alone(MESH, Costs::BASELINE, MulticastTree::Optimal, 64, 1024, 0);
     // 192 nodes that send 1024 bytes every 9060 units and compute no time: 0.17 of 128 bytes per unit.
@@ -103,4 +93,33 @@ fn a_background_has_the_mean_pause_that_its_load_needs() {
     assert!((pause - (192.0 * 1024.0 / 12.8 - 9060.0)).abs() < 1e-6, "{pause}");
     let background = experiment.under(0.2, 0.01).traffic.background;
     assert_eq!(background, Some(Background { mean_compute: 0.0, hot_spot: 0.01 }));
+}
+
+/// No two messages hold a channel at the same time; what waits was given the channel afterwards; and the multicast's own messages are there.
+#[test]
+fn a_trace_tells_who_held_what() {
+    let alone = alone(MESH, Costs::BASELINE, MulticastTree::Binomial, 32, 1024, 5);
+    let trace = alone.under(0.08, 0.0).trace();
+    assert_eq!(trace.letters.len(), 31);
+    assert_eq!(trace.letters.iter().map(|letter| letter.received).max(), Some(trace.received));
+    let mut holds = trace.record.holds.clone();
+    holds.sort_by_key(|hold| (hold.channel, hold.from));
+    for pair in holds.windows(2).filter(|pair| pair[0].channel == pair[1].channel) {
+        assert!(pair[0].until <= pair[1].from, "{pair:?}");
+    }
+    for letter in &trace.letters {
+        let own: Vec<_> = holds.iter().filter(|hold| hold.message.number == letter.number).collect();
+        assert_eq!(own.len() as u32, MESH.distance(letter.from, letter.to));
+        let waited: u64 = trace
+            .record
+            .waits
+            .iter()
+            .filter(|wait| wait.message.number == letter.number)
+            .map(|wait| wait.until - wait.from)
+            .sum();
+        assert_eq!(waited, letter.delayed);
+    }
+    assert!(trace.letters.iter().any(|letter| letter.delayed > 0));
+    let of_others = holds.iter().filter(|hold| !trace.is_own(&hold.message));
+    assert!(of_others.count() > 100);
 }

@@ -2,4 +2,6 @@
 
 mod experiments;
 mod fabric;
+#[path = "conclusions.rs"]
+mod long;
 mod machine;

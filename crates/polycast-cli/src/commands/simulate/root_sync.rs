@@ -17,7 +17,7 @@ const SYNCS: [RootSync; 4] =
 
 /// Runs `polycast simulate --root-sync`.
 pub fn run(args: &Args) -> Outcome {
-    let bytes = args.bytes.map_or(BYTES, |bytes| bytes.0);
+    let bytes = args.bytes.first().map_or(BYTES, |bytes| bytes.0);
     let trial = RootSyncTrial {
         nodes: args.nodes.as_deref().map_or(Ok(16), node_count)?,
         bytes,

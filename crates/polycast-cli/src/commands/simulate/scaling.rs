@@ -1,7 +1,8 @@
 use std::process::ExitCode;
 
 use polycast_core::algorithm::Algorithm;
-use polycast_sim::protocol::{Completion, Scaling};
+use polycast_core::units::Bytes;
+use polycast_sim::protocol::{Cluster, Completion, Scaling};
 use serde_json::json;
 
 use super::{Args, node_count};
@@ -9,59 +10,84 @@ use crate::commands::{Outcome, print, print_json};
 use crate::terminal::{margin, nanoseconds, table};
 
 const NODES: &str = "16,128,1024,8192";
-const BYTES: u64 = 8 << 10;
+const BYTES: &[Bytes] = &[Bytes(8 << 10)];
 const FORMS: [&str; 4] =
     ["multicast-push", "multicast-push:parity", "multicast-pull", "multicast-pull:parity"];
 const TREE: &str = "binomial";
+
+/// Completions of one size, by algorithm and number of nodes.
+struct OfSize {
+    bytes: Bytes,
+    completions: Vec<Completion>,
+}
 
 /// Runs `polycast simulate --scaling`.
 pub fn run(args: &Args) -> Outcome {
     let nodes = args.nodes.as_deref().unwrap_or(NODES).split(',').map(node_count);
     let nodes = nodes.collect::<Result<Vec<u32>, String>>()?;
-    let scaling = Scaling {
-        bytes: args.bytes.map_or(BYTES, |bytes| bytes.0),
-        loss: args.loss,
-        broadcasts: args.broadcasts,
-        seed: args.seed.unwrap_or(0),
-    };
+    let sizes = if args.bytes.is_empty() { BYTES } else { &args.bytes };
+    let mut found = Vec::new();
+    for bytes in sizes {
+        let scaling = Scaling {
+            bytes: bytes.0,
+            loss: args.loss,
+            broadcasts: args.broadcasts,
+            seed: args.seed.unwrap_or(0),
+            cluster: Cluster::gigabit(),
+        };
+        found.push(OfSize { bytes: *bytes, completions: completions(&scaling, &nodes)? });
+    }
+    if args.json {
+        print_json(&json(args, &found))?;
+    } else {
+        print(&report(&found, &nodes))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn completions(scaling: &Scaling, nodes: &[u32]) -> Result<Vec<Completion>, Box<dyn std::error::Error>> {
     let mut completions = Vec::new();
     for form in FORMS {
         let spec = form.parse::<Algorithm>()?.multicast().expect("a multicast");
-        for count in &nodes {
+        for count in nodes {
             completions.push(scaling.multicast(spec, *count)?);
         }
     }
     let tree = TREE.parse()?;
     completions.extend(nodes.iter().map(|count| scaling.tree(tree, *count)));
-    if args.json {
-        print_json(&json(&scaling, &completions))?;
-    } else {
-        print(&report(&completions, &nodes))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(completions)
 }
 
-fn report(completions: &[Completion], nodes: &[u32]) -> String {
-    let rows = completions.iter().enumerate().map(|(index, completion)| {
-        // The first of its form stands for all of them.
-        let first = &completions[index / nodes.len() * nodes.len()];
-        vec![
-            completion.algorithm.clone(),
-            completion.nodes.to_string(),
-            nanoseconds(completion.median_us * 1e3),
-            margin(completion.mean_us * 1e3, completion.interval_us * 1e3),
-            nanoseconds(completion.percentile_99_us * 1e3),
-            format!("{:.2}", completion.mean_us / first.mean_us),
-        ]
+fn report(found: &[OfSize], nodes: &[u32]) -> String {
+    let texts = found.iter().map(|OfSize { bytes, completions }| {
+        let rows = completions.iter().enumerate().map(|(index, completion)| {
+            // The first of its form stands for all of them.
+            let first = &completions[index / nodes.len() * nodes.len()];
+            let of_nodes = &completion.of_nodes;
+            let [least, median, most] = [of_nodes.least_us, of_nodes.median_us, of_nodes.most_us];
+            vec![
+                completion.algorithm.clone(),
+                completion.nodes.to_string(),
+                margin(completion.mean_us * 1e3, completion.interval_us * 1e3),
+                nanoseconds(completion.percentile_99_us * 1e3),
+                format!("{:.2}", completion.mean_us / first.mean_us),
+                nanoseconds(least * 1e3),
+                nanoseconds(median * 1e3),
+                format!("{:.2}", most / least),
+            ]
+        });
+        let header = ["ALGORITHM", "NODES", "LAST NODE", "99 %", "GROWTH", "FIRST", "MEDIAN", "SKEW"];
+        let table = table(header, rows.collect(), 1);
+        if found.len() > 1 { format!("{bytes}\n{table}") } else { table }
     });
-    table(["ALGORITHM", "NODES", "MEDIAN", "MEAN", "99 %", "GROWTH"], rows.collect(), 1)
+    texts.collect::<Vec<_>>().join("\n")
 }
 
-fn json(scaling: &Scaling, completions: &[Completion]) -> serde_json::Value {
-    let rows: Vec<_> = completions
-        .iter()
-        .map(|completion| {
+fn json(args: &Args, found: &[OfSize]) -> serde_json::Value {
+    let rows = found.iter().flat_map(|OfSize { bytes, completions }| {
+        completions.iter().map(move |completion| {
             json!({
+                "bytes": bytes,
                 "algorithm": completion.algorithm,
                 "nodes": completion.nodes,
                 "median_us": completion.median_us,
@@ -69,8 +95,13 @@ fn json(scaling: &Scaling, completions: &[Completion]) -> serde_json::Value {
                 "interval_us": completion.interval_us,
                 "percentile_99_us": completion.percentile_99_us,
                 "broadcasts": completion.broadcasts,
+                "of_nodes": {
+                    "least_us": completion.of_nodes.least_us,
+                    "median_us": completion.of_nodes.median_us,
+                    "most_us": completion.of_nodes.most_us,
+                },
             })
         })
-        .collect();
-    json!({ "bytes": scaling.bytes, "loss": scaling.loss, "seed": scaling.seed, "completions": rows })
+    });
+    json!({ "loss": args.loss, "seed": args.seed.unwrap_or(0), "completions": rows.collect::<Vec<_>>() })
 }

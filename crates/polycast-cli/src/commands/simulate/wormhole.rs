@@ -3,17 +3,20 @@
 mod figures;
 mod report;
 mod store;
+mod told;
+mod trace;
 
 use std::path::PathBuf;
 
 use polycast_core::units::Bytes;
+use polycast_sim::protocol::{Published, TOLD};
 use polycast_sim::wormhole::{
     Arbitration, Choice, Costs, Effort, Experiment, FIGURES, Figure, MulticastTree, Receives, Topology,
     Traffic,
 };
 
 use crate::commands::Outcome;
-use crate::numbers::whole;
+use crate::numbers::{percentage, whole};
 
 /// What only `--mesh`, `--min` and `--figure` take.
 #[derive(clap::Args)]
@@ -26,7 +29,7 @@ pub struct Args {
     /// The same on a multistage network of so many nodes: 256
     #[arg(long, value_name = "NODES", groups = ["what", "network"], value_parser = min)]
     min: Option<Topology>,
-    /// Figures of Nupairoj 1998: 5.9 to 6.23, or all
+    /// Figures of Nupairoj 1998: 5.9 to 6.23, or all; s0.18, s0.19 of Siebert 2006, s3.4 to s3.7 of Hoefler et al. 2007
     #[arg(long, value_name = "NUMBER", group = "what", value_delimiter = ',', value_parser = figure)]
     pub figure: Vec<Figures>,
 
@@ -79,16 +82,21 @@ pub struct Args {
     /// Also plot, as SVG
     #[arg(long, value_name = "FILE", requires = "network")]
     svg: Option<PathBuf>,
+    /// Draw one multicast of the first tree and load, as SVG: who held which channel when, in red what stood still
+    #[arg(long, value_name = "FILE", requires = "network")]
+    trace: Option<PathBuf>,
     /// Write each figure there as JSON and SVG, and each point as it comes; those that are there are not measured again
     #[arg(long, value_name = "DIRECTORY", requires = "figure")]
     out: Option<PathBuf>,
 }
 
-/// `all`, or one.
+/// `all` of the thesis, or one.
 #[derive(Clone, Copy)]
 pub enum Figures {
     All,
     One(&'static Figure),
+    /// Of those who measured multicast.
+    Told(&'static Published),
 }
 
 /// Loads, one after the other.
@@ -166,9 +174,11 @@ fn figure(text: &str) -> Result<Figures, String> {
     if text == "all" {
         return Ok(Figures::All);
     }
-    let figure = FIGURES.iter().find(|figure| figure.number == text);
-    figure.map(Figures::One).ok_or_else(|| {
-        let numbers: Vec<&str> = FIGURES.iter().map(|figure| figure.number).collect();
+    let figure = FIGURES.iter().find(|figure| figure.number == text).map(Figures::One);
+    let told = || TOLD.iter().find(|figure| figure.number == text).map(Figures::Told);
+    figure.or_else(told).ok_or_else(|| {
+        let told = TOLD.iter().map(|figure| figure.number);
+        let numbers: Vec<&str> = FIGURES.iter().map(|figure| figure.number).chain(told).collect();
         format!("expected all, or one of {}", numbers.join(" "))
     })
 }
@@ -196,7 +206,7 @@ fn loads(text: &str) -> Result<Loads, String> {
 fn hot_spot(text: &str) -> Result<f64, String> {
     match (text, text.strip_prefix("hotspot=")) {
         ("uniform", _) => Ok(0.0),
-        (_, Some(percent)) => super::percentage(percent),
+        (_, Some(percent)) => percentage(percent),
         _ => Err("expected uniform, or hotspot=1%".to_owned()),
     }
 }

@@ -27,9 +27,13 @@ pub fn check(variable: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
             let found = format!("{MULTICAST}={value}: multicast is switched off");
             findings.push(Finding::problem(Topic::Settings, found, format!("unset {MULTICAST}")));
         }
-        Some(value) if !is_on(&value) && !["ipv4", "ipv6"].contains(&value.to_ascii_lowercase().as_str()) => {
-            let found =
-                format!("{MULTICAST}={value}: expected on, off, ipv4 or ipv6; jobs leave multicast alone");
+        Some(value)
+            if !is_on(&value)
+                && !["ipv4", "ipv4-global", "ipv6"].contains(&value.to_ascii_lowercase().as_str()) =>
+        {
+            let found = format!(
+                "{MULTICAST}={value}: expected on, off, ipv4, ipv4-global or ipv6; jobs leave multicast alone"
+            );
             findings.push(Finding::problem(Topic::Settings, found, format!("export {MULTICAST}=ipv4")));
         }
         _ => {}

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Figures;
 use super::report::{self, Done};
 use super::store::Store;
+use super::told;
 use crate::commands::{Outcome, print, print_json, write_file};
 use crate::plot::{Axis, Chart, Point};
 
@@ -17,6 +18,7 @@ pub fn run(args: &super::super::Args) -> Outcome {
     let wanted = args.wormhole.figure.iter().flat_map(|figures| match figures {
         Figures::All => FIGURES.iter().collect(),
         Figures::One(figure) => vec![*figure],
+        Figures::Told(_) => Vec::new(),
     });
     let out = args.wormhole.out.as_deref();
     let file = |figure: &Figure, ending: &str| {
@@ -59,6 +61,22 @@ pub fn run(args: &super::super::Args) -> Outcome {
         }
     }
     progress.finish_and_clear();
+    let told = args.wormhole.figure.iter().filter_map(|figure| match figure {
+        Figures::Told(told) => Some(*told),
+        _ => None,
+    });
+    for told in told {
+        let figure = told::run(args, told)?;
+        if let Some(directory) = out {
+            write_file(&directory.join(format!("figure-{}.svg", told.number)), figure.chart.to_svg()?)?;
+            save(&directory.join(format!("figure-{}.json", told.number)), &figure.object)?;
+        }
+        if args.json {
+            objects.push(figure.object);
+        } else {
+            print(&figure.text)?;
+        }
+    }
     if args.json {
         print_json(&json!({ "figures": objects }))?;
     }

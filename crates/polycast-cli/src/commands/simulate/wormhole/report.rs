@@ -5,6 +5,7 @@ use polycast_sim::wormhole::{Experiment, Measured, Topology};
 use serde_json::{Value, json};
 
 use super::store::{self, Store};
+use super::trace;
 use crate::commands::{Outcome, print, print_json, write_file};
 use crate::plot::{Axis, Chart, Curve, Point};
 use crate::terminal::{digits, table};
@@ -17,7 +18,11 @@ pub struct Done {
 
 /// Runs `polycast simulate --wormhole`.
 pub fn run(args: &super::super::Args, topology: Topology) -> Outcome {
-    let experiments = args.wormhole.experiments(topology, args.bytes, args.seed.unwrap_or(1))?;
+    let experiments =
+        args.wormhole.experiments(topology, args.bytes.first().copied(), args.seed.unwrap_or(1))?;
+    if let (Some(file), Some(first)) = (&args.wormhole.trace, experiments.first()) {
+        trace::draw(first, file)?;
+    }
     let progress = progress(experiments.len())?;
     let done = Store::open(None)?.measure(&experiments, &progress)?;
     progress.finish_and_clear();
