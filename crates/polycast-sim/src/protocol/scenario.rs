@@ -102,9 +102,8 @@ impl Hardware {
             send_overhead: Nanos(500),
             receive_overhead: Nanos(500),
             ns_per_byte: 1.0,
-            frame_bytes: 66,
             packet_bytes: 2048,
-            send_buffer_bytes: Some(256 << 10),
+            ..Hardware::gigabit()
         }
     }
 
