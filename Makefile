@@ -7,10 +7,10 @@ INSTALLED := $(DESTDIR)$(PREFIX)
 
 # What a build is made from: `make install` builds again only when something of it is newer.
 SOURCES := Makefile Cargo.toml Cargo.lock README.md CHANGELOG.md CONTRIBUTING.md LICENSE scripts/setup.sh scripts/stage.sh \
-    $(shell find bench crates docs doors examples include tuning fuzz/README.md tests/README.md -type f -not -path '*/tests/*')
+    $(shell find bench crates docs doors examples include packaging tuning fuzz/README.md tests/README.md -type f -not -path '*/tests/*')
 
 .NOTPARALLEL:
-.PHONY: build help setup rust doors stage demo check test test-all soak conformance nightly install install-debug uninstall clean
+.PHONY: build help setup rust doors spank stage demo check test test-all soak conformance nightly install install-debug uninstall deb dist clean
 
 build: setup rust doors stage ## the library, its doors, the tool, man pages: all into build/ and target/ (default)
 
@@ -30,6 +30,10 @@ rust:
 
 doors: rust ## only the doors: make doors MPICC=/opt/mpi/bin/mpicc adds one
 	@doors/build.sh $(LIBRARY) $(MPICC)
+
+spank: build/built ## the plug-in for srun --polycast, too: needs Slurm's headers; then make install
+	@packaging/slurm/build.sh $(LIBRARY)
+	@$(MAKE) stage
 
 stage:
 	@scripts/stage.sh $(CARGO_OUT) $(LIBRARY) build/stage build/debug
@@ -76,9 +80,18 @@ install: build/built ## copies what is built to PREFIX (builds first if need be)
 install-debug: build/built ## debug information beside what is installed
 	@scripts/install.sh build/debug "$(INSTALLED)"
 
+deb: build/built ## Debian packages in build/deb, of what is built
+	@rm -rf build/deb
+	@packaging/debian/build.sh build/stage build/deb
+
+dist: ## the sources of this commit as build/polycast-VERSION.tar.gz
+	@scripts/dist.sh
+
 uninstall: ## removes what install copied
 	rm -rf "$(INSTALLED)/lib/polycast" "$(INSTALLED)/share/polycast" "$(INSTALLED)/share/doc/polycast"
-	rm -f "$(INSTALLED)/bin/polycast" "$(INSTALLED)/bin/.debug/polycast.debug" "$(INSTALLED)/include/polycast.h" \
+	rm -rf "$(INSTALLED)/lib/cmake/polycast" "$(INSTALLED)/share/modulefiles/polycast"
+	rm -f "$(INSTALLED)/lib/pkgconfig/polycast.pc"
+	rm -f "$(INSTALLED)/bin/polycast" "$(INSTALLED)/bin/.debug/polycast.debug" "$(INSTALLED)/include/polycast.h" "$(INSTALLED)/include/polycast-program.h" \
 	    "$(INSTALLED)"/share/man/man1/polycast.1 "$(INSTALLED)"/share/man/man1/polycast-*.1 \
 	    "$(INSTALLED)/share/bash-completion/completions/polycast" "$(INSTALLED)/share/zsh/site-functions/_polycast" \
 	    "$(INSTALLED)/share/fish/vendor_completions.d/polycast.fish"

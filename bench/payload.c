@@ -2,16 +2,34 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Windows of the pattern: a prime, so that they do not fall into step with block sizes. Those of the blocks of one call are all
  * different on up to 256 ranks. */
 enum { WINDOWS = 65537, RANKS_APART = 256, REPETITIONS_APART = 40503 };
 
-bool payload_open(struct payload *payload, size_t capacity) {
+/* What a core can use of the last cache: some systems tell the sum over all of them, others nothing. */
+enum { MAX_CACHE_BYTES = 32 << 20 };
+
+/* Twice the last cache: what is read of it takes the place of everything. */
+static size_t bytes_that_empty_caches(void) {
+    const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return 2 * (size_t)(bytes > 0 && bytes < MAX_CACHE_BYTES ? bytes : MAX_CACHE_BYTES);
+}
+
+static void empty_caches(struct payload *payload) {
+    enum { LINE_BYTES = 64 };
+    for (size_t i = 0; i < payload->other_bytes; i += LINE_BYTES)
+        payload->other[i]++;
+}
+
+bool payload_open(struct payload *payload, size_t capacity, bool is_cold) {
     payload->send = malloc(capacity + 1);
     payload->receive = malloc(capacity + 1);
     payload->pattern = malloc(capacity + WINDOWS);
-    if (!payload->send || !payload->receive || !payload->pattern) {
+    payload->other_bytes = is_cold ? bytes_that_empty_caches() : 0;
+    payload->other = is_cold ? calloc(payload->other_bytes, 1) : NULL;
+    if (!payload->send || !payload->receive || !payload->pattern || (is_cold && !payload->other)) {
         payload_close(payload);
         return false;
     }
@@ -30,7 +48,8 @@ void payload_close(struct payload *payload) {
     free(payload->send);
     free(payload->receive);
     free(payload->pattern);
-    payload->send = payload->receive = payload->pattern = NULL;
+    free(payload->other);
+    payload->send = payload->receive = payload->pattern = payload->other = NULL;
 }
 
 /* What `source` has for `destination`. */
@@ -144,7 +163,7 @@ static bool receives_numbers(const struct call *call) {
     return call->collective == ALLREDUCE || (call->collective == REDUCE && call->rank == call->root);
 }
 
-void payload_prepare(struct payload *payload, const struct call *call, int64_t repetition) {
+static void fill(struct payload *payload, const struct call *call, int64_t repetition) {
     fill_send(payload, call, repetition);
     if (call->collective == BCAST && call->rank == call->root) {
         memcpy(payload->receive, window(payload, repetition, call->root, 0), (size_t)call->bytes);
@@ -162,6 +181,11 @@ void payload_prepare(struct payload *payload, const struct call *call, int64_t r
         for (size_t i = 0; i < piece.bytes; i++)
             into[i] = (unsigned char)~data[i];
     }
+}
+
+void payload_prepare(struct payload *payload, const struct call *call, int64_t repetition) {
+    fill(payload, call, repetition);
+    empty_caches(payload);
 }
 
 void payload_corrupt(struct payload *payload, const struct call *call) {

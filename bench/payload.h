@@ -16,13 +16,16 @@ struct payload {
     unsigned char *send;
     unsigned char *receive; /* what a broadcast gets, too */
     unsigned char *pattern; /* the same random bytes on every rank; each block is another window of it */
+    unsigned char *other;   /* what empties the caches; NULL: they stay as they are */
+    size_t other_bytes;
 };
 
-/* Room for `capacity` bytes. Returns false when there is no memory. */
-bool payload_open(struct payload *payload, size_t capacity);
+/* Room for `capacity` bytes. `is_cold`: nothing of it is in a cache when a call begins. Returns false when there is no memory. */
+bool payload_open(struct payload *payload, size_t capacity, bool is_cold);
 void payload_close(struct payload *payload);
 
-/* Gives this rank what it sends in `repetition`, and where it receives data in which every byte, or number, is wrong. */
+/* Gives this rank what it sends in `repetition`, and where it receives data in which every byte, or number, is wrong. Then empties the
+ * caches, if that is wanted. */
 void payload_prepare(struct payload *payload, const struct call *call, int64_t repetition);
 
 /* Damages what was received. */

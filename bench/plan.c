@@ -28,6 +28,17 @@ static bool read_arrival(const char *text, enum arrival *arrival) {
     return false;
 }
 
+static bool read_method(const char *text, enum method *method) {
+    static const char *const names[] = {"clock", "loop", "responder"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *method = (enum method)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Takes in one `key=value`. Returns NULL or what was expected. */
 static const char *read_setting(struct plan *plan, const char *key, const char *value, int ranks) {
     int64_t number = 0;
@@ -57,6 +68,13 @@ static const char *read_setting(struct plan *plan, const char *key, const char *
     } else if (strcmp(key, "delay-ns") == 0) {
         if (!read_whole(value, 0, INT64_MAX / 4, &plan->delay_ns))
             return "nanoseconds";
+    } else if (strcmp(key, "method") == 0) {
+        if (!read_method(value, &plan->method))
+            return "clock, loop or responder";
+    } else if (strcmp(key, "cold") == 0) {
+        if (!read_whole(value, 0, 1, &number))
+            return "0 or 1";
+        plan->is_cold = number == 1;
     } else if (strcmp(key, "clock") == 0) {
         plan->pingpong_clock = strcmp(value, "pingpong") == 0;
         if (!plan->pingpong_clock && strcmp(value, "auto") != 0)
@@ -71,8 +89,8 @@ static const char *read_setting(struct plan *plan, const char *key, const char *
             return "a rank of this job";
         plan->corrupt_rank = (int)number;
     } else {
-        return "collective, size, variant, time-ms, root, arrival, delay-ns, clock, interface, rate or "
-               "corrupt";
+        return "collective, size, variant, time-ms, root, arrival, delay-ns, method, cold, clock, interface, "
+               "rate or corrupt";
     }
     return NULL;
 }

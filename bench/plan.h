@@ -18,6 +18,13 @@ enum arrival {
     ARRIVAL_RANDOM,     /* everybody anywhere in [0, D) */
 };
 
+/* What a time is. */
+enum method {
+    METHOD_CLOCK,     /* of one call, on a common clock, by deadlines: see block.h */
+    METHOD_LOOP,      /* the mean of calls in a row: see rounds.h */
+    METHOD_RESPONDER, /* of one call, by answers to the root: see rounds.h */
+};
+
 /* The delay is as long as stock takes, known after the warm-up. */
 #define DELAY_LIKE_STOCK (-1)
 #define NO_RANK (-1)
@@ -33,6 +40,8 @@ struct plan {
     int root;
     enum arrival arrival;
     int64_t delay_ns;
+    enum method method;
+    bool is_cold;            /* caches are emptied before each repetition, outside of its window */
     bool pingpong_clock;     /* measure every clock, also those known to be the same */
     const char *interface;   /* of blast; "": where the route to its group leads */
     int64_t bits_per_second; /* of the slowest link; how long blast waits follows from it */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "pace.h"
+#include "rounds.h"
 #include "statistics.h"
 
 enum { BLOCK_NS = 500 * 1000 * 1000, WARM_UP_CYCLES = 3 };
@@ -241,6 +242,81 @@ static void measure(struct point *point) {
         ;
 }
 
+/* How many calls a round has: as many as take this long, within bounds. */
+enum { ROUND_NS = 200 * 1000 * 1000, MIN_LOOP_CALLS = 10, MAX_ROUND_CALLS = 1000 };
+
+static int calls_of_round(const struct point *point, int variant) {
+    const struct bench *bench = point->bench;
+    const bool is_loop = bench->plan->method == METHOD_LOOP;
+    const int least = is_loop ? MIN_LOOP_CALLS : 1;
+    /* With the dummy computation a call takes three times as long, and there is a row of them for each responder. */
+    const int64_t each_ns = (1 + point->pace.estimate_ns[variant]) * (is_loop ? 1 : 3 * bench->ranks);
+    const int64_t calls = ROUND_NS / each_ns;
+    return calls < least ? least : calls > MAX_ROUND_CALLS ? MAX_ROUND_CALLS : (int)calls;
+}
+
+/* A round of each variant. Rank 0 writes them down. */
+static void run_rounds(struct point *point) {
+    struct bench *bench = point->bench;
+    const struct plan *plan = bench->plan;
+    const int variants = plan->variant_count;
+    int64_t *times_ns = malloc((size_t)bench->ranks * sizeof *times_ns);
+    if (!times_ns)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    const int root = point->call.root = plan_root(plan, point->next_cycle, bench->ranks);
+    for (int index = 0; index < variants; index++) {
+        const int variant = (int)((point->next_cycle + index) % variants);
+        int64_t of_variant[2] = {calls_of_round(point, variant), point->pace.estimate_ns[variant]};
+        MPI_Bcast(of_variant, 2, MPI_INT64_T, 0, bench->control);
+        const int wrong = rounds_run(bench, &point->call, variant, point->next_cycle * variants + variant,
+                                     (int)of_variant[0], of_variant[1], times_ns);
+        if (bench->rank != 0)
+            continue;
+        int64_t longest_ns = 0;
+        printf("repetition %lld %d %d ok %d", (long long)point->next_cycle, variant, root, wrong);
+        for (int rank = 0; rank < bench->ranks; rank++) {
+            printf(" 0 %lld", (long long)times_ns[rank]);
+            longest_ns = times_ns[rank] > longest_ns ? times_ns[rank] : longest_ns;
+        }
+        putchar('\n');
+        /* The first call opened connections: what later ones take is known now. */
+        point->pace.estimate_ns[variant] = longest_ns > 0 ? longest_ns : 1;
+        if (!samples_add(&point->completions[variant],
+                         collective_ends_at_root(plan->collective) ? times_ns[root] : longest_ns))
+            MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    if (bench->rank == 0) {
+        printf("block %d 0\n", variants);
+        fflush(stdout);
+    }
+    point->next_cycle++;
+    free(times_ns);
+}
+
+/* Rank 0: whether another round is to come. */
+static bool is_round_missing(struct point *point) {
+    enum { LEAST_ROUNDS = 6 };
+    bool enough = true;
+    for (int variant = 0; variant < point->bench->plan->variant_count; variant++) {
+        struct samples *samples = &point->completions[variant];
+        enough = enough && samples->count >= LEAST_ROUNDS && samples_are_enough(samples, NARROW_ENOUGH);
+    }
+    return !enough && (point->next_cycle == 1 || local_now_ns() - point->began_ns < point->budget_ns);
+}
+
+static void measure_by_rounds(struct point *point) {
+    first_cycle(point);
+    end_trials(point);
+    point->began_ns = local_now_ns();
+    for (;;) {
+        int is_missing = point->bench->rank == 0 && is_round_missing(point);
+        MPI_Bcast(&is_missing, 1, MPI_INT, 0, point->bench->control);
+        if (!is_missing)
+            return;
+        run_rounds(point);
+    }
+}
+
 /* What served the calls of this size, where polycast is there to tell. */
 static void write_choices(const struct bench *bench, const struct call *call) {
     for (int variant = 0; variant < bench->plan->variant_count; variant++) {
@@ -267,7 +343,10 @@ void point_measure(struct bench *bench, int bytes) {
         printf("point %d\n", bytes);
         fflush(stdout);
     }
-    measure(&point);
+    if (plan->method == METHOD_CLOCK)
+        measure(&point);
+    else
+        measure_by_rounds(&point);
     if (bench->rank == 0) {
         bench->advance_ns = point.pace.advance_ns;
         write_choices(bench, &point.call);

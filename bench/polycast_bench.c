@@ -18,6 +18,8 @@
  *                                           late: a rank entered too late (its times are written all the same); lost: a variant that promises
  *                                           nothing left a rank without data; WRONG: ranks with wrong data;
  *                                           START END: by rank
+ *                                           With the methods loop and responder START is 0, and END the time of a call, a mean
+ *                                           over calls in a row (rounds.h)
  *     block REPETITIONS CLOCK-ERROR
  *     choice VARIANT NAME                   what polycast served this size by, as POLYCAST_BCAST takes it
  *     point-end BYTES DELAY ADVANCE TOLERANCE…
@@ -34,6 +36,7 @@
 #include "place.h"
 #include "point.h"
 #include "rank_server.h"
+#include "rounds.h"
 #include "variant.h"
 #include "wake_up.h"
 
@@ -69,7 +72,7 @@ static bool open_bench(struct bench *bench, const struct plan *plan, char *error
             .collective = plan->collective, .bytes = plan->sizes[i], .ranks = bench->ranks};
         largest = call_room(&call) > largest ? call_room(&call) : largest;
     }
-    int room = payload_open(&bench->payload, largest), room_everywhere = 0;
+    int room = payload_open(&bench->payload, largest, bench->plan->is_cold), room_everywhere = 0;
     MPI_Allreduce(&room, &room_everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (!room_everywhere)
         snprintf(error, (size_t)error_size, "no memory for three buffers of %zu bytes on every rank",
@@ -93,7 +96,8 @@ static void measure(struct bench *bench) {
     bench->spin_ns = oversubscribed ? 0 : 200 * 1000;
     write_clock(&bench->clock, plan->pingpong_clock);
     /* An arrival pattern says itself who is to be late; and who comes early must not begin without the root. */
-    if (oversubscribed && plan->arrival == ARRIVAL_NONE && collective_has_source(plan->collective)) {
+    if (oversubscribed && plan->method == METHOD_CLOCK && plan->arrival == ARRIVAL_NONE &&
+        collective_has_source(plan->collective)) {
         bench->advance_ns = wake_up_spread_ns(&bench->clock);
         if (bench->rank == 0)
             printf("wake-up %lld\n", (long long)bench->advance_ns);
@@ -111,8 +115,12 @@ static bool measure_calls(int argc, char **argv) {
     char error[512] = "";
     MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &bench.ranks);
-    const bool able = plan_read(&plan, argc, argv, bench.ranks, error, sizeof error) &&
-                      open_bench(&bench, &plan, error, sizeof error);
+    bool able = plan_read(&plan, argc, argv, bench.ranks, error, sizeof error);
+    if (able && !rounds_can_measure(plan.method, plan.collective)) {
+        snprintf(error, sizeof error, "method=responder: expected bcast or scatter, whose root has the data");
+        able = false;
+    }
+    able = able && open_bench(&bench, &plan, error, sizeof error);
     if (able) {
         measure(&bench);
         close_bench(&bench);

@@ -37,7 +37,7 @@ static bool make_first_call(enum collective collective, MPI_Comm communicator) {
     MPI_Comm_size(communicator, &ranks);
     if (!call_open(&call, collective, ranks, rank, ranks))
         return false;
-    const bool has_room = payload_open(&payload, call_room(&call));
+    const bool has_room = payload_open(&payload, call_room(&call), false);
     if (has_room) {
         payload_prepare(&payload, &call, 0);
         call_run(&call, payload.send, payload.receive, communicator);

@@ -156,7 +156,7 @@ typedef struct polycast_operation {
     uint32_t key;
 } polycast_operation;
 
-/* The runtime's version, as in "0.1.0". */
+/* The runtime's version, as in "0.2.0". */
 const char *polycast_version(void);
 
 /* The runtime's POLYCAST_INTERFACE_VERSION. */

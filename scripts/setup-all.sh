@@ -1,14 +1,22 @@
 #!/bin/sh
 # What the tests of `make test-all` need beside what scripts/setup.sh test asks for: Slurm, which they start for themselves in a
-# temporary directory. Debian's is built with what both MPIs need to be started by srun.
+# temporary directory (Debian's is built with what both MPIs need to be started by srun), and what packages are made and looked at with.
 set -eu
 packages=
+is_there() {
+    PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null
+}
 for command in slurmctld slurmd srun munged; do
-    PATH=$PATH:/usr/sbin:/sbin command -v "$command" >/dev/null || packages="slurm-wlm munge"
+    is_there "$command" || packages="slurm-wlm munge"
+done
+[ -e /usr/include/slurm/spank.h ] || packages="$packages libslurm-dev"
+is_there dpkg-shlibdeps || packages="$packages dpkg-dev"
+for command in lintian debootstrap cmake; do
+    is_there "$command" || packages="$packages $command"
 done
 [ -n "$packages" ] || exit 0
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
-    echo "setup: \`make test-all\` needs Slurm and munge; on Debian, as root: apt-get install -y --no-install-recommends $packages" >&2
+    echo "setup: \`make test-all\` needs more packages; on Debian, as root: apt-get install -y --no-install-recommends $packages" >&2
     exit 1
 fi
 echo "setup: apt-get install -y --no-install-recommends $packages"

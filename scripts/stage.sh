@@ -20,17 +20,30 @@ strip_into() {
 }
 
 strip_into "$cargo_out/polycast" bin/polycast
-for object in "$library"/*.so "$library"/doors/*.so "$library"/bench/polycast-bench-*; do
-    strip_into "$object" "lib/polycast/${object#"$library"/}"
+for object in "$library"/*.so "$library"/doors/*.so "$library"/bench/polycast-bench-* "$library"/slurm/*.so; do
+    # Slurm's plug-in is there after `make spank` only.
+    [ ! -e "$object" ] || strip_into "$object" "lib/polycast/${object#"$library"/}"
 done
 
 mkdir -p "$stage/include" "$stage/share/polycast"
-cp include/polycast.h "$stage/include/"
+cp include/*.h "$stage/include/"
 cp tuning/*.toml "$stage/share/polycast/"
+
+# What finds it for compilers and shells, wherever the folder lies.
+version=$("$stage/bin/polycast" --version | cut -d ' ' -f 2)
+# FROM TO: with the version.
+versioned() {
+    mkdir -p "$stage/$(dirname "$2")"
+    sed "s/@VERSION@/$version/g" "packaging/$1" >"$stage/$2"
+}
+versioned polycast.pc.in lib/pkgconfig/polycast.pc
+versioned cmake/polycast-config.cmake lib/cmake/polycast/polycast-config.cmake
+versioned cmake/polycast-config-version.cmake.in lib/cmake/polycast/polycast-config-version.cmake
+versioned modulefile.in "share/modulefiles/polycast/$version"
 
 documents=$stage/share/doc/polycast
 mkdir -p "$documents/fuzz" "$documents/tests"
-cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs examples include tuning "$documents/"
+cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs examples include packaging tuning "$documents/"
 cp fuzz/README.md "$documents/fuzz/"
 cp tests/README.md "$documents/tests/"
 

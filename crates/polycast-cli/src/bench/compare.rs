@@ -43,13 +43,14 @@ impl Kept {
 }
 
 /// What must be the same for a difference in times to be one of what is compared, by its place in the environment.
-const MUST_AGREE: [&str; 14] = [
+const MUST_AGREE: [&str; 15] = [
     "/mpi",
     "/mpi_version",
     "/ranks",
     "/nodes",
     "/oversubscribed",
     "/time_from",
+    "/cold",
     "/rate_bits_per_second",
     "/machine/cpu",
     "/machine/cores",

@@ -43,6 +43,8 @@ pub struct Environment {
     pub clock: Option<ClockReport>,
     /// From whose call times run.
     pub time_from: TimeFrom,
+    /// Whether caches were emptied before each repetition.
+    pub cold: bool,
     /// What is measured of a repetition of the present operation; each point says it itself.
     #[serde(skip)]
     pub span: Span,
@@ -113,6 +115,9 @@ impl From<&Clock> for ClockReport {
 /// The rule of the measuring program, in words.
 pub fn tolerance_rule(oversubscribed: bool, from: TimeFrom) -> &'static str {
     match (oversubscribed, from) {
+        (_, TimeFrom::CallsInARow | TimeFrom::RootCallByAnswers) => {
+            "there is no deadline, and no repetition is late"
+        }
         (true, TimeFrom::RootCall) => {
             "a repetition is late when a rank calls after the root by more than max(100 us, 5 % of the estimate), or the \
              root after its deadline by more than the wake-up spread"

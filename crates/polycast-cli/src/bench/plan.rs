@@ -19,6 +19,28 @@ pub enum ClockMethod {
     Pingpong,
 }
 
+/// What a time is; see bench/rounds.h.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Method {
+    /// Of one call, by deadlines on a common clock
+    #[default]
+    Clock,
+    /// The mean of calls in a row, as many programs measure it: misleading, for comparison
+    Loop,
+    /// Of one broadcast or scatter, by the receivers' answers, without a common clock (Nupairoj 1998, §3.3.2)
+    Responder,
+}
+
+impl Method {
+    fn name(self) -> &'static str {
+        match self {
+            Method::Clock => "clock",
+            Method::Loop => "loop",
+            Method::Responder => "responder",
+        }
+    }
+}
+
 /// What is to be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -36,6 +58,10 @@ pub struct Plan {
     pub arrival: Arrival,
     /// Who sends.
     pub root: Root,
+    /// What a time is.
+    pub method: Method,
+    /// Caches are emptied before each repetition.
+    pub cold: bool,
     /// The common clock.
     pub clock: ClockMethod,
     /// A rank that damages its data before it is checked: a test of the check.
@@ -74,6 +100,10 @@ impl Plan {
         if let Some(delay) = self.arrival.delay.filter(|_| self.arrival.pattern != Pattern::None) {
             push("delay-ns", delay.as_nanos().to_string());
         }
+        push("method", self.method.name().to_owned());
+        if self.cold {
+            push("cold", "1".to_owned());
+        }
         push("clock", if self.clock == ClockMethod::Auto { "auto" } else { "pingpong" }.to_owned());
         if let Some(rank) = self.corrupt {
             push("corrupt", rank.to_string());
@@ -99,6 +129,8 @@ mod tests {
             launches: 2,
             arrival: "root-last:2ms".parse().unwrap(),
             root: Root::Rotate,
+            method: Method::Clock,
+            cold: false,
             clock: ClockMethod::Auto,
             corrupt: None,
         }
@@ -115,7 +147,7 @@ mod tests {
         assert_eq!(
             words(&plan),
             "p collective=bcast size=1024 variant=stock variant=chain:segment=8KiB,ready time-ms=1500 root=rotate arrival=root-last \
-             delay-ns=2000000 clock=auto"
+             delay-ns=2000000 method=clock clock=auto"
         );
         assert!(plan.needs_polycast());
     }

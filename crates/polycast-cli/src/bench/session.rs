@@ -12,10 +12,10 @@ use super::collect::{Collector, Event};
 use super::environment::{self, Environment, Machine};
 use super::fidelity::Fidelity;
 use super::figures::{self, Context};
-use super::plan::{Links, Plan};
+use super::plan::{Links, Method, Plan};
 use super::point::Point;
 use super::report::Report;
-use crate::jobs::record::{Span, TimeTo};
+use crate::jobs::record::{Span, TimeFrom, TimeTo};
 use crate::jobs::run::{self, Ending, Heard};
 use crate::jobs::target::JobTarget;
 use crate::mpi::Mpi;
@@ -177,12 +177,20 @@ impl Session<'_> {
         points
     }
 
+    fn time_from(&self, collector: &Collector) -> TimeFrom {
+        match self.plan.method {
+            Method::Clock => collector.header.time_from(),
+            Method::Loop => TimeFrom::CallsInARow,
+            Method::Responder => TimeFrom::RootCallByAnswers,
+        }
+    }
+
     fn span(&self, collector: &Collector) -> Span {
         let to = match self.plan.operation.ends_at_root() {
             true => TimeTo::RootReturn,
             false => TimeTo::LastReturn,
         };
-        Span { from: collector.header.time_from(), to }
+        Span { from: self.time_from(collector), to }
     }
 
     fn environment(&self, collector: &Collector) -> Environment {
@@ -205,7 +213,8 @@ impl Session<'_> {
             time_limit_s: self.plan.time.as_secs_f64(),
             launches: self.plan.launches as usize,
             clock: header.clock.as_ref().map(Into::into),
-            time_from: header.time_from(),
+            time_from: self.time_from(collector),
+            cold: self.plan.cold,
             span: self.span(collector),
             operation: self.plan.operation,
             wake_up_spread_us: header.wake_up_ns.map(|ns| ns as f64 / 1e3),

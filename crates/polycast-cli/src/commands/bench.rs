@@ -15,13 +15,14 @@ use polycast_lab::{Carried, LabError, Rate};
 
 use super::job_args::JobArgs;
 use super::{Outcome, interruption, write_file};
-use crate::bench::arrival::{Arrival, Root, parse_duration};
+use crate::bench::arrival::{Arrival, Pattern, Root, parse_duration};
 use crate::bench::chart;
 use crate::bench::fidelity::Fidelity;
 use crate::bench::operation::{Operation, OperationsError};
-use crate::bench::plan::{ClockMethod, Links, Plan};
+use crate::bench::plan::{ClockMethod, Links, Method, Plan};
 use crate::bench::report::Report;
 use crate::bench::session::Session;
+use crate::bench::variant::Variant;
 use crate::bench::view::Format;
 use crate::bench::{sizes, variant};
 use crate::install::Installation;
@@ -78,6 +79,12 @@ pub struct Args {
     /// Who sends: a rank, or rotate
     #[arg(long, value_name = "RANK", default_value = "0")]
     root: Root,
+    /// What a time is
+    #[arg(long, value_enum, default_value_t = Method::Clock)]
+    method: Method,
+    /// Empty the caches before each repetition, outside of its time
+    #[arg(long)]
+    cold: bool,
     /// How the clocks of the ranks are brought together
     #[arg(long, value_enum, default_value_t = ClockMethod::Auto)]
     clock: ClockMethod,
@@ -145,6 +152,7 @@ pub fn run(mut args: Args) -> Outcome {
         return suite::run(&args);
     }
     let plans = plans(&args)?;
+    check_method(&plans)?;
     check_variables(&args.job.variables, &plans)?;
     let mpi = args.job.mpi()?;
     let installation = Installation::find()?;
@@ -210,10 +218,35 @@ fn plans(args: &Args) -> Result<Vec<Plan>, variant::VariantsError> {
         launches: args.launches,
         arrival: args.arrival,
         root: args.root,
+        method: args.method,
+        cold: args.cold,
         clock: args.clock,
         corrupt: args.corrupt,
     };
     Ok(args.collective.iter().copied().zip(lists).map(plan).collect())
+}
+
+/// Answers tell how long a call takes only where all wait for the root; and calls in a row have no arrival pattern.
+fn check_method(plans: &[Plan]) -> Result<(), String> {
+    for plan in plans {
+        let has_source = matches!(plan.operation, Operation::Bcast | Operation::Scatter);
+        if plan.method == Method::Responder && !has_source {
+            return Err(format!(
+                "--method responder: expected bcast or scatter, whose root has what all others wait for, found {}; the clock \
+                 measures all",
+                plan.operation
+            ));
+        }
+        if plan.method != Method::Clock && plan.arrival.pattern != Pattern::None {
+            return Err("--arrival is for --method clock: other methods have no common start".to_owned());
+        }
+        if plan.method != Method::Clock && plan.variants.iter().any(|variant| *variant == Variant::Blast) {
+            return Err(
+                "--variants blast is for --method clock: others cannot do with what it loses".to_owned()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The variants set what serves their calls, whatever the environment says: here it would be without effect.

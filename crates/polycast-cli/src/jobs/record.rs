@@ -18,6 +18,12 @@ pub enum TimeFrom {
     /// should.
     #[serde(rename = "root's call")]
     RootCall,
+    /// There is no such call: the mean of many in a row.
+    #[serde(rename = "calls in a row")]
+    CallsInARow,
+    /// From the root's call to a receiver's answer, less the answer's way.
+    #[serde(rename = "root's call, by answers")]
+    RootCallByAnswers,
 }
 
 impl fmt::Display for TimeFrom {
@@ -25,6 +31,8 @@ impl fmt::Display for TimeFrom {
         f.pad(match self {
             TimeFrom::FirstCall => "first call",
             TimeFrom::RootCall => "root's call",
+            TimeFrom::CallsInARow => "calls in a row",
+            TimeFrom::RootCallByAnswers => "root's call, by answers",
         })
     }
 }
@@ -57,6 +65,22 @@ pub struct Span {
     pub from: TimeFrom,
     /// Where it ends.
     pub to: TimeTo,
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.from {
+            TimeFrom::FirstCall | TimeFrom::RootCall => {
+                write!(f, "from the {} to the {}", self.from, self.to)
+            }
+            TimeFrom::CallsInARow => f.write_str(
+                "as a mean of calls in a row, which overlap: no call takes that long, and chains look best",
+            ),
+            TimeFrom::RootCallByAnswers => {
+                f.write_str("from the root's call to the last one's answer, less the answer's way")
+            }
+        }
+    }
 }
 
 /// Whether the times of a repetition count.
@@ -234,8 +258,8 @@ impl Repetition {
         };
         end_ns
             - match span.from {
-                TimeFrom::FirstCall => first(),
                 TimeFrom::RootCall => self.root_start_ns(),
+                _ => first(),
             }
     }
 
@@ -243,8 +267,8 @@ impl Repetition {
     pub fn returned_ns(&self, rank: usize, from: TimeFrom) -> Option<i64> {
         let (_, end) = self.times_ns.get(rank)?;
         Some(match from {
-            TimeFrom::FirstCall => *end,
             TimeFrom::RootCall => end - self.root_start_ns(),
+            _ => *end,
         })
     }
 

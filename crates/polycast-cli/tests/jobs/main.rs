@@ -21,6 +21,7 @@ mod install;
 mod lab;
 mod measure;
 mod multicast;
+mod packages;
 mod placement;
 mod report;
 mod slurm;

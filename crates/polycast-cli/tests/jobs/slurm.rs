@@ -53,6 +53,52 @@ fn in_an_allocation_of_slurm_no_number_of_ranks_is_needed() {
     }
 }
 
+/// `srun --polycast` serves, plain `srun` does not; the line is that of docs/packages.md.
+#[test]
+#[ignore = "make test-all: needs root, Slurm, its headers and munge"]
+fn the_plug_in_serves_who_asks_for_it() {
+    let built = tempfile::tempdir().unwrap();
+    let library = built.path().join("lib/polycast");
+    fs::create_dir(built.path().join("lib")).unwrap();
+    let copied = Command::new("cp").arg("-r").args([&library_directory(), &library]).status().unwrap();
+    assert!(copied.success());
+    let mut build = Command::new(checkout().join("packaging/slurm/build.sh"));
+    let output = build.arg(&library).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let slurm = Slurm::start();
+    let line = |options: &str| {
+        let path = library.join("slurm/spank_polycast.so");
+        fs::write(slurm.path().join("plugstack.conf"), format!("optional {} {options}\n", path.display()))
+            .unwrap();
+    };
+    let report = |words: &str, family: &str| {
+        let mut command = slurm.shell(words);
+        command.env("POLYCAST_BCAST", "chain:segment=8KiB").env("POLYCAST_REPORT", "1");
+        let output = output_within(&mut command, Duration::from_secs(120));
+        let all = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8(all).unwrap();
+        assert!(
+            output.status.success() && said.contains("3 ranks, all bytes right"),
+            "{family}: {words}: {said}"
+        );
+        said
+    };
+    for (family, plugin) in FAMILIES {
+        slurm.compile(family);
+        let srun = |option: &str| report(&format!("srun {option} --mpi={plugin} -n 3 ./a.out"), family);
+        line("");
+        assert!(srun("--polycast").contains("chain:segment=8KiB"), "{family}");
+        assert!(!srun("").contains("polycast: report"), "{family}");
+        line("default=on");
+        assert!(srun("").contains("chain:segment=8KiB"), "{family}");
+        assert!(!srun("--polycast=off").contains("polycast: report"), "{family}");
+        // Where the library is missing the job runs, and says why it is not served.
+        line("library=/nonexistent.so");
+        let said = srun("--polycast");
+        assert!(said.contains("cannot be read on this node") && !said.contains("polycast: report"), "{said}");
+    }
+}
+
 /// A controller, a node and their authentication, all in one folder.
 struct Slurm {
     folder: TempDir,

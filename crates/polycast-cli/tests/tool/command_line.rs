@@ -138,3 +138,16 @@ fn a_file_of_another_kind_is_named() {
         }
     }
 }
+
+#[test]
+fn methods_that_cannot_measure_something_say_so() {
+    let world = World::with_doors(&[]);
+    for (arguments, expected) in [
+        (["--method", "responder", "--collective", "allreduce"], "expected bcast or scatter"),
+        (["--method", "loop", "--arrival", "random"], "--arrival is for --method clock"),
+        (["--method", "loop", "--variants", "stock,blast"], "blast is for --method clock"),
+    ] {
+        let said = error(&mut world.polycast(&[&["bench"][..], &arguments].concat()), 1);
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+}

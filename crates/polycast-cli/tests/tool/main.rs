@@ -6,6 +6,7 @@ mod common;
 mod fake;
 
 mod command_line;
+mod documents;
 mod explain;
 mod info;
 mod json;
@@ -17,4 +18,5 @@ mod table;
 mod times;
 mod topology;
 mod tree;
+mod versions;
 mod width;

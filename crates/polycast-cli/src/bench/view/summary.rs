@@ -35,10 +35,9 @@ impl View for Summary {
         let (ranks, hosts) =
             (count(environment.ranks, "rank", "ranks"), count(environment.nodes, "host", "hosts"));
         let what = format!(
-            "{} on {ranks}, {hosts}, {library}: medians from the {} to the {}",
+            "{} on {ranks}, {hosts}, {library}: medians {}",
             environment.operation.function(),
-            environment.span.from,
-            environment.span.to
+            environment.span
         );
         writeln!(out, "{}", hanging("", "  ", &what))
     }

@@ -9,6 +9,7 @@ use super::notes::Notes;
 use super::text::{or_dash, time};
 use crate::bench::environment::Environment;
 use crate::bench::point::Point;
+use crate::jobs::record::TimeFrom;
 use crate::terminal::{count, digits, hanging, interval, range};
 
 /// Room for the name of a variant; a longer one has a line of its own.
@@ -49,12 +50,13 @@ impl View for Table {
         );
         writeln!(out, "{}", hanging("", "  ", &format!("{library} · {ranks} on {hosts} · {cores}{shared}")))?;
         let error = clock.as_ref().map_or(0.0, |clock| clock.error_us);
+        // Other methods need no common clock.
+        let has_clock = matches!(span.from, TimeFrom::FirstCall | TimeFrom::RootCall);
+        let clock = if has_clock { format!(" · clock ± {error:.1} µs") } else { String::new() };
         let what = format!(
-            "{} from the {} to the {}: median, its 95 % interval in the same unit, message bytes \
-             per second · clock ± {error:.1} µs",
+            "{} {span}: median, its 95 % interval in the same unit, message bytes per second{clock}{}",
             operation.function(),
-            span.from,
-            span.to
+            if environment.cold { " · cold caches" } else { "" }
         );
         writeln!(out, "{}", hanging("", "  ", &what))
     }

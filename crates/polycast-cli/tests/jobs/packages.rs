@@ -1,0 +1,168 @@
+//! What others build and install with: the files for pkg-config and CMake, Debian's packages, the sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use crate::cluster::output_within;
+use crate::common::checkout;
+
+const PROGRAM: &str = r#"
+#include <mpi.h>
+#include <polycast-program.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+    static unsigned char bytes[100 << 10];
+    char choice[100];
+    int rank, is_wrong = 0, sum = 0;
+    if (polycast_configure("POLYCAST_BCAST", "chain:segment=4KiB")) return 1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; rank == 0 && i < (int)sizeof bytes; i++) bytes[i] = (unsigned char)(i * 7 + 1);
+    MPI_Bcast(bytes, sizeof bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    for (int i = 0; i < (int)sizeof bytes; i++) is_wrong |= bytes[i] != (unsigned char)(i * 7 + 1);
+    MPI_Allreduce(&is_wrong, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    int answer = polycast_choice_of("bcast", POLYCAST_COMM(MPI_COMM_WORLD), sizeof bytes, choice, sizeof choice);
+    if (rank == 0) printf("%d wrong, %d %s\n", sum, answer, choice);
+    MPI_Finalize();
+    return 0;
+}
+"#;
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn succeeds(command: &mut Command, limit: Duration) -> String {
+    let output = output_within(command, limit);
+    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, text(&output));
+    text(&output)
+}
+
+/// What the file for pkg-config says, but for pkg-config, which not every machine has.
+fn flags(installed: &Path) -> Vec<String> {
+    let folder = installed.join("lib/pkgconfig");
+    let file = fs::read_to_string(folder.join("polycast.pc")).unwrap();
+    let value = |name: &str| {
+        let line = file.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name}"));
+        line.trim().replace("${libdir}", "${prefix}/lib/polycast").replace("${prefix}", "${pcfiledir}/../..")
+    };
+    let all = format!("{} {}", value("Cflags:"), value("Libs:"));
+    all.replace("${pcfiledir}", folder.to_str().unwrap()).split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn a_program_that_is_linked_with_it_needs_no_variables() {
+    let folder = tempfile::tempdir().unwrap();
+    // As if somebody had copied the installation on.
+    let installed = folder.path().join("elsewhere");
+    let stage = checkout().join("build/stage");
+    succeeds(Command::new("cp").arg("-r").args([&stage, &installed]), Duration::from_secs(60));
+    fs::write(folder.path().join("a.c"), PROGRAM).unwrap();
+    for family in ["openmpi", "mpich"] {
+        let program = folder.path().join(family);
+        let mut compiler = Command::new(format!("mpicc.{family}"));
+        compiler.arg("-o").args([&program, &folder.path().join("a.c")]).args(flags(&installed));
+        succeeds(&mut compiler, Duration::from_secs(60));
+        let mut job = Command::new(format!("mpiexec.{family}"));
+        job.args(["-n", "2"]).env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        job.env("OMPI_MCA_rmaps_base_oversubscribe", "1").arg(&program);
+        let said = succeeds(&mut job, Duration::from_secs(120));
+        assert!(said.contains("0 wrong, 0 chain:segment=4KiB"), "{family}: {said}");
+    }
+}
+
+#[test]
+#[ignore = "make test-all: needs CMake"]
+fn cmake_finds_it() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.c"), PROGRAM).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let lists = format!(
+        "cmake_minimum_required(VERSION 3.16)\nproject(a C)\nfind_package(MPI REQUIRED)\n\
+         find_package(polycast {version} REQUIRED)\nadd_executable(a a.c)\n\
+         target_link_libraries(a PRIVATE polycast::polycast MPI::MPI_C)\n"
+    );
+    fs::write(folder.path().join("CMakeLists.txt"), lists).unwrap();
+    let prefix = format!("-DCMAKE_PREFIX_PATH={}", checkout().join("build/stage").display());
+    let build = folder.path().join("build");
+    let mut configure = Command::new("cmake");
+    configure
+        .args([&prefix, "-DMPI_C_COMPILER=mpicc.openmpi", "-S"])
+        .arg(folder.path())
+        .arg("-B")
+        .arg(&build);
+    succeeds(&mut configure, Duration::from_secs(120));
+    succeeds(Command::new("cmake").arg("--build").arg(&build), Duration::from_secs(120));
+    let mut job = Command::new("mpiexec.openmpi");
+    job.args(["--allow-run-as-root", "--oversubscribe", "-n", "2"]).arg(build.join("a"));
+    let said = succeeds(&mut job, Duration::from_secs(120));
+    assert!(said.contains("0 wrong, 0 chain:segment=4KiB"), "{said}");
+}
+
+/// The packages, made into a folder of their own.
+fn packages(folder: &Path) -> Vec<PathBuf> {
+    let mut build = Command::new(checkout().join("packaging/debian/build.sh"));
+    build.arg(checkout().join("build/stage")).arg(folder);
+    succeeds(&mut build, Duration::from_secs(300));
+    let mut made: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    made.sort();
+    assert_eq!(made.len(), 3, "{made:?}");
+    made
+}
+
+#[test]
+#[ignore = "make test-all: needs lintian, debootstrap, root, and Debian's packages"]
+fn debian_packages_are_clean_and_serve_in_a_fresh_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = packages(folder.path());
+    let mut lintian = Command::new("lintian");
+    lintian.args(["--fail-on", "error,warning", "--allow-root"]).args(&made);
+    let said = succeeds(&mut lintian, Duration::from_secs(300));
+    assert!(!said.contains("W: ") && !said.contains("E: "), "{said}");
+
+    let root = tempfile::tempdir().unwrap();
+    let mut bootstrap = Command::new("debootstrap");
+    bootstrap.args(["--variant=minbase", "bookworm"]).arg(root.path());
+    succeeds(&mut bootstrap, Duration::from_secs(900));
+    for package in &made {
+        fs::copy(package, root.path().join("tmp").join(package.file_name().unwrap())).unwrap();
+    }
+    let inside = |line: &str| {
+        let mut command = Command::new("chroot");
+        command.arg(root.path()).args(["sh", "-c", line]).env("DEBIAN_FRONTEND", "noninteractive");
+        command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        succeeds(&mut command, Duration::from_secs(900))
+    };
+    inside("apt-get install -y --no-install-recommends /tmp/polycast_*.deb /tmp/polycast-mpich_*.deb mpich");
+    let version = inside("polycast --version");
+    assert_eq!(version.trim(), format!("polycast {}", env!("CARGO_PKG_VERSION")));
+    // The measuring program checks every byte.
+    let measured =
+        inside("polycast bench --mpi mpich -n 2 --variants stock,chain --sizes 64KiB --time 300ms");
+    assert!(measured.contains("chain"), "{measured}");
+    inside(
+        "apt-get purge -y polycast polycast-mpich && test ! -e /usr/lib/polycast && test ! -e /usr/share/polycast",
+    );
+}
+
+/// What `make dist` packs: at least its manifest is whole.
+#[test]
+#[ignore = "make test-all: needs a checkout with its history"]
+fn the_sources_are_packed_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    succeeds(&mut Command::new(checkout().join("scripts/dist.sh")), Duration::from_secs(60));
+    let archive = checkout().join(format!("build/polycast-{}.tar.gz", env!("CARGO_PKG_VERSION")));
+    succeeds(
+        Command::new("tar").arg("xzf").arg(&archive).arg("-C").arg(folder.path()),
+        Duration::from_secs(60),
+    );
+    let top = folder.path().join(format!("polycast-{}", env!("CARGO_PKG_VERSION")));
+    let mut metadata = Command::new("cargo");
+    metadata.args(["metadata", "--locked", "--no-deps", "--format-version", "1"]).current_dir(&top);
+    assert!(succeeds(&mut metadata, Duration::from_secs(60)).contains("polycast-runtime"));
+    for file in ["Makefile", "include/polycast.h", "packaging/polycast.pc.in", ".ci/run"] {
+        assert!(top.join(file).exists(), "{file}");
+    }
+}
