@@ -240,7 +240,7 @@ fn check_method(plans: &[Plan]) -> Result<(), String> {
         if plan.method != Method::Clock && plan.arrival.pattern != Pattern::None {
             return Err("--arrival is for --method clock: other methods have no common start".to_owned());
         }
-        if plan.method != Method::Clock && plan.variants.iter().any(|variant| *variant == Variant::Blast) {
+        if plan.method != Method::Clock && plan.variants.contains(&Variant::Blast) {
             return Err(
                 "--variants blast is for --method clock: others cannot do with what it loses".to_owned()
             );

@@ -130,7 +130,9 @@ fn debian_packages_are_clean_and_serve_in_a_fresh_system() {
         fs::copy(package, root.path().join("tmp").join(package.file_name().unwrap())).unwrap();
     }
     let inside = |line: &str| {
-        let mut command = Command::new("chroot");
+        let proc = format!("--mount-proc={}", root.path().join("proc").display());
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--pid", "--fork", &proc, "chroot"]);
         command.arg(root.path()).args(["sh", "-c", line]).env("DEBIAN_FRONTEND", "noninteractive");
         command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         succeeds(&mut command, Duration::from_secs(900))
