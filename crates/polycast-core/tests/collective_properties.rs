@@ -23,10 +23,14 @@ fn prove_cut(algorithm: Algorithm, call: &Call, segment: u64, most: u64) -> Summ
     check(&schedules, call).unwrap_or_else(|violation| panic!("{algorithm} {call:?}: {violation}"))
 }
 
-/// All algorithms of the collectives other than the broadcast.
+/// All algorithms of the collectives other than the broadcast, and those for one node of all.
 fn all() -> impl Iterator<Item = (Collective, Algorithm)> {
-    let others = Collective::ALL.into_iter().filter(|collective| *collective != Collective::Broadcast);
-    others.flat_map(|of| Registry::BUILT_IN.samples(of).into_iter().map(move |algorithm| (of, algorithm)))
+    Collective::ALL.into_iter().flat_map(|of| {
+        let anywhere =
+            Registry::BUILT_IN.samples(of).into_iter().filter(move |_| of != Collective::Broadcast);
+        let all = anywhere.chain(Registry::BUILT_IN.samples_on_one_node(of));
+        all.map(move |algorithm| (of, algorithm))
+    })
 }
 
 /// Bytes, bytes of an element, and segments (0: whole): nothing, one, fewer elements than ranks, segments that do not divide the

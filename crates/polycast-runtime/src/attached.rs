@@ -269,6 +269,24 @@ impl Attached {
         }
     }
 
+    /// See [`Communicator::run`].
+    ///
+    /// # Safety
+    /// As for [`Communicator::start`].
+    pub unsafe fn run(
+        &mut self,
+        chosen: Chosen,
+        of: collective::Call,
+        buffers: Buffers,
+    ) -> Result<(), Failure> {
+        match &mut self.state {
+            // SAFETY: handed on from the caller.
+            State::Served(communicator) => unsafe { communicator.run(chosen, of, buffers) },
+            State::Broken(failure) => Err(*failure),
+            State::Unserved | State::Refused => Err(Failure::Internal),
+        }
+    }
+
     /// See [`Communicator::test`].
     pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
         match &mut self.state {

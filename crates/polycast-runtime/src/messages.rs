@@ -290,6 +290,11 @@ impl Messages {
         Ok(())
     }
 
+    /// The next [`Messages::poll`] lets MPI work, whether there are messages of ours or not.
+    pub fn is_to_work(&mut self) {
+        self.looks_without_any = LOOKS_WITHOUT_MESSAGES - 1;
+    }
+
     /// MPI touches no buffer any more of the receives that `whose` names; sends are left to it.
     pub fn cancel(&mut self, whose: impl Fn(&Purpose) -> bool) {
         let is_one = |message: &Option<InFlight>| message.as_ref().is_some_and(|one| whose(&one.purpose));

@@ -122,10 +122,37 @@ impl Plan {
     /// ended. Nobody else uses the communicator meanwhile.
     pub unsafe fn start(&self, send: *const u8, receive: *mut u8) -> Result<Operation, Failure> {
         // SAFETY: the promise of `choose`.
-        let (communicator, reduction) = unsafe { (&mut *self.communicator, self.reduction.as_ref()) };
+        let communicator = unsafe { &mut *self.communicator };
+        // SAFETY: the same.
+        let (call, buffers) = unsafe { self.call(communicator, send, receive) }?;
+        // SAFETY: the caller's promise; a root's message is only read.
+        let key = unsafe { communicator.start(self.chosen, call, buffers) }?;
+        Ok(Operation { communicator: self.communicator, key: key.0 })
+    }
+
+    /// # Safety
+    /// As for [`Plan::start`].
+    pub unsafe fn run(&self, send: *const u8, receive: *mut u8) -> Result<(), Failure> {
+        // SAFETY: the promise of `choose`.
+        let communicator = unsafe { &mut *self.communicator };
+        // SAFETY: the same.
+        let (call, buffers) = unsafe { self.call(communicator, send, receive) }?;
+        // SAFETY: the caller's promise; a root's message is only read.
+        unsafe { communicator.run(self.chosen, call, buffers) }
+    }
+
+    /// # Safety
+    /// The reduction is valid, if there is one.
+    unsafe fn call(
+        &self,
+        communicator: &Attached,
+        send: *const u8,
+        receive: *mut u8,
+    ) -> Result<(collective::Call, Buffers), Failure> {
         let Plan { of, root, .. } = *self;
         let mut call = collective::Call::new(of.collective, communicator.ranks(), root, of.bytes);
-        if let Some(reduction) = reduction {
+        // SAFETY: the caller's promise.
+        if let Some(reduction) = unsafe { self.reduction.as_ref() } {
             call.element = NonZeroU64::new(reduction.element_bytes as u64).ok_or(Failure::Internal)?;
             call.is_ordered = reduction.is_commutative == 0;
         }
@@ -140,16 +167,7 @@ impl Plan {
             Collective::Broadcast => Buffers::broadcast(receive),
             _ => Buffers { input: send, output: receive, reduction: self.reduction },
         };
-        // SAFETY: the caller's promise; a root's message is only read.
-        let key = unsafe { communicator.start(self.chosen, call, buffers) }?;
-        Ok(Operation { communicator: self.communicator, key: key.0 })
-    }
-
-    /// # Safety
-    /// As for [`Plan::start`].
-    pub unsafe fn run(&self, send: *const u8, receive: *mut u8) -> Result<(), Failure> {
-        // SAFETY: the caller's promise.
-        unsafe { self.start(send, receive)?.wait() }
+        Ok((call, buffers))
     }
 
     /// # Safety

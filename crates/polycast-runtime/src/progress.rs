@@ -1,21 +1,126 @@
-//! The one loop that waits: operations go on until one has ended, and a rank rests when none can.
+//! The one loop that waits: operations go on until one has ended, and a rank rests when none can. And a shorter one, for a call through cells
+//! that is the only one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use polycast_core::collective;
 
+use polycast_core::algorithm::Algorithm;
+use polycast_core::policy::{self, Choice};
+
 use crate::communicator::{Chosen, Communicator};
 use crate::idle::TESTS_UNTIL_NOTHING;
 use crate::machine;
 use crate::messages::OperationKey;
 use crate::multicast::visit_groups;
-use crate::operation::{Activity, Buffers, Call, Failure};
+use crate::operation::{Activity, Buffers, Call, CellCall, Failure, Progress};
 
 /// While datagrams keep coming MPI is asked as often at least, for its messages may be what all wait for.
 const MAX_DATAGRAMS_ALONE: Duration = Duration::from_micros(100);
 
+/// Where each rank has a processor, a cell is looked at so often before the time is asked for, which takes longer than a short message.
+const LOOKS_BEFORE_WAITING: u32 = 64;
+
+/// While a rank waits for cells awake, MPI is let work once in so many rests: to ask it takes some as long as all of them.
+const RESTS_UNTIL_MPI: u32 = 16;
+
 impl Communicator {
+    /// Starts a call as it was chosen, and waits for its end.
+    ///
+    /// # Errors
+    /// As for [`Communicator::start`], and what goes wrong later.
+    ///
+    /// # Safety
+    /// As for [`Operations::start`](crate::operation::Operations::start), until this returns.
+    pub unsafe fn run(
+        &mut self,
+        chosen: Chosen,
+        of: collective::Call,
+        buffers: Buffers,
+    ) -> Result<(), Failure> {
+        let is_alone = self.broken.is_none() && !self.operations.are_running();
+        match chosen.choice {
+            Choice::Algorithm(algorithm) if is_alone && algorithm.is_through_cells() => {
+                self.run_through_cells(algorithm, of, &buffers)
+            }
+            _ => {
+                // SAFETY: handed on from the caller.
+                let key = unsafe { self.start(chosen, of, buffers) }?;
+                self.wait(key)
+            }
+        }
+    }
+
+    /// What it takes from operations is their order, and their numbers.
+    fn run_through_cells(
+        &mut self,
+        algorithm: Algorithm,
+        of: collective::Call,
+        buffers: &Buffers,
+    ) -> Result<(), Failure> {
+        let begun = self.log.is_wanted().then(machine::now);
+        self.tags.next();
+        let operation = self.shared.memory.as_mut().map_or(0, |memory| memory.next_operation());
+        let run = AssertUnwindSafe(|| {
+            let call = CellCall::new(&algorithm, &of, &mut self.shared);
+            let mut call = call.ok_or(Failure::Internal)?;
+            call.begin(operation, &mut self.shared)?;
+            self.wait_for_cells(&mut call, buffers)
+        });
+        let outcome = catch_unwind(run).unwrap_or(Err(Failure::Internal));
+        if outcome.is_err() {
+            self.is_spoiled = true;
+            if let Some(memory) = &mut self.shared.memory {
+                memory.cells().end(operation as u32);
+            }
+        }
+        self.comparison.ended(outcome);
+        if let Some(begun) = begun {
+            let of = policy::Call { collective: of.collective, bytes: of.bytes };
+            self.log.served(&of, Choice::Algorithm(algorithm), begun);
+        }
+        outcome
+    }
+
+    fn wait_for_cells(&mut self, call: &mut CellCall, buffers: &Buffers) -> Result<(), Failure> {
+        let looks = if self.idle.is_crowded() { 0 } else { LOOKS_BEFORE_WAITING };
+        let (mut fruitless, mut rests, mut has_waited) = (0, 0u32, false);
+        loop {
+            self.shared.activity = Activity::Nothing;
+            match call.progress(buffers, &mut self.shared)? {
+                Progress::Pending => {}
+                ended => {
+                    if has_waited {
+                        self.idle.progress_elsewhere();
+                    }
+                    return if let Progress::Failed(failure) = ended { Err(failure) } else { Ok(()) };
+                }
+            }
+            if self.shared.activity != Activity::Nothing {
+                fruitless = 0;
+                if has_waited {
+                    self.idle.progress_elsewhere();
+                }
+            } else if fruitless < looks {
+                fruitless += 1;
+                machine::spin();
+            } else {
+                rests += 1;
+                let has_slept = self.idle.wait_for_memory();
+                has_waited = true;
+                // Others may need what MPI does for them here.
+                if has_slept || rests.is_multiple_of(RESTS_UNTIL_MPI) {
+                    self.shared.messages.is_to_work();
+                    self.turn(true);
+                    if let Some(failure) = self.broken {
+                        return Err(failure);
+                    }
+                }
+            }
+        }
+    }
+
     /// Starts a call as it was chosen. On all ranks in the same order.
     ///
     /// # Errors

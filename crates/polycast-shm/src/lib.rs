@@ -5,11 +5,13 @@
 //!     raw         where everything stands in it
 //!     memory      what is shared: heads, counters, rings
 //!     streams     one rank's publishing and fetching, over any such memory
+//!     cells       one rank's short messages to all, over any such memory
 //!     address     bytes of another process, without a copy in between
 //! ```
 //! Nothing here knows of MPI, nor waits: what cannot be done now is tried again. Of each rank one thread at a time works here.
 
 pub mod address;
+mod cells;
 mod memory;
 #[cfg(not(loom))]
 mod raw;
@@ -18,6 +20,7 @@ mod segment;
 mod streams;
 mod sync;
 
+pub use cells::{Board, CELLS, Cells, Look, Moment};
 pub use memory::{CHANNELS, Head, Memory, SLOTS, Taken, Way};
 #[cfg(not(loom))]
 pub use raw::{Raw, Shape};

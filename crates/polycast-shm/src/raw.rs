@@ -5,10 +5,12 @@
 //!            per writer and channel: heads, then `written`             lines that the writer writes
 //!            per reader: `Taken` of each writer and channel            lines that the reader writes
 //!   a page   per writer and channel: a ring
+//!   a page   per rank: how far it is, then its cells, each with its stamp       lines that the rank writes
 //! ```
 
 use std::ptr::NonNull;
 
+use crate::cells::{Board, CELLS};
 use crate::memory::{CHANNELS, Head, Memory, SLOTS, Taken, Way};
 use crate::sync::AtomicU64;
 
@@ -17,6 +19,12 @@ const PAGE: usize = 4096;
 /// All rings together have at most this, as long as each has at least a page.
 const RINGS_BYTES: usize = 512 << 10;
 const MAX_RING_BYTES: usize = 64 << 10;
+/// All cells together have at most this, as long as each has room for some cache lines.
+const CELLS_BYTES: usize = 256 << 10;
+const MIN_ROOM: usize = 1 << 10;
+const MAX_ROOM: usize = 8 << 10;
+/// Of a cell, in front of what it holds: a short message comes with them in one cache line.
+const STAMP_BYTES: usize = 16;
 
 /// How large everything is; all ranks of a node find the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +63,29 @@ impl Shape {
         (self.rows_at() + self.ranks as usize * self.row_bytes()).next_multiple_of(PAGE)
     }
 
+    /// What a cell holds: at least a byte for each rank.
+    pub fn room(self) -> usize {
+        let share = CELLS_BYTES / (self.ranks.max(1) as usize * CELLS);
+        let room = 1 << share.clamp(MIN_ROOM, MAX_ROOM).ilog2();
+        room.max(self.ranks.next_power_of_two() as usize)
+    }
+
+    fn cell_bytes(self) -> usize {
+        self.room() + LINE
+    }
+
+    /// Of one rank.
+    fn cells_bytes(self) -> usize {
+        LINE + CELLS * self.cell_bytes()
+    }
+
+    fn cells_at(self) -> usize {
+        self.rings_at() + self.ways() * self.ring_bytes
+    }
+
     /// The whole segment.
     pub fn bytes(self) -> usize {
-        self.rings_at() + self.ways() * self.ring_bytes
+        self.cells_at() + self.ranks as usize * self.cells_bytes()
     }
 }
 
@@ -70,6 +98,8 @@ pub struct Raw {
 
 // SAFETY: nothing in it belongs to a thread; what several use at a time is atomic, or goes by the promises of `put` and `get`.
 unsafe impl Send for Raw {}
+// SAFETY: the same; it is made for several at a time.
+unsafe impl Sync for Raw {}
 
 impl Raw {
     /// # Safety
@@ -106,6 +136,19 @@ impl Raw {
 
     fn way_at(&self, way: Way) -> usize {
         LINE + self.index(way) * Shape::way_bytes()
+    }
+
+    #[inline]
+    fn cell_at(&self, rank: u32, cell: usize) -> usize {
+        debug_assert!(rank < self.shape.ranks && cell < CELLS);
+        let of_rank = self.shape.cells_at() + rank as usize * self.shape.cells_bytes();
+        of_rank + LINE + cell * self.shape.cell_bytes()
+    }
+
+    #[inline]
+    fn in_cell(&self, (rank, cell): (u32, usize), at: u64, bytes: usize) -> *mut u8 {
+        debug_assert!(at as usize + bytes <= self.shape.room());
+        self.base.as_ptr().wrapping_add(self.cell_at(rank, cell) + STAMP_BYTES + at as usize)
     }
 
     /// The one or two pieces of a ring that `bytes` at `position` are.
@@ -161,6 +204,47 @@ impl Memory for Raw {
     }
 }
 
+impl Board for Raw {
+    fn room(&self) -> u64 {
+        self.shape.room() as u64
+    }
+
+    #[inline]
+    fn reached(&self, rank: u32) -> &AtomicU64 {
+        // SAFETY: what a rank has begins with it, in a line of its own.
+        unsafe { self.at(self.cell_at(rank, 0) - LINE) }
+    }
+
+    #[inline]
+    fn stamp(&self, rank: u32, cell: usize) -> &AtomicU64 {
+        // SAFETY: a cell begins with it.
+        unsafe { self.at(self.cell_at(rank, cell)) }
+    }
+
+    #[inline]
+    fn total(&self, rank: u32, cell: usize) -> &AtomicU64 {
+        // SAFETY: it is behind the stamp.
+        unsafe { self.at(self.cell_at(rank, cell) + size_of::<AtomicU64>()) }
+    }
+
+    #[inline]
+    unsafe fn fill(&self, (rank, cell): (u32, usize), at: u64, source: *const u8, bytes: usize) {
+        // SAFETY: it is in the cell; the rest is the caller's promise.
+        unsafe { self.in_cell((rank, cell), at, bytes).copy_from_nonoverlapping(source, bytes) };
+    }
+
+    #[inline]
+    unsafe fn read<R>(
+        &self,
+        (rank, cell): (u32, usize),
+        at: u64,
+        bytes: usize,
+        use_it: impl FnOnce(*const u8) -> R,
+    ) -> R {
+        use_it(self.in_cell((rank, cell), at, bytes))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,7 +253,12 @@ mod tests {
     fn a_segment_has_some_hundred_kibibytes() {
         let [one, two, eight, most] = [1, 2, 8, 64].map(Shape::new);
         assert_eq!([one, two, eight, most].map(|shape| shape.ring_bytes >> 10), [64, 64, 32, 4]);
-        assert!([one, two, eight, most].iter().all(|shape| shape.bytes() < 800 << 10), "{most:?}");
+        assert!([one, two, eight].iter().all(|shape| shape.bytes() < 800 << 10), "{eight:?}");
+        assert!(most.bytes() < 1300 << 10, "{most:?}");
+        assert_eq!(
+            [one, two, eight, most, Shape::new(5000)].map(|shape| shape.room() >> 10),
+            [8, 8, 4, 1, 8]
+        );
         assert_eq!(Shape::new(1000).ring_bytes, PAGE);
     }
 }

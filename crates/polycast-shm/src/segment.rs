@@ -61,6 +61,8 @@ pub struct Segment {
 
 // SAFETY: the mapping belongs to the process.
 unsafe impl Send for Segment {}
+// SAFETY: the same; what it hands out is `raw`.
+unsafe impl Sync for Segment {}
 
 impl Segment {
     /// Makes one. The others can open it as long as the descriptor lives.

@@ -26,10 +26,12 @@ fn collectives() -> impl Iterator<Item = (Collective, &'static str)> {
     Collective::ALL.into_iter().zip(FORCED).skip(1)
 }
 
-/// Every algorithm of every collective by messages: in the set of settings at a place each collective has another one.
+/// Every algorithm of every collective: in the set of settings at a place each collective has another one.
 fn sets() -> Vec<Vec<(Collective, &'static str, String)>> {
     let of = |collective| -> Vec<String> {
-        Registry::BUILT_IN.samples(collective).iter().map(ToString::to_string).collect()
+        let anywhere = Registry::BUILT_IN.samples(collective).into_iter();
+        let all = anywhere.chain(Registry::BUILT_IN.samples_on_one_node(collective));
+        all.map(|algorithm| algorithm.to_string()).collect()
     };
     let count = collectives().map(|(collective, _)| of(collective).len()).max().unwrap();
     let set = |place: usize| {

@@ -22,7 +22,8 @@ fn algorithms() -> Vec<String> {
             Algorithm { segment: segment.and_then(NonZeroU64::new), ready, ..sample }.to_string()
         },
     );
-    samples.collect()
+    let on_one_node = Registry::BUILT_IN.samples_on_one_node(Collective::Broadcast).into_iter();
+    samples.chain(on_one_node.map(|algorithm| algorithm.to_string())).collect()
 }
 
 /// Where the subject is not the algorithm: a pipeline with many messages, and a tree with one.

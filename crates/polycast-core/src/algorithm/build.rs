@@ -28,6 +28,8 @@ pub(super) enum Build {
     Any(Builder),
     /// Any collective, with shared memory on nodes.
     OnNodes(OnNodes),
+    /// Any collective, through the shared memory of the only node.
+    OnOneNode(Builder),
     /// Broadcast: by the state machine of the protocol.
     Multicast(protocol::Form),
 }
@@ -56,7 +58,7 @@ impl Algorithm {
             Build::Lanes(plan, _) => {
                 planner.in_order(call, rank, |call, rank| plan(self, call, rank).finish())
             }
-            Build::Any(schedule) => schedule(self, &call, rank),
+            Build::Any(schedule) | Build::OnOneNode(schedule) => schedule(self, &call, rank),
             Build::OnNodes(schedule) => schedule(self, &call, &planner.nodes(rank), rank),
             Build::Multicast(_) => panic!("{self} has no schedules"),
         }

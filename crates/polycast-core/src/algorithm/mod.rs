@@ -20,6 +20,7 @@ pub mod barrier;
 mod blocks;
 pub mod broadcast;
 mod build;
+pub mod cells;
 mod fan_in;
 pub mod gather;
 mod intervals;

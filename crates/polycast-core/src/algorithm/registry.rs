@@ -7,14 +7,14 @@ use super::build::{Build, Builder, OnNodes};
 use super::parameter::{READY, SEGMENT};
 use super::plan::Plan;
 use super::{Algorithm, Need, Parameter, broadcast};
-use super::{allgather, allreduce, alltoall, barrier, gather, reduce, scatter};
+use super::{allgather, allreduce, alltoall, barrier, cells, gather, reduce, scatter};
 use crate::collective::{Call, Collective};
 use crate::tree::{PlannedShape, Tree};
 use crate::units::Rank;
 use polycast_protocol as protocol;
 
-/// The files of each collective, in the order in which they are listed.
-static FILES: [&[&[Entry]]; Collective::ALL.len()] = [
+/// The files of each collective, and those of several, in the order in which they are listed.
+static FILES: [&[&[Entry]]; Collective::ALL.len() + 1] = [
     broadcast::ENTRIES,
     scatter::ENTRIES,
     gather::ENTRIES,
@@ -23,6 +23,7 @@ static FILES: [&[&[Entry]]; Collective::ALL.len()] = [
     barrier::ENTRIES,
     reduce::ENTRIES,
     allreduce::ENTRIES,
+    &[&cells::ENTRIES],
 ];
 
 /// An algorithm.
@@ -87,6 +88,17 @@ impl Entry {
         schedule: OnNodes,
     ) -> Entry {
         Entry::of(collectives, name, about, source, Build::OnNodes(schedule)).not_compared()
+    }
+
+    /// One for communicators whose ranks are on one node, through the memory that they share. Not compared: the same.
+    pub const fn on_one_node(
+        collectives: &'static [Collective],
+        name: &'static str,
+        about: &'static str,
+        source: &'static str,
+        schedule: Builder,
+    ) -> Entry {
+        Entry::of(collectives, name, about, source, Build::OnOneNode(schedule)).not_compared()
     }
 
     /// A broadcast that is no more than a tree by position.
@@ -217,7 +229,12 @@ impl Entry {
 
     /// Whether ranks of a node use memory that they share.
     pub fn shares_memory(&self) -> bool {
-        matches!(self.build, Build::OnNodes(_))
+        matches!(self.build, Build::OnNodes(_) | Build::OnOneNode(_))
+    }
+
+    /// Whether it is for communicators whose ranks are all on one node.
+    pub fn is_on_one_node(&self) -> bool {
+        matches!(self.build, Build::OnOneNode(_))
     }
 
     /// Predictions leave it out where nobody names it.
@@ -333,9 +350,15 @@ impl Registry {
         self.compared(collective).into_iter().filter(|algorithm| algorithm.entry.has_schedules()).collect()
     }
 
-    /// For tests: the samples of every algorithm for a collective that has schedules.
+    /// For tests: the samples of every algorithm for a collective that has schedules, wherever its ranks are.
     pub fn samples(self, collective: Collective) -> Vec<Algorithm> {
-        self.of(collective).filter(|entry| entry.has_schedules()).flat_map(Entry::samples).collect()
+        let is_one = |entry: &&Entry| entry.has_schedules() && !entry.is_on_one_node();
+        self.of(collective).filter(is_one).flat_map(Entry::samples).collect()
+    }
+
+    /// For tests: the samples of those for a single node.
+    pub fn samples_on_one_node(self, collective: Collective) -> Vec<Algorithm> {
+        self.of(collective).filter(|entry| entry.is_on_one_node()).flat_map(Entry::samples).collect()
     }
 }
 

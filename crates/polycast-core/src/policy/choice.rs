@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Capabilities, Collective};
+use super::{Capabilities, Collective, CommunicatorShape};
 use crate::algorithm::{Algorithm, ParseAlgorithmError, Registry};
 
 /// What serves a call. Written `stock`, or as the algorithm is: `chain:segment=8KiB`.
@@ -33,6 +33,14 @@ impl Choice {
 }
 
 impl Choice {
+    /// Whether it can be on communicators of this shape: some algorithms are for a single node.
+    pub fn suits(self, shape: CommunicatorShape) -> bool {
+        match self {
+            Choice::Algorithm(algorithm) => shape.nodes == 1 || !algorithm.entry.is_on_one_node(),
+            Choice::Stock => true,
+        }
+    }
+
     /// What serves a call whose contributions have to be combined in the order of ranks: the MPI below where this is for operations that
     /// commute only.
     pub fn in_order(self) -> Choice {

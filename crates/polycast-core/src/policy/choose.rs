@@ -128,6 +128,7 @@ impl Policy {
     pub fn new(rules: Rules<'_>, shape: CommunicatorShape) -> Policy {
         Policy(Collective::ALL.map(|collective| {
             let (forced, table) = (rules.forced(collective), rules.table(collective));
+            let forced = forced.filter(|choice| choice.suits(shape));
             let predicted = rules.prediction(collective).map(Prediction::best).unwrap_or_default();
             let relevant: Vec<Relevant> = relevant(table, collective, shape).collect();
             let first_calls = borders(relevant.iter().map(|rule| rule.calls)).into_iter();
@@ -259,7 +260,8 @@ fn relevant(
         }
         Some(relevant)
     };
-    table.rules().iter().enumerate().filter(move |(_, rule)| rule.collective == collective).filter_map(of)
+    let is_for = move |rule: &Rule| rule.collective == collective && rule.choice.suits(shape);
+    table.rules().iter().enumerate().filter(move |(_, rule)| is_for(rule)).filter_map(of)
 }
 
 /// Where ranges begin and end: between two of these values none does, so the lower one stands for all up to the next.

@@ -35,6 +35,8 @@ pub enum Verdict {
     Matches,
     /// It is for another operation.
     OtherCollective(Collective),
+    /// It is for ranks of one node.
+    OneNode,
     /// It uses what the communicator lacks.
     Lacks(Capabilities),
     /// The first condition that did not hold.
@@ -71,6 +73,7 @@ impl Explanation {
             let lacking = rule.choice.needs().without(there);
             match missed {
                 _ if rule.collective != call.collective => Verdict::OtherCollective(rule.collective),
+                _ if !rule.choice.suits(shape) => Verdict::OneNode,
                 _ if lacking != Capabilities::NONE => Verdict::Lacks(lacking),
                 Some(&expected) => Verdict::Misses { expected, found: found(&expected) },
                 None => Verdict::Matches,
@@ -98,6 +101,7 @@ impl fmt::Display for Verdict {
         match self {
             Verdict::Matches => f.pad("matches"),
             Verdict::OtherCollective(collective) => write!(f, "is for {collective}"),
+            Verdict::OneNode => f.pad("is for ranks of one node"),
             Verdict::Lacks(lacking) => write!(f, "needs {lacking}"),
             Verdict::Misses { expected, found: Some(found) } => {
                 write!(f, "is for {}, not {}", expected.in_words(), expected.property.write(*found))

@@ -54,8 +54,8 @@ impl Idle {
         self.follow(rest, watch, has_sends);
     }
 
-    /// The same where what is waited for comes through memory: MPI does not give way, and no socket tells.
-    pub fn wait_for_memory(&mut self) {
+    /// The same where what is waited for comes through memory: MPI does not give way, and no socket tells. Whether this rank has slept.
+    pub fn wait_for_memory(&mut self) -> bool {
         match self.rules.nothing(machine::now() - self.made) {
             Rest::None => {}
             Rest::Spin => machine::spin(),
@@ -65,8 +65,10 @@ impl Idle {
             Rest::Sleep(longest) => {
                 machine::sleep(longest);
                 self.rules.slept(Ended::Elsewhere);
+                return true;
             }
         }
+        false
     }
 
     /// Enough tests found nothing, or there was no reason for one. A sleep ends also by what `watch` says. False if only its socket

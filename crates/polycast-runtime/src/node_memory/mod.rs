@@ -1,4 +1,4 @@
-//! What this rank shares with the other ranks of its node: streams in a segment.
+//! What this rank shares with the other ranks of its node: streams and cells in a segment.
 //!
 //! ```text
 //!     setup    all ranks of a communicator agree whether their nodes have segments, and each opens its node's
@@ -8,16 +8,32 @@
 mod pool;
 mod setup;
 
-use polycast_shm::{Memory, Segment, Streams};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use polycast_shm::{Cells, Memory, Raw, Segment, Streams};
 
 pub use setup::{Found, set_up};
 
 /// How many bytes are copied before the others are told: they then copy while more comes. Between 4 and 16 KiB makes no difference, less costs more.
 const BUFFER_BYTES: usize = 8 << 10;
 
+/// A segment that streams and cells are in.
+#[derive(Clone)]
+pub struct Mapped(Arc<Segment>);
+
+impl Deref for Mapped {
+    type Target = Raw;
+
+    fn deref(&self) -> &Raw {
+        &self.0
+    }
+}
+
 /// Of one communicator; its ranks on the node are numbered in their order.
 pub struct NodeMemory {
-    streams: Streams<Segment>,
+    streams: Streams<Mapped>,
+    cells: Cells<Mapped>,
     /// The kernel's number of the process of each rank on the node.
     processes: Vec<u32>,
     /// All of them may read each other's memory.
@@ -36,8 +52,12 @@ impl NodeMemory {
         self.operation
     }
 
-    pub fn streams(&mut self) -> &mut Streams<Segment> {
+    pub fn streams(&mut self) -> &mut Streams<Mapped> {
         &mut self.streams
+    }
+
+    pub fn cells(&mut self) -> &mut Cells<Mapped> {
+        &mut self.cells
     }
 
     /// What can be published while nobody reads.

@@ -23,7 +23,9 @@ pub fn put(memory: NodeMemory) {
 /// One of these ranks in which nothing is on its way, if there is one: the one that all of them find first.
 pub fn take(group: &[u32]) -> Option<Box<NodeMemory>> {
     POOL.change(|pool| {
-        let is_free = |memory: &mut NodeMemory| *memory.group == *group && memory.streams.is_quiet();
+        let is_free = |memory: &mut NodeMemory| {
+            *memory.group == *group && memory.streams.is_quiet() && memory.cells.is_quiet()
+        };
         let free = pool
             .iter_mut()
             .enumerate()

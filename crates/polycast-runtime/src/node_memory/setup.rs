@@ -10,12 +10,13 @@
 
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
-use polycast_shm::{Offer, Segment, Shape, Streams};
+use polycast_shm::{Cells, Offer, Segment, Shape, Streams};
 
-use super::{BUFFER_BYTES, NodeMemory, pool};
+use super::{BUFFER_BYTES, Mapped, NodeMemory, pool};
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
 use crate::machine;
@@ -190,8 +191,10 @@ fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) 
             && place == other.mark.to_le_bytes()
     };
     let reads_others = told.iter().all(&mut can_read);
-    let streams = Streams::new(segment, me as u32, BUFFER_BYTES);
+    let mapped = Mapped(Arc::new(segment));
+    let streams = Streams::new(mapped.clone(), me as u32, BUFFER_BYTES);
+    let cells = Cells::new(mapped, me as u32, told.len() as u32);
     let processes = told.iter().map(|told| told.process).collect();
-    let memory = NodeMemory { streams, processes, reads_others, operation: 0, group, name };
+    let memory = NodeMemory { streams, cells, processes, reads_others, operation: 0, group, name };
     Some(Opened { memory: Some(Box::new(memory)), _until_vote: (file, mark) })
 }

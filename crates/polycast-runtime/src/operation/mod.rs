@@ -9,9 +9,11 @@
 //!     mod            the operations of a communicator
 //!         exchange     after a schedule, among all ranks or those of a node: messages, local work,
 //!             sharing      and what the ranks of a node share
+//!         cells        short messages on one node: by hand, after the rounds of an algorithm
 //!         multicast    on the root's node, between nodes, on the other nodes
 //! ```
 
+mod cells;
 mod exchange;
 mod multicast;
 mod sharing;
@@ -37,6 +39,7 @@ use crate::multicast::{Deaf, Driver};
 use crate::node_memory::NodeMemory;
 use crate::plan::Reduction;
 
+pub use cells::CellCall;
 use exchange::Exchange;
 use multicast::MulticastBroadcast;
 
@@ -135,6 +138,7 @@ pub struct Call {
 
 enum Kind {
     Exchange(Exchange),
+    Cells(CellCall),
     Multicast(MulticastBroadcast),
 }
 
@@ -183,6 +187,9 @@ impl Operations {
                 let kind = match call.chosen.choice {
                     Choice::Algorithm(algorithm) => match algorithm.multicast() {
                         Some(spec) => Kind::Multicast(MulticastBroadcast::new(spec, &call, shared)),
+                        None if algorithm.is_through_cells() => {
+                            Kind::Cells(CellCall::new(&algorithm, &call.of, shared).ok_or(Failure::Internal)?)
+                        }
                         None => Kind::Exchange(Exchange::among_all(algorithm, &call, shared)),
                     },
                     Choice::Stock => return Err(Failure::Internal),
@@ -273,7 +280,7 @@ impl Operations {
     /// All that run wait for the multicast between nodes, so MPI need be asked only when its sockets have something.
     pub fn are_between_nodes(&self, shared: &Shared) -> bool {
         let is_between = |operation: &Operation| match &operation.kind {
-            Kind::Exchange(_) => false,
+            Kind::Exchange(_) | Kind::Cells(_) => false,
             Kind::Multicast(broadcast) => broadcast.is_between_nodes(),
         };
         let mut running = self.0.iter().filter(|operation| operation.state == State::Running);
@@ -285,6 +292,7 @@ impl Operation {
     fn exchange(&mut self) -> Option<&mut Exchange> {
         match &mut self.kind {
             Kind::Exchange(exchange) => Some(exchange),
+            Kind::Cells(_) => None,
             Kind::Multicast(broadcast) => broadcast.local(),
         }
     }
@@ -293,6 +301,7 @@ impl Operation {
     fn leave(&mut self, memory: &mut Option<Box<NodeMemory>>) {
         if let Some(memory) = memory {
             memory.streams().leave(self.call.operation);
+            memory.cells().end(self.call.operation as u32);
         }
         if let Some(exchange) = self.exchange() {
             exchange.leave_to_mpi();
@@ -309,6 +318,12 @@ impl Operation {
                     exchange.begin(key, &self.call, false, shared)?;
                 }
                 exchange.progress(shared)
+            }),
+            Kind::Cells(cells) => guarded(key, shared, |shared| {
+                if begins {
+                    cells.begin(self.call.operation, shared)?;
+                }
+                cells.progress(&self.call.buffers, shared)
             }),
             Kind::Multicast(broadcast) => {
                 if begins {

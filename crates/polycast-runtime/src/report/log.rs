@@ -29,6 +29,11 @@ impl Log {
             .then(|| Box::new(Wanted { reasons: Reasons::new(settings), begun: machine::now(), left: None })))
     }
 
+    /// Somebody reads it.
+    pub fn is_wanted(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// A call begins.
     pub fn begin(&mut self) {
         if let Some(wanted) = &mut self.0 {

@@ -150,7 +150,11 @@ impl Planner {
                 return Some(self.planned(shape, call.root));
             }
             Build::Tree(tree) => tree(algorithm),
-            Build::Lanes(..) | Build::Any(_) | Build::OnNodes(_) | Build::Multicast(_) => return None,
+            Build::Lanes(..)
+            | Build::Any(_)
+            | Build::OnNodes(_)
+            | Build::OnOneNode(_)
+            | Build::Multicast(_) => return None,
         };
         let from = self.site.ring_position(call.root) as usize;
         let ring = self.site.ring();

@@ -1,0 +1,322 @@
+//! Through cells: every rank of a node has one that it fills and the others read, so a collective of short messages is one round of
+//! filling and reading (Wu 2005, §2.4). Longer ones take several, of as much as a cell holds.
+//!
+//! ```text
+//!   bcast       the root fills its cell, all read it                          put · group_get
+//!   scatter     the root fills it with a part for each, each reads its own    put · group_seg_get
+//!   gather      all fill theirs, the root reads them                          group_seg_put · get
+//!   allgather   all fill theirs, all read all                                 group_seg_put · group_get
+//!   alltoall    the same with a part for each                                 group_seg_put · group_seg_get
+//!   reduce      as gather, allreduce as allgather, where what is read is combined; or in two rounds each:
+//!               each combines its share of what is in all cells, and fills its cell with that
+//!   barrier     all fill theirs with nothing, all look at all
+//! ```
+//! Everybody combines from the last rank to the first, so results are the same on all ranks, and the order of ranks is kept.
+//!
+//! [`Rounds`] says what is filled and read; whoever runs them has to see to it that nobody reads a cell before it is filled, or fills it before it
+//! was read. What the checker of schedules proves are the same rounds as lanes.
+
+mod lanes;
+
+use std::num::NonZeroU64;
+use std::ops::Range;
+
+use super::parameter::{Domain, NONE, Need, Parameter};
+use super::shares::Shares;
+use super::{Algorithm, Entry};
+use crate::collective::{Call, Collective};
+use crate::schedule::Slice;
+use crate::units::Rank;
+
+/// What a cell holds where nobody says so, and there is room for it.
+const ROOM: u64 = 8 << 10;
+
+/// From here on each of more than two ranks combines a share.
+const SHARED_FROM: u64 = 2 << 10;
+
+const SHARES: Parameter = Parameter {
+    name: "shares",
+    about: "from how many bytes on each of more than two ranks combines a share of what is to be combined",
+    domain: Domain::SizeOrNone,
+    need: Need::Optional,
+    default: "2 KiB",
+    typical: 16,
+};
+
+pub(super) static ENTRIES: [Entry; 1] = [Entry::on_one_node(
+    &Collective::ALL,
+    "cells",
+    "on one node: each rank fills a cell in shared memory, which the others read, round by round",
+    "Wu 2005, §2.4",
+    lanes::schedule,
+)
+.with(&[SHARES])
+.in_segments()];
+
+/// Bytes of a buffer that go into this rank's cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Put {
+    /// Where in the cell.
+    pub at: u64,
+    /// Which bytes.
+    pub from: Slice,
+}
+
+/// Where something is taken from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// This rank's own buffer.
+    Own(Slice),
+    /// A cell; it may be this rank's own.
+    Cell {
+        /// Whose.
+        writer: Rank,
+        /// Where in it.
+        at: u64,
+    },
+}
+
+/// Bytes that this rank gets. Without bytes it only waits for the cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Take {
+    /// From where.
+    pub from: Source,
+    /// Where they go.
+    pub to: Slice,
+    /// They become the left operand of what is there, instead of replacing it.
+    pub combines: bool,
+}
+
+/// What one rank does in a call through cells. In every round it first fills its cell, if it has something, and then takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    call: Call,
+    rank: Rank,
+    /// Bytes of a block that go in a round.
+    chunk: u64,
+    /// There are two rounds for each chunk: shares are combined, then told.
+    in_shares: bool,
+}
+
+/// How a reduction ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Contributions are filled in, and combined.
+    Combine,
+    /// Shares that were combined.
+    Tell,
+}
+
+impl Algorithm {
+    /// Whether a call goes through cells, by [`Rounds`].
+    pub fn is_through_cells(&self) -> bool {
+        self.entry == &ENTRIES[0]
+    }
+}
+
+impl Rounds {
+    /// Of a call for which the algorithm was chosen, through cells of `room` bytes: enough for an element, and for a byte for each rank.
+    pub fn new(algorithm: &Algorithm, call: &Call, rank: Rank, room: u64) -> Rounds {
+        use Collective::{Allreduce, Alltoall, Reduce, Scatter};
+        let wanted = algorithm.segment.map_or(ROOM, NonZeroU64::get).min(room);
+        let (element, ranks) = (call.element.get(), u64::from(call.ranks));
+        let combines = matches!(call.collective, Reduce | Allreduce);
+        let chunk = match call.collective {
+            Reduce | Allreduce => (wanted / element).max(1) * element,
+            // Parts begin at cache lines where there is room.
+            Scatter | Alltoall if wanted / ranks >= 64 => wanted / ranks & !63,
+            Scatter | Alltoall => (wanted / ranks).max(1),
+            _ => wanted,
+        };
+        let from = match algorithm.given(SHARES.name) {
+            None => SHARED_FROM,
+            Some(NONE) => u64::MAX,
+            Some(bytes) => bytes,
+        };
+        let in_shares = combines && ranks > 2 && call.bytes.0 >= from;
+        Rounds { call: *call, rank, chunk, in_shares }
+    }
+
+    /// Whose they are.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        let chunks = self.call.bytes.0.div_ceil(self.chunk);
+        match self.call.collective {
+            Collective::Barrier => 1,
+            _ if self.in_shares => 2 * chunks,
+            _ => chunks,
+        }
+    }
+
+    /// How much scratch memory slices name.
+    pub fn scratch_bytes(&self) -> u64 {
+        let needs =
+            self.in_shares && self.call.collective == Collective::Reduce && self.rank != self.call.root;
+        if needs { self.share(0, self.rank).end - self.share(0, self.rank).start } else { 0 }
+    }
+
+    /// Which step of which chunk a round is.
+    fn step(&self, round: u64) -> (u64, Step) {
+        match self.in_shares {
+            true => (round / 2, if round % 2 == 0 { Step::Combine } else { Step::Tell }),
+            false => (round, Step::Combine),
+        }
+    }
+
+    /// The bytes of a block that go in a chunk.
+    fn chunk(&self, index: u64) -> Range<u64> {
+        let start = index * self.chunk;
+        start..(start + self.chunk).min(self.call.bytes.0)
+    }
+
+    /// What a rank combines of a chunk, as bytes of the block; all of it without shares.
+    fn share(&self, chunk: u64, rank: Rank) -> Range<u64> {
+        let Range { start, end } = self.chunk(chunk);
+        if !self.in_shares {
+            return start..end;
+        }
+        let part = Call { bytes: crate::units::Bytes(end - start), ..self.call };
+        let share = Shares::new(&part, self.call.ranks, None).bytes(rank.0..rank.0 + 1);
+        start + share.start..start + share.end
+    }
+
+    fn is_root(&self) -> bool {
+        self.rank == self.call.root
+    }
+
+    /// What it contributes is where its result goes.
+    fn is_in_place(&self) -> bool {
+        self.call.is_in_place_at(self.rank)
+    }
+
+    /// Bytes of what this rank hands in; of a scatter's root nothing but its own block is ever in place.
+    fn own(&self, bytes: Range<u64>) -> Slice {
+        let is_output = self.is_in_place() && self.call.collective != Collective::Scatter;
+        if is_output { Slice::output(bytes) } else { Slice::input(bytes) }
+    }
+
+    /// The same bytes of the block of a rank.
+    fn of_block(&self, rank: Rank, bytes: Range<u64>) -> Range<u64> {
+        let before = u64::from(rank.0) * self.call.bytes.0;
+        before + bytes.start..before + bytes.end
+    }
+
+    /// Ranks from the one behind this one on, and this one last.
+    fn around(&self) -> impl Iterator<Item = Rank> + use<> {
+        let (me, ranks) = (self.rank.0, self.call.ranks);
+        (1..=ranks).map(move |distance| Rank((me + distance) % ranks))
+    }
+
+    /// Whether this rank fills its cell.
+    pub fn fills(&self, round: u64) -> bool {
+        use Collective::{Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, Scatter};
+        match self.call.collective {
+            Broadcast | Scatter => self.is_root(),
+            Gather => !self.is_root(),
+            Barrier | Allgather | Alltoall | Allreduce => true,
+            Reduce if self.step(round).1 == Step::Tell => !self.is_root(),
+            // It takes what is in place from its own cell.
+            Reduce => self.in_shares || !self.is_root() || self.is_in_place(),
+        }
+    }
+
+    /// What it fills its cell with.
+    pub fn puts(&self, round: u64) -> impl Iterator<Item = Put> + use<> {
+        let (this, (index, step)) = (*self, self.step(round));
+        let chunk = self.chunk(index);
+        let is_in_parts = matches!(self.call.collective, Collective::Scatter | Collective::Alltoall);
+        let parts = if is_in_parts { self.call.ranks - 1 } else { 1 };
+        let ranks = self.around().take(if self.fills(round) { parts as usize } else { 0 });
+        ranks.map(move |to| match this.call.collective {
+            Collective::Scatter | Collective::Alltoall => {
+                Put { at: u64::from(to.0) * this.chunk, from: this.own(this.of_block(to, chunk.clone())) }
+            }
+            Collective::Broadcast => Put { at: 0, from: Slice::output(chunk.clone()) },
+            Collective::Barrier => Put { at: 0, from: Slice::output(0..0) },
+            Collective::Allgather if this.is_in_place() => {
+                Put { at: 0, from: Slice::output(this.of_block(this.rank, chunk.clone())) }
+            }
+            _ if step == Step::Tell => Put { at: 0, from: this.result(index) },
+            _ => Put { at: 0, from: this.own(chunk.clone()) },
+        })
+    }
+
+    /// Where this rank's share of a chunk is combined.
+    fn result(&self, chunk: u64) -> Slice {
+        let share = self.share(chunk, self.rank);
+        match self.call.collective == Collective::Reduce && !self.is_root() {
+            true => Slice::scratch(0..share.end - share.start),
+            false => Slice::output(share),
+        }
+    }
+
+    /// What it takes, in this order.
+    pub fn takes(&self, round: u64) -> impl Iterator<Item = Take> + use<> {
+        use Collective::{Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, Scatter};
+        let (this, (index, step)) = (*self, self.step(round));
+        let is_root = self.is_root();
+        let number = match self.call.collective {
+            Broadcast if is_root => 0,
+            Broadcast | Scatter => 1,
+            Barrier => self.call.ranks - 1,
+            Gather | Reduce if is_root => self.call.ranks,
+            Gather => 0,
+            Reduce if !self.in_shares || step == Step::Tell => 0,
+            Allgather | Alltoall | Allreduce | Reduce => self.call.ranks,
+        };
+        let falls = matches!(self.call.collective, Reduce | Allreduce) && step == Step::Combine;
+        let last = Rank(self.call.ranks - 1);
+        let falling = (0..self.call.ranks).rev().map(Rank);
+        let (falling, around) = (falling.take(if falls { number as usize } else { 0 }), self.around());
+        let others = around.take(if falls { 0 } else { number as usize });
+        falling.chain(others).filter_map(move |from| match falls {
+            true => this.combine(index, from, from == last),
+            false => this.copy(index, from),
+        })
+    }
+
+    /// The share of what `from` contributes.
+    fn combine(&self, chunk: u64, from: Rank, is_first: bool) -> Option<Take> {
+        let (share, start) = (self.share(chunk, self.rank), self.chunk(chunk).start);
+        let is_own = from == self.rank;
+        let is_there = is_own && is_first && self.is_in_place();
+        let source = match is_own && !self.is_in_place() {
+            true => Source::Own(self.own(share.clone())),
+            false => Source::Cell { writer: from, at: share.start - start },
+        };
+        let take = || Take { from: source, to: self.result(chunk), combines: !is_first };
+        (!share.is_empty() && !is_there).then(take)
+    }
+
+    /// What this rank has of another one, or of itself, where nothing is combined.
+    fn copy(&self, index: u64, from: Rank) -> Option<Take> {
+        use Collective::{Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, Scatter};
+        let Call { collective, root, .. } = self.call;
+        let (me, chunk) = (self.rank, self.chunk(index));
+        let (from, at, to) = match collective {
+            Broadcast => (root, 0, chunk.clone()),
+            Scatter => (root, u64::from(me.0) * self.chunk, chunk.clone()),
+            Gather | Allgather => (from, 0, self.of_block(from, chunk.clone())),
+            Alltoall => (from, u64::from(me.0) * self.chunk, self.of_block(from, chunk.clone())),
+            Barrier => (from, 0, 0..0),
+            // What was combined.
+            Reduce | Allreduce => (from, 0, self.share(index, from)),
+        };
+        let to = Slice::output(to);
+        let source = match collective {
+            _ if from != me => Source::Cell { writer: from, at },
+            Reduce | Allreduce => return None,
+            _ if self.is_in_place() => return None,
+            Scatter | Alltoall => Source::Own(Slice::input(self.of_block(me, chunk))),
+            _ => Source::Own(Slice::input(chunk)),
+        };
+        (to.length() > 0 || collective == Barrier).then_some(Take { from: source, to, combines: false })
+    }
+}
+
+#[cfg(test)]
+mod tests;

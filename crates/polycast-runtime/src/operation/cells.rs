@@ -1,0 +1,175 @@
+//! A call through the cells of the only node: fills and reads what the [`Rounds`] of its algorithm say. There is nothing between it and memory, for
+//! a message of a few cache lines takes no longer than what would be in between.
+
+use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::cells::{Rounds, Source, Take};
+use polycast_core::collective;
+use polycast_core::schedule::{Buffer, Slice};
+use polycast_shm::{Cells, Look, Moment};
+
+use super::{Activity, Buffers, Failure, Progress, Shared};
+use crate::door::MpiError;
+use crate::fault::{self, Point};
+use crate::node_memory::Mapped;
+
+/// One call after another that is the same.
+pub struct CellCall {
+    rounds: Rounds,
+    bytes: u64,
+    scratch: Vec<u8>,
+    operation: u32,
+    round: u64,
+    /// The cell was filled in this round, and so many things were taken.
+    is_filled: bool,
+    taken: usize,
+    /// What this rank has is worth nothing, and neither is what it tells from now on.
+    failure: Option<Failure>,
+}
+
+impl CellCall {
+    /// `None` where the ranks share no memory.
+    pub fn new(algorithm: &Algorithm, call: &collective::Call, shared: &mut Shared) -> Option<CellCall> {
+        // A rank that is alone fills no cell.
+        let room = match &mut shared.memory {
+            Some(memory) => memory.cells().room(),
+            None if call.ranks == 1 => u64::MAX,
+            None => return None,
+        };
+        let rounds = Rounds::new(algorithm, call, shared.rank, room);
+        let scratch = vec![0; rounds.scratch_bytes() as usize];
+        let (operation, round, is_filled, taken, failure) = (0, 0, false, 0, None);
+        let bytes = call.bytes.0;
+        Some(CellCall { rounds, bytes, scratch, operation, round, is_filled, taken, failure })
+    }
+
+    /// On all ranks in the same order.
+    pub fn begin(&mut self, operation: u64, shared: &mut Shared) -> Result<(), Failure> {
+        (self.operation, self.round, self.is_filled, self.taken) = (operation as u32, 0, false, 0);
+        self.failure = None;
+        shared.memory.as_mut().ok_or(Failure::Internal)?.cells().begin(self.operation);
+        fault::point(Point::Message);
+        Ok(())
+    }
+
+    /// Goes on as far as the other ranks are. The buffers are valid as [`super::Operations::start`] says.
+    pub fn progress(&mut self, buffers: &Buffers, shared: &mut Shared) -> Result<Progress, Failure> {
+        let cells = shared.memory.as_mut().ok_or(Failure::Internal)?.cells();
+        if !cells.is_under_way(self.operation) {
+            return Ok(Progress::Pending);
+        }
+        let before = (self.round, self.is_filled, self.taken);
+        let count = self.rounds.count();
+        while self.round < count && self.fill(buffers, cells) && self.take(buffers, cells) {
+            self.round += 1;
+            (self.is_filled, self.taken) = (false, 0);
+            if self.round < count {
+                cells.reach(self.moment());
+            }
+        }
+        if self.round == count {
+            cells.end(self.operation);
+            shared.activity = shared.activity.max(Activity::Datagrams);
+            return Ok(self.failure.map_or(Progress::Done, Progress::Failed));
+        }
+        if (self.round, self.is_filled, self.taken) != before {
+            shared.activity = shared.activity.max(Activity::Datagrams);
+        }
+        Ok(Progress::Pending)
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { operation: self.operation, round: self.round as u32 }
+    }
+
+    /// Where bytes of a buffer are.
+    fn place(&mut self, slice: &Slice, buffers: &Buffers) -> *mut u8 {
+        let first = match slice.buffer {
+            Buffer::Input => buffers.input.cast_mut(),
+            Buffer::Output => buffers.output,
+            Buffer::Scratch => self.scratch.as_mut_ptr(),
+        };
+        // wrapping_add: nothing at the end of a buffer is behind it.
+        first.wrapping_add(slice.bytes.start as usize)
+    }
+
+    /// False: some rank still needs what is in the cell.
+    fn fill(&mut self, buffers: &Buffers, cells: &mut Cells<Mapped>) -> bool {
+        if self.is_filled || !self.rounds.fills(self.round) {
+            return true;
+        }
+        let moment = self.moment();
+        if !cells.may_fill(moment) {
+            return false;
+        }
+        for put in self.rounds.puts(self.round) {
+            let length = put.from.length() as usize;
+            if length > 0 {
+                let source = self.place(&put.from, buffers);
+                // SAFETY: it is inside its buffer (see `Operations::start`), and in the cell, as the rounds were made for; it was allowed above.
+                unsafe { cells.fill(moment, put.at, source, length) };
+            }
+        }
+        cells.tell(moment, self.failure.is_none().then_some(self.bytes));
+        self.is_filled = true;
+        true
+    }
+
+    /// False: somebody has not filled its cell yet.
+    fn take(&mut self, buffers: &Buffers, cells: &Cells<Mapped>) -> bool {
+        let moment = self.moment();
+        for take in self.rounds.takes(self.round).skip(self.taken) {
+            let length = take.to.length() as usize;
+            match &take.from {
+                Source::Own(from) => {
+                    let from = self.place(from, buffers);
+                    // SAFETY: both are inside their buffers (see `Operations::start`), and no other's.
+                    unsafe { self.put(&take, from, buffers) };
+                }
+                Source::Cell { writer, at } => {
+                    let is_own = *writer == self.rounds.rank();
+                    match if is_own { Look::Filled(self.bytes) } else { cells.look(writer.0, moment) } {
+                        Look::NotYet => return false,
+                        Look::Filled(bytes) if bytes == self.bytes => {
+                            // SAFETY: it is filled, and this rank has not passed this round; for the rest as above.
+                            let put = |from: *const u8| unsafe { self.put(&take, from, buffers) };
+                            // SAFETY: the same.
+                            unsafe { cells.read(writer.0, moment, (*at, length), put) };
+                        }
+                        // Who was called with something else may have told less than is to be taken.
+                        Look::Filled(_) | Look::Nothing => {
+                            self.failure.get_or_insert(Failure::Size);
+                        }
+                    }
+                }
+            }
+            self.taken += 1;
+        }
+        true
+    }
+
+    /// Copies or combines what is at `from`. After a failure nothing is worth it.
+    ///
+    /// # Safety
+    /// As many bytes are readable there and writable where they go, and they do not overlap.
+    unsafe fn put(&mut self, take: &Take, from: *const u8, buffers: &Buffers) {
+        let (place, bytes) = (self.place(&take.to, buffers), take.to.length() as usize);
+        if bytes == 0 || self.failure.is_some() {
+            return;
+        }
+        if !take.combines {
+            // SAFETY: the caller's promise.
+            unsafe { place.copy_from_nonoverlapping(from, bytes) };
+            return;
+        }
+        // SAFETY: the caller's promise, which is about calls that combine.
+        let code = unsafe {
+            buffers
+                .reduction
+                .as_ref()
+                .map_or(-1, |reduction| (reduction.combine)(reduction, from.cast(), place.cast(), bytes))
+        };
+        if code != 0 {
+            self.failure = Some(Failure::Mpi(MpiError(code)));
+        }
+    }
+}

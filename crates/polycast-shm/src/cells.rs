@@ -1,0 +1,225 @@
+//! One rank's part in the cells of a node: what it tells all others in a cache line or a few, and hears from them.
+//!
+//! Each rank has [`CELLS`] cells, and says in another place how far it is. An operation has rounds; in each a rank may fill one of its cells, and read
+//! those that others have filled in the same round.
+//!
+//! # Invariants (proved by loom in `tests`, for the orders of memory that stand at each access)
+//! 1. A reader reads a cell after the writer has filled it: the stamp is stored (release) behind the copy, and loaded (acquire) before the
+//!    reader's.
+//! 2. A writer fills a cell again when all others have passed the round in which it was last filled: `reached` is stored (release) behind what
+//!    they have read, and loaded (acquire) before the writer's copy.
+//! 3. Who has passed a round has filled its cell in it before, or never will. So a reader waits for no rank that has left an operation.
+//! 4. A rank takes part in one operation at a time, in the order in which they were begun, which is the same on all ranks.
+//! 5. Moments are compared by their distance, so they may wrap around.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+
+/// How many cells a rank has: so many rounds a writer may be ahead of its readers. Under loom one, so that it is used again soon.
+pub const CELLS: usize = if cfg!(loom) { 1 } else { 8 };
+
+/// A cell's `total` where what it holds is worth nothing.
+const SPOILED: u64 = u64::MAX;
+
+/// A segment, or what stands in for one in tests.
+pub trait Board {
+    /// What a cell holds.
+    fn room(&self) -> u64;
+
+    /// The moment that a rank has reached; all before it is behind it.
+    fn reached(&self, rank: u32) -> &AtomicU64;
+
+    /// The moment for which a cell was filled.
+    fn stamp(&self, rank: u32, cell: usize) -> &AtomicU64;
+
+    /// What its writer was called with.
+    fn total(&self, rank: u32, cell: usize) -> &AtomicU64;
+
+    /// Copies into a cell of a rank.
+    ///
+    /// # Safety
+    /// `source` is readable for `bytes`, which fit into the cell, and nobody else reads or writes there meanwhile.
+    unsafe fn fill(&self, of: (u32, usize), at: u64, source: *const u8, bytes: usize);
+
+    /// Hands out a place in a cell of a rank.
+    ///
+    /// # Safety
+    /// Nobody writes there meanwhile, and neither does `use_it`.
+    unsafe fn read<R>(
+        &self,
+        of: (u32, usize),
+        at: u64,
+        bytes: usize,
+        use_it: impl FnOnce(*const u8) -> R,
+    ) -> R;
+}
+
+/// A round of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Its number, above 0 the first time.
+    pub operation: u32,
+    /// From 0.
+    pub round: u32,
+}
+
+impl Moment {
+    fn number(self) -> u64 {
+        u64::from(self.operation) << 32 | u64::from(self.round)
+    }
+
+    fn cell(self) -> usize {
+        self.operation.wrapping_add(self.round) as usize % CELLS
+    }
+}
+
+/// What there is of another rank's cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// It was not filled yet.
+    NotYet,
+    /// It was, by a rank that was called with this.
+    Filled(u64),
+    /// Its writer has left the operation, or something went wrong there: nothing comes that is worth something.
+    Nothing,
+}
+
+/// See the module.
+pub struct Cells<M> {
+    memory: M,
+    me: u32,
+    ranks: u32,
+    /// Operations of this rank, the first of which is under way, and whether this rank is through with them.
+    begun: VecDeque<(u32, bool)>,
+    /// Of each cell the moment for which it was filled last, if it was.
+    filled: [Option<u64>; CELLS],
+    /// All others have reached this, as far as this rank has looked.
+    all_reached: u64,
+}
+
+impl<M: Deref<Target: Board>> Cells<M> {
+    /// Of rank `me` of `ranks`, over memory in which nothing has happened.
+    pub fn new(memory: M, me: u32, ranks: u32) -> Cells<M> {
+        Cells { memory, me, ranks, begun: VecDeque::new(), filled: [None; CELLS], all_reached: 0 }
+    }
+
+    /// What a cell holds.
+    pub fn room(&self) -> u64 {
+        self.memory.room()
+    }
+
+    /// An operation begins; on all ranks in the same order, their numbers rise.
+    pub fn begin(&mut self, operation: u32) {
+        self.begun.push_back((operation, false));
+    }
+
+    /// Those begun before are over.
+    #[inline]
+    pub fn is_under_way(&self, operation: u32) -> bool {
+        self.begun.front().is_some_and(|(first, _)| *first == operation)
+    }
+
+    /// Whether this rank may fill its cell for a round.
+    #[inline]
+    pub fn may_fill(&mut self, at: Moment) -> bool {
+        let Some(filled) = self.filled[at.cell()] else { return true };
+        if !is_behind(self.all_reached, filled) {
+            let others = (0..self.ranks).filter(|rank| *rank != self.me);
+            // Acquire: with the release in `reach`. The one that is least far, as seen from what is to be overwritten.
+            let reached = others.map(|rank| self.memory.reached(rank).load(Acquire));
+            let least = reached.min_by_key(|reached| reached.wrapping_sub(filled) as i64);
+            self.all_reached = least.unwrap_or(filled.wrapping_add(1));
+        }
+        is_behind(self.all_reached, filled)
+    }
+
+    /// Fills a part of its cell.
+    ///
+    /// # Safety
+    /// [`Cells::may_fill`] has allowed it, [`Cells::tell`] was not called since; `source` is readable for `bytes`, which fit into the cell.
+    #[inline]
+    pub unsafe fn fill(&self, moment: Moment, at: u64, source: *const u8, bytes: usize) {
+        // SAFETY: the caller's promise; nobody needs what stands there (invariant 2), or reads it before it is told (1).
+        unsafe { self.memory.fill((self.me, moment.cell()), at, source, bytes) };
+    }
+
+    /// The cell is filled. `None`: with what is worth nothing.
+    #[inline]
+    pub fn tell(&mut self, at: Moment, total: Option<u64>) {
+        self.filled[at.cell()] = Some(at.number());
+        // Relaxed: before the release of the stamp.
+        self.memory.total(self.me, at.cell()).store(total.unwrap_or(SPOILED), Relaxed);
+        // Release: with the acquire in `look`.
+        self.memory.stamp(self.me, at.cell()).store(at.number(), Release);
+    }
+
+    /// Whether another rank has filled its cell for a round.
+    #[inline]
+    pub fn look(&self, writer: u32, at: Moment) -> Look {
+        // Acquire: with the release in `tell`.
+        let is_filled = || self.memory.stamp(writer, at.cell()).load(Acquire) == at.number();
+        if !is_filled() {
+            // Acquire: with the release in `reach`, behind which the stamp stands if it ever does (invariant 3).
+            let has_passed = is_behind(self.memory.reached(writer).load(Acquire), at.number());
+            if !has_passed {
+                return Look::NotYet;
+            }
+            if !is_filled() {
+                return Look::Nothing;
+            }
+        }
+        // Relaxed: it was there before the stamp, and stays until this rank has passed.
+        match self.memory.total(writer, at.cell()).load(Relaxed) {
+            SPOILED => Look::Nothing,
+            total => Look::Filled(total),
+        }
+    }
+
+    /// Hands out a part of a cell.
+    ///
+    /// # Safety
+    /// The writer is this rank and has filled it, or [`Cells::look`] has found it filled; this rank has not passed that round. `use_it` only reads.
+    #[inline]
+    pub unsafe fn read<R>(
+        &self,
+        writer: u32,
+        moment: Moment,
+        (at, bytes): (u64, usize),
+        use_it: impl FnOnce(*const u8) -> R,
+    ) -> R {
+        // SAFETY: it was filled (invariant 1), and is left alone until this rank has passed (2).
+        unsafe { self.memory.read((writer, moment.cell()), at, bytes, use_it) }
+    }
+
+    /// This rank has read and filled all that it wants to before this moment.
+    #[inline]
+    pub fn reach(&self, moment: Moment) {
+        // Release: with the acquire in `may_fill` and `look`.
+        self.memory.reached(self.me).store(moment.number(), Release);
+    }
+
+    /// This rank is through with an operation: it has done its part, or leaves it.
+    pub fn end(&mut self, operation: u32) {
+        self.begun.iter_mut().filter(|(of, _)| *of == operation).for_each(|(_, is_over)| *is_over = true);
+        while let Some((first, true)) = self.begun.front().copied() {
+            self.begun.pop_front();
+            self.reach(Moment { operation: first.wrapping_add(1), round: 0 });
+        }
+    }
+
+    /// This rank takes part in none.
+    pub fn is_quiet(&self) -> bool {
+        self.begun.is_empty()
+    }
+}
+
+/// Whether what was filled at a moment is behind who has reached another.
+fn is_behind(reached: u64, filled: u64) -> bool {
+    reached.wrapping_sub(filled) as i64 > 0
+}
+
+#[cfg(test)]
+mod tests;
