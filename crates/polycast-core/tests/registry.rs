@@ -25,9 +25,9 @@ const REGISTRY: Registry = Registry::with(&ONE_MORE);
 fn one_more_entry_is_read_printed_and_listed() {
     let text = "spread:width=5,segment=1KiB,ready";
     assert_eq!(REGISTRY.read(Collective::Broadcast, text).unwrap().to_string(), text);
-    assert!(REGISTRY.names(Collective::Broadcast).ends_with(", multicast-pull, spread"));
+    assert!(REGISTRY.names(Collective::Broadcast).ends_with(", multicast-pull, cells, spread"));
     let error = |text: &str| REGISTRY.read(Collective::Broadcast, text).unwrap_err().to_string();
-    assert!(error("spred").ends_with("multicast-pull, spread"));
+    assert!(error("spred").ends_with("multicast-pull, cells, spread"));
     assert_eq!(error("spread"), "spread needs width, for example spread:width=3");
     assert_eq!(error("spread:width=10"), "width=10: expected a whole number from 2 to 9");
     assert!(text.parse::<Algorithm>().is_err(), "polycast itself has no such algorithm");

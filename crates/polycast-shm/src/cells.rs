@@ -103,7 +103,12 @@ pub struct Cells<M> {
 impl<M: Deref<Target: Board>> Cells<M> {
     /// Of rank `me` of `ranks`, over memory in which nothing has happened.
     pub fn new(memory: M, me: u32, ranks: u32) -> Cells<M> {
-        Cells { memory, me, ranks, begun: VecDeque::new(), filled: [None; CELLS], all_reached: 0 }
+        Cells::starting_at(memory, me, ranks, 0)
+    }
+
+    /// The same over memory in which all have reached the moment of this number.
+    fn starting_at(memory: M, me: u32, ranks: u32, all_reached: u64) -> Cells<M> {
+        Cells { memory, me, ranks, begun: VecDeque::new(), filled: [None; CELLS], all_reached }
     }
 
     /// What a cell holds.

@@ -124,7 +124,7 @@ impl Rounds {
         let chunk = match call.collective {
             Reduce | Allreduce => (wanted / element).max(1) * element,
             // Parts begin at cache lines where there is room.
-            Scatter | Alltoall if wanted / ranks >= 64 => wanted / ranks & !63,
+            Scatter | Alltoall if wanted / ranks >= 64 => (wanted / ranks) & !63,
             Scatter | Alltoall => (wanted / ranks).max(1),
             _ => wanted,
         };
@@ -162,7 +162,7 @@ impl Rounds {
     /// Which step of which chunk a round is.
     fn step(&self, round: u64) -> (u64, Step) {
         match self.in_shares {
-            true => (round / 2, if round % 2 == 0 { Step::Combine } else { Step::Tell }),
+            true => (round / 2, if round.is_multiple_of(2) { Step::Combine } else { Step::Tell }),
             false => (round, Step::Combine),
         }
     }

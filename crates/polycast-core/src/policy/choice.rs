@@ -114,7 +114,10 @@ mod tests {
         }
         for text in ["chain", "multicast-pull"] {
             let error = Choice::read(Collective::Allgather, text).unwrap_err().to_string();
-            assert!(error.contains("expected one of ring, recursive-doubling, bruck, stock"), "{error}");
+            assert!(
+                error.contains("expected one of ring, recursive-doubling, bruck, cells, stock"),
+                "{error}"
+            );
         }
         let error = "dissemination".parse::<Choice>().unwrap_err().to_string();
         assert!(
@@ -137,6 +140,6 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_all_names() {
         let error = "stok".parse::<Choice>().unwrap_err().to_string();
-        assert!(error.contains("\"stok\"") && error.ends_with("multicast-pull, stock"), "{error}");
+        assert!(error.contains("\"stok\"") && error.ends_with("multicast-pull, cells, stock"), "{error}");
     }
 }

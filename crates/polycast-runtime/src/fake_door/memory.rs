@@ -49,6 +49,32 @@ fn any_placement_has_the_roots_bytes() {
     });
 }
 
+/// One call after the other, each waited for: through cells of some kibibytes, what is longer in rounds.
+#[test]
+fn cells_have_the_roots_bytes() {
+    with_seeds(60, |seed| {
+        let random = &mut Random::new(seed);
+        let mut job = job(random, seed);
+        job.conditions.hosts.fill(0);
+        let algorithm = random.one_of(&["cells", "cells:segment=100"]);
+        job = job.with(None, "POLYCAST_BCAST", algorithm);
+        let outcome = job.run();
+        for told in &outcome.ranks {
+            assert_eq!(told.calls, vec![Ended::SERVED_WELL; told.calls.len()], "{job:?}");
+        }
+    });
+}
+
+/// On several nodes there are none, and nobody looks for memory.
+#[test]
+fn cells_are_for_one_node() {
+    let mut job = Job::new(3, 0, "cells", &[(0, 100), (2, 5000)]).on_hosts(&[0, 0, 1], Weather::FINE);
+    job = job.with(None, "POLYCAST_MULTICAST", "off");
+    let outcome = job.run();
+    assert!(outcome.ranks.iter().flat_map(|told| &told.calls).all(|call| call.is_right() && !call.is_served));
+    assert_eq!(outcome.segments, 0);
+}
+
 /// All ranks find the same way; where others cannot be read, everything goes through the ring.
 #[test]
 fn what_the_kernel_refuses_to_one_nobody_uses() {

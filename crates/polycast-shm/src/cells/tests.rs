@@ -73,7 +73,7 @@ mod every_order {
         builder.check(move || {
             let before = Moment { operation: FIRST - 1, round: 0 }.number();
             let model = Model::new(ranks, before);
-            let own = |me: u32| Cells::new(model.clone(), me, ranks);
+            let own = |me: u32| Cells::starting_at(model.clone(), me, ranks, before);
             let others: Vec<_> = (1..ranks)
                 .map(|me| {
                     let cells = own(me);
@@ -120,10 +120,10 @@ mod every_order {
         });
     }
 
-    /// Two rounds from one rank to two others, which tell nothing but how far they are.
+    /// Two rounds from one rank to another, which tells nothing but how far it is. (With two others loom takes more than five minutes.)
     #[test]
-    fn one_tells_two_others() {
-        run(2, 3, |mut cells, me| {
+    fn one_tells_another() {
+        run(3, 2, |mut cells, me| {
             cells.begin(FIRST);
             for round in [0, 1] {
                 let at = Moment { operation: FIRST, round };
