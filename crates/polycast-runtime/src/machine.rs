@@ -44,6 +44,12 @@ pub fn sleep(time: Duration) {
     std::thread::sleep(time);
 }
 
+/// The same by a function that sleeps so long at most.
+pub fn sleep_by(longest: Duration, sleep: impl FnOnce(Duration)) {
+    stand_in!(|machine| machine.sleep(longest));
+    sleep(longest);
+}
+
 /// Lets other ranks have the processor.
 pub fn give_way() {
     stand_in!(|machine| machine.give_way());

@@ -107,7 +107,13 @@ impl Communicator {
                 machine::spin();
             } else {
                 rests += 1;
-                let has_slept = self.idle.wait_for_memory();
+                let has_slept = match &mut self.shared.memory {
+                    Some(memory) => {
+                        let cells = memory.cells();
+                        self.idle.wait_to_be_woken(|longest| cells.sleep(longest))
+                    }
+                    None => return Err(Failure::Internal),
+                };
                 has_waited = true;
                 // Others may need what MPI does for them here.
                 if has_slept || rests.is_multiple_of(RESTS_UNTIL_MPI) {

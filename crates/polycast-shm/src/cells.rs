@@ -10,19 +10,33 @@
 //!    they have read, and loaded (acquire) before the writer's copy.
 //! 3. Who has passed a round has filled its cell in it before, or never will. So a reader waits for no rank that has left an operation.
 //! 4. A rank takes part in one operation at a time, in the order in which they were begun, which is the same on all ranks.
-//! 5. Moments are compared by their distance, so they may wrap around.
+//! 5. Who sleeps has said so before it looked a last time, and who has told something looks for sleepers afterwards, each with a fence (sequentially
+//!    consistent) in between: so one of them sees the other, and nobody sleeps while what it waits for is there.
+//! 6. Moments are compared by their distance, so they may wrap around.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Deref;
+use std::time::Duration;
 
-use crate::sync::AtomicU64;
-use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use crate::sync::{AtomicU32, AtomicU64, fence};
 
 /// How many cells a rank has: so many rounds a writer may be ahead of its readers. Under loom one, so that it is used again soon.
 pub const CELLS: usize = if cfg!(loom) { 1 } else { 8 };
 
 /// A cell's `total` where what it holds is worth nothing.
 const SPOILED: u64 = u64::MAX;
+
+/// What a rank rings to wake those who wait for it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Bell {
+    /// How often it was rung for somebody.
+    pub rung: AtomicU32,
+    /// Who may sleep.
+    pub sleepers: AtomicU32,
+}
 
 /// A segment, or what stands in for one in tests.
 pub trait Board {
@@ -31,6 +45,15 @@ pub trait Board {
 
     /// The moment that a rank has reached; all before it is behind it.
     fn reached(&self, rank: u32) -> &AtomicU64;
+
+    /// A rank's own.
+    fn bell(&self, rank: u32) -> &Bell;
+
+    /// Sleeps until a rank's bell is rung, if it was rung so often before; at most so long.
+    fn sleep(&self, rank: u32, rung: u32, longest: Duration);
+
+    /// Wakes all who sleep there.
+    fn wake(&self, rank: u32);
 
     /// The moment for which a cell was filled.
     fn stamp(&self, rank: u32, cell: usize) -> &AtomicU64;
@@ -87,6 +110,14 @@ pub enum Look {
     Nothing,
 }
 
+/// What a rank waits for.
+#[derive(Clone, Copy, Debug)]
+enum Wanted {
+    Filled(u32, Moment),
+    /// That a rank passes the moment of this number.
+    Passed(u32, u64),
+}
+
 /// See the module.
 pub struct Cells<M> {
     memory: M,
@@ -98,6 +129,8 @@ pub struct Cells<M> {
     filled: [Option<u64>; CELLS],
     /// All others have reached this, as far as this rank has looked.
     all_reached: u64,
+    /// Seen the last time that it could not go on.
+    wanted: Cell<Option<Wanted>>,
 }
 
 impl<M: Deref<Target: Board>> Cells<M> {
@@ -108,7 +141,15 @@ impl<M: Deref<Target: Board>> Cells<M> {
 
     /// The same over memory in which all have reached the moment of this number.
     fn starting_at(memory: M, me: u32, ranks: u32, all_reached: u64) -> Cells<M> {
-        Cells { memory, me, ranks, begun: VecDeque::new(), filled: [None; CELLS], all_reached }
+        Cells {
+            memory,
+            me,
+            ranks,
+            begun: VecDeque::new(),
+            filled: [None; CELLS],
+            all_reached,
+            wanted: Cell::new(None),
+        }
     }
 
     /// What a cell holds.
@@ -134,9 +175,13 @@ impl<M: Deref<Target: Board>> Cells<M> {
         if !is_behind(self.all_reached, filled) {
             let others = (0..self.ranks).filter(|rank| *rank != self.me);
             // Acquire: with the release in `reach`. The one that is least far, as seen from what is to be overwritten.
-            let reached = others.map(|rank| self.memory.reached(rank).load(Acquire));
-            let least = reached.min_by_key(|reached| reached.wrapping_sub(filled) as i64);
-            self.all_reached = least.unwrap_or(filled.wrapping_add(1));
+            let reached = others.map(|rank| (self.memory.reached(rank).load(Acquire), rank));
+            let least = reached.min_by_key(|(reached, _)| reached.wrapping_sub(filled) as i64);
+            let (least, rank) = least.unwrap_or((filled.wrapping_add(1), self.me));
+            self.all_reached = least;
+            if !is_behind(least, filled) {
+                self.wanted.set(Some(Wanted::Passed(rank, filled)));
+            }
         }
         is_behind(self.all_reached, filled)
     }
@@ -159,6 +204,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
         self.memory.total(self.me, at.cell()).store(total.unwrap_or(SPOILED), Relaxed);
         // Release: with the acquire in `look`.
         self.memory.stamp(self.me, at.cell()).store(at.number(), Release);
+        self.ring();
     }
 
     /// Whether another rank has filled its cell for a round.
@@ -170,6 +216,7 @@ impl<M: Deref<Target: Board>> Cells<M> {
             // Acquire: with the release in `reach`, behind which the stamp stands if it ever does (invariant 3).
             let has_passed = is_behind(self.memory.reached(writer).load(Acquire), at.number());
             if !has_passed {
+                self.wanted.set(Some(Wanted::Filled(writer, at)));
                 return Look::NotYet;
             }
             if !is_filled() {
@@ -204,6 +251,42 @@ impl<M: Deref<Target: Board>> Cells<M> {
     pub fn reach(&self, moment: Moment) {
         // Release: with the acquire in `may_fill` and `look`.
         self.memory.reached(self.me).store(moment.number(), Release);
+        self.ring();
+    }
+
+    /// Wakes those who sleep until this rank tells something.
+    #[inline]
+    fn ring(&self) {
+        fence(SeqCst);
+        let bell = self.memory.bell(self.me);
+        // Relaxed: the fence before, and the one in `sleep`.
+        if bell.sleepers.load(Relaxed) > 0 {
+            // Relaxed: the kernel looks at it when it is asked to sleep.
+            bell.rung.fetch_add(1, Relaxed);
+            self.memory.wake(self.me);
+        }
+    }
+
+    /// Sleeps until what this rank could not go on without may be there, at most so long.
+    pub fn sleep(&self, longest: Duration) {
+        let Some(wanted) = self.wanted.take() else { return };
+        let whom = match wanted {
+            Wanted::Filled(rank, _) | Wanted::Passed(rank, _) => rank,
+        };
+        let bell = self.memory.bell(whom);
+        // Relaxed: the fence, and the one in `ring`.
+        bell.sleepers.fetch_add(1, Relaxed);
+        let rung = bell.rung.load(Relaxed);
+        fence(SeqCst);
+        let is_there = match wanted {
+            Wanted::Filled(writer, at) => self.look(writer, at) != Look::NotYet,
+            // Relaxed: looked at again when it counts.
+            Wanted::Passed(rank, filled) => is_behind(self.memory.reached(rank).load(Relaxed), filled),
+        };
+        if !is_there {
+            self.memory.sleep(whom, rung, longest);
+        }
+        bell.sleepers.fetch_sub(1, Relaxed);
     }
 
     /// This rank is through with an operation: it has done its part, or leaves it.

@@ -12,6 +12,8 @@
 
 pub mod address;
 mod cells;
+#[cfg(not(loom))]
+mod futex;
 mod memory;
 #[cfg(not(loom))]
 mod raw;
@@ -20,7 +22,7 @@ mod segment;
 mod streams;
 mod sync;
 
-pub use cells::{Board, CELLS, Cells, Look, Moment};
+pub use cells::{Bell, Board, CELLS, Cells, Look, Moment};
 pub use memory::{CHANNELS, Head, Memory, SLOTS, Taken, Way};
 #[cfg(not(loom))]
 pub use raw::{Raw, Shape};

@@ -9,8 +9,10 @@
 //! ```
 
 use std::ptr::NonNull;
+use std::time::Duration;
 
-use crate::cells::{Board, CELLS};
+use crate::cells::{Bell, Board, CELLS};
+use crate::futex;
 use crate::memory::{CHANNELS, Head, Memory, SLOTS, Taken, Way};
 use crate::sync::AtomicU64;
 
@@ -213,6 +215,20 @@ impl Board for Raw {
     fn reached(&self, rank: u32) -> &AtomicU64 {
         // SAFETY: what a rank has begins with it, in a line of its own.
         unsafe { self.at(self.cell_at(rank, 0) - LINE) }
+    }
+
+    #[inline]
+    fn bell(&self, rank: u32) -> &Bell {
+        // SAFETY: it is behind that, in the same line: who tells something has it at hand.
+        unsafe { self.at(self.cell_at(rank, 0) - LINE + size_of::<AtomicU64>()) }
+    }
+
+    fn sleep(&self, rank: u32, rung: u32, longest: Duration) {
+        futex::sleep(&self.bell(rank).rung, rung, longest);
+    }
+
+    fn wake(&self, rank: u32) {
+        futex::wake(&self.bell(rank).rung);
     }
 
     #[inline]

@@ -54,8 +54,8 @@ impl Idle {
         self.follow(rest, watch, has_sends);
     }
 
-    /// The same where what is waited for comes through memory: MPI does not give way, and no socket tells. Whether this rank has slept.
-    pub fn wait_for_memory(&mut self) -> bool {
+    /// The same where what is waited for comes through memory: MPI does not give way, and no socket tells.
+    pub fn wait_for_memory(&mut self) {
         match self.rules.nothing(machine::now() - self.made) {
             Rest::None => {}
             Rest::Spin => machine::spin(),
@@ -65,8 +65,19 @@ impl Idle {
             Rest::Sleep(longest) => {
                 machine::sleep(longest);
                 self.rules.slept(Ended::Elsewhere);
+            }
+        }
+    }
+
+    /// The same where who comes wakes those who `sleep`. Whether this rank has slept.
+    pub fn wait_to_be_woken(&mut self, sleep: impl FnOnce(Duration)) -> bool {
+        match self.rules.until_woken(machine::now() - self.made) {
+            Rest::Spin => machine::spin(),
+            Rest::Sleep(longest) => {
+                machine::sleep_by(longest, sleep);
                 return true;
             }
+            _ => machine::give_way(),
         }
         false
     }

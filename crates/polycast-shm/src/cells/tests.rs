@@ -14,6 +14,7 @@ mod every_order {
         reached: Vec<AtomicU64>,
         stamps: Vec<AtomicU64>,
         totals: Vec<AtomicU64>,
+        bells: Vec<Bell>,
         bytes: Vec<UnsafeCell<u8>>,
     }
 
@@ -27,7 +28,8 @@ mod every_order {
             let numbers = |value: u64| (0..ranks).map(|_| AtomicU64::new(value)).collect();
             let bytes = (0..ranks).map(|_| UnsafeCell::new(0)).collect();
             let (reached, stamps, totals) = (numbers(moment), numbers(moment), numbers(0));
-            Arc::new(Model { reached, stamps, totals, bytes })
+            let bell = |_| Bell { rung: AtomicU32::new(0), sleepers: AtomicU32::new(0) };
+            Arc::new(Model { reached, stamps, totals, bells: (0..ranks).map(bell).collect(), bytes })
         }
     }
 
@@ -39,6 +41,19 @@ mod every_order {
         fn reached(&self, rank: u32) -> &AtomicU64 {
             &self.reached[rank as usize]
         }
+
+        fn bell(&self, rank: u32) -> &Bell {
+            &self.bells[rank as usize]
+        }
+
+        /// For ever: loom sees if nobody wakes who sleeps.
+        fn sleep(&self, rank: u32, rung: u32, _: Duration) {
+            while self.bells[rank as usize].rung.load(Relaxed) == rung {
+                thread::yield_now();
+            }
+        }
+
+        fn wake(&self, _: u32) {}
 
         fn stamp(&self, rank: u32, _: usize) -> &AtomicU64 {
             &self.stamps[rank as usize]
@@ -137,6 +152,31 @@ mod every_order {
         });
     }
 
+    /// Two operations from one rank to another; both sleep where they cannot go on, with nothing else to wake them.
+    #[test]
+    fn nobody_sleeps_for_ever() {
+        run(3, 2, |mut cells, me| {
+            for operation in [FIRST, FIRST.wrapping_add(1)] {
+                cells.begin(operation);
+                let at = Moment { operation, round: 0 };
+                if me == 0 {
+                    while !cells.may_fill(at) {
+                        cells.sleep(Duration::MAX);
+                    }
+                    // SAFETY: it is allowed, and one byte.
+                    unsafe { cells.fill(at, 0, &1, 1) };
+                    cells.tell(at, Some(1));
+                } else {
+                    while cells.look(0, at) == Look::NotYet {
+                        cells.sleep(Duration::MAX);
+                    }
+                    assert_eq!(cells.look(0, at), Look::Filled(1));
+                }
+                cells.end(operation);
+            }
+        });
+    }
+
     /// One leaves an operation; the other sees whether it has filled its cell, and waits for nothing.
     #[test]
     fn one_leaves() {
@@ -216,6 +256,31 @@ mod of_a_node {
         assert_eq!(all[1].look(0, at(1, 1)), Look::Filled(1));
         // SAFETY: it is filled.
         assert_eq!(unsafe { all[1].read(0, at(1, 1), (0, 1), |byte| *byte) }, 1);
+    }
+
+    /// By the kernel: the test ends long before it would wake by itself.
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn who_sleeps_is_woken() {
+        let mut all = cells(2);
+        let (mut reader, mut writer) = (all.remove(0), all.remove(0));
+        let at = |operation| Moment { operation, round: 0 };
+        let sleeper = thread::spawn(move || {
+            for operation in 1..200 {
+                while reader.look(1, at(operation)) == Look::NotYet {
+                    reader.sleep(Duration::from_secs(3600));
+                }
+                reader.begin(operation);
+                reader.end(operation);
+            }
+        });
+        for operation in 1..200 {
+            while !writer.may_fill(at(operation)) {
+                writer.sleep(Duration::from_secs(3600));
+            }
+            writer.tell(at(operation), Some(0));
+        }
+        sleeper.join().unwrap();
     }
 
     #[test]
