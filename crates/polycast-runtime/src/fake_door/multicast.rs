@@ -163,6 +163,18 @@ fn where_no_socket_or_interface_is_to_be_had_trees_serve() {
     });
 }
 
+/// More than a switch's port or a socket takes at once: each says once that it is there.
+#[test]
+fn three_hundred_nodes_find_out_that_multicast_works() {
+    let hosts: Vec<u32> = (0..300).collect();
+    // What Linux grants by default.
+    let weather = Weather { receive_buffer_bytes: 425_984, ..Weather::FINE };
+    let job = Job::new(300, 1, "multicast-pull", &[(0, 20_000)]).on_hosts(&hosts, weather);
+    let outcome = job.run();
+    assert_right(&outcome, &job);
+    assert_eq!(outcome.datagrams, 300 + 20_000u64.div_ceil(1440) + 1, "with the end");
+}
+
 #[test]
 fn a_group_that_somebody_has_is_not_taken() {
     for taken_groups in [1, 2, 3, 20] {

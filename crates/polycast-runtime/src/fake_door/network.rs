@@ -125,7 +125,7 @@ impl Network {
         let interface = Interface {
             name: "fake0".to_owned(),
             index: 2,
-            ipv4: Some(Ipv4Addr::new(10, 0, 0, rank as u8 + 1)),
+            ipv4: Some(Ipv4Addr::from_bits(0x0a00_0001 + rank)),
             ipv6: None,
             mtu_bytes: self.weather.mtu_bytes,
             bits_per_second: Some(1_000_000_000),

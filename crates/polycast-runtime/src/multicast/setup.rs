@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use polycast_core::protocol::{Endpoint, Key, Membership};
+use polycast_core::protocol::{Endpoint, Key, Membership, Probe, ROUNDS};
 use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
 use polycast_madcap::LeaseRenewer;
@@ -28,7 +28,7 @@ use super::choose_group::choose_group;
 use super::datagrams::Datagrams;
 use super::group::{FIRST_COMMUNICATOR, Group, Pace};
 use super::offer::{Offer, Plan, Reason};
-use super::probe::{Probe, ROUNDS, all_missed};
+use super::probe::Question;
 use super::prospect::interface_of;
 use super::registry::{self, Standing};
 use super::terms::Terms;
@@ -242,12 +242,25 @@ impl Party<'_> {
 
     /// Leaders say whom they have missed. Who is outside of what works between others refuses at once in other sets, too.
     fn find_whose_fault(&self, probe: Option<&Probe>) -> Result<(), MpiError> {
-        let mut missed = probe.map_or_else(|| all_missed(self.nodes.count() as usize), Probe::missed);
+        let mut missed = probe.map_or_else(|| self.no_word(), Probe::missed);
         self.door.intersect(&mut missed)?;
         if probe.is_some_and(|probe| probe.is_outside(&missed)) {
             registry::remember_refusal(registry::ANY_NODES);
         }
         Ok(())
+    }
+
+    /// Who has been missed sends again in the next round.
+    fn repeat(&self, probe: &mut Probe) -> Result<(), MpiError> {
+        let mut heard = if self.leads() { probe.heard() } else { self.no_word() };
+        self.door.intersect(&mut heard)?;
+        probe.repeat(&heard);
+        Ok(())
+    }
+
+    /// Of a rank that leads no node: all bits, which changes no other's.
+    fn no_word(&self) -> Vec<u64> {
+        vec![u64::MAX; (self.nodes.count() as usize).div_ceil(64)]
     }
 
     fn probe(
@@ -258,27 +271,24 @@ impl Party<'_> {
         mut renewer: Option<LeaseRenewer>,
     ) -> Result<Result<Option<Seat>, Unavailable>, MpiError> {
         let node = self.nodes.mine();
-        let mut probe = Probe::new(
-            plan.job,
-            plan.communicator,
-            node,
-            self.nodes.count(),
-            terms.pace.payload_bytes as usize,
-        );
+        let mut probe = Probe::new(node, self.nodes.count(), terms.datagram_wire_bytes(), terms.slowest());
+        let mut question =
+            Question::new(plan.job, plan.communicator, node, terms.pace.payload_bytes as usize);
         // Switches learn of a membership from a report that the kernel sends within a few milliseconds.
         machine::sleep(SWITCHES_LEARN);
-        for longest in ROUNDS {
+        for round in 1..=ROUNDS.len() {
             let failure = socket.as_mut().and_then(|socket| {
-                let heard = guarded(|| Ok(probe.round(socket, &plan.key, longest)));
+                let heard = guarded(|| Ok(question.ask(&mut probe, socket, &plan.key)));
                 heard.map_or_else(Some, |has_heard_all| (!has_heard_all).then_some(Reason::Silence))
             });
             if let Some(refusal) = self.exchange(failure)? {
-                if longest == ROUNDS[ROUNDS.len() - 1] {
+                if round == ROUNDS.len() {
                     if refusal.reason == Reason::Silence {
                         self.find_whose_fault(socket.is_some().then_some(&probe))?;
                     }
                     return Ok(Err(refusal));
                 }
+                self.repeat(&mut probe)?;
                 continue;
             }
             let group = socket.map(|socket| {

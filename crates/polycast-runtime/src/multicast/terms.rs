@@ -43,6 +43,18 @@ impl Terms {
         leaders.iter().all(|offer| offer.is_ipv6 == is_ipv6).then_some(Terms { is_ipv6, pace, fastest })
     }
 
+    /// Of the slowest link, in bits per second; 0: unknown.
+    pub fn slowest(&self) -> u64 {
+        self.pace.bits_per_second.unwrap_or(self.fastest)
+    }
+
+    /// What a full datagram takes on the wire.
+    pub fn datagram_wire_bytes(&self) -> usize {
+        /// Preamble, checksum and gap.
+        const FRAME_BYTES: u64 = 24;
+        (u64::from(self.pace.payload_bytes) + HEADER_BYTES as u64 + HEADERS_BYTES + FRAME_BYTES) as usize
+    }
+
     /// Paces to the smallest receive buffer, too: a batch is at most a quarter of it, and what comes while its owner is away
     /// fits.
     pub fn fit_into(&mut self, buffer_bytes: u64) {
@@ -51,8 +63,7 @@ impl Terms {
         let batch = (data_bytes / 4 / datagram_bytes).clamp(1, self.pace.batch_datagrams.into());
         self.pace.batch_datagrams = batch as u32;
         let rate = rate_into(buffer_bytes);
-        let slowest = self.pace.bits_per_second.unwrap_or(self.fastest);
-        if rate < slowest {
+        if rate < self.slowest() {
             self.pace.bits_per_second = Some(rate.max(1));
         }
     }
