@@ -152,7 +152,8 @@ static int copy_elements(enum direction direction, const struct stretch *stretch
 
 /* Blocks between the program's memory and their copy. Of elements that do not fit a block, nothing is said here. */
 static int copy_blocks(enum direction direction, const struct stretch *stretch, int first, int number) {
-    MPI_Count fitting = (MPI_Count)stretch->bytes / stretch->element.size;
+    /* Wrong elements may have no bytes. */
+    MPI_Count size = stretch->element.size, fitting = size > 0 ? (MPI_Count)stretch->bytes / size : 0;
     int error = MPI_SUCCESS;
     for (int block = first; !error && block < first + number; block++) {
         MPI_Count count = stretch->blocks ? door_count_of(stretch->blocks, block) : stretch->data->count;

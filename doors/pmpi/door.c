@@ -49,21 +49,31 @@ static inline size_t bytes_of(MPI_Count count, MPI_Datatype type) {
     return __builtin_mul_overflow(size, count, &bytes) ? 0 : (size_t)bytes;
 }
 
-/* Who has blocks of all ranks tells how long one is; elsewhere that is told by the one block there is. */
-static inline const struct data *telling_data(const struct call *call, int rank) {
+/* Whether this rank's arguments are those of the root. `state`: NULL if the communicator is new. In an intercommunicator a root's number is
+ * one of the other group. */
+static int is_root(const struct call *call, const struct communicator *state) {
+    int is_inter, rank;
+    if (call->root < 0) {
+        return call->root == MPI_ROOT;
+    }
+    if (state && state->runtime) {
+        return state->rank == call->root;
+    }
+    return PMPI_Comm_test_inter(call->comm, &is_inter) == MPI_SUCCESS && !is_inter &&
+           PMPI_Comm_rank(call->comm, &rank) == MPI_SUCCESS && rank == call->root;
+}
+
+/* Who has blocks of all ranks tells how long one is; elsewhere that is told by the one block there is. The others' arguments may mean
+ * nothing, so nobody may look at them. */
+static inline const struct data *telling_data(const struct call *call, const struct communicator *state) {
     switch (call->collective) {
     case POLYCAST_GATHER:
-        return rank == call->root ? &call->receive : &call->send;
+        return is_root(call, state) ? &call->receive : &call->send;
     case POLYCAST_SCATTER:
-        return rank == call->root ? &call->send : &call->receive;
+        return is_root(call, state) ? &call->send : &call->receive;
     default:
         return &call->receive;
     }
-}
-
-static int rank_in(MPI_Comm comm) {
-    int rank;
-    return PMPI_Comm_rank(comm, &rank) == MPI_SUCCESS ? rank : 0;
 }
 
 /* What a handler did with a call: it was served, or is for stock. */
@@ -79,22 +89,17 @@ static inline struct polycast_plan *plan_for(const struct call *call, MPI_Op op,
                                              size_t *bytes, struct communicator **state,
                                              struct outcome *outcome) {
     const int is_barrier = call->collective == POLYCAST_BARRIER;
-    const int has_rootless_length =
-        call->collective != POLYCAST_GATHER && call->collective != POLYCAST_SCATTER;
-    if (door_is_over() || call->comm == MPI_COMM_NULL) {
+    if (door_is_over() || call->comm == MPI_COMM_NULL || (call->root < 0 && call->root != MPI_ROOT)) {
         return NULL;
     }
     int is_known = door_known_communicator(call->comm, state);
-    int rank = has_rootless_length ? 0 : is_known ? (*state)->rank : rank_in(call->comm);
-    const struct data *data = telling_data(call, rank);
+    const struct data *data = telling_data(call, is_known ? *state : NULL);
     if (!is_barrier && (data->count < 0 || data->type == MPI_DATATYPE_NULL)) {
         return NULL;
     }
     *bytes = is_barrier ? 0 : bytes_of(data->count, data->type);
-    if (call->root < 0) {
-        if (call->root == MPI_ROOT) {
-            polycast_count_left(call->collective, POLYCAST_BECAUSE_INTERCOMMUNICATOR, *bytes);
-        }
+    if (call->root == MPI_ROOT) {
+        polycast_count_left(call->collective, POLYCAST_BECAUSE_INTERCOMMUNICATOR, *bytes);
         return NULL;
     }
     if (!is_barrier && *bytes == 0) {
@@ -214,7 +219,14 @@ static int senders_in(MPI_Comm comm, int *size) {
     return error ? error : is_inter ? PMPI_Comm_remote_size(comm, size) : PMPI_Comm_size(comm, size);
 }
 
-/* Blocks that differ are served as if all were as long as the longest, if that is at most twice the data. All ranks know the lengths; where
+/* As if all blocks were as long as the longest, there would be more than twice the data. In bytes, which are the same on all ranks: each
+ * may count in elements of a type of its own. */
+static int are_uneven(size_t longest, size_t all, int ranks) {
+    size_t padded;
+    return __builtin_mul_overflow(longest, (size_t)ranks, &padded) || padded > 2 * all;
+}
+
+/* Blocks that differ are served as if all were as long as the longest, unless they are uneven. All ranks know the lengths; where
  * something is wrong with them, stock says so. */
 static struct outcome handle_allgatherv(const void *send, MPI_Count send_count, handle send_type,
                                         void *receive, const void *receive_counts, const void *places,
@@ -222,7 +234,8 @@ static struct outcome handle_allgatherv(const void *send, MPI_Count send_count, 
     struct communicator *state;
     int size;
     struct blocks blocks = {receive_counts, places, are_wide, 0};
-    if (door_is_over() || (MPI_Comm)comm == MPI_COMM_NULL || !receive_counts || !places) {
+    if (door_is_over() || (MPI_Comm)comm == MPI_COMM_NULL || !receive_counts || !places ||
+        (MPI_Datatype)receive_type == MPI_DATATYPE_NULL) {
         return (struct outcome){0};
     }
     if (door_known_communicator((MPI_Comm)comm, &state) && state->runtime) {
@@ -238,11 +251,9 @@ static struct outcome handle_allgatherv(const void *send, MPI_Count send_count, 
         }
         blocks.longest = count > blocks.longest ? count : blocks.longest;
     }
-    if (blocks.longest > 0 && blocks.longest > 2 * (all / size)) {
-        if ((MPI_Datatype)receive_type != MPI_DATATYPE_NULL) {
-            polycast_count_left(POLYCAST_ALLGATHER, POLYCAST_BECAUSE_UNEVEN,
-                                bytes_of(blocks.longest, (MPI_Datatype)receive_type));
-        }
+    const size_t longest = bytes_of(blocks.longest, (MPI_Datatype)receive_type);
+    if (are_uneven(longest, bytes_of(all, (MPI_Datatype)receive_type), size)) {
+        polycast_count_left(POLYCAST_ALLGATHER, POLYCAST_BECAUSE_UNEVEN, longest);
         return (struct outcome){0};
     }
     const struct call call = {POLYCAST_ALLGATHER,

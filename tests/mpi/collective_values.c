@@ -323,6 +323,27 @@ static void same_bits(uint64_t call) {
     CHECK(memcmp(sum[0], other, sizeof other) == 0, "rank %d has other bits than rank %d", rank, previous);
 }
 
+/* Each rank may count in elements of its own: some in ints, some in pairs of them. The last rank has none. */
+static void counted_in_different_types(void) {
+    int is_pairs = rank % 2, each = is_pairs ? 1 : 2, mine[2] = {2 * rank, 2 * rank + 1};
+    int *counts = check_allocate(sizeof(int) * (size_t)ranks),
+        *places = check_allocate(sizeof(int) * (size_t)ranks), *all = unwritten(2 * (size_t)ranks);
+    for (int r = 0; r < ranks; r++) {
+        counts[r] = r < ranks - 1 || ranks == 1 ? each : 0;
+        places[r] = r * each;
+    }
+#ifdef MPICH_VERSION /* see `move` */
+    if (ranks > 1)
+#endif
+    {
+        MPI_Allgatherv(mine, counts[rank] * 2 / each, MPI_INT, all, counts, places,
+                       is_pairs ? layouts[PAIRS].type : MPI_INT, comm);
+        for (int i = 0; i < 2 * ranks; i++)
+            CHECK(counts[i / 2] ? all[i] == i : 1, "allgatherv of ints and pairs: int %d is %d", i, all[i]);
+    }
+    free(counts), free(places), free(all);
+}
+
 /* Nobody leaves a barrier before all have come: a message that was sent before it is there after it. */
 static void barrier(uint64_t call) {
     int word = (int)call, late = (int)(call % (uint64_t)ranks), is_there = rank == late;
@@ -363,6 +384,41 @@ static void use(MPI_Comm now) {
     MPI_Comm_size(comm, &ranks);
 }
 
+/* Between groups, and where a rank is not the root, some arguments mean nothing. */
+static void arguments_without_meaning(void) {
+    const MPI_Datatype nonsense = (MPI_Datatype)0;
+    int is_odd = check_rank() % 2, mine = 100 + check_rank(), others = check_size() / 2;
+    int *all = check_allocate(sizeof(int) * (size_t)check_size());
+    MPI_Comm own, between;
+    MPI_Comm_split(MPI_COMM_WORLD, is_odd, check_rank(), &own);
+    MPI_Intercomm_create(own, 0, MPI_COMM_WORLD, !is_odd, 3, &between);
+    for (int time = 0; time < 3; time++) {
+        if (is_odd) {
+            MPI_Gather(&mine, 1, MPI_INT, NULL, 7, nonsense, 0, between);
+            MPI_Scatter(NULL, 7, nonsense, &mine, 1, MPI_INT, 0, between);
+            CHECK(mine == 100 + check_rank(), "scattered between groups: %d", mine);
+        } else if (check_rank() == 0) {
+            MPI_Gather(NULL, 7, nonsense, all, 1, MPI_INT, MPI_ROOT, between);
+            for (int r = 0; r < others; r++)
+                CHECK(all[r] == 101 + 2 * r, "gathered between groups: %d of rank %d", all[r], r);
+            MPI_Scatter(all, 1, MPI_INT, NULL, 7, nonsense, MPI_ROOT, between);
+        } else {
+            MPI_Gather(NULL, 7, nonsense, NULL, 7, nonsense, MPI_PROC_NULL, between);
+            MPI_Scatter(NULL, 7, nonsense, NULL, 7, nonsense, MPI_PROC_NULL, between);
+        }
+        MPI_Comm halves[] = {MPI_COMM_WORLD, own};
+        for (int c = 0; c < 2; c++) {
+            use(halves[c]);
+            MPI_Gather(&mine, 1, MPI_INT, all, rank == 0 ? 1 : 7, rank == 0 ? MPI_INT : nonsense, 0, comm);
+            MPI_Scatter(all, rank == 0 ? 1 : 7, rank == 0 ? MPI_INT : nonsense, &mine, 1, MPI_INT, 0, comm);
+            CHECK(mine == 100 + check_rank(), "gathered and scattered again: %d", mine);
+        }
+    }
+    MPI_Comm_free(&between);
+    MPI_Comm_free(&own);
+    free(all);
+}
+
 static void one_by_one(void) {
     static const int sizes[] = {0, 4, 600};
     for (int collective = 0; collective < COLLECTIVES; collective++)
@@ -393,6 +449,7 @@ static void body(void) {
         use(all[c]);
         one_by_one();
         same_bits(calls);
+        counted_in_different_types();
     }
     calls = 1 << 20; /* parts have made more calls than others */
     for (int time = 0; time < 60; time++) {
@@ -409,6 +466,7 @@ int main(int argc, char **argv) {
     make_layouts();
     MPI_Op_create(apply_in_order, 0, &in_order);
     check_each_setting(body);
+    arguments_without_meaning();
     MPI_Op_free(&in_order);
     for (int l = 0; l < SINGLE_INTS; l++)
         MPI_Type_free(&layouts[l].type);

@@ -399,7 +399,8 @@ impl Conversation {
         let Some(schedule) = call.schedule(total) else { return Lanes::Closed };
         let same = |other: &Lane| other.stream() == stream;
         let Some(lane) = schedule.lanes().iter().position(same) else { return Lanes::Closed };
-        let next = u64::from(schedule.step(lane, 0).action.length() <= MAX_FIRST_DATA_BYTES);
+        let has_data = schedule.lanes()[lane].steps > 0;
+        let next = u64::from(has_data && schedule.step(lane, 0).action.length() <= MAX_FIRST_DATA_BYTES);
         Lanes::Draining { schedule, lane, next }
     }
 

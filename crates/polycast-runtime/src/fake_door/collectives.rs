@@ -338,3 +338,26 @@ fn a_collective_that_fails_takes_no_other_with_it() {
     let is_met = failures.iter().all(|count| count.get() > 0);
     assert!(super::random::seeds(120).count() < 120 || is_met, "{failures:?}");
 }
+
+/// An element for all, and more on one rank: of a few bytes not every lane has a step.
+#[test]
+fn a_rank_that_is_told_of_a_single_element_ends() {
+    for collective in Collective::ALL.into_iter().skip(1).filter(|of| *of != Collective::Barrier) {
+        for algorithm in Registry::BUILT_IN.samples(collective) {
+            for other in 0..4 {
+                let mut bytes = vec![2; 4];
+                bytes[other] = 200;
+                let (is_ordered, is_in_place) = (false, other % 2 == 0);
+                let called = Called { collective, root: 0, bytes, is_ordered, is_in_place, algorithm };
+                let mut job = Job::new(4, 7, "chain", &[]);
+                job.program.insert(1, Step::Collectives(vec![called]));
+                let outcome = job.run();
+                for (rank, told) in outcome.ranks.iter().enumerate() {
+                    let code = told.calls[0].code;
+                    assert!([0, ERROR_SIZE].contains(&code), "{code} on rank {rank} of {job:?}");
+                }
+                assert_nothing_is_left(&outcome, &job);
+            }
+        }
+    }
+}
