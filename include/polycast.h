@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 9u
+#define POLYCAST_INTERFACE_VERSION 10u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -36,6 +36,9 @@ extern "C" {
 
 /* The runtime never asks for one message larger than this, so a count always fits an int. */
 #define POLYCAST_MESSAGE_MOST_BYTES ((size_t)4 << 20)
+
+/* The peer of a receive that takes a message from whoever sends one. */
+#define POLYCAST_ANY_PEER (-1)
 
 /* Bits of polycast_door.capabilities. All ranks must have a CAN bit for it to be used. */
 #define POLYCAST_CAN_PACK 1u /* MPI_Pack gives the elements' bytes in type-map order, and nothing else */
@@ -101,7 +104,8 @@ typedef struct polycast_door {
     /* The rank in MPI_COMM_WORLD of each rank of the user's communicator. Local. */
     int (*world_ranks)(void *communicator, int *ranks);
 
-    /* Starts a message on the private communicator; the peer is a rank of MPI_COMM_WORLD. `slot` names it until poll reports it; slots
+    /* Starts a message on the private communicator; the peer is a rank of MPI_COMM_WORLD, of a
+     * receive also POLYCAST_ANY_PEER. `slot` names it until poll reports it; slots
      * are dense: the runtime uses the lowest free one. bytes <= POLYCAST_MESSAGE_MOST_BYTES. */
     int (*isend)(void *communicator, const void *buffer, size_t bytes, int peer, int tag, uint32_t slot);
     int (*irecv)(void *communicator, void *buffer, size_t bytes, int peer, int tag, uint32_t slot);

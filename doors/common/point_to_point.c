@@ -103,8 +103,10 @@ static int start_send(void *communicator, const void *buffer, size_t bytes, int 
 static int start_receive(void *communicator, void *buffer, size_t bytes, int peer, int tag, uint32_t slot) {
     struct communicator *state = communicator;
     int error = make_room(state, slot, 1);
-    return error ? error
-                 : PMPI_Irecv(buffer, (int)bytes, MPI_BYTE, peer, tag, door_private, &state->requests[slot]);
+    int source = peer == POLYCAST_ANY_PEER ? MPI_ANY_SOURCE : peer;
+    return error
+               ? error
+               : PMPI_Irecv(buffer, (int)bytes, MPI_BYTE, source, tag, door_private, &state->requests[slot]);
 }
 
 /* ULFM's, where the library has it. The private communicator is not revoked with the program's, so its messages would be

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch};
+use polycast_core::tree::DynamicTimes;
 use polycast_core::units::{Bytes, Rank};
 
 use crate::attach::{Layout, give_back_number};
@@ -166,6 +167,7 @@ impl Communicator {
                 driver: None,
                 deaf: Deaf::default(),
                 activity: Activity::Nothing,
+                dynamic: DynamicTimes::default(),
                 spare: Vec::new(),
             },
             operations: Operations::default(),

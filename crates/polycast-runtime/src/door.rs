@@ -52,13 +52,16 @@ impl DoorTable {
 }
 
 /// `POLYCAST_INTERFACE_VERSION`.
-pub const INTERFACE_VERSION: u32 = 9;
+pub const INTERFACE_VERSION: u32 = 10;
 /// `POLYCAST_CAN_PACK`.
 pub const CAN_PACK: u32 = 1;
 /// `POLYCAST_GIVES_WAY`.
 pub const GIVES_WAY: u32 = 2;
 /// `POLYCAST_MESSAGE_MOST_BYTES`.
 pub const MESSAGE_MOST_BYTES: u64 = 4 << 20;
+
+/// `POLYCAST_ANY_PEER`, as it is handed to a receive.
+pub const ANY_PEER: u32 = u32::MAX;
 
 /// One communicator's door.
 #[derive(Clone, Copy)]
@@ -156,7 +159,7 @@ impl Door {
         })
     }
 
-    /// From a rank of MPI_COMM_WORLD.
+    /// From a rank of MPI_COMM_WORLD, or from [`ANY_PEER`].
     ///
     /// # Safety
     /// `data` must be writable for `bytes` and used by nobody else until poll reports `slot`, or cancel.

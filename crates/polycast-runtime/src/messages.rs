@@ -12,7 +12,7 @@ use std::sync::Arc;
 use polycast_core::executor::MessageId;
 use polycast_core::units::Rank;
 
-use crate::door::{Completion, Door, MpiError};
+use crate::door::{ANY_PEER, Completion, Door, MpiError};
 
 /// Messages that MPI may have at a time before there is memory for more.
 pub const SLOTS: usize = 64;
@@ -190,7 +190,24 @@ impl Messages {
     ) -> Result<(), MpiError> {
         let place = memory[..bytes].as_mut_ptr();
         // SAFETY: the memory stays in its message until that is reported or cancelled.
-        unsafe { self.start_receive(InFlight { purpose, is_receive: true, memory }, from, place, bytes) }
+        unsafe {
+            let message = InFlight { purpose, is_receive: true, memory };
+            self.start_receive(message, self.address.of(from), place, bytes)
+        }
+    }
+
+    /// Receives at most `bytes` into `memory` from whoever sends with one of the communicator's own tags.
+    pub fn receive_from_any(
+        &mut self,
+        purpose: Purpose,
+        tag: c_int,
+        mut memory: Vec<u8>,
+        bytes: usize,
+    ) -> Result<(), MpiError> {
+        let place = memory[..bytes].as_mut_ptr();
+        let message = InFlight { purpose, is_receive: true, memory };
+        // SAFETY: the memory stays in its message until that is reported or cancelled.
+        unsafe { self.start_receive(message, (ANY_PEER, self.address.first_tag + tag), place, bytes) }
     }
 
     /// # Safety
@@ -218,7 +235,7 @@ impl Messages {
     ) -> Result<(), MpiError> {
         let message = InFlight { purpose, is_receive: true, memory: Vec::new() };
         // SAFETY: handed on from the caller.
-        unsafe { self.start_receive(message, from, place, bytes) }
+        unsafe { self.start_receive(message, self.address.of(from), place, bytes) }
     }
 
     /// # Safety
@@ -245,11 +262,10 @@ impl Messages {
     unsafe fn start_receive(
         &mut self,
         message: InFlight,
-        from: Route,
+        (peer, tag): (u32, c_int),
         place: *mut u8,
         bytes: usize,
     ) -> Result<(), MpiError> {
-        let (peer, tag) = self.address.of(from);
         let slot = self.take(message);
         // SAFETY: handed on from the caller.
         let started = unsafe { self.door.irecv(place, bytes, peer, tag, slot) };

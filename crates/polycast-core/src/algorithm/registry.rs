@@ -49,6 +49,8 @@ pub struct Entry {
     /// Whether it combines contributions in the order of ranks, or says so where that matters ([`Call::is_ordered`]): others are for
     /// operations that commute.
     pub keeps_order: bool,
+    /// Whether senders find out on the way who is next: its schedules are those of a network that nobody else uses.
+    pub is_dynamic: bool,
     /// How it is built.
     pub(super) build: Build,
 }
@@ -156,7 +158,7 @@ impl Entry {
         build: Build,
     ) -> Entry {
         let [parameters, common]: [&[Parameter]; 2] = [&[]; 2];
-        let (same_as, is_compared, keeps_order) = (None, true, true);
+        let (same_as, is_compared, keeps_order, is_dynamic) = (None, true, true, false);
         Entry {
             name,
             collectives,
@@ -167,8 +169,14 @@ impl Entry {
             same_as,
             is_compared,
             keeps_order,
+            is_dynamic,
             build,
         }
+    }
+
+    /// Senders find out on the way who is next, so messages are whole and nobody knows from whom to expect them.
+    pub const fn dynamic(self) -> Entry {
+        Entry { common: &[], is_dynamic: true, ..self.not_compared() }
     }
 
     /// It can cut the data into segments.

@@ -11,8 +11,8 @@
 //! delayed gives larger parts away to fewer receivers. Each divides [its own part](super::Part) by its own delay: the message
 //! tells the receiver its part.
 
-use super::SendTimes;
-use crate::units::Nanos;
+use super::{Part, SendTimes};
+use crate::units::{Nanos, Rank};
 
 /// How long messages of one size take on an idle network. One unit of time is as good as another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +44,44 @@ impl DynamicTimes {
     pub fn expected(&self, idle: IdleTimes) -> SendTimes {
         let Some(delay) = self.delay else { return SendTimes { hold: idle.hold, end: idle.end } };
         SendTimes { hold: idle.hold.max(idle.out + delay), end: idle.end + delay }
+    }
+}
+
+/// What a sender tells a receiver ahead of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// Bytes of the data, as the root has them; more than 0.
+    pub total: u64,
+    /// Who sends them.
+    pub sender: Rank,
+    /// What the receiver, its source, is answerable for.
+    pub part: Part,
+}
+
+impl Assignment {
+    /// As it travels: `total` in 8 bytes, then sender, begin, end and source in 4 each, little-endian.
+    pub const BYTES: usize = 24;
+
+    /// As it travels.
+    pub fn encode(&self) -> [u8; Assignment::BYTES] {
+        let Part { begin, end, source } = self.part;
+        let mut bytes = [0; Assignment::BYTES];
+        bytes[..8].copy_from_slice(&self.total.to_le_bytes());
+        for (place, word) in bytes[8..].chunks_exact_mut(4).zip([self.sender.0, begin, end, source]) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// What came, among so many ranks; `None` if it cannot be.
+    pub fn decode(bytes: &[u8], ranks: u32) -> Option<Assignment> {
+        let (total, words) = bytes.split_first_chunk::<8>()?;
+        let word = |at: usize| Some(u32::from_le_bytes(words.get(4 * at..4 * at + 4)?.try_into().ok()?));
+        let part = Part { begin: word(1)?, end: word(2)?, source: word(3)? };
+        let assignment = Assignment { total: u64::from_le_bytes(*total), sender: Rank(word(0)?), part };
+        let is_part = part.begin <= part.source && part.source < part.end && part.end <= ranks;
+        let is_whole = bytes.len() == Assignment::BYTES && assignment.total > 0;
+        (is_whole && is_part && assignment.sender.0 < ranks).then_some(assignment)
     }
 }
 
@@ -98,6 +136,29 @@ mod tests {
             let halvings = (ranks - 1).ilog2() + 1;
             prop_assert!(first_receivers(delay) <= first_receivers(0));
             prop_assert!(first_receivers(10_000_000) <= halvings + 1);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn assignments_are_read_as_they_were_written(total in 1u64.., begin in 0u32..9, before in 0u32..9, after in 1u32..9, sender in 0u32..3) {
+            let part = Part { begin, end: begin + before + after, source: begin + before };
+            let assignment = Assignment { total, sender: Rank(sender), part };
+            let bytes = assignment.encode();
+            prop_assert_eq!(Assignment::decode(&bytes, part.end.max(3)), Some(assignment));
+            prop_assert_eq!(Assignment::decode(&bytes, part.end - 1), None);
+            prop_assert_eq!(Assignment::decode(&bytes[..23], 99), None);
+            prop_assert_eq!(Assignment::decode(&[&bytes[..], &[0]].concat(), 99), None);
+        }
+
+        #[test]
+        fn whatever_comes_is_no_part_that_cannot_be(bytes in prop::collection::vec(any::<u8>(), 0..40), ranks in 0u32..) {
+            if let Some(Assignment { part, sender, total }) = Assignment::decode(&bytes, ranks) {
+                prop_assert!(part.begin <= part.source && part.source < part.end && part.end <= ranks);
+                prop_assert!(sender.0 < ranks && total > 0);
+            }
         }
     }
 

@@ -28,7 +28,7 @@ mod traversal;
 
 pub use contention::contending_pairs;
 pub use contention_free::MAX_CONTENTION_FREE_CHILDREN;
-pub use dynamic::{DynamicTimes, IdleTimes};
+pub use dynamic::{Assignment, DynamicTimes, IdleTimes};
 pub use k_nomial::subtree as k_nomial_subtree;
 pub use optimal::Splits;
 pub use ordered::{Part, split_tree};

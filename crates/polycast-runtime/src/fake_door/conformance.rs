@@ -25,6 +25,22 @@ fn all_ranks_get_what_the_root_has() {
     });
 }
 
+/// Who sends to whom is found out on the way: nobody waits for a message of somebody else, or of another call.
+#[test]
+fn dynamic_trees_reach_all_ranks_call_after_call() {
+    with_seeds(40, |seed| {
+        let random = &mut Random::new(seed);
+        let ranks = random.within(2, 17);
+        let calls = [(); 6].map(|()| (random.below(ranks) as u32, size(random) as usize));
+        let job =
+            Job::new(ranks as u32, seed, random.one_of(&["dyn-tree", "dyn-tree:hold=1us,end=900us"]), &calls);
+        for (rank, told) in job.run().ranks.iter().enumerate() {
+            assert_eq!(told.calls, [Ended::SERVED_WELL; 6], "rank {rank} of {job:?}");
+            assert_eq!((told.outstanding_receives, told.closed), (0, 1), "rank {rank} of {job:?}");
+        }
+    });
+}
+
 #[test]
 fn what_is_left_to_stock_is_left_on_all_ranks() {
     let job = Job::new(5, 1, "stock", &[(3, 100), (0, 1)]);

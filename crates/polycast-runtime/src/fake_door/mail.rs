@@ -3,7 +3,7 @@ use std::ffi::c_int;
 
 use super::MISUSED;
 use super::random::Random;
-use crate::door::Completion;
+use crate::door::{ANY_PEER, Completion};
 
 /// What MPI matches messages by on the private communicator of all ranks: the sender, the receiver, the tag, which may be another
 /// communicator's later. On each of these, messages stay in order.
@@ -144,7 +144,8 @@ impl Mail {
                 let Request::Receive { way, place } = *request else { continue };
                 // Who is not served now holds up those behind it.
                 let is_held = closed.contains(&way) || random.one_in(4);
-                let letter = self.on_the_way.get_mut(&way).filter(|_| !is_held).and_then(VecDeque::pop_front);
+                let met = self.met(way, random).filter(|_| !is_held);
+                let letter = met.and_then(|met| self.on_the_way.get_mut(&met)).and_then(VecDeque::pop_front);
                 let Some(letter) = letter else {
                     closed.insert(way);
                     continue;
@@ -160,15 +161,34 @@ impl Mail {
         }
     }
 
+    /// Ways with letters for a receive; from anybody several.
+    fn are_there(&self, wanted: Way) -> impl Iterator<Item = Way> {
+        let is_wanted = move |way: &Way| {
+            (way.from == wanted.from || wanted.from == ANY_PEER)
+                && (way.to, way.tag) == (wanted.to, wanted.tag)
+        };
+        let there = self.on_the_way.iter().filter(|(_, letters)| !letters.is_empty());
+        there.map(|(way, _)| *way).filter(is_wanted)
+    }
+
+    /// The way of the letter that a receive meets.
+    fn met(&self, wanted: Way, random: &mut Random) -> Option<Way> {
+        if wanted.from != ANY_PEER {
+            return self.on_the_way.contains_key(&wanted).then_some(wanted);
+        }
+        // In an order of their own, so that a seed means the same each time.
+        let mut ways: Vec<Way> = self.are_there(wanted).collect();
+        ways.sort_unstable_by_key(|way| way.from);
+        (!ways.is_empty()).then(|| random.one_of(&ways))
+    }
+
     /// All messages for which there are receives have met them.
     ///
     /// # Safety
     /// As for [`Mail::progress`], for all processes.
     pub unsafe fn end(&mut self, random: &mut Random) {
         let is_met = |mail: &Mail, (_, request): &(u32, Request)| match request {
-            Request::Receive { way, .. } => {
-                mail.on_the_way.get(way).is_some_and(|letters| !letters.is_empty())
-            }
+            Request::Receive { way, .. } => mail.are_there(*way).next().is_some(),
             _ => false,
         };
         while let Some((part, _)) =

@@ -11,7 +11,7 @@ use super::random::Random;
 use super::stage::Stage;
 use super::{ABORTED, INJECTED, MISUSED};
 use crate::attach::RECORD_BYTES;
-use crate::door::Completion;
+use crate::door::{ANY_PEER, Completion};
 
 struct Meeting {
     what: Collective,
@@ -280,7 +280,8 @@ impl World {
     /// MPI has this rank, and such tags.
     fn way(&self, from: u32, to: u32, tag: c_int) -> Result<Way, c_int> {
         let ranks = self.conditions.hosts.len() as u32;
-        let is_right = from < ranks && to < ranks && (0..=self.conditions.tag_most).contains(&tag);
+        let is_right =
+            (from < ranks || from == ANY_PEER) && to < ranks && (0..=self.conditions.tag_most).contains(&tag);
         is_right.then_some(Way { from, to, tag }).ok_or(MISUSED)
     }
 

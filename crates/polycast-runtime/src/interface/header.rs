@@ -8,7 +8,7 @@ use std::mem::{align_of, offset_of, size_of};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::door::{CAN_PACK, Completion, GIVES_WAY, MESSAGE_MOST_BYTES};
+use crate::door::{ANY_PEER, CAN_PACK, Completion, GIVES_WAY, MESSAGE_MOST_BYTES};
 use crate::plan::Reduction;
 use crate::report::{LEFT, UNSERVED};
 
@@ -150,6 +150,7 @@ fn assertions() -> Assertions {
     c.constant("POLYCAST_ERROR_INTERNAL", ERROR_INTERNAL.into());
     c.constant("POLYCAST_ERROR_SIZE", ERROR_SIZE.into());
     c.constant("POLYCAST_MESSAGE_MOST_BYTES", MESSAGE_MOST_BYTES as i64);
+    c.constant("POLYCAST_ANY_PEER", (ANY_PEER as i32).into());
     c.constant("POLYCAST_CAN_PACK", CAN_PACK.into());
     c.constant("POLYCAST_GIVES_WAY", GIVES_WAY.into());
     let names = ["BROADCAST", "SCATTER", "GATHER", "ALLGATHER", "ALLTOALL", "BARRIER", "REDUCE", "ALLREDUCE"];
@@ -227,7 +228,7 @@ fn the_header_says_what_rust_does() {
 #[test]
 fn every_difference_is_found() {
     for (from, to) in [
-        ("POLYCAST_INTERFACE_VERSION 9u", "POLYCAST_INTERFACE_VERSION 8u"),
+        ("POLYCAST_INTERFACE_VERSION 10u", "POLYCAST_INTERFACE_VERSION 8u"),
         ("BECAUSE_ONE_RANK 1u", "BECAUSE_ONE_RANK 2u"),
         ("#define POLYCAST_SERVED 1", "#define POLYCAST_SERVED 1\n#define POLYCAST_MORE 3"),
         ("uint32_t capabilities;", "uint64_t capabilities;"),

@@ -10,10 +10,12 @@
 //!         exchange     after a schedule, among all ranks or those of a node: messages, local work,
 //!             sharing      and what the ranks of a node share
 //!         cells        short messages on one node: by hand, after the rounds of an algorithm
+//!         dynamic      among all ranks, who find out on the way who sends to whom
 //!         multicast    on the root's node, between nodes, on the other nodes
 //! ```
 
 mod cells;
+mod dynamic;
 mod exchange;
 mod multicast;
 mod sharing;
@@ -26,20 +28,23 @@ use std::time::Instant;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::collective;
+use polycast_core::executor::MessageId;
 use polycast_core::policy::{self, Capabilities, Choice, Policy};
 use polycast_core::protocol::Mismatch;
 use polycast_core::schedule::Nodes;
+use polycast_core::tree::DynamicTimes;
 use polycast_core::units::Rank;
 
 use crate::communicator::Chosen;
 use crate::door::MpiError;
 use crate::machine;
-use crate::messages::{Messages, OperationKey, Purpose};
+use crate::messages::{Done, Messages, OperationKey, Purpose};
 use crate::multicast::{Deaf, Driver};
 use crate::node_memory::NodeMemory;
 use crate::plan::Reduction;
 
 pub use cells::CellCall;
+use dynamic::DynamicBroadcast;
 use exchange::Exchange;
 use multicast::MulticastBroadcast;
 
@@ -102,6 +107,8 @@ pub struct Shared {
     /// Whether multicast still reaches all nodes.
     pub deaf: Deaf,
     pub activity: Activity,
+    /// What this rank's last message of a dynamic broadcast has shown of the network.
+    pub dynamic: DynamicTimes,
     /// First messages of lanes that may be used again.
     pub spare: Vec<Vec<u8>>,
 }
@@ -139,6 +146,7 @@ pub struct Call {
 enum Kind {
     Exchange(Exchange),
     Cells(CellCall),
+    Dynamic(DynamicBroadcast),
     Multicast(MulticastBroadcast),
 }
 
@@ -190,6 +198,9 @@ impl Operations {
                         None if algorithm.is_through_cells() => {
                             Kind::Cells(CellCall::new(&algorithm, &call.of, shared).ok_or(Failure::Internal)?)
                         }
+                        None if algorithm.entry.is_dynamic => {
+                            Kind::Dynamic(DynamicBroadcast::new(algorithm, &call, shared))
+                        }
                         None => Kind::Exchange(Exchange::among_all(algorithm, &call, shared)),
                     },
                     Choice::Stock => return Err(Failure::Internal),
@@ -239,8 +250,8 @@ impl Operations {
         shared.activity = Activity::Nothing;
         if asks_mpi {
             shared.messages.poll(|key, done| {
-                if let Some(exchange) = self.0.get_mut(key.0 as usize).and_then(Operation::exchange) {
-                    exchange.inbox.push(done);
+                if let Some(inbox) = self.0.get_mut(key.0 as usize).and_then(Operation::inbox) {
+                    inbox.push(done);
                 }
             })?;
         }
@@ -280,7 +291,7 @@ impl Operations {
     /// All that run wait for the multicast between nodes, so MPI need be asked only when its sockets have something.
     pub fn are_between_nodes(&self, shared: &Shared) -> bool {
         let is_between = |operation: &Operation| match &operation.kind {
-            Kind::Exchange(_) | Kind::Cells(_) => false,
+            Kind::Exchange(_) | Kind::Cells(_) | Kind::Dynamic(_) => false,
             Kind::Multicast(broadcast) => broadcast.is_between_nodes(),
         };
         let mut running = self.0.iter().filter(|operation| operation.state == State::Running);
@@ -292,8 +303,18 @@ impl Operation {
     fn exchange(&mut self) -> Option<&mut Exchange> {
         match &mut self.kind {
             Kind::Exchange(exchange) => Some(exchange),
-            Kind::Cells(_) => None,
+            Kind::Cells(_) | Kind::Dynamic(_) => None,
             Kind::Multicast(broadcast) => broadcast.local(),
+        }
+    }
+
+    /// Where its messages go that have completed.
+    fn inbox(&mut self) -> Option<&mut Vec<Done<MessageId>>> {
+        match &mut self.kind {
+            Kind::Dynamic(broadcast) => Some(&mut broadcast.inbox),
+            Kind::Exchange(exchange) => Some(&mut exchange.inbox),
+            Kind::Cells(_) => None,
+            Kind::Multicast(broadcast) => broadcast.local().map(|exchange| &mut exchange.inbox),
         }
     }
 
@@ -302,6 +323,9 @@ impl Operation {
         if let Some(memory) = memory {
             memory.streams().leave(self.call.operation);
             memory.cells().end(self.call.operation as u32);
+        }
+        if let Kind::Dynamic(broadcast) = &mut self.kind {
+            broadcast.leave_to_mpi();
         }
         if let Some(exchange) = self.exchange() {
             exchange.leave_to_mpi();
@@ -324,6 +348,12 @@ impl Operation {
                     cells.begin(self.call.operation, shared)?;
                 }
                 cells.progress(&self.call.buffers, shared)
+            }),
+            Kind::Dynamic(broadcast) => guarded(key, shared, |shared| {
+                if begins {
+                    broadcast.begin(key, &self.call, shared)?;
+                }
+                broadcast.progress(shared)
             }),
             Kind::Multicast(broadcast) => {
                 if begins {

@@ -20,7 +20,7 @@ const PORTS: Parameter = Parameter::number("ports", "messages that a rank sends 
 const BLOCK: Parameter =
     Parameter::number("block", "ranks in a block", 1, 4).or("as many as on the fullest host");
 
-pub(super) static ENTRIES: [Entry; 7] = [
+pub(super) static ENTRIES: [Entry; 8] = [
     // The ranks by position stand on the site's ring, so their chain is this one.
     Entry::tree(
         "contention-free-chain",
@@ -56,6 +56,14 @@ pub(super) static ENTRIES: [Entry; 7] = [
         |a, call, planner| PlannedShape::Optimal(planner.send_times(a, call).times),
     )
     .with(&[HOLD, END]),
+    Entry::planned(
+        "dyn-tree",
+        "the same whose senders divide anew what is left to them, by how long their last message took; who is next is known on the way only",
+        "Nupairoj 1998, §6.3",
+        |a, call, planner| PlannedShape::Optimal(planner.send_times(a, call).times),
+    )
+    .with(&[HOLD, END])
+    .dynamic(),
     Entry::planned(
         "alpha-port",
         "the same for senders with several ports",

@@ -1,0 +1,220 @@
+//! A broadcast by DYN-tree: who sends to whom is found out on the way.
+//!
+//! ```text
+//!   told      from whomever: the bytes of the call, who it is, and the part of the order that this rank is answerable for
+//!   receives  from that one, whole
+//!   sends     to one receiver after the other; how long the last one took says how what is left is divided
+//! ```
+//! A rank whose call has another size takes what comes into memory of its own, and hands that on, so that those behind it have theirs.
+
+use std::ffi::c_int;
+use std::ops::Range;
+use std::time::Instant;
+
+use polycast_core::algorithm::Algorithm;
+use polycast_core::collective;
+use polycast_core::executor::{MessageId, Part as MessagePart};
+use polycast_core::tree::{Assignment, IdleTimes, Part, Splits};
+use polycast_core::units::{Nanos, Rank};
+
+use super::{Activity, Call, Failure, Progress, Shared};
+use crate::door::MESSAGE_MOST_BYTES;
+use crate::fault::{self, Point};
+use crate::machine;
+use crate::messages::{Done, OperationKey, Purpose, Route, SLOTS};
+
+/// Of assignments, and of data.
+const ASSIGNMENT: c_int = 0;
+const DATA: c_int = 1;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Waits for its assignment, unless it is the root.
+    Told,
+    Receives,
+    Sends,
+    Over,
+}
+
+/// One call after another of the same size and root.
+pub struct DynamicBroadcast {
+    call: collective::Call,
+    /// What a message of this size takes where nothing else is under way.
+    idle: IdleTimes,
+    /// All ranks, from the root on; the same on all of them.
+    order: Vec<Rank>,
+    key: OperationKey,
+    tag: c_int,
+    buffer: *mut u8,
+    stage: Stage,
+    /// As the root has it.
+    total: u64,
+    part: Part,
+    /// In place of the buffer, where the sizes differ.
+    scrap: Vec<u8>,
+    /// Messages of this stage that MPI has.
+    in_flight: u64,
+    since: Instant,
+    /// Messages that have completed since the last progress.
+    pub inbox: Vec<Done<MessageId>>,
+}
+
+impl DynamicBroadcast {
+    pub fn new(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> DynamicBroadcast {
+        let order = shared.planner.site().from_root(call.of.root).ranks().to_vec();
+        let made_for = shared.planner.made_for(&algorithm, call.of);
+        let times = made_for.map_or_else(Default::default, |sent| sent.times);
+        DynamicBroadcast {
+            call: call.of,
+            // A sender that may go on after `t_hold` has no more of the message then.
+            idle: IdleTimes { hold: times.hold, out: times.hold, end: times.end },
+            order,
+            key: OperationKey(0),
+            tag: 0,
+            buffer: std::ptr::null_mut(),
+            stage: Stage::Over,
+            total: 0,
+            part: Part { begin: 0, end: 1, source: 0 },
+            scrap: Vec::new(),
+            in_flight: 0,
+            since: machine::now(),
+            inbox: Vec::with_capacity(SLOTS),
+        }
+    }
+
+    pub fn begin(&mut self, key: OperationKey, call: &Call, shared: &mut Shared) -> Result<(), Failure> {
+        self.inbox.clear();
+        self.scrap.clear();
+        (self.key, self.tag, self.buffer) = (key, call.tag, call.buffers.output);
+        if shared.rank == self.call.root {
+            self.total = self.call.bytes.0;
+            self.part = Part { begin: 0, end: self.call.ranks, source: 0 };
+            return self.send_next(shared);
+        }
+        (self.stage, self.in_flight) = (Stage::Told, 1);
+        fault::point(Point::Message);
+        let memory = vec![0; Assignment::BYTES];
+        shared.messages.receive_from_any(
+            self.purpose(MessagePart::First),
+            self.tag + ASSIGNMENT,
+            memory,
+            Assignment::BYTES,
+        )?;
+        Ok(())
+    }
+
+    /// Takes what has completed, and starts what follows.
+    pub fn progress(&mut self, shared: &mut Shared) -> Result<Progress, Failure> {
+        if !self.inbox.is_empty() {
+            shared.activity = Activity::Messages;
+        }
+        while let Some(done) = self.inbox.pop() {
+            let bytes = done.outcome?;
+            self.in_flight -= 1;
+            match self.stage {
+                Stage::Told => {
+                    let told =
+                        done.memory.get(..bytes).and_then(|told| Assignment::decode(told, self.call.ranks));
+                    self.receive(told.ok_or(Failure::Internal)?, shared)?;
+                }
+                Stage::Receives if self.in_flight == 0 => {
+                    self.keep();
+                    self.send_next(shared)?;
+                }
+                Stage::Sends if self.in_flight == 0 => {
+                    let took = Nanos(machine::now().duration_since(self.since).as_nanos() as u64);
+                    // The call of a send that does not wait returns at once.
+                    shared.dynamic.left(self.idle.hold + took, self.idle);
+                    self.send_next(shared)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(match self.stage {
+            Stage::Over if self.total == self.call.bytes.0 => Progress::Done,
+            Stage::Over => Progress::Failed(Failure::Size),
+            _ => Progress::Pending,
+        })
+    }
+
+    /// Its messages were cancelled. MPI may not be through with what it sends, so memory that it sends from stays for ever.
+    pub fn leave_to_mpi(&mut self) {
+        std::mem::forget(std::mem::take(&mut self.scrap));
+    }
+
+    fn purpose(&self, part: MessagePart) -> Purpose {
+        Purpose::Step { operation: self.key, id: MessageId { lane: 0, part } }
+    }
+
+    /// Where the message stands, or is to stand.
+    fn data(&mut self) -> *mut u8 {
+        if self.total == self.call.bytes.0 { self.buffer } else { self.scrap.as_mut_ptr() }
+    }
+
+    fn receive(&mut self, told: Assignment, shared: &mut Shared) -> Result<(), Failure> {
+        (self.total, self.part, self.stage) = (told.total, told.part, Stage::Receives);
+        if self.total != self.call.bytes.0 {
+            let bytes = usize::try_from(self.total).map_err(|_| Failure::Internal)?;
+            self.scrap.try_reserve_exact(bytes).map_err(|_| Failure::Internal)?;
+            self.scrap.resize(bytes, 0);
+        }
+        let data = self.data();
+        for (step, piece) in (0..).zip(pieces(self.total)) {
+            fault::point(Point::Message);
+            let (from, purpose) =
+                (Route { peer: told.sender, tag: self.tag + DATA }, self.purpose(MessagePart::Step(step)));
+            let (place, bytes) =
+                (data.wrapping_add(piece.start as usize), (piece.end - piece.start) as usize);
+            // SAFETY: the piece is inside the output (see `Operations::start`), or inside memory of its size; nobody reads or writes it
+            // before it has come.
+            unsafe { shared.messages.receive_into(purpose, from, place, bytes) }?;
+            self.in_flight += 1;
+        }
+        Ok(())
+    }
+
+    /// Where the sizes differ, as much as there is room for.
+    fn keep(&mut self) {
+        let bytes = self.scrap.len().min(self.call.bytes.0 as usize);
+        if bytes > 0 {
+            // SAFETY: the output has as many bytes as the call (see `Operations::start`), and is not this memory.
+            unsafe { std::ptr::copy_nonoverlapping(self.scrap.as_ptr(), self.buffer, bytes) };
+        }
+    }
+
+    fn send_next(&mut self, shared: &mut Shared) -> Result<(), Failure> {
+        let ranks = self.part.others() + 1;
+        if ranks == 1 {
+            self.stage = Stage::Over;
+            return Ok(());
+        }
+        let splits = Splits::optimal(shared.dynamic.expected(self.idle), ranks);
+        let part = self.part.give(splits.led(ranks).next().unwrap_or(1));
+        let peer = self.order[part.source as usize];
+        (self.stage, self.since, self.in_flight) = (Stage::Sends, machine::now(), 1);
+        fault::point(Point::Message);
+        let told = Assignment { total: self.total, sender: shared.rank, part }.encode();
+        let to = Route { peer, tag: self.tag + ASSIGNMENT };
+        shared.messages.send(self.purpose(MessagePart::First), to, told.to_vec(), told.len())?;
+        let data = self.data();
+        for (step, piece) in (0..).zip(pieces(self.total)) {
+            fault::point(Point::Message);
+            let (to, purpose) = (Route { peer, tag: self.tag + DATA }, self.purpose(MessagePart::Step(step)));
+            let (source, bytes) =
+                (data.wrapping_add(piece.start as usize), (piece.end - piece.start) as usize);
+            // SAFETY: the piece is inside the buffer (see `Operations::start`) or memory that stays, its bytes are there, and nobody writes
+            // them before this is done.
+            unsafe { shared.messages.send_from(purpose, to, source, bytes) }?;
+            self.in_flight += 1;
+        }
+        Ok(())
+    }
+}
+
+/// What is sent at a time; whole messages would be too long for MPI's counts.
+fn pieces(total: u64) -> impl Iterator<Item = Range<u64>> {
+    (0..total.div_ceil(MESSAGE_MOST_BYTES)).map(move |piece| {
+        let start = piece * MESSAGE_MOST_BYTES;
+        start..total.min(start + MESSAGE_MOST_BYTES)
+    })
+}
