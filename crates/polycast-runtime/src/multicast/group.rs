@@ -48,13 +48,13 @@ pub struct Dropped {
 }
 
 impl Dropped {
-    /// What has come since `before`.
+    /// What has come since `before`. The kernel counts in 32 bits: in a flood of hours its number begins again.
     fn since(&self, before: &Dropped) -> Dropped {
         Dropped {
-            foreign: self.foreign - before.foreign,
-            forged: self.forged - before.forged,
-            unclaimed: self.unclaimed - before.unclaimed,
-            by_kernel: self.by_kernel - before.by_kernel,
+            foreign: self.foreign.saturating_sub(before.foreign),
+            forged: self.forged.saturating_sub(before.forged),
+            unclaimed: self.unclaimed.saturating_sub(before.unclaimed),
+            by_kernel: self.by_kernel.saturating_sub(before.by_kernel),
         }
     }
 
@@ -274,5 +274,17 @@ impl AsFd for Group {
     fn as_fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the socket is never replaced, so it stays open as long as `self`.
         unsafe { BorrowedFd::borrow_raw(self.descriptor) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_the_kernels_may_begin_again() {
+        let before = Dropped { foreign: 7, by_kernel: u32::MAX.into(), ..Dropped::default() };
+        let now = Dropped { foreign: 9, by_kernel: 3, ..Dropped::default() };
+        assert_eq!(now.since(&before), Dropped { foreign: 2, ..Dropped::default() });
     }
 }
