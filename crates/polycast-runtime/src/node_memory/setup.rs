@@ -92,11 +92,10 @@ pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Re
             all[rank.index()].free == all[leader.index()].free
         };
         let is_old = |leader: &Rank| all[leader.index()].free != 0;
-        let is_shared = |leader: &Rank| {
-            let on = |other: &Rank| nodes.of(*other) == nodes.of(*leader);
-            (0..).map(Rank).take(all.len()).filter(on).count() > 1
-        };
         let ranks = || (0..).map(Rank).take(all.len());
+        let mut on_node = vec![0u32; nodes.leaders().len()];
+        ranks().for_each(|rank| on_node[nodes.of(rank) as usize] += 1);
+        let is_shared = |leader: &Rank| on_node[nodes.of(*leader) as usize] > 1;
         let differ = |rank: &Rank| is_old(&nodes.leaders()[nodes.of(*rank) as usize]) && !has_same(rank);
         if ranks().any(|rank| differ(&rank)) {
             // Kept where all have it.
