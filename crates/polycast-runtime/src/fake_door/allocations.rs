@@ -85,6 +85,14 @@ fn a_served_broadcast_asks_for_no_memory_after_the_first_one() {
     });
 }
 
+/// What is longer than the ring is read where it is; while others read it, its owner waits.
+#[test]
+fn neither_does_one_through_shared_memory() {
+    let calls = [(0, 8192), (0, 200_000)].repeat(10);
+    let counts = most_per_call(&Job::new(3, 1, "two-level", &calls));
+    assert!(counts[0] > 0 && counts[4..].iter().all(|count| *count == 0), "{counts:?}");
+}
+
 /// Memory is kept, as much as was ever needed at once; now and then a call needs more at once than all before it, for what the others
 /// send that are ahead.
 #[test]

@@ -24,7 +24,7 @@ use crate::communicator::Chosen;
 use crate::fault::Point;
 use crate::interface::code;
 use crate::messages::OperationKey;
-use crate::operation::{Buffers, Failure};
+use crate::operation::{Buffers, Failure, MAX_KEPT, MAX_KEPT_SCRATCH_BYTES};
 use crate::plan::Reduction;
 
 const ERROR_INTERNAL: i32 = -1;
@@ -197,6 +197,7 @@ impl Member {
                 false => ended(communicator.test(key)),
             };
         }
+        assert!(communicator.operations.scratch_bytes() <= MAX_KEPT * MAX_KEPT_SCRATCH_BYTES);
         let told = |at: usize| {
             let code = codes[at].unwrap_or(ERROR_INTERNAL);
             let expected = expected(&call(at), number + at, rank);
@@ -360,4 +361,25 @@ fn a_rank_that_is_told_of_a_single_element_ends() {
             }
         }
     }
+}
+
+/// Programs that reduce gigabytes once need them for something else afterwards.
+#[test]
+fn much_scratch_memory_is_given_back() {
+    let algorithm = "recursive-doubling";
+    let algorithm = Registry::BUILT_IN.read(Collective::Allreduce, algorithm).unwrap();
+    // Twice the data.
+    let bytes = vec![MAX_KEPT_SCRATCH_BYTES as u64 * MAX_KEPT as u64 / 2 + 2; 2];
+    let called = Called {
+        collective: Collective::Allreduce,
+        root: 0,
+        bytes,
+        is_ordered: false,
+        is_in_place: false,
+        algorithm,
+    };
+    let mut job = Job::new(2, 7, "chain", &[]);
+    job.program.insert(1, Step::Collectives(vec![called]));
+    let outcome = job.run();
+    assert!(outcome.ranks.iter().all(|told| told.calls == [Ended::SERVED_WELL]));
 }

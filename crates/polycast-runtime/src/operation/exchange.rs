@@ -40,6 +40,9 @@ const MAX_FIRST_BYTES: usize = ANNOUNCEMENT_BYTES + MAX_FIRST_DATA_BYTES as usiz
 /// Memory of first messages that is kept.
 const MAX_SPARE: usize = 64;
 
+/// Scratch memory that is kept for the next call. Getting more takes no time beside the call that needs it, and programs need their memory.
+pub const MAX_KEPT_SCRATCH_BYTES: usize = 4 << 20;
+
 /// Who takes part, and how they choose a schedule.
 enum Among {
     All {
@@ -184,7 +187,10 @@ impl Exchange {
         inbox.clear();
         ends.firsts.clear();
         let conversation = conversation.as_mut().ok_or(Failure::Internal)?;
-        ends.scratch.resize(conversation.scratch_bytes() as usize, 0);
+        let scratch_bytes = conversation.scratch_bytes() as usize;
+        if ends.scratch.len() != scratch_bytes {
+            ends.scratch = vec![0; scratch_bytes];
+        }
         ends.scratch_place = ends.scratch.as_mut_ptr();
         (ends.key, ends.tag, ends.buffers) = (key, call.tag, call.buffers);
         ends.shared.begin(call.operation);
@@ -210,6 +216,18 @@ impl Exchange {
             Some(Outcome::Complete) => Progress::Done,
             Some(Outcome::SizesDiffer) => Progress::Failed(Failure::Size),
         })
+    }
+
+    /// Nothing of it is on its way.
+    pub fn rest(&mut self) {
+        if self.ends.scratch.len() > MAX_KEPT_SCRATCH_BYTES {
+            self.ends.scratch = Vec::new();
+        }
+    }
+
+    #[cfg(test)]
+    pub fn scratch_bytes(&self) -> usize {
+        self.ends.scratch.capacity()
     }
 
     /// Its messages were cancelled. MPI may not be through with what it sends, so scratch memory stays for ever.

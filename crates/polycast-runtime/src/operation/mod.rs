@@ -46,10 +46,12 @@ use crate::plan::Reduction;
 pub use cells::CellCall;
 use dynamic::DynamicBroadcast;
 use exchange::Exchange;
+#[cfg(test)]
+pub use exchange::MAX_KEPT_SCRATCH_BYTES;
 use multicast::MulticastBroadcast;
 
 /// Operations that have ended, whose memory is kept.
-const MAX_KEPT: usize = 4;
+pub(crate) const MAX_KEPT: usize = 4;
 
 /// Why an operation did not finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,6 +268,9 @@ impl Operations {
         let operation = self.0.get_mut(key.0 as usize)?;
         let State::Ended(outcome) = operation.state else { return None };
         operation.state = State::Free;
+        if let Some(exchange) = operation.exchange() {
+            exchange.rest();
+        }
         let Call { chosen, of, .. } = operation.call;
         let of = policy::Call { collective: of.collective, bytes: of.bytes };
         Some(Ended { of, choice: chosen.choice, begun: operation.begun, outcome })
@@ -281,6 +286,12 @@ impl Operations {
         if let Some(driver) = &mut shared.driver {
             driver.forget(&mut shared.messages);
         }
+    }
+
+    /// What those that have ended keep.
+    #[cfg(test)]
+    pub fn scratch_bytes(&mut self) -> usize {
+        self.0.iter_mut().filter_map(Operation::exchange).map(|exchange| exchange.scratch_bytes()).sum()
     }
 
     /// Some are running.

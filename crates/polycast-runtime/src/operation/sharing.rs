@@ -133,8 +133,8 @@ impl SharedLane {
     ) -> Went {
         let streams = memory.streams();
         if self.is_by_address() {
-            let [address, bytes] = [place.address as u64, place.bytes].map(u64::to_le_bytes);
-            let rest = &[address, bytes].concat()[self.told..];
+            let pair = [place.address as u64, place.bytes].map(u64::to_le_bytes);
+            let rest = &pair.as_flattened()[self.told..];
             let count = match is_spoiled {
                 true => streams.put_nothing(channel, operation, rest.len()),
                 // SAFETY: it is as long.
