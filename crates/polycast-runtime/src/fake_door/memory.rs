@@ -8,6 +8,7 @@ use super::network::Weather;
 use super::process::Ended;
 use super::random::{Random, with_seeds};
 use super::stage::Delays;
+use crate::node_memory::MAX_SEGMENTS;
 
 const ALGORITHMS: [&str; 5] = [
     "two-level",
@@ -114,4 +115,24 @@ fn a_thousand_communicators_take_no_more_than_their_sets_of_ranks() {
     assert!(outcome.ranks.iter().flat_map(|told| &told.calls).all(Ended::is_right));
     // Who is still read when the communicator goes has it not free for the next one, which takes another.
     assert!((3..=9).contains(&outcome.segments), "{} segments", outcome.segments);
+}
+
+/// Those that live at a time have segments up to a limit; others go another way, as all of their ranks do.
+#[test]
+fn many_communicators_at_a_time_do_not_take_all_memory() {
+    let mut job = Job::new(2, 0, "two-level", &[]).on_hosts(&[0, 0], Weather::FINE);
+    job.program.clear();
+    let count = MAX_SEGMENTS + 10;
+    for communicator in 0..count {
+        job.program.push(Step::Make { members: vec![0, 1] });
+        job.program.push(Step::Broadcast(Broadcast { communicator, root: 0, bytes: vec![5000; 2] }));
+    }
+    job.program.extend((0..count).map(|communicator| Step::Free { communicator }));
+    let outcome = job.run();
+    assert_eq!(outcome.segments, MAX_SEGMENTS);
+    for told in &outcome.ranks {
+        assert!(told.calls.iter().all(Ended::is_right));
+        let served = told.calls.iter().take_while(|call| call.is_served).count();
+        assert_eq!(served, MAX_SEGMENTS, "and none of the others");
+    }
 }

@@ -3,8 +3,10 @@
 //! ```text
 //!     setup    all ranks of a communicator agree whether their nodes have segments, and each opens its node's
 //!     pool     segments of communicators that are gone, for later ones of the same ranks
+//!     live     how many segments a process has
 //! ```
 
+mod live;
 mod pool;
 mod setup;
 
@@ -13,6 +15,9 @@ use std::sync::Arc;
 
 use polycast_shm::{Cells, Memory, Raw, Segment, Streams};
 
+use live::Live;
+#[cfg(test)]
+pub use live::MAX_SEGMENTS;
 pub use setup::{Found, set_up};
 
 /// How many bytes are copied before the others are told: they then copy while more comes. Between 4 and 16 KiB makes no difference, less costs more.
@@ -43,6 +48,7 @@ pub struct NodeMemory {
     group: Box<[u32]>,
     /// Of the segment.
     name: u64,
+    _live: Live,
 }
 
 impl NodeMemory {

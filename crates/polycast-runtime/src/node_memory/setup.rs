@@ -16,7 +16,7 @@ use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
 use polycast_shm::{Cells, Offer, Segment, Shape, Streams};
 
-use super::{BUFFER_BYTES, Mapped, NodeMemory, pool};
+use super::{BUFFER_BYTES, Live, Mapped, NodeMemory, pool};
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
 use crate::machine;
@@ -146,7 +146,7 @@ impl Mine {
         let free = if group.len() > 1 { pool::take(group) } else { None };
         if let Some(free) = &free {
             told.free = free.name;
-        } else if leads && group.len() > 1 {
+        } else if leads && group.len() > 1 && Live::is_room() {
             let name = machine::random().unwrap_or(0);
             if let Ok((segment, file, offer)) = machine::create_segment(Shape::new(group.len() as u32), name)
                 && name != 0
@@ -175,6 +175,7 @@ fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) 
     if told.len() == 1 || free.is_some() {
         return Some(Opened { memory: free, _until_vote: (None, mark) });
     }
+    let live = Live::new()?;
     let Told { new: name, process, descriptor, .. } = told[leader];
     let (segment, file) = match new {
         Some((segment, file)) => (segment, Some(file)),
@@ -194,6 +195,7 @@ fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) 
     let streams = Streams::new(mapped.clone(), me as u32, BUFFER_BYTES);
     let cells = Cells::new(mapped, me as u32, told.len() as u32);
     let processes = told.iter().map(|told| told.process).collect();
-    let memory = NodeMemory { streams, cells, processes, reads_others, operation: 0, group, name };
+    let memory =
+        NodeMemory { streams, cells, processes, reads_others, operation: 0, group, name, _live: live };
     Some(Opened { memory: Some(Box::new(memory)), _until_vote: (file, mark) })
 }

@@ -161,7 +161,7 @@ impl Memory {
     pub fn read(text: &str, today: u64) -> Vec<Memory> {
         let mut memories: Vec<Memory> = Vec::new();
         for memory in text.lines().filter_map(|line| serde_json::from_str::<Memory>(line).ok()) {
-            if memory.version != VERSION || memory.day + MAX_AGE_DAYS < today {
+            if memory.version != VERSION || memory.day.saturating_add(MAX_AGE_DAYS) < today {
                 continue;
             }
             memories.retain(|earlier| earlier.of != memory.of);
