@@ -17,6 +17,7 @@ mod plot;
 mod settings;
 mod terminal;
 mod times;
+mod tune;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -52,6 +53,8 @@ enum Command {
     Explain(commands::explain::Args),
     /// Measure broadcasts as a program calls them
     Bench(Box<commands::bench::Args>),
+    /// Find what serves a network best, by measuring, and write it as a table
+    Tune(Box<commands::tune::Args>),
     /// Measure the times of messages between hosts, into a file for predictions
     Measure(commands::measure::Args),
     /// How long broadcasts take, from measured parameters: all algorithms, and the best one
@@ -97,6 +100,7 @@ fn main() -> ExitCode {
         Command::Info(args) => commands::info::run(args),
         Command::Explain(args) => commands::explain::run(args),
         Command::Bench(args) => commands::bench::run(*args),
+        Command::Tune(args) => commands::tune::run(*args),
         Command::Measure(args) => commands::measure::run(args),
         Command::Predict(args) => commands::predict::run(args),
         Command::Doctor(args) => commands::doctor::run(args),

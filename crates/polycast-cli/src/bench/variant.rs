@@ -22,6 +22,15 @@ pub enum Variant {
     Blast,
 }
 
+impl From<Choice> for Variant {
+    fn from(choice: Choice) -> Variant {
+        match choice {
+            Choice::Stock => Variant::Stock,
+            choice => Variant::Forced(choice),
+        }
+    }
+}
+
 impl Variant {
     /// Whether polycast has to be there.
     pub fn needs_polycast(self) -> bool {

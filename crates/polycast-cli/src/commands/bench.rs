@@ -132,14 +132,14 @@ enum Action {
 }
 
 // clap takes a Vec for an option that may be repeated; these are single values.
-type Sizes = Arc<[Bytes]>;
-type Operations = Arc<[Operation]>;
+pub(super) type Sizes = Arc<[Bytes]>;
+pub(super) type Operations = Arc<[Operation]>;
 
-fn parse_sizes(text: &str) -> Result<Sizes, sizes::SizesError> {
+pub(super) fn parse_sizes(text: &str) -> Result<Sizes, sizes::SizesError> {
     sizes::parse(text).map(Into::into)
 }
 
-fn parse_operations(text: &str) -> Result<Operations, OperationsError> {
+pub(super) fn parse_operations(text: &str) -> Result<Operations, OperationsError> {
     Operation::parse_list(text).map(Into::into)
 }
 
@@ -157,7 +157,10 @@ pub fn run(mut args: Args) -> Outcome {
     let mpi = args.job.mpi()?;
     let installation = Installation::find()?;
     let program = args.job.measuring_program(&installation, &mpi)?;
-    let mut variables = variables(&args, &installation, &mpi, &plans)?;
+    if plans.iter().any(Plan::needs_polycast) {
+        installation.require_door(Abi::from(mpi.family()))?;
+    }
+    let mut variables = variables(&args.job, &args.topology, &args.parameters, &installation, &mpi)?;
     let mut report = Report::new(
         args.format.view(plans.iter().map(|plan| plan.variants.len()).max().unwrap_or(0)),
         args.json.as_deref(),
@@ -205,7 +208,7 @@ pub fn run(mut args: Args) -> Outcome {
     })
 }
 
-const PRELOAD: &str = "LD_PRELOAD";
+pub(super) const PRELOAD: &str = "LD_PRELOAD";
 
 /// One for each operation. Barriers have no sizes.
 fn plans(args: &Args) -> Result<Vec<Plan>, variant::VariantsError> {
@@ -322,26 +325,24 @@ fn fidelity(args: &Args, target: &JobTarget, report: &Report) -> Result<Fidelity
 /// is measured as a program under polycast meets it.
 /// POLYCAST_ variables of this environment are handed on, but for POLYCAST_BCAST and the like, which the variants set. Each measurement
 /// compares anew.
-fn variables(
-    args: &Args,
+pub(super) fn variables(
+    job: &JobArgs,
+    topology: &KnownTopology,
+    parameters: &KnownParameters,
     installation: &Installation,
     mpi: &Mpi,
-    plans: &[Plan],
 ) -> Result<Variables, Box<dyn Error>> {
     let abi = Abi::from(mpi.family());
-    if plans.iter().any(Plan::needs_polycast) {
-        installation.require_door(abi)?;
-    }
-    let mut variables = args.job.stock_variables(mpi)?;
+    let mut variables = job.stock_variables(mpi)?;
     // A launcher need not carry the environment to other hosts, and a setting counts only if all ranks have it.
     let is_set_by_variants = |name: &str| Operation::ALL.iter().any(|operation| name == operation.variable());
     variables.extend(settings::of_the_library().filter(|(name, _)| !is_set_by_variants(name)));
     if installation.door(abi).is_some() {
         variables.push((PRELOAD.to_owned(), installation.preload_value()?));
     }
-    network::set(&mut variables, args.topology.variables()?);
-    network::set(&mut variables, args.parameters.variables()?);
-    args.job.prefer_wanted(&mut variables);
+    network::set(&mut variables, topology.variables()?);
+    network::set(&mut variables, parameters.variables()?);
+    job.prefer_wanted(&mut variables);
     network::forget(&mut variables);
     variables.extend(settings::warn(&variables));
     Ok(variables)

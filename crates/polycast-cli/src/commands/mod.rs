@@ -16,6 +16,7 @@ pub mod simulate;
 pub mod table;
 pub mod topology;
 pub mod tree;
+pub mod tune;
 
 use std::error::Error;
 use std::fs;

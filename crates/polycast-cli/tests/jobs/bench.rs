@@ -18,19 +18,19 @@ fn bench(arguments: &[&str]) -> Command {
     command
 }
 
-fn run(arguments: &[&str]) -> Output {
+pub fn run(arguments: &[&str]) -> Output {
     bench(arguments).output().unwrap()
 }
 
 /// The environment and the points.
-fn read_json(file: &Path) -> (Value, Vec<Value>) {
+pub fn read_json(file: &Path) -> (Value, Vec<Value>) {
     let text = fs::read_to_string(file).unwrap();
     let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut first = lines.next().expect("the environment comes first");
     (first["environment"].take(), lines.collect())
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -361,71 +361,4 @@ fn an_interrupted_run_keeps_what_it_has() {
     assert!(points[0]["samples"].as_u64().unwrap() > 0);
     assert!(text(&output.stdout).contains("stock"));
     assert!(text(&output.stderr).contains("interrupted: 0 of 1 size"), "{}", text(&output.stderr));
-}
-
-/// The points of a measurement by another method, in the order of the variants.
-fn by_method(method: &str, further: &[&str]) -> (Value, Vec<Value>) {
-    let folder = tempfile::tempdir().unwrap();
-    let json = folder.path().join("results.json");
-    let words =
-        ["--method", method, "--variants", "stock,chain:segment=8KiB", "--json", json.to_str().unwrap()];
-    let output = run(&[&words[..], further].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    read_json(&json)
-}
-
-#[test]
-fn other_methods_need_no_clock() {
-    for (method, from) in [("loop", "calls in a row"), ("responder", "root's call, by answers")] {
-        let here = ["-n", "3", "--sizes", "64KiB", "--time", "300ms", "--root", "1", "--cold"];
-        let (environment, points) = by_method(method, &here);
-        assert_eq!((&environment["time_from"], &environment["cold"]), (&from.into(), &true.into()));
-        assert_eq!(points.len(), 2);
-        for point in &points {
-            assert_eq!(point["verified"], true, "{point}");
-            assert!(
-                point["samples"].as_u64().unwrap() >= 1 && point["median_us"].as_f64().unwrap() > 0.0,
-                "{point}"
-            );
-            let of_ranks = point["per_rank_median_us"].as_array().unwrap();
-            let longest = of_ranks.iter().filter_map(Value::as_f64).fold(0.0, f64::max);
-            assert!((of_ranks.len(), longest > 0.0) == (3, true), "{point}");
-        }
-    }
-    // A rank that damages its data is seen here, too.
-    let output = run(&[
-        "-n",
-        "2",
-        "--method",
-        "loop",
-        "--sizes",
-        "1KiB",
-        "--time",
-        "50ms",
-        "--variants",
-        "stock",
-        "--corrupt",
-        "1",
-    ]);
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-}
-
-/// The exact methods agree, and the loop makes a chain look far better than it is (Nupairoj 1998, Fig. 3.4). Ten seconds for each, for the
-/// machine may be busy.
-#[test]
-#[ignore = "make test-all: a minute, and a machine with nothing else to do"]
-fn answers_and_the_clock_agree() {
-    let lab = ["--lab", "hosts=8,rate=20mbit", "--no-calibration", "--sizes", "32KiB", "--time", "10s"];
-    let medians = |method: &str| -> Vec<f64> {
-        let (_, points) = by_method(method, &lab);
-        points.iter().map(|point| point["median_us"].as_f64().unwrap()).collect()
-    };
-    let (clock, answers, row) = (medians("clock"), medians("responder"), medians("loop"));
-    for (clock, answers) in clock.iter().zip(&answers) {
-        assert!(
-            (0.85..1.15).contains(&(answers / clock)),
-            "{clock} us by the clock, {answers} us by answers"
-        );
-    }
-    assert!(row[1] < 0.8 * clock[1], "a chain: {} us in a row, {} us by itself", row[1], clock[1]);
 }

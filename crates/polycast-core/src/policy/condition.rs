@@ -157,6 +157,11 @@ impl Range {
         Range { first: 0, last: u64::MAX }
     }
 
+    /// From a value to another one that is not less.
+    pub fn from_to(first: u64, last: u64) -> Range {
+        Range { first, last: last.max(first) }
+    }
+
     /// One value.
     pub fn exactly(value: u64) -> Range {
         Range { first: value, last: value }

@@ -9,6 +9,8 @@
 //! The library and `polycast explain` both ask [`Policy::choose`], so they agree. Where parameters of the network have been
 //! measured, a [`Prediction`] decides among trees, and the table between trees, stock and multicast.
 //!
+//! [`tune`] finds by measurement what serves a network best, and writes rules; [`trials`] does so in jobs.
+//!
 //! All ranks of a communicator decide alone and must decide alike, so a table may ask only for what all of them
 //! know: the collective, the communicator's shape, the total bytes, and how many calls came before ([`CallCounts`]). The format is documented in `docs/table.md`.
 
@@ -25,6 +27,7 @@ mod prediction;
 mod shape;
 mod table;
 pub mod trials;
+pub mod tune;
 mod write;
 
 pub use crate::collective::{Collective, ParseCollectiveError};

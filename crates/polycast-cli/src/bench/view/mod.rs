@@ -41,6 +41,15 @@ pub trait View {
     }
 }
 
+/// Shows nothing.
+pub struct Silent;
+
+impl View for Silent {
+    fn size(&mut self, _points: &[Point], _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Format {
     /// The view in this format, for this number of variants.
     pub fn view(self, variants: usize) -> Box<dyn View> {

@@ -1,0 +1,184 @@
+//! What was found: a line of JSON for each size, written as it comes, which the next run goes on with.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use polycast_core::policy::tune::{Found, Measured};
+use polycast_core::policy::{Choice, Collective};
+use serde::{Deserialize, Serialize};
+
+/// What something was found for. Another cluster, MPI or build of polycast is another thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    /// Of polycast.
+    pub version: String,
+    /// The mpiexec, as it calls itself.
+    pub mpi: String,
+    /// The hosts, or the lab.
+    pub place: String,
+    /// Ranks in all.
+    pub ranks: u32,
+    /// Nodes.
+    pub nodes: u32,
+    /// Ranks on the fullest node.
+    pub ranks_per_node: u32,
+    /// The collective.
+    pub collective: String,
+    /// All ways were measured for long.
+    pub exhaustive: bool,
+}
+
+/// What was found for a size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// For what.
+    pub key: Key,
+    /// The size as it was asked for.
+    pub bytes: u64,
+    /// Bytes by which rules count it.
+    pub block_bytes: u64,
+    /// What is best.
+    pub best: String,
+    /// Median, lower and upper end of its interval, in µs, and samples.
+    pub time: Option<(f64, f64, f64, usize)>,
+    /// Stock's.
+    pub stock: Option<(f64, f64, f64, usize)>,
+    /// The best one besides.
+    pub second: Option<(String, (f64, f64, f64, usize))>,
+    /// Whether the best two are apart.
+    pub separates: bool,
+    /// Ways that were measured.
+    pub measured: usize,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+fn numbers(time: Measured) -> (f64, f64, f64, usize) {
+    (time.median_us, time.low_us, time.high_us, time.samples)
+}
+
+fn time((median_us, low_us, high_us, samples): (f64, f64, f64, usize)) -> Measured {
+    Measured { median_us, low_us, high_us, samples }
+}
+
+impl Record {
+    /// Of a race.
+    pub fn new(key: &Key, (bytes, block_bytes): (u64, u64), found: &Found, seconds: f64) -> Record {
+        Record {
+            key: key.clone(),
+            bytes,
+            block_bytes,
+            best: found.best.to_string(),
+            time: found.time.map(numbers),
+            stock: found.stock.map(numbers),
+            second: found.second.map(|(choice, time)| (choice.to_string(), numbers(time))),
+            separates: found.separates,
+            measured: found.measured,
+            seconds,
+        }
+    }
+
+    /// What the race had found; `None` if this polycast has no such way.
+    pub fn found(&self, collective: Collective) -> Option<Found> {
+        let choice = |text: &str| Choice::read(collective, text).ok();
+        let second = match &self.second {
+            None => None,
+            Some((text, numbers)) => Some((choice(text)?, time(*numbers))),
+        };
+        Some(Found {
+            best: choice(&self.best)?,
+            time: self.time.map(time),
+            stock: self.stock.map(time),
+            second,
+            separates: self.separates,
+            measured: self.measured,
+        })
+    }
+}
+
+/// The file, and what it holds.
+pub struct Store {
+    path: PathBuf,
+    records: Vec<Record>,
+}
+
+impl Store {
+    /// Reads the file, if there is one. A line that is damaged, as by a run that was killed, is as if it were not there.
+    pub fn open(path: &Path) -> Result<Store, String> {
+        let records = match File::open(path) {
+            Ok(file) => {
+                let lines = BufReader::new(file).lines().map_while(Result::ok);
+                lines.filter_map(|line| serde_json::from_str(&line).ok()).collect()
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+        };
+        Ok(Store { path: path.to_owned(), records })
+    }
+
+    /// Adds what was found.
+    pub fn add(&mut self, record: Record) -> Result<(), String> {
+        let line = serde_json::to_string(&record).map_err(|error| error.to_string())? + "\n";
+        let file = OpenOptions::new().create(true).append(true).open(&self.path);
+        file.and_then(|mut file| file.write_all(line.as_bytes()))
+            .map_err(|error| format!("cannot write {}: {error}", self.path.display()))?;
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// What there is for this, by rising bytes, the last one of each.
+    pub fn of(&self, key: &Key) -> Vec<&Record> {
+        let mut found: Vec<&Record> = Vec::new();
+        for record in self.records.iter().filter(|record| record.key == *key) {
+            found.retain(|other| other.block_bytes != record.block_bytes);
+            found.push(record);
+        }
+        found.sort_by_key(|record| record.block_bytes);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(bytes: u64, best: &str) -> Record {
+        let key = Key {
+            version: "1".into(),
+            mpi: "m".into(),
+            place: "a,b".into(),
+            ranks: 2,
+            nodes: 2,
+            ranks_per_node: 1,
+            collective: "bcast".into(),
+            exhaustive: false,
+        };
+        let found = Found {
+            best: Choice::read(Collective::Broadcast, best).unwrap(),
+            time: Some(Measured { median_us: 2.0, low_us: 1.0, high_us: 3.0, samples: 9 }),
+            stock: None,
+            second: Some((Choice::Stock, Measured { median_us: 4.0, low_us: 3.5, high_us: 5.0, samples: 7 })),
+            separates: true,
+            measured: 5,
+        };
+        Record::new(&key, (bytes, bytes), &found, 1.5)
+    }
+
+    #[test]
+    fn what_was_found_is_there_in_the_next_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("found");
+        let mut store = Store::open(&path).unwrap();
+        let records = [record(4096, "chain"), record(1024, "binomial"), record(4096, "chain:segment=1KiB")];
+        records.iter().for_each(|one| store.add(one.clone()).unwrap());
+        // As a run that was killed leaves it.
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"key\":{\"vers").unwrap();
+        let again = Store::open(&path).unwrap();
+        assert_eq!(again.of(&records[0].key), [&records[1], &records[2]]);
+        let found = again.of(&records[0].key)[1].found(Collective::Broadcast).unwrap();
+        assert_eq!((found.best.to_string().as_str(), found.measured), ("chain:segment=1KiB", 5));
+        let other = Key { ranks: 3, ..records[0].key.clone() };
+        assert!(again.of(&other).is_empty());
+    }
+}

@@ -1,0 +1,17 @@
+//! What serves a network best, found by measuring: which ways are to be measured, and the rules that their times come to.
+//!
+//! ```text
+//!  candidates ─▶ Race ─┬─ next ─▶ somebody measures ─┐          Found, one for each size ─▶ rules ─▶ Table
+//!                      ▲                             │            │ best here, another there
+//!                      └────────── took ◀────────────┘            └─▶ a size between them
+//! ```
+//!
+//! A race is of one collective, shape of communicator and size. All candidates are measured for a short time; who is slower than the best
+//! one beyond both intervals is out, the others are measured for twice the time, and so on. Segment sizes next to the best one so
+//! far enter the race as long as they may win.
+
+mod race;
+mod rules;
+
+pub use race::{Effort, Found, Measured, Race, candidates};
+pub use rules::{between, rules};

@@ -1,0 +1,160 @@
+use proptest::prelude::*;
+
+use super::super::{between, rules};
+use super::*;
+use crate::policy::{Call, Epoch, Policy, Rules, Table};
+use crate::units::Bytes;
+
+const SHAPE: CommunicatorShape =
+    CommunicatorShape { ranks: 16, nodes: 16, ranks_per_node: 1, switches: 1, network: None };
+
+/// A network: how long everything takes in truth, in µs, from latency, rate, and what a segment costs.
+#[derive(Clone, Copy, Debug)]
+struct Landscape {
+    latency_us: f64,
+    us_per_kib: f64,
+    software_us: f64,
+    multicast: f64,
+}
+
+impl Landscape {
+    /// Every algorithm has another depth and copies another part of the message, by its place in the registry.
+    fn truth(&self, choice: Choice, bytes: u64, place: usize) -> f64 {
+        let whole_us = bytes as f64 / 1024.0 * self.us_per_kib;
+        let Choice::Algorithm(algorithm) = choice else {
+            return 4.0 * (self.latency_us + whole_us);
+        };
+        if choice.is_by_multicast() {
+            return self.multicast * (whole_us + 3.0 * self.latency_us + 10.0 * place as f64);
+        }
+        let depth = 3.0 + (place * 7 % 13) as f64;
+        let copies = 1.0 + (place * 5 % 7) as f64 / 2.0;
+        match algorithm.segment {
+            None => depth * (self.latency_us + whole_us),
+            Some(segment) => {
+                let segments = (bytes as f64 / segment.get() as f64).ceil();
+                let one_us = segment.get() as f64 / 1024.0 * self.us_per_kib;
+                depth * (self.latency_us + one_us) + copies * segments * (one_us + self.software_us)
+            }
+        }
+    }
+}
+
+/// Runs a race; the sum of what was measured in units of effort, and its end. Times are off by a few percent.
+fn run(mut race: Race, land: Landscape, bytes: u64, seed: u64) -> (u32, Found) {
+    let (mut spent, mut draw) = (0, seed);
+    let all: Vec<_> = Registry::BUILT_IN.of(Collective::Broadcast).collect();
+    while let Some((choices, effort)) = race.next() {
+        spent += effort.0 * choices.len() as u32;
+        let times: Vec<_> = choices
+            .into_iter()
+            .map(|choice| {
+                let place = match choice {
+                    Choice::Stock => 0,
+                    Choice::Algorithm(algorithm) => {
+                        all.iter().position(|entry| *entry == algorithm.entry).unwrap()
+                    }
+                };
+                draw = draw.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let noise = 1.0 + ((draw >> 33) as f64 / (1u64 << 31) as f64 - 0.5) * 0.04;
+                let median_us = land.truth(choice, bytes, place) * noise;
+                let half = median_us * 0.03;
+                let time =
+                    Measured { median_us, low_us: median_us - half, high_us: median_us + half, samples: 20 };
+                (choice, Some(time))
+            })
+            .collect();
+        race.took(&times);
+    }
+    (spent, race.found())
+}
+
+fn place_of(choice: Choice) -> usize {
+    let all: Vec<_> = Registry::BUILT_IN.of(Collective::Broadcast).collect();
+    match choice {
+        Choice::Stock => 0,
+        Choice::Algorithm(algorithm) => all.iter().position(|entry| *entry == algorithm.entry).unwrap(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #[test]
+    fn a_race_finds_what_an_exhaustive_search_finds(
+        latency_us in 5.0..200.0f64, us_per_kib in 0.5..500.0f64, software_us in 1.0..30.0f64, multicast in 0.5..8.0f64,
+        power in 13u32..22, seed in any::<u64>(),
+    ) {
+        let land = Landscape { latency_us, us_per_kib, software_us, multicast };
+        let bytes = 1u64 << power;
+        let all = candidates(Collective::Broadcast, SHAPE, bytes, Capabilities::ALL);
+        let (little, found) = run(Race::new(all.clone(), bytes), land, bytes, seed);
+        let (much, best) = run(Race::exhaustive(all, bytes), land, bytes, !seed);
+        let time = |found: &Found| land.truth(found.best, bytes, place_of(found.best));
+        prop_assert!(time(&found) <= 1.10 * time(&best), "{found:?} {best:?}");
+        prop_assert!(little * 2 <= much, "{little} of {much}");
+    }
+}
+
+#[test]
+fn stock_stays_where_nothing_is_faster_beyond_the_intervals() {
+    let time = |median_us: f64, half: f64| Measured {
+        median_us,
+        low_us: median_us - half,
+        high_us: median_us + half,
+        samples: 20,
+    };
+    let chain = Choice::read(Collective::Broadcast, "chain").unwrap();
+    let mut race = Race::new(vec![Choice::Stock, chain], 1024);
+    while let Some((choices, _)) = race.next() {
+        let of = |choice| if choice == chain { time(95.0, 6.0) } else { time(100.0, 6.0) };
+        race.took(&choices.into_iter().map(|choice| (choice, Some(of(choice)))).collect::<Vec<_>>());
+    }
+    let found = race.found();
+    assert_eq!((found.best, found.separates), (Choice::Stock, false));
+}
+
+#[test]
+fn what_cannot_be_measured_is_out() {
+    let chain = Choice::read(Collective::Broadcast, "chain").unwrap();
+    let mut race = Race::new(vec![Choice::Stock, chain], 1024);
+    race.took(&[(Choice::Stock, None), (chain, None)]);
+    assert_eq!(race.next(), None);
+    assert_eq!((race.found().best, race.found().time), (Choice::Stock, None));
+}
+
+/// A table that is made of what was found chooses that, and the table behind it chooses for other shapes.
+#[test]
+fn a_table_of_what_was_found_chooses_it() {
+    let chain = Choice::read(Collective::Broadcast, "chain:segment=4KiB").unwrap();
+    let time = Measured { median_us: 1234.0, low_us: 1200.0, high_us: 1260.0, samples: 30 };
+    let found = |best| Found {
+        best,
+        time: Some(time),
+        stock: Some(time),
+        second: None,
+        separates: true,
+        measured: 2,
+    };
+    let all = [(1024, found(Choice::Stock)), (16384, found(chain)), (65536, found(chain))];
+    let made = rules(Collective::Broadcast, SHAPE, &all);
+    let table = Table::of_rules("t", vec!["measured".to_owned()], made, Table::shipped());
+    let text = table.to_string();
+    assert!(text.contains("16KiB in 1.23 ms (1.20 to 1.26), stock 1.23 ms"), "{text}");
+    let table = Table::parse(&text, "t").unwrap();
+    let choice = |bytes, shape| {
+        let policy = Policy::new(Rules::new(&[], Some(&table), &table, None), shape);
+        let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
+        policy.choose(&call, Capabilities::ALL, Epoch::FIRST).choice
+    };
+    for (bytes, expected) in [(1024, Choice::Stock), (4095, Choice::Stock), (4096, chain), (1 << 30, chain)] {
+        assert_eq!(choice(bytes, SHAPE), expected, "{bytes}");
+    }
+    assert_ne!(choice(65536, CommunicatorShape { ranks: 15, nodes: 15, ..SHAPE }), chain);
+}
+
+#[test]
+fn sizes_are_halved_as_ratios_until_they_are_near() {
+    assert_eq!(between(1024, 16384), Some(4096));
+    assert_eq!(between(1024, 2048), None);
+    assert_eq!(between(0, 1), None);
+}

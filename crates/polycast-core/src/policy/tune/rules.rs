@@ -1,0 +1,88 @@
+use super::Found;
+use crate::policy::{Choice, Collective, CommunicatorShape, Condition, Property, Range, Rule, Table};
+use crate::units::Bytes;
+
+/// Two sizes are near enough that nothing is measured between them.
+const NEAR: u64 = 2;
+
+/// The size between two at which different ways are best, their geometric mean; `None` if they are near each other.
+pub fn between(below: u64, above: u64) -> Option<u64> {
+    let mean = ((below as f64) * (above as f64)).sqrt().round() as u64;
+    (above / below.max(1) >= 2 * NEAR && below < mean && mean < above).then_some(mean)
+}
+
+/// What a shape was found to be served best by, as rules: for the shape alone, from the first size that was measured on. Between two sizes
+/// with different ways their geometric mean is the border; neighbours with the same way are one rule. `found`: by rising bytes, as rules count them.
+pub fn rules(collective: Collective, shape: CommunicatorShape, found: &[(u64, Found)]) -> Vec<Rule> {
+    let mut rules: Vec<(u64, Choice, Vec<String>)> = Vec::new();
+    for (index, (bytes, one)) in found.iter().enumerate() {
+        let evidence = evidence(*bytes, one);
+        match rules.last_mut() {
+            Some((_, choice, because)) if *choice == one.best => because.push(evidence),
+            _ => {
+                let before = index.checked_sub(1).map(|before| found[before].0);
+                let first =
+                    before.map_or(*bytes, |before| ((before as f64) * (*bytes as f64)).sqrt().ceil() as u64);
+                rules.push((first, one.best, vec![evidence]));
+            }
+        }
+    }
+    let ends = rules.iter().skip(1).map(|(first, ..)| first - 1).chain([u64::MAX]).collect::<Vec<_>>();
+    let of_shape = [
+        (Property::Ranks, shape.ranks),
+        (Property::Nodes, shape.nodes),
+        (Property::RanksPerNode, shape.ranks_per_node),
+    ];
+    let rule = |((first, choice, because), last): ((u64, Choice, Vec<String>), u64)| {
+        let mut conditions: Vec<Condition> = of_shape
+            .iter()
+            .map(|(property, value)| Condition {
+                property: *property,
+                range: Range::exactly((*value).into()),
+            })
+            .collect();
+        conditions.push(Condition { property: Property::Bytes, range: Range::from_to(first, last) });
+        let because = Some(format!("measured: {}", because.join("; ")));
+        Rule { line: 0, comments: Vec::new(), collective, conditions, choice, because }
+    };
+    rules.into_iter().zip(ends).map(rule).collect()
+}
+
+impl Table {
+    /// These rules, and behind them those of another table, for all that they are not for. `head`: lines of comment above.
+    pub fn of_rules(origin: &str, head: Vec<String>, rules: Vec<Rule>, behind: Table) -> Table {
+        let rules = rules.into_iter().chain(behind.rules).collect();
+        Table { origin: origin.to_owned(), head, rules, end: behind.end }
+    }
+}
+
+/// "64KiB in 1.23 ms (1.20 to 1.26), stock 3.40 ms (3.30 to 3.60), next chain 1.25 ms".
+fn evidence(bytes: u64, found: &Found) -> String {
+    let time = |time: &super::Measured| {
+        let (unit, of) = if time.median_us < 1000.0 { ("us", 1.0) } else { ("ms", 1e3) };
+        let [median, low, high] =
+            [time.median_us, time.low_us, time.high_us].map(|us| format!("{:.*}", digits(us / of), us / of));
+        format!("{median} {unit} ({low} to {high})")
+    };
+    let mut text = Bytes(bytes).to_string();
+    if let Some(own) = &found.time {
+        text += &format!(" in {}", time(own));
+    }
+    if let Some(stock) = found.stock.filter(|_| found.best != Choice::Stock) {
+        text += &format!(", stock {}", time(&stock));
+    }
+    if let Some((choice, second)) = found.second.filter(|(choice, _)| *choice != Choice::Stock) {
+        let doubt = if found.separates { "" } else { ", which does not separate" };
+        text += &format!(", next {choice} {}{doubt}", time(&second));
+    }
+    text
+}
+
+/// Three digits in all.
+fn digits(value: f64) -> usize {
+    match value {
+        value if value >= 100.0 => 0,
+        value if value >= 10.0 => 1,
+        _ => 2,
+    }
+}
