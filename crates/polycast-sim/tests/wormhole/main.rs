@@ -1,5 +1,7 @@
 //! Wormhole networks.
 
+mod booksim;
+mod credit_routers;
 mod experiments;
 mod fabric;
 #[path = "conclusions.rs"]
