@@ -45,7 +45,8 @@ struct part {
  * in reductions only. */
 static int is_one_place(const struct call *call, int rank) {
     const char *send = call->send.buffer, *receive = call->receive.buffer;
-    if (call->send.count != call->receive.count || call->send.type != call->receive.type || call->blocks) {
+    const MPI_Count received = call->blocks ? door_count_of(call->blocks, rank) : call->receive.count;
+    if (call->send.count != received || call->send.type != call->receive.type) {
         return 0;
     }
     MPI_Aint lower, extent = 0;
@@ -53,7 +54,7 @@ static int is_one_place(const struct call *call, int rank) {
     case POLYCAST_GATHER:
     case POLYCAST_ALLGATHER:
         PMPI_Type_get_extent(call->receive.type, &lower, &extent);
-        return send == receive + rank * call->receive.count * extent;
+        return send == receive + (call->blocks ? place_of(call->blocks, rank) : rank * received) * extent;
     case POLYCAST_SCATTER:
         PMPI_Type_get_extent(call->send.type, &lower, &extent);
         return receive == send + rank * call->send.count * extent;
