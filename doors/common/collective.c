@@ -241,6 +241,7 @@ int door_serve(const struct call *call, const struct communicator *state, struct
     if (has_local_error(call, state, &part)) {
         return 0;
     }
+    door_look_for_devices();
     struct stretch sent, received = {0};
     int error = open_stretch(&call->send, NULL, part.sent, bytes, &sent);
     if (!error) {

@@ -89,7 +89,7 @@ static int note_loads(struct dl_phdr_info *info, size_t size, void *data) {
 }
 
 /* Programs load these libraries when they like: they are looked for again whenever the process has loaded something. */
-static void look_for_libraries(void) {
+void door_look_for_devices(void) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static unsigned long long loads_seen;
     unsigned long long loads = 0;
@@ -131,7 +131,6 @@ static int is_of_hip(const void *buffer) {
 }
 
 enum memory door_memory_of(const void *buffer) {
-    look_for_libraries();
     return is_of_cuda(buffer) ? CUDA_MEMORY : is_of_hip(buffer) ? HIP_MEMORY : HOST_MEMORY;
 }
 

@@ -111,6 +111,8 @@ int door_combines(MPI_Datatype type, MPI_Op op, size_t element_bytes, struct red
 
 /* device.c: memory that only a GPU may touch, and which kind it is. */
 enum memory { HOST_MEMORY, CUDA_MEMORY, HIP_MEMORY };
+/* Libraries of GPUs that the program has loaded since; before door_memory_of. */
+void door_look_for_devices(void);
 enum memory door_memory_of(const void *buffer);
 /* Copies between such memory and the host's. */
 int door_copy(enum memory memory, void *to, const void *from, size_t bytes);

@@ -102,6 +102,8 @@ pub const MULTICAST: &str = "POLYCAST_MULTICAST";
 pub const TRIALS: &str = "POLYCAST_TRIALS";
 /// Where jobs leave each other what their trials found.
 pub const CACHE: &str = "POLYCAST_CACHE";
+/// Switches memory off that the ranks of a node share.
+pub const SHARED_MEMORY: &str = "POLYCAST_SHARED_MEMORY";
 /// Which interface multicast uses.
 pub const NET: &str = "POLYCAST_NET";
 /// The MADCAP server to ask for a group.
@@ -124,7 +126,7 @@ const fn forced(collective: usize, meaning: &'static str) -> Variable {
 }
 
 /// All variables. Names that begin with `POLYCAST_TEST` are left to polycast's own tests.
-pub const ALL: [Variable; 22] = [
+pub const ALL: [Variable; 23] = [
     Variable {
         name: SWITCH,
         reader: Reader::Library,
@@ -180,6 +182,13 @@ pub const ALL: [Variable; 22] = [
         values: Values::Free("DIRECTORY, off"),
         default: "`polycast` in the user's folder of caches",
         meaning: "where jobs leave each other what their trials found; rank 0's counts",
+    },
+    Variable {
+        name: SHARED_MEMORY,
+        reader: Reader::Library,
+        values: Values::Switch { further: &[], otherwise: "taken for on" },
+        default: "on",
+        meaning: "whether the ranks of a node share memory of polycast's; `off` on any rank: none do, the next rule decides, or the MPI serves",
     },
     Variable {
         name: MULTICAST,

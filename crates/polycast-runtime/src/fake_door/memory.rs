@@ -66,6 +66,15 @@ fn cells_have_the_roots_bytes() {
     });
 }
 
+/// One rank does not want it, so none has it, and the MPI serves.
+#[test]
+fn memory_can_be_switched_off() {
+    let mut job = Job::new(3, 0, "cells", &[(0, 100), (2, 5000)]);
+    job = job.with(Some(1), "POLYCAST_SHARED_MEMORY", "off");
+    let outcome = job.run();
+    assert!(outcome.ranks.iter().flat_map(|told| &told.calls).all(|call| call.is_right() && !call.is_served));
+}
+
 /// On several nodes there are none, and nobody looks for memory.
 #[test]
 fn cells_are_for_one_node() {

@@ -19,7 +19,7 @@ use polycast_shm::{Cells, Offer, Segment, Shape, Streams};
 use super::{BUFFER_BYTES, Live, Mapped, NodeMemory, pool};
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
-use crate::machine;
+use crate::{machine, settings};
 
 /// What a rank tells: numbers of 8 bytes each.
 const TOLD_BYTES: usize = 40;
@@ -79,11 +79,12 @@ pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Re
     let local = nodes.local().in_order();
     let group: Box<[u32]> = local.iter().map(|rank| world_ranks[rank.index()]).collect();
     for _ in 0..MAX_TRIES {
-        // Who cannot even tell takes part as one that has nothing.
+        // Who cannot even tell, or does not want it, takes part as one that has nothing.
         let mine = catch_unwind(AssertUnwindSafe(|| {
             fault::point(Point::Memory);
             Mine::find(&group, rank == nodes.my_leader())
         }));
+        let mine = mine.ok().filter(|_| settings::is_memory_wanted());
         let told = mine.as_ref().map_or(Told::default(), |mine| mine.told);
         let all: Vec<Told> =
             door.allgather(&told.to_bytes(), world_ranks.len())?.iter().map(Told::from_bytes).collect();
@@ -99,14 +100,13 @@ pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Re
         let differ = |rank: &Rank| is_old(&nodes.leaders()[nodes.of(*rank) as usize]) && !has_same(rank);
         if ranks().any(|rank| differ(&rank)) {
             // Kept where all have it.
-            if let Ok(Mine { free: Some(free), .. }) = mine
+            if let Some(Mine { free: Some(free), .. }) = mine
                 && local.iter().all(has_same)
             {
                 free.give_back();
             }
             continue;
         }
-        let mine = mine.ok();
         let leaders: Vec<&Rank> = nodes.leaders().iter().filter(|leader| is_shared(leader)).collect();
         if leaders.iter().all(|leader| is_old(leader)) && ranks().all(|rank| all[rank.index()].mark != 0) {
             return Ok(Found::Memory(mine.and_then(|mine| mine.free)));

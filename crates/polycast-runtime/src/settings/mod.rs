@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
 
 use polycast_core::variables::{
-    self, FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SWITCH, TABLE, TOPOLOGY, TRIALS,
-    WARNED, is_off, is_on,
+    self, FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SHARED_MEMORY, SWITCH, TABLE,
+    TOPOLOGY, TRIALS, WARNED, is_off, is_on,
 };
 use polycast_net::{Family, InterfaceChoice, Range};
 
@@ -37,7 +37,7 @@ pub fn changes() -> u64 {
 
 /// Sets `name` for communicators attached from now on; false if there is no such setting.
 pub fn configure(name: &str, value: Option<&str>) -> bool {
-    let known = [TABLE, TOPOLOGY, PARAMETERS, TRIALS, MULTICAST, NET, MADCAP];
+    let known = [TABLE, TOPOLOGY, PARAMETERS, TRIALS, SHARED_MEMORY, MULTICAST, NET, MADCAP];
     let Some(name) = FORCED.into_iter().chain(known).find(|known| *known == name) else { return false };
     let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
     OVERRIDES.change(|overrides| overrides.insert(name, value));
@@ -101,6 +101,11 @@ pub fn warn_of_problems() {
 /// Whether this process, or the tool for it, has said so.
 pub fn is_warned_of() -> bool {
     IS_SAID.with(|is_said| is_said.load(Ordering::Relaxed))
+}
+
+/// Whether this process shares memory with others of its node.
+pub fn is_memory_wanted() -> bool {
+    !lookup(SHARED_MEMORY).is_some_and(|value| is_off(&value))
 }
 
 /// What this process wants of multicast.
