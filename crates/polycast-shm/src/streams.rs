@@ -410,7 +410,9 @@ fn needed_from(memory: &(impl Memory + ?Sized), way: Way, kept: &Kept, written: 
         let is_finished = distance(taken.finished.load(Acquire), kept.operation) >= 0;
         (!is_finished).then(|| distance(taken.position.load(Acquire), kept.start).max(0))
     });
-    needs.min().map_or(written, |needed| kept.start.wrapping_add(needed as u64))
+    // A reader that needs only what comes later may be ahead of the writer.
+    let most = distance(written, kept.start);
+    needs.min().map_or(written, |needed| kept.start.wrapping_add(needed.min(most) as u64))
 }
 
 /// Streams that have ended and that all readers have finished.

@@ -327,6 +327,27 @@ mod of_a_node {
         assert!(writer.is_quiet() && reader.is_quiet());
     }
 
+    /// It takes the end of what does not fit into the ring, and waits there; the writer needs no room for what lies before.
+    #[test]
+    fn a_reader_may_wait_for_what_comes_later() {
+        let heap = Heap::new(2);
+        let [mut writer, mut reader] = [0, 1].map(|me| Streams::new(Shared(heap.clone()), me, 1 << 10));
+        let ring = heap.raw.ring_bytes() as usize;
+        let data = vec![5; 3 * ring];
+        reader.expect(UP, 1);
+        writer.announce(0, 1, 0, Style::Data, [1].into());
+        assert!(writer.is_open(0, 1));
+        let opening = reader.hear(UP, 1).unwrap();
+        let (mut found, last) = ([0; 16], (3 * ring - 16) as u64);
+        // SAFETY: there are as many bytes.
+        unsafe {
+            assert_eq!(reader.get((UP, 1), opening, last, found.as_mut_ptr(), 16), Got::Bytes(0));
+            assert_eq!(writer.put(0, 1, data.as_ptr(), 3 * ring), 3 * ring);
+            assert_eq!(reader.get((UP, 1), opening, last, found.as_mut_ptr(), 16), Got::Bytes(16));
+        }
+        assert_eq!(found, [5; 16]);
+    }
+
     #[test]
     fn who_has_nothing_to_publish_says_so() {
         let heap = Heap::new(2);
