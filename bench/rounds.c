@@ -2,7 +2,7 @@
 
 #include "statistics.h"
 
-enum { ANSWER_TAG = 77, PINGPONGS = 9, MAX_CRITICAL = 3 };
+enum { ANSWER_TAG = 77, PINGPONGS = 9, MAX_CRITICAL = 3, FIRST_CALLS = 3, CRITICAL_CALLS = 7 };
 
 bool rounds_can_measure(enum method method, enum collective collective) {
     return method != METHOD_RESPONDER || collective == BCAST || collective == SCATTER;
@@ -27,14 +27,20 @@ static int64_t loop(struct bench *bench, const struct call *call, int variant, i
     return (local_now_ns() - began_ns) / calls;
 }
 
-static void answer(struct bench *bench, int root) {
-    char byte = 0;
-    MPI_Send(&byte, 1, MPI_BYTE, root, ANSWER_TAG, bench->control);
+/* An answer says how long its sender computed before, for sleeping takes longer than it was asked for. */
+static void answer(struct bench *bench, int to, int64_t computed_ns) {
+    MPI_Send(&computed_ns, 1, MPI_INT64_T, to, ANSWER_TAG, bench->control);
 }
 
-static void wait_for_answer(struct bench *bench, int responder) {
-    char byte;
-    MPI_Recv(&byte, 1, MPI_BYTE, responder, ANSWER_TAG, bench->control, MPI_STATUS_IGNORE);
+static int64_t wait_for_answer(struct bench *bench, int from) {
+    int64_t computed_ns;
+    MPI_Recv(&computed_ns, 1, MPI_INT64_T, from, ANSWER_TAG, bench->control, MPI_STATUS_IGNORE);
+    return computed_ns;
+}
+
+static void keep(struct samples *samples, int64_t value_ns) {
+    if (!samples_add(samples, value_ns))
+        MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 /* At the root: how long an answer is on its way, half of a round trip. */
@@ -44,13 +50,11 @@ static int64_t answer_ns(struct bench *bench, int root, int responder) {
     for (int i = 0; i < PINGPONGS; i++) {
         const int64_t began_ns = local_now_ns();
         if (bench->rank == root) {
-            answer(bench, responder);
+            answer(bench, responder, 0);
             wait_for_answer(bench, responder);
-            if (i > 0 && !samples_add(&trips, local_now_ns() - began_ns))
-                MPI_Abort(MPI_COMM_WORLD, 1);
+            keep(&trips, local_now_ns() - began_ns);
         } else if (bench->rank == responder) {
-            wait_for_answer(bench, root);
-            answer(bench, root);
+            answer(bench, root, wait_for_answer(bench, root));
         }
     }
     if (bench->rank == root)
@@ -59,34 +63,30 @@ static int64_t answer_ns(struct bench *bench, int root, int responder) {
     return half_ns;
 }
 
-/* Algorithm 3.3.2 for one responder: at the root, the time until it had the data. `dummy_ns`: how long it computes before it answers. */
+/* Algorithm 3.3.2 for one responder: at the root, the median of the times until it had the data. `dummy_ns`: how long it computes before
+ * it answers. */
 static int64_t respond(struct bench *bench, const struct call *call, int variant, int responder, int calls,
                        int64_t dummy_ns) {
     const int root = call->root;
     const int64_t way_ns = answer_ns(bench, root, responder);
-    int64_t computed_ns = 0;
+    struct samples times = {0};
     let_root_be_last(bench, root);
-    const int64_t began_ns = local_now_ns();
     for (int i = 0; i < calls; i++) {
+        const int64_t began_ns = local_now_ns();
         call_once(bench, call, variant);
-        if (bench->rank == root)
-            wait_for_answer(bench, responder);
-        if (bench->rank == responder) {
+        if (bench->rank == root) {
+            const int64_t computed_ns = wait_for_answer(bench, responder);
+            keep(&times, local_now_ns() - began_ns - computed_ns - way_ns);
+        } else if (bench->rank == responder) {
             const int64_t computes_from_ns = local_now_ns();
             if (dummy_ns > 0)
                 sleep_until_ns(computes_from_ns + dummy_ns, 0);
-            computed_ns += local_now_ns() - computes_from_ns;
-            answer(bench, root);
+            answer(bench, root, local_now_ns() - computes_from_ns);
         }
     }
-    int64_t took_ns = local_now_ns() - began_ns;
-    /* Sleeping takes longer than it was asked for: what it took counts. */
-    if (bench->rank == responder)
-        MPI_Send(&computed_ns, 1, MPI_INT64_T, root, ANSWER_TAG, bench->control);
-    if (bench->rank == root)
-        MPI_Recv(&computed_ns, 1, MPI_INT64_T, responder, ANSWER_TAG, bench->control, MPI_STATUS_IGNORE);
-    took_ns = (took_ns - computed_ns) / calls - way_ns;
-    return took_ns > 0 ? took_ns : 0;
+    const int64_t median_ns = bench->rank == root ? samples_quantile(&times, 0.5) : 0;
+    samples_clear(&times);
+    return median_ns > 0 ? median_ns : 0;
 }
 
 /* The ranks with the longest times, the longest first. */
@@ -115,14 +115,16 @@ static void respond_all(struct bench *bench, const struct call *call, int varian
     for (int responder = 0; responder < bench->ranks; responder++) {
         times_ns[responder] = 0;
         if (responder != call->root)
-            times_ns[responder] = respond(bench, call, variant, responder, calls, 2 * estimate_ns);
+            times_ns[responder] = respond(bench, call, variant, responder,
+                                          calls > FIRST_CALLS ? calls : FIRST_CALLS, 2 * estimate_ns);
     }
     if (bench->rank == call->root)
         count = critical_of(times_ns, bench->ranks, call->root, critical);
     critical[MAX_CRITICAL] = count;
     MPI_Bcast(critical, MAX_CRITICAL + 1, MPI_INT, call->root, bench->control);
     for (int i = 0; i < critical[MAX_CRITICAL]; i++) {
-        const int64_t time_ns = respond(bench, call, variant, critical[i], calls, 0);
+        const int64_t time_ns =
+            respond(bench, call, variant, critical[i], calls > CRITICAL_CALLS ? calls : CRITICAL_CALLS, 0);
         times_ns[critical[i]] = time_ns;
         longest_ns = time_ns > longest_ns ? time_ns : longest_ns;
     }

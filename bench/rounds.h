@@ -7,7 +7,7 @@
  *
  * METHOD_RESPONDER, algorithm 3.3.2, is exact: the root makes the next call when one receiver, the responder, has answered.
  *
- *     root          call | wait   answer| call | wait …    mean between calls, less the answer's way: the time until the responder had it
+ *     root          call | wait   answer| call | wait …    median from call to answer, less the answer's way: the time until the responder had it
  *     responder     call      | (dummy) | call      | …
  *     others        call   |     call                       are there before the root
  *

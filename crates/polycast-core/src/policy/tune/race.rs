@@ -209,9 +209,11 @@ impl Race {
         let second = known()
             .filter(|(choice, _)| *choice != best)
             .min_by(|one, other| one.1.median_us.total_cmp(&other.1.median_us));
-        let separates = time
-            .zip(second)
-            .is_some_and(|(time, (_, second))| time.high_us < second.low_us || second.high_us < time.low_us);
+        let are_known = |one: &Measured, other: &Measured| one.samples.min(other.samples) >= LEAST_SAMPLES;
+        let separates = time.zip(second).is_some_and(|(time, (_, second))| {
+            let is_apart = time.high_us < second.low_us || second.high_us < time.low_us;
+            is_apart && are_known(&time, &second)
+        });
         Found { best, time, stock, second, separates, measured: known().count() }
     }
 }
