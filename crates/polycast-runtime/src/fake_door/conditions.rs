@@ -1,6 +1,7 @@
 //! What may happen to a job.
 
 use std::ffi::c_int;
+use std::time::Duration;
 
 use super::network::Weather;
 use super::stage::Delays;
@@ -42,6 +43,16 @@ pub enum Refused {
     Read,
 }
 
+/// Messages that stand still, and all behind them from the same rank to the same: TCP, when a packet got lost twice.
+#[derive(Clone, Copy, Debug)]
+pub struct Stalled {
+    /// One in so many.
+    pub one_in: u64,
+    pub time: Duration,
+    /// None before that.
+    pub since: Duration,
+}
+
 /// What may happen to a job.
 #[derive(Clone, Debug)]
 pub struct Conditions {
@@ -62,6 +73,7 @@ pub struct Conditions {
     pub processors: usize,
     /// A message of so many bytes needs no receive to be done; of a longer one chance decides.
     pub eager_bytes: usize,
+    pub stalled: Option<Stalled>,
     /// A message of this number is lost: what MPI never does.
     pub loses_message: Option<u32>,
     /// To these ranks.

@@ -113,6 +113,7 @@ impl Job {
                 hosts: vec![0; ranks as usize],
                 processors: 64,
                 eager_bytes: 0,
+                stalled: None,
                 loses_message: None,
                 refused: Vec::new(),
             },

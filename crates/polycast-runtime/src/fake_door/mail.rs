@@ -57,6 +57,8 @@ enum Content {
 
 struct Letter {
     sender: Part,
+    /// It has not arrived before.
+    arrives: u64,
     content: Content,
 }
 
@@ -79,6 +81,10 @@ pub struct Mail {
     on_the_way: HashMap<Way, VecDeque<Letter>>,
     /// In the order in which they were started.
     started: BTreeMap<Part, Vec<(u32, Request)>>,
+    /// From whom to whom nothing arrives before.
+    stalled: HashMap<(u32, u32), u64>,
+    /// In nanoseconds.
+    pub now: u64,
     /// What no MPI may see.
     pub wrong: Option<String>,
 }
@@ -112,8 +118,15 @@ impl Mail {
             true => Content::Copied(unsafe { place.read() }),
             false => Content::InPlace(place, slot),
         };
-        self.on_the_way.entry(way).or_default().push_back(Letter { sender: part, content });
+        let arrives = self.stalled.get(&(way.from, way.to)).copied().unwrap_or(0);
+        self.on_the_way.entry(way).or_default().push_back(Letter { sender: part, arrives, content });
         Ok(())
+    }
+
+    /// What is sent there from now on arrives so much later, and then all at once.
+    pub fn stall(&mut self, from: u32, to: u32, nanos: u64) {
+        let until = self.stalled.entry((from, to)).or_default();
+        *until = (*until).max(self.now) + nanos;
     }
 
     /// Two receives into the same bytes are against the rules.
@@ -144,8 +157,13 @@ impl Mail {
                 let Request::Receive { way, place } = *request else { continue };
                 // Who is not served now holds up those behind it.
                 let is_held = closed.contains(&way) || random.one_in(4);
+                let now = self.now;
                 let met = self.met(way, random).filter(|_| !is_held);
-                let letter = met.and_then(|met| self.on_the_way.get_mut(&met)).and_then(VecDeque::pop_front);
+                let letters = met.and_then(|met| self.on_the_way.get_mut(&met));
+                let is_there = |letters: &&mut VecDeque<Letter>| {
+                    letters.front().is_some_and(|letter| letter.arrives <= now)
+                };
+                let letter = letters.filter(is_there).and_then(VecDeque::pop_front);
                 let Some(letter) = letter else {
                     closed.insert(way);
                     continue;
@@ -167,7 +185,9 @@ impl Mail {
             (way.from == wanted.from || wanted.from == ANY_PEER)
                 && (way.to, way.tag) == (wanted.to, wanted.tag)
         };
-        let there = self.on_the_way.iter().filter(|(_, letters)| !letters.is_empty());
+        let is_there =
+            |letters: &VecDeque<Letter>| letters.front().is_some_and(|letter| letter.arrives <= self.now);
+        let there = self.on_the_way.iter().filter(move |(_, letters)| is_there(letters));
         there.map(|(way, _)| *way).filter(is_wanted)
     }
 
@@ -187,6 +207,7 @@ impl Mail {
     /// # Safety
     /// As for [`Mail::progress`], for all processes.
     pub unsafe fn end(&mut self, random: &mut Random) {
+        self.now = u64::MAX;
         let is_met = |mail: &Mail, (_, request): &(u32, Request)| match request {
             Request::Receive { way, .. } => mail.are_there(*way).next().is_some(),
             _ => false,
@@ -201,7 +222,7 @@ impl Mail {
 
     /// # Safety
     /// As for [`Mail::progress`].
-    unsafe fn taken(&mut self, Letter { sender, content }: Letter, receiver: Part) -> Vec<u8> {
+    unsafe fn taken(&mut self, Letter { sender, content, .. }: Letter, receiver: Part) -> Vec<u8> {
         if sender.communicator != receiver.communicator {
             self.wrong = Some(format!("a message of {sender:?} has met a receive of {receiver:?}"));
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use polycast_core::protocol::message::MAX_TO_SUCCESSOR_BYTES;
 
+use super::conditions::Stalled;
 use super::job::{Broadcast, Job, Outcome, Step};
 use super::network::Weather;
 use super::process::Ended;
@@ -160,6 +161,31 @@ fn where_no_socket_or_interface_is_to_be_had_trees_serve() {
         }
         let outcome = job.run();
         assert_right(&outcome, &job);
+    });
+}
+
+/// TCP that has lost packets twice: what stands still for 200 ms is repaired by datagrams, and no message is left behind by who has returned on
+/// the word of a datagram.
+#[test]
+fn what_mpi_brings_late_does_not_hold_up_a_broadcast() {
+    const BROADCASTS: usize = 6;
+    const SINCE: Duration = Duration::from_millis(100);
+    with_seeds(3, |seed| {
+        let random = &mut Random::new(seed);
+        let calls: Vec<_> = (0..=BROADCASTS).map(|_| (random.below(6) as u32, 60_000)).collect();
+        let weather = Weather { lost: 30, ..Weather::FINE };
+        let mut job = Job::new(6, seed, "multicast-pull", &calls).on_hosts(&[0, 1, 2, 3, 4, 5], weather);
+        // Not while ranks find out about their network and set multicast up, for the first one.
+        job.program.insert(2, Step::Pause { process: calls[1].0, time: SINCE });
+        job.conditions.stalled = Some(Stalled { one_in: 10, time: Duration::from_millis(200), since: SINCE });
+        job.conditions.eager_bytes = MAX_TO_SUCCESSOR_BYTES;
+        let outcome = job.run();
+        assert_right(&outcome, &job);
+        let each = (outcome.took - SINCE) / BROADCASTS as u32;
+        assert!(each < Duration::from_millis(60), "{each:?}");
+        // An MPI that asks the receiver first holds up the sender, too: slow, but right.
+        job.conditions.eager_bytes = random.one_of(&[64, 4 << 10]);
+        assert_right(&job.run(), &job);
     });
 }
 

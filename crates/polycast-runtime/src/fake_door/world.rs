@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::conditions::{Conditions, Fault, Function};
 pub use super::doing::{Collective, Doing};
@@ -230,6 +231,13 @@ impl World {
         let is_short = place.bytes <= self.conditions.eager_bytes;
         let is_eager = is_lost || is_short || state.ranks[part.process as usize].random.one_in(2);
         let way = if is_lost { Way { tag: -1, ..way } } else { way };
+        state.mail.now = self.stage.nanos();
+        if let Some(stalled) = self.conditions.stalled
+            && Duration::from_nanos(state.mail.now) >= stalled.since
+            && state.ranks[part.process as usize].random.one_in(stalled.one_in)
+        {
+            state.mail.stall(way.from, way.to, stalled.time.as_nanos() as u64);
+        }
         // SAFETY: handed on from the caller.
         unsafe { state.mail.send(part, way, slot, place, is_eager) }
     }
@@ -252,6 +260,7 @@ impl World {
     pub unsafe fn poll(&self, part: Part) -> Result<Vec<Completion>, c_int> {
         self.begin(part, Function::Poll, Doing::Poll).map_err(|_| INJECTED)?;
         let mut state = self.lock();
+        state.mail.now = self.stage.nanos();
         // SAFETY: handed on from the caller; who waits in MPI has not returned from what started its messages.
         unsafe { state.progress(part.process) };
         let State { mail, ranks, is_aborted, .. } = &mut *state;
