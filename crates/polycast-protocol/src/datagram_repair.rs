@@ -15,11 +15,13 @@
 //! 1. Nothing depends on it: the ring asks for, brings and says everything as if there were no such datagrams, except that a done may
 //!    come this way before it comes that way.
 //! 2. Of those that miss a fragment nobody keeps the one nearest to the root from asking, and its predecessor has it, and is there.
-//! 3. A node asks at most [`MAX_ATTEMPTS`] times before it hears something new. It answers a fragment once in [`ANSWER_ONCE_IN`], and in a
-//!    broadcast in all at most [`Limits`]: who sends requests again that he has recorded gets no flood out of it.
+//! 3. A node asks at most [`MAX_ATTEMPTS`] times before it hears something new. It answers a fragment once in [`ANSWER_ONCE_IN`], and
+//!    in a broadcast in all at most what [`ANSWERED_PER_MESSAGE`] and [`ANSWERED_ANYWAY`] say: who sends requests again that he has recorded gets no
+//!    flood out of it.
 
 use std::collections::VecDeque;
 
+use super::answer_time::AnswerTime;
 use super::fragmentation::{Fragmentation, Run, push_to_runs};
 use super::message::{RUN_BYTES, Runs};
 use super::receiver::Receiver;
@@ -27,19 +29,26 @@ use super::root_sync::mixed;
 use super::spec::Form;
 use polycast_units::Nanos;
 
-/// How long a node hears nothing new before it asks, at least; and at most, where pauses of the message on its way are longer.
+/// How long a node hears nothing new before it asks, at least; and at most, where the ring's answers, or pauses of the message on its way, take
+/// longer.
 const PATIENCE: Nanos = Nanos::from_micros(8_000);
 const MAX_PATIENCE: Nanos = Nanos::from_micros(64_000);
+/// So many times what the ring's answers have taken lately is no silence yet; so many times the longest pause.
+const ANSWER_TIMES: u64 = 4;
+const PAUSES: u64 = 2;
+/// So many times as long while the message is still on its way: who is silent then is the root, mostly, and nobody could help.
+const ON_ITS_WAY: u64 = 4;
 /// Requests without anything new, each but the second after twice the time of the one before: after a quarter of a second TCP helps itself.
 const MAX_ATTEMPTS: u32 = 6;
 /// Nodes that lose the same wait for a time of their own, so that most of them hear another one's request before they send theirs.
 const SPREAD_PER_NODE: Nanos = Nanos::from_micros(100);
 const MAX_SPREAD: Nanos = Nanos::from_micros(8_000);
 /// Fragments that are asked for at once.
-const MAX_ASKED: u32 = 256;
+const MAX_ASKED: u32 = 64;
 /// A fragment is answered once in this time.
 const ANSWER_ONCE_IN: Nanos = Nanos::from_micros(4_000);
-/// In a broadcast a node answers at most this part of the message, and so many fragments more.
+/// In a broadcast all nodes together answer at most this part of the message, and so many fragments more, but for what they do not hear of each
+/// other: where all connections stand still, all ask, and each answer goes to all.
 const ANSWERED_PER_MESSAGE: u32 = 8;
 const ANSWERED_ANYWAY: u32 = 64;
 /// A done goes by multicast, too, where a message has so many fragments for each node: so those of all are a few per cent of it.
@@ -84,6 +93,7 @@ pub struct DatagramRepair {
     spread: Nanos,
     /// Gives each node, broadcast and attempt a time of its own.
     seed: u64,
+    answer_time: Nanos,
     /// When the root's multicast last brought something, and the longest time between two of these.
     streamed_at: Option<Nanos>,
     longest_pause: Nanos,
@@ -93,7 +103,7 @@ pub struct DatagramRepair {
     end_is_due: bool,
     /// How often.
     dones_due: u32,
-    /// Fragments that may still be answered.
+    /// Fragments that may still be answered, by this node or by others.
     may_answer: u32,
     /// Fragments answered since `answered_since`, and whether the end was.
     answered: Vec<u32>,
@@ -103,7 +113,14 @@ pub struct DatagramRepair {
 
 impl DatagramRepair {
     /// For the node at `position` from the root, in broadcast `operation`.
-    pub fn new(form: Form, cut: Fragmentation, position: u32, nodes: u32, operation: u64) -> DatagramRepair {
+    pub fn new(
+        form: Form,
+        cut: Fragmentation,
+        position: u32,
+        nodes: u32,
+        operation: u64,
+        answers: AnswerTime,
+    ) -> DatagramRepair {
         let most_runs = cut.payload_bytes() as usize / RUN_BYTES;
         DatagramRepair {
             is_used: form == Form::Pull && most_runs > 0,
@@ -112,6 +129,7 @@ impl DatagramRepair {
             most_runs,
             spread: Nanos(SPREAD_PER_NODE.0 * u64::from(nodes)).min(MAX_SPREAD),
             seed: mixed(operation ^ u64::from(position) << 40),
+            answer_time: answers.mean(),
             streamed_at: None,
             longest_pause: Nanos(0),
             attempts: 0,
@@ -127,12 +145,12 @@ impl DatagramRepair {
     }
 
     /// Something new has come, or has been asked for by MPI: waiting begins anew.
-    pub fn news(&mut self, now: Nanos) {
+    pub fn news(&mut self, receiver: &Receiver, now: Nanos) {
         if !self.is_used || !self.has_predecessor {
             return;
         }
         self.attempts = 0;
-        self.wait(now);
+        self.wait(receiver, now);
     }
 
     /// The root's multicast has brought something, for the first time it has sent that.
@@ -142,8 +160,10 @@ impl DatagramRepair {
         }
     }
 
-    fn wait(&mut self, now: Nanos) {
-        let patience = Nanos(2 * self.longest_pause.0).clamp(PATIENCE, MAX_PATIENCE);
+    fn wait(&mut self, receiver: &Receiver, now: Nanos) {
+        let usual = (ANSWER_TIMES * self.answer_time.0).max(PAUSES * self.longest_pause.0);
+        let on_its_way = if receiver.is_over() { 1 } else { ON_ITS_WAY };
+        let patience = Nanos(on_its_way * Nanos(usual).clamp(PATIENCE, MAX_PATIENCE).0);
         let spread = mixed(self.seed.wrapping_add(self.attempts.into())) % (self.spread.0 + 1);
         self.ask_at = (self.attempts < MAX_ATTEMPTS)
             .then(|| now + Nanos((patience.0 << self.attempts.saturating_sub(1)).saturating_add(spread)));
@@ -151,7 +171,12 @@ impl DatagramRepair {
 
     /// When this node asks, if nothing new comes.
     pub fn ask_at(&self, receiver: &Receiver) -> Option<Nanos> {
-        self.ask_at.filter(|_| !receiver.is_complete())
+        self.ask_at.filter(|_| !receiver.is_complete() && self.may_answer > 0)
+    }
+
+    /// A fragment has come in answer to some node.
+    pub fn heard_answer(&mut self) {
+        self.may_answer = self.may_answer.saturating_sub(1);
     }
 
     /// A node at `position`, this one being at `own`, has asked: who is nearer to the root and misses the same spares this one its request.
@@ -172,7 +197,7 @@ impl DatagramRepair {
             None => !knows_end,
         };
         if is_same {
-            self.wait(now);
+            self.wait(receiver, now);
         }
     }
 
@@ -270,134 +295,9 @@ impl DatagramRepair {
         payload.clear();
         runs.iter().for_each(|run| run.write(payload));
         self.attempts += 1;
-        self.wait(now);
+        self.wait(receiver, now);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::Data;
-
-    const MILLI: u64 = 1_000_000;
-
-    /// 64 fragments of 16 bytes, of which those at `missing` have not come, though multicast is over.
-    fn receiver(missing: &[u32]) -> Receiver {
-        let cut = cut();
-        let mut receiver = Receiver::new(cut, false);
-        let mut memory = [0; 1024];
-        for fragment in (0..64).filter(|fragment| !missing.contains(fragment)) {
-            receiver.take(fragment, &[1; 16], &mut Data::Sink(&mut memory));
-        }
-        receiver.saw_end();
-        receiver
-    }
-
-    fn cut() -> Fragmentation {
-        Fragmentation::new(1024, 16).unwrap()
-    }
-
-    fn repair(position: u32) -> DatagramRepair {
-        DatagramRepair::new(Form::Pull, cut(), position, 4, 9)
-    }
-
-    fn payload(runs: &[Run]) -> Vec<u8> {
-        let mut payload = Vec::new();
-        runs.iter().for_each(|run| run.write(&mut payload));
-        payload
-    }
-
-    #[test]
-    fn a_node_asks_after_silence_a_few_times_and_again_after_news() {
-        let (mut repair, receiver) = (repair(2), receiver(&[3, 7, 8, 20]));
-        assert_eq!(repair.ask_at(&receiver), None, "nothing of the message has come");
-        repair.news(Nanos(0));
-        let mut times = Vec::new();
-        while let Some(at) = repair.ask_at(&receiver) {
-            assert_eq!(repair.due(at - Nanos(1), &receiver), None);
-            assert_eq!(repair.due(at, &receiver), Some(Due::Request));
-            let mut asked = Vec::new();
-            repair.take_request(at, &receiver, &mut asked);
-            let runs: Vec<Run> = read_request(&asked).unwrap().iter().collect();
-            assert_eq!(runs, [Run { first: 3, count: 1 }, Run { first: 7, count: 2 }], "two fit");
-            times.push(at.0 / MILLI);
-        }
-        assert_eq!(times, [8, 16, 32, 64, 128, 257], "and up to 0.4 ms more each");
-        repair.news(Nanos(300 * MILLI));
-        assert!(repair.ask_at(&receiver).is_some());
-    }
-
-    #[test]
-    fn pauses_of_a_slow_network_are_no_silence() {
-        let (mut repair, receiver) = (repair(2), receiver(&[3]));
-        for step in 0..4 {
-            repair.streams(Nanos(20 * step * MILLI));
-        }
-        repair.news(Nanos(60 * MILLI));
-        assert!(repair.ask_at(&receiver).unwrap() >= Nanos(100 * MILLI), "twice the pause");
-    }
-
-    #[test]
-    fn who_is_nearer_to_the_root_asks_for_those_behind() {
-        let receiver = receiver(&[3, 7]);
-        let heard = |position, runs: &[Run]| {
-            let mut repair = repair(2);
-            repair.news(Nanos(0));
-            let payload = payload(runs);
-            let runs = read_request(&payload).unwrap();
-            repair.heard_request(position, 2, runs, true, &receiver, Nanos(5 * MILLI));
-            repair.ask_at(&receiver).unwrap() >= Nanos(13 * MILLI)
-        };
-        assert!(heard(1, &[Run { first: 2, count: 2 }]));
-        assert!(!heard(1, &[Run { first: 7, count: 1 }]), "not the first one");
-        assert!(!heard(3, &[Run { first: 3, count: 1 }]), "further away");
-    }
-
-    #[test]
-    fn a_fragment_is_answered_once_in_a_while_and_all_within_a_limit() {
-        let (mut repair, receiver) = (repair(1), receiver(&[5]));
-        let all = payload(&[Run { first: 0, count: u32::MAX }]);
-        let mut answers = |now: u64| {
-            repair.successor_asks(read_request(&all).unwrap(), true, true, &receiver, Nanos(now));
-            std::iter::from_fn(|| repair.take_answer()).count()
-        };
-        assert_eq!(answers(10 * MILLI), 63, "what it has");
-        assert_eq!(answers(13 * MILLI), 0, "a moment ago");
-        assert_eq!(answers(14 * MILLI), 9, "an eighth of the message and 64 are 72");
-        assert_eq!(answers(99 * MILLI), 0);
-    }
-
-    #[test]
-    fn what_does_not_exist_is_not_answered() {
-        // Memory of a longer message, all of which was there.
-        let longer = Receiver::new(Fragmentation::new(9000, 16).unwrap(), true);
-        let receiver = longer.renewed(cut(), true);
-        for run in [Run { first: 64, count: 1 }, Run { first: u32::MAX, count: u32::MAX }] {
-            let (mut repair, payload) = (repair(0), payload(&[run]));
-            repair.successor_asks(read_request(&payload).unwrap(), true, true, &receiver, Nanos(9 * MILLI));
-            assert!(!repair.is_due(), "{run:?}");
-        }
-    }
-
-    #[test]
-    fn who_knows_the_end_tells_who_asks_for_it() {
-        let (mut repair, receiver) = (repair(1), receiver(&[]));
-        let none = Vec::new();
-        let runs = read_request(&none).unwrap();
-        repair.successor_asks(runs, true, true, &receiver, Nanos(9 * MILLI));
-        repair.successor_asks(runs, false, false, &receiver, Nanos(9 * MILLI));
-        assert_eq!(repair.due(Nanos(9 * MILLI), &receiver), None);
-        repair.successor_asks(runs, false, true, &receiver, Nanos(9 * MILLI));
-        assert_eq!(repair.due(Nanos(9 * MILLI), &receiver), Some(Due::End));
-        repair.take_end();
-        repair.successor_asks(runs, false, true, &receiver, Nanos(10 * MILLI));
-        assert!(!repair.is_due(), "a moment ago");
-    }
-
-    #[test]
-    fn payloads_that_are_none_are_refused() {
-        assert!(read_request(&[0; 7]).is_none());
-        assert_eq!(read_done(&[0; 7]), None);
-        assert_eq!(read_done(&9u64.to_le_bytes()), Some(9));
-    }
-}
+mod tests;

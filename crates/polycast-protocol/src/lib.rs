@@ -15,6 +15,7 @@
 //! Nothing here has a socket or a clock, and messages go through a [`ControlChannel`]: `polycast-runtime` drives it in a job, `polycast-sim` in virtual time.
 #![forbid(unsafe_code)]
 
+mod answer_time;
 mod control;
 mod counters;
 mod data;

@@ -92,6 +92,20 @@ fn what_all_miss_is_asked_for_by_few() {
     }
 }
 
+/// All ask, since no message of the ring comes, and each answer goes to all.
+#[test]
+fn answers_do_not_fill_the_links_where_all_connections_stand_still() {
+    let mut scenario = lossy("multicast-pull:sync=none", 2, 1 << 20);
+    scenario.faults.arrivals.period = Nanos(1000 * MILLI);
+    scenario.faults.loss = 0.1;
+    scenario.faults.stalled = Some(Stalled { part: 1.0, by: TIMEOUT, only: None });
+    let totals = Simulator::for_measuring().run(&scenario).expect("all holds").totals;
+    let fragments = (1u64 << 20).div_ceil(1440);
+    // A tenth at each of 15 nodes is more than all of it.
+    let most = 2 * (fragments / 8 + 64);
+    assert!((most / 2..2 * most).contains(&totals.answers), "{most} and what is on its way: {totals:?}");
+}
+
 #[test]
 fn connections_stand_still_in_every_run() {
     let (mut requests, mut answers) = (0, 0);

@@ -52,9 +52,9 @@ impl Active {
     /// Everything has been sent: what is missing is lost.
     pub fn saw_end(&mut self, now: Nanos) {
         if !self.receiver.is_over() {
-            self.repair.news(now);
+            self.receiver.saw_end();
+            self.repair.news(&self.receiver, now);
         }
-        self.receiver.saw_end();
     }
 }
 

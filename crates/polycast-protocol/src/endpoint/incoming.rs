@@ -72,6 +72,9 @@ impl Endpoint {
             return Ok(());
         };
         active.root_waited |= header.flags & FLAG_WAITED != 0;
+        if is_answer && header.kind == Kind::Data {
+            active.repair.heard_answer();
+        }
         if header.kind != Kind::Data && header.fragment != active.cut.fragments() {
             return Err(mismatch);
         }
@@ -79,7 +82,7 @@ impl Endpoint {
             Kind::Data => match active.receiver.take(header.fragment, payload, data) {
                 Seen::New => {
                     active.ring.saw(header.fragment);
-                    active.repair.news(now);
+                    active.repair.news(&active.receiver, now);
                     if is_answer {
                         active.repaired += 1;
                         self.loss_probe.waited_long();
@@ -180,13 +183,14 @@ impl Endpoint {
     ) -> Result<(), Mismatch> {
         let mismatch = self.mismatch();
         let Some(active) = &mut self.active else { return Ok(()) };
+        self.answer_time.answered(now);
         for fragment in runs.flat_map(Run::fragments) {
             let range = active.cut.range(fragment).ok_or(mismatch)?;
             let (payload, rest) = bytes.split_at_checked(range.len()).ok_or(mismatch)?;
             bytes = rest;
             if active.receiver.take(fragment, payload, data) == Seen::New {
                 active.ring.saw(fragment);
-                active.repair.news(now);
+                active.repair.news(&active.receiver, now);
                 active.repaired += 1;
                 self.counters.repaired += 1;
             }

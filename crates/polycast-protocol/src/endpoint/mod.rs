@@ -31,6 +31,7 @@ use left_behind::LeftBehind;
 use loss_probe::LossProbe;
 use repairs::TowardsRoot;
 
+use super::answer_time::AnswerTime;
 use super::counters::Counters;
 use super::data::Data;
 use super::datagram_repair::DatagramRepair;
@@ -80,6 +81,7 @@ pub struct Endpoint {
     report: ReceptionReport,
     left_behind: LeftBehind,
     towards_root: TowardsRoot,
+    answer_time: AnswerTime,
     loss_probe: LossProbe,
     hearing: Hearing,
     deaf: Deaf,
@@ -105,6 +107,7 @@ impl Endpoint {
             report: ReceptionReport::default(),
             left_behind: LeftBehind::default(),
             towards_root: TowardsRoot::default(),
+            answer_time: AnswerTime::default(),
             loss_probe: LossProbe::default(),
             hearing: Hearing::default(),
             deaf: Deaf::default(),
@@ -152,7 +155,7 @@ impl Endpoint {
                 None => Receiver::new(cut, is_root),
             },
             ring: RingRepair::new(spec.form, cut, position, nodes, ring),
-            repair: DatagramRepair::new(spec.form, cut, position, nodes, self.operation),
+            repair: DatagramRepair::new(spec.form, cut, position, nodes, self.operation, self.answer_time),
             sender: is_root.then(|| Sender::new(cut, spec)),
             gate,
             awaits_departure: false,
@@ -170,6 +173,7 @@ impl Endpoint {
         }
         self.counters.broadcasts += 1;
         self.hearing.begin();
+        self.answer_time.begin();
         let operation = self.operation;
         while let Some((header, payload)) = self.early.take(|header| header.operation == operation) {
             let used = self.use_datagram(&header, &payload, now, data);

@@ -90,7 +90,8 @@ impl Endpoint {
             runs.iter().for_each(|run| self.left_behind.expect(run.count));
             self.counters.requests += 1;
             self.loss_probe.saw_loss();
-            active.repair.news(now);
+            active.repair.news(&active.receiver, now);
+            self.answer_time.asked(now);
             Peer::Predecessor
         } else if active.ring.says_end(now) {
             message::encode_end(&header, buffer);
