@@ -16,17 +16,17 @@ echo
 echo "1. A network without multicast: pipelined trees."
 echo
 "$polycast" bench --lab hosts=16 --mpi openmpi --collective bcast --env POLYCAST_MULTICAST=off \
-    --sizes 1KiB..4MiB:4 --variants stock,polycast --time 7s --format summary --json "$trees"
+    --sizes 1KiB..4MiB:4 --variants stock,polycast --time 7s --format summary --json "$trees" --svg build/demo-trees.svg
 echo
 echo "A message is cut into segments, and each host sends on what it has while more arrives."
 echo
 echo "2. A network with multicast, whose links pass 64 KiB at once, so that the machine has less to do and they can be faster."
 echo
 "$polycast" bench --lab hosts=16,burst=64KiB --mpi openmpi --collective bcast \
-    --sizes 1MiB,4MiB,16MiB --variants stock,polycast,blast --time 8s --format summary --json "$multicast"
+    --sizes 1MiB,4MiB,16MiB --variants stock,polycast,blast --time 8s --format summary --json "$multicast" --svg build/demo-multicast.svg
 echo
 echo "The root sends every byte once and the switch copies it; what is lost on the way is repaired. A blast, which loses it,"
 echo "is what the network can do at best: x blast says how near polycast comes."
 echo
-echo "All data was verified. The measurements: $trees, $multicast"
+echo "All data was verified. The measurements: $trees, $multicast; pictures beside them (.svg)"
 echo "The same for your program: $polycast run -n 4 -- ./your-program"
