@@ -92,7 +92,7 @@ uninstall: ## removes what install copied
 	rm -rf "$(INSTALLED)/lib/cmake/polycast" "$(INSTALLED)/share/modulefiles/polycast"
 	rm -f "$(INSTALLED)/lib/pkgconfig/polycast.pc"
 	rm -f "$(INSTALLED)/bin/polycast" "$(INSTALLED)/bin/.debug/polycast.debug" "$(INSTALLED)/include/polycast.h" "$(INSTALLED)/include/polycast-program.h" \
-	    "$(INSTALLED)"/share/man/man1/polycast.1 "$(INSTALLED)"/share/man/man1/polycast-*.1 \
+	    "$(INSTALLED)"/share/man/man1/polycast.1.gz "$(INSTALLED)"/share/man/man1/polycast-*.1.gz \
 	    "$(INSTALLED)/share/bash-completion/completions/polycast" "$(INSTALLED)/share/zsh/site-functions/_polycast" \
 	    "$(INSTALLED)/share/fish/vendor_completions.d/polycast.fish"
 

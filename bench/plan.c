@@ -18,7 +18,7 @@ static bool read_whole(const char *text, int64_t low, int64_t high, int64_t *num
 }
 
 static bool read_arrival(const char *text, enum arrival *arrival) {
-    static const char *const names[] = {"none", "root-first", "root-last", "one-late", "random"};
+    static const char *const names[] = {"none", "root-first", "root-last", "one-late", "random", "recorded"};
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
         if (strcmp(text, names[i]) == 0) {
             *arrival = (enum arrival)i;
@@ -64,7 +64,9 @@ static const char *read_setting(struct plan *plan, const char *key, const char *
         plan->root = (int)number;
     } else if (strcmp(key, "arrival") == 0) {
         if (!read_arrival(value, &plan->arrival))
-            return "none, root-first, root-last, one-late or random";
+            return "none, root-first, root-last, one-late, random or recorded";
+    } else if (strcmp(key, "arrival-file") == 0) {
+        plan->arrival_file = value;
     } else if (strcmp(key, "delay-ns") == 0) {
         if (!read_whole(value, 0, INT64_MAX / 4, &plan->delay_ns))
             return "nanoseconds";
@@ -89,7 +91,8 @@ static const char *read_setting(struct plan *plan, const char *key, const char *
             return "a rank of this job";
         plan->corrupt_rank = (int)number;
     } else {
-        return "collective, size, variant, time-ms, root, arrival, delay-ns, method, cold, clock, interface, "
+        return "collective, size, variant, time-ms, root, arrival, arrival-file, delay-ns, method, cold, "
+               "clock, interface, "
                "rate or corrupt";
     }
     return NULL;
@@ -100,6 +103,7 @@ bool plan_read(struct plan *plan, int argc, char **argv, int ranks, char *error,
                           .delay_ns = DELAY_LIKE_STOCK,
                           .corrupt_rank = NO_RANK,
                           .interface = "",
+                          .arrival_file = "",
                           .bits_per_second = SLOWEST_USUAL_LINK,
                           .arrival = ARRIVAL_NONE};
     for (int i = 1; i < argc; i++) {
@@ -149,6 +153,8 @@ int64_t plan_arrival_ns(const struct plan *plan, int64_t delay_ns, int64_t cycle
         /* By cycle, not by repetition: all variants of a cycle meet the same arrivals. */
         return delay_ns > 0 ? (int64_t)(mixed((uint64_t)cycle << 32 ^ (uint64_t)rank) % (uint64_t)delay_ns)
                             : 0;
+    case ARRIVAL_RECORDED:
+        return recorded_delay_ns(&plan->recorded, cycle, rank, root);
     }
     return 0;
 }

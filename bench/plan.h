@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "call.h"
+#include "recorded.h"
 
 enum { MAX_SIZES = 256, MAX_VARIANTS = 32 };
 
@@ -16,6 +17,7 @@ enum arrival {
     ARRIVAL_ROOT_LAST,  /* root at D, the others at 0 */
     ARRIVAL_ONE_LATE,   /* one receiver at D, another one each time */
     ARRIVAL_RANDOM,     /* everybody anywhere in [0, D) */
+    ARRIVAL_RECORDED,   /* as in the plan's file, whose longest delay is D */
 };
 
 /* What a time is. */
@@ -40,6 +42,8 @@ struct plan {
     int root;
     enum arrival arrival;
     int64_t delay_ns;
+    const char *arrival_file; /* of ARRIVAL_RECORDED */
+    struct recorded recorded; /* what it says, when it is open */
     enum method method;
     bool is_cold;            /* caches are emptied before each repetition, outside of its window */
     bool pingpong_clock;     /* measure every clock, also those known to be the same */

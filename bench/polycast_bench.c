@@ -116,9 +116,13 @@ static bool measure_calls(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &bench.ranks);
     bool able = plan_read(&plan, argc, argv, bench.ranks, error, sizeof error);
-    if (able && !rounds_can_measure(plan.method, plan.collective)) {
+    if (able && plan.method == METHOD_RESPONDER && !collective_has_source(plan.collective)) {
         snprintf(error, sizeof error, "method=responder: expected bcast or scatter, whose root has the data");
         able = false;
+    }
+    if (able && plan.arrival == ARRIVAL_RECORDED) {
+        able = recorded_open(&plan.recorded, plan.arrival_file, MPI_COMM_WORLD, error, sizeof error);
+        plan.delay_ns = able ? recorded_longest_ns(&plan.recorded) : 0;
     }
     able = able && open_bench(&bench, &plan, error, sizeof error);
     if (able) {
@@ -127,6 +131,7 @@ static bool measure_calls(int argc, char **argv) {
     } else if (bench.rank == 0) {
         printf("error %s\n", error);
     }
+    recorded_close(&plan.recorded);
     return able;
 }
 

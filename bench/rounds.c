@@ -4,10 +4,6 @@
 
 enum { ANSWER_TAG = 77, PINGPONGS = 9, MAX_CRITICAL = 3, FIRST_CALLS = 3, CRITICAL_CALLS = 7 };
 
-bool rounds_can_measure(enum method method, enum collective collective) {
-    return method != METHOD_RESPONDER || collective == BCAST || collective == SCATTER;
-}
-
 static void call_once(struct bench *bench, const struct call *call, int variant) {
     variant_run(&bench->variants[variant], call, &bench->payload, plan_silence_ns(bench->plan, call->bytes));
 }
@@ -90,27 +86,32 @@ static int64_t respond(struct bench *bench, const struct call *call, int variant
 }
 
 /* The ranks with the longest times, the longest first. */
-static int critical_of(const int64_t *times_ns, int ranks, int root, int *critical) {
-    int count = 0;
+struct critical {
+    int count;
+    int ranks[MAX_CRITICAL];
+};
+
+static struct critical critical_of(const int64_t *times_ns, int ranks, int root) {
+    struct critical critical = {0};
     for (int rank = 0; rank < ranks; rank++) {
-        int at = count;
+        int at = critical.count;
         if (rank == root)
             continue;
-        while (at > 0 && times_ns[critical[at - 1]] < times_ns[rank])
+        while (at > 0 && times_ns[critical.ranks[at - 1]] < times_ns[rank])
             at--;
-        count += count < MAX_CRITICAL;
-        for (int i = count - 1; i > at; i--)
-            critical[i] = critical[i - 1];
+        critical.count += critical.count < MAX_CRITICAL;
+        for (int i = critical.count - 1; i > at; i--)
+            critical.ranks[i] = critical.ranks[i - 1];
         if (at < MAX_CRITICAL)
-            critical[at] = rank;
+            critical.ranks[at] = rank;
     }
-    return count;
+    return critical;
 }
 
 /* Both passes. The root's `times_ns` get everybody's time. */
 static void respond_all(struct bench *bench, const struct call *call, int variant, int calls,
                         int64_t estimate_ns, int64_t *times_ns) {
-    int critical[MAX_CRITICAL + 1] = {0}, count = 0;
+    struct critical critical = {0};
     int64_t longest_ns = 0;
     for (int responder = 0; responder < bench->ranks; responder++) {
         times_ns[responder] = 0;
@@ -119,13 +120,13 @@ static void respond_all(struct bench *bench, const struct call *call, int varian
                                           calls > FIRST_CALLS ? calls : FIRST_CALLS, 2 * estimate_ns);
     }
     if (bench->rank == call->root)
-        count = critical_of(times_ns, bench->ranks, call->root, critical);
-    critical[MAX_CRITICAL] = count;
-    MPI_Bcast(critical, MAX_CRITICAL + 1, MPI_INT, call->root, bench->control);
-    for (int i = 0; i < critical[MAX_CRITICAL]; i++) {
+        critical = critical_of(times_ns, bench->ranks, call->root);
+    MPI_Bcast(&critical, sizeof critical, MPI_BYTE, call->root, bench->control);
+    for (int i = 0; i < critical.count; i++) {
+        const int responder = critical.ranks[i];
         const int64_t time_ns =
-            respond(bench, call, variant, critical[i], calls > CRITICAL_CALLS ? calls : CRITICAL_CALLS, 0);
-        times_ns[critical[i]] = time_ns;
+            respond(bench, call, variant, responder, calls > CRITICAL_CALLS ? calls : CRITICAL_CALLS, 0);
+        times_ns[responder] = time_ns;
         longest_ns = time_ns > longest_ns ? time_ns : longest_ns;
     }
     for (int rank = 0; rank < bench->ranks; rank++)

@@ -21,9 +21,6 @@
 
 #include "block.h"
 
-/* Whether this method can measure such a call: the responder needs a root that has what all others wait for. */
-bool rounds_can_measure(enum method method, enum collective collective);
-
 /* One round of `calls` calls (of each responder), by all ranks. `estimate_ns`: how long one took. On rank 0 `times_ns` gets the time
  * of each rank. Returns how many ranks have wrong data after the last call. */
 int rounds_run(struct bench *bench, struct call *call, int variant, int64_t repetition, int calls,

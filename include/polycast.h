@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 10u
+#define POLYCAST_INTERFACE_VERSION 11u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -76,6 +76,8 @@ extern "C" {
 #define POLYCAST_NONBLOCKING 0u /* MPI_Ibcast and MPI_Ibcast_c */
 #define POLYCAST_PERSISTENT 1u  /* MPI_Bcast_init and MPI_Bcast_init_c: once, however often it is started */
 
+struct polycast_call;
+
 /* A message that the MPI is through with. */
 typedef struct polycast_completion {
     uint32_t slot;
@@ -100,6 +102,10 @@ typedef struct polycast_door {
 
     /* The same with MPI_BAND: leaves the bits that all ranks have. */
     int (*intersect)(void *communicator, uint64_t *words, size_t count);
+
+    /* The stock collective on the user's communicator, for measuring it: of plain bytes, at most 2^31 - 1 of them in a block; where
+     * something is combined, words of 64 bits are added up, and `reduction` is not looked at. `send` and `receive` as of polycast_start. */
+    int (*stock)(void *communicator, const struct polycast_call *call, const void *send, void *receive);
 
     /* The rank in MPI_COMM_WORLD of each rank of the user's communicator. Local. */
     int (*world_ranks)(void *communicator, int *ranks);
@@ -178,7 +184,7 @@ int polycast_is_enabled(void);
 /* Overrides the environment variable `name` in this process for communicators attached from now on; an empty
  * value or NULL unsets it. Programs reach it as polycast_configure in libpolycast-mpi.so. Returns 0, or -1 if
  * polycast knows no such setting. Known: POLYCAST_BCAST and those of the other collectives, POLYCAST_TABLE, POLYCAST_TOPOLOGY, POLYCAST_PARAMS,
- * POLYCAST_SHARED_MEMORY, POLYCAST_MULTICAST, POLYCAST_NET, POLYCAST_MADCAP. After MPI has begun it is to be called on all ranks, for then the
+ * POLYCAST_TRIALS, POLYCAST_TUNE, POLYCAST_SHARED_MEMORY, POLYCAST_MULTICAST, POLYCAST_NET, POLYCAST_MADCAP. After MPI has begun it is to be called on all ranks, for then the
  * ranks of each communicator that is attached from now on compare their settings again. */
 int polycast_set(const char *name, const char *value);
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # What the tests of `make test-all` need beside what scripts/setup.sh test asks for: Slurm, which they start for themselves in a
-# temporary directory (Debian's is built with what both MPIs need to be started by srun), and what packages are made and looked at with.
+# temporary directory (Debian's is built with what both MPIs need to be started by srun), what packages are made and looked at with,
+# and a browser for the pages of reports.
 set -eu
 packages=
 is_there() {
@@ -11,7 +12,7 @@ for command in slurmctld slurmd srun munged; do
 done
 [ -e /usr/include/slurm/spank.h ] || packages="$packages libslurm-dev"
 is_there dpkg-shlibdeps || packages="$packages dpkg-dev"
-for command in lintian debootstrap cmake; do
+for command in lintian debootstrap cmake chromium; do
     is_there "$command" || packages="$packages $command"
 done
 [ -n "$packages" ] || exit 0

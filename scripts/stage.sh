@@ -51,6 +51,7 @@ tool=$stage/bin/polycast
 mkdir -p "$stage/share/man/man1" "$stage/share/bash-completion/completions" "$stage/share/zsh/site-functions" \
     "$stage/share/fish/vendor_completions.d"
 "$tool" man-pages "$stage/share/man/man1"
+gzip -9n "$stage"/share/man/man1/*
 "$tool" completions bash >"$stage/share/bash-completion/completions/polycast"
 "$tool" completions zsh >"$stage/share/zsh/site-functions/_polycast"
 "$tool" completions fish >"$stage/share/fish/vendor_completions.d/polycast.fish"

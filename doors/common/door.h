@@ -34,6 +34,8 @@ int door_stock_reduce(const void *mine, void *all, int count, MPI_Datatype type,
                       MPI_Comm comm);
 int door_stock_allreduce(const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 int door_stock_barrier(MPI_Comm comm);
+/* Of plain bytes; words of 64 bits are added up. */
+int door_stock_of_bytes(const polycast_call *call, const void *send, void *receive, MPI_Comm comm);
 
 /* communicator.c: the attribute and what belongs to it. Returns a state without `runtime` if `comm` is left to stock for ever,
  * and NULL if it is left to stock this time. Collective the first time it sees a communicator; every argument must have been

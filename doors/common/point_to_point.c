@@ -32,6 +32,11 @@ static int intersect(void *communicator, uint64_t *words, size_t count) {
     return door_stock_allreduce(MPI_IN_PLACE, words, (int)count, MPI_UINT64_T, MPI_BAND, state->user);
 }
 
+static int stock(void *communicator, const polycast_call *call, const void *send, void *receive) {
+    const struct communicator *state = communicator;
+    return door_stock_of_bytes(call, send, receive, state->user);
+}
+
 static int world_ranks(void *communicator, int *ranks) {
     const struct communicator *state = communicator;
     return door_world_ranks(state->user, state->size, ranks) ? MPI_SUCCESS : MPI_ERR_GROUP;
@@ -225,6 +230,7 @@ polycast_door door_functions = {
     .broadcast = stock_broadcast,
     .sum = sum,
     .intersect = intersect,
+    .stock = stock,
     .world_ranks = world_ranks,
     .isend = start_send,
     .irecv = start_receive,

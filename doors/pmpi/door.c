@@ -39,6 +39,32 @@ int door_stock_barrier(MPI_Comm comm) {
     return stock.Barrier((handle)comm);
 }
 
+int door_stock_of_bytes(const polycast_call *call, const void *send, void *receive, MPI_Comm comm) {
+    const int bytes = (int)call->bytes, words = (int)(call->bytes / sizeof(uint64_t)), root = call->root;
+    const handle on = (handle)comm, byte = (handle)MPI_BYTE, word = (handle)MPI_UINT64_T,
+                 sum = (handle)MPI_SUM;
+    switch (call->collective) {
+    case POLYCAST_BROADCAST:
+        return stock.Bcast(receive, bytes, byte, root, on);
+    case POLYCAST_SCATTER:
+        return stock.Scatter(send, bytes, byte, receive, bytes, byte, root, on);
+    case POLYCAST_GATHER:
+        return stock.Gather(send, bytes, byte, receive, bytes, byte, root, on);
+    case POLYCAST_ALLGATHER:
+        return stock.Allgather(send, bytes, byte, receive, bytes, byte, on);
+    case POLYCAST_ALLTOALL:
+        return stock.Alltoall(send, bytes, byte, receive, bytes, byte, on);
+    case POLYCAST_BARRIER:
+        return stock.Barrier(on);
+    case POLYCAST_REDUCE:
+        return stock.Reduce(send, receive, words, word, sum, root, on);
+    case POLYCAST_ALLREDUCE:
+        return stock.Allreduce(send, receive, words, word, sum, on);
+    default:
+        return MPI_ERR_INTERN;
+    }
+}
+
 /* Bytes of a block, the same on all ranks; 0 for what is not served. */
 static inline size_t bytes_of(MPI_Count count, MPI_Datatype type) {
     MPI_Count size;

@@ -25,6 +25,10 @@ date=$(date -R ${SOURCE_DATE_EPOCH:+-d "@$SOURCE_DATE_EPOCH"})
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+(cd "$root" && cargo tree --locked --offline -p polycast-cli -p polycast-runtime -e normal --prefix none --format '{p}: {l}') >"$work/tree"
+# The packages of this project have no registry to come from.
+grep -v '^polycast' "$work/tree" | sed 's/ (\*)$//; s/ (proc-macro)//; s/^/  /' | sort -u >"$work/licenses"
+
 # PACKAGE FILE…: copies files of the stage to where Debian has them.
 lay_out() {
     package=$1
@@ -33,7 +37,6 @@ lay_out() {
         case $file in
         lib/pkgconfig/*) to=share/pkgconfig/${file##*/} ;;
         share/zsh/site-functions/*) to=share/zsh/vendor-completions/${file##*/} ;;
-        share/man/*) to=$file.gz ;;
         share/doc/polycast/CHANGELOG.md) to=share/doc/polycast/changelog.gz ;;
         *) to=$file ;;
         esac
@@ -43,8 +46,9 @@ lay_out() {
         case $file in *.so) mode=644 ;; esac
         target=$work/$package/usr/$to
         mkdir -p "$(dirname "$target")"
-        case $to in
-        *.gz) gzip -9nc "$stage/$file" >"$target" ;;
+        case $file:$to in
+        *.gz:*) cp "$stage/$file" "$target" ;;
+        *:*.gz) gzip -9nc "$stage/$file" >"$target" ;;
         *) cp "$stage/$file" "$target" ;;
         esac
         chmod "$mode" "$target"
@@ -57,9 +61,7 @@ lay_out() {
         echo "Comment:"
         echo " The programs contain these libraries, each under the license behind it; the text of"
         echo " Apache-2.0 is in /usr/share/common-licenses/Apache-2.0:"
-        # The packages of this project have no registry to come from.
-        (cd "$root" && cargo tree --locked --offline -p polycast-cli -p polycast-runtime -e normal --prefix none --format '{p}: {l}' |
-            grep -v '^polycast' | sed 's/ (\*)$//; s/ (proc-macro)//' | sort -u | sed 's/^/  /')
+        cat "$work/licenses"
     } >"$documents/copyright"
     printf 'polycast (%s) stable; urgency=medium\n\n  * See changelog.gz of the package polycast.\n\n -- The polycast developers <polycast@example.org>  %s\n' \
         "$version" "$date" | gzip -9nc >"$documents/changelog.Debian.gz"

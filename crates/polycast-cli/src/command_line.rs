@@ -29,6 +29,11 @@ fn prepared(command: Command) -> Command {
         .mut_subcommands(prepared)
 }
 
+/// What shells complete: all but `help`, which has every verb again.
+pub fn without_help(command: Command) -> Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
+}
+
 /// Nothing is to be done where nobody reads any more: errors of writing are left aside.
 fn say(mut error: Error, command: &Command) -> ExitCode {
     let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));

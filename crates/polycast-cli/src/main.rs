@@ -3,17 +3,21 @@
 mod bench;
 mod command_line;
 mod commands;
+mod copy;
 mod discover;
 mod doctor;
 mod generate;
 mod hosts;
 mod install;
 mod jobs;
+mod json_lines;
 mod measure;
 mod mpi;
+mod native;
 mod network;
 mod numbers;
 mod plot;
+mod report;
 mod settings;
 mod terminal;
 mod times;
@@ -53,12 +57,22 @@ enum Command {
     Explain(commands::explain::Args),
     /// Measure broadcasts as a program calls them
     Bench(Box<commands::bench::Args>),
+    /// Draw what jobs and measurements have left: traces, results
+    Report(commands::report::Args),
     /// Find what serves a network best, by measuring, and write it as a table
     Tune(Box<commands::tune::Args>),
     /// Measure the times of messages between hosts, into a file for predictions
     Measure(commands::measure::Args),
     /// How long broadcasts take, from measured parameters: all algorithms, and the best one
     Predict(commands::predict::Args),
+    /// Bring the same files to many nodes, without MPI
+    Cp(Box<commands::cp::Args>),
+    #[command(hide = true)]
+    CpAgent {
+        /// This file is for this process alone
+        #[arg(long)]
+        remove_tool: bool,
+    },
     /// Why does multicast not work here? Checks hosts and the network between them
     Doctor(commands::doctor::Args),
     #[command(hide = true)]
@@ -100,9 +114,12 @@ fn main() -> ExitCode {
         Command::Info(args) => commands::info::run(args),
         Command::Explain(args) => commands::explain::run(args),
         Command::Bench(args) => commands::bench::run(*args),
+        Command::Report(args) => commands::report::run(&args),
         Command::Tune(args) => commands::tune::run(*args),
         Command::Measure(args) => commands::measure::run(args),
         Command::Predict(args) => commands::predict::run(args),
+        Command::Cp(args) => commands::cp::run(*args),
+        Command::CpAgent { remove_tool } => Ok(copy::agent::run(remove_tool)),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::DoctorAgent => Ok(doctor::agent::run()),
         Command::Generate(args) => commands::generate::run(args),
@@ -114,7 +131,8 @@ fn main() -> ExitCode {
         Command::Topology(args) => commands::topology::run(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut command_line::command::<Cli>(), "polycast", &mut script);
+            let mut command = command_line::without_help(command_line::command::<Cli>());
+            clap_complete::generate(shell, &mut command, "polycast", &mut script);
             commands::print(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS).map_err(Into::into)
         }
         Command::ManPages { directory } => {

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates that are values in, values out.
-const PURE: [&str; 3] = ["polycast-units", "polycast-protocol", "polycast-core"];
+const PURE: [&str; 5] =
+    ["polycast-units", "polycast-protocol", "polycast-copy", "polycast-core", "polycast-trace"];
 
 /// What a pure crate does not touch.
 const IMPURE: [&str; 9] = [

@@ -50,6 +50,26 @@ impl Counters {
         self.messages += other.messages;
     }
 
+    /// What was counted since they were as `before`.
+    pub fn since(&self, before: &Counters) -> Counters {
+        Counters {
+            broadcasts: self.broadcasts - before.broadcasts,
+            sent: self.sent - before.sent,
+            received: self.received - before.received,
+            useful: self.useful - before.useful,
+            duplicate: self.duplicate - before.duplicate,
+            late: self.late - before.late,
+            no_room: self.no_room - before.no_room,
+            repaired: self.repaired - before.repaired,
+            restored: self.restored - before.restored,
+            penalty_broadcasts: self.penalty_broadcasts - before.penalty_broadcasts,
+            requests: self.requests - before.requests,
+            urgent_requests: self.urgent_requests - before.urgent_requests,
+            answers: self.answers - before.answers,
+            messages: self.messages - before.messages,
+        }
+    }
+
     /// Name and value of each, for reports.
     pub fn named(&self) -> [(&'static str, u64); 14] {
         [

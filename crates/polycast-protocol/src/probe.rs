@@ -113,20 +113,23 @@ impl Probe {
 
     /// The nodes that have been heard, this one among them: a bit for each; those behind the last are set.
     pub fn heard(&self) -> Vec<u64> {
-        let mut words = vec![u64::MAX; self.heard.len().div_ceil(64)];
-        for node in self.heard.zeroes() {
-            words[node / 64] &= !(1 << (node % 64));
-        }
-        words
+        self.all_but(self.heard.zeroes())
     }
 
     /// The nodes that have not been heard, this one among them; those behind the last are set, too.
     pub fn missed(&self) -> Vec<u64> {
-        let mut words = vec![u64::MAX; self.heard.len().div_ceil(64)];
-        for node in self.heard.ones().filter(|node| *node != self.node as usize) {
-            words[node / 64] &= !(1 << (node % 64));
-        }
+        self.all_but(self.heard.ones().filter(|node| *node != self.node as usize))
+    }
+
+    fn all_but(&self, nodes: impl Iterator<Item = usize>) -> Vec<u64> {
+        let mut words = Probe::no_word(self.heard.len() as u32);
+        nodes.for_each(|node| words[node / 64] &= !(1 << (node % 64)));
         words
+    }
+
+    /// What who has no part in it says about so many nodes, heard or missed: all bits, which changes nobody's word.
+    pub fn no_word(nodes: u32) -> Vec<u64> {
+        vec![u64::MAX; nodes.div_ceil(64) as usize]
     }
 
     /// The next round, in which those send that somebody has missed; `by_all` is what all nodes have [heard](Probe::heard).
@@ -147,7 +150,7 @@ impl Probe {
     /// Whether it is this node that multicast does not reach, or does not come from; `by_all` is what all nodes have
     /// [missed](Probe::missed). Between two nodes nobody can tell whose fault it is.
     pub fn is_outside(&self, by_all: &[u64]) -> bool {
-        let nobody = vec![u64::MAX; self.heard.len().div_ceil(64)];
+        let nobody = Probe::no_word(self.heard.len() as u32);
         let me = self.node as usize;
         let (hears_nobody, is_heard) = (self.missed() == nobody, by_all[me / 64] & 1 << (me % 64) == 0);
         let works_elsewhere = by_all != nobody;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use polycast_core::collective;
 use polycast_core::network::Network;
-use polycast_core::policy::{self, CallCounts, Capabilities, Choice, CommunicatorShape, Epoch, Policy};
+use polycast_core::policy::{self, By, CallCounts, Capabilities, Choice, CommunicatorShape, Epoch, Policy};
 use polycast_core::units::Rank;
 
 use crate::attach::{Agreed, Layout, View, World, agree_on_number};
@@ -19,6 +19,7 @@ use crate::operation::{Buffers, Failure};
 use crate::plan::Pool;
 use crate::report::{self, Log};
 use crate::settings::{self, Settings};
+use crate::trace::CallTrace;
 use crate::trials::Why;
 use crate::{asked, retired, trials};
 
@@ -73,7 +74,10 @@ impl Attached {
         let Some(view) = View::of(&world, &door, rank.index(), world_ranks.len())? else { return Ok(None) };
         let found = catch_unwind(AssertUnwindSafe(|| {
             view.tell(rank, world_ranks);
-            (view.policy(&world, rank, world_ranks, None), Log::new(&view.settings))
+            (
+                view.policy(&world, rank, world_ranks, None),
+                Log::new(&view.settings, CallTrace::of(rank, world_ranks)),
+            )
         }));
         let (policy, log) = found.map_err(|_| Failure::Internal)?;
         Ok(Some(Attached {
@@ -101,7 +105,7 @@ impl Attached {
             policy: Arc::new(Policy::new(settings.rules(None), shape)),
             network: None,
             counts: CallCounts::default(),
-            log: Log::new(&settings),
+            log: Log::new(&settings, None),
             state: State::Broken(failure),
             plans: Pool::default(),
         }
@@ -135,13 +139,14 @@ impl Attached {
     }
 
     fn decide(&mut self, wanted: Wanted) -> Result<Decision, Failure> {
-        self.log.begin();
         let call = wanted.of;
+        self.log.begin(&call, wanted.root);
         let epoch = self.counts.next(&self.policy, call.collective);
         // Most calls of most programs are left to the MPI, and shall not wait for what follows.
         let (there, interval) = (self.capabilities(), self.policy.for_sizes_of(&call, epoch));
         let first = interval.choose(there);
-        if first.choice == Choice::Stock && !interval.may_change(there) {
+        let tunes = self.tunes() && there.has(Capabilities::PRIVATE) && first.by != By::Forced;
+        if first.choice == Choice::Stock && !interval.may_change(there) && !tunes {
             fault::point(Point::Choose);
             let why = Why::Rules(first.by);
             return Ok(self.left(&call, epoch, why));
@@ -154,7 +159,7 @@ impl Attached {
             }
         }
         let mut decision = choice(self);
-        if decision.choice != Choice::Stock {
+        if decision.choice != Choice::Stock || tunes {
             if let Some(communicator) = self.serve(decision.choice.is_by_multicast())? {
                 return Ok(communicator.plan_in(wanted, epoch));
             }
@@ -171,6 +176,11 @@ impl Attached {
             true => Decision::LeftAndTimed,
             false => Decision::Left,
         }
+    }
+
+    /// Ways are measured apart from the program's calls, those among them that the rules leave to the MPI.
+    fn tunes(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.settings.tune.is_some())
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -251,6 +261,15 @@ impl Attached {
         Ok(())
     }
 
+    /// What serves a call that was planned.
+    fn served(&mut self) -> Result<&mut Communicator, Failure> {
+        match &mut self.state {
+            State::Served(communicator) => Ok(communicator),
+            State::Broken(failure) => Err(*failure),
+            State::Unserved | State::Refused => Err(Failure::Internal),
+        }
+    }
+
     /// Starts a call as it was chosen. See [`Communicator::start`].
     ///
     /// # Safety
@@ -261,12 +280,8 @@ impl Attached {
         of: collective::Call,
         buffers: Buffers,
     ) -> Result<OperationKey, Failure> {
-        match &mut self.state {
-            // SAFETY: handed on from the caller.
-            State::Served(communicator) => unsafe { communicator.start(chosen, of, buffers) },
-            State::Broken(failure) => Err(*failure),
-            State::Unserved | State::Refused => Err(Failure::Internal),
-        }
+        // SAFETY: handed on from the caller.
+        unsafe { self.served()?.start(chosen, of, buffers) }
     }
 
     /// See [`Communicator::run`].
@@ -279,12 +294,8 @@ impl Attached {
         of: collective::Call,
         buffers: Buffers,
     ) -> Result<(), Failure> {
-        match &mut self.state {
-            // SAFETY: handed on from the caller.
-            State::Served(communicator) => unsafe { communicator.run(chosen, of, buffers) },
-            State::Broken(failure) => Err(*failure),
-            State::Unserved | State::Refused => Err(Failure::Internal),
-        }
+        // SAFETY: handed on from the caller.
+        unsafe { self.served()?.run(chosen, of, buffers) }
     }
 
     /// See [`Communicator::test`].
@@ -319,7 +330,9 @@ impl Attached {
         let epoch: Epoch = self.counts.peek(&self.policy, call.collective);
         let rules = *self.policy.choose(call, self.capabilities(), epoch);
         let are_tried = self.view.as_ref().is_some_and(|view| view.settings.trials);
-        (rules.choice, are_tried && trials::is_comparable(rules))
+        let are_tuned =
+            self.tunes() && rules.by != By::Forced && self.capabilities().has(Capabilities::PRIVATE);
+        (rules.choice, are_tuned || (are_tried && trials::is_comparable(rules)))
     }
 
     /// The program frees the communicator. `is_over`: MPI ends, and nobody will ask again.

@@ -102,7 +102,7 @@ impl Decision {
 
 /// A communicator that is served: its state in one process.
 pub struct Communicator {
-    door: Door,
+    pub(crate) door: Door,
     /// Its messages' own on the private communicator of all ranks.
     number: u32,
     /// Something went wrong with its messages, so nobody else may have the number: some may be on their way.
@@ -110,12 +110,14 @@ pub struct Communicator {
     /// What this communicator has, as far as it was tried; the rest is assumed.
     pub(crate) capabilities: Capabilities,
     counts: CallCounts,
-    layout: Arc<Layout>,
+    pub(crate) layout: Arc<Layout>,
     multicast: MulticastState,
     memory: MemoryState,
     calls_until_look: u32,
     pub(crate) log: Log,
     pub(crate) comparison: Comparison,
+    /// In which rank 0 may have ways measured apart from the program's calls.
+    pub(crate) tuning_budget: Duration,
     pub(crate) tags: Tags,
     pub(crate) shared: Shared,
     pub(crate) operations: Operations,
@@ -154,7 +156,8 @@ impl Communicator {
             memory: MemoryState::Untried,
             calls_until_look: CALLS_UNTIL_LOOK,
             log,
-            comparison: Comparison::new(settings.trials, layout.shape),
+            comparison: Comparison::new(settings.trials, settings.tune.is_some(), layout.shape),
+            tuning_budget: settings.tune.unwrap_or_default(),
             tags: tags.operations(),
             shared: Shared {
                 rank,
@@ -182,7 +185,7 @@ impl Communicator {
     /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the call
     /// gives the error.
     pub fn plan(&mut self, call: Wanted) -> Decision {
-        self.log.begin();
+        self.log.begin(&call.of, call.root);
         let epoch = self.counts.next(&self.shared.policy, call.of.collective);
         self.plan_in(call, epoch)
     }
@@ -215,17 +218,14 @@ impl Communicator {
         self.retry_multicast(&call, epoch)?;
         let (choice, why) = loop {
             let decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
+            self.learn(decision, &wanted)?;
             if !may_be_compared {
-                self.comparison.leave_out();
-                let choice = if is_ordered { decision.choice.in_order() } else { decision.choice };
+                let choice = self.comparison.unchanging(decision, &call, self.capabilities);
+                let choice = if is_ordered { choice.in_order() } else { choice };
                 if self.provides(choice)? {
                     break (choice, Why::Rules(decision.by));
                 }
                 continue;
-            }
-            if self.comparison.is_to_begin(decision) {
-                self.finish_all();
-                self.comparison.begin(&self.door, &self.shared.policy, self.shared.rank)?;
             }
             let Communicator { comparison, shared, capabilities, .. } = self;
             let (choice, why) = comparison.next(decision, &shared.policy, &call, *capabilities, epoch);
@@ -235,6 +235,7 @@ impl Communicator {
         };
         self.comparison.starts(call.collective, self.shared.rank == root);
         if choice != Choice::Stock {
+            self.log.chosen(&call, choice, why);
             return Ok(Decision::Served(Chosen { choice, epoch }));
         }
         let is_logged = self.log.leave(&call, why, || false);

@@ -2,6 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 
+use crate::plan::CollectiveCall;
+
 /// An MPI error code, never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpiError(pub c_int);
@@ -27,6 +29,7 @@ pub struct DoorTable {
     pub broadcast: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int) -> c_int,
     pub sum: unsafe extern "C" fn(*mut c_void, *mut u64, usize) -> c_int,
     pub intersect: unsafe extern "C" fn(*mut c_void, *mut u64, usize) -> c_int,
+    pub stock: unsafe extern "C" fn(*mut c_void, *const CollectiveCall, *const c_void, *mut c_void) -> c_int,
     pub world_ranks: unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int,
     pub isend: unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int, c_int, u32) -> c_int,
     pub irecv: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int, c_int, u32) -> c_int,
@@ -52,7 +55,7 @@ impl DoorTable {
 }
 
 /// `POLYCAST_INTERFACE_VERSION`.
-pub const INTERFACE_VERSION: u32 = 10;
+pub const INTERFACE_VERSION: u32 = 11;
 /// `POLYCAST_CAN_PACK`.
 pub const CAN_PACK: u32 = 1;
 /// `POLYCAST_GIVES_WAY`.
@@ -94,6 +97,20 @@ impl Door {
             (self.table.allgather)(self.communicator, mine.as_ptr().cast(), all.as_mut_ptr().cast(), N)
         })?;
         Ok(all)
+    }
+
+    /// The stock collective on the program's communicator, of plain bytes; words of 64 bits are added up where something is combined.
+    ///
+    /// # Safety
+    /// The buffers are as polycast.h says of `polycast_start`.
+    pub unsafe fn stock(
+        &self,
+        call: &CollectiveCall,
+        send: *const u8,
+        receive: *mut u8,
+    ) -> Result<(), MpiError> {
+        // SAFETY: handed on from the caller.
+        checked(unsafe { (self.table.stock)(self.communicator, call, send.cast(), receive.cast()) })
     }
 
     /// The same with as many bytes as `mine` has, which must be as many on all ranks.

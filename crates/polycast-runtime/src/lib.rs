@@ -15,6 +15,7 @@
 //!             idle   what a rank does while it waits, on the process's sockets
 //!     settings    environment and overrides
 //!     report      what was done and why, when MPI ends
+//!     trace       when each call was made and returned, and what it waited for, where that is wanted
 //!     machine     time, rest and chance
 //!     fault       where tests let a rank panic; nothing elsewhere
 //! ```
@@ -46,4 +47,6 @@ mod retired;
 mod say;
 mod settings;
 mod tags;
+mod trace;
 mod trials;
+mod tune;

@@ -34,6 +34,26 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
+/// CLOCK_MONOTONIC in nanoseconds: what [`now`] is by a number that other processes of the machine share.
+pub fn monotonic_nanos() -> u64 {
+    stand_in!(|machine| machine.monotonic_nanos());
+    let Timespec { tv_sec, tv_nsec } = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
+}
+
+/// Nanoseconds since 1970.
+pub fn nanos_since_1970() -> u64 {
+    stand_in!(|machine| machine.monotonic_nanos());
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// A text that is the same for processes whose CLOCK_MONOTONIC is one: a start of the kernel, and what shifts its clocks for containers.
+pub fn clock() -> String {
+    stand_in!(|machine| machine.host().0);
+    let namespace = std::fs::read_link("/proc/self/ns/time").unwrap_or_default();
+    format!("{} {}", host().1.trim(), namespace.display())
+}
+
 /// Days since 1970.
 pub fn today() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / (24 * 60 * 60))

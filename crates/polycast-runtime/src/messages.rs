@@ -185,15 +185,10 @@ impl Messages {
         &mut self,
         purpose: Purpose,
         from: Route,
-        mut memory: Vec<u8>,
+        memory: Vec<u8>,
         bytes: usize,
     ) -> Result<(), MpiError> {
-        let place = memory[..bytes].as_mut_ptr();
-        // SAFETY: the memory stays in its message until that is reported or cancelled.
-        unsafe {
-            let message = InFlight { purpose, is_receive: true, memory };
-            self.start_receive(message, self.address.of(from), place, bytes)
-        }
+        self.receive_at(self.address.of(from), purpose, memory, bytes)
     }
 
     /// Receives at most `bytes` into `memory` from whoever sends with one of the communicator's own tags.
@@ -201,13 +196,23 @@ impl Messages {
         &mut self,
         purpose: Purpose,
         tag: c_int,
+        memory: Vec<u8>,
+        bytes: usize,
+    ) -> Result<(), MpiError> {
+        self.receive_at((ANY_PEER, self.address.first_tag + tag), purpose, memory, bytes)
+    }
+
+    fn receive_at(
+        &mut self,
+        address: (u32, c_int),
+        purpose: Purpose,
         mut memory: Vec<u8>,
         bytes: usize,
     ) -> Result<(), MpiError> {
         let place = memory[..bytes].as_mut_ptr();
         let message = InFlight { purpose, is_receive: true, memory };
         // SAFETY: the memory stays in its message until that is reported or cancelled.
-        unsafe { self.start_receive(message, (ANY_PEER, self.address.first_tag + tag), place, bytes) }
+        unsafe { self.start_receive(message, address, place, bytes) }
     }
 
     /// # Safety

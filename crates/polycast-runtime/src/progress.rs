@@ -78,7 +78,8 @@ impl Communicator {
         self.comparison.ended(outcome);
         if let Some(begun) = begun {
             let of = policy::Call { collective: of.collective, bytes: of.bytes };
-            self.log.served(&of, Choice::Algorithm(algorithm), begun);
+            let traced = self.log.number();
+            self.log.served(&of, traced, Choice::Algorithm(algorithm), begun, outcome.is_err());
         }
         outcome
     }
@@ -99,6 +100,7 @@ impl Communicator {
             }
             if self.shared.activity != Activity::Nothing {
                 fruitless = 0;
+                self.log.goes_on();
                 if has_waited {
                     self.idle.progress_elsewhere();
                 }
@@ -107,6 +109,7 @@ impl Communicator {
                 machine::spin();
             } else {
                 rests += 1;
+                self.log.rests();
                 let has_slept = match &mut self.shared.memory {
                     Some(memory) => {
                         let cells = memory.cells();
@@ -147,7 +150,8 @@ impl Communicator {
         visit_groups();
         let (capabilities, tag) = (self.capabilities, self.tags.next());
         let operation = self.shared.memory.as_mut().map_or(0, |memory| memory.next_operation());
-        let call = Call { chosen, capabilities, of, buffers, tag, operation };
+        let traced = self.log.number();
+        let call = Call { chosen, capabilities, of, buffers, tag, operation, traced };
         // SAFETY: handed on from the caller.
         unsafe { self.operations.start(call, &mut self.shared) }
     }
@@ -189,6 +193,9 @@ impl Communicator {
                 }
                 _ => datagrams_since = None,
             }
+            if activity != Activity::Nothing {
+                self.log.goes_on();
+            }
             match activity {
                 Activity::Messages => {
                     polls_due = TESTS_UNTIL_NOTHING;
@@ -201,6 +208,7 @@ impl Communicator {
                 return outcome;
             }
             if activity == Activity::Nothing && (asks_always || polls_due == 0) {
+                self.log.rests();
                 let asks_mpi = self.rest(asks_always);
                 polls_due = if asks_mpi { TESTS_UNTIL_NOTHING } else { 0 };
             }
@@ -250,7 +258,9 @@ impl Communicator {
         let ended = self.operations.take(key)?;
         self.is_spoiled |= ended.outcome.is_err();
         self.comparison.ended(ended.outcome);
-        self.log.served(&ended.of, ended.choice, ended.begun);
+        let heard = self.shared.driver.as_mut().filter(|_| ended.choice.is_by_multicast());
+        self.log.heard(ended.traced, heard.and_then(|driver| driver.take_heard()));
+        self.log.served(&ended.of, ended.traced, ended.choice, ended.begun, ended.outcome.is_err());
         Some(ended.outcome)
     }
 }

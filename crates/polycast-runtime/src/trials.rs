@@ -5,15 +5,16 @@
 //!         cache      and left to later jobs
 //! ```
 
-mod cache;
-mod ledgers;
+pub mod cache;
+pub mod ledgers;
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
 use polycast_core::policy::trials::{Arm, Finding, MAX_ARMS, Recalled, Sameness, Sample, TOLD, Trials, Turn};
 use polycast_core::policy::{
-    By, Call, Capabilities, Choice, Collective, CommunicatorShape, Decision, Epoch, Policy,
+    self, Call, Capabilities, Choice, Collective, CommunicatorShape, Decision, Epoch, Policy,
 };
 use polycast_core::units::Rank;
 
@@ -28,17 +29,29 @@ pub struct Comparison(Option<Box<Wanted>>);
 
 struct Wanted {
     shape: CommunicatorShape,
+    /// Calls of the program are compared.
+    tries: bool,
+    /// Ways are measured apart from them.
+    tuning: Option<Tuning>,
     /// `None`: rank 0 has not been asked what the job knows.
     trials: Option<Trials>,
     /// The call that is under way counts, and began then.
     timed: Option<(Sample, Instant)>,
 }
 
+/// What was found apart from the program's calls.
+#[derive(Default)]
+struct Tuning {
+    found: Vec<Recalled>,
+    /// There was no time for them, or nothing to be found.
+    left_alone: Vec<Sameness>,
+}
+
 /// What serves a call, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
     /// The rules alone.
-    Rules(By),
+    Rules(policy::By),
     /// It is the turn of this way.
     Compared,
     /// It was faster when they were compared.
@@ -46,8 +59,13 @@ pub enum Why {
 }
 
 impl Comparison {
-    pub fn new(is_wanted: bool, shape: CommunicatorShape) -> Comparison {
-        Comparison(is_wanted.then(|| Box::new(Wanted { shape, trials: None, timed: None })))
+    /// `tries`: calls of the program are compared; `tunes`: ways are measured apart from them.
+    pub fn new(tries: bool, tunes: bool, shape: CommunicatorShape) -> Comparison {
+        let new = || {
+            let tuning = tunes.then(Tuning::default);
+            Box::new(Wanted { shape, tries, tuning, trials: None, timed: None })
+        };
+        Comparison((tries || tunes).then(new))
     }
 
     fn trials(&self) -> Option<&Trials> {
@@ -61,7 +79,7 @@ impl Comparison {
 
     /// Adds up what the ranks have measured. Collective.
     pub fn judge(&mut self, door: &Door, policy: &Arc<Policy>, rank: Rank) -> Result<(), MpiError> {
-        let Some(Wanted { shape, trials: Some(trials), .. }) = self.0.as_deref_mut() else {
+        let Some(Wanted { shape, tuning, trials: Some(trials), .. }) = self.0.as_deref_mut() else {
             return Ok(());
         };
         let Some((collective, mut values)) = trials.due() else { return Ok(()) };
@@ -69,19 +87,28 @@ impl Comparison {
         if let Some(finding) = trials.judge(&values, timed_ranks(collective, shape.ranks)) {
             let Finding { of, arm, nanos } = finding;
             ledgers::learn(*shape, policy, trials);
+            let ways = match tuning.iter().flat_map(|tuning| &tuning.found).find(|known| known.of == of) {
+                Some(known) => known.times.iter().map(|(way, _)| *way).collect(),
+                None => {
+                    policy.ways_of(of.collective, of.interval.into(), of.there, of.epoch).collect::<Vec<_>>()
+                }
+            };
             if rank == Rank(0) {
-                ledgers::keep(*shape, policy, &finding);
+                ledgers::keep(*shape, policy, &ways, &finding);
             }
-            let ways = policy.ways_of(of.collective, of.interval.into(), of.there, of.epoch);
-            let times = ways.zip(nanos).collect();
-            tell(of, *shape, times, arm, false);
+            let times: Vec<_> = ways.into_iter().zip(nanos).collect();
+            tell(of, *shape, times, arm, By::Trial);
         }
         Ok(())
     }
 
     /// A call for which the rules have decided so is the first that trials decide: [`Comparison::begin`] is to be called.
-    pub fn is_to_begin(&self, rules: Decision) -> bool {
-        is_comparable(rules) && self.0.as_deref().is_some_and(|wanted| wanted.trials.is_none())
+    pub fn is_to_begin(&self, rules: Decision, may_be_compared: bool) -> bool {
+        let is_new = |wanted: &Wanted| {
+            let is_for_it = may_be_compared || wanted.tuning.is_some();
+            wanted.trials.is_none() && is_for_it && wanted.concerns(rules)
+        };
+        self.0.as_deref().is_some_and(is_new)
     }
 
     /// Goes on with what rank 0 has learned on other communicators of this shape. Collective.
@@ -92,13 +119,63 @@ impl Comparison {
             let recalled;
             (told, recalled) = ledgers::told(wanted.shape, policy);
             for Recalled { of, times, arm, .. } in recalled {
-                tell(of, wanted.shape, times, arm, true);
+                tell(of, wanted.shape, times, arm, By::EarlierJob);
             }
         }
         let mut bytes = told.map(u64::to_le_bytes);
         door.broadcast(bytes.as_flattened_mut(), 0)?;
-        wanted.trials = Some(ledgers::resumed(wanted.shape, policy, &bytes.map(u64::from_le_bytes)));
+        let mut trials = ledgers::resumed(wanted.shape, policy, &bytes.map(u64::from_le_bytes));
+        if let Some(tuning) = &mut wanted.tuning {
+            let mine = if rank == Rank(0) { ledgers::tuned(wanted.shape, policy) } else { String::new() };
+            let lines = say_to_all(door, mine)?;
+            let (known, is_new) = ledgers::tuned_elsewhere(wanted.shape, policy, &lines);
+            for (recalled, is_new) in known.into_iter().zip(is_new) {
+                if is_new && rank == Rank(0) {
+                    tell(recalled.of, wanted.shape, recalled.times.clone(), recalled.arm, By::EarlierJob);
+                }
+                trials.remember(&recalled);
+                tuning.found.push(recalled);
+            }
+        }
+        wanted.trials = Some(trials);
         Ok(())
+    }
+
+    /// Ways to serve such a call are to be measured, if there is time: [`Comparison::tuned`] is to be told what came of it.
+    pub fn is_to_tune(&self, rules: Decision, call: &Call, there: Capabilities) -> bool {
+        let Some(Wanted { tuning: Some(tuning), trials: Some(_), .. }) = self.0.as_deref() else {
+            return false;
+        };
+        let of = Sameness::tuned(call.collective, call.bytes.0, there);
+        rules.by != policy::By::Forced
+            && tuning.way(call, there).is_none()
+            && !tuning.left_alone.contains(&of)
+    }
+
+    /// What measuring came to, as rank 0 says it: a line of the file for later jobs, or nothing.
+    pub fn tuned(&mut self, policy: &Arc<Policy>, of: Sameness, line: &str) {
+        let Some(Wanted { shape, tuning: Some(tuning), trials: Some(trials), .. }) = self.0.as_deref_mut()
+        else {
+            return;
+        };
+        let found = ledgers::tuned_elsewhere(*shape, policy, line).0.pop().filter(|found| found.of == of);
+        match found {
+            Some(found) => {
+                tell(of, *shape, found.times.clone(), found.arm, By::Tuning);
+                trials.remember(&found);
+                tuning.found.push(found);
+            }
+            None => tuning.left_alone.push(of),
+        }
+    }
+
+    /// What serves a call that is always to be served alike, and is not compared: what was found by measuring, else what the rules say.
+    pub fn unchanging(&mut self, rules: Decision, call: &Call, there: Capabilities) -> Choice {
+        self.leave_out();
+        let tuning = self.0.as_deref().and_then(|wanted| wanted.tuning.as_ref());
+        let found =
+            tuning.filter(|_| rules.by != policy::By::Forced).and_then(|tuning| tuning.way(call, there));
+        found.map_or(rules.choice, |found| found.times[usize::from(found.arm)].0)
     }
 
     /// The communicator goes: the next one of its shape goes on with what it has begun.
@@ -117,12 +194,18 @@ impl Comparison {
         there: Capabilities,
         epoch: Epoch,
     ) -> (Choice, bool) {
-        if self.0.is_none() || !is_comparable(rules) {
+        let Some(wanted) = self.0.as_deref().filter(|wanted| wanted.concerns(rules)) else {
             return (rules.choice, false);
+        };
+        let (of, ways, tuned) = wanted.open(policy, call, there, epoch);
+        let settled = self.trials().and_then(|trials| trials.settled(of));
+        let arm = if wanted.tries { settled } else { tuned };
+        if let Some(arm) = arm {
+            return (ways[usize::from(arm)], false);
         }
-        let (of, mut ways) = open(policy, call, there, epoch);
-        let way = self.trials().and_then(|trials| trials.settled(of)).and_then(|arm| ways.nth(arm.into()));
-        way.map_or((rules.choice, true), |way| (way, false))
+        let is_open =
+            wanted.tuning.is_some() && (wanted.trials.is_none() || self.is_to_tune(rules, call, there));
+        (rules.choice, is_open || (wanted.tries && is_comparable(rules)))
     }
 
     /// What serves a call for which the rules have decided so. If it is not there, so that they decide again, the turn is lost.
@@ -137,18 +220,22 @@ impl Comparison {
         let as_ruled = (rules.choice, Why::Rules(rules.by));
         let Some(wanted) = self.0.as_deref_mut() else { return as_ruled };
         wanted.timed = None;
-        let Some(trials) = wanted.trials.as_mut().filter(|_| is_comparable(rules)) else { return as_ruled };
-        let (of, ways) = open(policy, call, there, epoch);
-        let mut choices = [Choice::Stock; MAX_ARMS];
-        let mut count = 0;
-        for (place, way) in choices.iter_mut().zip(ways) {
-            (*place, count) = (way, count + 1);
+        if !wanted.concerns(rules) {
+            return as_ruled;
         }
-        match trials.next(of, count) {
-            Turn::Settled(arm) => (choices[usize::from(arm)], Why::Faster),
+        let (of, ways, tuned) = wanted.open(policy, call, there, epoch);
+        if tuned.is_none() && !(wanted.tries && is_comparable(rules)) {
+            return as_ruled;
+        }
+        if let Some(arm) = tuned.filter(|_| !wanted.tries) {
+            return (ways[usize::from(arm)], Why::Faster);
+        }
+        let Some(trials) = wanted.trials.as_mut() else { return as_ruled };
+        match trials.next(of, ways.len()) {
+            Turn::Settled(arm) => (ways[usize::from(arm)], Why::Faster),
             Turn::Tried(arm, sample) => {
                 wanted.timed = sample.map(|sample| (sample, machine::now()));
-                (choices[usize::from(arm)], Why::Compared)
+                (ways[usize::from(arm)], Why::Compared)
             }
         }
     }
@@ -187,10 +274,107 @@ impl Comparison {
 }
 
 /// For the report.
-fn tell(of: Sameness, shape: CommunicatorShape, times: Vec<(Choice, u64)>, stays: Arm, is_remembered: bool) {
+fn tell(of: Sameness, shape: CommunicatorShape, times: Vec<(Choice, u64)>, stays: Arm, by: By) {
     let (first_bytes, stays) = (of.first_bytes(), times[usize::from(stays)].0);
     let collective = of.collective;
-    report::found(Found { collective, first_bytes, ranks: shape.ranks, times, stays, is_remembered });
+    let (is_tuned, is_remembered) = (of.is_tuned() && by != By::Trial, by == By::EarlierJob);
+    report::found(Found {
+        collective,
+        first_bytes,
+        ranks: shape.ranks,
+        times,
+        stays,
+        is_tuned,
+        is_remembered,
+    });
+}
+
+/// Who found it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Trial,
+    Tuning,
+    EarlierJob,
+}
+
+/// What rank 0 says. Collective.
+pub fn say_to_all(door: &Door, mine: String) -> Result<String, MpiError> {
+    let mut length = (mine.len() as u64).to_le_bytes();
+    door.broadcast(&mut length, 0)?;
+    let length = u64::from_le_bytes(length) as usize;
+    let mut bytes = mine.into_bytes();
+    bytes.resize(length, 0);
+    if length > 0 {
+        door.broadcast(&mut bytes, 0)?;
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+impl Tuning {
+    /// What was found for such calls and can be had: nothing if one of its ways cannot.
+    fn way(&self, call: &Call, there: Capabilities) -> Option<&Recalled> {
+        let digits = Sameness::digits_of(call.bytes.0);
+        let is_it = |found: &&Recalled| {
+            let ways = &mut found.times.iter();
+            found.of.collective == call.collective
+                && found.of.digits == digits
+                && ways.all(|(way, _)| there.has(way.needs()))
+        };
+        self.found.iter().find(is_it)
+    }
+}
+
+impl Wanted {
+    /// Whether it has a say in calls for which the rules have decided so.
+    fn concerns(&self, rules: Decision) -> bool {
+        match self.tuning {
+            Some(_) => rules.by != policy::By::Forced,
+            None => is_comparable(rules),
+        }
+    }
+
+    /// The ways to serve a call, and which other calls they are open to; and which of them was the best one when they were measured apart from
+    /// the program's calls.
+    fn open(
+        &self,
+        policy: &Policy,
+        call: &Call,
+        there: Capabilities,
+        epoch: Epoch,
+    ) -> (Sameness, Ways, Option<Arm>) {
+        if let Some(found) = self.tuning.as_ref().and_then(|tuning| tuning.way(call, there)) {
+            return (found.of, Ways::new(found.times.iter().map(|(way, _)| *way)), Some(found.arm));
+        }
+        let interval = policy.interval(call, epoch);
+        let ways = policy.ways_of(call.collective, interval, there, epoch);
+        let digits = Sameness::digits_of(call.bytes.0);
+        let of = Sameness { collective: call.collective, epoch, interval: interval as u16, digits, there };
+        (of, Ways::new(ways), None)
+    }
+}
+
+/// To serve a call.
+struct Ways {
+    choices: [Choice; MAX_ARMS],
+    count: usize,
+}
+
+impl Ways {
+    fn new(ways: impl Iterator<Item = Choice>) -> Ways {
+        let mut found = Ways { choices: [Choice::Stock; MAX_ARMS], count: 0 };
+        for (place, way) in found.choices.iter_mut().zip(ways) {
+            (*place, found.count) = (way, found.count + 1);
+        }
+        found
+    }
+}
+
+impl Deref for Ways {
+    type Target = [Choice];
+
+    fn deref(&self) -> &[Choice] {
+        &self.choices[..self.count]
+    }
 }
 
 /// Who sends to all has sent before they have it all, and who sends to one before that one has it all.
@@ -212,21 +396,7 @@ fn timed_ranks(collective: Collective, ranks: u32) -> u32 {
 
 /// What is forced, and what the rules leave to the MPI, is as the user or the table has it.
 pub fn is_comparable(rules: Decision) -> bool {
-    rules.choice != Choice::Stock && rules.by != By::Forced
-}
-
-/// The ways to serve a call, and which other calls they are open to.
-fn open<'a>(
-    policy: &'a Policy,
-    call: &Call,
-    there: Capabilities,
-    epoch: Epoch,
-) -> (Sameness, impl Iterator<Item = Choice> + 'a) {
-    let interval = policy.interval(call, epoch);
-    let ways = policy.ways_of(call.collective, interval, there, epoch);
-    let digits = Sameness::digits_of(call.bytes.0);
-    let of = Sameness { collective: call.collective, epoch, interval: interval as u16, digits, there };
-    (of, ways)
+    rules.choice != Choice::Stock && rules.by != policy::By::Forced
 }
 
 #[cfg(test)]
@@ -247,7 +417,7 @@ mod tests {
         let call = Call { collective: Collective::Broadcast, bytes: Bytes(9000) };
         let (there, epoch) = (Capabilities::PRIVATE, Epoch::default());
         let rules = *policy.choose(&call, there, epoch);
-        let mut comparison = Comparison::new(true, shape);
+        let mut comparison = Comparison::new(true, false, shape);
         let wanted = comparison.0.as_deref_mut().unwrap();
         wanted.trials = Some(Trials::default());
         let mut counts = |is_root: bool| {

@@ -64,11 +64,19 @@ unsafe impl Send for Segment {}
 // SAFETY: the same; what it hands out is `raw`.
 unsafe impl Sync for Segment {}
 
+/// How often memory is asked for that signals keep away.
+const TRIES: u32 = 10;
+
+/// A signal undoes what has been reserved so far, so it is begun anew; a process that gets signals all the time goes without.
+fn reserve(mut reserve: impl FnMut() -> nix::Result<()>) -> nix::Result<()> {
+    (1..TRIES).map(|_| reserve()).find(|result| *result != Err(Errno::EINTR)).unwrap_or_else(reserve)
+}
+
 impl Segment {
     /// Makes one. The others can open it as long as the descriptor lives.
     pub fn create(shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError> {
         let file = memfd_create(c"polycast", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
-        fcntl::posix_fallocate(&file, 0, shape.bytes() as i64)?;
+        reserve(|| fcntl::posix_fallocate(&file, 0, shape.bytes() as i64))?;
         fcntl::fcntl(&file, FcntlArg::F_ADD_SEALS(SEALS))?;
         let segment = Segment::map(&file, shape)?;
         // Relaxed: others open it when they have been told, by other means.
@@ -82,7 +90,11 @@ impl Segment {
     /// Opens the one that was offered.
     pub fn open(offer: Offer, shape: Shape) -> Result<Segment, SegmentError> {
         let path = format!("/proc/{}/fd/{}", offer.process, offer.descriptor);
-        let file = fcntl::open(&*path, OFlag::O_RDWR | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK, Mode::empty())?;
+        let file = fcntl::open(
+            &*path,
+            OFlag::O_RDWR | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY,
+            Mode::empty(),
+        )?;
         let found = fstat(&file)?;
         if found.st_uid != geteuid().as_raw() || found.st_size != shape.bytes() as i64 {
             return Err(SegmentError::Other("another owner or length"));
@@ -135,6 +147,22 @@ mod tests {
     use crate::memory::{Memory, Way};
 
     const SHAPE: fn() -> Shape = || Shape::new(3);
+
+    #[test]
+    fn memory_that_a_signal_kept_away_is_asked_for_again() {
+        let after = |signals: u32, then: nix::Result<()>| {
+            let mut calls = 0;
+            let result = reserve(|| {
+                calls += 1;
+                if calls > signals { then } else { Err(Errno::EINTR) }
+            });
+            (result, calls)
+        };
+        assert_eq!(after(0, Ok(())), (Ok(()), 1));
+        assert_eq!(after(3, Ok(())), (Ok(()), 4));
+        assert_eq!(after(2, Err(Errno::ENOSPC)), (Err(Errno::ENOSPC), 3));
+        assert_eq!(after(u32::MAX, Ok(())), (Err(Errno::EINTR), TRIES));
+    }
 
     #[test]
     #[cfg_attr(miri, ignore = "asks the kernel")]

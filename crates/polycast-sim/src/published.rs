@@ -132,6 +132,11 @@ impl<S: Schedule> Engine<S> {
     pub(crate) fn start_fetch(&mut self, rank: Rank, id: StepId, (at, to): (u64, Slice), now_ns: u64) {
         let of = (rank, id.lane);
         if let Some(reader) = self.streams.readers.get_mut(&of) {
+            // What stands before the first part that it takes it does not wait for.
+            if id.index == 0 && at > 0 {
+                let released = Event::Published(Published::Released(of, at));
+                self.events.schedule(now_ns + self.network.shared.latency_ns, released);
+            }
             reader.waiting = Some(Fetch { id, at, to });
             self.look(of, now_ns);
         }
@@ -209,7 +214,7 @@ impl<S: Schedule> Engine<S> {
         }
         let Some(fetch) = reader.waiting.take() else { return };
         let cost_ns = match fabric {
-            Fabric::Shared => self.network.shared.copy_ns(bytes),
+            Fabric::Shared | Fabric::Cell => self.network.shared.copy_ns(bytes),
             Fabric::Multicast => self.network.receive_overhead_ns,
         };
         let done_ns = self.hosts[of.0.index()].work(now_ns, cost_ns);

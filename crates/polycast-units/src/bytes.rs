@@ -10,6 +10,18 @@ use super::written::{problem, split};
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
+impl Bytes {
+    /// The size between two that is as many times the one as the other is it: their geometric mean.
+    pub fn geometric_mean(self, other: Bytes) -> f64 {
+        (self.0 as f64 * other.0 as f64).sqrt()
+    }
+
+    /// The first size that is nearer to the larger one than to this one, as a ratio.
+    pub fn border(self, larger: Bytes) -> Bytes {
+        Bytes(self.geometric_mean(larger).ceil() as u64)
+    }
+}
+
 /// A size that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a size such as 512, 8KiB, 1.5MiB or 2GiB, found {found:?}: {problem}")]

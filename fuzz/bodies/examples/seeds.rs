@@ -7,6 +7,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use polycast_copy::{BlockHeader, Entry, Extent, Kind as Copied, Manifest, Moment, Name, TAG_BYTES, Tag};
 use polycast_core::policy::SHIPPED_TEXT;
 use polycast_madcap::{Kind as Madcap, LeaseId, Message};
 use polycast_net::Family;
@@ -200,6 +201,39 @@ fn endpoints() -> Vec<Vec<u8>> {
         .collect()
 }
 
+/// A list of each kind of entry, the same in parts, and a block's header.
+fn copies() -> Vec<Vec<u8>> {
+    let kinds = [
+        (None, Copied::Folder),
+        (Some(0), Copied::File { bytes: 70_000, extents: vec![Extent { at: 0, bytes: 70_000 }] }),
+        (
+            Some(0),
+            Copied::File {
+                bytes: 99,
+                extents: vec![Extent { at: 3, bytes: 4 }, Extent { at: 50, bytes: 9 }],
+            },
+        ),
+        (Some(0), Copied::Folder),
+        (Some(3), Copied::Link(b"../../etc".as_slice().into())),
+        (Some(3), Copied::HardLink(1)),
+        (None, Copied::File { bytes: 0, extents: Vec::new() }),
+    ];
+    let mut manifest = Manifest::default();
+    let mut written = Vec::new();
+    for (number, (parent, kind)) in kinds.into_iter().enumerate() {
+        let modified = Moment { seconds: 1_700_000_000 - number as i64, nanos: 7 };
+        let name = Name::new(format!("name-{number}").as_bytes()).expect("a name");
+        let _ = manifest.add(Entry { parent, name, mode: 0o755, modified, kind });
+        written.push(manifest.encode());
+        // The last entry cut off in its middle.
+        let whole = manifest.encode();
+        written.push(whole[..whole.len() - 5].to_vec());
+    }
+    let tag = Tag::from_bytes([9; TAG_BYTES]);
+    written.push(BlockHeader { block: 1 << 33, bytes: 65_536, tag }.encode().to_vec());
+    written
+}
+
 fn main() -> io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     for (target, inputs) in [
@@ -210,7 +244,9 @@ fn main() -> io::Result<()> {
         ("topology", topologies()),
         ("lldp", lldp()),
         ("addresses", addresses()),
+        ("trace", polycast_fuzz_bodies::trace_seeds()),
         ("endpoint", endpoints()),
+        ("copy", copies()),
     ] {
         let folder = corpus.join(target);
         fs::create_dir_all(&folder)?;

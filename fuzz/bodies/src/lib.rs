@@ -5,10 +5,12 @@
 
 mod endpoint;
 mod text;
+mod trace;
 mod wire;
 
 pub use endpoint::endpoint;
 pub use text::{addresses, lldp, table, topology};
+pub use trace::{trace, trace_seeds};
 pub use wire::{datagram, message};
 
 /// MADCAP messages, and a server that gets them.
@@ -17,11 +19,16 @@ pub fn madcap(bytes: &[u8]) {
     wire::madcap_server(bytes);
 }
 
+/// What nodes of a copy send each other: lists of files, headers of blocks, requests.
+pub fn copy(bytes: &[u8]) {
+    polycast_copy::check_any_bytes(bytes);
+}
+
 /// A function of this crate.
 pub type Body = fn(&[u8]);
 
 /// All of them, by the name of their target and of their folder in `fuzz/corpus`.
-pub const BODIES: [(&str, Body); 8] = [
+pub const BODIES: [(&str, Body); 10] = [
     ("datagram", datagram),
     ("message", message),
     ("madcap", madcap),
@@ -29,5 +36,7 @@ pub const BODIES: [(&str, Body); 8] = [
     ("topology", topology),
     ("lldp", lldp),
     ("addresses", addresses),
+    ("trace", trace),
     ("endpoint", endpoint),
+    ("copy", copy),
 ];

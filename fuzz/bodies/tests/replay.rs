@@ -77,7 +77,7 @@ fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], rng: &mut Rng) {
 }
 
 /// How many mutations of each are affordable: what it reads decides.
-const MUTATIONS: [(&str, u64); 8] = [
+const MUTATIONS: [(&str, u64); 10] = [
     ("datagram", 60_000),
     ("message", 60_000),
     ("madcap", 30_000),
@@ -85,6 +85,8 @@ const MUTATIONS: [(&str, u64); 8] = [
     ("topology", 6_000),
     ("lldp", 20_000),
     ("addresses", 20_000),
+    ("copy", 20_000),
+    ("trace", 20_000),
     ("endpoint", 24_000),
 ];
 
@@ -127,6 +129,16 @@ fn lldp() {
 #[test]
 fn addresses() {
     replay("addresses", mutations("addresses") / 10);
+}
+
+#[test]
+fn copy() {
+    replay("copy", mutations("copy") / 10);
+}
+
+#[test]
+fn trace() {
+    replay("trace", mutations("trace") / 10);
 }
 
 #[test]

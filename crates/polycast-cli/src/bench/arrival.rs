@@ -1,18 +1,24 @@
 //! When ranks call, and who is the root.
 
 use std::fmt;
+use std::fs;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use polycast_core::units::{Nanos, ParseNanosError};
 
+use crate::report::arrivals::HEADING;
+
 /// How ranks arrive at a call, against the common start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Who comes late.
     pub pattern: Pattern,
     /// How late; `None`: as long as stock takes for this size, or 1 ms where stock is not measured.
     pub delay: Option<Duration>,
+    /// Where [`Pattern::Recorded`] stands.
+    pub file: Option<PathBuf>,
 }
 
 /// Who comes late.
@@ -28,6 +34,8 @@ pub enum Pattern {
     OneLate,
     /// Everybody by a random part of the delay.
     Random,
+    /// As in a job that was traced.
+    Recorded,
 }
 
 const PATTERNS: [(Pattern, &str); 5] = [
@@ -40,7 +48,8 @@ const PATTERNS: [(Pattern, &str); 5] = [
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, name) = PATTERNS.iter().find(|(pattern, _)| pattern == self).unwrap_or(&PATTERNS[0]);
+        let known = PATTERNS.iter().find(|(pattern, _)| pattern == self);
+        let name = known.map_or("recorded", |(_, name)| name);
         f.pad(name)
     }
 }
@@ -49,16 +58,37 @@ impl FromStr for Arrival {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains(['/', '.']) && fs::metadata(text).is_ok() {
+            return Arrival::recorded(text);
+        }
         let (name, delay) = text.split_once(':').map_or((text, None), |(name, delay)| (name, Some(delay)));
         let Some((pattern, _)) = PATTERNS.iter().find(|(_, known)| *known == name) else {
             let names = PATTERNS.map(|(_, name)| name).join(", ");
-            return Err(format!("expected one of {names}, with an optional delay such as root-last:2ms"));
+            return Err(format!(
+                "expected one of {names}, with an optional delay such as root-last:2ms, or a file of `polycast report --arrivals` \
+                 with a / or a . in its name"
+            ));
         };
         let delay = delay.map(parse_duration).transpose()?;
         if delay.is_some() && *pattern == Pattern::None {
             return Err("none has no delay".into());
         }
-        Ok(Arrival { pattern: *pattern, delay })
+        Ok(Arrival { pattern: *pattern, delay, file: None })
+    }
+}
+
+impl Arrival {
+    /// As a file says, which rank 0 of a job reads.
+    fn recorded(name: &str) -> Result<Arrival, String> {
+        let error = |error: std::io::Error| format!("cannot read {name}: {error}");
+        let file = fs::canonicalize(name).map_err(error)?;
+        let text = fs::read_to_string(&file).map_err(error)?;
+        if text.lines().next() != Some(HEADING) {
+            return Err(format!(
+                "{name}: expected {HEADING} in its first line, as `polycast report --arrivals` writes it"
+            ));
+        }
+        Ok(Arrival { pattern: Pattern::Recorded, delay: None, file: Some(file) })
     }
 }
 
@@ -104,13 +134,16 @@ mod tests {
     #[test]
     fn patterns_with_and_without_delay() {
         let parsed: Arrival = "root-last:2ms".parse().unwrap();
-        assert_eq!(parsed, Arrival { pattern: Pattern::RootLast, delay: Some(Duration::from_millis(2)) });
+        let (pattern, delay) = (Pattern::RootLast, Some(Duration::from_millis(2)));
+        assert_eq!(parsed, Arrival { pattern, delay, file: None });
         assert_eq!("one-late".parse::<Arrival>().unwrap().delay, None);
         for (text, expected) in [
             ("last", "root-first"),
             ("none:1ms", "no delay"),
             ("random:2", "20us, 1.5ms or 3s"),
             ("random:", "or 3s"),
+            ("/nowhere/job.arrivals", "a file of `polycast report --arrivals`"),
+            ("/dev/null", "expected polycast-arrivals 1"),
         ] {
             let error = text.parse::<Arrival>().unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

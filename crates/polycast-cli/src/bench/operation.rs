@@ -73,6 +73,11 @@ impl Operation {
         }
     }
 
+    /// Whether its root has what all others wait for.
+    pub fn has_source(self) -> bool {
+        matches!(self, Bcast | Scatter)
+    }
+
     /// Whose algorithms serve it.
     pub fn collective(self) -> Collective {
         match self {

@@ -100,6 +100,9 @@ impl Plan {
         if let Some(delay) = self.arrival.delay.filter(|_| self.arrival.pattern != Pattern::None) {
             push("delay-ns", delay.as_nanos().to_string());
         }
+        if let Some(file) = &self.arrival.file {
+            push("arrival-file", file.display().to_string());
+        }
         push("method", self.method.name().to_owned());
         if self.cold {
             push("cold", "1".to_owned());

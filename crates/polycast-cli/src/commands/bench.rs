@@ -14,7 +14,7 @@ use polycast_core::units::Bytes;
 use polycast_lab::{Carried, LabError, Rate};
 
 use super::job_args::JobArgs;
-use super::{Outcome, interruption, write_file};
+use super::{Outcome, beside, interruption, write_file};
 use crate::bench::arrival::{Arrival, Pattern, Root, parse_duration};
 use crate::bench::chart;
 use crate::bench::fidelity::Fidelity;
@@ -73,7 +73,7 @@ pub struct Args {
     /// Start the job so many times and put the results together
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1u32..=100))]
     launches: u32,
-    /// When ranks call: none, root-first, root-last, one-late or random, with an optional delay as in root-last:2ms
+    /// When ranks call: none, root-first, root-last, one-late or random, with an optional delay as in root-last:2ms; or a file of `polycast report --arrivals`, for a job of as many ranks
     #[arg(long, value_name = "PATTERN", default_value = "none")]
     arrival: Arrival,
     /// Who sends: a rank, or rotate
@@ -219,7 +219,7 @@ fn plans(args: &Args) -> Result<Vec<Plan>, variant::VariantsError> {
         variants,
         time: args.time,
         launches: args.launches,
-        arrival: args.arrival,
+        arrival: args.arrival.clone(),
         root: args.root,
         method: args.method,
         cold: args.cold,
@@ -232,8 +232,7 @@ fn plans(args: &Args) -> Result<Vec<Plan>, variant::VariantsError> {
 /// Answers tell how long a call takes only where all wait for the root; and calls in a row have no arrival pattern.
 fn check_method(plans: &[Plan]) -> Result<(), String> {
     for plan in plans {
-        let has_source = matches!(plan.operation, Operation::Bcast | Operation::Scatter);
-        if plan.method == Method::Responder && !has_source {
+        if plan.method == Method::Responder && !plan.operation.has_source() {
             return Err(format!(
                 "--method responder: expected bcast or scatter, whose root has what all others wait for, found {}; the clock \
                  measures all",
@@ -350,11 +349,6 @@ pub(super) fn variables(
 
 /// All samples are kept wherever results are kept.
 fn raw_file(args: &Args) -> Option<PathBuf> {
-    let beside = || {
-        let json = args.json.as_ref().filter(|json| json.as_os_str() != "-")?;
-        let mut name = json.clone().into_os_string();
-        name.push(".samples");
-        Some(name.into())
-    };
-    args.raw.clone().or_else(beside)
+    let json = args.json.as_ref().filter(|json| json.as_os_str() != "-");
+    args.raw.clone().or_else(|| json.map(|json| beside(json, ".samples")))
 }

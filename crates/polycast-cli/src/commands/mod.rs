@@ -1,6 +1,7 @@
 //! One file per verb: its arguments and what it does with them.
 
 pub mod bench;
+pub mod cp;
 pub mod doctor;
 pub mod explain;
 pub mod generate;
@@ -11,6 +12,7 @@ pub mod madcap;
 pub mod man_pages;
 pub mod measure;
 pub mod predict;
+pub mod report;
 pub mod run;
 pub mod simulate;
 pub mod table;
@@ -21,7 +23,7 @@ pub mod tune;
 use std::error::Error;
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -54,6 +56,13 @@ pub fn has_lost_reader(error: &(dyn Error + 'static)) -> bool {
 /// Writes a file that the user named.
 pub fn write_file(file: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
     fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+/// The file next to one that the user named, with an ending more.
+pub fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.to_owned().into_os_string();
+    name.push(ending);
+    name.into()
 }
 
 /// A flag that says whether the user has had enough: SIGINT or SIGTERM came.

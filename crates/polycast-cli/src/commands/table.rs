@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use polycast_core::files::FileKind;
-use polycast_core::policy::{SHIPPED_TEXT, Table};
+use polycast_core::policy::{CommunicatorShape, SHIPPED_TEXT, Table};
 
 use super::topology::Input;
 use super::{Outcome, print, write_file};
+use crate::native::{Format, Rules, of_table};
 use crate::terminal::count;
 
 /// Arguments of `polycast table`.
@@ -20,6 +21,7 @@ Examples:
   polycast table shipped > cluster.toml   a table to start from
   polycast table check cluster.toml       mistakes, and rules without use
   polycast table format cluster.toml --write
+  polycast table convert cluster.toml --to openmpi --ranks 16 > openmpi.rules
   polycast explain --ranks 64 --nodes 4 --table cluster.toml
 
 A job uses a table by POLYCAST_TABLE=FILE."
@@ -50,12 +52,66 @@ enum Verb {
     },
     /// Print the table that is built in
     Shipped,
+    /// Say in words what a decision file of a stock library says
+    Show {
+        /// The file; - is standard input
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Write a table, or a decision file of a stock library, as one of the latter
+    Convert {
+        /// The file; - is standard input
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+
+        /// The format
+        #[arg(long, value_name = "FORMAT")]
+        to: Format,
+
+        /// Of a table of ours: for communicators of so many ranks
+        #[arg(long, value_name = "N")]
+        ranks: Option<u32>,
+
+        /// on so many nodes; else each rank has its own
+        #[arg(long, value_name = "N", requires = "ranks")]
+        nodes: Option<u32>,
+    },
 }
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
     match args.verb {
-        Verb::Check { file } => print(&checked(&read(&file)?)?)?,
+        Verb::Check { file } => {
+            let input = Input::read(&file, FileKind::Table)?;
+            match native(&input)? {
+                Some(rules) => {
+                    print(&format!("{}: {}\n", input.name, count(rules.count(), "rule", "rules")))?
+                }
+                None => print(&checked(&Table::parse(&input.text, &input.name)?)?)?,
+            }
+        }
+        Verb::Show { file } => {
+            let input = Input::read(&file, FileKind::Table)?;
+            match native(&input)? {
+                Some(rules) => print(&rules.show())?,
+                None => print(&Table::parse(&input.text, &input.name)?.to_string())?,
+            }
+        }
+        Verb::Convert { file, to, ranks, nodes } => {
+            let input = Input::read(&file, FileKind::Table)?;
+            let rules = match native(&input)? {
+                Some(rules) => rules,
+                None => {
+                    let ranks =
+                        ranks.ok_or("--ranks: expected the size of the communicators, found nothing")?;
+                    let shape = CommunicatorShape::new(ranks, nodes.unwrap_or(ranks), None)?;
+                    let (rules, lacking) = of_table(&Table::parse(&input.text, &input.name)?, shape);
+                    lacking.iter().for_each(|problem| eprintln!("{}: {problem}", input.name));
+                    rules
+                }
+            };
+            print(&rules.write(to, &[]))?;
+        }
         Verb::Format { file, write } => {
             let text = read(&file)?.to_string();
             match write {
@@ -69,6 +125,13 @@ pub fn run(args: Args) -> Outcome {
         Verb::Shipped => print(SHIPPED_TEXT)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// `None`: it is none of a stock library.
+fn native(input: &Input) -> Result<Option<Rules>, Box<dyn std::error::Error>> {
+    let Some(format) = Format::of(&input.text) else { return Ok(None) };
+    let rules = Rules::parse(&input.text, format).map_err(|problem| format!("{}: {problem}", input.name))?;
+    Ok(Some(rules))
 }
 
 fn read(file: &Path) -> Result<Table, Box<dyn std::error::Error>> {

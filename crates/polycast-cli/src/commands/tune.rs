@@ -1,7 +1,8 @@
 //! `polycast tune`.
 
+mod native;
+
 use std::error::Error;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,14 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::HumanDuration;
-use polycast_core::policy::tune::{self, Effort, Found, Measured, Race, candidates};
+use polycast_core::network::Network;
+use polycast_core::policy::tune::{self, Effort, Found, Measured, Race, candidates, promising};
 use polycast_core::policy::{Capabilities, Choice, Collective, CommunicatorShape, Table};
-use polycast_core::units::Bytes;
+use polycast_core::units::{Bytes, Nanos};
 use polycast_lab::Lab;
 
 use super::bench::{Operations, PRELOAD, Sizes, parse_operations, parse_sizes, variables};
 use super::job_args::JobArgs;
-use super::{Outcome, interruption, print, write_file};
+use super::{Outcome, beside, interruption, print, write_file};
 use crate::bench::arrival::{Arrival, Pattern, Root, parse_duration};
 use crate::bench::fidelity::Fidelity;
 use crate::bench::operation::Operation;
@@ -29,6 +31,7 @@ use crate::bench::view::Silent;
 use crate::install::Installation;
 use crate::jobs::target::JobTarget;
 use crate::mpi::{Abi, Mpi};
+use crate::native::Format;
 use crate::network::{self, KnownParameters, KnownTopology};
 use crate::tune::{Key, Record, Store, map};
 
@@ -37,6 +40,7 @@ Examples:
   polycast tune --hosts n[0-7]:4 -o cluster.toml
   polycast tune --lab hosts=8,rate=100mbit --collective bcast,allreduce \\
     --sizes 1KiB..1MiB:4 --budget 5m -o cluster.toml
+  polycast tune --native --mpi openmpi --hosts n[0-7] -o openmpi.rules
 
 Each size is a race: all ways are measured for a short time, in one job and by
 turns; who is slower than the best one beyond both intervals is out, the others
@@ -51,6 +55,9 @@ hosts, MPI and build goes on there.
 
 Exit status: 0 if the table was written; 1 if not; 130 if it was interrupted,
 with a table of what there is.";
+
+/// What a short message takes in a lab, for predictions of what cannot win.
+const LAB_LATENCY: Nanos = Nanos::from_micros(50);
 
 /// Arguments of `polycast tune`.
 #[derive(clap::Args)]
@@ -72,19 +79,26 @@ pub struct Args {
     /// Measure all ways with all segment sizes for the longest time, whatever it takes: for comparison
     #[arg(long, conflicts_with = "budget")]
     exhaustive: bool,
+    /// Measure Open MPI's own algorithms, segments and fan-outs, one launch each, and write a file for it: no polycast is needed where it is
+    /// used
+    #[arg(long, value_name = "FORMAT", conflicts_with = "exhaustive", num_args = 0..=1, require_equals = true, default_missing_value = "openmpi")]
+    native: Option<Format>,
     #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
     topology: KnownTopology,
     #[command(flatten)]
     parameters: KnownParameters,
-    /// The table
+    /// The table, or the file for the stock library
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
+    if let Some(format) = args.native {
+        return native::run(&args, format);
+    }
     // Allgatherv is served by what serves allgather.
     let operations: Vec<Operation> =
         args.collective.iter().copied().filter(|operation| *operation != Operation::Allgatherv).collect();
@@ -93,7 +107,7 @@ pub fn run(args: Args) -> Outcome {
     installation.require_door(Abi::from(mpi.family()))?;
     let program = args.job.measuring_program(&installation, &mpi)?;
     let mut variables = variables(&args.job, &args.topology, &args.parameters, &installation, &mpi)?;
-    let mut store = Store::open(&found_file(&args.output))?;
+    let mut store = Store::open(&beside(&args.output, ".found"))?;
     let interrupted = interruption()?;
     let target = args.job.target()?;
     target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
@@ -130,12 +144,6 @@ pub fn run(args: Args) -> Outcome {
     write_file(&args.output, table.to_string())?;
     print(&format!("{text}\nwritten: {}\n", args.output.display()))?;
     Ok(if interrupted.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
-}
-
-fn found_file(output: &Path) -> PathBuf {
-    let mut name = OsString::from(output);
-    name.push(".found");
-    name.into()
 }
 
 fn shape(target: &JobTarget) -> Result<CommunicatorShape, Box<dyn Error>> {
@@ -271,6 +279,16 @@ impl Tuning<'_> {
             .collect()
     }
 
+    /// A lab's links are known; of other networks nothing is said beforehand.
+    fn network(&self) -> Option<Network> {
+        let rate = self.target.lab().map(|lab| lab.plan().slowest_rate());
+        rate.map(|rate| Network {
+            rate: rate.to_string().parse().ok(),
+            latency: Some(LAB_LATENCY),
+            multicast_rate: None,
+        })
+    }
+
     /// The bytes of a block and what was found; `None` if it was interrupted before there was anything.
     fn race(
         &self,
@@ -279,10 +297,12 @@ impl Tuning<'_> {
         ends: Option<Instant>,
     ) -> Result<Option<(u64, Found)>, Box<dyn Error>> {
         let all = || candidates(self.collective(), self.shape, bytes, Capabilities::ALL);
+        let block = self.operation.block_bytes(bytes, self.shape.ranks as usize);
+        let some = || promising(all(), self.collective(), self.shape, self.network(), block);
         let mut race = match (among, self.args.exhaustive) {
             (Some(among), _) => Race::new(among, bytes),
             (None, true) => Race::exhaustive(all(), bytes),
-            (None, false) => Race::new(all(), bytes),
+            (None, false) => Race::new(some(), bytes),
         };
         let mut block_bytes = None;
         while let Some((choices, effort)) = race.next() {
@@ -304,34 +324,15 @@ impl Tuning<'_> {
     }
 
     fn measure(&self, bytes: u64, choices: &[Choice], effort: Effort) -> Result<Vec<Point>, Box<dyn Error>> {
-        let plan = Plan {
-            operation: self.operation,
-            sizes: vec![Bytes(bytes)],
-            variants: choices.iter().map(|choice| Variant::from(*choice)).collect(),
-            time: self.args.time * effort.0,
-            launches: 1,
-            arrival: Arrival { pattern: Pattern::None, delay: None },
-            root: Root::Rank(0),
-            method: Method::Clock,
-            cold: false,
-            clock: ClockMethod::Auto,
-            corrupt: None,
-        };
-        let mut report = Report::new(Box::new(Silent), None, None, 1)?;
-        let session = Session {
-            plan: &plan,
+        let on = On {
             target: self.target,
             mpi: self.mpi,
-            program: self.program.to_owned(),
-            preloaded: self.variables.iter().any(|(name, _)| name == PRELOAD),
+            program: self.program,
             variables: self.variables.to_vec(),
-            links: Links::default(),
-            fidelity: Fidelity::default(),
-            rate_choice: None,
-            is_last: true,
-            interrupted: Arc::clone(self.interrupted),
+            interrupted: self.interrupted,
         };
-        session.run(&mut report)?;
+        let variants = choices.iter().map(|choice| Variant::from(*choice)).collect();
+        let report = on.measure(self.operation, vec![Bytes(bytes)], variants, self.args.time * effort.0)?;
         if report.wrong {
             return Err(format!(
                 "a rank had wrong data after a {} of {}: no table is written; `polycast bench --collective {} --sizes {bytes} \
@@ -362,6 +363,57 @@ impl Tuning<'_> {
             took.as_secs_f64(),
             if left == 1 { "size" } else { "sizes" }
         );
+    }
+}
+
+/// Where something is measured.
+struct On<'a> {
+    target: &'a JobTarget,
+    mpi: &'a Mpi,
+    program: &'a Path,
+    /// Of the job; polycast is in it if they preload it.
+    variables: Vec<(String, String)>,
+    interrupted: &'a Arc<AtomicBool>,
+}
+
+impl On<'_> {
+    /// In one launch, by the clock, without a word on the terminal.
+    fn measure(
+        self,
+        operation: Operation,
+        sizes: Vec<Bytes>,
+        variants: Vec<Variant>,
+        time: Duration,
+    ) -> Result<Report, Box<dyn Error>> {
+        let plan = Plan {
+            operation,
+            sizes,
+            variants,
+            time,
+            launches: 1,
+            arrival: Arrival { pattern: Pattern::None, delay: None, file: None },
+            root: Root::Rank(0),
+            method: Method::Clock,
+            cold: false,
+            clock: ClockMethod::Auto,
+            corrupt: None,
+        };
+        let mut report = Report::new(Box::new(Silent), None, None, 1)?;
+        let session = Session {
+            plan: &plan,
+            target: self.target,
+            mpi: self.mpi,
+            program: self.program.to_owned(),
+            preloaded: self.variables.iter().any(|(name, _)| name == PRELOAD),
+            variables: self.variables,
+            links: Links::default(),
+            fidelity: Fidelity::default(),
+            rate_choice: None,
+            is_last: true,
+            interrupted: Arc::clone(self.interrupted),
+        };
+        session.run(&mut report)?;
+        Ok(report)
     }
 }
 

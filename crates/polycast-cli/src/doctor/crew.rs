@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::finding::{Finding, Topic};
-use super::fleet::Fleet;
+use super::fleet::{DOCTOR_AGENT, Fleet};
 use super::message::{Answer, Question};
 use super::worker::{Trouble, Worker};
 
@@ -86,7 +86,7 @@ impl<'a> Crew<'a> {
 }
 
 fn start_worker(fleet: &Fleet, host: &str) -> Result<Worker, Trouble> {
-    let command = fleet.worker_on(host).map_err(|error| Trouble::NotStarted {
+    let command = fleet.worker_on(host, DOCTOR_AGENT).map_err(|error| Trouble::NotStarted {
         program: "a worker".to_owned(),
         source: std::io::Error::other(error.to_string()),
     })?;

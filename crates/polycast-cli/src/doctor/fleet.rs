@@ -12,8 +12,8 @@ use crate::hosts;
 /// What a worker counts; a part of a larger cluster tells as much.
 const MAX_HOSTS: usize = MAX_SENDERS as usize;
 
-/// The hidden verb of a worker.
-const AGENT_VERB: &str = "doctor-agent";
+/// The hidden verb of a doctor's worker.
+pub const DOCTOR_AGENT: &str = "doctor-agent";
 
 /// How ssh must behave: no question that nobody answers, no endless wait, no terminal.
 const SSH: [&str; 6] = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"];
@@ -81,12 +81,12 @@ impl Fleet {
         matches!(self, Fleet::Emulated(_))
     }
 
-    /// The command that starts a worker on a host.
-    pub fn worker_on(&self, host: &str) -> Result<Command, Box<dyn std::error::Error>> {
+    /// The command that starts a worker of this hidden verb on a host.
+    pub fn worker_on(&self, host: &str, verb: &str) -> Result<Command, Box<dyn std::error::Error>> {
         let own_tool = std::env::current_exe()?;
         let local = |tool: &Path| {
             let mut command = Command::new(tool);
-            command.arg(AGENT_VERB);
+            command.arg(verb);
             command
         };
         Ok(match self {
@@ -98,15 +98,21 @@ impl Fleet {
                     tool.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", tool.display()))?;
                 let mut command = Command::new(program);
                 // The far side's shell reads the words again.
-                command.args(options).arg(host).arg(shell_words::quote(tool).as_ref()).arg(AGENT_VERB);
+                command.args(options).arg(host).arg(shell_words::quote(tool).as_ref()).arg(verb);
                 command
             }
             Fleet::Emulated(lab) => {
                 let mut command = lab.command_on(host, own_tool)?;
-                command.arg(AGENT_VERB);
+                command.arg(verb);
                 command
             }
         })
+    }
+
+    /// What to do about a worker that ended with this code before it said anything.
+    pub fn remedy_for(&self, host: &str, code: Option<i32>) -> String {
+        let (status, said) = (String::new(), String::new());
+        self.remedy(host, &Trouble::Ended { status, code, said })
     }
 
     /// What to do about a worker that does not answer.
@@ -129,11 +135,11 @@ impl Fleet {
 }
 
 /// Whether a name is this machine's, with or without its domain.
-fn is_here(host: &str, here: &str) -> bool {
+pub fn is_here(host: &str, here: &str) -> bool {
     host == "localhost" || host == here || here.strip_prefix(host).is_some_and(|rest| rest.starts_with('.'))
 }
 
-fn host_name() -> String {
+pub fn host_name() -> String {
     nix::unistd::gethostname().map_or("localhost".into(), |name| name.to_string_lossy().into_owned())
 }
 
@@ -184,8 +190,11 @@ mod tests {
         let fleet =
             Fleet::remote(vec![here.clone(), "far".into()], None, Some("/opt/my tools/polycast".into()))
                 .unwrap();
-        assert_eq!(fleet.worker_on(&here).unwrap().get_program(), std::env::current_exe().unwrap());
-        let far = fleet.worker_on("far").unwrap();
+        assert_eq!(
+            fleet.worker_on(&here, DOCTOR_AGENT).unwrap().get_program(),
+            std::env::current_exe().unwrap()
+        );
+        let far = fleet.worker_on("far", DOCTOR_AGENT).unwrap();
         let words: Vec<_> = far.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         assert_eq!(far.get_program(), "ssh");
         assert_eq!(words[words.len() - 3..], ["far", "'/opt/my tools/polycast'", "doctor-agent"]);

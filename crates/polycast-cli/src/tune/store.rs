@@ -1,12 +1,12 @@
 //! What was found: a line of JSON for each size, written as it comes, which the next run goes on with.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use polycast_core::policy::tune::{Found, Measured};
 use polycast_core::policy::{Choice, Collective};
 use serde::{Deserialize, Serialize};
+
+use crate::json_lines::JsonLines;
 
 /// What something was found for. Another cluster, MPI or build of polycast is another thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,30 +99,20 @@ impl Record {
 
 /// The file, and what it holds.
 pub struct Store {
-    path: PathBuf,
+    file: JsonLines,
     records: Vec<Record>,
 }
 
 impl Store {
-    /// Reads the file, if there is one. A line that is damaged, as by a run that was killed, is as if it were not there.
+    /// Reads the file, if there is one.
     pub fn open(path: &Path) -> Result<Store, String> {
-        let records = match File::open(path) {
-            Ok(file) => {
-                let lines = BufReader::new(file).lines().map_while(Result::ok);
-                lines.filter_map(|line| serde_json::from_str(&line).ok()).collect()
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
-        };
-        Ok(Store { path: path.to_owned(), records })
+        let (file, records) = JsonLines::open(path)?;
+        Ok(Store { file, records })
     }
 
     /// Adds what was found.
     pub fn add(&mut self, record: Record) -> Result<(), String> {
-        let line = serde_json::to_string(&record).map_err(|error| error.to_string())? + "\n";
-        let file = OpenOptions::new().create(true).append(true).open(&self.path);
-        file.and_then(|mut file| file.write_all(line.as_bytes()))
-            .map_err(|error| format!("cannot write {}: {error}", self.path.display()))?;
+        self.file.add(&record)?;
         self.records.push(record);
         Ok(())
     }
@@ -173,7 +163,7 @@ mod tests {
         let records = [record(4096, "chain"), record(1024, "binomial"), record(4096, "chain:segment=1KiB")];
         records.iter().for_each(|one| store.add(one.clone()).unwrap());
         // As a run that was killed leaves it.
-        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"key\":{\"vers").unwrap();
+        std::fs::write(&path, std::fs::read_to_string(&path).unwrap() + "{\"key\":{\"vers").unwrap();
         let again = Store::open(&path).unwrap();
         assert_eq!(again.of(&records[0].key), [&records[1], &records[2]]);
         let found = again.of(&records[0].key)[1].found(Collective::Broadcast).unwrap();

@@ -8,6 +8,8 @@ use std::process::Command as System;
 use assert_cmd::Command;
 use tempfile::TempDir;
 
+pub mod traces;
+
 /// What Open MPI 4 and MPICH 5 say for `--version`.
 pub const OPEN_MPI_4: &str = "mpiexec (OpenRTE) 4.1.4";
 pub const MPICH_5: &str = "HYDRA build details:\n    Version:    5.0.2";

@@ -43,7 +43,8 @@ fn make(arguments: &[&str], destination: &Path) -> Output {
     command.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").output().unwrap()
 }
 
-fn text(output: &Output) -> String {
+/// What a command said.
+pub fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
@@ -129,7 +130,7 @@ fn install_only_copies_and_uninstall_removes_everything() {
 /// The verbs that have a manual page.
 fn pages(installed: &Path) -> BTreeSet<String> {
     let names = files(&installed.join("share/man/man1"));
-    let names = names.iter().filter_map(|page| page.file_name()?.to_str()?.strip_suffix(".1"));
+    let names = names.iter().filter_map(|page| page.file_name()?.to_str()?.strip_suffix(".1.gz"));
     names
         .filter_map(|name| name.strip_prefix("polycast-"))
         .filter_map(|verb| verb.split('-').next())

@@ -8,6 +8,7 @@ mod datagram;
 mod job;
 
 mod activation;
+mod applications;
 mod bench;
 mod blast;
 mod collectives;
@@ -30,4 +31,5 @@ mod small;
 mod standard_abi;
 mod symbols;
 mod topology_jobs;
+mod traced;
 mod tune;

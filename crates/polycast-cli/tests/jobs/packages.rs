@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::Duration;
 
 use crate::cluster::output_within;
 use crate::common::checkout;
+use crate::install::text;
 
 const PROGRAM: &str = r#"
 #include <mpi.h>
@@ -29,10 +30,6 @@ int main(int argc, char **argv) {
     return 0;
 }
 "#;
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
 
 fn succeeds(command: &mut Command, limit: Duration) -> String {
     let output = output_within(command, limit);

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use crate::bench::text;
 use crate::common::library_directory;
+use crate::common::mpi::Mpi;
+use crate::job::{LabJob, lab};
 
 /// The table is one, chooses what its map says, and the next run goes on where this one ended.
 #[test]
@@ -49,4 +51,24 @@ fn tuning_writes_a_table_that_chooses_what_it_found() {
     // The first run may have had too little time for the sizes between.
     let again = fs::read_to_string(folder.path().join("cluster.toml.found")).unwrap();
     assert!(again.starts_with(&found), "{again}");
+}
+
+/// A job measures, the next one reads: the bytes are right, and it says so.
+#[test]
+fn a_job_measures_for_itself_and_the_next_one_reads() {
+    let Some(labs) = lab(3, &[]) else { return };
+    let cache = tempfile::tempdir().unwrap();
+    let said = |budget: &str| {
+        let job = LabJob::stock(&labs, Mpi::OpenMpi, 3, "bcast_stress").arguments(&["40"]).polycast();
+        let job = job.variable("POLYCAST_TUNE", budget);
+        job.variable("POLYCAST_CACHE", cache.path().to_str().unwrap()).expect_ok().stderr
+    };
+    let first = said("1s");
+    assert!(first.contains("report: tuned: "), "{first}");
+    let second = said("on");
+    assert!(
+        second.contains("report: tuned by an earlier job: ") && !second.contains("report: tuned: "),
+        "{second}"
+    );
+    labs.succeeds(&["down", "--all"]);
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -49,6 +49,17 @@ impl Labs {
     /// What a shell script prints on a host.
     pub fn exec(&self, lab: &str, host: &str, script: &str) -> String {
         self.succeeds(&["exec", lab, host, "--", "sh", "-c", script])
+    }
+
+    /// A script where the switches of a lab are.
+    pub fn on_switches(&self, lab: &str, script: &str) -> ExitStatus {
+        let keeper = self.wait_for_keeper(lab).to_string();
+        // The lab has a user namespace of its own where root made none.
+        let is_root = nix::unistd::geteuid().is_root();
+        let namespaces: &[&str] =
+            if is_root { &["--net"] } else { &["--user", "--preserve-credentials", "--net"] };
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &keeper]).args(namespaces).args(["sh", "-c", script]).status().unwrap()
     }
 
     pub fn succeeds(&self, words: &[&str]) -> String {

@@ -15,7 +15,7 @@ use crate::job::LAB;
 use crate::round::HOSTS;
 
 /// The program whose processes are looked for.
-pub const PROGRAM: &str = "bcast_soak";
+pub const PROGRAM: &str = "collective_soak";
 
 /// A fault, and for how long where it ends.
 #[derive(Clone, Debug)]
@@ -39,6 +39,10 @@ pub enum Fault {
     NeverThere(usize),
     /// A host sends again what it hears, changed and unchanged.
     Hostile(Duration),
+    /// The switch forgets again and again who is a member of which group, as one does that hears no reports.
+    Forgotten(Duration),
+    /// Nothing goes wrong, but so many threads of each rank call at once.
+    Threads(u32),
 }
 
 impl fmt::Display for Fault {
@@ -55,6 +59,8 @@ impl fmt::Display for Fault {
             Fault::Blocked(Some(host), time) => write!(f, "multicast to h{host} is blocked for {time:?}"),
             Fault::NeverThere(host) => write!(f, "no multicast reaches h{host}"),
             Fault::Hostile(time) => write!(f, "a hostile host for {time:?}"),
+            Fault::Forgotten(time) => write!(f, "the switch forgets all members for {time:?}"),
+            Fault::Threads(threads) => write!(f, "{threads} threads call at once"),
         }
     }
 }
@@ -148,6 +154,7 @@ impl Fault {
                 thread::sleep(*time);
                 hosts(host).for_each(|host| run_on(labs, host, NO_MORE_RULES));
             }
+            Fault::Forgotten(time) => forget_members(labs, *time),
             Fault::Hostile(time) => {
                 let script = crate::common::checkout().join("tests/mpi/hostile.py");
                 let words = ["exec", LAB, "h1", "--", "python3", &script.to_string_lossy()];
@@ -168,6 +175,19 @@ impl Fault {
             Fault::LossOfAll(host, _) | Fault::NeverThere(host) => run_on(labs, *host, NO_MORE_RULES),
             _ => {}
         }
+    }
+}
+
+/// `bridge mdb` says `dev sw0 port p1 grp 239.1.2.3 temp` of each member.
+fn forget_members(labs: &Labs, time: Duration) {
+    let of_jobs = r"s/.*dev \(\S*\) port \(\S*\) grp \(239[0-9.]*\).*/mdb del dev \1 port \2 grp \3/p";
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        // One that leaves by itself meanwhile cannot be forgotten.
+        let script = format!("bridge mdb | sed -n '{of_jobs}' | bridge -force -batch - 2>/dev/null || true");
+        let status = labs.on_switches(LAB, &script);
+        assert!(status.success(), "the switch forgets nobody: {status}");
+        thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -4,6 +4,10 @@ use std::fmt;
 use std::thread;
 use std::time::Duration;
 
+use polycast_core::algorithm::Registry;
+use polycast_core::collective::Collective;
+use polycast_core::variables::FORCED as FORCED_BY;
+
 use crate::cluster::Labs;
 use crate::common::mpi::Mpi;
 use crate::common::report::Report;
@@ -38,22 +42,34 @@ pub struct Round {
     seed: u64,
     mpi: Mpi,
     forced: Option<&'static str>,
+    /// Variables and algorithms of the other collectives, or none: the table's choice.
+    others: Vec<(&'static str, String)>,
     ranks_per_host: usize,
-    broadcasts: u64,
+    calls: u64,
     /// From when all ranks are there to the fault.
     after: Duration,
     fault: Fault,
 }
 
+/// An algorithm for each collective but the broadcast.
+fn draw_others(draws: &mut fastrand::Rng) -> Vec<(&'static str, String)> {
+    let draw = |(collective, variable)| {
+        let all = Registry::BUILT_IN.samples(collective);
+        (variable, all[draws.usize(0..all.len())].to_string())
+    };
+    Collective::ALL.into_iter().zip(FORCED_BY).skip(1).map(draw).collect()
+}
+
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Round { mpi, forced, ranks_per_host, broadcasts, fault, .. } = self;
+        let Round { mpi, forced, others, ranks_per_host, calls, fault, .. } = self;
         let ranks = HOSTS * ranks_per_host;
         write!(
             f,
-            "{:<8} {ranks} ranks, {broadcasts} by {:<22}  {fault}",
+            "{:<8} {ranks} ranks, {calls} calls, {:<22} {:<10} {fault}",
             mpi.name(),
-            forced.unwrap_or("the table")
+            forced.unwrap_or("the table"),
+            if others.is_empty() { "" } else { "and others" },
         )
     }
 }
@@ -65,8 +81,8 @@ impl Round {
         let mut draws = fastrand::Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let scale = if is_long { 10 } else { 1 };
         let time = |draws: &mut fastrand::Rng| Duration::from_millis(draws.u64(100..1000) * scale);
-        // Each kind comes once in ten rounds in a row.
-        let fault = match seed % 10 {
+        // Each kind comes once in twelve rounds in a row.
+        let fault = match seed % 12 {
             0 => Fault::Nothing,
             1 => Fault::Killed,
             2 => Fault::Stopped(time(&mut draws)),
@@ -76,20 +92,25 @@ impl Round {
             6 => Fault::Blocked(draws.bool().then(|| draws.usize(0..HOSTS)), time(&mut draws)),
             7 => Fault::Hostile(time(&mut draws)),
             8 => Fault::NeverThere(draws.usize(0..HOSTS)),
+            9 => Fault::Forgotten(time(&mut draws)),
+            10 => Fault::Threads(draws.u32(2..=4)),
             _ => Fault::LossOfAll(draws.usize(0..HOSTS), draws.u32(1..5)),
         };
         let forced = FORCED[draws.usize(0..FORCED.len())];
         let mpi = if draws.bool() { Mpi::OpenMpi } else { Mpi::Mpich };
-        let broadcasts = match fault {
+        let others = if draws.bool() { draw_others(&mut draws) } else { vec![] };
+        let calls = match fault {
             // It goes on until a rank dies.
             Fault::Killed => 1_000_000,
             // What TCP loses takes it 200 ms.
             Fault::LossOfAll(..) => draws.u64(10..30) * scale,
+            // Each of them.
+            Fault::Threads(threads) => draws.u64(60..200) * scale / u64::from(threads),
             _ => draws.u64(60..200) * scale,
         };
         let ranks_per_host = if mpi == Mpi::OpenMpi { draws.usize(1..=2) } else { 1 };
         let after = Duration::from_millis(draws.u64(0..400));
-        Round { seed, mpi, forced, ranks_per_host, broadcasts, after, fault }
+        Round { seed, mpi, forced, others, ranks_per_host, calls, after, fault }
     }
 
     /// What did not hold.
@@ -116,7 +137,9 @@ impl Round {
     }
 
     fn job<'a>(&self, labs: &'a Labs, with_polycast: bool) -> LabJob<'a> {
-        let (seed, broadcasts) = (self.seed.to_string(), self.broadcasts.to_string());
+        let threads = if let Fault::Threads(threads) = self.fault { threads } else { 1 };
+        let [seed, calls, threads] =
+            [self.seed, self.calls, u64::from(threads)].map(|number| number.to_string());
         let mut job = match self.fault {
             Fault::Late(time) => {
                 let program = self.mpi.built(PROGRAM);
@@ -129,14 +152,13 @@ impl Round {
             }
             _ => LabJob::stock(labs, self.mpi, HOSTS * self.ranks_per_host, PROGRAM),
         };
-        job = job.arguments(&[&seed, &broadcasts]).ranks_per_host(self.ranks_per_host).limit(LIMIT);
+        job = job.arguments(&[&seed, &calls, &threads]).ranks_per_host(self.ranks_per_host).limit(LIMIT);
         if with_polycast {
             job = job.polycast().variable("POLYCAST_TRIALS", "off");
         }
-        match self.forced.filter(|_| with_polycast) {
-            Some(forced) => job.variable("POLYCAST_BCAST", forced),
-            None => job,
-        }
+        let forced = self.forced.map(|forced| ("POLYCAST_BCAST", forced.to_owned()));
+        let forced = forced.into_iter().chain(self.others.iter().cloned()).filter(|_| with_polycast);
+        forced.fold(job, |job, (name, value)| job.variable(name, &value))
     }
 
     fn problems(
@@ -147,7 +169,7 @@ impl Round {
         if let Some(line) = stderr.lines().find(|line| line.contains("FAIL rank")) {
             return vec![line.to_owned()];
         }
-        let is_ok = stdout.lines().any(|line| line == "OK bcast_soak");
+        let is_ok = stdout.lines().any(|line| line == "OK collective_soak");
         // `timeout` ends what hangs, with this status or, where it has to kill, with none.
         let hung = status.is_some_and(
             |status| !matches!(status.code(), Some(code) if code != crate::common::job::OUT_OF_TIME),

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::common::checkout;
-use crate::fake::{OPEN_MPI_4, World};
+use crate::fake::{OPEN_MPI_4, World, traces};
 
 /// The keys of a page's sections: of each table the first column.
 fn page() -> BTreeMap<String, BTreeSet<String>> {
@@ -70,6 +70,7 @@ fn the_page_has_the_keys_that_are_printed() {
         "SwitchName=l Nodes=a\nSwitchName=r Nodes=b\nSwitchName=x Switches=l,r\nSwitchName=y Switches=l,r\n",
     )
     .unwrap();
+    traces::leave(&world.path().join("traces"), 3);
     let hosts = r#"{"environment":{"hosts":[{"name":"h0","ranks":1},{"name":"h1","ranks":1}]}}"#;
     let point =
         r#"{"variant":"chain","bytes":1024,"root":"0","median_us":12.5,"ci_low_us":12.0,"ci_high_us":13.0}"#;
@@ -98,10 +99,13 @@ fn the_page_has_the_keys_that_are_printed() {
         ("simulate --mesh", vec!["simulate", "--min", "16", "--group", "4", "--quick"]),
         ("simulate --figure", vec!["simulate", "--figure", "5.9", "--quick", "--placements", "1"]),
         ("info", vec!["info"]),
+        ("report", vec!["report", "traces"]),
         ("topology check", vec!["topology", "check", "wrong.conf"]),
         ("topology check", vec!["topology", "check", "ring.conf"]),
         ("doctor", vec!["doctor", "--interface", "=nothing0"]),
         ("doctor", vec!["doctor"]),
+        ("cp", vec!["cp", "--hosts", "localhost", "table.toml", "copy.toml"]),
+        ("cp", vec!["cp", "--hosts", "localhost", "-r", ".", "nowhere/copy"]),
     ];
     let mut printed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut times = BTreeSet::new();

@@ -5,13 +5,16 @@ mod common;
 #[path = "../fake/mod.rs"]
 mod fake;
 
+mod browser;
 mod command_line;
+mod copy;
 mod documents;
 mod explain;
 mod info;
 mod json;
 mod madcap;
 mod predict;
+mod report;
 mod run;
 mod simulate;
 mod table;

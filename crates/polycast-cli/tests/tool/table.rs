@@ -46,3 +46,33 @@ fn rules_for_any_collective_decide() {
     let expected = "cluster.toml: 2 rules\n";
     assert_eq!(said, expected);
 }
+
+/// A table of ours becomes a file of the stock library's, which is shown, checked, and written in its other format.
+#[test]
+fn files_of_stock_libraries_are_read_and_written() {
+    let world = World::with_doors(&[]);
+    let table =
+        "version = 1\n[[rule]]\ncollective = \"bcast\"\nbytes = \"64KiB..\"\nuse = \"chain:segment=8KiB\"\n";
+    fs::write(world.path().join("mine.toml"), table).unwrap();
+    let convert = |file: &str, to: &str, more: &[&str]| {
+        output(&mut world.polycast(&[&["table", "convert", file, "--to", to], more].concat()))
+    };
+    let classic = convert("mine.toml", "openmpi", &["--ranks", "16"]);
+    fs::write(world.path().join("rules"), &classic).unwrap();
+    fs::write(world.path().join("rules.json"), convert("rules", "openmpi-json", &[])).unwrap();
+    for file in ["rules", "rules.json"] {
+        let shown = output(&mut world.polycast(&["table", "show", file]));
+        assert!(
+            shown.contains("bcast, 16 ranks and more\n  from        0  as the library decides\n"),
+            "{shown}"
+        );
+        assert!(shown.contains("  from    64KiB  pipeline, segments of 8KiB\nbcast, 17 ranks"), "{shown}");
+        assert_eq!(output(&mut world.polycast(&["table", "check", file])), format!("{file}: 3 rules\n"));
+    }
+    assert_eq!(convert("rules.json", "openmpi", &[]), classic);
+    fs::write(world.path().join("rules"), classic.replace("65536 3", "65536 33")).unwrap();
+    let said = error(&mut world.polycast(&["table", "check", "rules"]), 1);
+    assert!(said.contains("rules: line 7: bcast has no algorithm 33"), "{said}");
+    let said = error(&mut world.polycast(&["table", "convert", "mine.toml", "--to", "openmpi"]), 1);
+    assert!(said.contains("--ranks: expected"), "{said}");
+}

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::common::checkout;
-use crate::fake::World;
+use crate::fake::{World, traces};
 
 /// Hosts and switches with the long names that sites give them; two of the switches are joined twice.
 const CLUSTER: &str = "\
@@ -43,6 +43,7 @@ fn nothing_is_wider_than_80_columns() {
     let points: Vec<String> = variants.into_iter().map(of).collect();
     file("results.json", &format!("{hosts}\n{}\n", points.join("\n")));
 
+    traces::leave(&world.path().join("traces"), 3);
     let placed = ["--hosts", "compute-a-[01-08].example.org:2,elsewhere.example.org", "--topology", cluster];
     for arguments in [
         vec!["explain", "--bytes", "4KiB", "--table", table],
@@ -52,13 +53,14 @@ fn nothing_is_wider_than_80_columns() {
         vec!["predict", "--params", params, "--bytes", "1KiB", "--collective", "allgather"],
         vec!["predict", "--params", params, "--against", "results.json"],
         vec!["predict", "--params", params, "--models", "--bytes", "1KiB"],
+        vec!["report", "traces"],
         vec!["tree", "--shape", "chain"],
         vec!["tree", "--compare"],
         vec!["topology", "check", cluster],
         vec!["topology", "convert", cluster, "--to", "slurm-conf", "-o", "out.conf"],
     ] {
         let further: &[&str] = match arguments[0] {
-            "topology" => &[],
+            "topology" | "report" => &[],
             "tree" => &placed[2..],
             _ if arguments.contains(&"results.json") => &placed[2..],
             _ => &placed,

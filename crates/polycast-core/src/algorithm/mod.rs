@@ -34,6 +34,7 @@ mod rule;
 pub mod scatter;
 mod shares;
 mod spec;
+mod two_level;
 
 pub use build::{Builder, OnNodes};
 pub use parameter::{Domain, Need, Parameter, SEGMENTS};

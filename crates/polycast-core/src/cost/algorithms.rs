@@ -80,14 +80,6 @@ impl Predictor {
         self.datagram_loss
     }
 
-    /// How many hosts have ranks.
-    pub(super) fn nodes(&self) -> u32 {
-        let mut hosts = self.network.host_of().to_vec();
-        hosts.sort_unstable();
-        hosts.dedup();
-        hosts.len() as u32
-    }
-
     /// Another way in which a rank's sends share its port.
     pub fn sends(self, sends: Sends) -> Predictor {
         Predictor { sends, ..self }

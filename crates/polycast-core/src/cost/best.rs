@@ -19,11 +19,8 @@ impl Predicted {
     /// What an algorithm takes with these very parameters; a multicast with the predictor's loss.
     pub fn of(predictor: &mut Predictor, algorithm: &Algorithm, bytes: Bytes) -> Predicted {
         if let Some(multicast) = algorithm.multicast() {
-            let root = predictor.root();
-            let ns = {
-                let (loss, nodes) = (predictor.datagram_loss(), predictor.nodes());
-                multicast_ns(predictor.network_mut(), root, multicast, bytes.0, loss, nodes)
-            };
+            let (root, loss) = (predictor.root(), predictor.datagram_loss());
+            let ns = multicast_ns(predictor.network_mut(), root, multicast, bytes.0, loss);
             return Predicted { algorithm: *algorithm, time: Nanos(ns.round() as u64), cost: None };
         }
         let cost = predictor.cost(algorithm, bytes);
@@ -102,10 +99,7 @@ pub fn intervals(comparisons: &[Comparison]) -> Vec<(Bytes, Algorithm, Nanos)> {
 /// Each comparison and the first size that is nearer to its own than to the one before, as a ratio: their geometric mean. They are by
 /// rising sizes.
 pub fn borders(comparisons: &[Comparison]) -> impl Iterator<Item = (Bytes, &Comparison)> {
-    let between = comparisons.windows(2).map(|two| {
-        let [below, above] = [two[0].bytes.0, two[1].bytes.0].map(|bytes| bytes as f64);
-        Bytes((below * above).sqrt().ceil() as u64)
-    });
+    let between = comparisons.windows(2).map(|two| two[0].bytes.border(two[1].bytes));
     std::iter::once(Bytes(0)).chain(between).zip(comparisons)
 }
 

@@ -179,14 +179,14 @@ fn ways<S: Schedule>(network: &mut Network, schedules: &[S]) -> Vec<Vec<Option<W
         };
         let readers = partners.get(rank.index())?[index].clone();
         let mut path = Vec::new();
-        if fabric != Some(Fabric::Shared) {
+        if !matches!(fabric, Some(Fabric::Shared | Fabric::Cell)) {
             path = readers.iter().flat_map(|(to, _)| network.path(rank, *to)).collect();
             path.sort_unstable();
             path.dedup();
         }
         let by = match fabric {
             None => By::Messages(network.class(rank, readers.first()?.0) as usize),
-            Some(Fabric::Shared) => By::Memory,
+            Some(Fabric::Shared | Fabric::Cell) => By::Memory,
             Some(Fabric::Multicast) => {
                 By::Multicast(path.iter().map(|link| network.data_ns(*link, 1)).fold(0.0, f64::max))
             }
@@ -309,7 +309,7 @@ impl<S: Schedule> Run<'_, S> {
                     else {
                         continue;
                     };
-                    let copy_ns = if fabric == Fabric::Shared { copy_ns } else { 0.0 };
+                    let copy_ns = if fabric != Fabric::Multicast { copy_ns } else { 0.0 };
                     let fetching = self.ranks[rank].fetches.entry(id.lane).or_default();
                     fetching.waiting = Some((id, at + bytes, copy_ns));
                     self.fetch(rank, id.lane, now);

@@ -106,7 +106,6 @@ pub fn multicast_ns(
     multicast: Multicast,
     bytes: u64,
     datagram_loss: f64,
-    nodes: u32,
 ) -> f64 {
     let hop_ns = network.slowest_hop_ns(0);
     let ns_per_byte = network.slowest_ns_per_byte(root);
@@ -125,7 +124,7 @@ pub fn multicast_ns(
         false => Loss::decisive(fragments, fragment_ns, hop_ns + fragment_ns),
     };
     let loss = Loss::of(datagram_loss, decisive, multicast.parity);
-    let receivers = nodes.saturating_sub(1);
+    let receivers = network.nodes().saturating_sub(1);
     let questions = if multicast.form == Form::Pull { loss.most_rounds(receivers).min(1.0) } else { 0.0 };
     let penalty_ns = loss.most_rounds(receivers) * (hop_ns + fragment_ns) + questions * hop_ns;
     sync_ns + wire_ns + hop_ns + ring_ns + penalty_ns

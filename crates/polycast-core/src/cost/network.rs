@@ -21,6 +21,7 @@ pub type LinkIndex = u32;
 /// The ranks of a communicator where they are, with what messages between them cost.
 pub struct Network {
     host_of: Vec<usize>,
+    nodes: u32,
     switch_of_host: Vec<usize>,
     paths: Paths,
     classes: [ClassParameters; 3],
@@ -60,6 +61,7 @@ impl Network {
     pub fn new(placed: &Placed, parameters: &Parameters) -> Network {
         let topology = &placed.topology;
         Network {
+            nodes: hosts_with_ranks(placed).len() as u32,
             host_of: placed.host_of.clone(),
             switch_of_host: topology.hosts.iter().map(|host| host.switch).collect(),
             paths: Paths::new(placed),
@@ -82,6 +84,11 @@ impl Network {
     /// The host of each rank, an index into the topology's hosts.
     pub fn host_of(&self) -> &[usize] {
         &self.host_of
+    }
+
+    /// How many hosts have ranks.
+    pub fn nodes(&self) -> u32 {
+        self.nodes
     }
 
     /// What lies between two ranks.
@@ -188,12 +195,18 @@ impl Network {
     }
 }
 
-/// The classes that occur between any two ranks.
-fn occurring(placed: &Placed) -> Vec<LinkClass> {
+/// Each once.
+fn hosts_with_ranks(placed: &Placed) -> Vec<usize> {
     let mut hosts = placed.host_of.clone();
     hosts.sort_unstable();
-    let is_shared = hosts.windows(2).any(|two| two[0] == two[1]);
     hosts.dedup();
+    hosts
+}
+
+/// The classes that occur between any two ranks.
+fn occurring(placed: &Placed) -> Vec<LinkClass> {
+    let hosts = hosts_with_ranks(placed);
+    let is_shared = hosts.len() < placed.host_of.len();
     let mut switches: Vec<usize> = hosts.iter().map(|host| placed.topology.hosts[*host].switch).collect();
     switches.sort_unstable();
     let is_switch_shared = switches.windows(2).any(|two| two[0] == two[1]);

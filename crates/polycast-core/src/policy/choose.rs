@@ -306,8 +306,8 @@ fn asks<'a>(by_rule: impl Iterator<Item = &'a Relevant>) -> bool {
     for rule in by_rule {
         is_open |= rule.is_open;
         may_serve |= (rule.holds || rule.is_open) && rule.choice != Choice::Stock;
-        let needs_multicast = rule.choice.is_by_multicast();
-        if rule.holds && !rule.is_open && !needs_multicast {
+        let may_be_lost = !Capabilities::PRIVATE.has(rule.choice.needs());
+        if rule.holds && !rule.is_open && !may_be_lost {
             break;
         }
     }

@@ -77,7 +77,9 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::Network;
     use crate::policy::{Call, Capabilities, CommunicatorShape, Epoch, Policy, Rules};
+    use crate::units::Bytes;
 
     fn choose(shape: CommunicatorShape, there: Capabilities, bytes: &str) -> Choice {
         let table = Table::shipped();
@@ -128,6 +130,39 @@ mod tests {
         let table = Table::parse(&format!("version = 1\n{}", rules.concat()), "t").unwrap();
         let idle: Vec<_> = table.idle_rules().map(|(rule, before)| (rule.line, before.line)).collect();
         assert_eq!(idle, [(11, 6), (16, 2)], "where there is no multicast, line 6 decides");
+    }
+
+    /// Where that was measured: several ranks on each of three nodes and more, which slow links connect.
+    #[test]
+    fn the_shipped_table_serves_some_collectives_on_two_levels() {
+        let table = Table::shipped();
+        let chosen = |collective, (ranks, nodes), rate: &str, bytes| {
+            let rate = Some(rate.parse().unwrap());
+            let network = Some(Network { rate, ..Network::default() });
+            let shape = CommunicatorShape::new(ranks, nodes, None).unwrap();
+            let policy =
+                Policy::new(Rules::new(&[], None, &table, None), CommunicatorShape { network, ..shape });
+            let call = Call { collective, bytes: Bytes(bytes) };
+            policy.choose(&call, Capabilities::ALL, Epoch::default()).choice.to_string()
+        };
+        let slow = "100mbit";
+        assert_eq!(chosen(Collective::Allgather, (8, 4), slow, 8 << 10), "two-level");
+        assert_eq!(chosen(Collective::Reduce, (32, 8), slow, 1 << 20), "two-level:segment=8KiB");
+        assert_eq!(chosen(Collective::Allreduce, (12, 3), slow, 1 << 20), "two-level:segment=8KiB");
+        // One rank per node, one node, two; short; fast links; more nodes than were measured; what stock does as well.
+        for (collective, placed, rate, bytes) in [
+            (Collective::Allgather, (8, 8), slow, 8 << 10),
+            (Collective::Reduce, (8, 1), slow, 1 << 20),
+            (Collective::Allreduce, (8, 2), slow, 1 << 20),
+            (Collective::Allgather, (8, 4), slow, 1 << 10),
+            (Collective::Reduce, (8, 4), "1gbit", 1 << 20),
+            (Collective::Allreduce, (8, 4), slow, 64 << 10),
+            (Collective::Allreduce, (32, 8), slow, 1 << 20),
+            (Collective::Alltoall, (8, 4), slow, 1 << 20),
+            (Collective::Barrier, (8, 4), slow, 0),
+        ] {
+            assert_eq!(chosen(collective, placed, rate, bytes), "stock", "{collective} {placed:?}");
+        }
     }
 
     #[test]

@@ -57,7 +57,21 @@ pub struct Sameness {
     pub there: Capabilities,
 }
 
+/// In place of an interval of the rules: the ways are those that were found by tuning.
+const TUNED: u16 = u16::MAX;
+
 impl Sameness {
+    /// Calls whose ways were found by [tuning](super::tune::Session) on a communicator that has this.
+    pub fn tuned(collective: Collective, bytes: u64, there: Capabilities) -> Sameness {
+        let (epoch, digits) = (Epoch::FIRST, Sameness::digits_of(bytes));
+        Sameness { collective, epoch, interval: TUNED, digits, there }
+    }
+
+    /// Whether they were.
+    pub fn is_tuned(self) -> bool {
+        self.interval == TUNED
+    }
+
     /// How many binary digits calls of this many bytes have.
     pub fn digits_of(bytes: u64) -> u8 {
         (u64::BITS - bytes.leading_zeros()) as u8
@@ -216,6 +230,14 @@ impl Trials {
         Turn::Tried(arm, sample)
     }
 
+    /// It was found elsewhere, unless something is known here.
+    pub fn remember(&mut self, Recalled { of, arm, until_calls, .. }: &Recalled) {
+        if self.trials.iter().all(|known| known.of != *of) {
+            let state = State::Settled(*arm, *until_calls);
+            self.trials.push(Trial { verdicts: 1, ..Trial::new(*of, state) });
+        }
+    }
+
     /// The way that stays, if that is decided.
     pub fn settled(&self, of: Sameness) -> Option<Arm> {
         let trial = self.trials.iter().find(|trial| trial.of == of)?;
@@ -304,6 +326,13 @@ impl Trials {
     /// No more trials: the ranks may have made different calls.
     pub fn stop(&mut self) {
         (self.is_over, self.due) = (true, None);
+    }
+}
+
+impl Finding {
+    /// Of ways that were measured apart from the program's calls: at which of these it is looked at.
+    pub fn first_look(&self) -> u64 {
+        again(0, self.arm, &self.nanos)
     }
 }
 

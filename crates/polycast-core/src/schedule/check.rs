@@ -7,13 +7,14 @@
 //!    what the [`After`](super::After)s of its lane name up to that step, and what they name in turn. So of any two steps that
 //!    touch the same bytes, one of which writes, one is always first, and all runs have the same result (2–4). One run, with
 //!    values in place of bytes, shows whether that is what the contract promises.
-//! 3. **Progress:** in that run every step goes as soon as it may, a send together with its receive, shared memory holds one
-//!    published step, and a lane has one step under way. A step that can go once can go until it does, so if this run ends, all
-//!    do, whatever goes first and however many at a time (6). Sends whose receives are posted at once end by themselves, which
+//! 3. **Progress:** in that run every step goes as soon as it may, a send together with its receive, what is published
+//!    in shared memory lasts until all its readers have it (as it does where it is read by address), and a lane has one step under
+//!    way. A step that can go once can go until it does, so if this run ends, all do, whatever goes first and however many at a time (6). Sends whose receives are posted at once end by themselves, which
 //!    is why their number may be limited (7).
 
 mod clock;
 mod matching;
+mod member;
 mod memory;
 mod run;
 #[cfg(test)]

@@ -39,6 +39,7 @@ fn head(lane: &Lane) -> String {
 fn name(fabric: Fabric) -> &'static str {
     match fabric {
         Fabric::Shared => "shared",
+        Fabric::Cell => "cell",
         Fabric::Multicast => "multicast",
     }
 }

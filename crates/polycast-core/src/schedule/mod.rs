@@ -102,9 +102,11 @@ impl Stream {
 /// How what one rank publishes reaches those who fetch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fabric {
-    /// Memory that the ranks of a node share, of bounded size: the writer may have to wait until what it has published before is
-    /// fetched. A fetch lies within one published step.
+    /// Memory that the ranks of a node share, or that of the writer, which the others read: the writer may have to wait until what it
+    /// publishes is fetched. A fetch lies within one published step.
     Shared,
+    /// A cell of each rank that holds a step: the writer has to wait until what it has published before is fetched.
+    Cell,
     /// One multicast message, of all steps together. It arrives where it belongs, so fetches wait for nothing, and a fetch
     /// completes when the prefix up to its end has arrived.
     Multicast,

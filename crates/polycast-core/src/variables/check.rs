@@ -1,4 +1,4 @@
-use super::{ALL, OFF, ON, ReportTo, Values, find};
+use super::{ALL, OFF, ON, ReportTo, Values, budget, find};
 
 /// What every name begins with.
 const PREFIX: &str = "POLYCAST";
@@ -23,6 +23,8 @@ fn problem(name: &str, value: &str) -> Option<String> {
         Values::ReportTo => {
             ("on, off, or the name of a file with a / or a . in it".to_owned(), "taken for on")
         }
+        Values::Time if budget(value).is_some() => return None,
+        Values::Time => ("a time such as 20s, on or off".to_owned(), "taken for off"),
         Values::Switch { further, otherwise } => {
             let words = [&ON[..], &OFF, further].concat();
             if words.iter().any(|word| word.eq_ignore_ascii_case(value)) {
@@ -89,6 +91,10 @@ mod tests {
                 "POLYCAST_MULTICAST=ipv5: expected on, off, ipv4, ipv4-global or ipv6; trees serve in place of multicast"
             ]
         );
+        assert_eq!(
+            said("POLYCAST_TUNE", "20"),
+            ["POLYCAST_TUNE=20: expected a time such as 20s, on or off; taken for off"]
+        );
         let report = said("POLYCAST_REPORT", "ture");
         assert!(report[0].contains("expected on, off, or the name of a file with a /"), "{report:?}");
     }
@@ -103,6 +109,7 @@ mod tests {
             ("POLYCAST_REPORT", "report.json"),
             ("POLYCAST_REPORT", "./report"),
             ("POLYCAST_TABLE", "anything"),
+            ("POLYCAST_TUNE", "20s"),
             ("POLYCAST_TESTS_ALLOW_SKIP", "1"),
             ("POLYCAST_BCST", ""),
             ("PATH", "x"),

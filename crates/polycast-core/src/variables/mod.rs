@@ -1,9 +1,11 @@
 //! The environment variables of polycast: one list for the library, the tool and the documentation (docs/variables.md).
 
+mod budget;
 mod cache;
 mod check;
 mod report_to;
 
+pub use budget::budget;
 pub use cache::cache_folder;
 pub use check::problems;
 pub use report_to::ReportTo;
@@ -59,6 +61,8 @@ pub enum Values {
     },
     /// As [`ReportTo`] reads it.
     ReportTo,
+    /// As [`budget`] reads it.
+    Time,
     /// What only its reader can judge, as documentation writes it.
     Free(&'static str),
 }
@@ -69,6 +73,7 @@ impl Values {
         match self {
             Values::Switch { further, .. } => [&["on", "off"], further].concat().join(", "),
             Values::ReportTo => "on, off, FILE".to_owned(),
+            Values::Time => "TIME, on, off".to_owned(),
             Values::Free(written) => written.to_owned(),
         }
     }
@@ -100,8 +105,12 @@ pub const PARAMETERS: &str = "POLYCAST_PARAMS";
 pub const MULTICAST: &str = "POLYCAST_MULTICAST";
 /// Whether what the rules choose is compared with the MPI.
 pub const TRIALS: &str = "POLYCAST_TRIALS";
+/// For how long a job may measure which ways serve it best.
+pub const TUNE: &str = "POLYCAST_TUNE";
 /// Where jobs leave each other what their trials found.
 pub const CACHE: &str = "POLYCAST_CACHE";
+/// What [`MULTICAST`] may be besides on and off.
+pub const MULTICAST_PROTOCOLS: [&str; 3] = ["ipv4", "ipv4-global", "ipv6"];
 /// Switches memory off that the ranks of a node share.
 pub const SHARED_MEMORY: &str = "POLYCAST_SHARED_MEMORY";
 /// Which interface multicast uses.
@@ -110,6 +119,8 @@ pub const NET: &str = "POLYCAST_NET";
 pub const MADCAP: &str = "POLYCAST_MADCAP";
 /// Where the report goes.
 pub const REPORT: &str = "POLYCAST_REPORT";
+/// Where ranks leave what they record of their calls.
+pub const TRACE: &str = "POLYCAST_TRACE";
 /// The tool has said what is wrong with the variables.
 pub const WARNED: &str = "POLYCAST_WARNED";
 /// Where the libraries are.
@@ -126,7 +137,7 @@ const fn forced(collective: usize, meaning: &'static str) -> Variable {
 }
 
 /// All variables. Names that begin with `POLYCAST_TEST` are left to polycast's own tests.
-pub const ALL: [Variable; 23] = [
+pub const ALL: [Variable; 25] = [
     Variable {
         name: SWITCH,
         reader: Reader::Library,
@@ -177,6 +188,13 @@ pub const ALL: [Variable; 23] = [
         meaning: "the first calls of each size try what polycast chooses and the MPI by turns, and the faster one stays; `off`: the rules alone choose",
     },
     Variable {
+        name: TUNE,
+        reader: Reader::Library,
+        values: Values::Time,
+        default: "off",
+        meaning: "a time such as `20s`: before the first call of each size all ranks measure together which way serves it best, for so long in all; later jobs read it. `on` reads alone",
+    },
+    Variable {
         name: CACHE,
         reader: Reader::Library,
         values: Values::Free("DIRECTORY, off"),
@@ -194,7 +212,7 @@ pub const ALL: [Variable; 23] = [
         name: MULTICAST,
         reader: Reader::Library,
         values: Values::Switch {
-            further: &["ipv4", "ipv4-global", "ipv6"],
+            further: &MULTICAST_PROTOCOLS,
             otherwise: "trees serve in place of multicast",
         },
         default: "ipv4",
@@ -220,6 +238,13 @@ pub const ALL: [Variable; 23] = [
         values: Values::ReportTo,
         default: "off",
         meaning: "what polycast did, when the job ends: on standard error, or as JSON in a file",
+    },
+    Variable {
+        name: TRACE,
+        reader: Reader::Library,
+        values: Values::Free("DIRECTORY, off"),
+        default: "off",
+        meaning: "each rank leaves there when its calls began and returned, who served them, and what they waited for: `polycast report` draws it",
     },
     Variable {
         name: WARNED,

@@ -4,6 +4,7 @@ use crate::receiver::Receiver;
 use crate::ring_repair::RingRepair;
 use crate::sender::Sender;
 use crate::spec::Multicast;
+use crate::wire::{FLAG_LEAVE, FLAG_WAITED};
 use polycast_units::Nanos;
 
 /// When the root may begin.
@@ -49,6 +50,11 @@ pub(super) struct Active {
 }
 
 impl Active {
+    /// Of all datagrams about this broadcast. `is_told`: the ranks are to leave multicast.
+    pub fn flags(&self, is_told: bool) -> u16 {
+        (if self.root_waited { FLAG_WAITED } else { 0 }) | if is_told { FLAG_LEAVE } else { 0 }
+    }
+
     /// Everything has been sent: what is missing is lost.
     pub fn saw_end(&mut self, now: Nanos) {
         if !self.receiver.is_over() {

@@ -6,7 +6,7 @@ use crate::data::Data;
 use crate::fragmentation::Fragmentation;
 use crate::message::{self, MessageHeader};
 use crate::spec::Form;
-use crate::wire::{FLAG_LEAVE, FLAG_WAITED, HEADER_BYTES, Header, Kind};
+use crate::wire::{HEADER_BYTES, Header, Kind};
 use polycast_units::Nanos;
 
 /// The longest message that pushes fragments: they arrive in pieces, so that the successor can forward the first while the
@@ -135,11 +135,10 @@ impl Endpoint {
             return Some(repair);
         }
         let active = self.active.as_mut().filter(|active| active.gate.is_open(now))?;
+        let flags = active.flags(self.deaf.is_told);
         let sender = active.sender.as_mut().filter(|sender| !sender.is_through())?;
         buffer.clear();
         let Membership { job, communicator, ref key, batch_datagrams, .. } = self.membership;
-        let flags =
-            if active.root_waited { FLAG_WAITED } else { 0 } | if self.deaf.is_told { FLAG_LEAVE } else { 0 };
         let like =
             Header { kind: Kind::Data, flags, job, communicator, operation: self.operation, fragment: 0 };
         let count = sender.batch(batch_datagrams, &like, data.bytes(), key, &mut self.scratch, buffer);

@@ -4,9 +4,7 @@ use super::{Action, Active, Endpoint, Membership};
 use crate::data::Data;
 use crate::datagram_repair::{Due, read_done, read_request};
 use crate::message::Body;
-use crate::wire::{
-    FLAG_AGAIN, FLAG_ANSWER, FLAG_KNOWS_END, FLAG_LEAVE, FLAG_WAITED, HEADER_BYTES, Header, Kind, seal,
-};
+use crate::wire::{FLAG_AGAIN, FLAG_ANSWER, FLAG_KNOWS_END, FLAG_LEAVE, HEADER_BYTES, Header, Kind, seal};
 use polycast_units::Nanos;
 
 /// A done by multicast may overtake so many messages of its sender. This node has to receive them in whatever it does next.
@@ -101,8 +99,7 @@ impl Endpoint {
         let Membership { job, communicator, node, batch_datagrams, ref key, .. } = self.membership;
         let active = self.active.as_mut()?;
         let due = active.repair.due(now, &active.receiver)?;
-        let flags =
-            if active.root_waited { FLAG_WAITED } else { 0 } | if self.deaf.is_told { FLAG_LEAVE } else { 0 };
+        let flags = active.flags(self.deaf.is_told);
         let like =
             Header { kind: Kind::Data, flags, job, communicator, operation: self.operation, fragment: node };
         let full = HEADER_BYTES + self.membership.payload_bytes as usize;

@@ -16,11 +16,14 @@ use crate::report;
 use crate::say::warn_once;
 use crate::settings::{self, Settings};
 use crate::tags::TagSpace;
+use crate::trace;
 
 /// Beside the door's capabilities: this rank was asked for a report.
 const WANTS_REPORT: u64 = 1 << 32;
 /// Several of its threads may be in MPI at a time.
 const HAS_THREADS: u64 = 1 << 33;
+/// This rank was asked for a trace.
+const WANTS_TRACE: u64 = 1 << 34;
 /// From here on: how many bits its tags have.
 const TAG_BITS_AT: u32 = 40;
 
@@ -121,6 +124,8 @@ fn gather(
     let differ = records.iter().any(|other| other.settings_digest != records[0].settings_digest);
     let Some(settings) = agree_on_settings(door, rank, size, mine, differ)? else { return Ok(None) };
     let told = network::ask(door, &records, &here)?;
+    let do_all_trace = records.iter().all(|other| other.capabilities & WANTS_TRACE != 0);
+    trace::begin(door, (rank, size), do_all_trace, tags.first_tag(0))?;
     let world = catch_unwind(AssertUnwindSafe(|| World::of(&records, told, tags, settings))).ok();
     let all = door.allgather(&[u8::from(world.is_some())], size)?;
     Ok(world.filter(|_| all.iter().all(|is_there| *is_there == [1])))
@@ -141,9 +146,10 @@ fn same_builds(gathered: &[[u8; RECORD_BYTES]]) -> Result<Vec<Record>, usize> {
 
 fn record_of(door: &Door, settings_digest: u64, here: &Here, more: u64) -> Record {
     let wants_report = if settings::is_report_wanted() { WANTS_REPORT } else { 0 };
+    let wants_trace = if settings::trace_folder().is_some() { WANTS_TRACE } else { 0 };
     Record {
         build: build_identity(),
-        capabilities: u64::from(door.capabilities()) | wants_report | more,
+        capabilities: u64::from(door.capabilities()) | wants_report | wants_trace | more,
         settings_digest,
         host: here.host,
         kernel: here.kernel,

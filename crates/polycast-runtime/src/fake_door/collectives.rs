@@ -207,11 +207,15 @@ impl Member {
     }
 }
 
-fn any_call(random: &mut Random, ranks: u64, elements_most: u64) -> Called {
+fn any_call(random: &mut Random, ranks: u64, elements_most: u64, is_on_one_node: bool) -> Called {
     let collective = random.one_of(&Collective::ALL);
-    // All ranks are on one host.
     let mut all = Registry::BUILT_IN.samples(collective);
-    all.extend(Registry::BUILT_IN.samples_on_one_node(collective));
+    if is_on_one_node {
+        all.extend(Registry::BUILT_IN.samples_on_one_node(collective));
+    } else if random.one_in(2) {
+        // There are few of them beside the others.
+        all.retain(|algorithm| algorithm.entry.shares_memory());
+    }
     let mut algorithm = random.one_of(&all);
     algorithm.segment = NonZeroU64::new(random.one_of(&[0, 100, 3000, 16 << 10]));
     let elements = random.one_of(&[0, 1, 7, 600, elements_most]);
@@ -226,11 +230,17 @@ fn any_call(random: &mut Random, ranks: u64, elements_most: u64) -> Called {
     }
 }
 
-/// `count` calls in flight at a time, twice: what the first leave behind serves the second.
-fn job(random: &mut Random, seed: u64, ranks: u64, count: u64) -> (Job, Vec<Called>) {
+/// `count` calls in flight at a time, twice: what the first leave behind serves the second. Half of those that are spread have ranks on several hosts.
+fn job(random: &mut Random, seed: u64, ranks: u64, count: u64, is_spread: bool) -> (Job, Vec<Called>) {
     // More than travels with an announcement.
-    let calls: Vec<Called> = (0..count).map(|_| any_call(random, ranks, 6000)).collect();
+    let hosts: Vec<u32> = match is_spread && random.one_in(2) {
+        false => vec![0; ranks as usize],
+        true => (0..ranks).map(|_| random.below(3) as u32).collect(),
+    };
+    let is_on_one_node = hosts.iter().all(|host| *host == hosts[0]);
+    let calls: Vec<Called> = (0..count).map(|_| any_call(random, ranks, 6000, is_on_one_node)).collect();
     let mut job = Job::new(ranks as u32, seed, "chain", &[]);
+    job.conditions.hosts = hosts;
     let free = job.program.pop();
     job.program.extend([Step::Collectives(calls.clone()), Step::Collectives(calls.clone())]);
     job.program.extend(free);
@@ -251,7 +261,7 @@ fn collectives_in_flight_have_the_right_results() {
     with_seeds(100, |seed| {
         let random = &mut Random::new(seed);
         let (ranks, count) = (random.within(2, 9), random.within(1, 4));
-        let (job, calls) = job(random, seed, ranks, count);
+        let (job, calls) = job(random, seed, ranks, count, true);
         let outcome = job.run();
         for (rank, told) in outcome.ranks.iter().enumerate() {
             assert_eq!(told.calls, vec![Ended::SERVED_WELL; 2 * calls.len()], "rank {rank} of {job:?}");
@@ -272,7 +282,7 @@ fn sizes_that_differ_spoil_one_collective() {
     with_seeds(120, |seed| {
         let random = &mut Random::new(seed);
         let (ranks, count) = (random.within(2, 7), random.within(1, 3));
-        let (mut job, mut calls) = job(random, seed, ranks, count);
+        let (mut job, mut calls) = job(random, seed, ranks, count, true);
         let wrong = random.below(calls.len() as u64) as usize;
         let others = random.below(ranks) as usize;
         // What ranks choose for a broadcast of another size, policy says (see `sizes`).
@@ -305,7 +315,8 @@ fn a_collective_that_fails_takes_no_other_with_it() {
         let random = &mut Random::new(seed);
         let ranks = random.within(2, 6);
         let rank = random.below(ranks) as u32;
-        let (mut job, calls) = job(random, seed, ranks, 3);
+        // On one host, so that nothing fails while hosts are asked about the network.
+        let (mut job, calls) = job(random, seed, ranks, 3, false);
         let (nth, way) = (random.below(8) as u32, random.below(4) as usize);
         let code = match way {
             0 => {
@@ -325,8 +336,8 @@ fn a_collective_that_fails_takes_no_other_with_it() {
         assert_eq!(mine[wrong].code, code, "{job:?}");
         for (other, told) in outcome.ranks.iter().enumerate() {
             for (at, ended) in told.calls.iter().enumerate().take(calls.len() * (wrong / calls.len() + 1)) {
-                let is_through_cells = calls[at % calls.len()].algorithm.is_through_cells();
-                let is_told = ended.code == ERROR_SIZE && is_through_cells;
+                let is_in_memory = calls[at % calls.len()].algorithm.entry.shares_memory();
+                let is_told = ended.code == ERROR_SIZE && is_in_memory;
                 let is_its = at == wrong && (is_told || [0, code, ABORTED].contains(&ended.code));
                 assert!(
                     is_its || *ended == Ended::SERVED_WELL,

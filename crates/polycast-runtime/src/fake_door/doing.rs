@@ -24,6 +24,12 @@ pub enum Collective {
     Stock {
         root: u32,
     },
+    /// polycast_door.stock.
+    Measured {
+        collective: u32,
+        bytes: usize,
+        root: i32,
+    },
     /// MPI_Finalize, in which MPI works on until all have come. It does not fail.
     Finalize,
 }

@@ -36,6 +36,11 @@ impl Machine for RankMachine {
         self.world.stage.now()
     }
 
+    fn monotonic_nanos(&self) -> u64 {
+        // Never 0, as the machine's is not.
+        self.world.stage.nanos() + 1
+    }
+
     fn sleep(&self, time: Duration) {
         self.world.stage.wait(self.rank, Some(time), false);
     }

@@ -39,7 +39,9 @@ mod sabotage;
 mod sizes;
 mod stage;
 mod table;
+mod traced;
 mod trials;
+mod tune;
 mod world;
 
 use std::ffi::c_int;

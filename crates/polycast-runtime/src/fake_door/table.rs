@@ -7,6 +7,7 @@ use super::allocations::outside;
 use super::mail::{Part, Place};
 use super::world::{Collective, World};
 use crate::door::{CAN_PACK, Completion, DoorTable, INTERFACE_VERSION};
+use crate::plan::CollectiveCall;
 
 /// What a communicator is to the door: one process's part of it.
 pub struct RankDoor {
@@ -40,6 +41,7 @@ pub static TABLE: DoorTable = DoorTable {
     broadcast,
     sum,
     intersect,
+    stock,
     world_ranks,
     isend,
     irecv,
@@ -114,6 +116,20 @@ unsafe extern "C" fn intersect(communicator: *mut c_void, words: *mut u64, count
         let RankDoor { world, part, .. } = door(communicator);
         combine(world, *part, words, count, Collective::Intersect { words: count }, |one, other| one & other)
     }
+}
+
+/// Nobody looks at the data. It takes some time: the MPI is not always the fastest.
+unsafe extern "C" fn stock(
+    communicator: *mut c_void,
+    call: *const CollectiveCall,
+    _: *const c_void,
+    _: *mut c_void,
+) -> c_int {
+    // SAFETY: as polycast.h says.
+    let (RankDoor { world, part, .. }, call) = unsafe { (door(communicator), &*call) };
+    let what = Collective::Measured { collective: call.collective, bytes: call.bytes, root: call.root };
+    let took = std::time::Duration::from_nanos(2000 * call.bytes as u64);
+    code(|| world.meet(*part, what, Vec::new()).map(|_| crate::machine::sleep(took)))
 }
 
 unsafe extern "C" fn world_ranks(communicator: *mut c_void, ranks: *mut c_int) -> c_int {

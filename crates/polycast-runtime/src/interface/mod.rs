@@ -10,7 +10,7 @@ use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
 use crate::operation::Failure;
 use crate::plan::{Answer, CollectiveCall, Operation, Plan};
-use crate::{report, retired, settings};
+use crate::{report, retired, settings, trace};
 use polycast_core::policy::{Call, Choice, Collective};
 use polycast_core::units::{Bytes, Rank};
 
@@ -60,7 +60,9 @@ pub extern "C" fn polycast_build_identity() -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn polycast_count_unserved(function: u32, form: u32, bytes: u64) {
     if form < FORMS {
-        report::UNSERVED.count(function.saturating_mul(FORMS).saturating_add(form), bytes);
+        let kind = function.saturating_mul(FORMS).saturating_add(form);
+        report::UNSERVED.count(kind, bytes);
+        trace::unserved(report::UNSERVED.name(kind), bytes);
     }
 }
 
@@ -69,6 +71,7 @@ pub extern "C" fn polycast_count_unserved(function: u32, form: u32, bytes: u64) 
 pub extern "C" fn polycast_count_left(collective: u32, because: u32, bytes: u64) {
     if let Some(left) = report::LEFT.get(collective as usize) {
         left.count(because, bytes);
+        trace::left(collective, left.name(because), bytes);
     }
 }
 
@@ -304,6 +307,7 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
             is_collective = true;
             door.sum_over_world(values).is_ok()
         });
+        trace::end();
         retired::leave_all_to_mpi();
         leave_all_groups();
         if is_collective {

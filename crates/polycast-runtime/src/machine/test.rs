@@ -16,6 +16,7 @@ use crate::multicast::{MemorySocket, Reason};
 /// See the module; each function takes the place of the one of its name.
 pub trait Machine {
     fn now(&self) -> Instant;
+    fn monotonic_nanos(&self) -> u64;
     fn sleep(&self, time: Duration);
     /// Waits for a moment, awake or not.
     fn give_way(&self);

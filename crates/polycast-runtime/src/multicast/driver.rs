@@ -21,6 +21,7 @@ use crate::machine;
 use crate::messages::Messages;
 use crate::operation::{Activity, Failure, Progress};
 use crate::report;
+use crate::trace::Heard;
 
 /// How long messages wait while datagrams come faster than they are read.
 const FLOODED: Nanos = Nanos::from_micros(1000);
@@ -45,6 +46,16 @@ struct Active {
     rate: ArrivalRate,
     /// Bytes that had not left this host, and since when they are so many.
     queued: (usize, Nanos),
+    /// When the first and the last datagrams came or went, and what had been counted before.
+    datagrams: (Option<Nanos>, Nanos),
+    before: Counters,
+}
+
+impl Active {
+    /// Datagrams have come or gone.
+    fn seen(&mut self, now: Nanos) {
+        self.datagrams = (self.datagrams.0.or(Some(now)), now);
+    }
 }
 
 /// This process's place in the ring of nodes of a communicator: drives its endpoint, one broadcast after the other.
@@ -75,6 +86,8 @@ pub struct Driver {
     unsent_from: usize,
     datagram_bytes: usize,
     buffer: Vec<u8>,
+    /// Of the last broadcast, until somebody asks.
+    heard: Option<Heard>,
     /// Datagrams that could not be sent for another reason than lack of room; the ring brings what they had.
     send_errors: u64,
 }
@@ -104,6 +117,7 @@ impl Driver {
             unsent_from: 0,
             datagram_bytes: 0,
             buffer: Vec::new(),
+            heard: None,
             send_errors: 0,
         }
     }
@@ -195,6 +209,7 @@ impl Driver {
         // The neighbours may have to get rid of more, and would wait for the program's next call.
         let more = [self.endpoint.messages_to_come(), self.endpoint.messages_to_come_from_successor()];
         self.control.post_receives(more, messages)?;
+        self.keep_heard(part);
         self.endpoint.end();
         self.served += 1;
         let outcome = self.active.take().map_or(Ok(()), |active| active.outcome);
@@ -226,13 +241,15 @@ impl Driver {
         if deaf.is_told && part.root == self.node {
             self.endpoint.tell_to_leave();
         }
+        let before = *self.endpoint.counters();
         let begun = self.endpoint.begin(part.spec, part.root, self.now(), data).map_err(Failure::from);
         self.control.set_root(self.leaders[part.root as usize]);
         if let Some(node) = self.endpoint.expects_arrival_from() {
             self.control.expect_arrival(self.leaders[node as usize], messages)?;
         }
         let rate = ArrivalRate::new(self.group.receive_buffer_bytes());
-        self.active = Some(Active { outcome: begun, rate, queued: (0, Nanos(0)) });
+        let datagrams = (None, Nanos(0));
+        self.active = Some(Active { outcome: begun, rate, queued: (0, Nanos(0)), datagrams, before });
         if is_spoiled || begun.is_err() {
             self.fail();
         }
@@ -255,7 +272,7 @@ impl Driver {
     /// gets empty.
     fn receive(&mut self, data: &mut Data<'_>, messages: &mut Messages) -> Result<Activity, Failure> {
         let now = self.now();
-        let Driver { endpoint, group, control, communicator, messages_seen, .. } = self;
+        let Driver { endpoint, group, communicator, .. } = self;
         let mut outcome = Ok(());
         let found = group.receive(*communicator, |header, payload| {
             let used = endpoint.on_datagram(header, payload, now, data);
@@ -264,6 +281,10 @@ impl Driver {
         outcome?;
         // A socket that fails brings nothing; the ring brings everything.
         let found = found.unwrap_or(Found { is_any: false, is_all: true });
+        if let Some(active) = self.active.as_mut().filter(|_| found.is_any) {
+            active.seen(now);
+        }
+        let Driver { endpoint, control, messages_seen, .. } = self;
         let mut is_any = false;
         if found.is_all || now - *messages_seen >= FLOODED {
             *messages_seen = now;
@@ -289,11 +310,31 @@ impl Driver {
                     std::mem::swap(&mut self.buffer, &mut self.unsent);
                     self.datagram_bytes = datagram_bytes;
                     self.send_rest();
+                    if let Some(active) = &mut self.active {
+                        active.seen(now);
+                    }
                     // What arrives meanwhile, a request for example, is looked at between batches.
                     return Ok(true);
                 }
             }
         }
+    }
+
+    /// What a trace tells of a broadcast that is over.
+    fn keep_heard(&mut self, part: Part) {
+        let Some(Active { datagrams: (first, last), before, .. }) = &self.active else { return };
+        let at = |nanos: Nanos| self.epoch + Duration::from_nanos(nanos.0);
+        self.heard = Some(Heard {
+            first: first.map(at),
+            last: first.map(|_| at(*last)),
+            is_root: part.root == self.node,
+            counters: self.endpoint.counters().since(before),
+        });
+    }
+
+    /// Of the last broadcast that is over.
+    pub fn take_heard(&mut self) -> Option<Heard> {
+        self.heard.take()
     }
 
     /// Whether what this node has multicast has left its host, or does not leave it.

@@ -242,7 +242,7 @@ impl Party<'_> {
 
     /// Leaders say whom they have missed. Who is outside of what works between others refuses at once in other sets, too.
     fn find_whose_fault(&self, probe: Option<&Probe>) -> Result<(), MpiError> {
-        let mut missed = probe.map_or_else(|| self.no_word(), Probe::missed);
+        let mut missed = probe.map_or_else(|| Probe::no_word(self.nodes.count()), Probe::missed);
         self.door.intersect(&mut missed)?;
         if probe.is_some_and(|probe| probe.is_outside(&missed)) {
             registry::remember_refusal(registry::ANY_NODES);
@@ -252,15 +252,10 @@ impl Party<'_> {
 
     /// Who has been missed sends again in the next round.
     fn repeat(&self, probe: &mut Probe) -> Result<(), MpiError> {
-        let mut heard = if self.leads() { probe.heard() } else { self.no_word() };
+        let mut heard = if self.leads() { probe.heard() } else { Probe::no_word(self.nodes.count()) };
         self.door.intersect(&mut heard)?;
         probe.repeat(&heard);
         Ok(())
-    }
-
-    /// Of a rank that leads no node: all bits, which changes no other's.
-    fn no_word(&self) -> Vec<u64> {
-        vec![u64::MAX; (self.nodes.count() as usize).div_ceil(64)]
     }
 
     fn probe(

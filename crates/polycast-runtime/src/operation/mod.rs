@@ -143,6 +143,8 @@ pub struct Call {
     pub tag: c_int,
     /// Its number in shared memory; 0 where there is none.
     pub operation: u64,
+    /// What a trace calls it.
+    pub traced: u32,
 }
 
 enum Kind {
@@ -170,6 +172,7 @@ struct Operation {
 /// An operation that has ended, for those who keep count.
 pub struct Ended {
     pub of: policy::Call,
+    pub traced: u32,
     pub choice: Choice,
     pub begun: Instant,
     pub outcome: Result<(), Failure>,
@@ -271,9 +274,9 @@ impl Operations {
         if let Some(exchange) = operation.exchange() {
             exchange.rest();
         }
-        let Call { chosen, of, .. } = operation.call;
+        let Call { chosen, of, traced, .. } = operation.call;
         let of = policy::Call { collective: of.collective, bytes: of.bytes };
-        Some(Ended { of, choice: chosen.choice, begun: operation.begun, outcome })
+        Some(Ended { of, traced, choice: chosen.choice, begun: operation.begun, outcome })
     }
 
     /// How all that run end, and all their messages.

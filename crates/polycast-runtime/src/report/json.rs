@@ -135,6 +135,7 @@ fn of_found(found: &Found) -> Value {
         "ranks": found.ranks,
         "times": times.collect::<Vec<_>>(),
         "stays": found.stays.to_string(),
+        "is_tuned": found.is_tuned,
         "is_remembered": found.is_remembered,
     })
 }

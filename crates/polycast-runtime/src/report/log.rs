@@ -2,15 +2,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use polycast_core::policy::{Call, Choice};
+use polycast_core::units::Rank;
 
-use super::reasons::Reasons;
+use super::reasons::{Reasons, told};
 use super::record::ReasonId;
 use super::with_record;
 use crate::machine;
 use crate::settings::{self, Settings};
+use crate::trace::{CallTrace, Heard};
 use crate::trials::Why;
 
-/// One communicator's calls. Where no report is wanted, it does nothing.
+/// One communicator's calls. Where neither a report nor a trace is wanted, it does nothing.
 #[derive(Default)]
 pub struct Log(Option<Box<Wanted>>);
 
@@ -20,13 +22,43 @@ struct Wanted {
     begun: Instant,
     /// Why, if it is left to the MPI.
     left: Option<(Call, ReasonId)>,
+    trace: Option<CallTrace>,
+}
+
+/// What calls do that nobody logs is inlined, and is one test.
+impl Wanted {
+    #[cold]
+    fn begin(&mut self, call: &Call, root: Rank) {
+        (self.begun, self.left) = (machine::now(), None);
+        if let Some(trace) = &mut self.trace {
+            trace.called(call, root, self.begun);
+        }
+    }
+
+    #[cold]
+    fn leave(&mut self, call: &Call, why: Why, is_refused: bool) {
+        self.chosen(call, Choice::Stock, why);
+        let reason = match is_refused {
+            true => with_record(|record| record.reason(call.collective, REFUSED)),
+            false => self.reasons.of(call.collective, why),
+        };
+        self.left = Some((*call, reason));
+    }
+
+    #[cold]
+    fn chosen(&mut self, call: &Call, choice: Choice, why: Why) {
+        if let Some(trace) = &mut self.trace {
+            let text = || told(self.reasons.settings(), call.collective, choice, why);
+            trace.chosen(call.collective, choice, why, text);
+        }
+    }
 }
 
 impl Log {
     /// Of a communicator whose choices were made by these settings.
-    pub fn new(settings: &Arc<Settings>) -> Log {
-        Log(settings::is_report_wanted()
-            .then(|| Box::new(Wanted { reasons: Reasons::new(settings), begun: machine::now(), left: None })))
+    pub fn new(settings: &Arc<Settings>, trace: Option<CallTrace>) -> Log {
+        let wanted = || Wanted { reasons: Reasons::new(settings), begun: machine::now(), left: None, trace };
+        Log(settings::is_report_wanted().then(|| Box::new(wanted())))
     }
 
     /// Somebody reads it.
@@ -34,30 +66,78 @@ impl Log {
         self.0.is_some()
     }
 
+    fn trace(&mut self) -> Option<&mut CallTrace> {
+        self.0.as_mut()?.trace.as_mut()
+    }
+
     /// A call begins.
-    pub fn begin(&mut self) {
+    #[inline]
+    pub fn begin(&mut self, call: &Call, root: Rank) {
         if let Some(wanted) = &mut self.0 {
-            (wanted.begun, wanted.left) = (machine::now(), None);
+            wanted.begin(call, root);
+        }
+    }
+
+    /// What came before in this call was none of the program's.
+    pub fn begin_again(&mut self) {
+        if let Some(wanted) = &mut self.0 {
+            wanted.begun = machine::now();
+        }
+    }
+
+    /// Names the call that began last.
+    pub fn number(&self) -> u32 {
+        self.0.as_ref().and_then(|wanted| wanted.trace.as_ref()).map_or(0, CallTrace::number)
+    }
+
+    /// The call is served so.
+    #[inline]
+    pub fn chosen(&mut self, call: &Call, choice: Choice, why: Why) {
+        if let Some(wanted) = &mut self.0 {
+            wanted.chosen(call, choice, why);
+        }
+    }
+
+    /// Nothing of the call can go on before something comes.
+    #[inline]
+    pub fn rests(&mut self) {
+        if let Some(trace) = self.trace() {
+            trace.rests();
+        }
+    }
+
+    /// Something has come.
+    #[inline]
+    pub fn goes_on(&mut self) {
+        if let Some(trace) = self.trace() {
+            trace.goes_on();
+        }
+    }
+
+    /// What was seen of its datagrams.
+    pub fn heard(&mut self, number: u32, heard: Option<Heard>) {
+        if let (Some(trace), Some(heard)) = (self.trace(), heard) {
+            trace.heard(number, &heard);
         }
     }
 
     /// A call was served that began then.
-    pub fn served(&self, call: &Call, choice: Choice, begun: Instant) {
-        if self.0.is_some() {
-            let took = machine::now() - begun;
-            with_record(|record| record.served(call, choice, took));
+    pub fn served(&mut self, call: &Call, number: u32, choice: Choice, begun: Instant, has_failed: bool) {
+        if let Some(wanted) = &mut self.0 {
+            let now = machine::now();
+            with_record(|record| record.served(call, choice, now - begun));
+            if let Some(trace) = &mut wanted.trace {
+                trace.returned(number, has_failed, now);
+            }
         }
     }
 
     /// The call is left to the MPI: by a rule, or because a private communicator was refused. Whether [`Log::end_of_left`]
     /// is to be called.
+    #[inline]
     pub fn leave(&mut self, call: &Call, why: Why, is_refused: impl FnOnce() -> bool) -> bool {
         let Some(wanted) = &mut self.0 else { return false };
-        let reason = match is_refused() {
-            true => with_record(|record| record.reason(call.collective, REFUSED)),
-            false => wanted.reasons.of(call.collective, why),
-        };
-        wanted.left = Some((*call, reason));
+        wanted.leave(call, why, is_refused());
         true
     }
 
@@ -65,8 +145,11 @@ impl Log {
     pub fn end_of_left(&mut self) {
         let Some(wanted) = &mut self.0 else { return };
         if let Some((call, reason)) = wanted.left.take() {
-            let took = machine::now() - wanted.begun;
-            with_record(|record| record.left(&call, reason, took));
+            let now = machine::now();
+            with_record(|record| record.left(&call, reason, now - wanted.begun));
+            if let Some(trace) = &mut wanted.trace {
+                trace.returned(trace.number(), false, now);
+            }
         }
     }
 }

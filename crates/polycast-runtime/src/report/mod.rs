@@ -31,6 +31,7 @@ use std::sync::Mutex;
 use polycast_core::network::Network;
 
 pub use self::log::Log;
+pub use self::publish::expand;
 use self::record::Record;
 pub use self::record::{Found, nanos};
 use self::summary::Summary;

@@ -1,6 +1,7 @@
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use polycast_core::variables::ReportTo;
 use rustix::fs::OFlags;
@@ -8,9 +9,18 @@ use rustix::fs::OFlags;
 use super::summary::Summary;
 use crate::{say, settings};
 
+/// Beside the traces of the ranks.
+const BESIDE_TRACES: &str = "report.json";
+
 impl Summary {
     /// Says it where it was asked for. To be called on rank 0.
     pub fn publish(&self) {
+        if let Some(folder) = settings::trace_folder() {
+            let file = Path::new(&expand(&folder)).join(BESIDE_TRACES);
+            if let Err(error) = write(&file.to_string_lossy(), &self.json()) {
+                say::text(&format!("polycast: warning: report {}: {error}\n", file.display()));
+            }
+        }
         match settings::report_to() {
             ReportTo::Nowhere => {}
             ReportTo::StandardError => say::text(&self.text()),
@@ -26,7 +36,7 @@ impl Summary {
 }
 
 /// The name of a file with `%h`, `%j` and `%p` replaced by host, job and process, and `%%` by a percent sign.
-fn expand(name: &str) -> String {
+pub fn expand(name: &str) -> String {
     let mut expanded = String::new();
     let mut rest = name.chars();
     while let Some(c) = rest.next() {

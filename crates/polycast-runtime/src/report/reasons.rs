@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use polycast_core::policy::{By, Collective, Rule};
-use polycast_core::variables::FORCED;
+use polycast_core::policy::{By, Choice, Collective, Rule};
+use polycast_core::variables::{FORCED, PARAMETERS};
 
 use super::record::ReasonId;
 use super::with_record;
@@ -21,11 +21,28 @@ impl Reasons {
         Reasons { settings: settings.clone(), known: BTreeMap::new() }
     }
 
+    /// Those by whom choices are made here.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// The reason of who decided so.
     pub fn of(&mut self, collective: Collective, why: Why) -> ReasonId {
         let Reasons { settings, known } = self;
         let new = || with_record(|record| record.reason(collective, &text(settings, collective, why)));
         *known.entry((collective as usize, why)).or_insert_with(new)
+    }
+}
+
+/// What a trace says of who decided so for this choice.
+pub fn told(settings: &Settings, collective: Collective, choice: Choice, why: Why) -> String {
+    match (why, choice) {
+        (_, Choice::Stock) => text(settings, collective, why),
+        (Why::Compared, _) => "to compare it with other ways".to_owned(),
+        (Why::Faster, _) => "it was the fastest when it was compared".to_owned(),
+        (Why::Rules(By::Forced), _) => FORCED[collective as usize].to_owned(),
+        (Why::Rules(By::Prediction(_)), _) => format!("predicted from {PARAMETERS}"),
+        (Why::Rules(_), _) => text(settings, collective, why),
     }
 }
 
@@ -55,7 +72,7 @@ fn because(origin: &str, rule: &Rule) -> String {
 
 #[cfg(test)]
 mod tests {
-    use polycast_core::policy::{Call, Capabilities, Choice, CommunicatorShape, Epoch, Policy};
+    use polycast_core::policy::{Call, Capabilities, CommunicatorShape, Epoch, Policy};
     use polycast_core::units::Bytes;
 
     use super::*;

@@ -90,6 +90,8 @@ pub struct Found {
     /// The ways that were compared, each with the nanoseconds of its median call, the mean of the ranks but the root.
     pub times: Vec<(Choice, u64)>,
     pub stays: Choice,
+    /// Apart from the program's calls.
+    pub is_tuned: bool,
     /// By an earlier job.
     pub is_remembered: bool,
 }

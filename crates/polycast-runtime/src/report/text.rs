@@ -159,11 +159,12 @@ impl Summary {
 }
 
 fn found_line(found: &Found) -> String {
-    let Found { collective, first_bytes, ranks, times, stays, is_remembered } = found;
+    let Found { collective, first_bytes, ranks, times, stays, is_tuned, is_remembered } = found;
     let times: Vec<String> =
         times.iter().map(|(way, nanos)| format!("{way} {}", nanoseconds(*nanos as f64))).collect();
     let sizes = format!("{}..{}", size(*first_bytes), size(2 * first_bytes)).replace(' ', "");
-    let by = if *is_remembered { "compared by an earlier job" } else { "compared" };
+    let done = if *is_tuned { "tuned" } else { "compared" };
+    let by = if *is_remembered { format!("{done} by an earlier job") } else { done.to_owned() };
     let of = match collective {
         Collective::Broadcast => String::new(),
         _ => format!("{collective} of "),

@@ -64,6 +64,11 @@ impl<const N: usize> Untimed<N> {
         }
     }
 
+    /// What the report calls a kind.
+    pub fn name(&self, kind: u32) -> Option<&'static str> {
+        self.names.get(kind as usize).copied()
+    }
+
     /// The kind whose name says this.
     #[cfg(test)]
     pub fn kind(&self, says: &str) -> usize {

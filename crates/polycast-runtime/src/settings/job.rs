@@ -3,11 +3,13 @@
 //! The files are read once per process. Rank 0's count; it sends them where another rank has others.
 
 use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Duration;
 
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
 use polycast_core::policy::{self, Choice, Collective, Prediction, Table};
 use polycast_core::topology::{self, Reading, Topology};
+use polycast_core::variables::budget;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +17,7 @@ use crate::digest::Digest;
 use crate::of_process::{Shared, of_process};
 
 use super::loaded::Content;
-use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, TRIALS, is_off, lookup};
+use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, TRIALS, TUNE, is_off, lookup};
 
 /// What rank 0 can send to the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,6 +28,8 @@ pub struct Settings {
     pub parameters: Option<Loaded<Arc<Parameters>>>,
     /// What the rules choose is compared with the MPI.
     pub trials: bool,
+    /// Ways are measured for so long, and what was found is read; `None`: not wanted.
+    pub tune: Option<Duration>,
 }
 
 /// How calls are served. Where nothing is said: by the table that is built in, and by prediction where parameters are known.
@@ -69,6 +73,7 @@ struct Names {
     topology: Option<String>,
     parameters: Option<String>,
     trials: Option<String>,
+    tune: Option<String>,
 }
 
 of_process! {
@@ -86,6 +91,7 @@ impl Settings {
             topology: lookup(TOPOLOGY),
             parameters: lookup(PARAMETERS),
             trials: lookup(TRIALS),
+            tune: lookup(TUNE),
         };
         READ.change(|read| match read {
             Some((known, current)) if *known == names => current.clone(),
@@ -93,7 +99,7 @@ impl Settings {
         })
     }
 
-    fn read(Names { forced, table, topology, parameters, trials }: Names) -> Current {
+    fn read(Names { forced, table, topology, parameters, trials, tune }: Names) -> Current {
         let mut problems = Vec::new();
         let mut without = |instead: &str, problem: String| problems.push(format!("{problem}; {instead}"));
         let mut rules = Rules::default();
@@ -117,7 +123,9 @@ impl Settings {
             None
         });
         let trials = !trials.is_some_and(|word| is_off(&word));
-        let settings = Settings { rules, network, parameters, trials };
+        // What is no time is said with the other variables.
+        let tune = tune.and_then(|time| budget(&time)).flatten().map(Duration::from_nanos);
+        let settings = Settings { rules, network, parameters, trials, tune };
         let digest = Digest::of("polycast settings").bytes(&settings.to_bytes()).finish();
         let problem = (!problems.is_empty()).then(|| problems.join("; "));
         Current { settings: Arc::new(settings), digest, problem }

@@ -13,7 +13,7 @@ use std::sync::{Mutex, Once};
 
 use polycast_core::variables::{
     self, FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SHARED_MEMORY, SWITCH, TABLE,
-    TOPOLOGY, TRIALS, WARNED, is_off, is_on,
+    TOPOLOGY, TRACE, TRIALS, TUNE, WARNED, is_off, is_on,
 };
 use polycast_net::{Family, InterfaceChoice, Range};
 
@@ -37,7 +37,7 @@ pub fn changes() -> u64 {
 
 /// Sets `name` for communicators attached from now on; false if there is no such setting.
 pub fn configure(name: &str, value: Option<&str>) -> bool {
-    let known = [TABLE, TOPOLOGY, PARAMETERS, TRIALS, SHARED_MEMORY, MULTICAST, NET, MADCAP];
+    let known = [TABLE, TOPOLOGY, PARAMETERS, TRIALS, TUNE, SHARED_MEMORY, MULTICAST, NET, MADCAP];
     let Some(name) = FORCED.into_iter().chain(known).find(|known| *known == name) else { return false };
     let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
     OVERRIDES.change(|overrides| overrides.insert(name, value));
@@ -146,7 +146,12 @@ pub fn report_to() -> ReportTo {
     ReportTo::parse(&variable(REPORT)).unwrap_or(ReportTo::StandardError)
 }
 
-/// Whether there is to be one.
+/// Where the trace of this process is to go, if one is wanted.
+pub fn trace_folder() -> Option<String> {
+    Some(variable(TRACE)).filter(|value| !value.is_empty() && !is_off(value))
+}
+
+/// Whether calls are to be counted: for a report, or beside a trace.
 pub fn is_report_wanted() -> bool {
-    report_to() != ReportTo::Nowhere
+    report_to() != ReportTo::Nowhere || trace_folder().is_some()
 }

@@ -17,10 +17,10 @@ const MAX_BYTES: u64 = 256 << 10;
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(1);
 
-/// What the file in this folder says; nothing if there is none.
-pub fn read(folder: &Path, today: u64) -> Vec<Memory> {
+/// What the file in this folder says, and how many of its lines say nothing; nothing if there is none.
+pub fn read(folder: &Path, today: u64) -> (Vec<Memory>, usize) {
     let text = open(&folder.join(CACHE_FILE), OpenOptions::new().read(true)).and_then(|file| text_of(&file));
-    text.map_or_else(|_| Vec::new(), |text| Memory::read(&text, today))
+    text.map_or_else(|_| Default::default(), |text| Memory::read_all(&text, today))
 }
 
 /// Adds a line.
@@ -119,7 +119,7 @@ mod tests {
         });
         let text = fs::read_to_string(folder.path().join(CACHE_FILE)).unwrap();
         assert_eq!(text.lines().filter(|line| !line.is_empty()).count(), 80);
-        assert_eq!(read(folder.path(), 100).len(), 60);
+        assert_eq!(read(folder.path(), 100).0.len(), 60);
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
         let path = folder.path().join(CACHE_FILE);
         fs::write(&path, &memory(8, 1).line()[..40]).unwrap();
         add(folder.path(), &memory(16, 2), 100).unwrap();
-        assert_eq!(read(folder.path(), 100), [memory(16, 2)]);
+        assert_eq!(read(folder.path(), 100), (vec![memory(16, 2)], 1));
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         let old = memory(8, 1).line() + "\n";
         fs::write(&path, old.repeat(MAX_BYTES as usize / old.len() + 1)).unwrap();
         add(folder.path(), &memory(16, 2), 100).unwrap();
-        assert_eq!(read(folder.path(), 100), [memory(8, 1), memory(16, 2)]);
+        assert_eq!(read(folder.path(), 100), (vec![memory(8, 1), memory(16, 2)], 0));
         assert!(path.metadata().unwrap().len() < 1000);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
@@ -146,9 +146,9 @@ mod tests {
     #[test]
     fn what_is_no_file_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(read(&folder.path().join("nothing"), 100), []);
+        assert_eq!(read(&folder.path().join("nothing"), 100), (Vec::new(), 0));
         fs::create_dir(folder.path().join(CACHE_FILE)).unwrap();
-        assert_eq!(read(folder.path(), 100), []);
+        assert_eq!(read(folder.path(), 100), (Vec::new(), 0));
         assert!(add(folder.path(), &memory(8, 1), 100).is_err());
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();

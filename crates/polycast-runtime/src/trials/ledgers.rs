@@ -1,13 +1,16 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use polycast_core::policy::trials::{Finding, Ledger, Memory, Recalled, Setting, TOLD, Trials};
-use polycast_core::policy::{CommunicatorShape, Policy};
+use polycast_core::policy::trials::{
+    CACHE_FILE, Finding, Ledger, Memory, Recalled, Sameness, Setting, TOLD, Trials,
+};
+use polycast_core::policy::{Choice, CommunicatorShape, Policy};
 
 use super::cache;
 use crate::identity::build_identity;
 use crate::machine;
 use crate::of_process::{Shared, of_process};
+use crate::say::warn_once;
 use crate::settings;
 
 /// Shapes of which ledgers are kept: those that came last.
@@ -21,6 +24,12 @@ struct Kept {
     ledger: Ledger,
     /// What earlier jobs left is in it.
     is_read: bool,
+    /// What was found by tuning, also by earlier jobs.
+    tuned: Vec<Memory>,
+    /// Lines that are none.
+    unread: usize,
+    /// Of what was found by tuning, what the report has.
+    told: Vec<Sameness>,
 }
 
 of_process! {
@@ -41,8 +50,16 @@ fn with<R>(shape: CommunicatorShape, policy: &Arc<Policy>, change: impl FnOnce(&
             if ledgers.len() == MAX_LEDGERS {
                 ledgers.pop_front();
             }
-            let ledger = Ledger::default();
-            ledgers.push_back(Kept { shape, policy: policy.clone(), ledger, is_read: false });
+            let (ledger, tuned) = Default::default();
+            ledgers.push_back(Kept {
+                shape,
+                policy: policy.clone(),
+                ledger,
+                is_read: false,
+                tuned,
+                unread: 0,
+                told: Vec::new(),
+            });
             ledgers.len() - 1
         });
         change(&mut ledgers[index])
@@ -63,13 +80,74 @@ pub fn told(shape: CommunicatorShape, policy: &Arc<Policy>) -> ([u64; TOLD], Vec
         let mut recalled = Vec::new();
         if !kept.is_read {
             kept.is_read = true;
-            let memories = settings::cache_folder().map(|folder| cache::read(&folder, machine::today()));
-            let (memories, setting) = (memories.unwrap_or_default(), setting(shape));
+            let read = settings::cache_folder().map(|folder| cache::read(&folder, machine::today()));
+            let ((memories, unread), setting) = (read.unwrap_or_default(), setting(shape));
             recalled = memories.iter().filter_map(|memory| memory.recall(&setting, policy)).collect();
             recalled.iter().for_each(|recalled| kept.ledger.remember(recalled));
+            // The very same setting first: what is known is not learnt again.
+            let is_near = |memory: &&Memory| memory.is_near(&setting) && memory.recall_tuned().is_some();
+            let (mut tuned, near): (Vec<Memory>, Vec<Memory>) =
+                memories.iter().filter(is_near).cloned().partition(|memory| memory.is_of(&setting));
+            tuned.extend(near);
+            for memory in tuned {
+                if !kept.tuned.contains(&memory) {
+                    kept.tuned.push(memory);
+                }
+            }
+            kept.unread = unread;
         }
         (kept.ledger.told(), recalled)
     })
+}
+
+/// What this process knows of tuning, for the others: lines of the file.
+pub fn tuned(shape: CommunicatorShape, policy: &Arc<Policy>) -> String {
+    with(shape, policy, |kept| {
+        if kept.unread > 0 {
+            let lines = if kept.unread == 1 { "a line counts" } else { "some lines count" };
+            let folder = settings::cache_folder().unwrap_or_default().join(CACHE_FILE);
+            warn_once(&format!(
+                "{}: {lines} for nothing: half written, or by another version of polycast",
+                folder.display()
+            ));
+        }
+        kept.tuned.iter().map(|memory| memory.line() + "\n").collect()
+    })
+}
+
+/// What rank 0 has told, as on all ranks; and which of it this process did not know before.
+pub fn tuned_elsewhere(
+    shape: CommunicatorShape,
+    policy: &Arc<Policy>,
+    lines: &str,
+) -> (Vec<Recalled>, Vec<bool>) {
+    with(shape, policy, |kept| {
+        let memories = Memory::read(lines, 0).into_iter();
+        let known: Vec<(Memory, Recalled)> =
+            memories.filter_map(|memory| Some((memory.clone(), memory.recall_tuned()?))).collect();
+        let mut tell = |(memory, recalled): (Memory, Recalled)| {
+            let is_new = !kept.told.contains(&recalled.of);
+            if is_new {
+                kept.told.push(recalled.of);
+            }
+            if !kept.tuned.contains(&memory) {
+                kept.tuned.push(memory);
+            }
+            (recalled, is_new)
+        };
+        known.into_iter().map(&mut tell).unzip()
+    })
+}
+
+/// What a race came to, as a line of the file, which keeps it for later jobs if there is a place for it. On rank 0.
+pub fn keep_tuned(shape: CommunicatorShape, ways: &[Choice], finding: &Finding) -> String {
+    let today = machine::today();
+    let memory = Memory::new(&setting(shape), ways, finding, finding.first_look(), today);
+    if let Some(folder) = settings::cache_folder() {
+        // As below.
+        let _ = cache::add(&folder, &memory, today);
+    }
+    memory.line()
 }
 
 /// What it begins with.
@@ -83,11 +161,11 @@ pub fn learn(shape: CommunicatorShape, policy: &Arc<Policy>, trials: &mut Trials
 }
 
 /// Leaves a finding to later jobs, if there is a place for it. On rank 0.
-pub fn keep(shape: CommunicatorShape, policy: &Arc<Policy>, finding: &Finding) {
+pub fn keep(shape: CommunicatorShape, policy: &Arc<Policy>, ways: &[Choice], finding: &Finding) {
     let Some(folder) = settings::cache_folder() else { return };
     let Some(until_calls) = with(shape, policy, |kept| kept.ledger.stays_until(finding.of)) else { return };
     let today = machine::today();
-    let memory = Memory::new(&setting(shape), policy, finding, until_calls, today);
+    let memory = Memory::new(&setting(shape), ways, finding, until_calls, today);
     // No job fails because its home is full or read-only.
     let _ = cache::add(&folder, &memory, today);
 }

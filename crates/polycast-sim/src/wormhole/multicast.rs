@@ -33,19 +33,8 @@ impl MulticastTree {
     ];
 
     /// The name on a network, such as `opt-mesh`.
-    pub fn name(self, topology: Topology) -> &'static str {
-        let is_mesh = matches!(topology, Topology::Mesh { .. });
-        match self {
-            MulticastTree::Sequential => "sequential",
-            MulticastTree::Binomial => "binomial",
-            MulticastTree::OptTree => "opt-tree",
-            MulticastTree::Unicast if is_mesh => "u-mesh",
-            MulticastTree::Unicast => "u-min",
-            MulticastTree::Optimal if is_mesh => "opt-mesh",
-            MulticastTree::Optimal => "opt-min",
-            MulticastTree::Dynamic if is_mesh => "dyn-mesh",
-            MulticastTree::Dynamic => "dyn-min",
-        }
+    pub fn name(self, topology: Topology) -> String {
+        self.title(topology).to_ascii_lowercase()
     }
 
     /// The name as published, such as `OPT-Mesh`.
@@ -207,7 +196,7 @@ mod tests {
     fn trees_have_names() {
         for network in [Topology::Mesh { width: 4, height: 4 }, Topology::Multistage { stages: 4 }] {
             for tree in MulticastTree::ALL {
-                assert_eq!(MulticastTree::parse(tree.name(network)), Ok(tree));
+                assert_eq!(MulticastTree::parse(&tree.name(network)), Ok(tree));
             }
         }
         assert_eq!(MulticastTree::parse("u"), Ok(MulticastTree::Unicast));

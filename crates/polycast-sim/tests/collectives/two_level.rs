@@ -1,8 +1,9 @@
-//! Broadcasts on two levels in virtual time: multicast or messages between nodes, shared memory on each.
+//! Collectives on two levels in virtual time: multicast or messages between nodes, shared memory on each.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use polycast_core::algorithm::broadcast::{Between, TwoLevel};
+use polycast_core::algorithm::broadcast::{Between, Planner, TwoLevel};
+use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::collective::{Call, Collective};
 use polycast_core::executor::Limits;
 use polycast_core::schedule::{Nodes, Schedule};
@@ -11,7 +12,7 @@ use polycast_core::units::{Bytes, Rank};
 use polycast_sim::{Network, Outcome, Schedules, SharedMemory};
 use proptest::prelude::*;
 
-use crate::support::{before, expected};
+use crate::support::{before, combination, expected};
 
 const BINARY: Between = Between::Tree(Tree::KAry(NonZeroU32::new(2).unwrap()));
 
@@ -142,4 +143,50 @@ fn nodes_distribute_while_data_comes_in() {
             "half of the last segment, and of all others the other half"
         );
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The other collectives, by every algorithm between nodes: every byte, whoever is late, wherever the ranks are.
+    #[test]
+    fn the_other_collectives_deliver_what_is_promised(
+        (collective, algorithm) in prop::sample::select(others()),
+        host_of in prop::collection::vec(0u64..5, 1..14),
+        root in any::<prop::sample::Index>(),
+        (elements, segment) in (0u64..600, 0u64..300),
+        is_in_place in any::<bool>(),
+        starts_ns in prop::collection::vec(0u64..300_000, 14),
+        (per_lane, sends, buffers) in (1u32..=64, 1u32..8, 1u32..5),
+        rendezvous_threshold in prop::option::of(0u64..900),
+    ) {
+        let root = if collective.has_root() { Rank(root.index(host_of.len()) as u32) } else { Rank(0) };
+        let plain = Call::new(collective, host_of.len() as u32, root, Bytes(2 * elements));
+        let call = Call { element: NonZeroU64::new(2).unwrap(), is_in_place, ..plain };
+        let segment = NonZeroU64::new(segment).filter(|_| algorithm.entry.has_parameter("segment"));
+        let algorithm = Algorithm { segment, ..algorithm };
+        let ring: Vec<Rank> = (0..call.ranks).map(Rank).collect();
+        let of = |rank: &Rank| {
+            let nodes = Nodes::new(&host_of, &ring, *rank);
+            algorithm.schedule(call, *rank, &mut Planner::flat(call.ranks).on_nodes(nodes.into()))
+        };
+        let shared = SharedMemory { latency_ns: 300, ns_per_byte: 1.0, buffers };
+        let network = Network { rendezvous_threshold, shared, ..Network::ethernet(1e8) };
+        let run = Schedules::new(network, ring.iter().map(of).collect()).limits(Limits { per_lane, sends });
+        let run = run.starts(starts_ns[..host_of.len()].to_vec());
+        let run = run.carry(ring.iter().map(|rank| before(&call, *rank)).collect(), combination(&call));
+        let outcome = run.run().unwrap_or_else(|stuck| panic!("{algorithm} {call:?} {host_of:?}: {stuck}"));
+        for (rank, output) in ring.iter().zip(outcome.delivered.as_ref().unwrap()) {
+            if let Some(expected) = expected(&call, *rank, combination(&call)) {
+                assert_eq!(*output, expected, "{algorithm} {call:?} {host_of:?} {rank}");
+            }
+        }
+    }
+}
+
+/// All two-level algorithms but for broadcasts.
+fn others() -> Vec<(Collective, Algorithm)> {
+    let of = |of| Registry::BUILT_IN.samples(of).into_iter().map(move |algorithm| (of, algorithm));
+    let all = Collective::ALL.into_iter().skip(1).flat_map(of);
+    all.filter(|(_, algorithm)| algorithm.entry.shares_memory()).collect()
 }

@@ -1,14 +1,13 @@
 //! What has been measured: a file with a line for each job, which later runs add to.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use polycast_core::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::Cell;
 use crate::bench::point::Point;
+use crate::json_lines::JsonLines;
 
 /// What came of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,31 +25,21 @@ pub struct Measured {
 
 /// The file, and what it holds.
 pub struct Store {
-    path: PathBuf,
+    file: JsonLines,
     /// In the order in which they were measured.
     pub measured: Vec<Measured>,
 }
 
 impl Store {
-    /// Reads the file, if there is one. A line that is damaged, as by a run that was killed, is as if it were not there.
+    /// Reads the file, if there is one.
     pub fn open(path: &Path) -> Result<Store, String> {
-        let measured = match File::open(path) {
-            Ok(file) => {
-                let lines = BufReader::new(file).lines().map_while(Result::ok);
-                lines.filter_map(|line| serde_json::from_str(&line).ok()).collect()
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
-        };
-        Ok(Store { path: path.to_owned(), measured })
+        let (file, measured) = JsonLines::open(path)?;
+        Ok(Store { file, measured })
     }
 
     /// Adds a job.
     pub fn add(&mut self, measured: Measured) -> Result<(), String> {
-        let line = serde_json::to_string(&measured).map_err(|error| error.to_string())? + "\n";
-        let file = OpenOptions::new().create(true).append(true).open(&self.path);
-        file.and_then(|mut file| file.write_all(line.as_bytes()))
-            .map_err(|error| format!("cannot write {}: {error}", self.path.display()))?;
+        self.file.add(&measured)?;
         self.measured.push(measured);
         Ok(())
     }

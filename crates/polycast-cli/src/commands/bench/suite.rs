@@ -1,7 +1,6 @@
 //! `polycast bench --suite`.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -17,7 +16,7 @@ use super::Args;
 use crate::bench::arrival::parse_duration;
 use crate::bench::point::Point;
 use crate::bench::suite::{Cell, Grid, Measured, Store, page};
-use crate::commands::{Outcome, interruption, print, write_file};
+use crate::commands::{Outcome, beside, interruption, print, write_file};
 
 /// How often it is looked whether a job has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -96,12 +95,6 @@ fn progress(jobs: usize) -> Result<ProgressBar, indicatif::style::TemplateError>
     progress.set_style(style.progress_chars("━╸ "));
     progress.enable_steady_tick(Duration::from_secs(1));
     Ok(progress)
-}
-
-fn beside(file: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(file);
-    name.push(ending);
-    name.into()
 }
 
 struct Job<'a> {

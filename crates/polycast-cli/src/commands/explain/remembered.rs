@@ -29,5 +29,6 @@ fn note(memory: &Memory) -> String {
     let times = memory.times().map(|(way, nanos)| format!("{way} {}", nanoseconds(nanos as f64)));
     let (mpi, hosts) = memory.place();
     let times = times.collect::<Vec<_>>().join(", ");
-    format!("compared by a job on {hosts} above {mpi}: {times}: {} stays", memory.stays())
+    let done = if memory.recall_tuned().is_some() { "tuned" } else { "compared" };
+    format!("{done} by a job on {hosts} above {mpi}: {times}: {} stays", memory.stays())
 }

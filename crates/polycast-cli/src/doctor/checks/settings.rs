@@ -1,6 +1,6 @@
 //! What the environment tells polycast about multicast.
 
-use polycast_core::variables::{BROADCAST, MADCAP, SWITCH, is_off, is_on};
+use polycast_core::variables::{BROADCAST, MADCAP, MULTICAST_PROTOCOLS, SWITCH, is_off, is_on};
 pub use polycast_core::variables::{MULTICAST, NET};
 use polycast_net::{Family, InterfaceChoice};
 
@@ -28,8 +28,7 @@ pub fn check(variable: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
             findings.push(Finding::problem(Topic::Settings, found, format!("unset {MULTICAST}")));
         }
         Some(value)
-            if !is_on(&value)
-                && !["ipv4", "ipv4-global", "ipv6"].contains(&value.to_ascii_lowercase().as_str()) =>
+            if !is_on(&value) && !MULTICAST_PROTOCOLS.contains(&value.to_ascii_lowercase().as_str()) =>
         {
             let found = format!(
                 "{MULTICAST}={value}: expected on, off, ipv4, ipv4-global or ipv6; jobs leave multicast alone"

@@ -94,7 +94,7 @@ impl Lanes {
         let others = || (0..call.ranks).map(Rank).filter(|other| *other != rank);
         let local = lane(Kind::Local);
         let readers: Vec<Rank> = others().filter(|reader| takes_from(*reader, rank)).collect();
-        let (fabric, channel) = (Fabric::Shared, 0);
+        let (fabric, channel) = (Fabric::Cell, 0);
         let publish =
             (!readers.is_empty()).then(|| lane(Kind::Publish { fabric, channel, readers: readers.into() }));
         let mut fetches = vec![None; all.len()];

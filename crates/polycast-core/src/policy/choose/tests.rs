@@ -320,3 +320,15 @@ fn a_choice_changes_at_a_call_number() {
     assert_eq!(chosen, ["stock", "stock", "chain", "chain", "chain", "flat", "flat"]);
     assert_eq!(policy.epochs(BROADCAST).map(|(first, _)| first).collect::<Vec<_>>(), [0, 2, 5]);
 }
+
+/// A rule for memory that is not there leaves the word to those behind it, which may be about the network.
+#[test]
+fn what_needs_memory_hides_no_question() {
+    let table = table(&[("", "two-level"), ("rate = \"..1gbit\"", "chain")]);
+    let policy = Policy::new(by_table(&table), shape(4));
+    assert!(policy.asks_before(&call(1), Capabilities::PRIVATE, Epoch::default()));
+    assert!(
+        !Policy::new(by_table(&self::table(&[("", "flat"), ("rate = \"..1gbit\"", "chain")])), shape(4))
+            .asks()
+    );
+}

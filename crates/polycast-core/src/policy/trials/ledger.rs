@@ -1,4 +1,4 @@
-use super::{Recalled, Sameness, State, TOLD, Trial, Trials};
+use super::{Recalled, Sameness, State, TOLD, Trials};
 
 /// What a process has learned on communicators for which the same rules hold, and what the next one goes on with.
 ///
@@ -44,12 +44,8 @@ impl Ledger {
     }
 
     /// An earlier job has found that.
-    pub fn remember(&mut self, Recalled { of, arm, until_calls, .. }: &Recalled) {
-        let (of, arm, until_calls) = (*of, *arm, *until_calls);
-        if self.0.trials.iter().all(|known| known.of != of) {
-            let trial = Trial { verdicts: 1, ..Trial::new(of, State::Settled(arm, until_calls)) };
-            self.0.trials.push(trial);
-        }
+    pub fn remember(&mut self, recalled: &Recalled) {
+        self.0.remember(recalled);
     }
 
     /// Until which call a way stays for such calls, if that is decided.

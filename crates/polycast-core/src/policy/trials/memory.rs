@@ -9,13 +9,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, Finding, Sameness};
+use super::{Arm, Finding, MAX_ARMS, Sameness};
 use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape, Epoch, Policy};
 
 /// Of the format.
 const VERSION: u32 = 1;
 /// The file's name in its folder.
 pub const CACHE_FILE: &str = "trials.jsonl";
+/// Between two classes of rates, 1, 2, 5, 10 ….
+const NEAR_RATE: f64 = 2.5;
 /// Networks change.
 pub const MAX_AGE_DAYS: u64 = 30;
 
@@ -140,9 +142,8 @@ fn ways(policy: &Policy, of: Sameness) -> Vec<Choice> {
 }
 
 impl Memory {
-    /// Of a finding by the rules of this policy, which stays until that call.
-    pub fn new(setting: &Setting, policy: &Policy, finding: &Finding, until_calls: u64, day: u64) -> Memory {
-        let ways = ways(policy, finding.of);
+    /// Of a finding among these ways, which stays until that call.
+    pub fn new(setting: &Setting, ways: &[Choice], finding: &Finding, until_calls: u64, day: u64) -> Memory {
         Memory {
             version: VERSION,
             of: Of::new(setting, finding.of),
@@ -159,15 +160,24 @@ impl Memory {
 
     /// Those that a file has, of this version and young enough, in their order; of those about the same calls the last one.
     pub fn read(text: &str, today: u64) -> Vec<Memory> {
-        let mut memories: Vec<Memory> = Vec::new();
-        for memory in text.lines().filter_map(|line| serde_json::from_str::<Memory>(line).ok()) {
-            if memory.version != VERSION || memory.day.saturating_add(MAX_AGE_DAYS) < today {
+        Memory::read_all(text, today).0
+    }
+
+    /// The same, and how many lines are none of this version.
+    pub fn read_all(text: &str, today: u64) -> (Vec<Memory>, usize) {
+        let (mut memories, mut unread): (Vec<Memory>, usize) = (Vec::new(), 0);
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            let memory = serde_json::from_str::<Memory>(line).ok().filter(|memory| memory.version == VERSION);
+            let Some(memory) = memory else {
+                unread += 1;
                 continue;
+            };
+            if memory.day.saturating_add(MAX_AGE_DAYS) >= today {
+                memories.retain(|earlier| earlier.of != memory.of);
+                memories.push(memory);
             }
-            memories.retain(|earlier| earlier.of != memory.of);
-            memories.push(memory);
         }
-        memories
+        (memories, unread)
     }
 
     /// As a line, without its end.
@@ -178,7 +188,7 @@ impl Memory {
     /// What it says in this setting, if it is of it, and chosen among the ways of these rules.
     pub fn recall(&self, setting: &Setting, policy: &Policy) -> Option<Recalled> {
         let of = self.of.sameness()?;
-        if of.digits == 0 || self.of != Of::new(setting, of) {
+        if of.digits == 0 || of.is_tuned() || !self.is_of(setting) {
             return None;
         }
         let ways = ways(policy, of);
@@ -187,6 +197,32 @@ impl Memory {
         let arm = ways.iter().position(|way| way.to_string() == self.stays)?;
         let times = ways.into_iter().zip(self.ways.iter().map(|way| way.nanos)).collect();
         is_same.then_some(Recalled { of, times, arm: arm as Arm, until_calls: self.again.max(1) })
+    }
+
+    /// Whether it was found in this setting.
+    pub fn is_of(&self, setting: &Setting) -> bool {
+        self.of.sameness().is_some_and(|of| self.of == Of::new(setting, of))
+    }
+
+    /// Whether it was found in such a setting: the network's rate, which each job measures and rounds, may be that of a neighbouring class.
+    pub fn is_near(&self, setting: &Setting) -> bool {
+        let Some(of) = self.of.sameness() else { return false };
+        let here = Of::new(setting, of);
+        let is_same_rate = match (self.of.rate, here.rate) {
+            (Some(one), Some(other)) => one.max(other) as f64 <= NEAR_RATE * one.min(other) as f64,
+            (one, other) => one == other,
+        };
+        is_same_rate && self.of == Of { rate: self.of.rate, ..here }
+    }
+
+    /// What it says, if it was tuned: whatever the rules.
+    pub fn recall_tuned(&self) -> Option<Recalled> {
+        let of = self.of.sameness().filter(|of| of.is_tuned())?;
+        let read = |way: &Way| Some((Choice::read(of.collective, &way.choice).ok()?, way.nanos));
+        let times: Vec<(Choice, u64)> = self.ways.iter().map(read).collect::<Option<_>>()?;
+        let arm = times.iter().position(|(way, _)| way.to_string() == self.stays)?;
+        let is_possible = (2..=MAX_ARMS).contains(&times.len()) && times.last()?.0 == Choice::Stock;
+        is_possible.then_some(Recalled { of, times, arm: arm as Arm, until_calls: self.again.max(1) })
     }
 
     /// The ways that were compared, each with the nanoseconds of its median call.
@@ -261,7 +297,8 @@ mod tests {
     }
 
     fn memory(arm: Arm, day: u64) -> Memory {
-        Memory::new(&setting(), &policy(TABLE), &finding(arm), 512, day)
+        let ways = ways(&policy(TABLE), finding(arm).of);
+        Memory::new(&setting(), &ways, &finding(arm), 512, day)
     }
 
     #[test]
@@ -281,6 +318,28 @@ mod tests {
 
     fn gigabit() -> Network {
         Network { rate: "1gbit".parse().ok(), ..Network::default() }
+    }
+
+    /// What was tuned stands for itself, and holds on a network that seems a little faster or slower today.
+    #[test]
+    fn what_was_tuned_is_recalled_whatever_the_rules() {
+        let shape = setting().shape.on_network(gigabit());
+        let of = Sameness::tuned(Collective::Broadcast, 9000, Capabilities::ALL);
+        let ways =
+            ["chain:segment=1KiB", "stock"].map(|way| Choice::read(Collective::Broadcast, way).unwrap());
+        let finding = Finding { of, arm: 0, nanos: [10, 30, 0, 0] };
+        let known = Memory::new(&Setting { shape, ..setting() }, &ways, &finding, 256, 8);
+        assert_eq!(Memory::read(&known.line(), 9), std::slice::from_ref(&known));
+        let recalled = known.recall_tuned().unwrap();
+        assert_eq!((recalled.of, recalled.arm, recalled.times.len()), (of, 0, 2));
+        assert_eq!(known.recall(&Setting { shape, ..setting() }, &policy(TABLE)), None, "no rule has it");
+        assert_eq!(memory(0, 8).recall_tuned(), None, "it was not tuned");
+        for (rate, expected) in [("500mbit", true), ("2gbit", true), ("200mbit", false), ("5gbit", false)] {
+            let network = Network { rate: rate.parse().ok(), ..Network::default() };
+            let shape = setting().shape.on_network(network);
+            assert_eq!(known.is_near(&Setting { shape, ..setting() }), expected, "{rate}");
+        }
+        assert!(!known.is_near(&setting()), "where nobody has asked");
     }
 
     #[test]

@@ -11,7 +11,8 @@
 //! ```
 
 use super::{
-    Arm, Capabilities, Collective, Epoch, MAX_ARMS, MAX_ROUNDS, Running, Sameness, State, Trial, Trials,
+    Arm, Capabilities, Collective, Epoch, MAX_ARMS, MAX_ROUNDS, Running, Sameness, State, TUNED, Trial,
+    Trials,
 };
 
 /// Trials that are told at most.
@@ -19,6 +20,8 @@ pub const TOLD: usize = 64;
 
 const THERE: u64 = 1 << 63;
 const SETTLED: u64 = 1 << 39;
+/// In place of an interval.
+const TOLD_TUNED: u8 = u8::MAX;
 
 fn bits(word: u64, first: u32, count: u32) -> u64 {
     word >> first & ((1 << count) - 1)
@@ -28,7 +31,11 @@ impl Trial {
     /// `None`: it is beyond what a word can say, and every communicator has a trial of its own.
     fn to_word(&self) -> Option<u64> {
         let Sameness { collective, epoch, interval, digits, there } = self.of;
-        let (interval, epoch) = (u8::try_from(interval).ok()?, u8::try_from(epoch.0).ok()?);
+        let interval = match interval {
+            TUNED => TOLD_TUNED,
+            interval => u8::try_from(interval).ok().filter(|interval| *interval != TOLD_TUNED)?,
+        };
+        let epoch = u8::try_from(epoch.0).ok()?;
         let of = collective as u64
             | u64::from(there.bits()) << 4
             | u64::from(digits) << 8
@@ -61,7 +68,10 @@ impl Trial {
             collective: *Collective::ALL.get(bits(word, 0, 4) as usize)?,
             there: Capabilities::from_bits(bits(word, 4, 4) as u8)?,
             digits: bits(word, 8, 7) as u8,
-            interval: bits(word, 15, 8) as u16,
+            interval: match bits(word, 15, 8) as u8 {
+                TOLD_TUNED => TUNED,
+                interval => interval.into(),
+            },
             epoch: Epoch(bits(word, 23, 8) as usize),
         };
         let (state, calls) = if word & SETTLED != 0 {

@@ -8,10 +8,16 @@
 //!
 //! A race is of one collective, shape of communicator and size. All candidates are measured for a short time; who is slower than the best
 //! one beyond both intervals is out, the others are measured for twice the time, and so on. Segment sizes next to the best one so
-//! far enter the race as long as they may win.
+//! far enter the race as long as they may win. In a job its ranks run it together, in a [`Session`].
+//! [`mixed`] says what of the ways on two levels is worth measuring.
 
+pub mod mixed;
+mod promising;
 mod race;
 mod rules;
+mod session;
 
+pub use promising::promising;
 pub use race::{Effort, Found, Measured, Race, candidates};
 pub use rules::{between, rules};
+pub use session::{Order, Session};

@@ -1,6 +1,7 @@
 use std::num::NonZeroU64;
 
-use crate::algorithm::{Registry, SEGMENTS};
+use super::mixed;
+use crate::algorithm::{Algorithm, Registry, SEGMENTS};
 use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape};
 
 /// The time of a call, in µs.
@@ -23,13 +24,17 @@ pub struct Effort(pub u32);
 /// After this many units nothing more is learnt that matters.
 const MAX_EFFORT: u32 = 8;
 /// A way that takes so many times as long as the best one is out with few samples, too.
-const HOPELESS: f64 = 3.0;
+pub(super) const HOPELESS: f64 = 3.0;
 /// Segments next to those of a way are tried if it takes at most so many times as long as the best one.
 const PROMISING: f64 = 1.3;
 /// Samples from which on an interval says something.
-const LEAST_SAMPLES: usize = 6;
+pub(super) const LEAST_SAMPLES: usize = 6;
 
-/// What may serve a collective on communicators of this shape, stock first: each algorithm that is compared where nobody says which, and
+/// What uses the memory of a node, with the trees of nodes that carry most.
+const SHARING: [&str; 4] =
+    ["cells", "two-level:between=chain", "two-level:between=binary", "two-level:between=binomial"];
+
+/// What may serve a collective on communicators of this shape, stock first; where nodes have several ranks, what uses their memory; each algorithm that is compared where nobody says which, and
 /// where it can be cut, in few and in many segments, whose neighbours the race tries; and the forms of multicast, if the network carries it.
 pub fn candidates(
     collective: Collective,
@@ -41,12 +46,20 @@ pub fn candidates(
     let [first, last] = [SEGMENTS[0], SEGMENTS[SEGMENTS.len() - 1]];
     let segments = [power(bytes / 64), power(bytes / 4)].map(|size: u64| size.clamp(first, last));
     let mut found = vec![Choice::Stock];
+    let mut add = |choice: Choice| {
+        if there.has(choice.needs()) && choice.suits(shape) && !found.contains(&choice) {
+            found.push(choice);
+        }
+    };
+    if shape.ranks_per_node > 1 {
+        for name in SHARING {
+            let Ok(choice) = Choice::read(collective, name) else { continue };
+            add(choice);
+            let cut = segments.into_iter().filter(|size| *size < bytes && name.starts_with("two"));
+            cut.filter_map(|segment| with_segment(choice, segment)).for_each(&mut add);
+        }
+    }
     for algorithm in Registry::BUILT_IN.compared(collective) {
-        let mut add = |choice: Choice| {
-            if there.has(choice.needs()) && choice.suits(shape) && !found.contains(&choice) {
-                found.push(choice);
-            }
-        };
         add(Choice::Algorithm(algorithm));
         for segment in segments.into_iter().filter(|size| *size < bytes) {
             with_segment(Choice::Algorithm(algorithm), segment).into_iter().for_each(&mut add);
@@ -124,12 +137,7 @@ impl Race {
 
     /// What was measured of those that [`Race::next`] named; a way of which there is nothing is out.
     pub fn took(&mut self, times: &[(Choice, Option<Measured>)]) {
-        for (choice, time) in times {
-            if let Some(way) = self.ways.iter_mut().find(|way| way.choice == *choice) {
-                (way.known, way.effort) = (*time, self.effort);
-                way.is_out = time.is_none();
-            }
-        }
+        self.learn(times);
         if self.is_exhaustive || self.next().is_some() {
             return;
         }
@@ -141,6 +149,16 @@ impl Race {
         }
         if running > 1 && self.effort.0 < MAX_EFFORT {
             self.effort = Effort(2 * self.effort.0);
+        }
+    }
+
+    /// The same, and no conclusion is drawn from it.
+    pub(super) fn learn(&mut self, times: &[(Choice, Option<Measured>)]) {
+        for (choice, time) in times {
+            if let Some(way) = self.ways.iter_mut().find(|way| way.choice == *choice) {
+                (way.known, way.effort) = (*time, self.effort);
+                way.is_out = time.is_none();
+            }
         }
     }
 
@@ -174,6 +192,12 @@ impl Race {
                 let cut = with_segment(way.choice, size).filter(|_| is_size);
                 new.extend(cut.filter(|cut| self.ways.iter().all(|way| way.choice != *cut)));
             }
+            // Of what is handed on within nodes meanwhile, all is tried first; less than a quarter gains nothing.
+            if algorithm.given("overlap").is_none() {
+                let [_, half, quarter] = mixed::overlaps(segment.get());
+                let cut = [half, quarter].into_iter().filter_map(|overlap| with_overlap(way.choice, overlap));
+                new.extend(cut.filter(|cut| self.ways.iter().all(|way| way.choice != *cut)));
+            }
         }
         let is_new = !new.is_empty();
         self.ways.extend(new.into_iter().map(|choice| Way {
@@ -202,7 +226,8 @@ impl Race {
         let stock = time_of(Choice::Stock);
         // Nobody is harmed by the MPI's own way.
         let is_worth = |time: &Measured| {
-            stock.is_none_or(|stock| time.samples >= LEAST_SAMPLES && time.high_us < stock.low_us)
+            let is_sure = |stock: Measured| time.samples >= LEAST_SAMPLES && time.high_us < stock.low_us;
+            stock.is_none_or(|stock| is_sure(stock) || time.median_us * HOPELESS < stock.median_us)
         };
         let best = self.best().filter(|(_, time)| is_worth(time)).map_or(Choice::Stock, |(choice, _)| choice);
         let time = time_of(best);
@@ -221,13 +246,21 @@ impl Race {
 fn with_segment(choice: Choice, size: u64) -> Option<Choice> {
     match choice {
         Choice::Algorithm(algorithm) if algorithm.entry.has_parameter("segment") => {
-            Some(Choice::Algorithm(crate::algorithm::Algorithm {
-                segment: NonZeroU64::new(size),
-                ..algorithm
-            }))
+            Some(Choice::Algorithm(Algorithm { segment: NonZeroU64::new(size), ..algorithm }))
         }
         _ => None,
     }
+}
+
+/// `None` for what has no such parameter.
+fn with_overlap(choice: Choice, bytes: u64) -> Option<Choice> {
+    let text = match choice {
+        Choice::Algorithm(algorithm) if algorithm.entry.has_parameter("overlap") => {
+            format!("{choice},overlap={bytes}")
+        }
+        _ => return None,
+    };
+    Collective::ALL.into_iter().find_map(|collective| Choice::read(collective, &text).ok())
 }
 
 #[cfg(test)]

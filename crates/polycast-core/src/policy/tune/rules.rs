@@ -7,7 +7,7 @@ const NEAR: u64 = 2;
 
 /// The size between two at which different ways are best, their geometric mean; `None` if they are near each other.
 pub fn between(below: u64, above: u64) -> Option<u64> {
-    let mean = ((below as f64) * (above as f64)).sqrt().round() as u64;
+    let mean = Bytes(below).geometric_mean(Bytes(above)).round() as u64;
     (above / below.max(1) >= 2 * NEAR && below < mean && mean < above).then_some(mean)
 }
 
@@ -20,9 +20,8 @@ pub fn rules(collective: Collective, shape: CommunicatorShape, found: &[(u64, Fo
         match rules.last_mut() {
             Some((_, choice, because)) if *choice == one.best => because.push(evidence),
             _ => {
-                let before = index.checked_sub(1).map(|before| found[before].0);
-                let first =
-                    before.map_or(*bytes, |before| ((before as f64) * (*bytes as f64)).sqrt().ceil() as u64);
+                let before = index.checked_sub(1).map(|before| Bytes(found[before].0));
+                let first = before.map_or(*bytes, |before| before.border(Bytes(*bytes)).0);
                 rules.push((first, one.best, vec![evidence]));
             }
         }

@@ -1,40 +1,18 @@
 //! Proofs 2 and 3: a run in which each step takes place as soon as what it waits for has, with values in place of bytes.
 
-use super::clock::{Clock, History};
+use super::clock::Clock;
 use super::matching::Partners;
-use super::memory::{Denied, Memory};
+use super::member::{LaneState, Member};
 use super::value::{self, Contributors, Run as Values, Value};
 use super::{Place, Summary, Violation};
-use crate::collective::{Call, Collective};
+use crate::collective::Collective;
 use crate::schedule::{
-    Action, After, Buffer, Contract, Direction, Fabric, Holding, Kind, LaneIndex, Posting, Schedule, Slice,
-    Step, Stream,
+    Action, Contract, Direction, Fabric, Holding, Kind, LaneIndex, Schedule, Step, Stream,
 };
 use crate::units::{Bytes, Rank};
 
 /// A lane of a rank.
-type LaneOf = (Rank, LaneIndex);
-
-/// A lane under way.
-#[derive(Default)]
-struct LaneState {
-    completed: u64,
-    clocks: History,
-    /// Those that wait for it.
-    waiting: Vec<LaneOf>,
-    /// Of a lane that publishes, all it has published; of one that fetches, how far it has got.
-    stream: Values,
-    stream_bytes: u64,
-    /// Of a receive lane of a barrier, per message who had arrived when it was sent, or before.
-    arrived: Vec<Vec<bool>>,
-}
-
-struct Member<'a, S> {
-    schedule: &'a S,
-    lanes: Vec<LaneState>,
-    /// Input, output, scratch.
-    memory: [Memory; 3],
-}
+pub(super) type LaneOf = (Rank, LaneIndex);
 
 pub(super) struct Run<'a, S> {
     contract: Contract,
@@ -63,156 +41,6 @@ pub(super) fn check<S: Schedule>(
     run.all_is_done()?;
     run.is_fulfilled()?;
     Ok(run.summary())
-}
-
-impl<'a, S: Schedule> Member<'a, S> {
-    fn new(rank: Rank, schedule: &'a S, contract: &Contract) -> Self {
-        let size = |buffer| match buffer {
-            Buffer::Scratch => schedule.scratch_bytes(),
-            _ => contract.size(rank, buffer),
-        };
-        let memory = [Buffer::Input, Buffer::Output, Buffer::Scratch].map(|buffer| Memory::new(size(buffer)));
-        let lanes = schedule.lanes().iter().map(|_| LaneState::default()).collect();
-        let mut member = Member { schedule, lanes, memory };
-        if let Some(holding) = contract.before(rank) {
-            let value = Value { contributors: Contributors::run(holding.ranks), offset: holding.offset };
-            member.memory_of(&holding.slice).fill(&holding.slice.bytes, &value);
-        }
-        member
-    }
-
-    fn memory_of(&mut self, slice: &Slice) -> &mut Memory {
-        &mut self.memory[slice.buffer as usize]
-    }
-
-    fn is_complete(&self, lane: LaneIndex) -> bool {
-        self.lanes[lane].completed == self.schedule.lanes()[lane].steps
-    }
-
-    /// A lane of this rank for which the next step of `at.lane` has to wait.
-    fn blocker(&self, at: Place, step: &Step) -> Result<Option<LaneIndex>, Violation> {
-        let lanes = self.schedule.lanes();
-        let description = &lanes[at.lane];
-        let waits = step.after != After::Start || description.opens_after.is_some();
-        if waits && is_placed_on_arrival(&description.kind) {
-            return Err(Violation::WaitingReceive { at });
-        }
-        let opener = description.opens_after.filter(|_| at.step == 0);
-        let (found, is_there) = match (opener, step.after) {
-            (Some(opener), _) if opener >= lanes.len() => (opener, false),
-            (_, After::Steps { lane, count }) => {
-                (lane, lanes.get(lane).is_some_and(|lane| count <= lane.steps))
-            }
-            (_, After::LanesBelow(end)) => (end, end <= lanes.len()),
-            (_, After::Start) => (0, true),
-        };
-        if !is_there {
-            return Err(Violation::WaitsForNothing { at, found });
-        }
-        let is_open = |lane: &LaneIndex| self.is_complete(*lane);
-        Ok(opener.filter(|opener| !is_open(opener)).or_else(|| match step.after {
-            After::Start => None,
-            After::Steps { lane, count } => (self.lanes[lane].completed < count).then_some(lane),
-            After::LanesBelow(end) => (0..end).find(|lane| !is_open(lane)),
-        }))
-    }
-
-    /// What a step that can go now may count on, and those after it in its lane.
-    fn start(&mut self, at: Place, after: After) -> Clock {
-        let lanes = self.schedule.lanes();
-        let mut clock = self.lanes[at.lane].clocks.latest();
-        let is_message = lanes[at.lane].stream().is_some();
-        if is_message && after == After::Start && (lanes[at.lane].opens_after.is_none() || at.step > 0) {
-            return clock;
-        }
-        let mut wait = |lane: LaneIndex, count: u64| {
-            if clock.add(lane, count)
-                && let Some(before) = self.lanes[lane].clocks.at(count - 1)
-            {
-                clock.join(before);
-            }
-        };
-        if let Some(opener) = lanes[at.lane].opens_after.filter(|_| at.step == 0) {
-            wait(opener, lanes[opener].steps);
-        }
-        match after {
-            After::Start => {}
-            After::Steps { lane, count } => wait(lane, count),
-            After::LanesBelow(end) => (0..end).for_each(|lane| wait(lane, lanes[lane].steps)),
-        }
-        // What is not a message goes one after the other.
-        if !is_message {
-            clock.add(at.lane, at.step);
-        }
-        self.lanes[at.lane].clocks.record(at.step, &clock);
-        clock
-    }
-
-    fn slice(&mut self, at: Place, slice: &Slice) -> Result<&mut Memory, Violation> {
-        let (memory, found) = (self.memory_of(slice), slice.bytes.clone());
-        let bytes = memory.size();
-        let is_within = found.start <= found.end && found.end <= bytes;
-        if is_within { Ok(memory) } else { Err(Violation::OutOfBounds { at, found, bytes }) }
-    }
-
-    fn read(&mut self, at: Place, slice: &Slice, clock: &Clock) -> Result<Values, Violation> {
-        let memory = self.slice(at, slice)?;
-        let read = memory.read(&slice.bytes, (at.lane, at.step), clock);
-        read.map_err(|_| Violation::NotYetReceived { at, found: slice.bytes.clone() })
-    }
-
-    fn write(&mut self, at: Place, to: &Slice, values: Values, clock: &Clock) -> Result<(), Violation> {
-        if to.buffer == Buffer::Input {
-            return Err(Violation::Malformed { at, reason: "writes to the input" });
-        }
-        let found = to.bytes.clone();
-        let written = self.slice(at, to)?.write(found.start, values, (at.lane, at.step), clock);
-        written.map_err(|denied| match denied {
-            Denied::InUse((lane, step)) => Violation::InUse { at, found, lane, step },
-            Denied::Twice | Denied::NotThere => Violation::Twice { at, found },
-        })
-    }
-
-    fn combine(
-        &mut self,
-        at: Place,
-        from: &Slice,
-        into: &Slice,
-        clock: &Clock,
-        call: Call,
-    ) -> Result<(), Violation> {
-        let element = call.element.get();
-        if [from, into].iter().any(|slice| slice.bytes.start % element != 0 || slice.length() % element != 0)
-        {
-            return Err(Violation::Malformed { at, reason: "combines parts of elements" });
-        }
-        let (left, right) = (self.read(at, from, clock)?, self.read(at, into, clock)?);
-        let mut combined = Values::new();
-        let (mut lefts, mut rights) = (left.into_iter(), right.into_iter());
-        let (mut left, mut right) = (lefts.next(), rights.next());
-        while let (Some((left_bytes, a)), Some((right_bytes, b))) = (left, right) {
-            let length = left_bytes.min(right_bytes);
-            let both = a.contributors.combine(&b.contributors, call.is_ordered);
-            let contributors = both
-                .filter(|_| a.offset == b.offset)
-                .ok_or_else(|| Violation::WrongOperands { at, left: a.to_string(), right: b.to_string() })?;
-            combined.push((length, Value { contributors, offset: a.offset }));
-            let rest =
-                |bytes: u64, value: &Value| (bytes > length).then(|| (bytes - length, value.skip(length)));
-            left = rest(left_bytes, &a).or_else(|| lefts.next());
-            right = rest(right_bytes, &b).or_else(|| rights.next());
-        }
-        self.write(at, into, combined, clock)
-    }
-}
-
-/// Data comes when it comes, whatever this rank has done.
-fn is_placed_on_arrival(kind: &Kind) -> bool {
-    match kind {
-        Kind::Messages(stream) => stream.direction == Direction::Receive && stream.posting == Posting::AtOnce,
-        Kind::Fetch { fabric, .. } => *fabric == Fabric::Multicast,
-        Kind::Local | Kind::Publish { .. } => false,
-    }
 }
 
 /// Whether a step can go.
@@ -270,7 +98,7 @@ impl<S: Schedule> Run<'_, S> {
                     None => Gate::Open(Some((at, step))),
                 });
             }
-            (Kind::Publish { fabric: Fabric::Shared, .. }, _) => {
+            (Kind::Publish { fabric: Fabric::Cell, .. }, _) => {
                 let published = member.lanes[at.lane].stream_bytes;
                 partners.find(|reader| {
                     let is_done = self.members[reader.0.index()].is_complete(reader.1);
@@ -278,12 +106,36 @@ impl<S: Schedule> Run<'_, S> {
                         && matches!(self.next(*reader).1.action, Action::Fetch { at, .. } if at < published)
                 })
             }
+            (Kind::Publish { fabric: Fabric::Shared, .. }, _) if member.lanes[at.lane].is_shown => {
+                let published = member.lanes[at.lane].stream_bytes;
+                for reader in partners {
+                    if let Some(by) = self.still_reads(reader, published)? {
+                        return Ok(Gate::Closed { at, by });
+                    }
+                }
+                None
+            }
             (Kind::Fetch { .. }, Action::Fetch { at, to }) => {
                 partners.find(|writer| stream_bytes(*writer) < at + to.length())
             }
             _ => None,
         };
         Ok(by.map_or(Gate::Open(None), |by| Gate::Closed { at, by }))
+    }
+
+    /// The lane that has to go on before a reader says that it needs nothing of what was published up to there: when it has fetched that, has
+    /// started to fetch something behind it, or has ended.
+    fn still_reads(&self, reader: LaneOf, published: u64) -> Result<Option<LaneOf>, Violation> {
+        let member = &self.members[reader.0.index()];
+        if member.is_complete(reader.1) || member.lanes[reader.1].stream_bytes >= published {
+            return Ok(None);
+        }
+        let (at, step) = self.next(reader);
+        if let Some(lane) = member.blocker(at, &step)? {
+            return Ok(Some((reader.0, lane)));
+        }
+        let is_behind = matches!(step.action, Action::Fetch { at, .. } if at >= published);
+        Ok((!is_behind).then_some(reader))
     }
 
     fn perform(
@@ -315,11 +167,20 @@ impl<S: Schedule> Run<'_, S> {
             (Kind::Local, Action::Combine { from, into }) if from.length() == into.length() => {
                 member.combine(at, &from, &into, &clock, contract.call)?;
             }
-            (Kind::Publish { .. }, Action::Publish(from)) => {
+            (Kind::Publish { .. }, Action::Publish(_)) if member.lanes[at.lane].is_shown => {
+                member.lanes[at.lane].is_shown = false;
+            }
+            (Kind::Publish { fabric, .. }, Action::Publish(from)) => {
                 let values = member.read(at, &from, &clock)?;
                 let lane = &mut member.lanes[at.lane];
                 lane.stream.extend(values);
                 lane.stream_bytes += from.length();
+                // By address, what is published stays in use until it is fetched.
+                if *fabric == Fabric::Shared {
+                    lane.is_shown = true;
+                    may_go.append(&mut lane.waiting);
+                    return Ok(());
+                }
             }
             (Kind::Fetch { .. }, Action::Fetch { at: first, to }) => {
                 if first < member.lanes[at.lane].stream_bytes {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::*;
 use crate::collective::Collective;
-use crate::schedule::{Action, After, Direction, Kind, Listed, Slice, Stream};
+use crate::schedule::{Action, After, Direction, Fabric, Kind, Listed, Slice, Stream};
 
 /// Schedules of messages in one buffer, as in broadcasts.
 trait Messages: Sized {
@@ -261,4 +261,31 @@ fn lanes_that_do_not_fit_together() {
             Err(Violation::NoSuchPeer { at: place(1, 1, 0), peer: Rank(peer) })
         );
     }
+}
+
+/// An allgather of a byte by two ranks on a node, of which each has to wait for its own to be taken before it takes the other's if `is_in_turn`.
+fn exchange_in_memory(fabric: Fabric, is_in_turn: bool) -> Vec<Listed> {
+    let of = |rank: u32| {
+        let (mut list, other) = (Listed::default(), Rank(1 - rank));
+        let readers = vec![other].into();
+        let own = Action::Publish(Slice::input(0..1));
+        let lane = list.single(Kind::Publish { fabric, channel: 0, readers }, own, After::Start);
+        let after = if is_in_turn { After::Steps { lane, count: 1 } } else { After::Start };
+        let to = Slice::output(other.index() as u64..other.index() as u64 + 1);
+        list.single(Kind::Fetch { fabric, channel: 0, writer: other }, Action::Fetch { at: 0, to }, after);
+        let (from, to) = (Slice::input(0..1), Slice::output(rank.into()..u64::from(rank) + 1));
+        list.single(Kind::Local, Action::Copy { from, to }, After::Start);
+        list
+    };
+    vec![of(0), of(1)]
+}
+
+/// Where data is read by address, a writer's step lasts until its readers have it; a cell keeps it for them.
+#[test]
+fn what_is_published_lasts_until_it_is_read() {
+    let call = Call::new(Collective::Allgather, 2, Rank(0), Bytes(1));
+    let checked = |fabric, is_in_turn| check(&exchange_in_memory(fabric, is_in_turn), &call);
+    assert!(checked(Fabric::Shared, false).is_ok());
+    assert!(matches!(checked(Fabric::Shared, true), Err(Violation::Deadlock { .. })));
+    assert!(checked(Fabric::Cell, true).is_ok());
 }

@@ -17,7 +17,7 @@ fn read(names: [Option<&str>; 5]) -> Current {
     let [broadcast, table, topology, parameters, trials] = names.map(|name| name.map(str::to_owned));
     let mut forced = [const { None }; FORCED.len()];
     forced[0] = broadcast;
-    Settings::read(Names { forced, table, topology, parameters, trials })
+    Settings::read(Names { forced, table, topology, parameters, trials, tune: None })
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub struct Done {
     pub measured: Measured,
 }
 
-/// Runs `polycast simulate --wormhole`.
+/// Runs `polycast simulate --mesh` or `--min`.
 pub fn run(args: &super::super::Args, topology: Topology) -> Outcome {
     let experiments =
         args.wormhole.experiments(topology, args.bytes.first().copied(), args.seed.unwrap_or(1))?;
@@ -52,7 +52,7 @@ pub fn text(done: &[Done]) -> String {
         let accepted =
             format!("{:.3}{}", measured.accepted, if measured.is_saturated() { " full" } else { "" });
         vec![
-            experiment.traffic.tree.name(experiment.topology).to_owned(),
+            experiment.traffic.tree.name(experiment.topology),
             experiment.traffic.group_nodes.to_string(),
             experiment.traffic.bytes.to_string(),
             format!("{:.3}", measured.offered),

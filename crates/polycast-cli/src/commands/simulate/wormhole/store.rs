@@ -4,8 +4,7 @@
 //! point is known, so whatever ended a run, the next one goes on after its last point. What cannot be read is measured again.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -15,31 +14,22 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::report::Done;
+use crate::json_lines::JsonLines;
 
 /// See the module.
 pub struct Store {
-    file: Option<File>,
+    file: Option<JsonLines>,
     known: HashMap<String, Measured>,
 }
 
 impl Store {
     /// Keeps points for as long as it lives, and in `points.jsonl` in the directory if there is one.
     pub fn open(directory: Option<&Path>) -> Result<Store, String> {
-        let mut known = HashMap::new();
-        let Some(directory) = directory else { return Ok(Store { file: None, known }) };
-        let path = directory.join("points.jsonl");
-        let problem = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+        let Some(directory) = directory else { return Ok(Store { file: None, known: HashMap::new() }) };
         fs::create_dir_all(directory)
             .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
-        let text = fs::read(&path).unwrap_or_default();
-        for line in String::from_utf8_lossy(&text).lines() {
-            known.extend(serde_json::from_str(line).ok().as_ref().and_then(entry));
-        }
-        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(problem)?;
-        if text.last().is_some_and(|last| *last != b'\n') {
-            file.write_all(b"\n").map_err(problem)?;
-        }
-        Ok(Store { file: Some(file), known })
+        let (file, lines) = JsonLines::open::<Value>(&directory.join("points.jsonl"))?;
+        Ok(Store { file: Some(file), known: lines.iter().filter_map(entry).collect() })
     }
 
     /// How many of them are not known yet.
@@ -64,9 +54,7 @@ impl Store {
             progress.inc(1);
             let mut store = store.lock().map_err(|_| "another point failed".to_owned())?;
             if let Some(file) = &mut store.file {
-                let line = json!({ "experiment": key, "measured": value(&measured) });
-                file.write_all(format!("{line}\n").as_bytes())
-                    .map_err(|error| format!("cannot write a point: {error}"))?;
+                file.add(&json!({ "experiment": key, "measured": value(&measured) }))?;
             }
             store.known.insert(key, measured);
             Ok::<(), String>(())

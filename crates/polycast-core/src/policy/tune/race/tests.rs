@@ -43,21 +43,14 @@ impl Landscape {
 /// Runs a race; the sum of what was measured in units of effort, and its end. Times are off by a few percent.
 fn run(mut race: Race, land: Landscape, bytes: u64, seed: u64) -> (u32, Found) {
     let (mut spent, mut draw) = (0, seed);
-    let all: Vec<_> = Registry::BUILT_IN.of(Collective::Broadcast).collect();
     while let Some((choices, effort)) = race.next() {
         spent += effort.0 * choices.len() as u32;
         let times: Vec<_> = choices
             .into_iter()
             .map(|choice| {
-                let place = match choice {
-                    Choice::Stock => 0,
-                    Choice::Algorithm(algorithm) => {
-                        all.iter().position(|entry| *entry == algorithm.entry).unwrap()
-                    }
-                };
                 draw = draw.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 let noise = 1.0 + ((draw >> 33) as f64 / (1u64 << 31) as f64 - 0.5) * 0.04;
-                let median_us = land.truth(choice, bytes, place) * noise;
+                let median_us = land.truth(choice, bytes, place_of(choice)) * noise;
                 let half = median_us * 0.03;
                 let time =
                     Measured { median_us, low_us: median_us - half, high_us: median_us + half, samples: 20 };
@@ -157,4 +150,30 @@ fn sizes_are_halved_as_ratios_until_they_are_near() {
     assert_eq!(between(1024, 16384), Some(4096));
     assert_eq!(between(1024, 2048), None);
     assert_eq!(between(0, 1), None);
+}
+
+/// Where nodes have several ranks, ways through their memory are among the candidates, and of one that may win the race tries how much of a segment is
+/// handed on at once.
+#[test]
+fn overlaps_are_tried_on_two_levels() {
+    let shape = CommunicatorShape { ranks: 16, nodes: 4, ranks_per_node: 4, switches: 1, network: None };
+    let all = candidates(Collective::Broadcast, shape, 1 << 20, Capabilities::ALL);
+    let names: Vec<String> = all.iter().map(ToString::to_string).collect();
+    assert!(names.iter().any(|name| name.starts_with("two-level:between=chain,segment=16KiB")), "{names:?}");
+    assert!(!names.contains(&"cells".to_owned()), "it is for one node");
+    let there = Capabilities::ALL.without(Capabilities::SHARED);
+    assert!(candidates(Collective::Broadcast, shape, 1 << 20, there).len() < all.len());
+    let mut race = Race::new(all, 1 << 20);
+    let mut tried = Vec::new();
+    while let Some((choices, _)) = race.next() {
+        let time = |choice: Choice| {
+            let name = choice.to_string();
+            let us = if name.starts_with("two-level:between=chain,") { 100.0 } else { 1000.0 };
+            let us = if name.contains("overlap=8KiB") { 90.0 } else { us };
+            Measured { median_us: us, low_us: us - 1.0, high_us: us + 1.0, samples: 20 }
+        };
+        tried.extend(choices.iter().map(ToString::to_string));
+        race.took(&choices.into_iter().map(|choice| (choice, Some(time(choice)))).collect::<Vec<_>>());
+    }
+    assert!(race.found().best.to_string().contains("overlap=8KiB"), "{:?} {tried:?}", race.found());
 }

@@ -1,0 +1,142 @@
+//! `polycast report`: what jobs and measurements have left.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::{Outcome, print, print_json, write_file};
+use crate::report::load::{Traced, load};
+use crate::report::page::page;
+use crate::report::results::{Charts, charts};
+use crate::report::summary::{Summary, summary};
+use crate::report::{arrivals, perfetto};
+use crate::terminal::{hanging, nanoseconds, paragraph, table};
+use polycast_core::units::Bytes;
+
+/// Arguments of `polycast report`.
+#[derive(clap::Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Args {
+    /// A folder that a job with POLYCAST_TRACE has filled, and files of `bench --json`, `bench --suite`, `tune` and `simulate --scaling --json`
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// One page with tables, a timeline that can be zoomed, and pictures; it needs nothing from outside
+    #[arg(short, long, value_name = "FILE.html")]
+    output: Option<PathBuf>,
+    /// All calls for ui.perfetto.dev and other viewers of trace events
+    #[arg(long, value_name = "FILE.json")]
+    perfetto: Option<PathBuf>,
+    /// When ranks called, for `polycast bench --arrival FILE`
+    #[arg(long, value_name = "FILE")]
+    arrivals: Option<PathBuf>,
+    /// Print the summary of the traces as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Without a file to write, the calls are summed up here.
+
+Examples:
+  POLYCAST_TRACE=trace polycast run -n 16 -- ./a.out
+  polycast report trace                       what took how long
+  polycast report trace -o report.html        and who waited for whom
+  polycast report trace --perfetto job.json   for ui.perfetto.dev
+  polycast report trace --arrivals job.arrivals
+  polycast bench -n 16 --arrival job.arrivals
+  polycast bench -n 16 --json bench.json
+  polycast report bench.json -o bench.html";
+
+pub fn run(args: &Args) -> Outcome {
+    let mut traced: Option<Traced> = None;
+    let mut of_files: Vec<Charts> = Vec::new();
+    for path in &args.paths {
+        if path.is_dir() {
+            if traced.is_some() {
+                return Err("expected one folder of traces at most".into());
+            }
+            traced = Some(load(path)?);
+        } else {
+            let text = fs::read_to_string(path)
+                .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            of_files.push(charts(&text, &path.display().to_string(), of_files.len())?);
+        }
+    }
+    let summed = traced.as_ref().map(summary);
+    let job = traced.as_ref().zip(summed.as_ref());
+    let needs_traces = || "this needs a folder of traces: run a job with POLYCAST_TRACE=FOLDER first";
+    if let Some(file) = &args.output {
+        write_file(file, page(job, &of_files))?;
+    }
+    if let Some(file) = &args.perfetto {
+        let (traced, _) = job.ok_or_else(needs_traces)?;
+        write_perfetto(traced, file)?;
+    }
+    if let Some(file) = &args.arrivals {
+        let (traced, _) = job.ok_or_else(needs_traces)?;
+        write_file(file, arrivals::arrivals(traced)?)?;
+    }
+    if args.json {
+        let (_, summary) = job.ok_or_else(needs_traces)?;
+        print_json(summary)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some((_, summary)) = job {
+        print(&told(summary))?;
+    } else if args.output.is_none() {
+        return Err("expected -o FILE.html: of results there is only a page".into());
+    }
+    for file in [&args.output, &args.perfetto, &args.arrivals].into_iter().flatten() {
+        print(&format!("wrote {}\n", file.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_perfetto(traced: &Traced, file: &Path) -> Result<(), String> {
+    let error = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
+    let mut out = BufWriter::new(File::create(file).map_err(error)?);
+    perfetto::write(traced, &mut out).and_then(|()| out.flush()).map_err(error)
+}
+
+fn told(summary: &Summary) -> String {
+    let Summary { program, ranks, traced_ranks, hosts, seconds, clock_error_us, calls, .. } = summary;
+    let [length, error] = [seconds * 1e9, clock_error_us * 1e3].map(nanoseconds);
+    let mut text = paragraph(&format!(
+        "{program}: {ranks} ranks ({traced_ranks} traced) on {hosts} hosts, {length}, {calls} calls; clocks within {error}"
+    )) + "\n\n";
+    let mut groups: Vec<_> = summary.groups.iter().collect();
+    groups.sort_by(|a, b| b.rank_seconds.total_cmp(&a.rank_seconds));
+    let rows = groups.iter().map(|group| {
+        let after = group.final_us.map_or("-".to_owned(), |us| nanoseconds(us * 1e3));
+        vec![
+            group.collective.to_owned(),
+            group.choice.clone(),
+            Bytes(group.first_bytes).to_string(),
+            group.calls.to_string(),
+            nanoseconds(group.rank_seconds * 1e9),
+            nanoseconds(group.waited_seconds * 1e9),
+            nanoseconds(group.median_us * 1e3),
+            after,
+        ]
+    });
+    let header = ["CALL", "SERVED BY", "FROM", "CALLS", "ALL RANKS", "WAITED", "MEDIAN", "AFTER LAST"];
+    text += &table(header, rows.collect(), 2);
+    if let Some(last) = summary.last.first() {
+        let host = &last.host;
+        text += &format!(
+            "\nrank {} on {host} was the last to call most often: {} times\n",
+            last.rank, last.calls
+        );
+    }
+    if summary.rooted_calls > 0 {
+        text += &format!(
+            "the root was the last in {} of {} calls\n",
+            summary.root_was_last, summary.rooted_calls
+        );
+    }
+    for note in &summary.notes {
+        text += &(hanging("note: ", "      ", note) + "\n");
+    }
+    text
+}

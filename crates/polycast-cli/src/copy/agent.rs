@@ -1,0 +1,338 @@
+//! One node of a copy: the source, or one that gets the files. It ends when its standard input does, and what has come by
+//! then stays for the next run.
+
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use polycast_copy::{Key, Layout, Manifest, Stream};
+
+use super::address;
+use super::backing::{Backing, BlockReader};
+use super::commit::{Commit, check_room, taken};
+use super::feed::Feed;
+use super::message::{Command, Event};
+use super::scan;
+use super::serve::{Limit, Server, serve};
+use super::staging::{Destination, Staging, Writer};
+use super::store::{Block, Found, Store};
+
+/// How often an agent tells how far it is.
+const TELL: Duration = Duration::from_millis(100);
+
+/// Blocks, unless the user says otherwise: short, so that a chain is soon full; longer for what takes long anyway.
+const BLOCK_BYTES: [(u64, u32); 3] = [(16 << 20, 16 << 10), (4 << 30, 64 << 10), (64 << 30, 256 << 10)];
+/// Of what is longer.
+const LONGEST_BLOCK_BYTES: u32 = 1 << 20;
+
+/// Serves a coordinator. `remove_tool`: this program was brought along, and its file is not needed any more.
+pub fn run(remove_tool: bool) -> ExitCode {
+    if remove_tool && let Ok(tool) = std::env::current_exe() {
+        let _ = std::fs::remove_file(tool);
+    }
+    say(&Event::Hello { version: env!("CARGO_PKG_VERSION").to_owned() });
+    let mut agent = Agent::default();
+    for line in io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        let done = match serde_json::from_str(&line) {
+            Ok(command) => agent.obey(command),
+            Err(error) => Err(format!("expected a command of polycast cp: {error}")),
+        };
+        if let Err(reason) = done {
+            fail(reason);
+        }
+    }
+    // Threads that wait for others are not waited for.
+    ExitCode::SUCCESS
+}
+
+/// An event is one write; nobody who could read it any more is no reason to complain.
+fn say(event: &Event) {
+    if let Ok(mut line) = serde_json::to_vec(event) {
+        line.push(b'\n');
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(&line).and_then(|()| out.flush());
+    }
+}
+
+fn fail(reason: impl ToString) {
+    say(&Event::Failed { reason: reason.to_string() });
+}
+
+#[derive(Default)]
+struct Agent {
+    source: Option<Arc<Store>>,
+    receiver: Option<Receiver>,
+}
+
+struct Receiver {
+    node: u32,
+    store: Arc<Store>,
+    shared: Arc<Shared>,
+    feed: Option<Feed>,
+}
+
+/// What the writer and the coordinator's commands share.
+struct Shared {
+    destination: Destination,
+    /// Gone when it has been put in its place, or given up.
+    staging: Mutex<Option<Staging>>,
+    backing: Arc<OnceLock<Backing>>,
+    /// The writer has finished without an error.
+    is_written: AtomicBool,
+    stop: Arc<AtomicBool>,
+}
+
+impl Agent {
+    fn obey(&mut self, command: Command) -> Result<(), String> {
+        let text = |error: io::Error| error.to_string();
+        match command {
+            Command::Send { key, sources, recursive, block_bytes, bits_per_second } => {
+                let key = Key::from_text(&key).ok_or("expected a key")?;
+                let scanned = scan::scan(&sources, recursive)?;
+                self.source = Some(send(key, scanned, block_bytes, bits_per_second).map_err(text)?);
+            }
+            Command::ReadAll => {
+                if let Some(store) = &self.source {
+                    store.want(u64::MAX / 2);
+                }
+            }
+            Command::Receive { key, node, destination, into_folder, force, preserve, manifest, lengths } => {
+                let key = Key::from_text(&key).ok_or("expected a key")?;
+                let destination = Destination::new(destination.clone(), into_folder, force, preserve)
+                    .map_err(|error| format!("{}: {error}", destination.display()))?;
+                let store = Arc::new(Store::new(lengths.into(), key));
+                self.receiver = Some(receive(node, store, destination, &manifest).map_err(text)?);
+            }
+            Command::Feed { parent, addresses } => {
+                if let Some(receiver) = &mut self.receiver {
+                    // The one before ends first.
+                    receiver.feed = None;
+                    let failed = move |reason| say(&Event::ParentFailed { parent, reason });
+                    let store = Arc::clone(&receiver.store);
+                    receiver.feed = Some(Feed::start(receiver.node, addresses, store, failed));
+                }
+            }
+            Command::Finish { digest, spoiled } => {
+                if let Some(receiver) = &self.receiver {
+                    receiver.finish(&digest, &spoiled)?;
+                    say(&Event::Done);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn send(
+    key: Key,
+    scanned: scan::Scan,
+    block_bytes: Option<u32>,
+    bits_per_second: Option<u64>,
+) -> io::Result<Arc<Store>> {
+    let (files, folders, links) = (scanned.files, scanned.folders, scanned.links);
+    let skipped = scanned.skipped.clone();
+    let (manifest, places, stamps) = scanned.into_parts();
+    let bytes = manifest.encode();
+    let digest = blake3::hash(&bytes).to_hex().to_string();
+    let backing = Arc::new(OnceLock::new());
+    let layout = Layout::new(&manifest, bytes.len() as u64);
+    let length = layout.stream(1).bytes;
+    let by_length =
+        BLOCK_BYTES.iter().find(|(most, _)| length <= *most).map_or(LONGEST_BLOCK_BYTES, |(_, bytes)| *bytes);
+    let stream = layout.stream(block_bytes.unwrap_or(by_length));
+    let store = Arc::new(Store::new(stream, key));
+    let _ = backing.set(Backing::new(manifest, bytes, places));
+    let (listener, addresses) = address::listen()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let server = Server {
+        node: polycast_copy::SOURCE,
+        store: Arc::clone(&store),
+        backing: Arc::clone(&backing),
+        limit: bits_per_second.map(Limit::new),
+        is_source: true,
+        stop: Arc::clone(&stop),
+    };
+    thread::spawn(move || serve(listener, Arc::new(server)));
+    say(&Event::Scanned {
+        manifest: digest,
+        lengths: stream.into(),
+        addresses,
+        files,
+        folders,
+        links,
+        skipped,
+    });
+    let reading = Arc::clone(&store);
+    thread::spawn(move || {
+        if let Some(backing) = backing.get() {
+            let spoiled = scan::read_all(backing, &stamps, &reading, &stop);
+            say(&Event::Read { digest: reading.digest(), spoiled });
+        }
+    });
+    tell(Arc::clone(&store), true);
+    Ok(store)
+}
+
+/// Says how far it is, whether there is something new or not: silence is a sign, too.
+fn tell(store: Arc<Store>, is_source: bool) {
+    thread::spawn(move || {
+        loop {
+            let (have, written) = store.have_and_written();
+            say(&Event::Progress { have, written: if is_source { have } else { written } });
+            thread::sleep(TELL);
+        }
+    });
+}
+
+fn receive(node: u32, store: Arc<Store>, destination: Destination, manifest: &str) -> io::Result<Receiver> {
+    let staging = Staging::open(&destination, manifest)?;
+    let backing = Arc::new(OnceLock::new());
+    if let Some(kept) = resume(&staging, &store, manifest) {
+        Commit::new(&kept, &destination, &[]).check()?;
+        let _ = backing.set(kept);
+    }
+    let (listener, addresses) = address::listen()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let server = Server {
+        node,
+        store: Arc::clone(&store),
+        backing: Arc::clone(&backing),
+        limit: None,
+        is_source: false,
+        stop: Arc::clone(&stop),
+    };
+    thread::spawn(move || serve(listener, Arc::new(server)));
+    let shared = Arc::new(Shared {
+        destination,
+        staging: Mutex::new(Some(staging)),
+        backing,
+        is_written: AtomicBool::new(false),
+        stop,
+    });
+    say(&Event::Ready { have: store.have_and_written().0, addresses });
+    tell(Arc::clone(&store), false);
+    let (writing, of_writer) = (Arc::clone(&store), Arc::clone(&shared));
+    let manifest = manifest.to_owned();
+    thread::spawn(move || {
+        if let Err(error) = of_writer.write(&writing, &manifest) {
+            of_writer.give_up();
+            fail(error);
+        }
+    });
+    Ok(Receiver { node, store, shared, feed: None })
+}
+
+/// Takes over what an earlier run has left; its bytes are looked at again, and the digest in the end covers them.
+fn resume(staging: &Staging, store: &Store, digest: &str) -> Option<Backing> {
+    let (bytes, blocks) = staging.left(&store.stream)?;
+    if *blake3::hash(&bytes).to_hex() != *digest {
+        return None;
+    }
+    let backing = staging.backing(Manifest::decode(&bytes).ok()?, bytes).ok()?;
+    let mut reader = BlockReader::new(&backing);
+    for block in 0..blocks {
+        // From the first one that cannot be read on, others send it.
+        let Ok(bytes) = reader.read(&store.stream, block) else { break };
+        store.add_written(store.key.tag(block, &bytes));
+    }
+    drop(reader);
+    Some(backing)
+}
+
+impl Shared {
+    /// Writes what comes until all is written.
+    fn write(&self, store: &Store, digest: &str) -> io::Result<()> {
+        let stream = store.stream;
+        let mut manifest = Vec::new();
+        let blocks_of_manifest = stream.manifest_bytes.div_ceil(stream.block_bytes.into());
+        let mut pending: Vec<(u64, Arc<Block>)> = Vec::new();
+        if self.backing.get().is_none() {
+            for _ in 0..blocks_of_manifest {
+                let Some((number, block)) = next_after(store, pending.len() as u64, &self.stop) else {
+                    return Ok(());
+                };
+                manifest.extend_from_slice(&block.bytes);
+                pending.push((number, block));
+            }
+            manifest.truncate(stream.manifest_bytes as usize);
+            self.begin(manifest, digest, &stream)?;
+        }
+        let Some(backing) = self.backing.get() else { return Ok(()) };
+        // Held by this thread alone until it has finished; who finishes comes later.
+        let guard = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(staging) = &*guard else { return Ok(()) };
+        let mut writer = Writer::new(staging, backing, stream, self.destination.preserve);
+        for (number, block) in pending.drain(..) {
+            writer.write(number, &block.bytes)?;
+            store.wrote();
+        }
+        while store.have_and_written().1 < stream.blocks() {
+            let Some((number, block)) = store.next_unwritten(&self.stop) else { return Ok(()) };
+            writer.write(number, &block.bytes)?;
+            store.wrote();
+        }
+        writer.finish()?;
+        self.is_written.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The manifest is there: is there a place for what it lists?
+    fn begin(&self, bytes: Vec<u8>, digest: &str, stream: &Stream) -> io::Result<()> {
+        if *blake3::hash(&bytes).to_hex() != *digest {
+            return Err(io::Error::other("the list of files is not what the source has made"));
+        }
+        let manifest = Manifest::decode(&bytes).map_err(io::Error::other)?;
+        let guard = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(staging) = &*guard else { return Ok(()) };
+        let backing = staging.backing(manifest, bytes)?;
+        Commit::new(&backing, &self.destination, &[]).check()?;
+        let to_come = stream.bytes - stream.manifest_bytes;
+        check_room(&self.destination.folder, to_come.saturating_sub(taken(&staging.tree())))?;
+        let _ = self.backing.set(backing);
+        Ok(())
+    }
+
+    /// What there is goes: of a disk that is full somebody else may want the rest.
+    fn give_up(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(staging) = self.staging.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            staging.remove();
+        }
+    }
+}
+
+/// A block that came, whether it is on disk or not; the manifest's are not yet.
+fn next_after(store: &Store, pending: u64, stop: &AtomicBool) -> Option<(u64, Arc<Block>)> {
+    match store.get(pending, stop)? {
+        Found::Memory(block) => Some((pending, block)),
+        Found::Disk(_) => None,
+    }
+}
+
+impl Receiver {
+    fn finish(&self, digest: &str, spoiled: &[u32]) -> Result<(), String> {
+        // The writer lets go of it when it has finished.
+        let mut guard = self.shared.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(staging), Some(backing)) = (guard.take(), self.shared.backing.get()) else {
+            return Err("nothing has been written".to_owned());
+        };
+        if !self.shared.is_written.load(Ordering::Relaxed) {
+            return Err("not everything could be written".to_owned());
+        }
+        let (have, written) = self.store.have_and_written();
+        if have < self.store.stream.blocks() || written < have || self.store.digest() != digest {
+            staging.remove();
+            return Err(
+                "what was written is not what was sent: an earlier run has left something else; run it again"
+                    .into(),
+            );
+        }
+        Commit::new(backing, &self.shared.destination, spoiled)
+            .run(&staging)
+            .map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,399 @@
+//! Starts the agents, tells everybody whom to take from, and collects what came of it.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::process::Command as Process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use polycast_copy::{Fleet, KEY_BYTES, Key, SOURCE, Standing, Stream};
+use polycast_core::units::Nanos;
+
+use super::crew::{Agent, News};
+use super::message::{Command, Event, Spoiled};
+use super::report::Report;
+
+/// How long the first bytes wait for nodes that are not ready, when half of them are.
+const LATE: Duration = Duration::from_secs(3);
+/// How long without any news before the clock is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long agents may take to end when all is done.
+const END_LIMIT: Duration = Duration::from_secs(2);
+
+/// What is to be copied where, and how.
+pub struct Request {
+    pub sources: Vec<OsString>,
+    pub recursive: bool,
+    pub force: bool,
+    pub preserve: bool,
+    pub into_folder: bool,
+    pub block_bytes: Option<u32>,
+    pub bits_per_second: Option<u64>,
+    pub fanout: Option<usize>,
+    pub patience: Duration,
+}
+
+/// A node to be.
+pub struct Target {
+    pub host: String,
+    pub destination: OsString,
+    /// What starts its agent.
+    pub process: Process,
+    /// What that expects on its standard input first: the tool itself.
+    pub tool: Option<Arc<Vec<u8>>>,
+}
+
+/// How far the nodes are.
+pub struct Progress<'a> {
+    pub bytes: u64,
+    /// Of all bytes of the slowest node that takes.
+    pub least_bytes: u64,
+    pub done: usize,
+    pub nodes: usize,
+    /// Those that are behind the others.
+    pub behind: Vec<&'a str>,
+}
+
+pub(super) struct Node {
+    pub(super) host: String,
+    pub(super) destination: OsString,
+    pub(super) agent: Option<Agent>,
+    pub(super) has_said_hello: bool,
+    pub(super) addresses: Vec<SocketAddr>,
+    pub(super) resumed: u64,
+    pub(super) has_been_told_to_finish: bool,
+    pub(super) written: u64,
+    pub(super) done_at: Option<f64>,
+    /// Of its agent, if it did not start: what to do about it.
+    pub(super) reason: Option<String>,
+}
+
+pub(super) struct Source {
+    pub(super) stream: Stream,
+    pub(super) manifest: String,
+    pub(super) files: u64,
+    pub(super) folders: u64,
+    pub(super) links: u64,
+    pub(super) skipped: Vec<String>,
+}
+
+/// A copy in progress.
+pub(super) struct Copy<'a> {
+    pub(super) request: &'a Request,
+    pub(super) key: Key,
+    pub(super) nodes: Vec<Node>,
+    pub(super) source: Option<Source>,
+    pub(super) fleet: Option<Fleet>,
+    pub(super) read: Option<(String, Vec<Spoiled>)>,
+    pub(super) has_asked_to_read: bool,
+    pub(super) began: Instant,
+    pub(super) begun_at: Option<f64>,
+    pub(super) half_ready: Option<Instant>,
+    pub(super) order: &'a [u32],
+    pub(super) remedy: &'a dyn Fn(&str, Option<i32>, &str) -> String,
+}
+
+/// Copies, in this order of the targets, which are counted from 1. `remedy` says what to do about a host whose agent ended with this code and these words before it was ready.
+pub fn run(
+    request: &Request,
+    source: Process,
+    targets: Vec<Target>,
+    order: &[u32],
+    remedy: &dyn Fn(&str, Option<i32>, &str) -> String,
+    interrupted: &AtomicBool,
+    mut show: impl FnMut(&Progress<'_>),
+) -> Result<Report, Box<dyn std::error::Error>> {
+    let mut key = [0; KEY_BYTES];
+    getrandom::fill(&mut key).map_err(|error| format!("no random numbers: {error}"))?;
+    let (sender, news) = channel();
+    let mut nodes = Vec::new();
+    let own =
+        Target { host: "the source".to_owned(), destination: OsString::new(), process: source, tool: None };
+    for (number, target) in [own].into_iter().chain(targets).enumerate() {
+        let started = Agent::start(number as u32, target.process, target.tool, sender.clone());
+        let (agent, reason) = match started {
+            Ok(agent) => (Some(agent), None),
+            Err(error) => (None, Some(format!("cannot be started: {error}"))),
+        };
+        nodes.push(Node {
+            host: target.host,
+            destination: target.destination,
+            agent,
+            has_said_hello: false,
+            addresses: Vec::new(),
+            resumed: 0,
+            has_been_told_to_finish: false,
+            written: 0,
+            done_at: None,
+            reason,
+        });
+    }
+    let mut copy = Copy {
+        request,
+        key: Key::from_bytes(key),
+        nodes,
+        source: None,
+        fleet: None,
+        read: None,
+        has_asked_to_read: false,
+        began: Instant::now(),
+        begun_at: None,
+        half_ready: None,
+        order,
+        remedy,
+    };
+    copy.go(&news, interrupted, &mut show)?;
+    Ok(copy.report())
+}
+
+impl Copy<'_> {
+    fn now(&self) -> Nanos {
+        Nanos(self.began.elapsed().as_nanos() as u64)
+    }
+
+    fn go(
+        &mut self,
+        news: &Receiver<(u32, News)>,
+        interrupted: &AtomicBool,
+        show: &mut impl FnMut(&Progress<'_>),
+    ) -> Result<(), String> {
+        let mut shown = Instant::now();
+        while !self.is_over() {
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(
+                    "interrupted; what has come stays where it is, and the same command goes on from there"
+                        .into(),
+                );
+            }
+            match news.recv_timeout(LOOK) {
+                Ok((node, news)) => self.take(node, news)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err("every agent is gone".into()),
+            }
+            self.begin_if_due();
+            self.carry_out();
+            if shown.elapsed() >= Duration::from_millis(200) {
+                shown = Instant::now();
+                self.show(show);
+            }
+        }
+        let by = Instant::now() + END_LIMIT;
+        self.nodes.iter_mut().filter_map(|node| node.agent.as_mut()).for_each(Agent::dismiss);
+        for agent in self.nodes.iter_mut().filter_map(|node| node.agent.as_mut()) {
+            agent.end(by);
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        let is_out = |node: usize| {
+            self.fleet.as_ref().is_some_and(|fleet| matches!(fleet.standing(node as u32), Standing::Out(_)))
+        };
+        self.fleet.is_some()
+            && self
+                .nodes
+                .iter()
+                .enumerate()
+                .skip(1)
+                .all(|(number, node)| node.done_at.is_some() || is_out(number))
+    }
+
+    fn take(&mut self, node: u32, news: News) -> Result<(), String> {
+        let index = node as usize;
+        match news {
+            News::Gone => {
+                let (code, said) = match &mut self.nodes[index].agent {
+                    Some(agent) => agent.last_words(),
+                    None => (None, String::new()),
+                };
+                self.nodes[index].agent = None;
+                if node == SOURCE {
+                    return Err(format!("the source ended with {said}"));
+                }
+                let host = self.nodes[index].host.clone();
+                let reason = match self.nodes[index].addresses.is_empty() {
+                    true => format!("{said}; {}", (self.remedy)(&host, code, &said)),
+                    false => format!("its agent ended with {said}"),
+                };
+                self.lose(node, reason);
+            }
+            News::Event(event) => self.heed(node, event)?,
+        }
+        Ok(())
+    }
+
+    fn heed(&mut self, node: u32, event: Event) -> Result<(), String> {
+        let (index, now) = (node as usize, self.now());
+        match event {
+            Event::Hello { version } if version != env!("CARGO_PKG_VERSION") => {
+                self.lose(
+                    node,
+                    format!("its polycast is version {version}, this is {}", env!("CARGO_PKG_VERSION")),
+                );
+            }
+            Event::Hello { .. } => {
+                self.nodes[index].has_said_hello = true;
+                if node == SOURCE {
+                    let Request { sources, recursive, block_bytes, bits_per_second, .. } = self.request;
+                    let key = self.key.to_text();
+                    self.tell(
+                        node,
+                        &Command::Send {
+                            key,
+                            sources: sources.clone(),
+                            recursive: *recursive,
+                            block_bytes: *block_bytes,
+                            bits_per_second: *bits_per_second,
+                        },
+                    );
+                } else if self.source.is_some() {
+                    self.tell_to_receive(node);
+                }
+            }
+            Event::Scanned { manifest, lengths, addresses, files, folders, links, skipped } => {
+                let stream = Stream::from(lengths);
+                self.source = Some(Source { stream, manifest, files, folders, links, skipped });
+                self.nodes[index].addresses = addresses;
+                let others = self.nodes.len() as u32 - 1;
+                let fanout = self.fanout(&stream);
+                let patience = Nanos(self.request.patience.as_nanos() as u64);
+                self.fleet = Some(Fleet::new(others, stream.blocks(), fanout, patience));
+                for other in 1..=others {
+                    if let Some(reason) = self.nodes[other as usize].reason.take() {
+                        self.lose(other, reason);
+                    } else if self.nodes[other as usize].has_said_hello {
+                        self.tell_to_receive(other);
+                    }
+                }
+            }
+            Event::Read { digest, spoiled } => self.read = Some((digest, spoiled)),
+            Event::Ready { have, addresses } => {
+                self.nodes[index].addresses = addresses;
+                self.nodes[index].resumed = have;
+                self.with_fleet(|fleet| fleet.ready(node, have, now));
+            }
+            Event::Progress { have, written } => {
+                self.nodes[index].written = written;
+                self.with_fleet(|fleet| fleet.progress(node, have, now));
+            }
+            Event::ParentFailed { parent, reason } => {
+                let reason = format!("{}: {reason}", self.nodes[parent as usize].host);
+                self.with_fleet(|fleet| fleet.parent_failed(node, parent, &reason, now));
+            }
+            Event::Done => {
+                self.nodes[index].done_at = Some(self.began.elapsed().as_secs_f64());
+            }
+            Event::Failed { reason } if node == SOURCE => return Err(reason),
+            Event::Failed { reason } => self.lose(node, reason),
+        }
+        Ok(())
+    }
+
+    fn with_fleet(&mut self, change: impl FnOnce(&mut Fleet)) {
+        if let Some(fleet) = &mut self.fleet {
+            change(fleet);
+        }
+    }
+
+    fn lose(&mut self, node: u32, reason: String) {
+        let now = self.now();
+        if self.nodes[node as usize].done_at.is_some() {
+            // It has what it needs; whoever takes from it notices.
+            return;
+        }
+        match &mut self.fleet {
+            Some(fleet) => {
+                fleet.lost(node, reason, now);
+                if let Some(agent) = &mut self.nodes[node as usize].agent {
+                    agent.dismiss();
+                }
+            }
+            None => self.nodes[node as usize].reason = Some(reason),
+        }
+    }
+
+    fn tell(&mut self, node: u32, command: &Command) {
+        if let Some(agent) = &mut self.nodes[node as usize].agent {
+            agent.tell(command);
+        }
+    }
+
+    fn tell_to_receive(&mut self, node: u32) {
+        let Some(source) = &self.source else { return };
+        let command = Command::Receive {
+            key: self.key.to_text(),
+            node,
+            destination: self.nodes[node as usize].destination.clone(),
+            into_folder: self.request.into_folder,
+            force: self.request.force,
+            preserve: self.request.preserve,
+            manifest: source.manifest.clone(),
+            lengths: source.stream.into(),
+        };
+        self.tell(node, &command);
+    }
+
+    pub(super) fn fanout(&self, stream: &Stream) -> usize {
+        let nodes = self.nodes.len() as u64 - 1;
+        self.request.fanout.unwrap_or_else(|| polycast_copy::best_fanout(nodes, stream.blocks()))
+    }
+
+    /// The bytes begin to flow when all are ready, or those that are not have been waited for.
+    fn begin_if_due(&mut self) {
+        let now = self.now();
+        let Some(fleet) = &mut self.fleet else { return };
+        if self.begun_at.is_some() {
+            return;
+        }
+        let others = self.nodes.len() - 1;
+        let away = fleet.away();
+        if away * 2 <= others && self.half_ready.is_none() {
+            self.half_ready = Some(Instant::now());
+        }
+        if away == 0 || self.half_ready.is_some_and(|since| since.elapsed() >= LATE) {
+            self.begun_at = Some(self.began.elapsed().as_secs_f64());
+            fleet.begin(self.order, now);
+        }
+    }
+
+    /// Does what follows from what is known.
+    fn carry_out(&mut self) {
+        let now = self.now();
+        let Some(fleet) = &mut self.fleet else { return };
+        fleet.tick(now);
+        let orders: Vec<_> = std::iter::from_fn(|| fleet.next_order()).collect();
+        let blocks = self.source.as_ref().map_or(0, |source| source.stream.blocks());
+        for order in orders {
+            let addresses = self.nodes[order.parent as usize].addresses.clone();
+            self.tell(order.node, &Command::Feed { parent: order.parent, addresses });
+        }
+        let ready: Vec<u32> = (1..self.nodes.len() as u32)
+            .filter(|node| {
+                let it = &self.nodes[*node as usize];
+                let is_complete =
+                    self.fleet.as_ref().is_some_and(|fleet| *fleet.standing(*node) == Standing::Complete);
+                is_complete && it.written >= blocks && !it.has_been_told_to_finish
+            })
+            .collect();
+        if ready.is_empty() {
+            return;
+        }
+        let Some((digest, spoiled)) = &self.read else {
+            // All may have everything from an earlier run, and then nobody asks the source.
+            if !std::mem::replace(&mut self.has_asked_to_read, true) {
+                self.tell(SOURCE, &Command::ReadAll);
+            }
+            return;
+        };
+        let finish = Command::Finish {
+            digest: digest.clone(),
+            spoiled: spoiled.iter().map(|spoiled| spoiled.entry).collect(),
+        };
+        for node in ready {
+            self.nodes[node as usize].has_been_told_to_finish = true;
+            self.tell(node, &finish);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Takes blocks from another node.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use polycast_copy::{
+    BLOCK_HEADER_BYTES, BlockHeader, GREETING_BYTES, Greeting, PROOF_BYTES, Purpose, Request,
+};
+
+use super::serve::nonce;
+use super::store::Store;
+
+/// How long an address may take to answer, and a node to say that it has the key.
+const CONNECT_LIMIT: Duration = Duration::from_secs(3);
+
+/// A connection to another node, until it is stopped.
+pub struct Feed {
+    stop: Arc<AtomicBool>,
+    connection: Arc<Mutex<Option<TcpStream>>>,
+}
+
+impl Feed {
+    /// Begins to take; `failed` is called, unless it was stopped, if that comes to an end before the last block.
+    pub fn start(
+        node: u32,
+        addresses: Vec<SocketAddr>,
+        store: Arc<Store>,
+        failed: impl FnOnce(String) + Send + 'static,
+    ) -> Feed {
+        let feed = Feed { stop: Arc::default(), connection: Arc::default() };
+        let (stop, place) = (Arc::clone(&feed.stop), Arc::clone(&feed.connection));
+        thread::spawn(move || {
+            let outcome = connect(node, &addresses, &store, &stop, &place);
+            if let (Err(error), false) = (outcome, stop.load(Ordering::Relaxed)) {
+                failed(error.to_string());
+            }
+        });
+        feed
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(connection) = &*self.connection.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn connect(
+    node: u32,
+    addresses: &[SocketAddr],
+    store: &Store,
+    stop: &AtomicBool,
+    place: &Mutex<Option<TcpStream>>,
+) -> io::Result<()> {
+    let mut last = io::Error::other("it has no address");
+    for address in addresses {
+        let have = store.have_and_written().0;
+        match introduce(node, *address, have, store) {
+            Ok(connection) => {
+                let clone = connection.try_clone()?;
+                *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(clone);
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                return take(&connection, have, store, stop);
+            }
+            Err(error) => last = io::Error::new(error.kind(), format!("{address}: {error}")),
+        }
+    }
+    Err(last)
+}
+
+/// A connection on which blocks will come.
+fn introduce(node: u32, address: SocketAddr, block: u64, store: &Store) -> io::Result<TcpStream> {
+    let mut connection = TcpStream::connect_timeout(&address, CONNECT_LIMIT)?;
+    connection.set_nodelay(true)?;
+    connection.set_read_timeout(Some(CONNECT_LIMIT))?;
+    let strange = || io::Error::other("who listens there does not belong to this copy");
+    let mut greeting = [0; GREETING_BYTES];
+    connection.read_exact(&mut greeting)?;
+    let greeting = Greeting::decode(&greeting).ok_or_else(strange)?;
+    let request = Request { purpose: Purpose::Blocks, node, block, nonce: nonce()? };
+    let (request, expected) = request.encode(&greeting, &store.key);
+    connection.write_all(&request)?;
+    let mut proof = [0; PROOF_BYTES];
+    connection.read_exact(&mut proof)?;
+    if proof != expected {
+        return Err(strange());
+    }
+    connection.set_read_timeout(None)?;
+    Ok(connection)
+}
+
+fn take(mut connection: &TcpStream, first: u64, store: &Store, stop: &AtomicBool) -> io::Result<()> {
+    for block in first..store.stream.blocks() {
+        let mut header = [0; BLOCK_HEADER_BYTES];
+        connection.read_exact(&mut header)?;
+        let range = store.stream.range(block);
+        let is_next = |header: &BlockHeader| {
+            header.block == block && u64::from(header.bytes) == range.end - range.start
+        };
+        let header = BlockHeader::decode(&header)
+            .filter(is_next)
+            .ok_or_else(|| io::Error::other("something else came than the next block"))?;
+        let mut bytes = vec![0; header.bytes as usize];
+        connection.read_exact(&mut bytes)?;
+        if store.key.tag(block, &bytes) != header.tag {
+            return Err(io::Error::other("a block is not what the source has sent"));
+        }
+        if !store.push(block, header.tag, bytes, stop) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! What the coordinator and its agents say to each other: one JSON object a line.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+
+use polycast_copy::Stream;
+use serde::{Deserialize, Serialize};
+
+/// Lengths of a stream, and of its blocks.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Lengths {
+    pub bytes: u64,
+    pub manifest_bytes: u64,
+    pub block_bytes: u32,
+}
+
+impl From<Stream> for Lengths {
+    fn from(stream: Stream) -> Lengths {
+        let Stream { bytes, manifest_bytes, block_bytes } = stream;
+        Lengths { bytes, manifest_bytes, block_bytes }
+    }
+}
+
+impl From<Lengths> for Stream {
+    fn from(lengths: Lengths) -> Stream {
+        let Lengths { bytes, manifest_bytes, block_bytes } = lengths;
+        Stream { bytes, manifest_bytes, block_bytes }
+    }
+}
+
+/// To an agent.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Command {
+    /// Be the source of these files.
+    Send {
+        key: String,
+        sources: Vec<OsString>,
+        recursive: bool,
+        block_bytes: Option<u32>,
+        bits_per_second: Option<u64>,
+    },
+    /// Read everything, whether somebody asks for it or not.
+    ReadAll,
+    /// Write what comes to this place. `manifest` names the files and their state.
+    Receive {
+        key: String,
+        node: u32,
+        destination: OsString,
+        into_folder: bool,
+        force: bool,
+        preserve: bool,
+        manifest: String,
+        lengths: Lengths,
+    },
+    /// Take blocks from this node from now on.
+    Feed { parent: u32, addresses: Vec<SocketAddr> },
+    /// All is there: check it and put it in its place, but for the files that changed while they were read.
+    Finish { digest: String, spoiled: Vec<u32> },
+}
+
+/// A file that could not be read as it was at the beginning.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Spoiled {
+    pub entry: u32,
+    pub file: String,
+    pub reason: String,
+}
+
+/// From an agent.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Event {
+    Hello {
+        version: String,
+    },
+    /// To [`Command::Send`].
+    Scanned {
+        manifest: String,
+        lengths: Lengths,
+        addresses: Vec<SocketAddr>,
+        files: u64,
+        folders: u64,
+        links: u64,
+        skipped: Vec<String>,
+    },
+    /// The source has read everything.
+    Read {
+        digest: String,
+        spoiled: Vec<Spoiled>,
+    },
+    /// To [`Command::Receive`]; with what an earlier run has left.
+    Ready {
+        have: u64,
+        addresses: Vec<SocketAddr>,
+    },
+    /// Blocks that came, and that are written.
+    Progress {
+        have: u64,
+        written: u64,
+    },
+    ParentFailed {
+        parent: u32,
+        reason: String,
+    },
+    /// To [`Command::Finish`].
+    Done,
+    /// This agent can do no more.
+    Failed {
+        reason: String,
+    },
+}

@@ -1,0 +1,90 @@
+//! What a copy has come to: who has the files, and who has not and why.
+
+use serde::Serialize;
+
+fn in_words(seconds: f64) -> String {
+    if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
+}
+
+/// A copy.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Bytes of all files.
+    pub bytes: u64,
+    pub files: u64,
+    pub folders: u64,
+    pub links: u64,
+    /// How the bytes went from node to node: `chain`, or `tree` where the fan-out is more than 1.
+    pub method: &'static str,
+    /// From the first byte until the last node that has the files.
+    pub seconds: f64,
+    /// Files that could not be read as they were, and so are on no node.
+    pub left_out: Vec<LeftOut>,
+    /// What was found and is neither file, folder nor link.
+    pub skipped: Vec<String>,
+    pub nodes: Vec<NodeReport>,
+}
+
+/// A file that no node has.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftOut {
+    pub file: String,
+    pub reason: String,
+}
+
+/// A node.
+#[derive(Clone, Debug, Serialize)]
+pub struct NodeReport {
+    pub host: String,
+    /// It has everything, verified.
+    pub has_all: bool,
+    /// When it had.
+    pub seconds: Option<f64>,
+    /// Bytes that an earlier run had left there.
+    pub resumed_bytes: u64,
+    /// Why others went around it on the way.
+    pub set_aside: Option<&'static str>,
+    /// Why it has not.
+    pub reason: Option<String>,
+}
+
+impl Report {
+    /// Every node has everything.
+    pub fn is_whole(&self) -> bool {
+        self.left_out.is_empty() && self.nodes.iter().all(|node| node.has_all)
+    }
+
+    /// For people: a line, and one more for all that is not as wished.
+    pub fn text(&self) -> String {
+        let done = self.nodes.iter().filter(|node| node.has_all).count();
+        let rate = if self.seconds > 0.0 { self.bytes as f64 * 8.0 / self.seconds / 1e6 } else { 0.0 };
+        let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let mut text = format!(
+            "{}, {} bytes: on {done} of {} in {}, {rate:.0} Mb/s to each\n",
+            plural(self.files, "file"),
+            self.bytes,
+            plural(self.nodes.len() as u64, "node"),
+            in_words(self.seconds),
+        );
+        for file in &self.left_out {
+            text += &format!("left out: {}: {}\n", file.file, file.reason);
+        }
+        for what in &self.skipped {
+            text += &format!("skipped: {what}\n");
+        }
+        for node in &self.nodes {
+            let host = &node.host;
+            match (&node.reason, node.set_aside, node.seconds) {
+                (Some(reason), _, _) => text += &format!("{host}: failed: {reason}\n"),
+                (None, Some(why), Some(at)) => {
+                    text += &format!(
+                        "{host}: was {why}; others went around it, and it had everything after {}\n",
+                        in_words(at)
+                    );
+                }
+                _ => {}
+            }
+        }
+        text
+    }
+}

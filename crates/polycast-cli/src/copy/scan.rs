@@ -1,0 +1,240 @@
+//! The source: what there is to copy, and its blocks.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use polycast_copy::{Entry, Extent, Kind, Manifest, Moment, Name};
+use rustix::fs::{SeekFrom, seek};
+
+use super::backing::{Backing, open};
+use super::message::Spoiled;
+use super::store::Store;
+
+/// What files are when they have not changed: bytes, inode, and the two times of change.
+type Stamp = [i64; 6];
+
+/// What was found.
+pub struct Scan {
+    pub manifest: Manifest,
+    pub places: HashMap<u32, PathBuf>,
+    stamps: HashMap<u32, Stamp>,
+    first_names: HashMap<(u64, u64), u32>,
+    pub files: u64,
+    pub folders: u64,
+    pub links: u64,
+    /// What is neither file nor folder nor link.
+    pub skipped: Vec<String>,
+    is_recursive: bool,
+}
+
+/// Lists files, and with `is_recursive` all that is in folders.
+pub fn scan(sources: &[OsString], is_recursive: bool) -> Result<Scan, String> {
+    let mut scan = Scan {
+        manifest: Manifest::default(),
+        places: HashMap::new(),
+        stamps: HashMap::new(),
+        first_names: HashMap::new(),
+        files: 0,
+        folders: 0,
+        links: 0,
+        skipped: Vec::new(),
+        is_recursive,
+    };
+    for source in sources {
+        let path = Path::new(source);
+        // `folder/..` and `.` have names, too.
+        let named = match path.file_name() {
+            Some(name) => name.to_owned(),
+            None => fs::canonicalize(path)
+                .ok()
+                .and_then(|path| path.file_name().map(ToOwned::to_owned))
+                .ok_or_else(|| format!("{}: expected a file or folder with a name", path.display()))?,
+        };
+        // As cp does: what is named on the command line is followed unless folders are.
+        let followed = if is_recursive { fs::symlink_metadata(path) } else { fs::metadata(path) };
+        let metadata = followed.map_err(|error| format!("{}: {error}", path.display()))?;
+        if metadata.is_dir() && !is_recursive {
+            return Err(format!("{}: is a folder; -r copies it", path.display()));
+        }
+        if let Some(entry) = scan.add(None, named.as_bytes(), path, &metadata)? {
+            scan.places.insert(entry, path.to_owned());
+        }
+    }
+    if scan.manifest.entries().is_empty() {
+        return Err(format!("expected files to copy, found none but {}", scan.skipped.join(", ")));
+    }
+    Ok(scan)
+}
+
+impl Scan {
+    fn add(
+        &mut self,
+        parent: Option<u32>,
+        name: &[u8],
+        path: &Path,
+        metadata: &Metadata,
+    ) -> Result<Option<u32>, String> {
+        let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let name = Name::new(name).ok_or_else(|| wrong(&"expected a name of 1 to 255 bytes"))?;
+        let file_type = metadata.file_type();
+        let identity = (metadata.dev(), metadata.ino());
+        let kind = if file_type.is_dir() {
+            self.folders += 1;
+            Kind::Folder
+        } else if file_type.is_symlink() {
+            self.links += 1;
+            Kind::Link(fs::read_link(path).map_err(|error| wrong(&error))?.as_os_str().as_bytes().into())
+        } else if file_type.is_file() {
+            self.files += 1;
+            match self.first_names.get(&identity).filter(|_| metadata.nlink() > 1) {
+                Some(first) => Kind::HardLink(*first),
+                None => {
+                    let extents =
+                        extents(path, metadata, !self.is_recursive).map_err(|error| wrong(&error))?;
+                    Kind::File { bytes: metadata.len(), extents }
+                }
+            }
+        } else {
+            let what = if file_type.is_fifo() { "a pipe" } else { "a device or socket" };
+            self.skipped.push(format!("{} ({what})", path.display()));
+            return Ok(None);
+        };
+        let is_first = matches!(kind, Kind::File { .. });
+        let moment = |seconds: i64, nanos: i64| Moment { seconds, nanos: u32::try_from(nanos).unwrap_or(0) };
+        let entry = Entry {
+            parent,
+            name,
+            mode: metadata.mode() & 0o7777,
+            modified: moment(metadata.mtime(), metadata.mtime_nsec()),
+            kind,
+        };
+        let number = self.manifest.add(entry).map_err(|error| wrong(&error))?;
+        if is_first {
+            self.first_names.insert(identity, number);
+            self.stamps.insert(number, stamp(metadata));
+        }
+        if file_type.is_dir() {
+            let listed = fs::read_dir(path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
+            let mut listed = listed.map_err(|error| wrong(&error))?;
+            listed.sort_by_key(fs::DirEntry::file_name);
+            for child in listed {
+                let path = child.path();
+                let metadata = child.metadata().map_err(|error| format!("{}: {error}", path.display()))?;
+                self.add(Some(number), child.file_name().as_bytes(), &path, &metadata)?;
+            }
+        }
+        Ok(Some(number))
+    }
+}
+
+fn stamp(metadata: &Metadata) -> Stamp {
+    [
+        metadata.len() as i64,
+        metadata.ino() as i64,
+        metadata.mtime(),
+        metadata.mtime_nsec(),
+        metadata.ctime(),
+        metadata.ctime_nsec(),
+    ]
+}
+
+/// What of a file has content. Only files with fewer blocks on disk than bytes are asked for holes.
+fn extents(path: &Path, metadata: &Metadata, follow: bool) -> io::Result<Vec<Extent>> {
+    let bytes = metadata.len();
+    if bytes == 0 {
+        return Ok(Vec::new());
+    }
+    if metadata.blocks() * 512 >= bytes {
+        return Ok(vec![Extent { at: 0, bytes }]);
+    }
+    let file = open(path, follow)?;
+    let mut found: Vec<Extent> = Vec::new();
+    let mut at = 0;
+    while at < bytes {
+        let begin = match seek(&file, SeekFrom::Data(at)) {
+            Ok(begin) => begin,
+            Err(rustix::io::Errno::NXIO) => break,
+            Err(_) => return Ok(vec![Extent { at: 0, bytes }]),
+        };
+        let end = seek(&file, SeekFrom::Hole(begin))?.min(bytes);
+        if end > begin {
+            found.push(Extent { at: begin, bytes: end - begin });
+        }
+        at = end.max(at + 1);
+    }
+    Ok(found)
+}
+
+/// Reads all blocks, as they are wanted, and says which files are not what they were.
+pub fn read_all(
+    backing: &Backing,
+    stamps: &HashMap<u32, Stamp>,
+    store: &Store,
+    stop: &AtomicBool,
+) -> Vec<Spoiled> {
+    let mut spoiled: Vec<Spoiled> = Vec::new();
+    let mut file: Option<(u32, Option<File>)> = None;
+    for block in 0..store.stream.blocks() {
+        let Ok(bytes) = backing.bytes_of(store.stream.range(block), |entry, at, to| {
+            if file.as_ref().is_none_or(|(open, _)| *open != entry) {
+                check_unchanged(file.take(), backing, stamps, &mut spoiled);
+                let opened = open(&backing.path(entry), true);
+                if let Err(error) = &opened {
+                    spoil(entry, backing, &mut spoiled, format!("cannot be read: {error}"));
+                }
+                file = Some((entry, opened.ok()));
+            }
+            // What cannot be read is zero, and nobody puts it in its place.
+            if let Some((entry, Some(file))) = &file
+                && let Err(error) = file.read_exact_at(to, at)
+            {
+                let reason = match error.kind() {
+                    io::ErrorKind::UnexpectedEof => "became shorter while it was read".to_owned(),
+                    _ => format!("cannot be read: {error}"),
+                };
+                spoil(*entry, backing, &mut spoiled, reason);
+            }
+            Ok::<(), Infallible>(())
+        });
+        let tag = store.key.tag(block, &bytes);
+        if !store.push(block, tag, bytes, stop) {
+            break;
+        }
+    }
+    check_unchanged(file, backing, stamps, &mut spoiled);
+    spoiled
+}
+
+fn check_unchanged(
+    file: Option<(u32, Option<File>)>,
+    backing: &Backing,
+    stamps: &HashMap<u32, Stamp>,
+    spoiled: &mut Vec<Spoiled>,
+) {
+    if let Some((entry, Some(file))) = file {
+        let now = file.metadata().map(|metadata| stamp(&metadata)).ok();
+        if now.as_ref() != stamps.get(&entry) {
+            spoil(entry, backing, spoiled, "changed while it was read".to_owned());
+        }
+    }
+}
+
+fn spoil(entry: u32, backing: &Backing, spoiled: &mut Vec<Spoiled>, reason: String) {
+    if spoiled.last().is_none_or(|last| last.entry != entry) {
+        spoiled.push(Spoiled { entry, file: backing.path(entry).display().to_string(), reason });
+    }
+}
+
+impl Scan {
+    /// The parts that live on when the scan is over.
+    pub fn into_parts(self) -> (Manifest, HashMap<u32, PathBuf>, HashMap<u32, Stamp>) {
+        (self.manifest, self.places, self.stamps)
+    }
+}

@@ -1,0 +1,268 @@
+//! What comes is written beside its place, into a folder that an interrupted run leaves for the next one.
+//!
+//! ```text
+//!   DEST/.polycast-cp-4f1d…/   manifest   journal: blocks that are whole   tree/…: the files
+//! ```
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use polycast_copy::{Kind, Manifest, Moment, Part, Stream};
+use rustix::fs::{FlockOperation, OFlags, Timespec, Timestamps, UTIME_OMIT, flock, futimens};
+
+use super::backing::Backing;
+
+/// Blocks between two entries in the journal.
+const JOURNAL_BLOCKS: u64 = 128;
+
+/// The modes that are taken over: the owner may be another one, so not the bits that lend its rights.
+const MODES: u32 = 0o777;
+
+/// Where the files go and how.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    /// The folder that they go to.
+    pub folder: PathBuf,
+    /// The name that the only one gets there; `None`: those they have.
+    pub name: Option<OsString>,
+    pub force: bool,
+    pub preserve: bool,
+}
+
+impl Destination {
+    /// As cp understands it: into a folder that is there, else to that name.
+    pub fn new(path: OsString, into_folder: bool, force: bool, preserve: bool) -> io::Result<Destination> {
+        let ends_with_slash = path.as_bytes().last() == Some(&b'/');
+        let path = PathBuf::from(path);
+        if into_folder || ends_with_slash {
+            fs::create_dir(&path).or_else(|error| match error.kind() {
+                ErrorKind::AlreadyExists if path.is_dir() => Ok(()),
+                _ => Err(error),
+            })?;
+        }
+        if path.is_dir() {
+            return Ok(Destination { folder: path, name: None, force, preserve });
+        }
+        let folder = match path.parent() {
+            Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),
+            Some(folder) => folder.to_owned(),
+            None => PathBuf::from("/"),
+        };
+        if !folder.is_dir() {
+            return Err(io::Error::new(
+                ErrorKind::NotFound,
+                format!("there is no folder {}", folder.display()),
+            ));
+        }
+        Ok(Destination { folder, name: path.file_name().map(ToOwned::to_owned), force, preserve })
+    }
+}
+
+/// The folder beside.
+pub struct Staging {
+    folder: PathBuf,
+    /// Held while this process lives.
+    _lock: File,
+}
+
+impl Staging {
+    /// That of this manifest and destination; new, or as an earlier run left it.
+    pub fn open(destination: &Destination, manifest: &str) -> io::Result<Staging> {
+        let mut name = destination.name.clone().unwrap_or_default().into_vec();
+        name.extend(manifest.bytes());
+        // 64 bits keep copies of one user apart; the name of a file may be as long as names can be.
+        let short = &blake3::hash(&name).to_hex()[..16];
+        let folder = destination.folder.join(format!(".polycast-cp-{short}"));
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(at(&destination.folder, error));
+            }
+            _ => {}
+        }
+        // Somebody else's folder of this name would let them change what is in it.
+        let lock = OpenOptions::new()
+            .read(true)
+            .custom_flags((OFlags::NOFOLLOW | OFlags::DIRECTORY).bits() as i32)
+            .open(&folder)
+            .map_err(|error| at(&folder, error))?;
+        let owner = std::os::unix::fs::MetadataExt::uid(&lock.metadata()?);
+        if owner != nix::unistd::geteuid().as_raw() {
+            return Err(io::Error::other(format!("{} belongs to somebody else", folder.display())));
+        }
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            io::Error::other(format!(
+                "the same files are being copied already: {} is in use",
+                folder.display()
+            ))
+        })?;
+        Ok(Staging { folder, _lock: lock })
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.folder.join("journal")
+    }
+
+    pub fn tree(&self) -> PathBuf {
+        self.folder.join("tree")
+    }
+
+    /// The manifest and the blocks that an earlier run has left.
+    pub fn left(&self, stream: &Stream) -> Option<(Vec<u8>, u64)> {
+        let manifest = fs::read(self.folder.join("manifest")).ok()?;
+        let words = fs::read_to_string(self.journal()).ok()?;
+        let (blocks, block_bytes) = words.trim().split_once(' ')?;
+        let fits =
+            block_bytes.parse() == Ok(stream.block_bytes) && manifest.len() as u64 == stream.manifest_bytes;
+        let blocks: u64 = blocks.parse().ok().filter(|blocks| fits && *blocks <= stream.blocks())?;
+        Some((manifest, blocks))
+    }
+
+    fn note(&self, blocks: u64, stream: &Stream) -> io::Result<()> {
+        fs::write(self.journal(), format!("{blocks} {}\n", stream.block_bytes))
+    }
+
+    /// Removes everything.
+    pub fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+
+    /// The files of a manifest where they are while they come.
+    pub fn backing(&self, manifest: Manifest, bytes: Vec<u8>) -> io::Result<Backing> {
+        fs::write(self.folder.join("manifest"), &bytes).map_err(|error| at(&self.folder, error))?;
+        match DirBuilder::new().mode(0o700).create(self.tree()) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(at(&self.folder, error)),
+            _ => {}
+        }
+        let tree = self.tree();
+        let tops = manifest.entries().iter().enumerate().filter(|(_, entry)| entry.parent.is_none());
+        let places: HashMap<u32, PathBuf> = tops
+            .map(|(number, entry)| (number as u32, tree.join(OsStr::from_bytes(entry.name.as_bytes()))))
+            .collect();
+        Ok(Backing::new(manifest, bytes, places))
+    }
+}
+
+/// An error with what it is about.
+pub fn at(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Writes blocks in their order.
+pub struct Writer<'a> {
+    staging: &'a Staging,
+    backing: &'a Backing,
+    stream: Stream,
+    preserve: bool,
+    /// The next entry that is to be made.
+    next: u32,
+    file: Option<(u32, File, PathBuf)>,
+}
+
+impl<'a> Writer<'a> {
+    pub fn new(staging: &'a Staging, backing: &'a Backing, stream: Stream, preserve: bool) -> Writer<'a> {
+        Writer { staging, backing, stream, preserve, next: 0, file: None }
+    }
+
+    /// Writes a block.
+    pub fn write(&mut self, block: u64, mut bytes: &[u8]) -> io::Result<()> {
+        for part in self.backing.layout.parts(self.stream.range(block)) {
+            let (these, behind) = bytes.split_at(part.bytes() as usize);
+            bytes = behind;
+            if let Part::File { entry, at: offset, .. } = part {
+                self.make_up_to(entry)?;
+                if let Some((_, file, path)) = &self.file {
+                    file.write_all_at(these, offset).map_err(|error| at(path, error))?;
+                }
+            }
+        }
+        if (block + 1).is_multiple_of(JOURNAL_BLOCKS) {
+            self.staging.note(block + 1, &self.stream)?;
+        }
+        Ok(())
+    }
+
+    /// All blocks are written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        let entries = self.backing.manifest.entries().len() as u32;
+        if entries > 0 {
+            self.make_up_to(entries - 1)?;
+        }
+        self.close()?;
+        self.staging.note(self.stream.blocks(), &self.stream)
+    }
+
+    /// Makes entries, this one the last; if it is a file it is open then.
+    fn make_up_to(&mut self, entry: u32) -> io::Result<()> {
+        while self.next <= entry {
+            self.close()?;
+            let path = self.backing.path(self.next);
+            self.make(self.next, &path).map_err(|error| at(&path, error))?;
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, number: u32, path: &Path) -> io::Result<()> {
+        let entry = &self.backing.manifest.entries()[number as usize];
+        // An earlier run may have made it.
+        let unless_there = |made: io::Result<()>| match made {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            made => made,
+        };
+        match &entry.kind {
+            // Its own mode comes when all is in it.
+            Kind::Folder => unless_there(DirBuilder::new().mode(0o700).create(path)),
+            Kind::Link(target) => unless_there(symlink(OsStr::from_bytes(target), path)),
+            Kind::HardLink(first) => unless_there(fs::hard_link(self.backing.path(*first), path)),
+            Kind::File { bytes, extents } => {
+                let mode = entry.mode & MODES;
+                let open = || {
+                    let mut options = OpenOptions::new();
+                    let flags = OFlags::NOFOLLOW.bits() as i32;
+                    options.write(true).create(true).truncate(false).mode(mode).custom_flags(flags).open(path)
+                };
+                let file = open().or_else(|error| match error.kind() {
+                    ErrorKind::PermissionDenied => {
+                        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+                        open()
+                    }
+                    _ => Err(error),
+                })?;
+                if extents.last().is_none_or(|last| last.at + last.bytes < *bytes) || extents.len() > 1 {
+                    file.set_len(*bytes)?;
+                }
+                self.file = Some((number, file, path.to_owned()));
+                Ok(())
+            }
+        }
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        let Some((number, file, path)) = self.file.take() else { return Ok(()) };
+        if self.preserve {
+            let entry = &self.backing.manifest.entries()[number as usize];
+            rustix::fs::fchmod(&file, (entry.mode & MODES).into())
+                .map_err(|error| at(&path, error.into()))?;
+            futimens(&file, &times(entry.modified)).map_err(|error| at(&path, error.into()))?;
+        }
+        Ok(())
+    }
+}
+
+/// As the kernel takes them.
+pub fn times(modified: Moment) -> Timestamps {
+    Timestamps {
+        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        last_modification: Timespec { tv_sec: modified.seconds, tv_nsec: modified.nanos.into() },
+    }
+}
+
+/// Modes of folders are set as those of files are.
+pub fn folder_mode(mode: u32, preserve: bool, umask: u32) -> u32 {
+    if preserve { mode & MODES } else { mode & MODES & !umask }
+}

@@ -1,0 +1,162 @@
+//! The blocks that a node has: the last ones in memory, all of them on disk.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use polycast_copy::{Digest, Key, Stream, Tag};
+
+/// Bytes of blocks that are kept in memory.
+const WINDOW_BYTES: u64 = 32 << 20;
+
+/// How often who waits looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A block in memory.
+pub struct Block {
+    pub tag: Tag,
+    pub bytes: Vec<u8>,
+}
+
+/// Where a block is.
+pub enum Found {
+    Memory(Arc<Block>),
+    /// On disk; this is what it was when it came.
+    Disk(Tag),
+}
+
+struct State {
+    /// Of all blocks that are there, from the first.
+    tags: Vec<Tag>,
+    digest: Digest,
+    /// The last blocks.
+    recent: VecDeque<Arc<Block>>,
+    /// Blocks on disk.
+    written: u64,
+    /// No block is taken that is further than the window behind this one: what is written, or, at the source, wanted.
+    limit: u64,
+}
+
+/// A prefix of the stream.
+pub struct Store {
+    pub stream: Stream,
+    pub key: Key,
+    window: u64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Store {
+    /// Nothing is there yet.
+    pub fn new(stream: Stream, key: Key) -> Store {
+        let window = (WINDOW_BYTES / u64::from(stream.block_bytes)).max(4);
+        let state = State {
+            tags: Vec::new(),
+            digest: Digest::default(),
+            recent: VecDeque::new(),
+            written: 0,
+            limit: 0,
+        };
+        Store { stream, key, window, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed
+            .wait_timeout(state, LOOK)
+            .map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state)
+    }
+
+    /// How many blocks are there, and how many of them are on disk.
+    pub fn have_and_written(&self) -> (u64, u64) {
+        let state = self.state();
+        (state.tags.len() as u64, state.written)
+    }
+
+    /// BLAKE3 of what is there.
+    pub fn digest(&self) -> String {
+        self.state().digest.text()
+    }
+
+    /// A block of an earlier run, which is on disk.
+    pub fn add_written(&self, tag: Tag) {
+        let mut state = self.state();
+        state.digest.add(&tag);
+        state.tags.push(tag);
+        state.written += 1;
+        state.limit += 1;
+    }
+
+    /// The next block; waits while too many are not written. False if it was to stop, or is not the next one any more.
+    pub fn push(&self, block: u64, tag: Tag, bytes: Vec<u8>, stop: &AtomicBool) -> bool {
+        let mut state = self.state();
+        while state.tags.len() as u64 >= state.limit + self.window {
+            if stop.load(Ordering::Relaxed) {
+                return false;
+            }
+            state = self.wait(state);
+        }
+        if stop.load(Ordering::Relaxed) || state.tags.len() as u64 != block {
+            return false;
+        }
+        state.digest.add(&tag);
+        state.tags.push(tag);
+        state.recent.push_back(Arc::new(Block { tag, bytes }));
+        while state.recent.len() as u64 > self.window {
+            state.recent.pop_front();
+        }
+        drop(state);
+        self.changed.notify_all();
+        true
+    }
+
+    /// Blocks up to this one are wanted of the source.
+    pub fn want(&self, block: u64) {
+        let mut state = self.state();
+        if block > state.limit {
+            state.limit = block;
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+
+    /// A block, as soon as it is there; `None` if it was to stop.
+    pub fn get(&self, block: u64, stop: &AtomicBool) -> Option<Found> {
+        let mut state = self.state();
+        loop {
+            let first = (state.tags.len() - state.recent.len()) as u64;
+            if block < first {
+                return Some(Found::Disk(state.tags[block as usize]));
+            }
+            if let Some(found) = state.recent.get((block - first) as usize) {
+                return Some(Found::Memory(Arc::clone(found)));
+            }
+            if stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            state = self.wait(state);
+        }
+    }
+
+    /// The next block that is not on disk.
+    pub fn next_unwritten(&self, stop: &AtomicBool) -> Option<(u64, Arc<Block>)> {
+        let next = self.state().written;
+        match self.get(next, stop)? {
+            Found::Memory(block) => Some((next, block)),
+            Found::Disk(_) => None,
+        }
+    }
+
+    /// One more block is on disk.
+    pub fn wrote(&self) {
+        let mut state = self.state();
+        state.written += 1;
+        state.limit = state.written;
+        drop(state);
+        self.changed.notify_all();
+    }
+}

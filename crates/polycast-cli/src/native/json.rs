@@ -1,0 +1,79 @@
+//! The same by names, as Open MPI's main branch reads it (`coll_tuned_dynamic_rules_filename` with `coll_tuned_dynamic_rules_fileformat json`).
+
+use polycast_core::collective::Collective;
+use serde_json::{Value, json};
+
+use super::{OfCollective, OfRanks, Rule, Rules, Way};
+
+const VERSION: u64 = 3;
+
+/// The member of that name, as a list.
+fn list<'a>(of: &'a Value, name: &str) -> Result<&'a [Value], String> {
+    let found = of.get(name).and_then(Value::as_array);
+    found.map(Vec::as_slice).ok_or_else(|| format!("expected {name}, a list"))
+}
+
+/// The member of that name, as a number; 0 if there is none.
+fn number(of: &Value, name: &str) -> Result<u64, String> {
+    let Some(value) = of.get(name) else { return Ok(0) };
+    value.as_u64().ok_or_else(|| format!("{}: expected a number, found {value}", name))
+}
+
+fn rule(collective: Collective, of: &Value) -> Result<Rule, String> {
+    let (fan, segment) = (number(of, "faninout")? as u32, number(of, "seg_size")?);
+    let way = match &of["alg"] {
+        Value::String(name) => Way::named(collective, name, fan, segment),
+        other => Way::new(collective, other.as_u64().unwrap_or(u64::MAX) as u32, fan, segment),
+    };
+    let way = way.ok_or_else(|| format!("{collective} has no algorithm {} that is known here", of["alg"]))?;
+    Ok(Rule { bytes: number(of, "msg_size_min")?, way, because: None })
+}
+
+pub fn parse(text: &str) -> Result<Rules, String> {
+    let file: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let (version, module) = (&file["rule_file_version"], &file["module"]);
+    if version.as_u64() != Some(VERSION) || module.as_str() != Some("tuned") {
+        let expected = format!("expected rule_file_version {VERSION} and module tuned");
+        return Err(format!("{expected}, found {version} and {module}"));
+    }
+    let mut rules = Rules::default();
+    let all = file["collectives"].as_object().ok_or("expected collectives, an object")?;
+    for name in all.keys() {
+        let collective: Collective =
+            name.parse().map_err(|_| format!("collective {name:?} is none that is known here"))?;
+        let of_ranks = |of: &Value| {
+            let rules =
+                list(of, "rules")?.iter().map(|of| rule(collective, of)).collect::<Result<_, String>>()?;
+            Ok(OfRanks { ranks: number(of, "comm_size_min")? as u32, rules })
+        };
+        let communicators =
+            list(&file["collectives"], name)?.iter().map(of_ranks).collect::<Result<_, String>>()?;
+        rules.collectives.push(OfCollective { collective, communicators });
+    }
+    rules.collectives.sort_by_key(|one| super::names::number_of(one.collective));
+    Ok(rules)
+}
+
+pub fn write(rules: &Rules) -> String {
+    let until = |next: Option<u64>| next.map_or_else(|| json!("inf"), |next| json!(next - 1));
+    let of_collective = |of: &OfCollective| {
+        let communicators = of.communicators.iter().enumerate().map(|(place, of_ranks)| {
+            let rules = of_ranks.rules.iter().enumerate().map(|(place, rule)| {
+                let most = until(of_ranks.rules.get(place + 1).map(|next| next.bytes));
+                json!({
+                    "msg_size_min": rule.bytes,
+                    "msg_size_max": most,
+                    "alg": rule.way.name,
+                    "faninout": rule.way.fan,
+                    "seg_size": rule.way.segment,
+                })
+            });
+            let most = until(of.communicators.get(place + 1).map(|next| next.ranks.into()));
+            json!({"comm_size_min": of_ranks.ranks, "comm_size_max": most, "rules": rules.collect::<Vec<_>>()})
+        });
+        (of.collective.to_string(), Value::from(communicators.collect::<Vec<_>>()))
+    };
+    let collectives: serde_json::Map<String, Value> = rules.collectives.iter().map(of_collective).collect();
+    let file = json!({"rule_file_version": VERSION, "module": "tuned", "collectives": collectives});
+    format!("{file:#}\n")
+}

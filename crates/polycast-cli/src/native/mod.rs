@@ -1,0 +1,159 @@
+//! Decision files of stock libraries: which of the library's own algorithms serves which size, so that tuning helps where polycast is not
+//! loaded, too.
+//!
+//! ```text
+//!  a launch for each way ─▶ Search ─┐
+//!  our table, for a shape ──────────┼─▶ Rules ─▶ classic  coll_tuned_dynamic_rules_filename, Open MPI 3 to 5
+//!  classic, json ───────────────────┘         └▶ json     the same by names, Open MPI 6
+//! ```
+
+mod classic;
+mod json;
+mod names;
+mod of_table;
+mod search;
+
+pub use names::{Way, ways};
+pub use of_table::of_table;
+pub use search::Search;
+
+use polycast_core::collective::Collective;
+use polycast_core::units::Bytes;
+
+/// All rules of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules {
+    /// By rising collectives as the library numbers them.
+    pub collectives: Vec<OfCollective>,
+}
+
+/// The rules for a collective.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfCollective {
+    /// Which.
+    pub collective: Collective,
+    /// By rising sizes of communicators; each is for those up to the next.
+    pub communicators: Vec<OfRanks>,
+}
+
+/// The rules for communicators from a size on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfRanks {
+    /// The fewest ranks.
+    pub ranks: u32,
+    /// By rising bytes, from 0 on; each is for those up to the next.
+    pub rules: Vec<Rule>,
+}
+
+/// What serves messages from a size on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// In all: of gather, scatter, allgather and all-to-all the blocks of all ranks.
+    pub bytes: u64,
+    /// What serves them.
+    pub way: Way,
+    /// For readers.
+    pub because: Option<String>,
+}
+
+/// How rules are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Numbers, as Open MPI up to 5 reads them: coll_tuned_dynamic_rules_filename
+    Openmpi,
+    /// JSON by names, as Open MPI 6 reads it
+    OpenmpiJson,
+}
+
+impl Format {
+    /// The format that a text has the marks of; `None`: none of these.
+    pub fn of(text: &str) -> Option<Format> {
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let first = lines.clone().next()?.chars().next()?;
+        match first {
+            '{' => Some(Format::OpenmpiJson),
+            digit if digit.is_ascii_digit() => Some(Format::Openmpi),
+            _ => None,
+        }
+    }
+}
+
+impl Rules {
+    /// For this number of ranks alone: others are as the library has it.
+    pub fn for_ranks(ranks: u32, of: Vec<(Collective, Vec<Rule>)>) -> Rules {
+        let stock = || vec![Rule { bytes: 0, way: Way::STOCK, because: None }];
+        let one = |(collective, mut rules): (Collective, Vec<Rule>)| {
+            rules.dedup_by(|later, earlier| later.way == earlier.way);
+            if rules.first().is_none_or(|rule| rule.bytes > 0) {
+                rules.splice(0..0, stock());
+            }
+            let communicators = vec![OfRanks { ranks, rules }, OfRanks { ranks: ranks + 1, rules: stock() }];
+            OfCollective { collective, communicators }
+        };
+        let mut collectives: Vec<OfCollective> = of.into_iter().map(one).collect();
+        collectives.sort_by_key(|one| names::number_of(one.collective));
+        Rules { collectives }
+    }
+
+    /// Reads a file in one of the formats.
+    ///
+    /// # Errors
+    /// What was expected and what was found, with the line.
+    pub fn parse(text: &str, format: Format) -> Result<Rules, String> {
+        let rules = match format {
+            Format::Openmpi => classic::parse(text)?,
+            Format::OpenmpiJson => json::parse(text)?,
+        };
+        rules.check()?;
+        Ok(rules)
+    }
+
+    /// As a file of that format.
+    pub fn write(&self, format: Format, head: &[String]) -> String {
+        match format {
+            Format::Openmpi => classic::write(self, head),
+            Format::OpenmpiJson => json::write(self),
+        }
+    }
+
+    /// What the library would not understand, or understand otherwise than it looks.
+    fn check(&self) -> Result<(), String> {
+        for OfCollective { collective, communicators } in &self.collectives {
+            if communicators.windows(2).any(|two| two[0].ranks >= two[1].ranks) {
+                return Err(format!("{collective}: expected rising sizes of communicators"));
+            }
+            for OfRanks { ranks, rules } in communicators {
+                let of = || format!("{collective} of {ranks} ranks and more");
+                if rules.first().is_none_or(|rule| rule.bytes != 0) {
+                    return Err(format!("{}: expected the first rule to be for 0 bytes", of()));
+                }
+                if rules.windows(2).any(|two| two[0].bytes >= two[1].bytes) {
+                    return Err(format!("{}: expected rules by rising bytes", of()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// For people.
+    pub fn show(&self) -> String {
+        let mut text = String::new();
+        for OfCollective { collective, communicators } in &self.collectives {
+            for OfRanks { ranks, rules } in communicators {
+                text += &format!("{collective}, {ranks} ranks and more\n");
+                for rule in rules {
+                    text += &format!("  from {:>8}  {}\n", Bytes(rule.bytes).to_string(), rule.way);
+                }
+            }
+        }
+        text
+    }
+
+    /// How many rules there are.
+    pub fn count(&self) -> usize {
+        self.collectives.iter().flat_map(|one| &one.communicators).map(|one| one.rules.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+use std::fmt;
+
+use polycast_core::collective::Collective;
+use polycast_core::units::Bytes;
+
+/// One of the library's own algorithms, with what it may be told; 0: as the library has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Way {
+    /// Open MPI's number among those for the collective; 0: the library decides.
+    pub algorithm: u32,
+    /// The children of a rank, where there is a choice.
+    pub fan: u32,
+    /// Bytes of a segment.
+    pub segment: u64,
+    /// Open MPI's name.
+    pub name: &'static str,
+}
+
+impl Way {
+    /// The library decides.
+    pub const STOCK: Way = Way { algorithm: 0, fan: 0, segment: 0, name: "ignore" };
+
+    /// That number of a collective, if there is such a one.
+    pub fn new(collective: Collective, algorithm: u32, fan: u32, segment: u64) -> Option<Way> {
+        if algorithm == 0 {
+            return Some(Way::STOCK);
+        }
+        let name = algorithms(collective).get(algorithm as usize - 1)?.0;
+        Some(Way { algorithm, fan, segment, name })
+    }
+
+    /// The one of that name.
+    pub fn named(collective: Collective, name: &str, fan: u32, segment: u64) -> Option<Way> {
+        if name == Way::STOCK.name {
+            return Some(Way::STOCK);
+        }
+        let place = algorithms(collective).iter().position(|(known, _)| *known == name)?;
+        Way::new(collective, place as u32 + 1, fan, segment)
+    }
+
+    /// The variables by which Open MPI (3 to 5) serves all calls of the collective so.
+    pub fn variables(self, collective: Collective) -> Vec<(String, String)> {
+        if self == Way::STOCK {
+            return Vec::new();
+        }
+        let of = format!("OMPI_MCA_coll_tuned_{collective}_algorithm");
+        let mut set = vec![
+            ("OMPI_MCA_coll_tuned_use_dynamic_rules".to_owned(), "1".to_owned()),
+            (of.clone(), self.algorithm.to_string()),
+        ];
+        if self.segment > 0 {
+            set.push((format!("{of}_segmentsize"), self.segment.to_string()));
+        }
+        if self.fan > 0 {
+            let which = if self.name == "chain" { "chain" } else { "tree" };
+            set.push((format!("{of}_{which}_fanout"), self.fan.to_string()));
+        }
+        set
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text =
+            if *self == Way::STOCK { "as the library decides".to_owned() } else { self.name.to_owned() };
+        if self.segment > 0 {
+            text += &format!(", segments of {}", Bytes(self.segment));
+        }
+        if self.fan > 0 {
+            text += &format!(", fan-out {}", self.fan);
+        }
+        f.pad(&text)
+    }
+}
+
+/// What an algorithm may be told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    Nothing,
+    Segments,
+    /// And how many children.
+    SegmentsAndFan,
+}
+use Takes::{Nothing, Segments, SegmentsAndFan};
+
+/// Open MPI's algorithms from number 1 on (ompi/mca/coll/tuned/coll_tuned_*_decision.c of 4.1), but those for two ranks alone at the end.
+fn algorithms(collective: Collective) -> &'static [(&'static str, Takes)] {
+    match collective {
+        Collective::Broadcast => &[
+            ("basic_linear", Nothing),
+            ("chain", SegmentsAndFan),
+            ("pipeline", Segments),
+            ("split_binary_tree", Segments),
+            ("binary_tree", Segments),
+            ("binomial", Segments),
+            ("knomial", SegmentsAndFan),
+            ("scatter_allgather", Nothing),
+            ("scatter_allgather_ring", Nothing),
+        ],
+        Collective::Scatter => &[("basic_linear", Nothing), ("binomial", Nothing), ("linear_nb", Nothing)],
+        Collective::Gather => &[("basic_linear", Nothing), ("binomial", Nothing), ("linear_sync", Segments)],
+        Collective::Allgather => &[
+            ("linear", Nothing),
+            ("bruck", Nothing),
+            ("recursive_doubling", Nothing),
+            ("ring", Nothing),
+            ("neighbor", Nothing),
+        ],
+        Collective::Alltoall => &[
+            ("linear", Nothing),
+            ("pairwise", Nothing),
+            ("modified_bruck", Nothing),
+            ("linear_sync", Nothing),
+        ],
+        Collective::Barrier => &[
+            ("linear", Nothing),
+            ("double_ring", Nothing),
+            ("recursive_doubling", Nothing),
+            ("bruck", Nothing),
+        ],
+        Collective::Reduce => &[
+            ("linear", Nothing),
+            ("chain", SegmentsAndFan),
+            ("pipeline", Segments),
+            ("binary", Segments),
+            ("binomial", Segments),
+            ("in-order_binary", Segments),
+            ("rabenseifner", Nothing),
+        ],
+        Collective::Allreduce => &[
+            ("basic_linear", Nothing),
+            ("nonoverlapping", Nothing),
+            ("recursive_doubling", Nothing),
+            ("ring", Nothing),
+            ("segmented_ring", Segments),
+            ("rabenseifner", Nothing),
+        ],
+    }
+}
+
+/// Segments that are searched.
+const SEARCHED: [u64; 4] = [2 << 10, 8 << 10, 32 << 10, 128 << 10];
+/// Children that are searched.
+const FANS: [u32; 2] = [2, 4];
+
+/// All that may be tried for messages of at most so many bytes, the library's own decision first. Not those that send everything to
+/// everybody from one rank, where that is a lot: with segments they are no better.
+pub fn ways(collective: Collective, most_bytes: u64) -> Vec<Way> {
+    let mut found = vec![Way::STOCK];
+    for (place, (name, takes)) in algorithms(collective).iter().enumerate() {
+        let way = |fan, segment| Way { algorithm: place as u32 + 1, fan, segment, name };
+        let segments = SEARCHED.into_iter().filter(|segment| *segment < most_bytes);
+        match takes {
+            Nothing => found.push(way(0, 0)),
+            Segments => found.extend([0].into_iter().chain(segments).map(|segment| way(0, segment))),
+            SegmentsAndFan => {
+                let fans = FANS.into_iter().filter(|fan| *name != "knomial" || *fan > 2);
+                found.extend(fans.flat_map(|fan| segments.clone().map(move |segment| way(fan, segment))));
+            }
+        }
+    }
+    found
+}
+
+/// Open MPI's numbers of collectives (ompi/mca/coll/base/coll_base_functions.h).
+const NUMBERS: [(Collective, u32); 8] = [
+    (Collective::Allgather, 0),
+    (Collective::Allreduce, 2),
+    (Collective::Alltoall, 3),
+    (Collective::Barrier, 6),
+    (Collective::Broadcast, 7),
+    (Collective::Gather, 9),
+    (Collective::Reduce, 11),
+    (Collective::Scatter, 15),
+];
+
+pub fn number_of(collective: Collective) -> u32 {
+    NUMBERS.iter().find(|(one, _)| *one == collective).map_or(0, |(_, number)| *number)
+}
+
+pub fn collective_of(number: u64) -> Option<Collective> {
+    NUMBERS.iter().find(|(_, one)| u64::from(*one) == number).map(|(collective, _)| *collective)
+}

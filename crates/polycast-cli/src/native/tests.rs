@@ -1,0 +1,172 @@
+use polycast_core::policy::tune::Measured;
+use polycast_core::policy::{CommunicatorShape, Table};
+use proptest::prelude::*;
+
+use super::*;
+
+const CLASSIC: &str = "\
+1            # collectives
+7            # bcast
+1            # communicator sizes
+16           # from this size
+2            # message rules, the first must be 0
+0 6 0 0      # bytes algorithm fan segment
+65536 3 0 16384
+";
+
+const JSON: &str = r#"{"rule_file_version":3,"module":"tuned","collectives":{"bcast":[{"comm_size_min":8,"comm_size_max":64,
+    "comm_rank_distribution":"one-per-node","rules":[{"msg_size_min":0,"msg_size_max":65535,"alg":"binomial"},
+    {"msg_size_min":65536,"msg_size_max":"inf","alg":"pipeline","seg_size":16384}]}]}}"#;
+
+fn way(algorithm: u32, segment: u64) -> Way {
+    Way::new(Collective::Broadcast, algorithm, 0, segment).unwrap()
+}
+
+#[test]
+fn both_formats_say_the_same() {
+    let classic = Rules::parse(CLASSIC, Format::of(CLASSIC).unwrap()).unwrap();
+    let json = Rules::parse(JSON, Format::of(JSON).unwrap()).unwrap();
+    let rules = &classic.collectives[0].communicators[0];
+    assert_eq!((rules.ranks, rules.rules[0].way, rules.rules[1].way), (16, way(6, 0), way(3, 16384)));
+    assert_eq!(json.collectives[0].communicators[0].rules, rules.rules);
+    assert_eq!(
+        classic.show(),
+        "bcast, 16 ranks and more\n  from        0  binomial\n  from    64KiB  pipeline, segments of 16KiB\n"
+    );
+    assert_eq!(Format::of("version = 1\n"), None);
+}
+
+#[test]
+fn mistakes_are_named_with_their_line() {
+    for (from, to, expected) in [
+        ("65536 3 0 16384", "65536 3 0", "line 7: expected a segment, found the end"),
+        ("65536 3", "65536 33", "line 7: bcast has no algorithm 33"),
+        (
+            "65536 3",
+            "sixty 3",
+            "line 7: expected bytes, a number up to 18446744073709551615, found \"sixty\"",
+        ),
+        ("7   ", "1   ", "line 2: collective 1 is none that is known here"),
+        ("0 6 0 0", "1 6 0 0", "expected the first rule to be for 0 bytes"),
+        ("65536 3", "0 3", "expected rules by rising bytes"),
+        ("16384\n", "16384\n5\n", "line 8: expected the end, found \"5\""),
+        (
+            "1            # collectives",
+            "9999999",
+            "line 1: expected how many collectives, a number up to 10000",
+        ),
+    ] {
+        let error = Rules::parse(&CLASSIC.replacen(from, to, 1), Format::Openmpi).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+    let error = Rules::parse(&JSON.replace(":3,", ":1,"), Format::OpenmpiJson).unwrap_err();
+    assert!(error.contains("expected rule_file_version 3"), "{error}");
+}
+
+#[test]
+fn the_librarys_own_decision_stays_where_nothing_is_faster() {
+    let mut search = Search::new(Collective::Broadcast, vec![1024, 65536, 1 << 20]);
+    let time = |us: f64| Measured { median_us: us, low_us: 0.95 * us, high_us: 1.05 * us, samples: 9 };
+    for (one, sizes) in search.first_round() {
+        for bytes in sizes {
+            let us = bytes as f64 / if one == way(3, 8192) { 10.0 } else { 1.0 - one.algorithm as f64 / 1e3 };
+            search.took(one, bytes, time(us));
+        }
+    }
+    let second = search.second_round();
+    assert_eq!(second.len(), 2, "{second:?}");
+    assert_eq!(second[0], (Way::STOCK, vec![65536, 1 << 20]));
+    let rules = search.rules();
+    let expected = [(1024, Way::STOCK), (8192, way(3, 8192))];
+    assert_eq!(rules.iter().map(|rule| (rule.bytes, rule.way)).collect::<Vec<_>>(), expected);
+    let rules = Rules::for_ranks(16, vec![(Collective::Broadcast, rules)]);
+    let text = rules.write(Format::Openmpi, &["head".to_owned()]);
+    assert!(text.starts_with("# head\n1 # collectives\n7 # bcast\n2 # sizes"), "{text}");
+    assert!(
+        text.contains("8192 3 0 8192 # pipeline, segments of 8KiB; 64KiB in 6554 us, by itself 65536 us"),
+        "{text}"
+    );
+    assert!(text.ends_with("17 # ranks and more\n1 # rules: bytes, algorithm, fan-out, segment\n0 0 0 0 # as the library decides\n"));
+}
+
+#[test]
+fn our_table_becomes_theirs_as_far_as_they_can() {
+    let text = "version = 1\n[[rule]]\ncollective = \"bcast\"\nbytes = \"64KiB..1MiB\"\nuse = \"chain:segment=2KiB\"\n\
+        [[rule]]\ncollective = \"bcast\"\nbytes = \"1MiB..\"\nuse = \"double-tree\"\n\
+        [[rule]]\ncollective = \"allgather\"\nbytes = \"1KiB..\"\nuse = \"ring\"\n";
+    let table = Table::parse(text, "t").unwrap();
+    let (rules, lacking) = of_table(&table, CommunicatorShape::new(16, 16, None).unwrap());
+    assert_eq!(lacking, ["bcast from 1MiB: the library has no double-tree, and decides itself"]);
+    let shown = rules.show();
+    assert!(
+        shown.contains("from    64KiB  pipeline, segments of 2KiB\n  from     1MiB  as the library decides"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(
+            "allgather, 16 ranks and more\n  from        0  as the library decides\n  from    16KiB  ring\n"
+        ),
+        "{shown}"
+    );
+}
+
+#[test]
+fn variables_force_a_way() {
+    let chain = Way::new(Collective::Broadcast, 2, 4, 8192).unwrap();
+    let set = chain.variables(Collective::Broadcast);
+    let said: Vec<String> = set.iter().map(|(name, value)| format!("{}={value}", &name[20..])).collect();
+    assert_eq!(
+        said,
+        [
+            "use_dynamic_rules=1",
+            "bcast_algorithm=2",
+            "bcast_algorithm_segmentsize=8192",
+            "bcast_algorithm_chain_fanout=4"
+        ]
+    );
+    assert!(Way::STOCK.variables(Collective::Broadcast).is_empty());
+}
+
+fn any_rules() -> impl Strategy<Value = Rules> {
+    let rule = (0u64..1 << 30, 0u32..4, 0u32..9, 0u64..1 << 20);
+    let of = prop::collection::vec(rule, 0..6);
+    prop::collection::vec((prop::sample::select(&Collective::ALL[..]), of), 0..8).prop_map(|all| {
+        let mut of: Vec<(Collective, Vec<Rule>)> = Vec::new();
+        for (collective, mut rules) in all {
+            rules.sort_unstable();
+            rules.dedup_by_key(|rule| rule.0);
+            let rule = |(bytes, algorithm, fan, segment)| {
+                let way = Way::new(collective, algorithm, fan, segment).unwrap();
+                Rule { bytes, way, because: None }
+            };
+            if of.iter().all(|(known, _)| *known != collective) {
+                of.push((collective, rules.into_iter().map(rule).collect()));
+            }
+        }
+        Rules::for_ranks(16, of)
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(rules in any_rules()) {
+        for format in [Format::Openmpi, Format::OpenmpiJson] {
+            let text = rules.write(format, &[]);
+            prop_assert_eq!(Rules::parse(&text, format).map_err(|error| format!("{error}\n{text}")), Ok(rules.clone()));
+        }
+    }
+
+    #[test]
+    fn nothing_panics_whatever_is_read(text in "[-0-9#\\n {}\":a-z_,\\[\\]]{0,200}", at in 0usize..400, byte in any::<u8>()) {
+        for format in [Format::Openmpi, Format::OpenmpiJson] {
+            let _ = Rules::parse(&text, format);
+            for known in [CLASSIC, JSON] {
+                let mut bytes = known.as_bytes().to_vec();
+                if let Some(place) = bytes.get_mut(at) {
+                    *place = byte;
+                }
+                let _ = Rules::parse(&String::from_utf8_lossy(&bytes), format);
+            }
+        }
+    }
+}

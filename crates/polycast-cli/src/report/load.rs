@@ -1,0 +1,161 @@
+//! The traces of a folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use polycast_trace::{Call, Ending, Job, Kind, Trace, calls, decode};
+use serde_json::Value;
+
+/// Events of all ranks that are looked at: of more, the last ones of each rank. They take 40 bytes each, and their calls twice that.
+const MAX_EVENTS: usize = 24_000_000;
+
+/// The end of the name of a rank's file, and the report that rank 0 leaves beside them.
+const EXTENSION: &str = "trace";
+const REPORT: &str = "report.json";
+
+/// A job as its ranks have recorded it.
+pub struct Traced {
+    /// The ranks on one clock.
+    pub job: Job,
+    /// Their calls.
+    pub calls: Vec<Call>,
+    /// What the job's own report says, if it left one.
+    pub report: Option<Value>,
+    /// What is to be known of the traces: damaged files, events that are not there, clocks.
+    pub notes: Vec<String>,
+}
+
+/// Reads a folder. What is wrong with one file is a note.
+pub fn load(folder: &Path) -> Result<Traced, String> {
+    let mut notes = Vec::new();
+    let (mut traces, files) = read_all(folder, &mut notes)?;
+    keep_newest_job(&mut traces, &mut notes);
+    let of_rank = MAX_EVENTS / traces.len().max(1);
+    let mut left_out = 0;
+    for trace in &mut traces {
+        let surplus = trace.events.len().saturating_sub(of_rank);
+        trace.events.drain(..surplus);
+        left_out += surplus;
+    }
+    if left_out > 0 {
+        notes.push(format!(
+            "the first {left_out} events are left out: there are too many to be shown at once"
+        ));
+    }
+    let job = Job::new(traces).map_err(|error| match notes.first() {
+        Some(note) => format!("{}: {error}; {note}", folder.display()),
+        None => format!("{}: {error} (looked at {files} files)", folder.display()),
+    })?;
+    notes.extend(notes_of(&job));
+    let calls = calls(&job);
+    let report = fs::read(folder.join(REPORT)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    Ok(Traced { job, calls, report, notes })
+}
+
+fn read_all(folder: &Path, notes: &mut Vec<String>) -> Result<(Vec<Trace>, usize), String> {
+    let error = |error: std::io::Error| format!("cannot read {}: {error}", folder.display());
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder).map_err(error)? {
+        let path = entry.map_err(error)?.path();
+        if path.extension().is_some_and(|extension| extension == EXTENSION) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let mut traces = Vec::new();
+    for file in &files {
+        let read = fs::read(file).map_err(|error| error.to_string());
+        match read.and_then(|bytes| decode(&bytes).map_err(|error| error.to_string())) {
+            Ok(trace) => traces.push(trace),
+            Err(problem) => notes.push(format!("{}: {problem}", file.display())),
+        }
+    }
+    Ok((traces, files.len()))
+}
+
+/// An earlier job with more ranks may have left some.
+fn keep_newest_job(traces: &mut Vec<Trace>, notes: &mut Vec<String>) {
+    let mut jobs: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
+    for trace in traces.iter() {
+        let of_job = jobs.entry(trace.job).or_default();
+        *of_job = (of_job.0.max(trace.began_1970_ns), of_job.1 + 1);
+    }
+    let Some((newest, _)) = jobs.iter().max_by_key(|(_, (began, _))| *began) else { return };
+    let others: usize = jobs.iter().filter(|(job, _)| *job != newest).map(|(_, (_, ranks))| ranks).sum();
+    if others > 0 {
+        notes.push(format!("{others} traces are of earlier jobs, and are left out"));
+        let newest = *newest;
+        traces.retain(|trace| trace.job == newest);
+    }
+}
+
+fn notes_of(job: &Job) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !job.missing.is_empty() {
+        notes.push(format!(
+            "nothing is known of {}: what is said of whole calls leaves theirs out",
+            ranks(&job.missing)
+        ));
+    }
+    if !job.without_clock.is_empty() {
+        let of = ranks(&job.without_clock);
+        notes
+            .push(format!("the clock of {of} was not compared with the others': do not compare their times"));
+    }
+    let lost = job.traces.iter().filter(|trace| trace.recorded > trace.events.len() as u64);
+    let lost: Vec<u32> = lost.map(|trace| trace.rank).collect();
+    if !lost.is_empty() {
+        notes.push(format!("of {} only the last events are known: a rank keeps 65,536", ranks(&lost)));
+    }
+    for (ending, how) in
+        [(Ending::Terminated, "were ended by SIGTERM"), (Ending::Exited, "exited without MPI_Finalize")]
+    {
+        let such: Vec<u32> =
+            job.traces.iter().filter(|trace| trace.ending == ending).map(|trace| trace.rank).collect();
+        if !such.is_empty() {
+            let clocks = "; drifts of clocks are not known";
+            notes.push(format!("{} {how}{}", ranks(&such), if job.clock_error_ns > 0 { clocks } else { "" }));
+        }
+    }
+    let met = job.traces.iter().any(|trace| trace.met > trace.communicators.len() as u64);
+    if met {
+        notes.push("calls on communicators after the first 1,024 of a rank are not shown".to_owned());
+    }
+    notes
+}
+
+/// `rank 3`, `ranks 0, 1, 2, 3 and 60 more`.
+fn ranks(ranks: &[u32]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<String> = ranks.iter().take(SHOWN).map(u32::to_string).collect();
+    let more = ranks.len().saturating_sub(SHOWN);
+    let one = if ranks.len() == 1 { "rank" } else { "ranks" };
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{one} {}{more}", shown.join(", "))
+}
+
+impl Traced {
+    /// The calls that no communicator was asked about: how many of each reason or function.
+    pub fn uncounted(&self) -> BTreeMap<(&'static str, String), (u64, u64)> {
+        let mut found: BTreeMap<(&'static str, String), (u64, u64)> = BTreeMap::new();
+        for (index, trace) in self.job.traces.iter().enumerate() {
+            for event in &trace.events {
+                let kind = match event.kind {
+                    Kind::Left => "left to the MPI",
+                    Kind::Unserved => "cannot be served",
+                    _ => continue,
+                };
+                let name = self.job.names[usize::from(self.job.name(index, event.b))].clone();
+                let count = found.entry((kind, name)).or_default();
+                *count = (count.0 + 1, count.1.saturating_add(event.a));
+            }
+        }
+        found
+    }
+
+    /// The name of a choice or a reason.
+    pub fn name(&self, index: u16) -> &str {
+        &self.job.names[usize::from(index)]
+    }
+}

@@ -1,0 +1,328 @@
+//! One page without anything from outside: tables in HTML, and numbers that its script draws.
+
+use polycast_core::units::Bytes;
+use serde_json::Value;
+
+use super::html::{bar, escaped, section, table};
+use super::load::Traced;
+use super::results::Charts;
+use super::summary::{Group, Summary};
+use super::timeline;
+use crate::terminal::{nanoseconds, size as written};
+
+const STYLE: &str = include_str!("page/style.css");
+const SCRIPT: &str = include_str!("page/script.js");
+
+/// The ranks that are named among those which came last.
+const MAX_LAST: usize = 16;
+
+/// The page of a job's traces, of results, or of both.
+pub fn page(job: Option<(&Traced, &Summary)>, charts: &[Charts]) -> String {
+    let mut body = String::new();
+    let mut title = "polycast".to_owned();
+    let mut data = Value::Null;
+    if let Some((traced, summary)) = job {
+        title = format!("{} on {} ranks", summary.program, summary.ranks);
+        body += &heading(summary);
+        body += &of_job(summary);
+        data = timeline::data(traced);
+    } else {
+        body += "<header><h1>Measurements</h1></header>";
+    }
+    for of_file in charts {
+        let drawings =
+            of_file.drawings.iter().map(|svg| format!("<figure>{svg}</figure>")).collect::<String>();
+        let content = drawings + &of_file.table;
+        body += &section(&of_file.id, &of_file.title, &of_file.how, &content);
+    }
+    // `</script>` within the data would end it.
+    let data = data.to_string().replace("</", "<\\/");
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\
+         <title>{}</title>\n<style>\n{STYLE}</style></head>\n<body>\n{body}\
+         <script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{SCRIPT}</script>\n</body></html>\n",
+        escaped(&title)
+    )
+}
+
+fn heading(summary: &Summary) -> String {
+    let Summary { program, ranks, hosts, seconds, clock_error_us, calls, .. } = summary;
+    let inside: f64 = summary.groups.iter().map(|group| group.rank_seconds).sum();
+    let share = inside / (seconds * f64::from(*ranks)).max(f64::MIN_POSITIVE) * 100.0;
+    let facts = [
+        (ranks.to_string(), "ranks"),
+        (hosts.to_string(), "hosts"),
+        (nanoseconds(seconds * 1e9), "from the first beginning to the last end"),
+        (calls.to_string(), "collective calls"),
+        (format!("{share:.1} %"), "of the ranks' time within them"),
+        (nanoseconds(clock_error_us * 1e3), "error of the common clock, at most"),
+    ];
+    let facts: String =
+        facts.iter().map(|(value, what)| format!("<div><b>{}</b>{what}</div>", escaped(value))).collect();
+    let notes: String = summary.notes.iter().map(|note| format!("<li>{}</li>", escaped(note))).collect();
+    let notes = if notes.is_empty() { notes } else { format!("<ul class=\"notes\">{notes}</ul>") };
+    format!(
+        "<header><h1>{}</h1><button id=\"theme\" type=\"button\">dark / light</button></header>\
+         <div class=\"facts\">{facts}</div>{notes}\n",
+        escaped(program)
+    )
+}
+
+fn of_job(summary: &Summary) -> String {
+    let mut body = section(
+        "calls",
+        "Time by collective, size and choice",
+        "Each row is for calls of a class of sizes, each twice the one before. Time is that of all ranks together within the calls; the bar is \
+         its share, orange where polycast knows that the rank waited. Click a heading to sort.",
+        &of_groups(&summary.groups),
+    );
+    body += &section(
+        "timeline",
+        "Timeline",
+        "A row for each rank, a bar for each call; darker: the rank waited. White dots mark roots, black ones who came last. Wheel or + and - zoom, drag or arrows \
+         move, a click tells of a call, 0 shows all.",
+        "<div class=\"tools\"><button type=\"button\" id=\"in\">+</button><button type=\"button\" id=\"out\">−</button>\
+         <button type=\"button\" id=\"all\">all</button><span id=\"legend\"></span></div>\
+         <canvas id=\"lanes\" tabindex=\"0\" aria-label=\"timeline of all ranks\"></canvas><pre id=\"told\"></pre>",
+    );
+    body += &section(
+        "phases",
+        "Three phases of calls with a root",
+        "Startup: from the first call to the root's. Intermediate: from the root's call to the last one. Final: from the last call to the last return, \
+         which is what an algorithm can be faster in. Medians over calls of which all ranks are known.",
+        &of_phases(&summary.groups),
+    );
+    body += &section("last", "Who is last", &how_last(summary), &of_last(summary));
+    body += &section(
+        "skew",
+        "Skew in against skew out",
+        "A point for each call: how far apart ranks came (across) and left (up). Below the diagonal a call brings ranks together, above it drives them apart.",
+        &format!("<canvas id=\"scatter\" aria-label=\"skews\"></canvas>{}", of_skews(&summary.groups)),
+    );
+    body += &section(
+        "losses",
+        "Losses and repairs",
+        "What the leaders of nodes saw of multicast: datagrams that went and came, fragments that were sent again or restored from the parity.",
+        &of_losses(&summary.groups),
+    );
+    body += &section(
+        "choices",
+        "The choice explained",
+        "Who served which calls, and the reason that decided. `polycast explain` tells more of a rule.",
+        &of_choices(summary),
+    );
+    body + &section(
+        "trials",
+        "What trials measured, and what was gained",
+        "The first calls of each size try what polycast chooses and the MPI by turns. Saved is an estimate: the difference of the medians, times the calls that the \
+         faster one then served.",
+        &of_trials(summary),
+    )
+}
+
+fn size(group: &Group) -> String {
+    match group.first_bytes {
+        0 => "0".to_owned(),
+        first => format!("{}..{}", Bytes(first), Bytes(first.saturating_mul(2))),
+    }
+}
+
+fn time(us: f64) -> String {
+    nanoseconds(us * 1e3)
+}
+
+fn time_or_dash(us: Option<f64>) -> String {
+    us.map_or("–".to_owned(), time)
+}
+
+fn nothing(rows: &[Vec<String>], header: &[&str], left: usize, otherwise: &str) -> String {
+    if rows.is_empty() { format!("<p>{}</p>", escaped(otherwise)) } else { table(header, rows, left) }
+}
+
+fn of_groups(groups: &[Group]) -> String {
+    let all: f64 = groups.iter().map(|group| group.rank_seconds).sum::<f64>().max(f64::MIN_POSITIVE);
+    let mut sorted: Vec<&Group> = groups.iter().collect();
+    sorted.sort_by(|a, b| b.rank_seconds.total_cmp(&a.rank_seconds));
+    let row = |group: &&Group| {
+        let waited = group.waited_seconds.min(group.rank_seconds);
+        let parts = [
+            ("wait", waited / all, format!("{} waiting", nanoseconds(waited * 1e9))),
+            ("work", (group.rank_seconds - waited) / all, "the rest".to_owned()),
+        ];
+        vec![
+            group.collective.to_owned(),
+            size(group),
+            group.choice.clone(),
+            group.calls.to_string(),
+            written(group.bytes),
+            nanoseconds(group.rank_seconds * 1e9),
+            bar(&parts),
+            time(group.median_us),
+            time(group.p90_us),
+            time(group.longest_us),
+        ]
+    };
+    let rows: Vec<Vec<String>> = sorted.iter().map(row).collect();
+    let header =
+        ["collective", "size", "served by", "calls", "bytes", "time", "share", "median", "90 %", "longest"];
+    nothing(&rows, &header, 3, "No call was recorded.")
+}
+
+fn of_phases(groups: &[Group]) -> String {
+    let rows: Vec<Vec<String>> = groups
+        .iter()
+        .filter_map(|group| {
+            let (startup, intermediate) = (group.startup_us?, group.intermediate_us?);
+            let last = group.final_us?;
+            let all = (startup + intermediate + last).max(f64::MIN_POSITIVE);
+            let part = |class: &'static str, us: f64| (class, us / all, format!("{class} {}", time(us)));
+            let parts = [part("startup", startup), part("intermediate", intermediate), part("final", last)];
+            Some(vec![
+                group.collective.to_owned(),
+                size(group),
+                group.choice.clone(),
+                group.whole_calls.to_string(),
+                time(startup),
+                time(intermediate),
+                time(last),
+                bar(&parts),
+            ])
+        })
+        .collect();
+    let header =
+        ["collective", "size", "served by", "calls", "startup", "intermediate", "final", "their parts"];
+    nothing(&rows, &header, 3, "There was no call with a root of which all ranks are known.")
+}
+
+fn how_last(summary: &Summary) -> String {
+    let rooted = match summary.rooted_calls {
+        0 => String::new(),
+        calls => format!(
+            "The root was the last to call in {} of {calls} calls ({:.0} %). ",
+            summary.root_was_last,
+            summary.root_was_last as f64 * 100.0 / calls as f64
+        ),
+    };
+    rooted + "Calls whose ranks came together as far as the clock tells are left out."
+}
+
+fn of_last(summary: &Summary) -> String {
+    let all: u64 = summary.last.iter().map(|last| last.calls).sum();
+    let row = |last: &super::summary::Last| {
+        let share = last.calls as f64 / all.max(1) as f64;
+        vec![
+            format!("rank {}", last.rank),
+            last.host.clone(),
+            last.calls.to_string(),
+            bar(&[("work", share, format!("{:.0} %", share * 100.0))]),
+            time(last.median_us),
+        ]
+    };
+    let rows: Vec<Vec<String>> = summary.last.iter().take(MAX_LAST).map(row).collect();
+    let more = summary.last.len().saturating_sub(MAX_LAST);
+    let more =
+        if more > 0 { format!("<p>… and {more} more ranks, less often.</p>") } else { String::new() };
+    let header = ["rank", "host", "was last", "share", "behind the first (median)"];
+    nothing(&rows, &header, 2, "Nobody was last by more than clocks are wrong.") + &more
+}
+
+fn of_skews(groups: &[Group]) -> String {
+    let row = |group: &Group| {
+        let (skew_in, skew_out) = (group.skew_in_us?, group.skew_out_us?);
+        let ratio = if skew_in > 0.0 { format!("{:.2}", skew_out / skew_in) } else { "–".to_owned() };
+        Some(vec![
+            group.collective.to_owned(),
+            size(group),
+            group.choice.clone(),
+            time(skew_in),
+            time(skew_out),
+            ratio,
+        ])
+    };
+    let rows: Vec<Vec<String>> = groups.iter().filter_map(row).collect();
+    nothing(
+        &rows,
+        &["collective", "size", "served by", "skew in", "skew out", "out / in"],
+        3,
+        "No whole call is known.",
+    )
+}
+
+fn of_losses(groups: &[Group]) -> String {
+    let such = groups.iter().filter(|group| group.datagrams.received + group.datagrams.sent > 0);
+    let row = |group: &Group| {
+        let seen = &group.datagrams;
+        let counts = [seen.sent, seen.received, seen.useful, seen.repaired, seen.restored, seen.requests];
+        let names = [group.collective.to_owned(), size(group), group.choice.clone(), group.calls.to_string()];
+        names.into_iter().chain(counts.iter().map(u64::to_string)).collect()
+    };
+    let rows: Vec<Vec<String>> = such.map(row).collect();
+    let header = [
+        "collective",
+        "size",
+        "served by",
+        "calls",
+        "sent",
+        "received",
+        "useful",
+        "repaired",
+        "restored",
+        "requests",
+    ];
+    nothing(&rows, &header, 3, "Nothing went by multicast.")
+}
+
+fn of_choices(summary: &Summary) -> String {
+    let mut rows: Vec<Vec<String>> = summary
+        .groups
+        .iter()
+        .map(|group| {
+            let of_group =
+                [group.collective.to_owned(), size(group), group.choice.clone(), group.reason.clone()];
+            of_group.into_iter().chain([group.calls.to_string(), time_or_dash(group.final_us)]).collect()
+        })
+        .collect();
+    rows.extend(summary.uncounted.iter().map(|of| {
+        let calls = format!("{} (of all ranks)", of.calls);
+        let bytes = written(of.bytes);
+        ["", &bytes, of.kind, &of.name, &calls, "–"].map(str::to_owned).to_vec()
+    }));
+    let header = ["collective", "size", "served by", "because", "calls", "after the last call (median)"];
+    nothing(&rows, &header, 4, "No call was recorded.")
+}
+
+fn of_trials(summary: &Summary) -> String {
+    let row = |gain: &super::gains::Gain| {
+        let times =
+            gain.compared.iter().map(|time| format!("{} {}", time.choice, nanoseconds(time.seconds * 1e9)));
+        let first = gain.first_bytes;
+        vec![
+            gain.collective.clone(),
+            format!("{}..{}", Bytes(first), Bytes(first.saturating_mul(2))),
+            format!("{} ranks", gain.ranks),
+            times.collect::<Vec<_>>().join(", "),
+            gain.stays.clone() + if gain.is_remembered { " (of an earlier job)" } else { "" },
+            gain.times_as_fast.map_or("–".to_owned(), |times| format!("{times:.2} ×")),
+            gain.calls.to_string(),
+            gain.saved_seconds.map_or("–".to_owned(), |seconds| match seconds > 0.0 {
+                true => nanoseconds(seconds * 1e9),
+                false => "0".to_owned(),
+            }),
+        ]
+    };
+    let rows: Vec<Vec<String>> = summary.trials.iter().map(row).collect();
+    let header = [
+        "collective",
+        "size",
+        "communicator",
+        "compared",
+        "stays",
+        "as fast as the MPI",
+        "calls",
+        "saved per rank",
+    ];
+    nothing(&rows, &header, 5, "No trial was over before the job was.")
+}

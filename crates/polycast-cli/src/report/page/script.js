@@ -1,0 +1,278 @@
+"use strict";
+// Draws the timeline and the skews; sorts tables. Everything else is in the page already.
+const data = JSON.parse(document.getElementById("data").textContent);
+const root = document.documentElement;
+const COLOURS = ["#0072b2", "#009e73", "#e69f00", "#cc79a7", "#56b4e9", "#8c6bb1", "#a6761d", "#7f8c8d"];
+
+// A column of little-endian numbers in base64.
+function column(text, Numbers) {
+  const bytes = atob(text), buffer = new Uint8Array(bytes.length);
+  for (let i = 0; i < bytes.length; i++) buffer[i] = bytes.charCodeAt(i);
+  return new Numbers(buffer.buffer);
+}
+function time(us) {
+  const size = Math.abs(us);
+  if (size >= 1e6) return (us / 1e6).toPrecision(4) + " s";
+  if (size >= 1e3) return (us / 1e3).toPrecision(4) + " ms";
+  return (size >= 1 || size === 0 ? +us.toPrecision(4) : us.toFixed(2)) + " µs";
+}
+function bytes(count) {
+  const units = ["B", "KiB", "MiB", "GiB"];
+  let unit = 0;
+  while (count >= 1024 && unit < 3) { count /= 1024; unit++; }
+  return +count.toPrecision(4) + " " + units[unit];
+}
+const colour = (kind) => COLOURS[kind % COLOURS.length];
+const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+
+// The canvas in its own pixels, cleared; coordinates are those of the page.
+function open(canvas) {
+  const scale = window.devicePixelRatio || 1, box = canvas.getBoundingClientRect();
+  const width = Math.max(1, Math.round(box.width * scale)), height = Math.max(1, Math.round(box.height * scale));
+  if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
+  const pen = canvas.getContext("2d");
+  pen.setTransform(scale, 0, 0, scale, 0, 0);
+  pen.clearRect(0, 0, box.width, box.height);
+  pen.font = "12px system-ui, sans-serif";
+  return [pen, box.width, box.height];
+}
+// Round numbers, some eight in a range.
+function ticks(from, to) {
+  const rough = (to - from) / 8, power = 10 ** Math.floor(Math.log10(rough || 1));
+  const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
+  const found = [];
+  for (let at = Math.ceil(from / step) * step; at <= to; at += step) found.push(at);
+  return found;
+}
+
+function timeline() {
+  const canvas = document.getElementById("lanes"), told = document.getElementById("told");
+  const bar = {
+    call: column(data.bar.call, Uint32Array), rank: column(data.bar.rank, Uint32Array),
+    start: column(data.bar.start, Float64Array), length: column(data.bar.length, Float32Array),
+    flags: column(data.bar.flags, Uint8Array),
+  };
+  const call = { kind: column(data.call.kind, Uint16Array), bytes: column(data.call.bytes, Float64Array), number: column(data.call.number, Uint32Array) };
+  const wait = { rank: column(data.wait.rank, Uint32Array), start: column(data.wait.start, Float64Array), length: column(data.wait.length, Float32Array) };
+  canvas.style.height = Math.max(160, Math.min(window.innerHeight * 0.7, 40 + data.ranks * 34)) + "px";
+  const hosts = new Map(data.hosts), ranks = Math.max(1, data.ranks), LEFT = 54, TOP = 20;
+  const whole = () => {
+    let from = Infinity, to = 0;
+    for (let i = 0; i < bar.start.length; i++) {
+      from = Math.min(from, bar.start[i]);
+      to = Math.max(to, bar.start[i] + bar.length[i]);
+    }
+    return bar.start.length ? { from, to: Math.max(to, from + 1), top: 0, rows: ranks } : { from: 0, to: data.length_us || 1, top: 0, rows: ranks };
+  };
+  let view = whole(), picked = -1, asked = false;
+
+  function draw() {
+    asked = false;
+    const [pen, width, height] = open(canvas);
+    const perUs = (width - LEFT) / (view.to - view.from), row = (height - TOP) / view.rows;
+    const x = (us) => LEFT + (us - view.from) * perUs, y = (rank) => TOP + (rank - view.top) * row;
+    const thick = Math.max(1, row * 0.8);
+    pen.save();
+    pen.beginPath();
+    pen.rect(LEFT, TOP, width - LEFT, height - TOP);
+    pen.clip();
+    // Bars of less than a pixel that lie on the last one of their row are not drawn again.
+    const reached = new Float64Array(ranks).fill(-1);
+    const lane = (rank, start, length, fill, inset) => {
+      if (start > view.to || start + length < view.from || rank < view.top - 1 || rank > view.top + view.rows) return;
+      const from = x(start), to = Math.max(from + 0.6, x(start + length));
+      if (to - reached[rank] < 0.3 && to - from < 1) return;
+      reached[rank] = to;
+      pen.fillStyle = fill;
+      pen.fillRect(from, y(rank) + thick * inset, to - from, thick * (1 - 2 * inset));
+    };
+    for (let i = 0; i < bar.start.length; i++) lane(bar.rank[i], bar.start[i], bar.length[i], colour(call.kind[bar.call[i]]), 0);
+    reached.fill(-1);
+    for (let i = 0; i < wait.start.length; i++) lane(wait.rank[i], wait.start[i], wait.length[i], "rgba(0,0,0,.45)", 0.22);
+    if (row >= 6) {
+      for (let i = 0; i < bar.start.length; i++) {
+        if (!(bar.flags[i] & 3) || bar.start[i] < view.from || bar.start[i] > view.to || bar.length[i] * perUs < 4) continue;
+        pen.fillStyle = bar.flags[i] & 2 ? "#000" : "#fff";
+        pen.beginPath();
+        pen.arc(x(bar.start[i]) + 3, y(bar.rank[i]) + thick / 2, bar.flags[i] & 2 ? 2.6 : 1.8, 0, 7);
+        pen.fill();
+        if (bar.flags[i] & 1 && bar.flags[i] & 2) { pen.fillStyle = "#fff"; pen.fillRect(x(bar.start[i]) + 2, y(bar.rank[i]) + thick / 2 - 1, 2, 2); }
+      }
+    }
+    if (picked >= 0) {
+      pen.strokeStyle = style("--ink");
+      for (const at of moments(picked).lines) { pen.beginPath(); pen.moveTo(x(at), TOP); pen.lineTo(x(at), height); pen.stroke(); }
+    }
+    pen.restore();
+    pen.fillStyle = style("--faint");
+    for (const at of ticks(view.from, view.to)) pen.fillText(time(at), Math.min(x(at), width - 50), 13);
+    const every = Math.max(1, Math.ceil(14 / row));
+    for (let rank = Math.ceil(Math.max(0, view.top) / every) * every; rank < Math.min(ranks, view.top + view.rows); rank += every) {
+      pen.fillText(rank, 4, y(rank) + Math.min(row, 14) * 0.8);
+    }
+  }
+  const redraw = () => { if (!asked) { asked = true; requestAnimationFrame(draw); } };
+
+  // First call, root's call, last call and last return of a call.
+  function moments(of) {
+    let first = Infinity, last = -Infinity, end = -Infinity, ofRoot = NaN, who = 0;
+    for (let i = 0; i < bar.call.length; i++) {
+      if (bar.call[i] !== of) continue;
+      first = Math.min(first, bar.start[i]);
+      if (bar.start[i] > last) { last = bar.start[i]; who = bar.rank[i]; }
+      end = Math.max(end, bar.start[i] + bar.length[i]);
+      if (bar.flags[i] & 1) ofRoot = bar.start[i];
+    }
+    return { first, last, end, ofRoot, who, lines: [first, ofRoot, last, end].filter((at) => !isNaN(at)) };
+  }
+  function tell(i) {
+    picked = i < 0 ? -1 : bar.call[i];
+    if (i < 0) { told.textContent = ""; return; }
+    const [name, choice] = data.kinds[call.kind[picked]], at = moments(picked);
+    const phases = isNaN(at.ofRoot) ? "" : `startup ${time(at.ofRoot - at.first)}, intermediate ${time(at.last - at.ofRoot)}, `;
+    told.textContent = `${name} of ${bytes(call.bytes[picked])} by ${choice}, call ${call.number[picked]} of its communicator\n` +
+      `rank ${bar.rank[i]} on ${hosts.get(bar.rank[i]) || "?"}: called at ${time(bar.start[i])}, took ${time(bar.length[i])}${bar.flags[i] & 4 ? ", failed or never returned" : ""}\n` +
+      `first call at ${time(at.first)}, ${phases}final ${time(at.end - at.last)}; last: rank ${at.who}`;
+  }
+  function zoom(factor, around, rows) {
+    const length = Math.max(0.05, (view.to - view.from) * factor), part = (around - view.from) / (view.to - view.from);
+    view.from = around - part * length;
+    view.to = view.from + length;
+    if (rows) {
+      const middle = view.top + view.rows / 2;
+      view.rows = Math.min(ranks, Math.max(4, view.rows * factor));
+      view.top = Math.max(0, Math.min(ranks - view.rows, middle - view.rows / 2));
+    }
+    redraw();
+  }
+  function move(part, rows) {
+    const by = part * (view.to - view.from);
+    view.from += by;
+    view.to += by;
+    view.top = Math.max(0, Math.min(ranks - view.rows, view.top + rows));
+    redraw();
+  }
+  const place = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return {
+      us: view.from + (event.clientX - box.left - LEFT) / (box.width - LEFT) * (view.to - view.from),
+      rank: Math.floor(view.top + (event.clientY - box.top - TOP) / (box.height - TOP) * view.rows),
+      wide: box.width - LEFT, high: box.height - TOP,
+    };
+  };
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    zoom(event.deltaY > 0 ? 1.25 : 0.8, place(event).us, event.shiftKey);
+  }, { passive: false });
+  let held = null;
+  canvas.addEventListener("pointerdown", (event) => { held = { x: event.clientX, y: event.clientY, far: 0 }; canvas.setPointerCapture(event.pointerId); });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!held) return;
+    const at = place(event), across = event.clientX - held.x, down = event.clientY - held.y;
+    held = { x: event.clientX, y: event.clientY, far: held.far + Math.abs(across) + Math.abs(down) };
+    move(-across / at.wide, -down / at.high * view.rows);
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (held && held.far < 4) {
+      const at = place(event), near = (view.to - view.from) / at.wide * 2;
+      let best = -1;
+      for (let i = 0; i < bar.start.length; i++) {
+        if (bar.rank[i] === at.rank && at.us >= bar.start[i] - near && at.us <= bar.start[i] + bar.length[i] + near) best = i;
+      }
+      tell(best);
+      redraw();
+    }
+    held = null;
+  });
+  canvas.addEventListener("keydown", (event) => {
+    const middle = (view.from + view.to) / 2;
+    const act = {
+      "+": () => zoom(0.7, middle, false), "-": () => zoom(1.4, middle, false), "0": () => { view = whole(); redraw(); },
+      ArrowLeft: () => move(-0.15, 0), ArrowRight: () => move(0.15, 0),
+      ArrowUp: () => move(0, -view.rows * 0.15), ArrowDown: () => move(0, view.rows * 0.15),
+    }[event.key];
+    if (act) { event.preventDefault(); act(); }
+  });
+  document.getElementById("in").onclick = () => zoom(0.5, (view.from + view.to) / 2, true);
+  document.getElementById("out").onclick = () => zoom(2, (view.from + view.to) / 2, true);
+  document.getElementById("all").onclick = () => { view = whole(); redraw(); };
+  const legend = document.getElementById("legend");
+  data.kinds.forEach(([name, choice], kind) => {
+    const square = document.createElement("i");
+    square.style.background = colour(kind);
+    legend.append(square, `${name} by ${choice}`);
+  });
+  if (data.left_out > 0) legend.append(` (the ${data.left_out} earliest calls of ranks are not drawn)`);
+  return redraw;
+}
+
+function scatter() {
+  const canvas = document.getElementById("scatter");
+  const across = column(data.skew.in, Float32Array), up = column(data.skew.out, Float32Array), kind = column(data.skew.kind, Uint16Array);
+  return () => {
+    const [pen, width, height] = open(canvas), LEFT = 58, BELOW = 34;
+    let low = Infinity, high = 0;
+    for (const values of [across, up]) for (const value of values) {
+      if (value > 0) { low = Math.min(low, value); high = Math.max(high, value); }
+    }
+    pen.fillStyle = style("--faint");
+    if (!(high > 0)) { pen.fillText("no whole call is known", LEFT, height / 2); return; }
+    const from = Math.floor(Math.log10(low)), to = Math.max(from + 1, Math.ceil(Math.log10(high)));
+    const part = (value) => (Math.log10(Math.max(value, 10 ** from)) - from) / (to - from);
+    const x = (value) => LEFT + part(value) * (width - LEFT - 12), y = (value) => height - BELOW - part(value) * (height - BELOW - 12);
+    pen.strokeStyle = style("--line");
+    for (let power = from; power <= to; power++) {
+      const at = 10 ** power;
+      pen.beginPath();
+      pen.moveTo(x(at), 12); pen.lineTo(x(at), height - BELOW); pen.moveTo(LEFT, y(at)); pen.lineTo(width - 12, y(at));
+      pen.stroke();
+      pen.fillText(time(at), x(at) - 14, height - BELOW + 14);
+      pen.fillText(time(at), 2, y(at) + 4);
+    }
+    pen.fillText("between the first call and the last", LEFT, height - 6);
+    pen.strokeStyle = style("--faint");
+    pen.beginPath();
+    pen.moveTo(x(10 ** from), y(10 ** from)); pen.lineTo(x(10 ** to), y(10 ** to));
+    pen.stroke();
+    pen.globalAlpha = 0.6;
+    for (let i = 0; i < across.length; i++) {
+      pen.fillStyle = colour(kind[i]);
+      pen.fillRect(x(across[i]) - 2, y(up[i]) - 2, 4, 4);
+    }
+    pen.globalAlpha = 1;
+  };
+}
+
+// A click on a heading sorts by its column; numbers by what they are worth with their units.
+const UNITS = { "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1, "KiB": 1024, "MiB": 2 ** 20, "GiB": 2 ** 30, "TiB": 2 ** 40, "B": 1 };
+function worth(text) {
+  const found = /^([-\d.]+)\s*([^\s.]*)/.exec(text);
+  return found ? parseFloat(found[1]) * (UNITS[found[2]] || 1) : NaN;
+}
+function sortable(table) {
+  table.tHead.addEventListener("click", (event) => {
+    const heading = event.target.closest("th");
+    if (!heading) return;
+    const place = heading.cellIndex, falls = heading.dataset.falls !== "1", body = table.tBodies[0];
+    heading.dataset.falls = falls ? "1" : "0";
+    const rows = [...body.rows].sort((a, b) => {
+      const [first, second] = [a, b].map((row) => row.cells[place].textContent);
+      const by = worth(first) - worth(second);
+      return (isNaN(by) ? first.localeCompare(second) : by) * (falls ? -1 : 1);
+    });
+    body.append(...rows);
+  });
+}
+
+document.querySelectorAll("table").forEach(sortable);
+const drawings = data ? [timeline(), scatter()] : [];
+const drawAll = () => drawings.forEach((draw) => draw());
+const button = document.getElementById("theme");
+if (button) button.onclick = () => {
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  drawAll();
+};
+window.addEventListener("resize", drawAll);
+drawAll();
+root.dataset.ready = "1";

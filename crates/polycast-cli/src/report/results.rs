@@ -1,0 +1,177 @@
+//! What `bench`, `tune` and `simulate` wrote, as charts with their intervals.
+
+use serde_json::Value;
+
+use super::html::{escaped, table};
+use crate::bench::chart;
+use crate::bench::point::Point;
+use crate::bench::suite::Measured;
+use crate::plot::{self, Axis, Chart, Curve};
+use crate::terminal::nanoseconds;
+use crate::tune::Record;
+use polycast_core::units::Bytes;
+
+/// What a file comes to.
+pub struct Charts {
+    /// Of its section.
+    pub id: String,
+    /// The file's name, and what it is of.
+    pub title: String,
+    /// How to read it.
+    pub how: String,
+    /// SVG documents.
+    pub drawings: Vec<String>,
+    /// HTML.
+    pub table: String,
+}
+
+const WITH_INTERVALS: &str = "Medians, with their 95 % intervals as bars; both axes are logarithmic.";
+
+/// Reads a file; `name` is its name, `number` tells files apart.
+pub fn charts(text: &str, name: &str, number: usize) -> Result<Charts, String> {
+    let unknown =
+        || format!("{name}: neither a folder of traces nor what bench, tune or simulate write as JSON");
+    let (drawings, rows, header, what): (Vec<String>, Vec<Vec<String>>, &[&str], &str) =
+        if let Ok(whole) = serde_json::from_str::<Value>(text) {
+            match (whole["completions"].as_array(), whole.get("environment")) {
+                (Some(completions), _) => of_scaling(completions, name)?,
+                (None, Some(_)) => return Err(format!("{name}: nothing has been measured yet")),
+                (None, None) => of_lines(text, name)?.ok_or_else(unknown)?,
+            }
+        } else {
+            of_lines(text, name)?.ok_or_else(unknown)?
+        };
+    Ok(Charts {
+        id: format!("file{number}"),
+        title: format!("{what}: {name}"),
+        how: WITH_INTERVALS.to_owned(),
+        drawings: drawings.into_iter().map(embedded).collect(),
+        table: table(header, &rows, 2),
+    })
+}
+
+/// Within HTML an SVG has no declaration, and scales by its view box.
+fn embedded(svg: String) -> String {
+    svg.find("<svg").map_or(String::new(), |at| svg[at..].to_owned())
+}
+
+type Parts = (Vec<String>, Vec<Vec<String>>, &'static [&'static str], &'static str);
+
+/// Lines of JSON: of bench, its suites, or tune.
+fn of_lines(text: &str, name: &str) -> Result<Option<Parts>, String> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let Some(first) = lines.first().and_then(|line| serde_json::from_str::<Value>(line).ok()) else {
+        return Ok(None);
+    };
+    if first.get("environment").is_some() {
+        let read = |(at, line): (usize, &&str)| {
+            serde_json::from_str(line)
+                .map_err(|error| format!("{name}:{}: expected a measurement: {error}", at + 1))
+        };
+        let points: Vec<Point> = lines.iter().enumerate().skip(1).map(read).collect::<Result<_, String>>()?;
+        return of_points(&points, name)
+            .map(|(drawing, rows)| Some((drawing, rows, POINT_HEADER, "polycast bench")));
+    }
+    if first.get("cell").is_some() {
+        let measured = lines.iter().filter_map(|line| serde_json::from_str::<Measured>(line).ok());
+        let (mut drawings, mut rows) = (Vec::new(), Vec::new());
+        for job in measured.filter(|job| !job.points.is_empty()) {
+            let (drawing, of_job) = of_points(&job.points, name)?;
+            drawings.extend(drawing);
+            rows.extend(of_job);
+        }
+        return Ok(Some((drawings, rows, POINT_HEADER, "polycast bench --suite")));
+    }
+    let records: Vec<Record> = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    (!records.is_empty()).then(|| of_tune(&records)).transpose()
+}
+
+const POINT_HEADER: &[&str] =
+    &["variant", "served by", "bytes", "median", "from", "to", "99 %", "times as fast as stock"];
+
+fn of_points(points: &[Point], name: &str) -> Result<(Vec<String>, Vec<Vec<String>>), String> {
+    let time = |us: Option<f64>| us.map_or("–".to_owned(), |us| nanoseconds(us * 1e3));
+    let row = |point: &Point| {
+        vec![
+            format!("{} {}", point.collective, point.variant),
+            point.algorithm.clone().unwrap_or_default(),
+            Bytes(point.bytes).to_string(),
+            time(point.median_us),
+            time(point.ci_low_us),
+            time(point.ci_high_us),
+            time(point.p99_us),
+            point.speedup_vs_stock.map_or("–".to_owned(), |times| format!("{times:.2}")),
+        ]
+    };
+    let drawing = chart::of_times(points).map_err(|error| format!("{name}: {error}"))?;
+    Ok((vec![drawing], points.iter().map(row).collect()))
+}
+
+fn of_tune(records: &[Record]) -> Result<Parts, String> {
+    let mut chart = Chart::new("What tune found", Axis::bytes("message"), Axis::nanoseconds("time"));
+    let point = |bytes: u64, (median, low, high, _): (f64, f64, f64, usize)| {
+        (bytes > 0 && low > 0.0)
+            .then(|| plot::Point::new(bytes as f64, median * 1e3).between(low * 1e3, high * 1e3))
+    };
+    let mut collectives: Vec<&str> = records.iter().map(|record| &record.key.collective[..]).collect();
+    collectives.sort_unstable();
+    collectives.dedup();
+    for collective in collectives {
+        let mut own: Vec<&Record> =
+            records.iter().filter(|record| record.key.collective == collective).collect();
+        own.sort_by_key(|record| record.bytes);
+        let best = own.iter().filter_map(|record| point(record.bytes, record.time?)).collect();
+        let stock = own.iter().filter_map(|record| point(record.bytes, record.stock?)).collect();
+        chart.curves.push(Curve::measured(format!("{collective}: best"), best));
+        chart.curves.push(Curve::measured(format!("{collective}: stock"), stock));
+    }
+    let time = |time: Option<(f64, f64, f64, usize)>| {
+        time.map_or("–".to_owned(), |time| nanoseconds(time.0 * 1e3))
+    };
+    let row = |record: &Record| {
+        vec![
+            record.key.collective.clone(),
+            record.best.clone(),
+            Bytes(record.bytes).to_string(),
+            time(record.time),
+            time(record.stock),
+        ]
+    };
+    let svg = chart.to_svg().map_err(|error| error.to_string())?;
+    let header = &["collective", "best", "bytes", "median", "stock"];
+    Ok((vec![svg], records.iter().map(row).collect(), header, "polycast tune"))
+}
+
+fn of_scaling(completions: &[Value], name: &str) -> Result<Parts, String> {
+    let mut drawings = Vec::new();
+    let mut sizes: Vec<u64> = completions.iter().filter_map(|one| one["bytes"].as_u64()).collect();
+    sizes.dedup();
+    for bytes in sizes {
+        let title = format!("Broadcasts of {} in virtual time", Bytes(bytes));
+        let mut chart =
+            Chart::new(title, Axis::doublings("nodes"), Axis::nanoseconds("until the last node has it"));
+        for one in completions.iter().filter(|one| one["bytes"].as_u64() == Some(bytes)) {
+            let numbers = ["nodes", "mean_us", "interval_us"].map(|key| one[key].as_f64());
+            let ([Some(nodes), Some(mean), Some(reach)], Some(algorithm)) =
+                (numbers, one["algorithm"].as_str())
+            else {
+                return Err(format!("{name}: expected what `polycast simulate --scaling --json` prints"));
+            };
+            let low = (mean - reach).max(mean * 1e-3);
+            let point = plot::Point::new(nodes, mean * 1e3).between(low * 1e3, (mean + reach) * 1e3);
+            match chart.curves.iter_mut().find(|curve| curve.name() == algorithm) {
+                Some(curve) => curve.push(point),
+                None => chart.curves.push(Curve::measured(algorithm, vec![point])),
+            }
+        }
+        drawings.push(chart.to_svg().map_err(|error| format!("{name}: {error}"))?);
+    }
+    let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+    let row = |one: &Value| {
+        ["algorithm", "bytes", "nodes", "mean_us", "interval_us", "percentile_99_us"]
+            .map(|key| escaped(&text(&one[key])))
+            .to_vec()
+    };
+    let header = &["algorithm", "bytes", "nodes", "mean µs", "± µs", "99 % µs"];
+    Ok((drawings, completions.iter().map(row).collect(), header, "polycast simulate --scaling"))
+}

@@ -1,0 +1,276 @@
+//! What the calls of a job come to.
+
+use std::collections::BTreeMap;
+
+use polycast_trace::{COLLECTIVES, Call, phases, skew};
+use serde::Serialize;
+
+use super::gains::{Gain, gains};
+use super::load::Traced;
+
+/// What `polycast report --json` prints.
+#[derive(Serialize)]
+pub struct Summary {
+    /// The program.
+    pub program: String,
+    /// Ranks of the job, and those whose traces are there.
+    pub ranks: u32,
+    /// See `ranks`.
+    pub traced_ranks: usize,
+    /// Hosts of these.
+    pub hosts: usize,
+    /// From the first beginning to the last end.
+    pub seconds: f64,
+    /// How wrong a time may be that is held against another rank's.
+    pub clock_error_us: f64,
+    /// Calls of all ranks together.
+    pub calls: usize,
+    /// By collective, size and choice.
+    pub groups: Vec<Group>,
+    /// Who called last how often, the most often first.
+    pub last: Vec<Last>,
+    /// Whole calls with a root, and those of them to which it came last.
+    pub rooted_calls: u64,
+    /// See `rooted_calls`.
+    pub root_was_last: u64,
+    /// What trials found.
+    pub trials: Vec<Gain>,
+    /// What nobody was asked about.
+    pub uncounted: Vec<Uncounted>,
+    /// What is to be known of the traces.
+    pub notes: Vec<String>,
+}
+
+/// Calls that are alike.
+#[derive(Serialize)]
+pub struct Group {
+    /// The operation.
+    pub collective: &'static str,
+    /// Sizes from here to twice as many.
+    pub first_bytes: u64,
+    /// Who served.
+    pub choice: String,
+    /// Why.
+    pub reason: String,
+    /// Calls of a communicator.
+    pub calls: u64,
+    /// Their bytes, once for each call.
+    pub bytes: u64,
+    /// Of all ranks together, within the calls.
+    pub rank_seconds: f64,
+    /// Of these, waiting in polycast, as far as it is known.
+    pub waited_seconds: f64,
+    /// The time of a rank in a call.
+    pub median_us: f64,
+    /// 90 % are not longer.
+    pub p90_us: f64,
+    /// The longest.
+    pub longest_us: f64,
+    /// Calls of which all ranks are known.
+    pub whole_calls: u64,
+    /// Of those, medians: from the first call to the root's, to the last, to the last return; null without a root.
+    pub startup_us: Option<f64>,
+    /// See `startup_us`.
+    pub intermediate_us: Option<f64>,
+    /// From the last call to the last return.
+    pub final_us: Option<f64>,
+    /// Medians of the time between the first and the last call, and between the first and the last return.
+    pub skew_in_us: Option<f64>,
+    /// See `skew_in_us`.
+    pub skew_out_us: Option<f64>,
+    /// Broadcasts that a leader saw datagrams of, and what all leaders saw.
+    pub datagrams: Datagrams,
+}
+
+/// What leaders saw of multicast.
+#[derive(Clone, Copy, Default, Serialize)]
+pub struct Datagrams {
+    /// Multicast by roots, and whoever repaired.
+    pub sent: u64,
+    /// That came.
+    pub received: u64,
+    /// That brought something new.
+    pub useful: u64,
+    /// Fragments that were sent again.
+    pub repaired: u64,
+    /// Fragments that the parity restored.
+    pub restored: u64,
+    /// Requests for them.
+    pub requests: u64,
+}
+
+/// How often a rank was the last.
+#[derive(Serialize)]
+pub struct Last {
+    /// In MPI_COMM_WORLD.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// So often.
+    pub calls: u64,
+    /// The median of how much later than the first it was then.
+    pub median_us: f64,
+}
+
+/// Calls of which only the number is known.
+#[derive(Serialize)]
+pub struct Uncounted {
+    /// What became of them.
+    pub kind: &'static str,
+    /// The reason, or the function.
+    pub name: String,
+    /// Of all ranks.
+    pub calls: u64,
+    /// Of all ranks.
+    pub bytes: u64,
+}
+
+/// Sizes are told in classes, each twice the one before.
+pub fn class_of(bytes: u64) -> u64 {
+    if bytes == 0 { 0 } else { 1 << bytes.ilog2() }
+}
+
+/// The name of a collective's number.
+pub fn collective_name(number: u8) -> &'static str {
+    COLLECTIVES.get(usize::from(number)).copied().unwrap_or("unknown")
+}
+
+/// The value that so many of a hundred are not above; 0 of nothing. Sorts.
+pub fn percentile(values: &mut [u64], percent: usize) -> u64 {
+    values.sort_unstable();
+    let last = values.len().saturating_sub(1);
+    values.get((last * percent).div_ceil(100)).copied().unwrap_or(0)
+}
+
+fn us(nanos: u64) -> f64 {
+    nanos as f64 / 1e3
+}
+
+#[derive(Default)]
+struct Of {
+    calls: u64,
+    bytes: u64,
+    times: Vec<u64>,
+    waited: u64,
+    whole: u64,
+    phases: [Vec<u64>; 2],
+    finals: Vec<u64>,
+    skews: [Vec<u64>; 2],
+    datagrams: Datagrams,
+}
+
+impl Of {
+    fn add(&mut self, call: &Call) {
+        self.calls += 1;
+        self.bytes = self.bytes.saturating_add(call.bytes);
+        for part in &call.parts {
+            if let Some(returned) = part.returned_ns {
+                self.times.push(returned.abs_diff(part.called_ns));
+                self.waited += part.waited_ns;
+            }
+            if let Some(seen) = &part.datagrams {
+                let all = &mut self.datagrams;
+                all.sent += u64::from(seen.sent);
+                all.received += seen.received;
+                all.useful += u64::from(seen.useful);
+                all.repaired += seen.repaired;
+                all.restored += u64::from(seen.restored);
+                all.requests += u64::from(seen.requests);
+            }
+        }
+        if let Some(skew) = skew(call) {
+            self.whole += 1;
+            self.finals.push(skew.after_last_ns);
+            self.skews[0].push(skew.in_ns);
+            self.skews[1].push(skew.out_ns);
+        }
+        if let Some(phases) = phases(call) {
+            self.phases[0].push(phases.startup_ns);
+            self.phases[1].push(phases.intermediate_ns);
+        }
+    }
+
+    fn group(mut self, (collective, first_bytes, choice, reason): (u8, u64, String, String)) -> Group {
+        let median = |values: &mut Vec<u64>| (!values.is_empty()).then(|| us(percentile(values, 50)));
+        let [startup, intermediate] = &mut self.phases;
+        let [skew_in, skew_out] = &mut self.skews;
+        Group {
+            collective: collective_name(collective),
+            first_bytes,
+            choice,
+            reason,
+            calls: self.calls,
+            bytes: self.bytes,
+            rank_seconds: self.times.iter().map(|time| *time as f64 / 1e9).sum(),
+            waited_seconds: self.waited as f64 / 1e9,
+            median_us: us(percentile(&mut self.times, 50)),
+            p90_us: us(percentile(&mut self.times, 90)),
+            longest_us: us(percentile(&mut self.times, 100)),
+            whole_calls: self.whole,
+            startup_us: median(startup),
+            intermediate_us: median(intermediate),
+            final_us: median(&mut self.finals),
+            skew_in_us: median(skew_in),
+            skew_out_us: median(skew_out),
+            datagrams: self.datagrams,
+        }
+    }
+}
+
+/// Of a job.
+pub fn summary(traced: &Traced) -> Summary {
+    let job = &traced.job;
+    let mut groups: BTreeMap<(u8, u64, String, String), Of> = BTreeMap::new();
+    let mut lateness: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    let (mut rooted_calls, mut root_was_last) = (0, 0);
+    for call in &traced.calls {
+        let reason = call.parts.first().map_or(0, |part| part.reason);
+        let names = (traced.name(call.choice()).to_owned(), traced.name(reason).to_owned());
+        groups.entry((call.collective, class_of(call.bytes), names.0, names.1)).or_default().add(call);
+        // Who was last by less than clocks are wrong is not known.
+        let Some(skew) = skew(call).filter(|skew| skew.in_ns > job.clock_error_ns) else { continue };
+        if let Some(part) = call.parts.iter().find(|part| part.rank == skew.last) {
+            lateness.entry(job.traces[part.trace as usize].rank).or_default().push(skew.in_ns);
+        }
+        if polycast_trace::has_root(call.collective) {
+            rooted_calls += 1;
+            root_was_last += u64::from(skew.last == call.root);
+        }
+    }
+    let host = |rank: u32| {
+        job.traces.iter().find(|trace| trace.rank == rank).map_or(String::new(), |trace| trace.host.clone())
+    };
+    let mut last: Vec<Last> = lateness
+        .into_iter()
+        .map(|(rank, mut times)| Last {
+            rank,
+            host: host(rank),
+            calls: times.len() as u64,
+            median_us: us(percentile(&mut times, 50)),
+        })
+        .collect();
+    last.sort_by_key(|last| std::cmp::Reverse(last.calls));
+    let mut hosts: Vec<&str> = job.traces.iter().map(|trace| &trace.host[..]).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let uncounted = traced.uncounted().into_iter();
+    let groups: Vec<Group> = groups.into_iter().map(|(key, of)| of.group(key)).collect();
+    Summary {
+        program: job.traces.first().map_or(String::new(), |trace| trace.program.clone()),
+        ranks: job.ranks,
+        traced_ranks: job.traces.len(),
+        hosts: hosts.len(),
+        seconds: job.length_ns as f64 / 1e9,
+        clock_error_us: us(job.clock_error_ns),
+        calls: traced.calls.len(),
+        trials: gains(traced.report.as_ref(), &groups),
+        groups,
+        last,
+        rooted_calls,
+        root_was_last,
+        uncounted: uncounted
+            .map(|((kind, name), (calls, bytes))| Uncounted { kind, name, calls, bytes })
+            .collect(),
+        notes: traced.notes.clone(),
+    }
+}

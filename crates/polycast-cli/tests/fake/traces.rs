@@ -1,0 +1,91 @@
+//! Traces as the ranks of a job leave them.
+
+use std::fs;
+use std::path::Path;
+
+use polycast_trace::{About, Clock, Ending, Event, Kind, NOT_NAMED, Recorder};
+
+/// Calls of a job.
+pub const CALLS: u32 = 6;
+
+/// Of so many ranks on two hosts, whose clocks are 1 s apart: broadcasts from rank 0, of 1 KiB, 2 KiB … by multicast, of which the first is by stock. Rank 1
+/// is 40 µs late each time, and the call takes 100 µs more.
+pub fn leave(folder: &Path, ranks: u32) {
+    leave_calls(folder, ranks, CALLS);
+}
+
+/// The same with so many calls, whose sizes begin again after some.
+pub fn leave_calls(folder: &Path, ranks: u32, calls: u32) {
+    fs::create_dir_all(folder).unwrap();
+    for rank in 0..ranks {
+        fs::write(folder.join(format!("rank-{rank:06}.trace")), file(rank, ranks, calls)).unwrap();
+    }
+    let trial = r#"{"collective":"bcast","first_bytes":2048,"ranks":3,"stays":"multicast-pull","is_remembered":false,
+        "times":[{"choice":"multicast-pull","median_seconds":0.0001},{"choice":"stock","median_seconds":0.0003}]}"#;
+    fs::write(folder.join("report.json"), format!(r#"{{"rank_0":{{"trials":[{trial}]}}}}"#)).unwrap();
+}
+
+fn file(rank: u32, ranks: u32, calls: u32) -> Vec<u8> {
+    let is_far = rank >= ranks.div_ceil(2);
+    let clock_ns = if is_far { 1_000_000_000 } else { 2_000_000_000 };
+    let about = About {
+        rank,
+        ranks,
+        job: 77,
+        clock: u64::from(is_far),
+        process: 4000 + rank,
+        began_ns: clock_ns,
+        began_1970_ns: 1_700_000_000_000_000_000,
+        host: if is_far { "far</script>" } else { "near" },
+        program: "a solver & more",
+        polycast: "0.2.0",
+    };
+    let recorder = Recorder::new(&about, 8 * calls as usize + 1);
+    if is_far && rank == ranks.div_ceil(2) {
+        for (at, is_at_end) in [(0, false), (50_000_000, true)] {
+            let local_ns = clock_ns + at;
+            recorder.clock(Clock { local_ns, offset_ns: 1_000_000_000, error_ns: 3_000 }, is_at_end);
+        }
+    }
+    let communicator = recorder.communicator(5, 0, ranks, rank, 0);
+    let [stock, pull] = ["stock", "multicast-pull"].map(|name| recorder.name(name));
+    let [small, large] = ["it is small", "it is large"].map(|name| recorder.name(name));
+    for call in 1..=calls {
+        let called = clock_ns + u64::from(call) * 1_000_000 + if rank == 1 { 40_000 } else { 0 };
+        let at = |at_ns, kind, detail, (a, b, c)| {
+            recorder.record(Event { at_ns, kind, detail, communicator, call, a, b, c });
+        };
+        let (choice, reason) = if call == 1 { (stock, small) } else { (pull, large) };
+        at(called, Kind::Call, 0, (512 << (call % 16), 0, 0));
+        at(called + 500, Kind::Chosen, 0, (0, choice.into(), reason.into()));
+        if call > 1 {
+            at(called + 1_000, Kind::Wait, 0, (20_000, 0, 0));
+            at(called + 30_000, Kind::FirstDatagram, u8::from(rank == 0), (0, 0, 0));
+            at(called + 60_000, Kind::LastDatagram, u8::from(rank == 0), (0, 0, 0));
+            at(called + 70_000, Kind::Datagrams, 0, if rank == 0 { (0, 0, 9) } else { (9, 8, 0) });
+            if rank == 2 {
+                at(called + 71_000, Kind::Repairs, 0, (2, 1, 1));
+            }
+        }
+        let end = clock_ns + u64::from(call) * 1_000_000 + 140_000 + u64::from(rank) * 1_000;
+        at(end, Kind::Return, 0, (if call > 1 { 25_000 } else { 0 }, 2, 0));
+    }
+    let b = recorder.name("on communicators of one rank").into();
+    let communicator = NOT_NAMED;
+    recorder.record(Event {
+        at_ns: clock_ns,
+        kind: Kind::Left,
+        detail: 0,
+        communicator,
+        call: 0,
+        a: 8,
+        b,
+        c: 0,
+    });
+    let mut file = Vec::new();
+    recorder.write(Ending::Finalized, clock_ns + 50_000_000 + u64::from(calls) * 1_000_000, |part| {
+        file.extend_from_slice(part);
+        true
+    });
+    file
+}

@@ -1,0 +1,269 @@
+//! `polycast cp` between processes of this machine that stand for nodes: a launcher that only leaves out the host's name.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+const TOOL: &str = env!("CARGO_BIN_EXE_polycast");
+
+/// Longer than anything takes that works.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A folder with sources, and a folder for each node that notes its process there.
+struct Site {
+    folder: tempfile::TempDir,
+}
+
+impl Site {
+    fn new(nodes: &[&str]) -> Site {
+        let site = Site { folder: tempfile::tempdir().unwrap() };
+        for node in nodes {
+            fs::create_dir_all(site.at("out").join(node)).unwrap();
+        }
+        let launcher = site.at("launcher");
+        let pids = site.at("pids");
+        fs::create_dir(&pids).unwrap();
+        let script = format!("#!/bin/sh\necho $$ > {}/$1\nshift\neval exec \"$@\"\n", pids.display());
+        fs::write(&launcher, script).unwrap();
+        fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
+        site
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn out(&self, name: &str) -> PathBuf {
+        self.at("out").join(name)
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(TOOL);
+        command.args(["cp", "--launcher", self.at("launcher").to_str().unwrap()]).args(words);
+        command.current_dir(self.folder.path()).env_remove("SLURM_JOB_NODELIST");
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    /// The exit status and the report.
+    fn report(&self, words: &[&str]) -> (Option<i32>, Value) {
+        report(self.run(&[&["--json"], words].concat()))
+    }
+
+    fn start(&self, words: &[&str]) -> Child {
+        let mut command = self.command(&[&["--json"], words].concat());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// The process that stands for a node.
+    fn process(&self, node: &str) -> Pid {
+        let file = self.at("pids").join(node);
+        wait_for(|| fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
+        Pid::from_raw(fs::read_to_string(file).unwrap().trim().parse().unwrap())
+    }
+
+    /// What a node has written down of its way.
+    fn journal(&self, node: &str) -> Option<PathBuf> {
+        let entries = fs::read_dir(self.out(node)).ok()?.flatten();
+        let journals = entries.map(|entry| entry.path().join("journal"));
+        journals.into_iter().find(|journal| journal.exists())
+    }
+
+    fn leftovers(&self, node: &str) -> usize {
+        let entries = fs::read_dir(self.out(node)).unwrap().flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(".polycast")).count()
+    }
+}
+
+fn report(output: Output) -> (Option<i32>, Value) {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let value = serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
+    (output.status.code(), value)
+}
+
+fn wait_for(is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < LIMIT, "waited too long");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn node<'a>(report: &'a Value, host: &str) -> &'a Value {
+    report["nodes"].as_array().unwrap().iter().find(|node| node["host"] == host).unwrap()
+}
+
+/// Bytes that no two places share.
+fn contents(bytes: usize) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(7);
+    std::iter::repeat_with(|| random.u8(..)).take(bytes).collect()
+}
+
+fn assert_same(left: &Path, right: &Path) {
+    let status = Command::new("diff").args(["-r", "--no-dereference"]).args([left, right]).status().unwrap();
+    assert!(status.success(), "{} and {} differ", left.display(), right.display());
+}
+
+#[test]
+fn a_folder_is_the_same_on_all_nodes() {
+    let site = Site::new(&["n0", "n1", "n2"]);
+    let source = site.at("source");
+    fs::create_dir_all(source.join("below/empty")).unwrap();
+    fs::write(source.join("big"), contents(300_000)).unwrap();
+    fs::write(source.join("below/none"), "").unwrap();
+    fs::write(source.join("below/run"), "#!/bin/sh\n").unwrap();
+    fs::set_permissions(source.join("below/run"), fs::Permissions::from_mode(0o750)).unwrap();
+    fs::set_permissions(source.join("below/empty"), fs::Permissions::from_mode(0o555)).unwrap();
+    // Links are copied as links, wherever they lead.
+    symlink("/nowhere/../../etc", source.join("link")).unwrap();
+    fs::hard_link(source.join("big"), source.join("second-name")).unwrap();
+    let holes = fs::File::create(source.join("holes")).unwrap();
+    holes.set_len(8 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&holes, b"in the middle", 5 << 20).unwrap();
+    drop(holes);
+    let (code, said) = site.report(&["-r", "-p", "--hosts", "n[0-2]", "source", "out/%h/copy"]);
+    assert_eq!(code, Some(0), "{said:#}");
+    for host in ["n0", "n1", "n2"] {
+        let copy = site.out(host).join("copy");
+        assert_same(&source, &copy);
+        let (was, is) = (fs::metadata(source.join("below/run")), fs::metadata(copy.join("below/run")));
+        let (was, is) = (was.unwrap(), is.unwrap());
+        assert_eq!((is.mode(), is.mtime(), is.mtime_nsec()), (was.mode(), was.mtime(), was.mtime_nsec()));
+        let folders = [&source, &copy].map(|at| fs::metadata(at.join("below/empty")).unwrap());
+        assert_eq!(folders[0].mode(), folders[1].mode());
+        assert_eq!(folders[0].mtime_nsec(), folders[1].mtime_nsec());
+        assert!(fs::metadata(copy.join("holes")).unwrap().blocks() * 512 < 4 << 20, "holes stay holes");
+        assert_eq!(fs::metadata(copy.join("second-name")).unwrap().nlink(), 2);
+        assert_eq!(site.leftovers(host), 0);
+        assert_eq!(node(&said, host)["has_all"], true);
+    }
+    // Into a folder that is there, a tree in place of the chain; and nothing is replaced unasked.
+    let words = ["-r", "-F", "2", "--hosts", "n[0-2]", "source", "launcher", "out/%h"];
+    assert_eq!(site.report(&words).0, Some(0));
+    assert_same(&source, &site.out("n1").join("source"));
+    let (code, said) = site.report(&words);
+    assert_eq!(code, Some(1));
+    let reason = node(&said, "n2")["reason"].as_str().unwrap();
+    assert!(reason.ends_with("exists; -f replaces it"), "{reason}");
+    assert_eq!(site.report(&[&["-f"], &words[..]].concat()).0, Some(0));
+}
+
+#[test]
+fn what_is_wrong_on_one_node_is_told_of_that_one() {
+    let site = Site::new(&["n0", "n1", "n2"]);
+    fs::write(site.at("file"), contents(100_000)).unwrap();
+    fs::remove_dir(site.out("n1")).unwrap();
+    fs::create_dir(site.out("n2").join("file")).unwrap();
+    let output = site.run(&["--hosts", "n[0-2]", "file", "out/%h/file"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("on 2 of 3 nodes"), "{text}");
+    assert!(text.contains("n1: failed: ") && text.contains("there is no folder"), "{text}");
+    for copy in [site.out("n0").join("file"), site.out("n2").join("file/file")] {
+        assert_eq!(fs::read(copy).unwrap(), contents(100_000));
+    }
+    // Through a link no folder is copied, for it leads elsewhere.
+    fs::create_dir_all(site.at("tree/below")).unwrap();
+    fs::write(site.at("tree/below/x"), "x").unwrap();
+    fs::create_dir_all(site.out("n0").join("tree")).unwrap();
+    fs::create_dir(site.at("elsewhere")).unwrap();
+    symlink(site.at("elsewhere"), site.out("n0").join("tree/below")).unwrap();
+    let (code, said) = site.report(&["-r", "-f", "--hosts", "n0", "tree", "out/%h"]);
+    assert_eq!(code, Some(1));
+    assert!(node(&said, "n0")["reason"].as_str().unwrap().contains("is a link"), "{said:#}");
+    assert_eq!(fs::read_dir(site.at("elsewhere")).unwrap().count(), 0);
+    assert_eq!(site.leftovers("n0"), 0);
+    // What is no source at all is told before anything begins.
+    for (words, expected) in [
+        (vec!["--hosts", "n0", "tree", "out/%h"], "is a folder; -r copies it"),
+        (vec!["--hosts", "n0", "nothing", "out/%h"], "No such file"),
+        (vec!["--hosts", "n0", "file", "out/%x"], "expected %h or %%"),
+    ] {
+        let output = site.run(&words);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_stopped_node_delays_nobody_and_catches_up() {
+    let site = Site::new(&["n0", "n1", "n2"]);
+    fs::write(site.at("file"), contents(1 << 20)).unwrap();
+    let words = ["-s", "4KiB", "--limit", "4mbit", "--hosts", "n[0-2]", "file", "out/%h/"];
+    let child = site.start(&words);
+    // It is in the middle, and has begun.
+    wait_for(|| site.journal("n1").is_some());
+    let stopped = site.process("n1");
+    kill(stopped, Signal::SIGSTOP).unwrap();
+    wait_for(|| site.out("n2").join("file").exists() && site.out("n0").join("file").exists());
+    assert!(!site.out("n1").join("file").exists());
+    kill(stopped, Signal::SIGCONT).unwrap();
+    let (code, said) = report(child.wait_with_output().unwrap());
+    assert_eq!(code, Some(0), "{said:#}");
+    assert_eq!(node(&said, "n1")["set_aside"], "silent");
+    for host in ["n0", "n1", "n2"] {
+        assert_eq!(fs::read(site.out(host).join("file")).unwrap(), contents(1 << 20), "{host}");
+    }
+}
+
+#[test]
+fn a_killed_node_is_gone_around_and_goes_on_in_the_next_run() {
+    let site = Site::new(&["n0", "n1"]);
+    fs::write(site.at("file"), contents(1 << 20)).unwrap();
+    let words = ["-f", "-s", "4KiB", "--limit", "8mbit", "--hosts", "n[0-1]", "file", "out/%h/"];
+    let child = site.start(&words);
+    wait_for(|| site.journal("n0").is_some());
+    kill(site.process("n0"), Signal::SIGKILL).unwrap();
+    let (code, said) = report(child.wait_with_output().unwrap());
+    assert_eq!(code, Some(1));
+    assert!(node(&said, "n0")["reason"].as_str().unwrap().contains("signal: 9"), "{said:#}");
+    assert_eq!(fs::read(site.out("n1").join("file")).unwrap(), contents(1 << 20));
+    assert_eq!(site.leftovers("n0"), 1);
+    // Somebody has changed what was left: it is noticed, and not put in its place.
+    let words = &words[..3].iter().chain(&words[5..]).copied().collect::<Vec<_>>();
+    let left = site.journal("n0").unwrap().with_file_name("tree").join("file");
+    let good = fs::read(&left).unwrap();
+    let mut bad = good.clone();
+    bad[1000] ^= 1;
+    fs::write(&left, bad).unwrap();
+    let kept = site.at("kept");
+    let folder = left.parent().unwrap().parent().unwrap().to_owned();
+    assert!(Command::new("cp").arg("-a").args([&folder, &kept]).status().unwrap().success());
+    let (code, said) = site.report(words);
+    assert_eq!(code, Some(1), "{said:#}");
+    assert!(node(&said, "n0")["reason"].as_str().unwrap().contains("not what was sent"), "{said:#}");
+    assert!(!site.out("n0").join("file").exists());
+    // As it was left, it is gone on with.
+    assert!(Command::new("cp").arg("-a").args([&kept, &folder]).status().unwrap().success());
+    fs::write(&left, good).unwrap();
+    let (code, said) = site.report(words);
+    assert_eq!(code, Some(0), "{said:#}");
+    assert!(node(&said, "n0")["resumed_bytes"].as_u64().unwrap() >= 512 << 10, "{said:#}");
+    assert_eq!(fs::read(site.out("n0").join("file")).unwrap(), contents(1 << 20));
+    assert_eq!(site.leftovers("n0"), 0);
+}
+
+/// The words of a launcher are read by a shell on the other side, as ssh has it.
+#[test]
+fn the_tool_is_brought_along_and_leaves_nothing() {
+    let site = Site::new(&["n0", "n1"]);
+    fs::write(site.at("file"), contents(100_000)).unwrap();
+    fs::create_dir(site.at("tmp")).unwrap();
+    let script = format!("#!/bin/sh\nshift\nTMPDIR={} exec sh -c \"$*\"\n", site.at("tmp").display());
+    fs::write(site.at("launcher"), script).unwrap();
+    let (code, said) = site.report(&["--bootstrap", "--hosts", "n[0-1]", "file", "out/%h/"]);
+    assert_eq!(code, Some(0), "{said:#}");
+    assert_eq!(fs::read(site.out("n1").join("file")).unwrap(), contents(100_000));
+    assert_eq!(fs::read_dir(site.at("tmp")).unwrap().count(), 0, "the tool is gone");
+}

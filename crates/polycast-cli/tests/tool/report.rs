@@ -1,0 +1,167 @@
+//! `polycast report` of traces and results that only look like those of jobs.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::fake::{World, output, traces};
+
+fn world() -> World {
+    let world = World::with_doors(&[]);
+    traces::leave(&world.path().join("traces"), 4);
+    world
+}
+
+fn json(world: &World) -> Value {
+    serde_json::from_str(&output(&mut world.polycast(&["report", "traces", "--json"]))).unwrap()
+}
+
+#[test]
+fn what_ranks_have_recorded_is_summed_up() {
+    let summary = json(&world());
+    assert_eq!((&summary["ranks"], &summary["hosts"], &summary["calls"]), (&4.into(), &2.into(), &6.into()));
+    assert_eq!((&summary["clock_error_us"], &summary["notes"]), (&3.0.into(), &Value::Array(vec![])));
+    let groups = summary["groups"].as_array().unwrap();
+    assert_eq!(groups.len(), 6, "{groups:#?}");
+    let stock = &groups[0];
+    assert_eq!((&stock["choice"], &stock["reason"]), (&"stock".into(), &"it is small".into()));
+    let group = &groups[1];
+    assert_eq!((&group["first_bytes"], &group["choice"]), (&2048.into(), &"multicast-pull".into()));
+    // The ranks of both hosts are on one clock.
+    let phases = ["startup_us", "intermediate_us", "final_us", "skew_in_us", "skew_out_us"];
+    assert_eq!(phases.map(|key| group[key].as_f64().unwrap()), [0.0, 40.0, 103.0, 40.0, 3.0]);
+    let datagrams = ["sent", "received", "useful", "repaired", "restored", "requests"];
+    assert_eq!(datagrams.map(|key| group["datagrams"][key].as_u64().unwrap()), [9, 27, 24, 2, 1, 1]);
+    assert_eq!((&summary["last"][0]["rank"], &summary["last"][0]["calls"]), (&1.into(), &6.into()));
+    assert_eq!((&summary["rooted_calls"], &summary["root_was_last"]), (&6.into(), &0.into()));
+    let trial = &summary["trials"][0];
+    assert_eq!((trial["times_as_fast"].as_f64().unwrap().round(), &trial["calls"]), (3.0, &1.into()));
+    assert_eq!(summary["uncounted"][0]["calls"], 4);
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_a_note_with_its_name() {
+    let world = world();
+    let file = |rank: u32| world.path().join(format!("traces/rank-{rank:06}.trace"));
+    let mut damaged = fs::read(file(1)).unwrap();
+    damaged[1000] ^= 4;
+    fs::write(file(1), damaged).unwrap();
+    let whole = fs::read(file(3)).unwrap();
+    fs::write(file(3), &whole[..whole.len() / 2]).unwrap();
+    let notes = json(&world)["notes"].to_string();
+    for said in ["rank-000001.trace: damaged", "rank-000003.trace: ", "it was cut off", "ranks 1, 3"] {
+        assert!(notes.contains(said), "{said}: {notes}");
+    }
+    let text = output(&mut world.polycast(&["report", "traces", "-o", "page.html"]));
+    assert!(text.contains("2 traced") && text.contains("wrote page.html"), "{text}");
+    for rank in [0, 2] {
+        fs::remove_file(file(rank)).unwrap();
+    }
+    let failed = world.polycast(&["report", "traces"]).output().unwrap();
+    let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(!failed.status.success() && said.contains("no trace that can be read"), "{said}");
+    assert!(said.contains("rank-000001.trace: damaged"), "{said}");
+}
+
+/// Every section is there, nothing is loaded, and what programs and hosts are called stays text.
+#[test]
+fn the_page_needs_nothing_from_outside() {
+    let world = world();
+    output(&mut world.polycast(&["report", "traces", "-o", "page.html"]));
+    let page = fs::read_to_string(world.path().join("page.html")).unwrap();
+    for id in ["calls", "timeline", "phases", "last", "skew", "losses", "choices", "trials"] {
+        assert!(page.contains(&format!("<section id=\"{id}\">")), "{id}");
+    }
+    for text in ["a solver &amp; more on 4 ranks", "2KiB..4KiB", "it is large", "3.00 ×", "rank 1"] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(
+        !page.contains("http:") && !page.contains("https:") && !page.contains("src="),
+        "it loads something"
+    );
+    let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    assert_eq!((&data["bars"], &data["left_out"], &data["ranks"]), (&24.into(), &0.into(), &4.into()));
+    assert_eq!(data["hosts"][3][1], "far</script>");
+    // 24 numbers of 4 bytes each.
+    assert_eq!(data["bar"]["rank"].as_str().unwrap().len(), 128);
+    assert!(page.len() < 64 << 10, "{} bytes", page.len());
+}
+
+#[test]
+fn trace_viewers_get_every_call() {
+    let world = world();
+    output(&mut world.polycast(&["report", "traces", "--perfetto", "events.json"]));
+    let file = fs::read_to_string(world.path().join("events.json")).unwrap();
+    let events: Value = serde_json::from_str(&file).unwrap();
+    let events = events["traceEvents"].as_array().unwrap();
+    let of = |key: &str, value: &str| events.iter().filter(|event| event[key] == value).count();
+    assert_eq!((of("name", "MPI_Bcast"), of("name", "waits"), of("name", "first datagram")), (24, 20, 20));
+    assert_eq!((of("name", "process_name"), of("name", "thread_name")), (2, 4));
+    let call = events.iter().find(|event| event["name"] == "MPI_Bcast" && event["tid"] == 1).unwrap();
+    assert_eq!((call["ts"].as_f64(), call["dur"].as_f64()), (Some(1040.0), Some(101.0)));
+    assert_eq!((&call["args"]["bytes"], &call["args"]["served by"]), (&1024.into(), &"stock".into()));
+}
+
+#[test]
+fn arrivals_are_rows_of_delays() {
+    let world = world();
+    output(&mut world.polycast(&["report", "traces", "--arrivals", "a.txt"]));
+    let text = fs::read_to_string(world.path().join("a.txt")).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(&lines[..3], ["polycast-arrivals 1", "ranks 4", "0 0 40000 0 0"]);
+    assert_eq!(lines.len(), 2 + traces::CALLS as usize);
+}
+
+#[test]
+fn results_become_pictures() {
+    let world = World::with_doors(&[]);
+    let point = |variant: &str, bytes: u32, us: f64| {
+        format!(
+            r#"{{"collective":"bcast","variant":"{variant}","bytes":{bytes},"ranks":4,"nodes":4,"median_us":{us},"ci_low_us":{us},"ci_high_us":{us}}}"#
+        )
+    };
+    let lines = [
+        r#"{"environment":{}}"#.to_owned(),
+        point("stock", 1024, 90.0),
+        point("polycast", 1024, 30.0),
+        point("polycast", 4096, 50.0),
+    ];
+    fs::write(world.path().join("bench.json"), lines.join("\n")).unwrap();
+    let scaling = world.polycast(&[
+        "simulate",
+        "--scaling",
+        "--nodes",
+        "4,8",
+        "--broadcasts",
+        "2",
+        "--seed",
+        "1",
+        "--json",
+    ]);
+    let scaling = { scaling }.output().unwrap().stdout;
+    fs::write(world.path().join("scaling.json"), scaling).unwrap();
+    output(&mut world.polycast(&["report", "bench.json", "scaling.json", "-o", "page.html"]));
+    let page = fs::read_to_string(world.path().join("page.html")).unwrap();
+    assert!(page.matches("<svg").count() >= 2, "{page}");
+    for text in ["polycast bench: bench.json", "polycast simulate --scaling: scaling.json", "90.0 µs"] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page.contains("<?xml"));
+}
+
+#[test]
+fn what_is_neither_is_said() {
+    let world = world();
+    fs::write(world.path().join("other.txt"), "hello").unwrap();
+    fs::create_dir(world.path().join("empty")).unwrap();
+    let said = |arguments: &[&str]| {
+        let output = world.polycast(arguments).output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(said(&["report", "other.txt", "-o", "x.html"]).contains("neither a folder of traces nor"));
+    assert!(said(&["report", "empty"]).contains("no trace that can be read (looked at 0 files)"));
+    assert!(said(&["report", "nowhere"]).contains("cannot read nowhere"));
+    assert!(said(&["report", "other.txt", "--perfetto", "x"]).contains("neither"));
+}

@@ -1,0 +1,58 @@
+//! The same files on many nodes: what is pure of `polycast cp`.
+//!
+//! ```text
+//!   files ─scan─▶ manifest ─▶ layout       which bytes of the stream are which bytes of which file
+//!                               │
+//!                    stream: manifest, then contents, cut into blocks of one size
+//!                               │          key: a tag for every block, a proof for every connection
+//!                               ▼
+//!        source ──▶ node ──▶ node ──▶ …    wire: what a connection carries
+//!                    fleet: who takes blocks from whom; slow and dead nodes are gone around
+//! ```
+//!
+//! A node holds a prefix of the stream. It asks another one for the blocks behind that, and gives what it has to whoever
+//! asks; so going around a node, catching up and going on after an interruption are the same: another one is asked.
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod fleet;
+mod key;
+mod layout;
+mod manifest;
+mod name;
+mod wire;
+
+pub use fleet::{Fleet, Order, SOURCE, Standing, Trouble, best_fanout};
+pub use key::{Digest, KEY_BYTES, Key, TAG_BYTES, Tag};
+pub use layout::{Layout, Part, Piece, Stream};
+pub use manifest::{Entry, Extent, Kind, MAX_ENTRIES, Manifest, ManifestError, Moment};
+pub use name::{MAX_NAME_BYTES, Name};
+pub use wire::{
+    BLOCK_HEADER_BYTES, BlockHeader, GREETING_BYTES, Greeting, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, NONCE_BYTES,
+    PROOF_BYTES, Purpose, REQUEST_BYTES, Request,
+};
+
+/// What is done with any bytes that stand for a manifest, and what must be true of it; for fuzzers.
+pub fn check_any_bytes(bytes: &[u8]) {
+    if let Ok(manifest) = Manifest::decode(bytes) {
+        let written = manifest.encode();
+        assert_eq!(Manifest::decode(&written).as_ref(), Ok(&manifest));
+        let layout = Layout::new(&manifest, written.len() as u64);
+        let stream = layout.stream(MIN_BLOCK_BYTES);
+        for block in (0..stream.blocks()).take(64) {
+            let range = stream.range(block);
+            let pieces = layout.parts(range.clone()).map(|part| part.bytes()).sum::<u64>();
+            assert_eq!(pieces, range.end - range.start);
+        }
+    }
+    if let Some(header) = bytes.first_chunk().and_then(BlockHeader::decode) {
+        assert!(header.bytes <= MAX_BLOCK_BYTES);
+        assert_eq!(Some(&header.encode()), bytes.first_chunk());
+    }
+    // A fuzzer does not find proofs: nobody without the key is served.
+    let greeting = Greeting { nonce: [1; NONCE_BYTES] };
+    let asked = bytes
+        .first_chunk()
+        .and_then(|bytes| Request::decode(bytes, &greeting, &Key::from_bytes([7; KEY_BYTES])));
+    assert_eq!(asked, None);
+}

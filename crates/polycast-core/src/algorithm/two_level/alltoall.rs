@@ -1,0 +1,210 @@
+//! All-to-all: the rank that stands for a node sends each other node, in one message, what all of its node have for all of that one.
+//!
+//! ```text
+//!   for node N      │ from the 1st rank here: for the 1st there, the 2nd, … │ from the 2nd rank here: … │      and so it comes from N
+//! ```
+//!
+//! All nodes' parts are as long as that between two of the largest; what is missing is filled with some block. Fewer and longer messages for blocks
+//! of a few bytes; all data of a node goes through one rank's memory.
+
+use std::ops::Range;
+
+use super::inner::{Inner, Places, nothing};
+use super::members::{Members, after, common, fetches_down, fetches_up, publishes_down, publishes_up};
+use crate::algorithm::Algorithm;
+use crate::collective::Call;
+use crate::schedule::{Action, After, Buffer, Kind, Listed, Nodes, Schedule, Slice};
+use crate::units::Rank;
+
+pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: Rank) -> Box<dyn Schedule> {
+    let mut list = Listed::default();
+    if call.bytes.0 == 0 {
+        return Box::new(list);
+    }
+    let exchange = Exchange::new(call, nodes);
+    let (members, width) = (&exchange.members, exchange.width);
+    let (stand_in, own) = (members.my_stand_in(), exchange.own());
+    let inner_call = Call { is_in_place: false, ..members.between(width * width * call.bytes.0) };
+    let inner = Inner::new(algorithm.between(), algorithm, &inner_call, nodes.mine());
+    let rows = exchange
+        .rows(inner.brings(Buffer::Output).into_iter().map(|brought| (brought.bytes.clone(), brought)));
+    let to_itself = |list: &mut Listed| {
+        if !call.is_in_place {
+            let (from, to) = (Slice::input(exchange.block(rank)), Slice::output(exchange.block(rank)));
+            list.single(Kind::Local, Action::Copy { from, to }, After::Start);
+        }
+    };
+    if rank != stand_in {
+        let up = publishes_up(&mut list, stand_in);
+        for node in exchange.around() {
+            for (bytes, _) in exchange.runs(node) {
+                list.add(up, Action::Publish(Slice { buffer: own, bytes }), After::Start);
+            }
+        }
+        to_itself(&mut list);
+        // In place, the output holds what it sends until that is taken.
+        let free = if call.is_in_place { after(up, list.lanes()[up].steps) } else { After::Start };
+        let (down, mut at) = (fetches_down(&mut list, stand_in), 0);
+        for (_, row) in &rows {
+            if let Some((part, to)) = exchange.of_row(row, rank) {
+                let at = at + part.start - row.start;
+                list.add(down, Action::Fetch { at, to: Slice::output(to) }, free);
+            }
+            at += row.end - row.start;
+        }
+        return Box::new(list);
+    }
+    // What is sent between nodes, then what comes.
+    let all = exchange.node_bytes() * u64::from(nodes.count());
+    let others = members.others();
+    let fetches: Vec<_> = others.iter().map(|other| fetches_up(&mut list, *other)).collect();
+    let up = list.lane(Kind::Local);
+    let number_of = |of: Rank| members.mine().iter().position(|rank| *rank == of).unwrap_or(0) as u64;
+    // After how many steps what goes to a node is there.
+    let mut ready = vec![0; nodes.count() as usize];
+    let mut positions = vec![0; others.len()];
+    for node in exchange.around() {
+        for (bytes, at) in exchange.runs(node) {
+            let length = bytes.end - bytes.start;
+            for ((other, fetch), position) in others.iter().zip(&fetches).zip(&mut positions) {
+                let start = exchange.row_start(node, number_of(*other)) + at;
+                let to = Slice::scratch(start..start + length);
+                list.add(*fetch, Action::Fetch { at: *position, to }, After::Start);
+                *position += length;
+            }
+            let start = exchange.row_start(node, number_of(rank)) + at;
+            let (from, to) = (Slice { buffer: own, bytes }, Slice::scratch(start..start + length));
+            list.add(up, Action::Copy { from, to }, After::Start);
+        }
+        let (here, there) = (members.mine().len() as u64, members.of(node).len() as u64);
+        for (from, to) in (0..width).flat_map(|from| (0..width).map(move |to| (from, to))) {
+            if from >= here || to >= there {
+                let start = exchange.row_start(node, from) + to * call.bytes.0;
+                let some = Slice { buffer: own, bytes: exchange.block(rank) };
+                let to = Slice::scratch(start..start + call.bytes.0);
+                list.add(up, Action::Copy { from: some, to }, After::Start);
+            }
+        }
+        for fetch in &fetches {
+            let count = list.lanes()[*fetch].steps;
+            list.add(up, nothing(), after(*fetch, count));
+        }
+        ready[node as usize] = list.lanes()[up].steps;
+    }
+    let everything = after(up, list.lanes()[up].steps);
+    let node_bytes = exchange.node_bytes();
+    let gate = |slice: &Slice| match slice.buffer {
+        Buffer::Input if slice.length() > 0 => {
+            let nodes = slice.bytes.start / node_bytes..slice.bytes.end.div_ceil(node_bytes);
+            nodes.map(|node| ready[node as usize]).max().unwrap_or(0)
+        }
+        _ => 0,
+    };
+    let places = Places { input: (Buffer::Scratch, 0), output: (Buffer::Scratch, all), scratch: 2 * all };
+    let is_there = inner.put_into(&mut list, &places, |node| members.stands_for(node.0), up, gate);
+    list.set_scratch_bytes(2 * all + inner.scratch_bytes());
+    to_itself(&mut list);
+    let local = list.lane(Kind::Local);
+    if call.is_in_place {
+        list.add(local, nothing(), everything);
+    }
+    let down = (!others.is_empty()).then(|| publishes_down(&mut list, &others));
+    for (brought, row) in &rows {
+        let when = is_there.after(brought);
+        if let Some(down) = down {
+            let published = Slice::scratch(all + row.start..all + row.end);
+            list.add(down, Action::Publish(published), when);
+        }
+        if let Some((part, to)) = exchange.of_row(row, rank) {
+            let from = Slice::scratch(all + part.start..all + part.end);
+            list.add(local, Action::Copy { from, to: Slice::output(to) }, when);
+        }
+    }
+    Box::new(list)
+}
+
+struct Exchange<'a> {
+    call: &'a Call,
+    nodes: &'a Nodes,
+    members: Members<'a>,
+    width: u64,
+}
+
+impl<'a> Exchange<'a> {
+    fn new(call: &'a Call, nodes: &'a Nodes) -> Exchange<'a> {
+        let members = Members::new(call, nodes);
+        let width = members.width();
+        Exchange { call, nodes, members, width }
+    }
+
+    fn own(&self) -> Buffer {
+        if self.call.is_in_place { Buffer::Output } else { Buffer::Input }
+    }
+
+    /// What goes from a node to a node.
+    fn node_bytes(&self) -> u64 {
+        self.width * self.width * self.call.bytes.0
+    }
+
+    /// The block for, or from, a rank.
+    fn block(&self, rank: Rank) -> Range<u64> {
+        let start = u64::from(rank.0) * self.call.bytes.0;
+        start..start + self.call.bytes.0
+    }
+
+    /// Nodes from the next one on, in the order in which a pairwise exchange gets to them; this one last.
+    fn around(&self) -> impl Iterator<Item = u32> + use<> {
+        let (mine, count) = (self.nodes.mine(), self.nodes.count());
+        (1..=count).map(move |by| (mine + by) % count)
+    }
+
+    /// Where what one rank of a node has for, or from, the ranks of another node begins.
+    fn row_start(&self, node: u32, number: u64) -> u64 {
+        u64::from(node) * self.node_bytes() + number * self.width * self.call.bytes.0
+    }
+
+    /// Blocks for the ranks of a node that stand one behind the other in the program's buffer: where, and where in a row.
+    fn runs(&self, node: u32) -> Vec<(Range<u64>, u64)> {
+        let mut runs: Vec<(Range<u64>, u64)> = Vec::new();
+        for (number, rank) in (0..).zip(self.members.of(node)) {
+            let block = self.block(*rank);
+            match runs.last_mut() {
+                Some((run, _)) if run.end == block.start => run.end = block.end,
+                _ => runs.push((block, number * self.call.bytes.0)),
+            }
+        }
+        runs
+    }
+
+    /// What comes, cut into what comes from one rank each, without what only fills.
+    fn rows<T: Clone>(&self, brought: impl Iterator<Item = (Range<u64>, T)>) -> Vec<(T, Range<u64>)> {
+        let here = self.members.mine().len() as u64 * self.call.bytes.0;
+        let mut rows = Vec::new();
+        for (bytes, when) in brought {
+            for node in 0..self.nodes.count() {
+                for number in 0..self.members.of(node).len() as u64 {
+                    let start = self.row_start(node, number);
+                    let row = common(&(start..start + here), &bytes);
+                    if !row.is_empty() {
+                        rows.push((when.clone(), row));
+                    }
+                }
+            }
+        }
+        rows
+    }
+
+    /// Of a part of a row, what is for a rank of this node from another one, and where it goes.
+    fn of_row(&self, row: &Range<u64>, rank: Rank) -> Option<(Range<u64>, Range<u64>)> {
+        let block = self.call.bytes.0;
+        let (node, within) = (row.start / self.node_bytes(), row.start % self.node_bytes());
+        let number = within / (self.width * block);
+        let from = self.members.of(node as u32)[number as usize];
+        let place = self.members.mine().iter().position(|of| *of == rank)? as u64;
+        let start = self.row_start(node as u32, number) + place * block;
+        let part = common(&(start..start + block), row);
+        let to = self.block(from).start + (part.start.max(start) - start);
+        let to = to..to + (part.end - part.start);
+        (from != rank && !part.is_empty()).then_some((part, to))
+    }
+}

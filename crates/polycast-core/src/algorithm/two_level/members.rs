@@ -1,0 +1,116 @@
+//! Who is on which node, and who stands for it.
+
+use std::ops::Range;
+
+use crate::collective::Call;
+use crate::schedule::{After, Fabric, Kind, LaneIndex, Listed, Nodes};
+use crate::units::Rank;
+
+use super::{DOWN, UP};
+
+/// The nodes of a call.
+pub(super) struct Members<'a> {
+    nodes: &'a Nodes,
+    call: &'a Call,
+    /// Of each node, rising.
+    of: Vec<Vec<Rank>>,
+}
+
+impl<'a> Members<'a> {
+    pub fn new(call: &'a Call, nodes: &'a Nodes) -> Members<'a> {
+        let mut of = vec![Vec::new(); nodes.count() as usize];
+        for rank in (0..call.ranks).map(Rank) {
+            of[nodes.of(rank) as usize].push(rank);
+        }
+        Members { nodes, call, of }
+    }
+
+    pub fn of(&self, node: u32) -> &[Rank] {
+        &self.of[node as usize]
+    }
+
+    pub fn mine(&self) -> &[Rank] {
+        self.of(self.nodes.mine())
+    }
+
+    /// How many ranks the largest node has.
+    pub fn width(&self) -> u64 {
+        self.of.iter().map(Vec::len).max().unwrap_or(1) as u64
+    }
+
+    /// The ranks of every node are as many, and stand one behind the other, node after node.
+    pub fn are_in_order(&self) -> bool {
+        let width = self.width();
+        let is_there = |(rank, at): (u64, &Rank)| rank == u64::from(at.0);
+        self.of.iter().all(|ranks| ranks.len() as u64 == width)
+            && (0..).zip(self.of.iter().flatten()).all(is_there)
+    }
+
+    /// Who takes part between nodes.
+    pub fn stands_for(&self, node: u32) -> Rank {
+        let Call { collective, root, .. } = self.call;
+        let is_roots = collective.has_root() && self.nodes.of(*root) == node;
+        if is_roots { *root } else { self.nodes.leaders()[node as usize] }
+    }
+
+    /// The same of this rank's node.
+    pub fn my_stand_in(&self) -> Rank {
+        self.stands_for(self.nodes.mine())
+    }
+
+    /// The ranks of this rank's node but the one that stands for it.
+    pub fn others(&self) -> Vec<Rank> {
+        let stand_in = self.my_stand_in();
+        self.mine().iter().copied().filter(|rank| *rank != stand_in).collect()
+    }
+
+    /// The same call among nodes, of blocks of so many bytes.
+    pub fn between(&self, bytes: u64) -> Call {
+        let (ranks, root) = (
+            self.nodes.count(),
+            if self.call.collective.has_root() { self.nodes.of(self.call.root) } else { 0 },
+        );
+        Call { ranks, root: Rank(root), bytes: crate::units::Bytes(bytes), is_ordered: false, ..*self.call }
+    }
+}
+
+/// A lane on which one of the others publishes what the rank that stands for the node takes.
+pub(super) fn publishes_up(list: &mut Listed, stand_in: Rank) -> LaneIndex {
+    list.lane(Kind::Publish { fabric: Fabric::Shared, channel: UP, readers: vec![stand_in].into() })
+}
+
+/// Its other end.
+pub(super) fn fetches_up(list: &mut Listed, writer: Rank) -> LaneIndex {
+    list.lane(Kind::Fetch { fabric: Fabric::Shared, channel: UP, writer })
+}
+
+/// A lane on which the rank that stands for the node publishes what the others take.
+pub(super) fn publishes_down(list: &mut Listed, others: &[Rank]) -> LaneIndex {
+    list.lane(Kind::Publish { fabric: Fabric::Shared, channel: DOWN, readers: others.into() })
+}
+
+/// Its other end.
+pub(super) fn fetches_down(list: &mut Listed, stand_in: Rank) -> LaneIndex {
+    list.lane(Kind::Fetch { fabric: Fabric::Shared, channel: DOWN, writer: stand_in })
+}
+
+/// After so many steps of a lane.
+pub(super) fn after(lane: LaneIndex, count: u64) -> After {
+    if count == 0 { After::Start } else { After::Steps { lane, count } }
+}
+
+/// Bytes in parts of at most `most`, a multiple of `unit` each but for the last.
+pub(super) fn parts(bytes: Range<u64>, most: u64, unit: u64) -> impl Iterator<Item = Range<u64>> {
+    let most = (most / unit).max(1).saturating_mul(unit);
+    let count = (bytes.end - bytes.start).div_ceil(most);
+    (0..count).map(move |part| {
+        let start = bytes.start + part * most;
+        start..start.saturating_add(most).min(bytes.end)
+    })
+}
+
+/// What two ranges have in common.
+pub(super) fn common(a: &Range<u64>, b: &Range<u64>) -> Range<u64> {
+    let start = a.start.max(b.start);
+    start..a.end.min(b.end).max(start)
+}

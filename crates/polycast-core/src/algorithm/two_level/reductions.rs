@@ -1,0 +1,176 @@
+//! Reduce and allreduce: the rank that stands for a node combines what those of the node contribute, piece by piece in the order in which the
+//! nodes' results are combined between nodes; of an allreduce it publishes each piece of the result as it comes.
+//!
+//! ```text
+//!   others         publish   p3  p0  p1  p2          fetch          r0  r1 …
+//!   who stands     fetch, combine  p3  p0  p1  p2    between nodes: send p3, combine p2 …, receive r0, r1 …   publish  r0  r1 …
+//! ```
+//!
+//! The sums of the pieces are put together in the output where it is this rank's to have, else in scratch memory. Pieces of others wait in a few
+//! slots each, so large vectors take no more memory than themselves.
+
+use std::ops::Range;
+
+use super::inner::{Brought, Covered, Inner, Places, nothing};
+use super::members::{Members, after, fetches_down, fetches_up, parts, publishes_down, publishes_up};
+use crate::algorithm::Algorithm;
+use crate::collective::{Call, Collective};
+use crate::schedule::{Action, After, Buffer, Kind, LaneIndex, Listed, Nodes, Schedule, Slice};
+use crate::units::Rank;
+
+/// Pieces of another rank that wait to be combined.
+const SLOTS: u64 = 4;
+
+/// The data in the order in which it goes up, and down.
+struct Pieces {
+    up: Vec<Range<u64>>,
+    /// What it waits for between nodes; nothing if that does not change it.
+    down: Vec<(Range<u64>, Option<Brought>)>,
+}
+
+impl Pieces {
+    fn new(algorithm: &Algorithm, call: &Call, inner: &Inner, own: Buffer) -> Pieces {
+        let (most, element) = (algorithm.buffer_bytes(), call.element.get());
+        let cut = |bytes: Range<u64>| parts(bytes, most, element);
+        let mut known = Covered::default();
+        let needed = inner.needs(own).into_iter().chain(std::iter::once(0..call.bytes.0));
+        let up = needed.flat_map(|bytes| known.add(&bytes)).flat_map(cut).collect();
+        let mut known = Covered::default();
+        let mut down: Vec<(Range<u64>, Option<Brought>)> = Vec::new();
+        for brought in inner.brings(Buffer::Output) {
+            known.add(&brought.bytes);
+            down.extend(cut(brought.bytes.clone()).map(|bytes| (bytes, Some(brought.clone()))));
+        }
+        let rest = known.add(&(0..call.bytes.0)).into_iter().flat_map(cut);
+        down.extend(rest.map(|bytes| (bytes, None)));
+        Pieces { up, down }
+    }
+
+    /// How many pieces go up until all of these bytes have.
+    fn until(&self, bytes: &Range<u64>) -> u64 {
+        let has_some = |piece: &Range<u64>| piece.start < bytes.end && bytes.start < piece.end;
+        self.up.iter().rposition(has_some).map_or(0, |last| last as u64 + 1)
+    }
+}
+
+pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: Rank) -> Box<dyn Schedule> {
+    let mut list = Listed::default();
+    if call.bytes.0 == 0 {
+        return Box::new(list);
+    }
+    let members = Members::new(call, nodes);
+    let stand_in = members.my_stand_in();
+    let is_told = call.collective == Collective::Allreduce;
+    let is_result = is_told || stand_in == call.root;
+    let between = Call { is_in_place: true, ..members.between(call.bytes.0) };
+    let inner = Inner::new(algorithm.between(), algorithm, &between, nodes.mine());
+    let pieces = Pieces::new(algorithm, call, &inner, if is_result { Buffer::Output } else { Buffer::Input });
+    if rank == stand_in {
+        let sums = Sums::new(call, rank, &members, &pieces, is_result);
+        let up = sums.lanes(&mut list, &pieces);
+        let places = Places { input: sums.place, output: sums.place, scratch: sums.scratch_bytes };
+        let gate = |slice: &Slice| match slice.buffer {
+            Buffer::Scratch => 0,
+            _ => pieces.until(&slice.bytes) * sums.steps_per_piece,
+        };
+        let is_there = inner.put_into(&mut list, &places, |node| members.stands_for(node.0), up, gate);
+        list.set_scratch_bytes(sums.scratch_bytes + inner.scratch_bytes());
+        if is_told && !sums.others.is_empty() {
+            let down = publishes_down(&mut list, &sums.others);
+            for (bytes, brought) in &pieces.down {
+                let summed = || after(up, pieces.until(bytes) * sums.steps_per_piece);
+                let when = brought.as_ref().map_or_else(summed, |brought| is_there.after(brought));
+                list.add(down, Action::Publish(Slice::output(bytes.clone())), when);
+            }
+        }
+        return Box::new(list);
+    }
+    let own = if call.is_in_place_at(rank) { Buffer::Output } else { Buffer::Input };
+    let up = publishes_up(&mut list, stand_in);
+    for bytes in &pieces.up {
+        list.add(up, Action::Publish(Slice { buffer: own, bytes: bytes.clone() }), After::Start);
+    }
+    if is_told {
+        let (down, mut at) = (fetches_down(&mut list, stand_in), 0);
+        for (bytes, _) in &pieces.down {
+            // In place, the output holds its contribution until that is taken.
+            let count = if own == Buffer::Output { pieces.until(bytes) } else { 0 };
+            list.add(down, Action::Fetch { at, to: Slice::output(bytes.clone()) }, after(up, count));
+            at += bytes.end - bytes.start;
+        }
+    }
+    Box::new(list)
+}
+
+/// How the contributions of a node are combined.
+struct Sums {
+    others: Vec<Rank>,
+    /// Where the sums are put together, and what stands before it there.
+    place: (Buffer, u64),
+    own: Buffer,
+    /// What the first of the others contributes is fetched to where the sum is to be.
+    is_first_direct: bool,
+    steps_per_piece: u64,
+    slots_at: u64,
+    slot_bytes: u64,
+    scratch_bytes: u64,
+}
+
+impl Sums {
+    fn new(call: &Call, rank: Rank, members: &Members, pieces: &Pieces, is_result: bool) -> Sums {
+        let others = members.others();
+        let own = if call.is_in_place_at(rank) { Buffer::Output } else { Buffer::Input };
+        let place = match (is_result, others.is_empty()) {
+            (true, _) => (Buffer::Output, 0),
+            (false, true) => (own, 0),
+            (false, false) => (Buffer::Scratch, 0),
+        };
+        let is_apart = place.0 != own;
+        let is_first_direct = is_apart && !others.is_empty();
+        let in_slots = others.len() as u64 - u64::from(is_first_direct);
+        let slots_at = if place.0 == Buffer::Scratch { call.bytes.0 } else { 0 };
+        let slot_bytes = pieces.up.iter().map(|piece| piece.end - piece.start).max().unwrap_or(0);
+        let scratch_bytes = slots_at + in_slots * SLOTS.min(pieces.up.len() as u64) * slot_bytes;
+        let steps_per_piece = in_slots + u64::from(is_apart);
+        Sums { others, place, own, is_first_direct, steps_per_piece, slots_at, slot_bytes, scratch_bytes }
+    }
+
+    /// Lanes that put together the sum of each piece; says which ends with it.
+    fn lanes(&self, list: &mut Listed, pieces: &Pieces) -> LaneIndex {
+        let fetches: Vec<LaneIndex> = self.others.iter().map(|other| fetches_up(list, *other)).collect();
+        let local = list.lane(Kind::Local);
+        let slots = SLOTS.min(pieces.up.len() as u64);
+        let mut at = 0;
+        for (number, bytes) in (0..).zip(&pieces.up) {
+            let own = || Slice { buffer: self.own, bytes: bytes.clone() };
+            let sum = || {
+                let (buffer, before) = self.place;
+                Slice { buffer, bytes: bytes.start + before..bytes.end + before }
+            };
+            if self.place.0 != self.own && !self.is_first_direct {
+                list.add(local, Action::Copy { from: own(), to: sum() }, After::Start);
+            }
+            for (index, fetch) in (0..).zip(&fetches) {
+                let is_direct = self.is_first_direct && index == 0;
+                let slot = (index - u64::from(self.is_first_direct && index > 0)) * slots + number % slots;
+                let start = self.slots_at + slot * self.slot_bytes;
+                let (to, from, free) = match is_direct {
+                    true => (sum(), own(), 0),
+                    false => {
+                        let slot = Slice::scratch(start..start + (bytes.end - bytes.start));
+                        let combined = (number + 1).saturating_sub(slots) * self.steps_per_piece;
+                        (slot.clone(), slot, combined)
+                    }
+                };
+                let count = list.add(*fetch, Action::Fetch { at, to }, after(local, free));
+                list.add(local, Action::Combine { from, into: sum() }, after(*fetch, count));
+            }
+            at += bytes.end - bytes.start;
+        }
+        // Nothing waits for an empty lane.
+        if self.steps_per_piece == 0 {
+            list.add(local, nothing(), After::Start);
+        }
+        local
+    }
+}

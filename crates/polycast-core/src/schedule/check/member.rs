@@ -1,0 +1,186 @@
+//! What the proofs know of one rank.
+
+use super::clock::{Clock, History};
+use super::memory::{Denied, Memory};
+use super::value::{Contributors, Run as Values, Value};
+use super::{Place, Violation};
+use crate::collective::Call;
+use crate::schedule::{
+    After, Buffer, Contract, Direction, Fabric, Kind, LaneIndex, Posting, Schedule, Slice, Step,
+};
+use crate::units::Rank;
+
+use super::run::LaneOf;
+
+/// A lane under way.
+#[derive(Default)]
+pub(super) struct LaneState {
+    pub completed: u64,
+    pub clocks: History,
+    /// Those that wait for it.
+    pub waiting: Vec<LaneOf>,
+    /// Of a lane that publishes, all it has published; of one that fetches, how far it has got.
+    pub stream: Values,
+    pub stream_bytes: u64,
+    /// Of a lane that publishes in shared memory: its next step has shown its data, and lasts until all readers have it.
+    pub is_shown: bool,
+    /// Of a receive lane of a barrier, per message who had arrived when it was sent, or before.
+    pub arrived: Vec<Vec<bool>>,
+}
+
+pub(super) struct Member<'a, S> {
+    pub schedule: &'a S,
+    pub lanes: Vec<LaneState>,
+    /// Input, output, scratch.
+    pub memory: [Memory; 3],
+}
+
+impl<'a, S: Schedule> Member<'a, S> {
+    pub fn new(rank: Rank, schedule: &'a S, contract: &Contract) -> Self {
+        let size = |buffer| match buffer {
+            Buffer::Scratch => schedule.scratch_bytes(),
+            _ => contract.size(rank, buffer),
+        };
+        let memory = [Buffer::Input, Buffer::Output, Buffer::Scratch].map(|buffer| Memory::new(size(buffer)));
+        let lanes = schedule.lanes().iter().map(|_| LaneState::default()).collect();
+        let mut member = Member { schedule, lanes, memory };
+        if let Some(holding) = contract.before(rank) {
+            let value = Value { contributors: Contributors::run(holding.ranks), offset: holding.offset };
+            member.memory_of(&holding.slice).fill(&holding.slice.bytes, &value);
+        }
+        member
+    }
+
+    pub fn memory_of(&mut self, slice: &Slice) -> &mut Memory {
+        &mut self.memory[slice.buffer as usize]
+    }
+
+    pub fn is_complete(&self, lane: LaneIndex) -> bool {
+        self.lanes[lane].completed == self.schedule.lanes()[lane].steps
+    }
+
+    /// A lane of this rank for which the next step of `at.lane` has to wait.
+    pub fn blocker(&self, at: Place, step: &Step) -> Result<Option<LaneIndex>, Violation> {
+        let lanes = self.schedule.lanes();
+        let description = &lanes[at.lane];
+        let waits = step.after != After::Start || description.opens_after.is_some();
+        if waits && is_placed_on_arrival(&description.kind) {
+            return Err(Violation::WaitingReceive { at });
+        }
+        let opener = description.opens_after.filter(|_| at.step == 0);
+        let (found, is_there) = match (opener, step.after) {
+            (Some(opener), _) if opener >= lanes.len() => (opener, false),
+            (_, After::Steps { lane, count }) => {
+                (lane, lanes.get(lane).is_some_and(|lane| count <= lane.steps))
+            }
+            (_, After::LanesBelow(end)) => (end, end <= lanes.len()),
+            (_, After::Start) => (0, true),
+        };
+        if !is_there {
+            return Err(Violation::WaitsForNothing { at, found });
+        }
+        let is_open = |lane: &LaneIndex| self.is_complete(*lane);
+        Ok(opener.filter(|opener| !is_open(opener)).or_else(|| match step.after {
+            After::Start => None,
+            After::Steps { lane, count } => (self.lanes[lane].completed < count).then_some(lane),
+            After::LanesBelow(end) => (0..end).find(|lane| !is_open(lane)),
+        }))
+    }
+
+    /// What a step that can go now may count on, and those after it in its lane.
+    pub fn start(&mut self, at: Place, after: After) -> Clock {
+        let lanes = self.schedule.lanes();
+        let mut clock = self.lanes[at.lane].clocks.latest();
+        let is_message = lanes[at.lane].stream().is_some();
+        if is_message && after == After::Start && (lanes[at.lane].opens_after.is_none() || at.step > 0) {
+            return clock;
+        }
+        let mut wait = |lane: LaneIndex, count: u64| {
+            if clock.add(lane, count)
+                && let Some(before) = self.lanes[lane].clocks.at(count - 1)
+            {
+                clock.join(before);
+            }
+        };
+        if let Some(opener) = lanes[at.lane].opens_after.filter(|_| at.step == 0) {
+            wait(opener, lanes[opener].steps);
+        }
+        match after {
+            After::Start => {}
+            After::Steps { lane, count } => wait(lane, count),
+            After::LanesBelow(end) => (0..end).for_each(|lane| wait(lane, lanes[lane].steps)),
+        }
+        // What is not a message goes one after the other.
+        if !is_message {
+            clock.add(at.lane, at.step);
+        }
+        self.lanes[at.lane].clocks.record(at.step, &clock);
+        clock
+    }
+
+    pub fn slice(&mut self, at: Place, slice: &Slice) -> Result<&mut Memory, Violation> {
+        let (memory, found) = (self.memory_of(slice), slice.bytes.clone());
+        let bytes = memory.size();
+        let is_within = found.start <= found.end && found.end <= bytes;
+        if is_within { Ok(memory) } else { Err(Violation::OutOfBounds { at, found, bytes }) }
+    }
+
+    pub fn read(&mut self, at: Place, slice: &Slice, clock: &Clock) -> Result<Values, Violation> {
+        let memory = self.slice(at, slice)?;
+        let read = memory.read(&slice.bytes, (at.lane, at.step), clock);
+        read.map_err(|_| Violation::NotYetReceived { at, found: slice.bytes.clone() })
+    }
+
+    pub fn write(&mut self, at: Place, to: &Slice, values: Values, clock: &Clock) -> Result<(), Violation> {
+        if to.buffer == Buffer::Input {
+            return Err(Violation::Malformed { at, reason: "writes to the input" });
+        }
+        let found = to.bytes.clone();
+        let written = self.slice(at, to)?.write(found.start, values, (at.lane, at.step), clock);
+        written.map_err(|denied| match denied {
+            Denied::InUse((lane, step)) => Violation::InUse { at, found, lane, step },
+            Denied::Twice | Denied::NotThere => Violation::Twice { at, found },
+        })
+    }
+
+    pub fn combine(
+        &mut self,
+        at: Place,
+        from: &Slice,
+        into: &Slice,
+        clock: &Clock,
+        call: Call,
+    ) -> Result<(), Violation> {
+        let element = call.element.get();
+        if [from, into].iter().any(|slice| slice.bytes.start % element != 0 || slice.length() % element != 0)
+        {
+            return Err(Violation::Malformed { at, reason: "combines parts of elements" });
+        }
+        let (left, right) = (self.read(at, from, clock)?, self.read(at, into, clock)?);
+        let mut combined = Values::new();
+        let (mut lefts, mut rights) = (left.into_iter(), right.into_iter());
+        let (mut left, mut right) = (lefts.next(), rights.next());
+        while let (Some((left_bytes, a)), Some((right_bytes, b))) = (left, right) {
+            let length = left_bytes.min(right_bytes);
+            let both = a.contributors.combine(&b.contributors, call.is_ordered);
+            let contributors = both
+                .filter(|_| a.offset == b.offset)
+                .ok_or_else(|| Violation::WrongOperands { at, left: a.to_string(), right: b.to_string() })?;
+            combined.push((length, Value { contributors, offset: a.offset }));
+            let rest =
+                |bytes: u64, value: &Value| (bytes > length).then(|| (bytes - length, value.skip(length)));
+            left = rest(left_bytes, &a).or_else(|| lefts.next());
+            right = rest(right_bytes, &b).or_else(|| rights.next());
+        }
+        self.write(at, into, combined, clock)
+    }
+}
+
+/// Data comes when it comes, whatever this rank has done.
+fn is_placed_on_arrival(kind: &Kind) -> bool {
+    match kind {
+        Kind::Messages(stream) => stream.direction == Direction::Receive && stream.posting == Posting::AtOnce,
+        Kind::Fetch { fabric, .. } => *fabric == Fabric::Multicast,
+        Kind::Local | Kind::Publish { .. } => false,
+    }
+}

@@ -1,0 +1,62 @@
+use std::ffi::CString;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use polycast_trace::Ending;
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::Tracer;
+use crate::{machine, report, say};
+
+/// Where a rank's file goes, and which process writes it: what the process forks does not.
+pub struct Place {
+    name: CString,
+    process: u32,
+}
+
+impl Place {
+    pub fn new(folder: &str, rank: u32) -> Place {
+        let folder = report::expand(folder);
+        // What keeps it from being made keeps the file from being written, which is said then.
+        let _ = std::fs::create_dir_all(&folder);
+        let name = Path::new(&folder).join(format!("rank-{rank:06}.trace"));
+        let name = CString::new(name.into_os_string().into_encoded_bytes()).unwrap_or_default();
+        Place { name, process: std::process::id() }
+    }
+}
+
+impl Tracer {
+    /// The file as it is now. Takes neither memory nor a lock, so that a signal handler may call it.
+    pub fn write(&self, ending: Ending) -> Result<(), Errno> {
+        if self.is_written.load(Ordering::Acquire) || std::process::id() != self.place.process {
+            return Ok(());
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(CWD, &self.place.name, flags, Mode::from_raw_mode(0o644))?;
+        let mut outcome = Ok(());
+        self.recorder.write(ending, machine::monotonic_nanos(), |mut part| {
+            while !part.is_empty() {
+                match rustix::io::write(&file, part) {
+                    Ok(count) => part = &part[count..],
+                    Err(Errno::INTR) => {}
+                    Err(error) => {
+                        outcome = Err(error);
+                        return false;
+                    }
+                }
+            }
+            true
+        });
+        outcome
+    }
+
+    /// The same once and for all. What goes wrong is said.
+    pub fn write_at_end(&self, ending: Ending) {
+        if let Err(error) = self.write(ending) {
+            let name = self.place.name.to_string_lossy();
+            say::text(&format!("polycast: warning: trace {name}: {error}; nothing of this rank is kept\n"));
+        }
+        self.is_written.store(true, Ordering::Release);
+    }
+}

@@ -1,0 +1,285 @@
+//! Before the first call of a size its ranks measure together which way serves such calls best (`POLYCAST_TUNE`): apart from the program's
+//! data, for as long as there is time.
+//!
+//! ```text
+//!  rank 0   order ─────▶ all    a barrier, then the collective, and so on until rank 0 says at a barrier that it is enough
+//!           times ◀───── all    to the end of the last rank
+//!           …
+//!           what was found ─▶ all, and to the file for later jobs
+//! ```
+//! # Invariant
+//! What the others do follows from rank 0's words alone. It decides by what it has been told and by its own clock.
+
+use std::ffi::{c_int, c_void};
+use std::num::NonZeroU64;
+use std::ptr::null;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use polycast_core::collective;
+use polycast_core::policy::trials::{Finding, MAX_ARMS, Sameness};
+use polycast_core::policy::tune::{Found, Order, Session, candidates, promising};
+use polycast_core::policy::{self, Capabilities, Choice, Collective, Decision, Epoch};
+use polycast_core::schedule::{Buffer, Contract};
+use polycast_core::units::{Bytes, Rank};
+
+use crate::communicator::{Chosen, Communicator, Wanted};
+use crate::door::MpiError;
+use crate::machine;
+use crate::of_process::{Shared, of_process};
+use crate::operation::{Buffers, Failure};
+use crate::plan::{CollectiveCall, Reduction};
+use crate::trials::{ledgers, say_to_all};
+
+/// A rank keeps no more for measuring; what needs more is not measured.
+const MAX_BYTES: u64 = 128 << 20;
+/// What is combined is made of words of so many bytes.
+const WORD: NonZeroU64 = NonZeroU64::new(8).unwrap();
+/// A size has at most so large a part of the time that is left, for others may come, but for the shortest share.
+const PART_OF_WHAT_IS_LEFT: u32 = 4;
+const SHORTEST_SHARE: Duration = Duration::from_millis(250);
+
+of_process! {
+    /// What this process has spent as rank 0.
+    static SPENT: Mutex<Duration> = Mutex::new(Duration::ZERO);
+}
+
+/// What rank 0 decides by.
+struct Leader {
+    session: Session,
+    ends: Instant,
+}
+
+/// One call, over and over, on this rank.
+struct Measured {
+    of: collective::Call,
+    input: Vec<u64>,
+    output: Vec<u64>,
+}
+
+impl Communicator {
+    /// What others know, and what measuring tells, before a call for which the rules have decided so. Collective where there is something to
+    /// learn.
+    pub(crate) fn learn(&mut self, rules: Decision, wanted: &Wanted) -> Result<(), MpiError> {
+        let Wanted { of: call, root, may_be_compared, is_ordered } = wanted;
+        if self.comparison.is_to_begin(rules, *may_be_compared) {
+            self.finish_all();
+            self.comparison.begin(&self.door, &self.shared.policy, self.shared.rank)?;
+        }
+        match !is_ordered && self.comparison.is_to_tune(rules, call, self.capabilities) {
+            true => self.tune(call, *root),
+            false => Ok(()),
+        }
+    }
+
+    /// Finds out what serves such calls best. Collective.
+    fn tune(&mut self, call: &policy::Call, root: Rank) -> Result<(), MpiError> {
+        self.finish_all();
+        self.comparison.leave_out();
+        // They are no calls of the program.
+        let log = std::mem::take(&mut self.log);
+        let outcome = self.tune_apart(call, root);
+        self.log = log;
+        self.log.begin_again();
+        outcome
+    }
+
+    fn tune_apart(&mut self, call: &policy::Call, root: Rank) -> Result<(), MpiError> {
+        let began = machine::now();
+        let is_first = self.shared.rank == Rank(0);
+        let left = self.tuning_budget.saturating_sub(SPENT.change(|spent| *spent));
+        let share = (left / PART_OF_WHAT_IS_LEFT).max(SHORTEST_SHARE.min(left));
+        let is_time = is_first && !share.is_zero();
+        let bytes = if is_time { call.bytes.0.to_string() } else { String::new() };
+        let told = say_to_all(&self.door, bytes)?;
+        let measured = told.parse().ok().and_then(|bytes| Measured::new(self, call.collective, root, bytes));
+        let mut line = String::new();
+        if let Some(mut measured) = measured {
+            let ways = self.ways(call.collective, measured.of.bytes)?;
+            let mut leader = is_first.then(|| {
+                let session = Session::new(ways, measured.of.bytes.0);
+                Leader { session, ends: began + share }
+            });
+            while let Some(order) = self.order(call.collective, &mut leader)? {
+                self.carry_out(order, &mut measured, &mut leader)?;
+            }
+            let found = leader.and_then(|leader| leader.session.found());
+            let found = found.and_then(|found| self.line_of(call, &found));
+            line = say_to_all(&self.door, found.unwrap_or_default())?;
+        }
+        let of = Sameness::tuned(call.collective, call.bytes.0, self.capabilities);
+        self.comparison.tuned(&self.shared.policy, of, &line);
+        if is_first {
+            SPENT.change(|spent| *spent += machine::now() - began);
+        }
+        Ok(())
+    }
+
+    /// What may serve such calls, on rank 0 without what cannot win; whether multicast and shared memory are there is found out for that. Collective.
+    fn ways(&mut self, collective: Collective, bytes: Bytes) -> Result<Vec<Choice>, MpiError> {
+        let shape = self.layout.shape;
+        let all = candidates(collective, shape, bytes.0, self.capabilities);
+        for needed in [Capabilities::MULTICAST, Capabilities::SHARED] {
+            if let Some(one) = all.iter().find(|way| way.needs().has(needed)) {
+                self.provides(*one)?;
+            }
+        }
+        let ways = candidates(collective, shape, bytes.0, self.capabilities);
+        if self.shared.rank != Rank(0) {
+            return Ok(ways);
+        }
+        let mut ways = promising(ways, collective, shape, shape.network, bytes.0);
+        if shape.network.is_some_and(|network| network.rate.is_some()) {
+            return Ok(ways);
+        }
+        // Those that are likely to be fast first: by them others are judged before they have taken long.
+        ways.sort_by_key(|way| match way {
+            Choice::Stock => 0,
+            way if way.needs() != Capabilities::PRIVATE => 1,
+            Choice::Algorithm(algorithm) if algorithm.segment.is_some() => 2,
+            Choice::Algorithm(_) => 3,
+        });
+        Ok(ways)
+    }
+
+    /// What rank 0 says is next. Collective.
+    fn order(&self, collective: Collective, leader: &mut Option<Leader>) -> Result<Option<Order>, MpiError> {
+        let next = leader.as_mut().and_then(|leader| {
+            let left = leader.ends.saturating_duration_since(machine::now());
+            leader.session.next(left.as_secs_f64() * 1e6)
+        });
+        let text = next.map_or_else(String::new, |Order { choice, warms_up, repetitions }| {
+            format!("{} {repetitions} {choice}", u32::from(warms_up))
+        });
+        let told = say_to_all(&self.door, text)?;
+        let mut words = told.splitn(3, ' ');
+        let mut word = || words.next().unwrap_or_default();
+        let (warms_up, repetitions, choice) = (word() == "1", word().parse(), word());
+        let choice = Choice::read(collective, choice);
+        Ok(repetitions.ok().zip(choice.ok()).map(|(repetitions, choice)| Order {
+            choice,
+            warms_up,
+            repetitions,
+        }))
+    }
+
+    /// Measures it, and tells rank 0. Collective.
+    fn carry_out(
+        &mut self,
+        Order { choice, warms_up, repetitions }: Order,
+        measured: &mut Measured,
+        leader: &mut Option<Leader>,
+    ) -> Result<(), MpiError> {
+        let mut times = vec![0u64; repetitions as usize];
+        let mut made = 0;
+        if self.provides(choice)? {
+            let (mut last, mut all) = (Duration::ZERO, Duration::ZERO);
+            for number in 0..repetitions + u32::from(warms_up) {
+                let [last_us, all_us] = [last, all].map(|time| time.as_secs_f64() * 1e6);
+                let is_enough = |leader: &Leader| !leader.session.goes_on(last_us, all_us);
+                let mut word = [u64::from(leader.as_ref().is_some_and(is_enough))];
+                self.door.sum(&mut word)?;
+                if word[0] > 0 && number > 0 {
+                    break;
+                }
+                let begun = machine::now();
+                let outcome = measured.call(self, choice);
+                last = machine::now() - begun;
+                all += last;
+                match outcome {
+                    Ok(()) => {}
+                    Err(Failure::Mpi(error)) => return Err(error),
+                    // This rank alone; nobody waits for it.
+                    Err(_) => last = Duration::from_secs(3600),
+                }
+                // What is left after the first one, which may have made connections, is all that there is.
+                made += usize::from(number > 0 || !warms_up);
+                times[made.saturating_sub(1)] = last.as_nanos() as u64;
+            }
+            made = made.max(1);
+        }
+        let mine: Vec<u8> = times[..made].iter().flat_map(|time| time.to_le_bytes()).collect();
+        let all = self.door.allgather_bytes(&mine, self.layout.shape.ranks as usize)?;
+        if let Some(leader) = leader {
+            let (words, _) = all.as_chunks::<8>();
+            let all: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+            let latest = |number: usize| all[number..].iter().step_by(made).max().copied().unwrap_or(0);
+            leader.session.took((0..made).map(|number| latest(number) as f64 / 1e3).collect());
+        }
+        Ok(())
+    }
+
+    /// What was found, kept for later jobs; `None` if there is nothing but the MPI.
+    fn line_of(&self, call: &policy::Call, found: &Found) -> Option<String> {
+        let nanos = |time: &polycast_core::policy::tune::Measured| (time.median_us * 1e3) as u64;
+        let mut ways = vec![(found.best, found.time.as_ref().map_or(0, nanos))];
+        ways.extend(found.second.as_ref().map(|(choice, time)| (*choice, nanos(time))));
+        ways.retain(|(way, _)| *way != Choice::Stock);
+        let arm = if found.best == Choice::Stock { ways.len() } else { 0 };
+        ways.push((Choice::Stock, found.stock.as_ref().map_or(0, nanos)));
+        if ways.len() < 2 {
+            return None;
+        }
+        let mut times = [0; MAX_ARMS];
+        times.iter_mut().zip(&ways).for_each(|(time, (_, nanos))| *time = *nanos);
+        let of = Sameness::tuned(call.collective, call.bytes.0, self.capabilities);
+        let ways: Vec<Choice> = ways.into_iter().map(|(way, _)| way).collect();
+        Some(ledgers::keep_tuned(self.layout.shape, &ways, &Finding { of, arm: arm as u8, nanos: times }))
+    }
+}
+
+impl Measured {
+    /// `None` if it takes too much memory, as on all ranks.
+    fn new(communicator: &Communicator, collective: Collective, root: Rank, bytes: u64) -> Option<Measured> {
+        let is_combined = matches!(collective, Collective::Reduce | Collective::Allreduce);
+        let bytes = if is_combined { bytes.next_multiple_of(WORD.get()) } else { bytes };
+        let ranks = communicator.layout.shape.ranks;
+        let element = if is_combined { WORD } else { NonZeroU64::MIN };
+        let of = collective::Call { element, ..collective::Call::new(collective, ranks, root, Bytes(bytes)) };
+        let contract = Contract { call: of };
+        let all =
+            (0..ranks).map(|rank| [Buffer::Input, Buffer::Output].map(|of| contract.size(Rank(rank), of)));
+        let most = all.map(|[input, output]| input.saturating_add(output)).max().unwrap_or(0);
+        let memory = |buffer| {
+            let bytes = contract.size(communicator.shared.rank, buffer);
+            // Pages that nobody has written are all the same one.
+            vec![1u64; bytes.div_ceil(WORD.get()).max(1) as usize]
+        };
+        (most <= MAX_BYTES).then(|| Measured {
+            of,
+            input: memory(Buffer::Input),
+            output: memory(Buffer::Output),
+        })
+    }
+
+    fn call(&mut self, communicator: &mut Communicator, choice: Choice) -> Result<(), Failure> {
+        let collective::Call { collective, root, bytes, .. } = self.of;
+        let (input, output) = (self.input.as_ptr().cast::<u8>(), self.output.as_mut_ptr().cast::<u8>());
+        if choice == Choice::Stock {
+            let (collective, root, bytes) = (collective as u32, root.0 as i32, bytes.0 as usize);
+            let call = CollectiveCall { collective, root, bytes, reduction: null() };
+            // SAFETY: the buffers are as long as the contract says, and nobody looks at them.
+            return Ok(unsafe { communicator.door.stock(&call, input, output) }?);
+        }
+        let buffers = match collective {
+            Collective::Broadcast => Buffers::broadcast(output),
+            _ => Buffers { input, output, reduction: &raw const ADD },
+        };
+        // SAFETY: the same; they stay until the call has ended.
+        unsafe { communicator.run(Chosen { choice, epoch: Epoch::FIRST }, self.of, buffers) }
+    }
+}
+
+/// What combining takes is that of a simple operation.
+static ADD: Reduction = Reduction { element_bytes: 8, is_commutative: 1, is_exact: 1, combine: add };
+
+unsafe extern "C" fn add(_: *const Reduction, from: *const c_void, into: *mut c_void, bytes: usize) -> c_int {
+    for word in 0..bytes / 8 {
+        // SAFETY: polycast.h's: both have these bytes, of whole elements. Nothing is said of where they begin.
+        unsafe {
+            let (from, into) = (from.cast::<u64>().add(word), into.cast::<u64>().add(word));
+            into.write_unaligned(into.read_unaligned().wrapping_add(from.read_unaligned()));
+        }
+    }
+    0
+}
