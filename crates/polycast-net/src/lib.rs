@@ -3,11 +3,13 @@
 //! Nothing here knows the protocol: a datagram is bytes. Linux facts that shape this crate (what must be set, what must be
 //! checked, what the kernel grants) are told where they are met; docs/decisions/0007-sockets.md has the choice behind it.
 
+mod datagrams;
 mod family;
 mod group;
 pub mod interface;
 mod socket;
 
+pub use datagrams::{Carrier, Datagrams};
 pub use family::Family;
 pub use group::{Group, Range, random_port};
 pub use interface::{Interface, InterfaceChoice, InterfaceError};

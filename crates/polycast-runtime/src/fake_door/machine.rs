@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use polycast_net::{Group, Interface};
+use polycast_net::{Carrier, Group, Interface};
 use polycast_shm::{Offer, Segment, SegmentError, Shape};
 use rustix::event::PollFd;
 
@@ -14,7 +14,7 @@ use super::allocations::outside;
 use super::conditions::Refused;
 use super::world::World;
 use crate::machine::test::Machine;
-use crate::multicast::{MemorySocket, Reason};
+use crate::multicast::Reason;
 
 /// The machine that a rank of a job runs on.
 pub struct RankMachine {
@@ -105,7 +105,7 @@ impl Machine for RankMachine {
         self.world.network.interfaces(self.rank)
     }
 
-    fn open(&self, _: &Interface, group: Group) -> Result<Box<dyn MemorySocket>, Reason> {
+    fn open(&self, _: &Interface, group: Group) -> Result<Box<dyn Carrier>, Reason> {
         self.world.network.open(self.rank, group)
     }
 }

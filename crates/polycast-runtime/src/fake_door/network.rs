@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::Ipv4Addr;
 use std::ops::Range;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use polycast_net::{Group, Interface};
+use polycast_net::{Carrier, Group, Interface};
 
 use super::allocations::outside;
 use super::random::Random;
 use super::stage::Stage;
-use crate::multicast::{MemorySocket, Reason};
+use crate::multicast::Reason;
 
 /// No descriptor of the kernel is that large.
 const FIRST_DESCRIPTOR: RawFd = 1 << 30;
@@ -137,7 +137,7 @@ impl Network {
         if self.weather.no_interface == Some(rank) { Vec::new() } else { vec![interface] }
     }
 
-    pub fn open(self: &Arc<Network>, rank: u32, group: Group) -> Result<Box<dyn MemorySocket>, Reason> {
+    pub fn open(self: &Arc<Network>, rank: u32, group: Group) -> Result<Box<dyn Carrier>, Reason> {
         if self.weather.no_socket == Some(rank) {
             return Err(Reason::Socket);
         }
@@ -235,7 +235,7 @@ impl State {
     }
 }
 
-impl MemorySocket for FakeSocket {
+impl Carrier for FakeSocket {
     fn send(&mut self, datagrams: &[u8], datagram_bytes: usize) -> io::Result<usize> {
         outside(|| self.send_all(datagrams, datagram_bytes))
     }
@@ -253,8 +253,13 @@ impl MemorySocket for FakeSocket {
         member.map(|member| member.reported = now).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn descriptor(&self) -> RawFd {
-        self.descriptor
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        // SAFETY: a number that the kernel is never asked for: nobody but the stand-in of the machine gets it.
+        unsafe { BorrowedFd::borrow_raw(self.descriptor) }
+    }
+
+    fn most_datagram_bytes(&self) -> usize {
+        self.network.weather.mtu_bytes as usize - 28
     }
 
     /// What is sent is at once on its way.

@@ -22,6 +22,14 @@ pub struct Watch<'a> {
     pub socket: BorrowedFd<'a>,
     pub events: PollFlags,
     pub at_most: Option<Duration>,
+    /// Where the descriptor tells only of what it was armed for.
+    pub before_sleep: Option<&'a dyn Arm>,
+}
+
+/// See [`polycast_net::Datagrams::arm`].
+pub trait Arm {
+    /// True if something is there already.
+    fn arm(&self) -> bool;
 }
 
 /// How a rank waits. One per communicator.
@@ -109,6 +117,10 @@ impl Idle {
     }
 
     fn sleep(&mut self, watch: Option<Watch<'_>>, longest: Duration, has_sends: bool) -> bool {
+        if watch.as_ref().and_then(|watch| watch.before_sleep).is_some_and(Arm::arm) {
+            self.rules.slept(Ended::Elsewhere);
+            return false;
+        }
         let at_most = watch.as_ref().and_then(|watch| watch.at_most).unwrap_or(Duration::MAX);
         let own = watch.map(|watch| (watch.socket, watch.events));
         let wake = sockets::wait(own, longest.min(at_most), has_sends);

@@ -7,11 +7,11 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use polycast_net::{Group, Interface};
+use polycast_net::{Carrier, Group, Interface};
 use polycast_shm::{Offer, Segment, SegmentError, Shape};
 use rustix::event::PollFd;
 
-use crate::multicast::{MemorySocket, Reason};
+use crate::multicast::Reason;
 
 /// See the module; each function takes the place of the one of its name.
 pub trait Machine {
@@ -31,7 +31,7 @@ pub trait Machine {
     fn open_segment(&self, offer: Offer, shape: Shape) -> Result<Segment, SegmentError>;
     fn read_process(&self, process: u32, address: u64, place: &mut [u8]) -> io::Result<()>;
     /// Joins a group.
-    fn open(&self, interface: &Interface, group: Group) -> Result<Box<dyn MemorySocket>, Reason>;
+    fn open(&self, interface: &Interface, group: Group) -> Result<Box<dyn Carrier>, Reason>;
 }
 
 thread_local! {

@@ -16,7 +16,7 @@ use super::deaf::Deaf;
 use super::group::{Found, Group};
 use super::registry;
 use super::setup::Seat;
-use crate::idle::Watch;
+use crate::idle::{Arm, Watch};
 use crate::machine;
 use crate::messages::Messages;
 use crate::operation::{Activity, Failure, Progress};
@@ -380,7 +380,8 @@ impl Driver {
         let deadline = self.endpoint.deadline().map(|at| Duration::from_nanos((at - self.now()).0));
         let look = self.endpoint.awaits_departure().then_some(DEPARTURE_LOOK);
         let at_most = [deadline, look].into_iter().flatten().min();
-        Some(Watch { socket: self.group.as_fd(), events, at_most })
+        let before_sleep = self.group.is_to_be_armed().then_some(&*self.group as &dyn Arm);
+        Some(Watch { socket: self.group.as_fd(), events, at_most, before_sleep })
     }
 
     /// The communicator goes: says so to both neighbours. What may still come is for the channel that is returned; the group is

@@ -11,11 +11,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use polycast_core::protocol::Key;
-use polycast_core::protocol::wire::{Header, Reject, open};
+use polycast_core::protocol::wire::{Header, JOB_AT, Reject, open};
 use polycast_madcap::LeaseRenewer;
+use polycast_net::Datagrams;
 
-use super::datagrams::Datagrams;
 use super::dumps;
+use crate::idle::Arm;
 use crate::machine;
 
 /// Bytes that may wait in an inbox.
@@ -121,6 +122,7 @@ pub struct Group {
     receive_buffer_bytes: usize,
     /// The socket's descriptor, to wait on without the lock.
     descriptor: RawFd,
+    is_to_be_armed: bool,
     inner: Mutex<Inner>,
     /// Communicators that have used the group; counted by the process that is rank 0 of all of them.
     communicators: AtomicU32,
@@ -135,6 +137,7 @@ impl Group {
         dumps::keep_out(&key);
         let receive_buffer_bytes = socket.receive_buffer_bytes();
         let descriptor = socket.as_fd().as_raw_fd();
+        let is_to_be_armed = matches!(socket, Datagrams::Other(_));
         let (dropped, counted) = Default::default();
         let (inboxes, filter, renewed) = (BTreeMap::new(), Filter::None, machine::now());
         let inner = Inner { socket, inboxes, dropped, counted, filter, renewed };
@@ -146,6 +149,7 @@ impl Group {
             pace,
             receive_buffer_bytes,
             descriptor,
+            is_to_be_armed,
             inner,
             communicators,
             is_deaf: AtomicBool::new(false),
@@ -202,7 +206,7 @@ impl Group {
     /// What has been dropped since the last call: communicators that follow each other share the group.
     pub fn take_dropped(&self) -> Dropped {
         let mut inner = self.lock();
-        let by_kernel = inner.socket.dropped_by_kernel();
+        let by_kernel = inner.socket.dropped();
         let for_room = match inner.filter {
             Filter::Since(before) => before.min(by_kernel),
             Filter::None | Filter::Refused => by_kernel,
@@ -217,8 +221,12 @@ impl Group {
         let mut inner = self.lock();
         let Inner { socket, inboxes, dropped, filter, .. } = &mut *inner;
         if *filter == Filter::None && dropped.foreign >= STRANGERS {
-            let before = socket.dropped_by_kernel();
-            *filter = if socket.keep_only(self.job) { Filter::Since(before) } else { Filter::Refused };
+            let before = socket.dropped();
+            *filter = if socket.keep_only(self.job.to_le_bytes(), JOB_AT as u32) {
+                Filter::Since(before)
+            } else {
+                Filter::Refused
+            };
         }
         let mut is_any = false;
         if let Some(inbox) = inboxes.get_mut(&communicator) {
@@ -259,14 +267,25 @@ impl Group {
         Ok(Found { is_any, is_all: false })
     }
 
-    /// See [`polycast_net::Socket::queued_bytes`].
+    /// See [`polycast_net::Datagrams::queued_bytes`].
     pub fn queued_bytes(&self) -> usize {
         self.lock().socket.queued_bytes()
     }
 
-    /// See [`polycast_net::Socket::send`].
+    /// Whether its descriptor tells only of what it was armed for.
+    pub fn is_to_be_armed(&self) -> bool {
+        self.is_to_be_armed
+    }
+
+    /// See [`polycast_net::Datagrams::send`].
     pub fn send(&self, datagrams: &[u8], datagram_bytes: usize) -> io::Result<usize> {
         self.lock().socket.send(datagrams, datagram_bytes)
+    }
+}
+
+impl Arm for Group {
+    fn arm(&self) -> bool {
+        self.lock().socket.arm()
     }
 }
 

@@ -8,7 +8,7 @@
 //!     driver     one node: drives the protocol
 //!         group      a member, shared by communicators over the same nodes
 //!         prospect   how fast it would go, and on which interface
-//!         datagrams  its socket                            dumps      its key stays out of core dumps
+//!         datagrams  joins it                              dumps      its key stays out of core dumps
 //!         control    messages over MPI
 //!         deaf       what a rank knows of nodes that hear nothing any more
 //!         arrival_rate  how long a receiver may sleep while a message comes in
@@ -31,8 +31,6 @@ mod setup;
 mod terms;
 
 pub use control::NodeMessages;
-#[cfg(test)]
-pub use datagrams::MemorySocket;
 pub use deaf::Deaf;
 pub use driver::{Driver, Part};
 pub use group::{Dropped, Group};

@@ -10,9 +10,9 @@ use std::time::Duration;
 use polycast_core::protocol::wire::{Header, Kind, open, seal};
 use polycast_core::protocol::{Key, Probe, ProbeStep};
 use polycast_core::units::Nanos;
+use polycast_net::Datagrams;
 use rustix::event::{PollFd, PollFlags};
 
-use super::datagrams::Datagrams;
 use crate::machine;
 
 /// Of one node.
@@ -47,6 +47,9 @@ impl Question {
                     probe.sent();
                 }
                 ProbeStep::Listen(until) => {
+                    if socket.arm() {
+                        continue;
+                    }
                     let left = Duration::from_nanos((until - now()).0);
                     machine::poll(&mut [PollFd::new(&socket.as_fd(), PollFlags::IN)], left);
                 }

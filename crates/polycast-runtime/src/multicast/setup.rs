@@ -21,11 +21,11 @@ use polycast_core::protocol::{Endpoint, Key, Membership, Probe, ROUNDS};
 use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
 use polycast_madcap::LeaseRenewer;
-use polycast_net::{Family, Interface, Range};
+use polycast_net::{Datagrams, Family, Interface, Range};
 use zeroize::Zeroizing;
 
 use super::choose_group::choose_group;
-use super::datagrams::Datagrams;
+use super::datagrams::join;
 use super::group::{FIRST_COMMUNICATOR, Group, Pace};
 use super::offer::{Offer, Plan, Reason};
 use super::probe::Question;
@@ -163,8 +163,7 @@ impl Party<'_> {
                 let group = means.and_then(|means| means.existing);
                 return Ok(Ok(group.map(|group| seat(self.nodes, self.set, plan.communicator, group))));
             }
-            let socket =
-                means.as_ref().map(|means| guarded(|| Datagrams::open(&means.interface, plan.group)));
+            let socket = means.as_ref().map(|means| guarded(|| join(&means.interface, plan.group)));
             let failure = socket.as_ref().and_then(|socket| socket.as_ref().err().copied());
             let opened = socket.as_ref().and_then(|socket| socket.as_ref().ok());
             match self.exchange_buffers(failure, opened, &mut terms)? {
