@@ -283,7 +283,7 @@ impl Fleet {
 
     fn is_stalled(&self, node: u32, now: Nanos) -> bool {
         let it = &self.nodes[node as usize];
-        let has_more = |parent: u32| parent == SOURCE || self.nodes[parent as usize].have > it.have;
+        let has_more = |parent: u32| self.nodes[parent as usize].have > it.have;
         it.standing == Standing::Taking && now - it.moved >= STALLED && it.parent.is_some_and(has_more)
     }
 

@@ -68,6 +68,18 @@ fn who_is_alike_is_left_alone() {
 }
 
 #[test]
+fn a_source_that_stands_still_is_waited_for() {
+    let mut fleet = begun(2, 1);
+    orders(&mut fleet);
+    fleet.progress(SOURCE, 100, ms(50));
+    let told = run(&mut fleet, 100, 30_000, |_, _| Some(100));
+    assert_eq!(told, []);
+    // What it has read and nobody gets is another matter.
+    fleet.progress(SOURCE, 101, ms(30_000));
+    assert_eq!(run(&mut fleet, 30_000, 30_100, |_, _| Some(100)), [(1, 0)]);
+}
+
+#[test]
 fn a_stopped_node_is_gone_around_and_catches_up_behind_the_last() {
     let mut fleet = begun(4, 1);
     orders(&mut fleet);

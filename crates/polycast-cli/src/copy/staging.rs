@@ -122,8 +122,11 @@ impl Staging {
         Some((manifest, blocks))
     }
 
+    /// Never over the entry before: whoever is killed in the middle would leave none.
     fn note(&self, blocks: u64, stream: &Stream) -> io::Result<()> {
-        fs::write(self.journal(), format!("{blocks} {}\n", stream.block_bytes))
+        let new = self.folder.join("journal.new");
+        fs::write(&new, format!("{blocks} {}\n", stream.block_bytes))?;
+        fs::rename(new, self.journal())
     }
 
     /// Removes everything.
@@ -265,4 +268,24 @@ pub fn times(modified: Moment) -> Timestamps {
 /// Modes of folders are set as those of files are.
 pub fn folder_mode(mode: u32, preserve: bool, umask: u32) -> u32 {
     if preserve { mode & MODES } else { mode & MODES & !umask }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_killed_between_two_entries_leaves_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let destination = Destination::new(folder.path().into(), true, false, false).unwrap();
+        let staging = Staging::open(&destination, "a manifest").unwrap();
+        let stream = Stream { bytes: 40_960, manifest_bytes: 3, block_bytes: 4_096 };
+        staging.note(1, &stream).unwrap();
+        let kept = folder.path().join("kept");
+        fs::hard_link(staging.journal(), &kept).unwrap();
+        staging.note(2, &stream).unwrap();
+        assert_eq!(fs::read_to_string(kept).unwrap(), "1 4096\n");
+        fs::write(staging.folder.join("manifest"), "abc").unwrap();
+        assert_eq!(staging.left(&stream), Some((b"abc".to_vec(), 2)));
+    }
 }

@@ -3,6 +3,7 @@
 
 pub mod ending;
 pub mod job;
+pub mod lease;
 pub mod mpi;
 pub mod report;
 

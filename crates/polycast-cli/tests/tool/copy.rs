@@ -11,6 +11,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::common::lease::hold;
+
 const TOOL: &str = env!("CARGO_BIN_EXE_polycast");
 
 /// Longer than anything takes that works.
@@ -196,43 +198,53 @@ fn what_is_wrong_on_one_node_is_told_of_that_one() {
     }
 }
 
+/// A copy that stands still after the first of two files, and words for it.
+fn halfway(site: &Site) -> (Child, fs::File) {
+    fs::write(site.at("first"), contents(600 << 10)).unwrap();
+    fs::write(site.at("second"), contents(400 << 10)).unwrap();
+    let second = hold(&site.at("second"));
+    (site.start(&["-t", "600", "-s", "4KiB", "--hosts", "n[0-2]", "first", "second", "out/%h/"]), second)
+}
+
+fn has_both(site: &Site, host: &str) -> bool {
+    ["first", "second"].iter().all(|name| site.out(host).join(name).exists())
+}
+
 #[test]
 fn a_stopped_node_delays_nobody_and_catches_up() {
     let site = Site::new(&["n0", "n1", "n2"]);
-    fs::write(site.at("file"), contents(1 << 20)).unwrap();
-    let words = ["-s", "4KiB", "--limit", "4mbit", "--hosts", "n[0-2]", "file", "out/%h/"];
-    let child = site.start(&words);
-    // It is in the middle, and has begun.
+    let (child, second) = halfway(&site);
     wait_for(|| site.journal("n1").is_some());
     let stopped = site.process("n1");
     kill(stopped, Signal::SIGSTOP).unwrap();
-    wait_for(|| site.out("n2").join("file").exists() && site.out("n0").join("file").exists());
-    assert!(!site.out("n1").join("file").exists());
+    drop(second);
+    wait_for(|| has_both(&site, "n0") && has_both(&site, "n2"));
+    assert!(!site.out("n1").join("second").exists());
     kill(stopped, Signal::SIGCONT).unwrap();
     let (code, said) = report(child.wait_with_output().unwrap());
     assert_eq!(code, Some(0), "{said:#}");
     assert_eq!(node(&said, "n1")["set_aside"], "silent");
     for host in ["n0", "n1", "n2"] {
-        assert_eq!(fs::read(site.out(host).join("file")).unwrap(), contents(1 << 20), "{host}");
+        assert_same(&site.at("first"), &site.out(host).join("first"));
+        assert_same(&site.at("second"), &site.out(host).join("second"));
     }
 }
 
 #[test]
 fn a_killed_node_is_gone_around_and_goes_on_in_the_next_run() {
-    let site = Site::new(&["n0", "n1"]);
-    fs::write(site.at("file"), contents(1 << 20)).unwrap();
-    let words = ["-f", "-s", "4KiB", "--limit", "8mbit", "--hosts", "n[0-1]", "file", "out/%h/"];
-    let child = site.start(&words);
+    let site = Site::new(&["n0", "n1", "n2"]);
+    let (child, second) = halfway(&site);
     wait_for(|| site.journal("n0").is_some());
     kill(site.process("n0"), Signal::SIGKILL).unwrap();
+    drop(second);
     let (code, said) = report(child.wait_with_output().unwrap());
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(1), "{said:#}");
     assert!(node(&said, "n0")["reason"].as_str().unwrap().contains("signal: 9"), "{said:#}");
-    assert_eq!(fs::read(site.out("n1").join("file")).unwrap(), contents(1 << 20));
+    assert!(has_both(&site, "n1") && has_both(&site, "n2"), "{said:#}");
     assert_eq!(site.leftovers("n0"), 1);
     // Somebody has changed what was left: it is noticed, and not put in its place.
-    let words = &words[..3].iter().chain(&words[5..]).copied().collect::<Vec<_>>();
-    let left = site.journal("n0").unwrap().with_file_name("tree").join("file");
+    let words = ["-s", "4KiB", "--hosts", "n0", "first", "second", "out/%h/"];
+    let left = site.journal("n0").unwrap().with_file_name("tree").join("first");
     let good = fs::read(&left).unwrap();
     let mut bad = good.clone();
     bad[1000] ^= 1;
@@ -240,17 +252,17 @@ fn a_killed_node_is_gone_around_and_goes_on_in_the_next_run() {
     let kept = site.at("kept");
     let folder = left.parent().unwrap().parent().unwrap().to_owned();
     assert!(Command::new("cp").arg("-a").args([&folder, &kept]).status().unwrap().success());
-    let (code, said) = site.report(words);
+    let (code, said) = site.report(&words);
     assert_eq!(code, Some(1), "{said:#}");
     assert!(node(&said, "n0")["reason"].as_str().unwrap().contains("not what was sent"), "{said:#}");
-    assert!(!site.out("n0").join("file").exists());
+    assert!(!site.out("n0").join("first").exists());
     // As it was left, it is gone on with.
     assert!(Command::new("cp").arg("-a").args([&kept, &folder]).status().unwrap().success());
     fs::write(&left, good).unwrap();
-    let (code, said) = site.report(words);
+    let (code, said) = site.report(&words);
     assert_eq!(code, Some(0), "{said:#}");
     assert!(node(&said, "n0")["resumed_bytes"].as_u64().unwrap() >= 512 << 10, "{said:#}");
-    assert_eq!(fs::read(site.out("n0").join("file")).unwrap(), contents(1 << 20));
+    assert_same(&site.at("first"), &site.out("n0").join("first"));
     assert_eq!(site.leftovers("n0"), 0);
 }
 
