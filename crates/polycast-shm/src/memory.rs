@@ -12,8 +12,8 @@ use crate::sync::AtomicU64;
 
 /// How many streams a rank may have in one operation.
 pub const CHANNELS: usize = 2;
-/// Of how many streams of a rank and channel the heads are kept. Under loom one, so that it is used again soon.
-pub const SLOTS: usize = if cfg!(loom) { 1 } else { 4 };
+/// Of how many streams of a rank and channel the heads are kept. Under loom fewer, so that they are used again soon.
+pub const SLOTS: usize = if cfg!(loom) { 2 } else { 4 };
 
 /// Whose streams, by the rank on the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

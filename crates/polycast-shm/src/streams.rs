@@ -10,7 +10,8 @@
 //! 4. Of each channel one stream is open at a time, in the order in which they were announced. So if all ranks announce operations in the
 //!    same order, the first one that is not over never waits for a later one.
 //! 5. A reader takes the streams of a writer's channel in the same order, and has finished one when it has finished all before it.
-//! 6. Positions and operations are compared by their distance, so they may wrap around.
+//! 6. What a reader needs of one stream says nothing of what any reader needs of the next.
+//! 7. Positions and operations are compared by their distance, so they may wrap around.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -19,8 +20,8 @@ use std::sync::Arc;
 use crate::memory::{CHANNELS, Memory, SLOTS, Way};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 
-/// Streams begin at a cache line of their own.
-const LINE: u64 = 64;
+/// Streams begin at a cache line of their own. Under loom not, so that several are in a small ring.
+const LINE: u64 = if cfg!(loom) { 1 } else { 64 };
 
 /// In a head's `state`: there are addresses in the stream, not data.
 const BY_ADDRESS: u64 = 1;
@@ -238,10 +239,9 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         let room = |own: &Outbox| all.saturating_sub(own.written.wrapping_sub(own.free_until));
         if room(own) < want {
             forget_finished(&*self.memory, way, own);
-            own.free_until = own
-                .kept
-                .front()
-                .map_or(own.written, |kept| needed_from(&*self.memory, way, kept, own.written));
+            let end = own.kept.get(1).map_or(own.written, |next| next.start);
+            let oldest = own.kept.front();
+            own.free_until = oldest.map_or(own.written, |kept| needed_from(&*self.memory, way, kept, end));
         }
         room(own)
     }
@@ -402,8 +402,9 @@ impl<M: Deref<Target: Memory>> Streams<M> {
     }
 }
 
-/// From where on some reader may need what stands in the ring, of this stream; `written` if none does.
-fn needed_from(memory: &(impl Memory + ?Sized), way: Way, kept: &Kept, written: u64) -> u64 {
+/// From where on some reader may need what stands in the ring of this stream, which ends at `end`; that, if none does. What comes
+/// behind the end is another stream's: a reader that has gone on to it says nothing of others, which may need it whole.
+fn needed_from(memory: &(impl Memory + ?Sized), way: Way, kept: &Kept, end: u64) -> u64 {
     let needs = kept.readers.iter().filter_map(|reader| {
         let taken = memory.taken(way, *reader);
         // Acquire: with the release in `finish` and `get`.
@@ -411,8 +412,8 @@ fn needed_from(memory: &(impl Memory + ?Sized), way: Way, kept: &Kept, written: 
         (!is_finished).then(|| distance(taken.position.load(Acquire), kept.start).max(0))
     });
     // A reader that needs only what comes later may be ahead of the writer.
-    let most = distance(written, kept.start);
-    needs.min().map_or(written, |needed| kept.start.wrapping_add(needed.min(most) as u64))
+    let most = distance(end, kept.start);
+    needs.min().map_or(end, |needed| kept.start.wrapping_add(needed.min(most) as u64))
 }
 
 /// Streams that have ended and that all readers have finished.

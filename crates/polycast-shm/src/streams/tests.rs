@@ -16,7 +16,7 @@ mod every_order {
     struct Model {
         ring: Vec<UnsafeCell<u8>>,
         written: AtomicU64,
-        head: Head,
+        heads: [Head; SLOTS],
         taken: Vec<Taken>,
     }
 
@@ -28,13 +28,17 @@ mod every_order {
     impl Model {
         fn new(bytes: usize, readers: usize, position: u64, operation: u64) -> Arc<Model> {
             let number = AtomicU64::new;
-            let head =
-                Head { operation: number(operation), start: number(0), total: number(0), state: number(0) };
+            let head = |_| Head {
+                operation: number(operation),
+                start: number(0),
+                total: number(0),
+                state: number(0),
+            };
             let taken = || Taken { position: number(position), finished: number(operation) };
             Arc::new(Model {
                 ring: (0..bytes).map(|_| UnsafeCell::new(0)).collect(),
                 written: number(position),
-                head,
+                heads: std::array::from_fn(head),
                 taken: (0..readers).map(|_| taken()).collect(),
             })
         }
@@ -53,8 +57,8 @@ mod every_order {
             &self.written
         }
 
-        fn head(&self, _: Way, _: usize) -> &Head {
-            &self.head
+        fn head(&self, _: Way, slot: usize) -> &Head {
+            &self.heads[slot]
         }
 
         fn taken(&self, _: Way, reader: u32) -> &Taken {
@@ -148,7 +152,13 @@ mod every_order {
 
     #[test]
     fn a_head_is_used_again() {
-        run(2, 1, 1, &[&[1], &[2]]);
+        run(2, 1, 1, &[&[1], &[2], &[3]]);
+    }
+
+    /// While a reader finishes one, the writer is in the next.
+    #[test]
+    fn streams_follow_each_other() {
+        run(1, 2, 1, &[&[1], &[2, 3, 4]]);
     }
 }
 
@@ -160,6 +170,8 @@ mod of_a_node {
 
     use super::*;
     use crate::raw::{Raw, Shape};
+
+    mod overtaken;
 
     /// Memory of this process.
     struct Heap {
