@@ -24,13 +24,14 @@ fn other_methods_need_no_clock() {
         assert_eq!(points.len(), 2);
         for point in &points {
             assert_eq!(point["verified"], true, "{point}");
-            assert!(
-                point["samples"].as_u64().unwrap() >= 1 && point["median_us"].as_f64().unwrap() > 0.0,
-                "{point}"
-            );
-            let of_ranks = point["per_rank_median_us"].as_array().unwrap();
-            let longest = of_ranks.iter().filter_map(Value::as_f64).fold(0.0, f64::max);
-            assert!((of_ranks.len(), longest > 0.0) == (3, true), "{point}");
+            assert!(point["samples"].as_u64().unwrap() >= 1, "{point}");
+            let of_ranks: Vec<f64> =
+                point["per_rank_median_us"].as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+            assert_eq!(of_ranks.len(), 3, "{point}");
+            // An answer's own way is taken off, which on a busy machine may have been longer than all of the call.
+            let is_measured =
+                of_ranks.iter().any(|us| *us > 0.0) && point["median_us"].as_f64().unwrap() > 0.0;
+            assert!(is_measured || method == "responder", "{point}");
         }
     }
     // A rank that damages its data is seen here, too.
