@@ -13,14 +13,38 @@ is_named=$#
 sources=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$sources")
 cc=${CC:-cc}
+# Code beside data in a page saves some KB for each object.
+compact=-Wl,-z,noseparate-code
 flags="-std=c17 -O2 -g -fPIC -fvisibility=hidden -Wall -Wextra -Werror -I$root/include -I$sources/common"
 objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 mkdir -p "$library/doors" "$library/bench"
 
 # Written beside and renamed: a running program may have the old object mapped.
-"$cc" $flags -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/vote.c" -ldl -pthread
+"$cc" $flags $compact -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/vote.c" -ldl -pthread
 mv "$library/.new" "$library/libpolycast-mpi.so"
+
+# Open MPI's component, where its mpicc has the headers of its insides. They are another for each release line; this is for 4.
+build_component() {
+    for folder in $("$1" --showme:incdirs); do
+        inside=$folder/openmpi
+        [ -e "$inside/ompi/mca/coll/coll.h" ] || continue
+        if ! grep -q '^#define OMPI_MAJOR_VERSION 4$' "$inside/opal_config.h"; then
+            echo "doors: no component for the Open MPI of $1: it is for version 4" >&2
+            return
+        fi
+        version=$(sed -n 's/^version = "\([0-9.]*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
+        numbers=$(echo "$version" | sed 's/\(.*\)\.\(.*\)\.\(.*\)/-DPOLYCAST_MAJOR=\1 -DPOLYCAST_MINOR=\2 -DPOLYCAST_RELEASE=\3/')
+        mkdir -p "$library/openmpi"
+        "$1" $flags -std=gnu17 $numbers -isystem "$inside" -isystem "$sources/ompi-coll/absent" -I"$sources/pmpi" -I"$sources/ompi-coll" $compact -shared -o "$library/openmpi/.new" \
+            "$sources"/ompi-coll/component.c "$sources"/ompi-coll/beginning.c "$sources"/ompi-coll/module.c "$sources"/ompi-coll/below.c "$sources"/pmpi/vote.c \
+            -L"$library/doors" -l:polycast-door-openmpi.so -ldl -Wl,-z,nodelete -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../doors'
+        mv "$library/openmpi/.new" "$library/openmpi/mca_coll_polycast.so"
+        echo "doors: a component for Open MPI"
+        return
+    done
+    echo "doors: no component for Open MPI: $1 has no headers of its insides (Debian's libopenmpi-dev has)"
+}
 
 built=
 files=
@@ -44,15 +68,18 @@ for mpicc in "$@"; do
         continue
         ;;
     esac
-    for source in "$sources"/pmpi/door.c "$sources"/common/*.c; do
-        "$mpicc" $flags -c -o "$objects/$(basename "$source" .c).o" "$source"
+    also=
+    [ "$family" != openmpi ] || also=$sources/ompi-coll/entrance.c
+    for source in "$sources"/pmpi/door.c "$sources"/common/*.c $also; do
+        "$mpicc" $flags -I"$sources/pmpi" -c -o "$objects/$(basename "$source" .c).o" "$source"
     done
     # The old kind of path, which goes before LD_LIBRARY_PATH: a door and its runtime belong together.
-    "$cc" -shared -o "$library/doors/.new" "$objects"/*.o -L"$library" -lpolycast -Wl,--disable-new-dtags,-rpath,'$ORIGIN/..'
+    "$cc" -shared $compact -o "$library/doors/.new" "$objects"/*.o -L"$library" -lpolycast -Wl,--disable-new-dtags,-rpath,'$ORIGIN/..'
     mv "$library/doors/.new" "$library/doors/polycast-door-$family.so"
     rm "$objects"/*.o
-    "$mpicc" -std=c17 -O2 -g -Wall -Wextra -o "$library/bench/.new" "$root"/bench/*.c -ldl -lm
+    "$mpicc" -std=c17 -O2 -g -Wall -Wextra $compact -o "$library/bench/.new" "$root"/bench/*.c -ldl -lm
     mv "$library/bench/.new" "$library/bench/polycast-bench-$family"
+    [ "$family" != openmpi ] || build_component "$mpicc"
     built="$built $family"
     files="$files $file"
     echo "doors: $family, built with $mpicc"

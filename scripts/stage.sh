@@ -20,8 +20,8 @@ strip_into() {
 }
 
 strip_into "$cargo_out/polycast" bin/polycast
-for object in "$library"/*.so "$library"/doors/*.so "$library"/bench/polycast-bench-* "$library"/slurm/*.so; do
-    # Slurm's plug-in is there after `make spank` only.
+for object in "$library"/*.so "$library"/doors/*.so "$library"/openmpi/*.so "$library"/bench/polycast-bench-* "$library"/slurm/*.so; do
+    # Open MPI's component is there where its headers are, Slurm's plug-in after `make spank` only.
     [ ! -e "$object" ] || strip_into "$object" "lib/polycast/${object#"$library"/}"
 done
 

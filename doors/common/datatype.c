@@ -58,7 +58,16 @@ struct envelope {
     int combiner;
 };
 
+int (*door_is_opaque_type)(MPI_Datatype type);
+
+static int is_opaque(MPI_Datatype type) {
+    return door_is_opaque_type && door_is_opaque_type(type);
+}
+
 static int get_envelope(MPI_Datatype type, struct envelope *envelope) {
+    if (is_opaque(type)) {
+        return MPI_ERR_TYPE;
+    }
     if (PMPI_Type_get_envelope_c) {
         return PMPI_Type_get_envelope_c(type, &envelope->integers, &envelope->addresses, &envelope->counts,
                                         &envelope->types, &envelope->combiner);
@@ -187,8 +196,10 @@ int door_look_at_type(MPI_Datatype type, MPI_Count count, struct element *elemen
     element->true_lower = (MPI_Aint)true_lower;
     int has_no_holes =
         element->size == true_extent && (count == 1 || element->size == (MPI_Count)element->extent);
-    element->is_contiguous = has_no_holes && (door_is_named_type(type) ||
-                                              is_known_in_order(type, element->true_lower, element->size));
+    /* Of one that MPI cannot describe it also makes no duplicate. */
+    element->is_contiguous =
+        has_no_holes && !is_opaque(type) &&
+        (door_is_named_type(type) || is_known_in_order(type, element->true_lower, element->size));
     return MPI_SUCCESS;
 }
 

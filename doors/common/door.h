@@ -95,10 +95,22 @@ struct call {
 
 /* collective.c: what is done for a call that the runtime serves. */
 
+/* 0: whoever called us tells errors to the program's error handler. */
+extern int door_reports_errors;
+
 /* Returns 0 if the call is for stock after all, because of an error that only this rank's arguments have, or one that stock
  * has to say: the communicator was revoked. `bytes`: of a block. */
 int door_serve(const struct call *call, const struct communicator *state, struct polycast_plan *plan,
                size_t bytes, int *result);
+
+/* calls.h */
+
+/* What a handler did with a call: it was served, or is for stock. */
+struct outcome {
+    int is_served;
+    int result;                 /* if it was served */
+    struct communicator *timed; /* to be told when stock has done it; NULL: nobody */
+};
 
 /* reduce.c: what is combined. The runtime knows the first field. */
 struct reduction {
@@ -127,6 +139,8 @@ struct element {
     int is_contiguous;   /* any number of elements is one stretch of bytes, in type-map order */
 };
 int door_is_named_type(MPI_Datatype type); /* predefined */
+/* Whether MPI made it for itself and cannot say of what; NULL: there are no such types among what we see. */
+extern int (*door_is_opaque_type)(MPI_Datatype type);
 int door_look_at_type(MPI_Datatype type, MPI_Count count, struct element *element);
 /* Whether MPI_Pack gives plain bytes here, as all MPIs between equal machines do. */
 int door_can_pack(void);

@@ -206,10 +206,46 @@ static void resolve_for_call(void) {
 #define RESOLVE_C(name, parameters, names, fits) RESOLVE(name##_c, parameters, names, fits)
 POLYCAST_ENTRIES(RESOLVE, RESOLVE_C)
 
+/* With the constants of the library that was found. */
+static struct mpi_handles handles;
+
+static int number_of(const char *function) {
+    typedef int number_function(handle comm, int *number);
+    number_function *number = (number_function *)find_stock_function(&found.library, function);
+    int result;
+    return number && number(handles.world, &result) == 0 ? result : -1;
+}
+
+static int least(const int64_t *mine, int64_t *all, int count) {
+    Allreduce_function *allreduce = found.stock.Allreduce;
+    return allreduce(mine, all, count, handles.int64, handles.min, handles.world);
+}
+
+static struct verdict ask_all_ranks(void) {
+    if (!find_handles(&found.library, &handles)) {
+        return (struct verdict){.is_served = 0, .warning = ""};
+    }
+    const int rank = number_of("PMPI_Comm_rank"), size = number_of("PMPI_Comm_size");
+    return vote(rank, size, least, found.standing, found.build_identity, found.problem);
+}
+
+static int has_begun;
+
+EXPORT give_way_function polycast_give_way;
+
+void polycast_give_way(configure_function *configure, choice_function *choice) {
+    if (getauxval(AT_SECURE) == 0) {
+        has_begun = 1;
+        found.library = find_mpi_library();
+        found.stock = find_stock(&found.library);
+        const struct served served = {.entries = found.stock, .configure = configure, .choice = choice};
+        publish(&served);
+    }
+}
+
 /* MPI has begun: all ranks settle whether polycast serves. With an MPI that is none of ours nothing can be asked, and
  * the first broadcast says so. */
 static void begin(void) {
-    static int has_begun;
     if (has_begun || getauxval(AT_SECURE) != 0) {
         return;
     }
@@ -219,7 +255,7 @@ static void begin(void) {
     }
     has_begun = 1;
     resolve();
-    struct verdict verdict = vote(&library, found.standing, found.build_identity, found.problem);
+    struct verdict verdict = ask_all_ranks();
     if (*verdict.warning) {
         warn(verdict.warning);
     }

@@ -36,4 +36,8 @@ struct served {
  * with. It may be left over from another version, with another `struct served`. */
 typedef void open_function(const struct entries *stock, struct served *served);
 
+/* A component of the MPI itself serves the program: calls go to the MPI as they are, and it answers what the program asks. It calls this when
+ * MPI has begun, before MPI_Init returns. */
+typedef void give_way_function(configure_function *configure, choice_function *choice);
+
 #endif

@@ -21,16 +21,6 @@
 
 enum word { IDENTITY, COMPLEMENT, OFF, NO_DOOR, READY, WORDS = 8 };
 
-typedef int allreduce_function(const void *mine, void *all, int count, handle type, handle operation,
-                               handle comm);
-typedef int number_function(handle comm, int *number);
-
-static int number_of(const struct mpi_library *library, const char *function, handle comm) {
-    number_function *number = (number_function *)find_stock_function(library, function);
-    int result;
-    return number && number(comm, &result) == 0 ? result : -1;
-}
-
 static void fill(int64_t words[WORDS], enum standing standing, uint64_t build_identity, int rank) {
     for (int i = 0; i < WORDS; i++) {
         words[i] = NOBODY;
@@ -67,21 +57,14 @@ static struct verdict judge(const int64_t words[WORDS], int rank, const char *pr
     return verdict;
 }
 
-struct verdict vote(const struct mpi_library *library, enum standing standing, uint64_t build_identity,
-                    const char *problem) {
-    struct mpi_handles handles;
+struct verdict vote(int rank, int size, least_function *least, enum standing standing,
+                    uint64_t build_identity, const char *problem) {
     int64_t mine[WORDS], all[WORDS];
-    if (!find_handles(library, &handles)) {
-        return (struct verdict){.is_served = 0, .warning = ""};
-    }
-    const int size = number_of(library, "PMPI_Comm_size", handles.world);
-    const int rank = number_of(library, "PMPI_Comm_rank", handles.world);
     fill(mine, standing, build_identity, rank);
     if (size == 1) {
         return judge(mine, rank, problem);
     }
-    allreduce_function *allreduce = (allreduce_function *)find_stock_function(library, "PMPI_Allreduce");
-    if (size < 1 || !allreduce || allreduce(mine, all, WORDS, handles.int64, handles.min, handles.world)) {
+    if (size < 1 || least(mine, all, WORDS)) {
         struct verdict verdict = {.is_served = 0};
         snprintf(verdict.warning, sizeof verdict.warning,
                  "the ranks could not ask each other what serves them");

@@ -2,7 +2,7 @@
 #ifndef POLYCAST_VOTE_H
 #define POLYCAST_VOTE_H
 
-#include "library.h"
+#include <stdint.h>
 
 /* What this rank can do. */
 enum standing {
@@ -16,9 +16,12 @@ struct verdict {
     char warning[256]; /* what this rank is to say; empty on most ranks, and where all agree to be off */
 };
 
+/* The smallest of each number on all ranks of MPI_COMM_WORLD, by MPI_Allreduce; 0, or an error. */
+typedef int least_function(const int64_t *mine, int64_t *all, int count);
+
 /* Asks all ranks of MPI_COMM_WORLD. Collective, after MPI_Init: one MPI_Allreduce of 64 bytes. `problem`: why there is no
  * door. */
-struct verdict vote(const struct mpi_library *library, enum standing standing, uint64_t build_identity,
-                    const char *problem);
+struct verdict vote(int rank, int size, least_function *least, enum standing standing,
+                    uint64_t build_identity, const char *problem);
 
 #endif

@@ -107,7 +107,7 @@ make_package() {
 
 cd "$stage"
 # shellcheck disable=SC2046
-lay_out polycast $(find . -type f ! -path './lib/polycast/doors/*' ! -path './lib/polycast/bench/*' ! -path './lib/polycast/slurm/*' | cut -c 3-)
+lay_out polycast $(find . -type f ! -path './lib/polycast/doors/*' ! -path './lib/polycast/openmpi/*' ! -path './lib/polycast/bench/*' ! -path './lib/polycast/slurm/*' | cut -c 3-)
 make_package polycast "MPI collectives at the speed of the wire" <<'END'
 polycast slides under an MPI program when it starts and runs MPI_Bcast, and
 where asked the collectives built on it, by reliable IP multicast or by
@@ -125,9 +125,12 @@ for mpi in openmpi mpich abi; do
     mpich) name=MPICH ;;
     abi) name="MPIs with the standard ABI" ;;
     esac
-    lay_out "polycast-$mpi" "$door" "lib/polycast/bench/polycast-bench-$mpi"
+    component=lib/polycast/$mpi/mca_coll_polycast.so
+    [ -e "$component" ] || component=
+    lay_out "polycast-$mpi" "$door" $component "lib/polycast/bench/polycast-bench-$mpi"
     make_package "polycast-$mpi" "polycast for programs under $name" "polycast (= $version)" <<END
-The door through which polycast serves programs under $name, and
-the program by which \`polycast bench\` measures it.
+The door through which polycast serves programs under $name${component:+, a
+component that Open MPI finds by mca_base_component_path}, and the program by
+which \`polycast bench\` measures it.
 END
 done

@@ -62,8 +62,14 @@ impl Job {
 
     /// Behind polycast, which reports.
     pub fn polycast(self) -> Job {
-        let object = self.mpi.preload();
-        self.preload(object).variable("POLYCAST_REPORT", "1").variable("POLYCAST_CACHE", "off")
+        let job = match self.mpi.component() {
+            Some((name, value)) => self.variable(name, &value),
+            None => {
+                let object = self.mpi.preload();
+                self.preload(object)
+            }
+        };
+        job.variable("POLYCAST_REPORT", "1").variable("POLYCAST_CACHE", "off")
     }
 
     /// Behind polycast, every broadcast by the same algorithm.

@@ -11,21 +11,33 @@ use super::{checkout, library_directory, require};
 pub enum Mpi {
     OpenMpi,
     Mpich,
+    /// Open MPI, whose jobs reach polycast as a component of its own, and not by a preloaded object.
+    OpenMpiComponent,
 }
 
 impl Mpi {
     /// The family's name: of the door, and behind the dot of `mpicc.openmpi`.
     pub fn name(self) -> &'static str {
         match self {
-            Mpi::OpenMpi => "openmpi",
+            Mpi::OpenMpi | Mpi::OpenMpiComponent => "openmpi",
             Mpi::Mpich => "mpich",
         }
+    }
+
+    /// With or without the component.
+    pub fn is_open_mpi(self) -> bool {
+        self.name() == "openmpi"
+    }
+
+    /// What a rank finds its number in.
+    pub fn rank_variable(self) -> &'static str {
+        if self.is_open_mpi() { "OMPI_COMM_WORLD_RANK" } else { "PMI_RANK" }
     }
 
     /// Adds the launcher, with what it needs to start more ranks than cores, as root, in a container.
     pub fn mpiexec(self, command: &mut Command, ranks: usize) {
         command.arg(format!("mpiexec.{}", self.name())).args(["-n", &ranks.to_string()]);
-        if self == Mpi::OpenMpi {
+        if self.is_open_mpi() {
             command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             command.arg("--oversubscribe");
             command.args(["--mca", "mpi_yield_when_idle", "1"]);
@@ -36,7 +48,7 @@ impl Mpi {
     /// The launcher's arguments that set a variable for the ranks and for nobody else.
     pub fn set_variable(self, name: &str, value: &str) -> Vec<String> {
         match self {
-            Mpi::OpenMpi => vec!["-x".into(), format!("{name}={value}")],
+            Mpi::OpenMpi | Mpi::OpenMpiComponent => vec!["-x".into(), format!("{name}={value}")],
             Mpi::Mpich => vec!["-genv".into(), name.into(), value.into()],
         }
     }
@@ -54,7 +66,7 @@ impl Mpi {
     /// A file of `tests/mpi`, built for this MPI: a program, or one of the shared objects.
     pub fn built(self, file: &str) -> PathBuf {
         static BUILT: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
-        BUILT[self as usize].get_or_init(|| self.build()).join(file)
+        BUILT[usize::from(self.is_open_mpi())].get_or_init(|| self.build()).join(file)
     }
 
     /// Makes what is older than its source, and returns the folder.
@@ -88,6 +100,15 @@ impl Mpi {
             let reason = String::from_utf8_lossy(&prepared.stderr);
             Err(format!("tests/mpi/prepare-mpi4py.sh cannot get mpi4py:\n{reason}"))
         }
+    }
+
+    /// The variable that brings polycast into a job, and its value: the object that is preloaded is apart.
+    pub fn component(self) -> Option<(&'static str, String)> {
+        (self == Mpi::OpenMpiComponent).then(|| {
+            let folder = library_directory().join("openmpi");
+            require(&folder.join("mca_coll_polycast.so"));
+            ("OMPI_MCA_mca_base_component_path", format!("SYS_DEFAULT:{}", folder.display()))
+        })
     }
 
     /// The object that users preload. Fails when it, or this MPI's door, is not built.

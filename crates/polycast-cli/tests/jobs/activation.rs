@@ -12,10 +12,7 @@ const SILENT: [&str; 0] = [];
 
 /// `bcast_roots` on three ranks behind polycast; the ranks that the shell's condition on `$rank` names run `prelude` first.
 fn with_prelude(mpi: Mpi, ranks: &str, prelude: &str) -> Job {
-    let rank = match mpi {
-        Mpi::OpenMpi => "OMPI_COMM_WORLD_RANK",
-        Mpi::Mpich => "PMI_RANK",
-    };
+    let rank = mpi.rank_variable();
     let script = format!("rank=${rank}; if [ {ranks} ]; then {prelude}; fi; exec \"$0\"");
     let words = vec!["sh".into(), "-c".into(), script.into(), mpi.built("bcast_roots").into()];
     Job::of(mpi, 3, words).forced("chain")

@@ -171,7 +171,7 @@ fn bcast_sessions() {
 
 /// MPICH's waiting threads spin and hold its one lock: it gets fewer ranks and broadcasts.
 fn bcast_threads(mpi: Mpi) {
-    let (ranks, broadcasts) = if mpi == Mpi::OpenMpi { (3, "200") } else { (2, "60") };
+    let (ranks, broadcasts) = if mpi.is_open_mpi() { (3, "200") } else { (2, "60") };
     let job =
         || Job::stock(mpi, ranks, "bcast_threads").arguments(&[broadcasts]).limit(Duration::from_secs(300));
     conforms("bcast_threads", &FEW_ALGORITHMS, job);
@@ -314,7 +314,7 @@ fn differing_settings(mpi: Mpi) {
     let rules = "version = 1\n[[rule]]\ncollective = \"bcast\"\nuse = \"chain\"\n";
     std::fs::write(table.path(), rules).expect("a writable temporary file");
     let table = table.path().to_string_lossy();
-    let own_rank = if mpi == Mpi::OpenMpi { "OMPI_COMM_WORLD_RANK" } else { "PMI_RANK" };
+    let own_rank = mpi.rank_variable();
     let program = mpi.built("bcast_roots").into_os_string();
     for (name, value) in [("POLYCAST_BCAST", "chain"), ("POLYCAST_TABLE", &*table)] {
         for rank in [0, 1] {

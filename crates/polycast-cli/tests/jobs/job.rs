@@ -24,6 +24,11 @@ macro_rules! under_each_mpi {
             fn mpich() {
                 super::$program(crate::common::mpi::Mpi::Mpich);
             }
+            #[test]
+            #[ignore = "make test-all: preloaded it has run; the component's own way is tested by component.rs"]
+            fn component() {
+                super::$program(crate::common::mpi::Mpi::OpenMpiComponent);
+            }
         })*
     };
 }
@@ -89,7 +94,7 @@ impl<'a> LabJob<'a> {
     pub fn of(labs: &'a Labs, mpi: Mpi, ranks: usize, program: &[&str]) -> LabJob<'a> {
         let program = program.iter().map(ToString::to_string).collect();
         let variables = match mpi {
-            Mpi::OpenMpi => vec![],
+            Mpi::OpenMpi | Mpi::OpenMpiComponent => vec![],
             // See check.c.
             Mpi::Mpich => vec![("CHECK_PAUSE_MS".to_owned(), "400".to_owned())],
         };
@@ -114,8 +119,14 @@ impl<'a> LabJob<'a> {
 
     /// Behind polycast, which reports.
     pub fn polycast(mut self) -> LabJob<'a> {
-        self.preload.push(self.mpi.preload());
-        self.variable("POLYCAST_REPORT", "1").variable("POLYCAST_CACHE", "off")
+        let job = match self.mpi.component() {
+            Some((name, value)) => self.variable(name, &value),
+            None => {
+                self.preload.push(self.mpi.preload());
+                self
+            }
+        };
+        job.variable("POLYCAST_REPORT", "1").variable("POLYCAST_CACHE", "off")
     }
 
     /// Behind polycast, every broadcast by the same algorithm.

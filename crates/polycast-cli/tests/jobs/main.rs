@@ -12,6 +12,7 @@ mod applications;
 mod bench;
 mod blast;
 mod collectives;
+mod component;
 mod conformance;
 mod discover;
 mod doctor;

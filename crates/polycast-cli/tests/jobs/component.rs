@@ -1,0 +1,101 @@
+//! Open MPI's component: found by its path, listed, switched off by its priority, and left out where some ranks lack it.
+//!
+//! The programs of `tests/mpi` run through it in `conformance`, `collectives` and `multicast`, under the name `component`.
+
+use std::process::Command;
+
+use polycast_core::variables::FORCED;
+
+use crate::common::job::{Job, Output};
+use crate::common::mpi::Mpi;
+
+const MPI: Mpi = Mpi::OpenMpiComponent;
+
+fn expect_served(output: &Output, calls: u64) {
+    let served = output.report().served_by("chain");
+    if served != calls {
+        output.fail(&format!("expected {calls} broadcasts served by the chain, found {served}"));
+    }
+}
+
+fn warnings(output: &Output) -> Vec<&str> {
+    output.stderr.lines().filter_map(|line| line.strip_prefix("polycast: warning: ")).collect()
+}
+
+#[test]
+fn open_mpi_lists_its_parameters() {
+    let (path, folder) = MPI.component().unwrap();
+    let mut command = Command::new("ompi_info");
+    let listed =
+        command.args(["--param", "coll", "polycast", "--level", "9"]).env(path, folder).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let forced = FORCED.map(|variable| variable.trim_start_matches("POLYCAST_").to_lowercase());
+    for name in forced.iter().map(String::as_str).chain(["priority", "table", "multicast", "report"]) {
+        assert!(listed.contains(&format!("\"coll_polycast_{name}\"")), "{name}: {listed}");
+    }
+}
+
+/// Fortran calls the same functions of the component; what is set by a parameter goes before the variable.
+#[test]
+fn fortran_is_served_without_preloading() {
+    let stock = Job::stock(MPI, 4, "bcast_mpifh").run().expect_ok("bcast_mpifh");
+    assert!(!stock.stderr.contains("polycast"), "{}", stock.stderr);
+    let job = Job::stock(MPI, 4, "bcast_mpifh").forced("binomial");
+    let output = job.variable("OMPI_MCA_coll_polycast_bcast", "chain").run().expect_ok("bcast_mpifh");
+    expect_served(&output, 12);
+}
+
+/// The preloaded object gives way.
+#[test]
+fn with_the_preloaded_object_a_call_is_served_once() {
+    let one = |mpi: Mpi| Job::stock(mpi, 3, "bcast_mpifh").forced("chain");
+    let both = one(MPI).preload(Mpi::OpenMpi.preload());
+    for job in [one(Mpi::OpenMpi), one(MPI), both] {
+        let output = job.run().expect_ok("bcast_mpifh");
+        assert_eq!(warnings(&output), [""; 0]);
+        expect_served(&output, 9);
+    }
+}
+
+/// What a program sets and asks while it runs reaches the component, with and without the preloaded object.
+#[test]
+fn programs_choose_as_they_do_with_the_preloaded_object() {
+    let job =
+        || Job::stock(MPI, 3, "bcast_datatypes").polycast().variable("CHECK_ALGORITHMS", "chain binomial");
+    for job in [job(), job().preload(Mpi::OpenMpi.preload())] {
+        let report = job.run().expect_ok("bcast_datatypes").report();
+        assert!(report.served_by("chain") > 0 && report.served_by("binomial") > 0, "{report:?}");
+    }
+}
+
+#[test]
+fn priority_0_is_off() {
+    let job = Job::stock(MPI, 3, "bcast_mpifh").forced("chain");
+    let output = job.variable("OMPI_MCA_coll_polycast_priority", "0").run().expect_ok("bcast_mpifh");
+    assert!(!output.stderr.contains("polycast"), "{}", output.stderr);
+}
+
+/// The first of five ranks, one in the middle, the last, or all but one lack it, or have it switched off: one line says so.
+#[test]
+fn ranks_that_lack_it_leave_all_to_stock() {
+    let job = |lacking: &str, prelude: &str| {
+        let script =
+            format!("rank=${}; if [ {lacking} ]; then {prelude}; fi; exec \"$0\"", MPI.rank_variable());
+        let words = vec!["sh".into(), "-c".into(), script.into(), MPI.built("bcast_mpifh").into()];
+        Job::of(MPI, 5, words).forced("chain").run().expect_ok("bcast_mpifh")
+    };
+    let missing = "some ranks do not have polycast's component for Open MPI";
+    let off = "rank 2 has POLYCAST=off";
+    for (lacking, prelude, expected) in [
+        ("$rank = 0", "unset OMPI_MCA_mca_base_component_path", missing),
+        ("$rank = 1", "unset OMPI_MCA_mca_base_component_path", missing),
+        ("$rank = 4", "export OMPI_MCA_coll_polycast_priority=0", missing),
+        ("$rank != 3", "unset OMPI_MCA_mca_base_component_path", missing),
+        ("$rank = 2", "export POLYCAST=off", off),
+    ] {
+        let output = job(lacking, prelude);
+        let said = warnings(&output);
+        assert!(said.len() == 1 && said[0].starts_with(expected), "{lacking}: {said:?}");
+        assert!(!output.stderr.contains("bcast chain"), "{lacking}: {}", output.stderr);
+    }
+}

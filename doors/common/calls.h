@@ -1,0 +1,154 @@
+/*
+ * How a call is served, for the two ways in which calls come to a door: the preloaded object's (door.c of doors/pmpi), and that of Open MPI's
+ * component (entrance.c of doors/ompi-coll). Written out in both, for most calls go no further.
+ */
+#ifndef POLYCAST_DOOR_CALLS_H
+#define POLYCAST_DOOR_CALLS_H
+
+#include "door.h"
+
+/* Bytes of a block, the same on all ranks; 0 for what is not served. */
+static inline size_t bytes_of(MPI_Count count, MPI_Datatype type) {
+    MPI_Count size;
+    if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size <= 0) {
+        return 0;
+    }
+    MPI_Count bytes;
+    return __builtin_mul_overflow(size, count, &bytes) ? 0 : (size_t)bytes;
+}
+
+/* Whether this rank's arguments are those of the root. `state`: NULL if the communicator is new. In an intercommunicator a root's number is
+ * one of the other group. */
+static inline int is_root(const struct call *call, const struct communicator *state) {
+    int is_inter, rank;
+    if (call->root < 0) {
+        return call->root == MPI_ROOT;
+    }
+    if (state && state->runtime) {
+        return state->rank == call->root;
+    }
+    return PMPI_Comm_test_inter(call->comm, &is_inter) == MPI_SUCCESS && !is_inter &&
+           PMPI_Comm_rank(call->comm, &rank) == MPI_SUCCESS && rank == call->root;
+}
+
+/* Who has blocks of all ranks tells how long one is; elsewhere that is told by the one block there is. The others' arguments may mean
+ * nothing, so nobody may look at them. */
+static inline const struct data *telling_data(const struct call *call, const struct communicator *state) {
+    switch (call->collective) {
+    case POLYCAST_GATHER:
+        return is_root(call, state) ? &call->receive : &call->send;
+    case POLYCAST_SCATTER:
+        return is_root(call, state) ? &call->send : &call->receive;
+    default:
+        return &call->receive;
+    }
+}
+
+/* How the runtime serves this call; NULL if it is left to stock. Arguments that stock would refuse, or that mean something special to it, are
+ * for stock, and not counted. */
+static inline struct polycast_plan *plan_for(const struct call *call, MPI_Op op, struct reduction *reduction,
+                                             size_t *bytes, struct communicator **state,
+                                             struct outcome *outcome) {
+    const int is_barrier = call->collective == POLYCAST_BARRIER;
+    if (door_is_over() || call->comm == MPI_COMM_NULL || (call->root < 0 && call->root != MPI_ROOT)) {
+        return NULL;
+    }
+    int is_known = door_known_communicator(call->comm, state);
+    const struct data *data = telling_data(call, is_known ? *state : NULL);
+    if (!is_barrier && (data->count < 0 || data->type == MPI_DATATYPE_NULL)) {
+        return NULL;
+    }
+    *bytes = is_barrier ? 0 : bytes_of(data->count, data->type);
+    if (call->root == MPI_ROOT) {
+        polycast_count_left(call->collective, POLYCAST_BECAUSE_INTERCOMMUNICATOR, *bytes);
+        return NULL;
+    }
+    if (!is_barrier && *bytes == 0) {
+        polycast_count_left(call->collective, POLYCAST_BECAUSE_EMPTY, 0);
+        return NULL;
+    }
+    if (!is_known) {
+        *state = door_communicator(call->comm);
+    }
+    if (!*state) {
+        return NULL;
+    }
+    if (!(*state)->runtime) {
+        polycast_count_left(call->collective, (*state)->left_because, *bytes);
+        return NULL;
+    }
+    if (call->root >= (*state)->size) {
+        return NULL;
+    }
+    if (reduction && !door_combines(data->type, op, *bytes / (size_t)data->count, reduction)) {
+        polycast_count_left(call->collective, POLYCAST_BECAUSE_OPERATION, *bytes);
+        return NULL;
+    }
+    const polycast_call wanted = {.collective = call->collective,
+                                  .root = call->root,
+                                  .bytes = *bytes,
+                                  .reduction = reduction ? &reduction->known : NULL};
+    struct polycast_plan *plan;
+    if (polycast_plan((*state)->runtime, &wanted, &plan) == POLYCAST_LEFT_AND_TIMED) {
+        outcome->timed = *state;
+    }
+    return plan;
+}
+
+static inline struct outcome outcome_of(const struct call *call, MPI_Op op, struct reduction *reduction) {
+    struct outcome outcome = {0};
+    struct communicator *state;
+    size_t bytes;
+    struct polycast_plan *plan = plan_for(call, op, reduction, &bytes, &state, &outcome);
+    if (plan) {
+        outcome.is_served = door_serve(call, state, plan, bytes, &outcome.result);
+        polycast_plan_free(plan);
+    }
+    return outcome;
+}
+
+static inline int senders_in(MPI_Comm comm, int *size) {
+    int is_inter, error = PMPI_Comm_test_inter(comm, &is_inter);
+    return error ? error : is_inter ? PMPI_Comm_remote_size(comm, size) : PMPI_Comm_size(comm, size);
+}
+
+/* As if all blocks were as long as the longest, there would be more than twice the data. In bytes, which are the same on all ranks: each
+ * may count in elements of a type of its own. */
+static inline int are_uneven(size_t longest, size_t all, int ranks) {
+    size_t padded;
+    return __builtin_mul_overflow(longest, (size_t)ranks, &padded) || padded > 2 * all;
+}
+
+/* MPI_Allgatherv. Blocks that differ are served as if all were as long as the longest, unless they are uneven. All ranks know the lengths; where
+ * something is wrong with them, stock says so. What `call` says of the blocks and of how many elements are received is filled in here. */
+static struct outcome outcome_of_blocks(struct call call, struct blocks blocks) {
+    struct communicator *state;
+    int size;
+    if (door_is_over() || call.comm == MPI_COMM_NULL || !blocks.counts || !blocks.places ||
+        call.receive.type == MPI_DATATYPE_NULL) {
+        return (struct outcome){0};
+    }
+    if (door_known_communicator(call.comm, &state) && state->runtime) {
+        size = state->size;
+    } else if (senders_in(call.comm, &size) != MPI_SUCCESS) {
+        return (struct outcome){0};
+    }
+    MPI_Count all = 0;
+    for (int rank = 0; rank < size; rank++) {
+        MPI_Count count = door_count_of(&blocks, rank);
+        if (count < 0 || __builtin_add_overflow(all, count, &all)) {
+            return (struct outcome){0};
+        }
+        blocks.longest = count > blocks.longest ? count : blocks.longest;
+    }
+    const size_t longest = bytes_of(blocks.longest, call.receive.type);
+    if (are_uneven(longest, bytes_of(all, call.receive.type), size)) {
+        polycast_count_left(POLYCAST_ALLGATHER, POLYCAST_BECAUSE_UNEVEN, longest);
+        return (struct outcome){0};
+    }
+    call.receive.count = blocks.longest;
+    call.blocks = &blocks;
+    return outcome_of(&call, MPI_OP_NULL, NULL);
+}
+
+#endif
