@@ -37,7 +37,7 @@ build_component() {
         numbers=$(echo "$version" | sed 's/\(.*\)\.\(.*\)\.\(.*\)/-DPOLYCAST_MAJOR=\1 -DPOLYCAST_MINOR=\2 -DPOLYCAST_RELEASE=\3/')
         mkdir -p "$library/openmpi"
         "$1" $flags -std=gnu17 $numbers -isystem "$inside" -isystem "$sources/ompi-coll/absent" -I"$sources/pmpi" -I"$sources/ompi-coll" $compact -shared -o "$library/openmpi/.new" \
-            "$sources"/ompi-coll/component.c "$sources"/ompi-coll/beginning.c "$sources"/ompi-coll/module.c "$sources"/ompi-coll/below.c "$sources"/pmpi/vote.c \
+            "$sources"/ompi-coll/component.c "$sources"/ompi-coll/beginning.c "$sources"/ompi-coll/module.c "$sources"/ompi-coll/requests.c "$sources"/ompi-coll/below.c "$sources"/pmpi/vote.c \
             -L"$library/doors" -l:polycast-door-openmpi.so -ldl -Wl,-z,nodelete -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../doors'
         mv "$library/openmpi/.new" "$library/openmpi/mca_coll_polycast.so"
         echo "doors: a component for Open MPI"

@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 11u
+#define POLYCAST_INTERFACE_VERSION 12u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -210,6 +210,13 @@ void polycast_detach(polycast_communicator *communicator, int is_over);
  * first time that it is by multicast (finds out whether it works). */
 int polycast_plan(polycast_communicator *communicator, const polycast_call *call,
                   struct polycast_plan **plan);
+
+/* The same for a call that is started and not waited for, which is not compared with other ways. It uses nothing that the ranks would have to agree on
+ * first: that is agreed on in the next call of polycast_plan for this communicator, whatever that one is for. So it is local, and the same on
+ * all ranks, which call this and polycast_plan in the same order. `may_wait`: collective, and it is agreed on now. POLYCAST_LEFT or
+ * POLYCAST_SERVED; a call that is left is not counted. */
+int polycast_plan_ahead(polycast_communicator *communicator, const polycast_call *call, int may_wait,
+                        struct polycast_plan **plan);
 
 /* Starts what was planned, and does not wait: on all ranks in the same order. What a rank hands in is at `send`, what it gets goes to
  * `receive`, blocks in the order of the ranks; neither is touched by anybody else until the operation has ended. A broadcast's root has its

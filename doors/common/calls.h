@@ -44,11 +44,21 @@ static inline const struct data *telling_data(const struct call *call, const str
     }
 }
 
+/* Blocking, and waited for at once; nonblocking; or to be started later, which all ranks prepare together. */
+enum when { NOW, AHEAD, PREPARED };
+
+/* A call goes to stock that is not waited for: who made it counts it. */
+static inline void count_left(enum when when, uint32_t collective, uint32_t because, uint64_t bytes) {
+    if (when == NOW) {
+        polycast_count_left(collective, because, bytes);
+    }
+}
+
 /* How the runtime serves this call; NULL if it is left to stock. Arguments that stock would refuse, or that mean something special to it, are
  * for stock, and not counted. */
-static inline struct polycast_plan *plan_for(const struct call *call, MPI_Op op, struct reduction *reduction,
-                                             size_t *bytes, struct communicator **state,
-                                             struct outcome *outcome) {
+static inline struct polycast_plan *plan_for(const struct call *call, enum when when, MPI_Op op,
+                                             struct reduction *reduction, size_t *bytes,
+                                             struct communicator **state, struct outcome *outcome) {
     const int is_barrier = call->collective == POLYCAST_BARRIER;
     if (door_is_over() || call->comm == MPI_COMM_NULL || (call->root < 0 && call->root != MPI_ROOT)) {
         return NULL;
@@ -60,11 +70,11 @@ static inline struct polycast_plan *plan_for(const struct call *call, MPI_Op op,
     }
     *bytes = is_barrier ? 0 : bytes_of(data->count, data->type);
     if (call->root == MPI_ROOT) {
-        polycast_count_left(call->collective, POLYCAST_BECAUSE_INTERCOMMUNICATOR, *bytes);
+        count_left(when, call->collective, POLYCAST_BECAUSE_INTERCOMMUNICATOR, *bytes);
         return NULL;
     }
     if (!is_barrier && *bytes == 0) {
-        polycast_count_left(call->collective, POLYCAST_BECAUSE_EMPTY, 0);
+        count_left(when, call->collective, POLYCAST_BECAUSE_EMPTY, 0);
         return NULL;
     }
     if (!is_known) {
@@ -74,14 +84,14 @@ static inline struct polycast_plan *plan_for(const struct call *call, MPI_Op op,
         return NULL;
     }
     if (!(*state)->runtime) {
-        polycast_count_left(call->collective, (*state)->left_because, *bytes);
+        count_left(when, call->collective, (*state)->left_because, *bytes);
         return NULL;
     }
     if (call->root >= (*state)->size) {
         return NULL;
     }
     if (reduction && !door_combines(data->type, op, *bytes / (size_t)data->count, reduction)) {
-        polycast_count_left(call->collective, POLYCAST_BECAUSE_OPERATION, *bytes);
+        count_left(when, call->collective, POLYCAST_BECAUSE_OPERATION, *bytes);
         return NULL;
     }
     const polycast_call wanted = {.collective = call->collective,
@@ -89,7 +99,9 @@ static inline struct polycast_plan *plan_for(const struct call *call, MPI_Op op,
                                   .bytes = *bytes,
                                   .reduction = reduction ? &reduction->known : NULL};
     struct polycast_plan *plan;
-    if (polycast_plan((*state)->runtime, &wanted, &plan) == POLYCAST_LEFT_AND_TIMED) {
+    if (when != NOW) {
+        polycast_plan_ahead((*state)->runtime, &wanted, when == PREPARED, &plan);
+    } else if (polycast_plan((*state)->runtime, &wanted, &plan) == POLYCAST_LEFT_AND_TIMED) {
         outcome->timed = *state;
     }
     return plan;
@@ -99,7 +111,7 @@ static inline struct outcome outcome_of(const struct call *call, MPI_Op op, stru
     struct outcome outcome = {0};
     struct communicator *state;
     size_t bytes;
-    struct polycast_plan *plan = plan_for(call, op, reduction, &bytes, &state, &outcome);
+    struct polycast_plan *plan = plan_for(call, NOW, op, reduction, &bytes, &state, &outcome);
     if (plan) {
         outcome.is_served = door_serve(call, state, plan, bytes, &outcome.result);
         polycast_plan_free(plan);
@@ -119,36 +131,41 @@ static inline int are_uneven(size_t longest, size_t all, int ranks) {
     return __builtin_mul_overflow(longest, (size_t)ranks, &padded) || padded > 2 * all;
 }
 
-/* MPI_Allgatherv. Blocks that differ are served as if all were as long as the longest, unless they are uneven. All ranks know the lengths; where
- * something is wrong with them, stock says so. What `call` says of the blocks and of how many elements are received is filled in here. */
-static struct outcome outcome_of_blocks(struct call call, struct blocks blocks) {
+/* MPI_Allgatherv. Blocks that differ are served as if all were as long as the longest, unless they are uneven; 0: stock serves. All ranks know
+ * the lengths; where something is wrong with them, stock says so. The longest is filled in, and so is in `call` what it says of blocks and of
+ * how many elements are received. */
+static int measure_blocks(struct call *call, enum when when, struct blocks *blocks) {
     struct communicator *state;
     int size;
-    if (door_is_over() || call.comm == MPI_COMM_NULL || !blocks.counts || !blocks.places ||
-        call.receive.type == MPI_DATATYPE_NULL) {
-        return (struct outcome){0};
+    if (door_is_over() || call->comm == MPI_COMM_NULL || !blocks->counts || !blocks->places ||
+        call->receive.type == MPI_DATATYPE_NULL) {
+        return 0;
     }
-    if (door_known_communicator(call.comm, &state) && state->runtime) {
+    if (door_known_communicator(call->comm, &state) && state->runtime) {
         size = state->size;
-    } else if (senders_in(call.comm, &size) != MPI_SUCCESS) {
-        return (struct outcome){0};
+    } else if (senders_in(call->comm, &size) != MPI_SUCCESS) {
+        return 0;
     }
     MPI_Count all = 0;
     for (int rank = 0; rank < size; rank++) {
-        MPI_Count count = door_count_of(&blocks, rank);
+        MPI_Count count = door_count_of(blocks, rank);
         if (count < 0 || __builtin_add_overflow(all, count, &all)) {
-            return (struct outcome){0};
+            return 0;
         }
-        blocks.longest = count > blocks.longest ? count : blocks.longest;
+        blocks->longest = count > blocks->longest ? count : blocks->longest;
     }
-    const size_t longest = bytes_of(blocks.longest, call.receive.type);
-    if (are_uneven(longest, bytes_of(all, call.receive.type), size)) {
-        polycast_count_left(POLYCAST_ALLGATHER, POLYCAST_BECAUSE_UNEVEN, longest);
-        return (struct outcome){0};
+    const size_t longest = bytes_of(blocks->longest, call->receive.type);
+    if (are_uneven(longest, bytes_of(all, call->receive.type), size)) {
+        count_left(when, POLYCAST_ALLGATHER, POLYCAST_BECAUSE_UNEVEN, longest);
+        return 0;
     }
-    call.receive.count = blocks.longest;
-    call.blocks = &blocks;
-    return outcome_of(&call, MPI_OP_NULL, NULL);
+    call->receive.count = blocks->longest;
+    call->blocks = blocks;
+    return 1;
+}
+
+static struct outcome outcome_of_blocks(struct call call, struct blocks blocks) {
+    return measure_blocks(&call, NOW, &blocks) ? outcome_of(&call, MPI_OP_NULL, NULL) : (struct outcome){0};
 }
 
 #endif

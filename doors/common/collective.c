@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "door.h"
+#include "service.h"
 
 /* A datatype that was not committed: MPI only tells by refusing it, so it is asked to send and to pack
  * nothing. (Open MPI looks when it sends, MPICH when it packs.) The private communicator returns errors. */
@@ -38,12 +38,6 @@ MPI_Count door_count_of(const struct blocks *blocks, int rank) {
 static MPI_Aint place_of(const struct blocks *blocks, int rank) {
     return blocks->are_wide ? ((const MPI_Aint *)blocks->places)[rank] : ((const int *)blocks->places)[rank];
 }
-
-/* What this rank does in a call. */
-struct part {
-    int sent, received; /* blocks */
-    int is_in_place; /* what would be sent, or the part of it that stays here, is where it is to be received */
-};
 
 /* Whether what is sent and where it is to be received is the same memory, though nobody says MPI_IN_PLACE. MPICH refuses that, Open MPI
  * in reductions only. */
@@ -122,18 +116,6 @@ static int has_local_error(const struct call *call, const struct communicator *s
            (part->is_in_place && minds_one_place && marked != MPI_IN_PLACE);
 }
 
-/* Data as the runtime sees it: blocks of the same length, one behind the other. */
-struct stretch {
-    const struct data *data;
-    const struct blocks *blocks; /* if they are not alike */
-    int number;                  /* of blocks */
-    size_t bytes;                /* of each */
-    struct element element;
-    enum memory memory;
-    void *place;
-    int is_copy;
-};
-
 /* MPI's own packing reads and writes any memory that the program may give to MPI. */
 static int copy_elements(enum direction direction, const struct stretch *stretch, MPI_Aint first,
                          MPI_Count count, char *bytes) {
@@ -207,25 +189,6 @@ static int copy_in_place(const struct call *call, const struct communicator *sta
                         : copy_blocks(TO_PACKED, received, 0, received->number);
 }
 
-static int serve_stretches(const struct call *call, const struct communicator *state,
-                           struct polycast_plan *plan, const struct part *part, const struct stretch *sent,
-                           const struct stretch *received) {
-    int error = MPI_SUCCESS;
-    if (sent->is_copy) {
-        error = copy_blocks(TO_PACKED, sent, 0, sent->number);
-    }
-    if (!error && part->is_in_place && received->is_copy) {
-        error = copy_in_place(call, state, received);
-    }
-    if (!error) {
-        error = polycast_run(plan, sent->place, received->place);
-    }
-    if (!error && received->is_copy) {
-        error = copy_blocks(FROM_PACKED, received, 0, received->number);
-    }
-    return error;
-}
-
 /* A rank that hands in another length than it says itself takes part, so that nobody waits for it. */
 static int has_other_length(const struct call *call, const struct communicator *state,
                             const struct stretch *sent, const struct stretch *received) {
@@ -239,29 +202,53 @@ static int has_other_length(const struct call *call, const struct communicator *
     return sent->number > 0 && (size_t)(sent->data->count * sent->element.size) != expected;
 }
 
-int door_serve(const struct call *call, const struct communicator *state, struct polycast_plan *plan,
-               size_t bytes, int *result) {
-    const struct part part = part_of(call, state);
-    if (has_local_error(call, state, &part)) {
+int door_begin_service(const struct call *call, const struct communicator *state, size_t bytes,
+                       struct service *service, int *error) {
+    struct stretch *sent = &service->sent, *received = &service->received;
+    *service = (struct service){.call = *call, .state = state, .part = part_of(call, state)};
+    if (has_local_error(call, state, &service->part)) {
         return 0;
     }
     door_look_for_devices();
-    struct stretch sent, received = {0};
-    int error = open_stretch(&call->send, NULL, part.sent, bytes, &sent);
-    if (!error) {
-        error = open_stretch(&call->receive, call->blocks, part.received, bytes, &received);
+    *error = open_stretch(&service->call.send, NULL, service->part.sent, bytes, sent);
+    if (!*error) {
+        *error = open_stretch(&service->call.receive, call->blocks, service->part.received, bytes, received);
     }
-    if (!error) {
-        error = serve_stretches(call, state, plan, &part, &sent, &received);
+    if (!*error && sent->is_copy) {
+        *error = copy_blocks(TO_PACKED, sent, 0, sent->number);
     }
-    if (!error && has_other_length(call, state, &sent, &received)) {
+    if (!*error && service->part.is_in_place && received->is_copy) {
+        *error = copy_in_place(call, state, received);
+    }
+    return 1;
+}
+
+int door_end_service(struct service *service, int error, int *result) {
+    struct stretch *sent = &service->sent, *received = &service->received;
+    if (!error && received->is_copy) {
+        error = copy_blocks(FROM_PACKED, received, 0, received->number);
+    }
+    if (!error && has_other_length(&service->call, service->state, sent, received)) {
         error = POLYCAST_ERROR_SIZE;
     }
-    close_stretch(&sent);
-    close_stretch(&received);
-    if (error && door_is_revoked(state)) {
+    close_stretch(sent);
+    close_stretch(received);
+    if (error && door_is_revoked(service->state)) {
         return 0;
     }
-    *result = error ? report_error(call->comm, error) : MPI_SUCCESS;
+    *result = error ? report_error(service->call.comm, error) : MPI_SUCCESS;
     return 1;
+}
+
+int door_serve(const struct call *call, const struct communicator *state, struct polycast_plan *plan,
+               size_t bytes, int *result) {
+    struct service service;
+    int error;
+    if (!door_begin_service(call, state, bytes, &service, &error)) {
+        return 0;
+    }
+    if (!error) {
+        error = polycast_run(plan, service.sent.place, service.received.place);
+    }
+    return door_end_service(&service, error, result);
 }

@@ -77,11 +77,16 @@ void door_close(void *communicator) {
     free_memory(state);
 }
 
+void (*door_wait_for_flights)(const struct communicator *state);
+
 static int free_state(MPI_Comm comm, int keyval, void *attribute, void *extra) {
     struct communicator *state = attribute;
     (void)comm, (void)keyval, (void)extra;
     if (is_stock_for_ever(state)) {
         return MPI_SUCCESS;
+    }
+    if (state->flights > 0) {
+        door_wait_for_flights(state);
     }
     remove_from_alive(state);
     if (state->runtime) {

@@ -24,6 +24,8 @@ struct communicator {
     uint32_t slots_in_use; /* no request at or above */
     uint32_t slots_capacity;
 
+    uint32_t flights; /* calls under way that nobody waits for */
+
     struct communicator *previous, *next; /* all that are alive, for the report at finalize */
 };
 
@@ -51,10 +53,17 @@ int door_is_over(void);
 /* The state, without attaching: 1 and *state, or 0 if the communicator is new. */
 int door_known_communicator(MPI_Comm comm, struct communicator **state);
 
+/* Waits for the flights of a communicator that is freed; NULL: there are none anywhere. */
+extern void (*door_wait_for_flights)(const struct communicator *state);
+
 /* Frees a state. */
 void door_close(void *communicator);
 
 /* point_to_point.c: the functions that the runtime calls back. */
+
+/* Lets MPI work, and tells whether one of these requests has completed; NULL: MPI's own functions are asked. */
+extern int (*door_has_completed)(MPI_Request *requests, uint32_t count);
+
 extern polycast_door door_functions;
 
 /* All ranks of MPI_COMM_WORLD, for the messages of all communicators. It returns errors. MPI_COMM_NULL: nothing is served. */

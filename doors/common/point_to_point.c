@@ -139,9 +139,15 @@ static void free_failed(MPI_Request *request) {
     }
 }
 
+int (*door_has_completed)(MPI_Request *requests, uint32_t count);
+
 static int poll_requests(void *communicator, polycast_completion *completions, uint32_t *completed) {
     struct communicator *state = communicator;
     int count = 0;
+    if (door_has_completed && !door_has_completed(state->requests, state->slots_in_use)) {
+        *completed = 0;
+        return MPI_SUCCESS;
+    }
     if (state->slots_in_use == 0) {
         /* Of no messages MPI_Testsome returns at once. Others may wait for what MPI has to do here. */
         int is_there = 0;

@@ -11,7 +11,7 @@
  * Ranks that all have it vote, as those with the preloaded object do.
  */
 #define _GNU_SOURCE
-#include "component.h"
+#include "module.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -126,8 +126,12 @@ static int is_opaque_type(MPI_Datatype type) {
     return !ompi_datatype_is_predefined(type) && !type->args;
 }
 
+static const struct insides insides = {.is_opaque_type = is_opaque_type,
+                                       .has_completed = polycast_has_completed,
+                                       .wait_for_flights = polycast_wait_for_flights};
+
 static void begin(int rank, int size) {
-    const struct entrance *entrance = polycast_door_enter(POLYCAST_INTERFACE_VERSION, is_opaque_type);
+    const struct entrance *entrance = polycast_door_enter(POLYCAST_INTERFACE_VERSION, &insides);
     const struct entries stock = polycast_stock();
     enum standing standing = STANDING_NO_DOOR;
     if (entrance) {

@@ -9,6 +9,7 @@ use polycast_core::network::Network;
 use polycast_core::policy::{self, By, CallCounts, Capabilities, Choice, CommunicatorShape, Epoch, Policy};
 use polycast_core::units::Rank;
 
+use crate::ahead::Ahead;
 use crate::attach::{Agreed, Layout, View, World, agree_on_number};
 use crate::communicator::{Chosen, Communicator, Decision, Wanted};
 use crate::door::{Door, MpiError};
@@ -46,6 +47,8 @@ pub struct Attached {
     counts: CallCounts,
     log: Log,
     state: State,
+    /// A call that was not waited for would have been served if the ranks had agreed on a number: they do so in the next one that is.
+    is_wanted: bool,
     /// Given back, for the next calls.
     pub plans: Pool,
 }
@@ -90,6 +93,7 @@ impl Attached {
             counts: CallCounts::default(),
             log,
             state: State::Unserved,
+            is_wanted: false,
             plans: Pool::default(),
         }))
     }
@@ -107,6 +111,7 @@ impl Attached {
             counts: CallCounts::default(),
             log: Log::new(&settings, None),
             state: State::Broken(failure),
+            is_wanted: false,
             plans: Pool::default(),
         }
     }
@@ -138,10 +143,47 @@ impl Attached {
         }
     }
 
+    /// The same for a call that is not waited for.
+    pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
+        match &mut self.state {
+            State::Served(communicator) => communicator.plan_ahead(call, ahead),
+            State::Unserved | State::Refused => {
+                let decided = catch_unwind(AssertUnwindSafe(|| self.decide_ahead(call, ahead)));
+                decided.unwrap_or(Err(Failure::Internal)).unwrap_or_else(|failure| {
+                    self.state = State::Broken(failure);
+                    Decision::UNKNOWN
+                })
+            }
+            State::Broken(_) => Decision::UNKNOWN,
+        }
+    }
+
+    fn decide_ahead(&mut self, wanted: Wanted, ahead: Ahead) -> Result<Decision, Failure> {
+        let call = wanted.of;
+        let epoch = self.counts.peek(&self.policy, call.collective);
+        let choice = self.policy.choose(&call, self.capabilities(), epoch).choice;
+        if choice != Choice::Stock {
+            if ahead == Ahead::MayWait {
+                if let Some(communicator) = self.serve(choice.is_by_multicast())? {
+                    return Ok(communicator.plan_ahead(wanted, ahead));
+                }
+            } else {
+                self.is_wanted = true;
+            }
+        }
+        self.counts.next(&self.policy, call.collective);
+        Ok(Decision::Left)
+    }
+
     fn decide(&mut self, wanted: Wanted) -> Result<Decision, Failure> {
         let call = wanted.of;
         self.log.begin(&call, wanted.root);
         let epoch = self.counts.next(&self.policy, call.collective);
+        if std::mem::take(&mut self.is_wanted)
+            && let Some(communicator) = self.serve(false)?
+        {
+            return Ok(communicator.plan_in(wanted, epoch));
+        }
         // Most calls of most programs are left to the MPI, and shall not wait for what follows.
         let (there, interval) = (self.capabilities(), self.policy.for_sizes_of(&call, epoch));
         let first = interval.choose(there);

@@ -82,6 +82,8 @@ enum MemoryState {
 pub struct Chosen {
     pub choice: Choice,
     pub(crate) epoch: Epoch,
+    /// It is not waited for, so how long it takes says nothing.
+    pub(crate) is_ahead: bool,
 }
 
 /// Who serves a call.
@@ -97,7 +99,10 @@ pub enum Decision {
 
 impl Decision {
     /// Of a rank that does not know what the others do: its call gives the error.
-    pub const UNKNOWN: Decision = Decision::Served(Chosen { choice: Choice::Stock, epoch: Epoch::FIRST });
+    pub const UNKNOWN: Decision = {
+        let chosen = Chosen { choice: Choice::Stock, epoch: Epoch::FIRST, is_ahead: false };
+        Decision::Served(chosen)
+    };
 }
 
 /// A communicator that is served: its state in one process.
@@ -109,11 +114,13 @@ pub struct Communicator {
     pub(crate) is_spoiled: bool,
     /// What this communicator has, as far as it was tried; the rest is assumed.
     pub(crate) capabilities: Capabilities,
-    counts: CallCounts,
+    pub(crate) counts: CallCounts,
     pub(crate) layout: Arc<Layout>,
     multicast: MulticastState,
     memory: MemoryState,
     calls_until_look: u32,
+    /// What calls that were not waited for would have used, had it been tried: it is, in the next call that is.
+    pub(crate) wanted: Capabilities,
     pub(crate) log: Log,
     pub(crate) comparison: Comparison,
     /// In which rank 0 may have ways measured apart from the program's calls.
@@ -155,6 +162,7 @@ impl Communicator {
             multicast: MulticastState::Untried,
             memory: MemoryState::Untried,
             calls_until_look: CALLS_UNTIL_LOOK,
+            wanted: Capabilities::NONE,
             log,
             comparison: Comparison::new(settings.trials, settings.tune.is_some(), layout.shape),
             tuning_budget: settings.tune.unwrap_or_default(),
@@ -215,6 +223,7 @@ impl Communicator {
             self.comparison.judge(&self.door, &self.shared.policy, self.shared.rank)?;
         }
         let Wanted { of: call, root, may_be_compared, is_ordered } = wanted;
+        self.try_what_is_wanted()?;
         self.retry_multicast(&call, epoch)?;
         let (choice, why) = loop {
             let decision = *self.shared.policy.choose(&call, self.capabilities, epoch);
@@ -236,7 +245,7 @@ impl Communicator {
         self.comparison.starts(call.collective, self.shared.rank == root);
         if choice != Choice::Stock {
             self.log.chosen(&call, choice, why);
-            return Ok(Decision::Served(Chosen { choice, epoch }));
+            return Ok(Decision::Served(Chosen { choice, epoch, is_ahead: false }));
         }
         let is_logged = self.log.leave(&call, why, || false);
         Ok(match is_logged || self.comparison.is_timed() {
@@ -255,9 +264,19 @@ impl Communicator {
     /// Whether the communicator has what it needs, which is tried the first time. What it has not is known to
     /// `self.capabilities` then.
     pub(crate) fn provides(&mut self, choice: Choice) -> Result<bool, MpiError> {
-        let needs = choice.needs();
+        self.has(choice.needs())
+    }
+
+    pub(crate) fn has(&mut self, needs: Capabilities) -> Result<bool, MpiError> {
         Ok((!needs.has(Capabilities::MULTICAST) || self.has_multicast()?)
             && (!needs.has(Capabilities::SHARED) || self.has_memory()?))
+    }
+
+    /// What it may have or not.
+    pub(crate) fn untried(&self) -> Capabilities {
+        let multicast = matches!(self.multicast, MulticastState::Untried).then_some(Capabilities::MULTICAST);
+        let memory = (self.memory == MemoryState::Untried).then_some(Capabilities::SHARED);
+        multicast.into_iter().chain(memory).fold(Capabilities::NONE, |all, one| all | one)
     }
 
     /// Tries it the first time.

@@ -5,6 +5,7 @@
 //!     attach     what ranks tell each other before anything is served, and what follows for a communicator
 //!     plan       how a call is served
 //!     attached       one communicator as the door holds it: its rules, and a count of its calls
+//!     ahead          calls that are not waited for
 //!     communicator   one that is served: its broadcasts, its log
 //!         retired    freed by the program, not yet by us
 //!         multicast  the protocol of polycast-core::protocol over a group of polycast-net and MPI
@@ -22,6 +23,7 @@
 //!
 //! Nothing here aborts, and nothing prints unless it was asked for, except one warning line about bad settings.
 
+mod ahead;
 mod asked;
 mod attach;
 mod attached;

@@ -7,6 +7,7 @@ use polycast_core::collective::{self, Collective};
 use polycast_core::policy;
 use polycast_core::units::{Bytes, Rank};
 
+use crate::ahead::Ahead;
 use crate::attached::Attached;
 use crate::communicator::{Chosen, Decision, Wanted};
 use crate::messages::OperationKey;
@@ -90,6 +91,27 @@ impl Plan {
     /// The communicator is valid, nobody else uses it meanwhile, and it outlives the plan. So does the call's reduction, if it has one.
     #[inline]
     pub unsafe fn choose(communicator: *mut Attached, call: &CollectiveCall) -> Answer {
+        // SAFETY: the caller's promise.
+        unsafe { Plan::choose_by(communicator, call, Attached::plan) }
+    }
+
+    /// The same for a call that is not waited for.
+    ///
+    /// # Safety
+    /// As for [`Plan::choose`].
+    pub unsafe fn choose_ahead(communicator: *mut Attached, call: &CollectiveCall, ahead: Ahead) -> Answer {
+        // SAFETY: the caller's promise.
+        unsafe { Plan::choose_by(communicator, call, |state, wanted| state.plan_ahead(wanted, ahead)) }
+    }
+
+    /// # Safety
+    /// As for [`Plan::choose`].
+    #[inline]
+    unsafe fn choose_by(
+        communicator: *mut Attached,
+        call: &CollectiveCall,
+        decide: impl FnOnce(&mut Attached, Wanted) -> Decision,
+    ) -> Answer {
         let CollectiveCall { collective, root, bytes, reduction } = *call;
         let Some(&collective) = Collective::ALL.get(collective as usize) else { return Answer::Left };
         let of = policy::Call { collective, bytes: Bytes(bytes as u64) };
@@ -100,8 +122,7 @@ impl Plan {
         let may_be_compared = reduction_of.is_none_or(|reduction| reduction.is_exact != 0);
         let is_ordered = reduction_of.is_some_and(|reduction| reduction.is_commutative == 0);
         let may_be_compared = may_be_compared && !is_ordered;
-        let decision = state.plan(Wanted { of, root, may_be_compared, is_ordered });
-        match decision {
+        match decide(state, Wanted { of, root, may_be_compared, is_ordered }) {
             Decision::Left => Answer::Left,
             Decision::LeftAndTimed => Answer::LeftAndTimed,
             Decision::Served(chosen) => {

@@ -257,7 +257,10 @@ impl Communicator {
     fn ended(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
         let ended = self.operations.take(key)?;
         self.is_spoiled |= ended.outcome.is_err();
-        self.comparison.ended(ended.outcome);
+        match ended.is_ahead {
+            true => self.comparison.noted(ended.outcome),
+            false => self.comparison.ended(ended.outcome),
+        }
         let heard = self.shared.driver.as_mut().filter(|_| ended.choice.is_by_multicast());
         self.log.heard(ended.traced, heard.and_then(|driver| driver.take_heard()));
         self.log.served(&ended.of, ended.traced, ended.choice, ended.begun, ended.outcome.is_err());

@@ -271,6 +271,15 @@ impl Comparison {
             trials.stop();
         }
     }
+
+    /// A call has ended that was none to be compared.
+    pub fn noted(&mut self, outcome: Result<(), Failure>) {
+        if outcome == Err(Failure::Size)
+            && let Some(trials) = self.0.as_deref_mut().and_then(|wanted| wanted.trials.as_mut())
+        {
+            trials.stop();
+        }
+    }
 }
 
 /// For the report.

@@ -266,7 +266,7 @@ impl Measured {
             _ => Buffers { input, output, reduction: &raw const ADD },
         };
         // SAFETY: the same; they stay until the call has ended.
-        unsafe { communicator.run(Chosen { choice, epoch: Epoch::FIRST }, self.of, buffers) }
+        unsafe { communicator.run(Chosen { choice, epoch: Epoch::FIRST, is_ahead: false }, self.of, buffers) }
     }
 }
 

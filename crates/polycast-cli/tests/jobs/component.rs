@@ -8,6 +8,7 @@ use polycast_core::variables::FORCED;
 
 use crate::common::job::{Job, Output};
 use crate::common::mpi::Mpi;
+use crate::job::{FORMS, LabJob, expect_multicast, lab};
 
 const MPI: Mpi = Mpi::OpenMpiComponent;
 
@@ -66,6 +67,70 @@ fn programs_choose_as_they_do_with_the_preloaded_object() {
         let report = job.run().expect_ok("bcast_datatypes").report();
         assert!(report.served_by("chain") > 0 && report.served_by("binomial") > 0, "{report:?}");
     }
+}
+
+/// One algorithm for each collective that messages carry.
+const ALGORITHMS: [(&str, &str); 8] = [
+    ("BCAST", "chain:segment=1KiB"),
+    ("SCATTER", "binomial"),
+    ("GATHER", "binomial"),
+    ("ALLGATHER", "ring"),
+    ("ALLTOALL", "pairwise"),
+    ("BARRIER", "dissemination"),
+    ("REDUCE", "binomial"),
+    ("ALLREDUCE", "recursive-doubling"),
+];
+
+fn nonblocking(job: Job, algorithms: &[(&str, &str)]) -> Output {
+    let set =
+        |job: Job, &(name, algorithm): &(&str, &str)| job.variable(&format!("POLYCAST_{name}"), algorithm);
+    let job = algorithms.iter().fold(job.arguments(&["freed"]).polycast(), set);
+    let output = job.run().expect_ok("collective_nonblocking");
+    for (name, algorithm) in algorithms {
+        let line = format!("polycast: report: {} {algorithm} calls=", name.to_lowercase());
+        if !output.stderr.contains(&line) {
+            output.fail(&format!("{algorithm} served nothing"));
+        }
+    }
+    output
+}
+
+/// All nine, with the program's own checks. What is left to the MPI is what was started before the ranks had agreed on a communicator:
+/// twice six broadcasts on the second one would be all.
+#[test]
+fn nonblocking_and_persistent_calls_are_served() {
+    Job::stock(MPI, 4, "collective_nonblocking").run().expect_ok("collective_nonblocking");
+    let output = nonblocking(Job::stock(MPI, 4, "collective_nonblocking"), &ALGORITHMS);
+    let unserved: Vec<&str> =
+        output.stderr.lines().filter_map(|line| line.strip_prefix("polycast: report: unserved ")).collect();
+    let calls = |line: &str| line.split("calls=").nth(1)?.split(' ').next()?.parse::<u64>().ok();
+    // On rank 0.
+    if unserved.iter().any(|line| calls(line).is_none_or(|calls| calls > 12)) {
+        output.fail(&format!("more was left to the MPI than the first calls of communicators: {unserved:?}"));
+    }
+}
+
+#[test]
+#[ignore = "make test-all: one set of algorithms has run"]
+fn nonblocking_calls_go_through_shared_memory() {
+    for ranks in [2, 5] {
+        for algorithm in ["cells", "two-level"] {
+            let all = ALGORITHMS.map(|(name, _)| (name, algorithm));
+            nonblocking(Job::stock(MPI, ranks, "collective_nonblocking"), &all);
+        }
+    }
+}
+
+/// Two ranks on each of three hosts.
+#[test]
+#[ignore = "make test-all: without a lab it has run"]
+fn nonblocking_calls_go_by_multicast() {
+    let Some(labs) = lab(3, &[]) else { return };
+    for form in FORMS {
+        let job = LabJob::stock(&labs, MPI, 6, "collective_nonblocking").ranks_per_host(2).forced(form);
+        expect_multicast(&job.run().expect_ok("collective_nonblocking"), form);
+    }
+    labs.succeeds(&["down", "--all"]);
 }
 
 #[test]

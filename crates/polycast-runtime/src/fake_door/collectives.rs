@@ -176,7 +176,7 @@ impl Member {
         let ended = |outcome: Option<Result<(), Failure>>| outcome.map(code);
         for (at, [input, output]) in buffers.iter_mut().enumerate() {
             let choice = Choice::Algorithm(calls[at].algorithm);
-            let chosen = Chosen { choice, epoch: Epoch::default() };
+            let chosen = Chosen { choice, epoch: Epoch::default(), is_ahead: false };
             let (input, output) = (input.as_ptr(), output.as_mut_ptr());
             let reduction = (&raw const reductions[at]).cast();
             // SAFETY: the buffers are as long as the contract says, and are looked at when all have ended.

@@ -28,6 +28,8 @@ pub enum Step {
     Broadcast(Broadcast),
     /// Started one after the other on one communicator; each rank goes on with them in an order of its own.
     InFlight(Vec<Broadcast>),
+    /// Started without waiting, on several communicators: each rank goes through these in an order of its own.
+    Ahead(Vec<Broadcast>),
     /// The same with any collectives, on the first communicator.
     Collectives(Vec<Called>),
     Free {

@@ -16,6 +16,7 @@
 //! gets [`ABORTED`] from MPI.
 
 mod agreement;
+mod ahead;
 mod allocations;
 mod asked;
 mod collectives;

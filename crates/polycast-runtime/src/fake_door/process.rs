@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use polycast_core::policy::Choice;
 
+use super::ahead;
 use super::allocations::counted;
 use super::conditions::Conditions;
 use super::job::{Broadcast, Job, Step};
@@ -134,6 +135,10 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
                     world.abort();
                     break;
                 }
+            }
+            Step::Ahead(calls) => {
+                let random = &mut Random::new(job.seed.wrapping_mul(1_000_033) ^ u64::from(process));
+                told.calls.extend(ahead::start(&mut members, calls, number, random));
             }
             Step::InFlight(_) | Step::Collectives(_) => {
                 let random = &mut Random::new(job.seed.wrapping_mul(1_000_003) ^ u64::from(process));
@@ -335,13 +340,13 @@ impl Member {
     }
 }
 
-fn wanted(root: u32, bytes: usize) -> CollectiveCall {
+pub(super) fn wanted(root: u32, bytes: usize) -> CollectiveCall {
     let collective = polycast_core::collective::Collective::Broadcast as u32;
     CollectiveCall { collective, root: root as c_int, bytes, reduction: null() }
 }
 
 /// No two broadcasts have the same, and no two stretches of one.
-fn data(number: usize, bytes: usize) -> Vec<u8> {
+pub(super) fn data(number: usize, bytes: usize) -> Vec<u8> {
     const MAX_BYTES: usize = 1 << 18;
     static ALL: LazyLock<Vec<u8>> =
         LazyLock::new(|| (0..MAX_BYTES).map(|index| (index + index / 251) as u8).collect());

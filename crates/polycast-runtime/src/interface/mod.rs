@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::ahead::Ahead;
 use crate::attach;
 use crate::attached::Attached;
 use crate::door::{Door, DoorTable, INTERFACE_VERSION};
@@ -182,6 +183,28 @@ pub unsafe extern "C" fn polycast_plan(
         Answer::Served(planned) => (SERVED, Box::into_raw(planned)),
     };
     // SAFETY: the caller's promise.
+    unsafe { plan.write(planned) };
+    answer
+}
+
+/// Chooses what serves a call that is started and not waited for.
+///
+/// # Safety
+/// As for [`polycast_plan`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn polycast_plan_ahead(
+    communicator: *mut Attached,
+    call: *const CollectiveCall,
+    may_wait: c_int,
+    plan: *mut *mut Plan,
+) -> c_int {
+    let ahead = if may_wait != 0 { Ahead::MayWait } else { Ahead::Local };
+    // SAFETY: the caller's promise.
+    let (answer, planned) = match unsafe { Plan::choose_ahead(communicator, &*call, ahead) } {
+        Answer::Served(planned) => (SERVED, Box::into_raw(planned)),
+        Answer::Left | Answer::LeftAndTimed => (LEFT_TO_STOCK, std::ptr::null_mut()),
+    };
+    // SAFETY: the same.
     unsafe { plan.write(planned) };
     answer
 }

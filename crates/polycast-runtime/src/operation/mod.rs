@@ -174,6 +174,7 @@ pub struct Ended {
     pub of: policy::Call,
     pub traced: u32,
     pub choice: Choice,
+    pub is_ahead: bool,
     pub begun: Instant,
     pub outcome: Result<(), Failure>,
 }
@@ -276,7 +277,8 @@ impl Operations {
         }
         let Call { chosen, of, traced, .. } = operation.call;
         let of = policy::Call { collective: of.collective, bytes: of.bytes };
-        Some(Ended { of, traced, choice: chosen.choice, begun: operation.begun, outcome })
+        let Chosen { choice, is_ahead, .. } = chosen;
+        Some(Ended { of, traced, choice, is_ahead, begun: operation.begun, outcome })
     }
 
     /// How all that run end, and all their messages.

@@ -1,0 +1,82 @@
+//! Calls that are started and not waited for. A rank may be in two of them at a time, on two communicators, and the others in the reverse
+//! order: so nothing may be exchanged before such a call returns.
+//!
+//! What is not there yet, because all ranks would have to try it together, is not used, on all ranks alike: each knows what was tried, for they
+//! call in the same order. It is tried in the next call that is waited for.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use polycast_core::policy::{Capabilities, Choice};
+
+use crate::communicator::{Chosen, Communicator, Decision, Wanted};
+use crate::door::MpiError;
+use crate::fault::{self, Point};
+use crate::operation::Failure;
+use crate::trials::Why;
+
+/// Where such a call is planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// When it begins.
+    Local,
+    /// Before: all ranks come, and may wait for each other.
+    MayWait,
+}
+
+impl Communicator {
+    /// As [`Communicator::plan`].
+    pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
+        if self.broken.is_none() {
+            match catch_unwind(AssertUnwindSafe(|| self.decide_ahead(call, ahead))) {
+                Ok(Ok(decision)) => return decision,
+                Ok(Err(error)) => self.broken = Some(Failure::Mpi(error)),
+                Err(_) => self.broken = Some(Failure::Internal),
+            }
+        }
+        Decision::UNKNOWN
+    }
+
+    fn decide_ahead(&mut self, wanted: Wanted, ahead: Ahead) -> Result<Decision, MpiError> {
+        fault::point(Point::Choose);
+        let Wanted { of: call, root, may_be_compared, is_ordered } = wanted;
+        let epoch = self.counts.next(&self.shared.policy, call.collective);
+        loop {
+            let there = match ahead {
+                Ahead::Local => self.capabilities.without(self.untried()),
+                Ahead::MayWait => self.capabilities,
+            };
+            let Communicator { comparison, shared, .. } = self;
+            let rules = *shared.policy.choose(&call, there, epoch);
+            let choice = match may_be_compared {
+                true => comparison.found(rules, &shared.policy, &call, there, epoch).0,
+                false => comparison.unchanging(rules, &call, there),
+            };
+            let choice = if is_ordered { choice.in_order() } else { choice };
+            match ahead {
+                Ahead::Local => {
+                    let best = shared.policy.choose(&call, self.capabilities, epoch).choice;
+                    self.wanted = self.wanted | best.needs();
+                }
+                Ahead::MayWait if !self.provides(choice)? => continue,
+                Ahead::MayWait => {}
+            }
+            if choice == Choice::Stock {
+                return Ok(Decision::Left);
+            }
+            self.log.begin(&call, root);
+            self.log.chosen(&call, choice, Why::Rules(rules.by));
+            return Ok(Decision::Served(Chosen { choice, epoch, is_ahead: true }));
+        }
+    }
+
+    /// In a call that is waited for. Collective where something is to be tried.
+    pub(crate) fn try_what_is_wanted(&mut self) -> Result<(), MpiError> {
+        let wanted = std::mem::replace(&mut self.wanted, Capabilities::NONE);
+        for one in [Capabilities::MULTICAST, Capabilities::SHARED] {
+            if wanted.has(one) && self.untried().has(one) {
+                self.has(one)?;
+            }
+        }
+        Ok(())
+    }
+}

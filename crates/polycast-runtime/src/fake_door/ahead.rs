@@ -1,0 +1,135 @@
+//! Calls that are started and not waited for, on several communicators at a time: no rank waits for another before it has started them all.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use super::job::{Broadcast, Job, Step};
+use super::network::Weather;
+use super::process::{Ended, Member, data, wanted};
+use super::random::{Random, with_seeds};
+use crate::interface::{SERVED, polycast_plan_ahead, polycast_plan_free, polycast_start, polycast_test};
+use crate::plan::Operation;
+
+/// In the program's order on each communicator, which all ranks have in common, and in any order of communicators.
+fn own_order(calls: &[Broadcast], random: &mut Random) -> Vec<usize> {
+    let mut turns: Vec<usize> = calls.iter().map(|call| call.communicator).collect();
+    random.shuffle(&mut turns);
+    let mut left: Vec<usize> = (0..calls.len()).collect();
+    let next = |communicator: usize| {
+        let place =
+            left.iter().position(|at| calls[*at].communicator == communicator).expect("as many turns");
+        left.remove(place)
+    };
+    turns.into_iter().map(next).collect()
+}
+
+/// In the order of the program. What is left is the MPI's, and none of ours.
+pub fn start(
+    members: &mut [Option<Member>],
+    calls: &[Broadcast],
+    number: usize,
+    random: &mut Random,
+) -> Vec<Ended> {
+    let mut buffers: Vec<Vec<u8>> = Vec::new();
+    let mut ended = vec![Some(Ended::LEFT); calls.len()];
+    let mut started = Vec::new();
+    let rank_in = |members: &[Option<Member>], call: &Broadcast| {
+        members[call.communicator].as_ref().expect("all ranks are members").rank
+    };
+    for (at, call) in calls.iter().enumerate() {
+        let rank = rank_in(members, call);
+        let expected = data(number + at, call.bytes[rank as usize]);
+        buffers.push(if rank == call.root { expected } else { vec![0xaa; call.bytes[rank as usize]] });
+    }
+    for at in own_order(calls, random) {
+        let (call, buffer) = (&calls[at], &mut buffers[at]);
+        let member = members[call.communicator].as_mut().expect("all ranks are members");
+        let place: *mut c_void = buffer.as_mut_ptr().cast();
+        let mut plan = null_mut();
+        let mut operation = Operation { communicator: null_mut(), key: 0 };
+        // SAFETY: the pointer comes from polycast_attach; the buffer has these bytes, and stays until the call has ended.
+        unsafe {
+            let wanted = wanted(call.root, buffer.len());
+            if polycast_plan_ahead(member.runtime, &wanted, 0, &mut plan) != SERVED {
+                continue;
+            }
+            assert_eq!(polycast_start(plan, place, place, &mut operation), 0);
+        }
+        ended[at] = None;
+        started.push((at, operation, plan));
+    }
+    while !started.is_empty() {
+        let which = random.below(started.len() as u64) as usize;
+        let (at, operation, plan) = &started[which];
+        let mut has_ended = 0;
+        // SAFETY: polycast_start has filled it, and it is asked no more when it has ended; then its plan is given back.
+        unsafe {
+            let code = polycast_test(operation, &mut has_ended);
+            if has_ended == 0 {
+                continue;
+            }
+            polycast_plan_free(*plan);
+            let expected = data(number + at, buffers[*at].len());
+            ended[*at] = Some(Ended { is_served: true, code, has_data: buffers[*at] == expected });
+        }
+        started.swap_remove(which);
+    }
+    ended.into_iter().flatten().collect()
+}
+
+/// Two communicators of all ranks: calls that are started before their ranks have agreed on anything, a call on each that is waited for, and
+/// calls that are started then.
+fn job(random: &mut Random, seed: u64, ranks: u32, algorithm: &str) -> (Job, usize) {
+    let mut job = Job::new(ranks, seed, algorithm, &[]);
+    let free = job.program.pop();
+    job.program.push(Step::Make { members: (0..ranks).rev().collect() });
+    let mut call = |communicator| {
+        let most = random.one_of(&[10, 3000, 60_000]);
+        let bytes = random.within(1, most) as usize;
+        let root = random.below(ranks.into()) as u32;
+        Broadcast { communicator, root, bytes: vec![bytes; ranks as usize] }
+    };
+    let count = 6;
+    let first = (0..count).map(|at| call(at % 2)).collect();
+    let (one, other) = (call(0), call(1));
+    let then = (0..count).map(|at| call(at % 2)).collect();
+    let steps = [Step::Ahead(first), Step::Broadcast(one), Step::Broadcast(other), Step::Ahead(then)];
+    job.program.extend(steps);
+    job.program.extend(free);
+    job.program.push(Step::Free { communicator: 1 });
+    (job, count)
+}
+
+fn assert_served_once_agreed(job: &Job, count: usize) {
+    for (rank, told) in job.run().ranks.iter().enumerate() {
+        let (before, after) = told.calls.split_at(count);
+        assert!(before.iter().all(|ended| *ended == Ended::LEFT), "rank {rank}: {before:?} of {job:?}");
+        assert!(after.iter().all(|ended| *ended == Ended::SERVED_WELL), "rank {rank}: {after:?} of {job:?}");
+        assert_eq!(told.calls.len(), 2 * count + 2, "rank {rank} of {job:?}");
+    }
+}
+
+#[test]
+fn nobody_waits_before_all_are_started() {
+    with_seeds(60, |seed| {
+        let random = &mut Random::new(seed);
+        let ranks = random.within(2, 7) as u32;
+        let algorithm = random.one_of(&["chain:segment=1KiB", "binary:segment=1KiB,ready", "scatter-ring"]);
+        let (job, count) = job(random, seed, ranks, algorithm);
+        assert_served_once_agreed(&job, count);
+    });
+}
+
+/// What a group or shared memory is needed for is started when a call that was waited for has tried it.
+#[test]
+fn what_is_tried_together_is_not_tried_by_them() {
+    with_seeds(60, |seed| {
+        let random = &mut Random::new(seed);
+        let ranks = 2 * random.within(2, 4) as u32;
+        let algorithm = random.one_of(&["multicast-pull", "two-level:between=chain", "cells"]);
+        let (job, count) = job(random, seed, ranks, algorithm);
+        let per_host = if algorithm == "cells" { ranks } else { 2 };
+        let hosts: Vec<u32> = (0..ranks).map(|rank| rank / per_host).collect();
+        assert_served_once_agreed(&job.on_hosts(&hosts, Weather::FINE), count);
+    });
+}
