@@ -95,8 +95,8 @@ fn nonblocking(job: Job, algorithms: &[(&str, &str)]) -> Output {
     output
 }
 
-/// All nine, with the program's own checks. What is left to the MPI is what was started before the ranks had agreed on a communicator:
-/// twice six broadcasts on the second one would be all.
+/// All nine, with the program's own checks. What is left to the MPI is what was started before the ranks had agreed on a communicator: six
+/// broadcasts on the second one, and on the first a few of each function.
 #[test]
 fn nonblocking_and_persistent_calls_are_served() {
     Job::stock(MPI, 4, "collective_nonblocking").run().expect_ok("collective_nonblocking");
