@@ -5,6 +5,7 @@
 //!     attach     what ranks tell each other before anything is served, and what follows for a communicator
 //!     plan       how a call is served
 //!     attached       one communicator as the door holds it: its rules, and a count of its calls
+//!     decision       who serves a call
 //!     ahead          calls that are not waited for
 //!     communicator   one that is served: its broadcasts, its log
 //!         retired    freed by the program, not yet by us
@@ -28,6 +29,7 @@ mod asked;
 mod attach;
 mod attached;
 mod communicator;
+mod decision;
 mod digest;
 mod door;
 #[cfg(test)]
