@@ -46,6 +46,17 @@ build_component() {
     echo "doors: no component for Open MPI: $1 has no headers of its insides (Debian's libopenmpi-dev has)"
 }
 
+# Multicast over InfiniBand and RoCE, where its headers are (libibverbs-dev and librdmacm-dev, or rdma-core-devel).
+verbs="-shared -Wl,-z,noseparate-code -lrdmacm -libverbs"
+if echo '#include <rdma/rdma_cma.h>' | "$cc" -x c -shared -fPIC -o "$objects/verbs.so" - $verbs 2>/dev/null; then
+    "$cc" $flags "$sources"/verbs/*.c -o "$library/.new" $verbs
+    mv "$library/.new" "$library/polycast-verbs.so"
+    echo "doors: polycast-verbs.so"
+else
+    rm -f "$library/polycast-verbs.so"
+    echo "doors: no headers of libibverbs and librdmacm: without multicast over InfiniBand and RoCE"
+fi
+
 built=
 files=
 for mpicc in "$@"; do

@@ -18,6 +18,7 @@ demo  tc            iproute2                       iproute-tc    iproute2       
 demo  nft           nftables                       nftables      nftables          nftables
 test  mpicc.openmpi openmpi-bin,libopenmpi-dev     openmpi-devel openmpi4-devel    openmpi
 test  mpicc.mpich   mpich,libmpich-dev             mpich-devel   mpich-devel       mpich
+test  ibverbs       libibverbs-dev,librdmacm-dev  rdma-core-devel rdma-core-devel rdma-core
 test  gfortran      gfortran                       gcc-gfortran  gcc-fortran       gcc-fortran
 test  clang-format  clang-format                   clang-tools-extra clang-tools   clang
 test  nm            binutils                       binutils      binutils          binutils
@@ -51,6 +52,8 @@ is_there() {
         done
         return 1
         ;;
+    # Headers and libraries, no command.
+    ibverbs) echo '#include <rdma/rdma_cma.h>' | "${CC:-cc}" -x c -shared -fPIC -o /dev/null - -lrdmacm -libverbs 2>/dev/null ;;
     # The module is a package of its own on Debian, and python3 without it looks complete.
     python3) python3 -c 'import ensurepip' 2>/dev/null ;;
     *) PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null ;;

@@ -10,7 +10,7 @@ mod digest;
 use digest::Digest;
 
 /// What is compiled into the runtime and the doors, relative to the workspace. The lock file names the libraries.
-const SOURCES: [&str; 20] = [
+const SOURCES: [&str; 21] = [
     "Cargo.lock",
     "Cargo.toml",
     "crates/polycast-core/Cargo.toml",
@@ -30,6 +30,7 @@ const SOURCES: [&str; 20] = [
     "crates/polycast-units/src",
     "doors/common",
     "doors/pmpi",
+    "doors/verbs",
     "include/polycast.h",
 ];
 /// The table is compiled in, too, but stands in the identity by itself.

@@ -30,6 +30,10 @@ pub trait Carrier: Send {
     fn refused(&self) -> u64 {
         0
     }
+
+    fn failures(&self) -> u64 {
+        0
+    }
 }
 
 /// A member of one group: sends to it, and receives what others send. A socket is asked without a detour.
@@ -126,6 +130,14 @@ impl Datagrams {
         match self {
             Datagrams::Udp(socket) => socket.refused(),
             Datagrams::Other(carrier) => carrier.refused(),
+        }
+    }
+
+    /// What has gone wrong below: requests that failed, memberships that were lost. A socket's errors are those of its calls.
+    pub fn failures(&self) -> u64 {
+        match self {
+            Datagrams::Udp(_) => 0,
+            Datagrams::Other(carrier) => carrier.failures(),
         }
     }
 

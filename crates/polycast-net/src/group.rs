@@ -25,6 +25,8 @@ pub enum Range {
     GlobalV4,
     /// ff12::/16, transient and of the link's scope, with a group identifier of the dynamic kind (RFC 3307: the high bit set).
     LinkV6,
+    /// ff12::/16 with 14 random bytes, for InfiniBand: librdmacm keeps the last ten, beside its signature and the partition's key.
+    InfiniBand,
 }
 
 impl Range {
@@ -41,7 +43,7 @@ impl Range {
         match self {
             Range::OrganisationV4 => &[(0xEFC0_0000, 0xEFC3_FFFF)],
             Range::GlobalV4 => &[(0xE100_0100, 0xE7FF_FFFF), (0xEA00_0100, 0xEEFF_FFFF)],
-            Range::LinkV6 => &[],
+            Range::LinkV6 | Range::InfiniBand => &[],
         }
     }
 
@@ -49,7 +51,12 @@ impl Range {
     pub fn groups(self) -> u64 {
         let is_drawn = |block: &u32| !is_flooded(Ipv4Addr::from(*block));
         let v4 = self.v4().iter().flat_map(|(first, last)| (*first..=*last).step_by(256).filter(is_drawn));
-        let addresses = if self == Range::LinkV6 { 1 << 31 } else { 256 * v4.count() as u64 };
+        let addresses = match self {
+            Range::LinkV6 => 1 << 31,
+            // More than can be counted here: 80 bits.
+            Range::InfiniBand => return u64::MAX,
+            Range::OrganisationV4 | Range::GlobalV4 => 256 * v4.count() as u64,
+        };
         addresses * PORTS.len() as u64
     }
 }
@@ -67,6 +74,13 @@ impl Group {
             Range::LinkV6 => {
                 let id = 0x8000_0000 | next() as u32;
                 Ipv6Addr::new(0xff12, 0, 0, 0, 0, 0, (id >> 16) as u16, id as u16).into()
+            }
+            Range::InfiniBand => {
+                let random = u128::from(next()) << 64 | u128::from(next());
+                let address = 0xff12 << 112 | random >> 16;
+                // 0xa01b marks names that only a subnet manager gives.
+                let is_marked = address >> 96 & 0xffff == 0xa01b;
+                Ipv6Addr::from(address ^ u128::from(is_marked) << 96).into()
             }
         };
         Group { address, port: random_port(next) }
@@ -153,6 +167,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn names_over_infiniband_are_random_and_not_the_subnet_managers() {
+        let drawn = |first, second| {
+            let mut words = [first, second, 0].into_iter();
+            Group::random_in(Range::InfiniBand, &mut || words.next().unwrap()).address.to_string()
+        };
+        assert_eq!(
+            drawn(0x1234_5678_9abc_def0, 0x1122_3344_5566_7788),
+            "ff12:1234:5678:9abc:def0:1122:3344:5566"
+        );
+        assert_eq!(drawn(0xa01b_0000_0000_0001, 0xffff << 16), "ff12:a01a::1:0:0:ffff");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod family;
 mod group;
 pub mod interface;
 mod socket;
+pub mod verbs;
 
 pub use datagrams::{Carrier, Datagrams};
 pub use family::Family;

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use polycast_core::policy::{Collective, Table};
 use polycast_core::variables;
+use polycast_net::verbs::OBJECT;
 use serde::Serialize;
 
 use super::{Outcome, print, print_json};
@@ -46,6 +47,7 @@ struct Info {
     preload: Option<String>,
     doors: Vec<Door>,
     launchers: Vec<Launcher>,
+    verbs: VerbsInfo,
     tables: Vec<TableInfo>,
     /// What the environment sets, one line each.
     environment: Vec<String>,
@@ -70,6 +72,15 @@ struct Door {
     /// `None` if it was not built.
     path: Option<String>,
     serves: &'static [&'static str],
+}
+
+/// InfiniBand and RoCE.
+#[derive(Serialize)]
+struct VerbsInfo {
+    /// The object that multicasts over them; `None` if it was not built.
+    path: Option<String>,
+    /// Of this host, as the kernel lists them.
+    devices: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -142,6 +153,14 @@ impl Info {
             preload: installation.as_ref().map(|i| i.preload().display().to_string()),
             doors: doors.into(),
             launchers: launchers.collect(),
+            verbs: VerbsInfo {
+                path: installation
+                    .as_ref()
+                    .map(|found| found.library_directory().join(OBJECT))
+                    .filter(|path| path.is_file())
+                    .map(|path| path.display().to_string()),
+                devices: polycast_net::verbs::devices(),
+            },
             tables: tables(&settings),
             environment: settings.notes,
             variables: variables::ALL.map(VariableInfo::from).into(),
@@ -174,6 +193,13 @@ impl Info {
                 "  none; Debian: apt-get install openmpi-bin libopenmpi-dev, or mpich libmpich-dev\n",
             );
         }
+        let path = self.verbs.path.as_deref().unwrap_or("not built: its headers are in rdma-core");
+        let devices =
+            if self.verbs.devices.is_empty() { "none".to_owned() } else { self.verbs.devices.join(", ") };
+        write!(
+            out,
+            "\nInfiniBand and RoCE\n  devices   {devices}\n  multicast {path}   not yet run on hardware\n"
+        )?;
         out.push_str("\ntables\n");
         for table in &self.tables {
             let rules = if table.rules == 1 { "rule" } else { "rules" };

@@ -3,6 +3,7 @@
 mod against;
 mod chart;
 mod collectives;
+mod crossover;
 mod models;
 mod place;
 mod results;
@@ -20,7 +21,7 @@ use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Rank, Rate};
 
 use super::topology::Input;
-use super::{Outcome, print};
+use super::{Outcome, print, print_json};
 use crate::bench::operation::Operation;
 use crate::bench::{sizes, variant};
 use crate::numbers::{percentage, whole};
@@ -37,6 +38,7 @@ Examples:
   polycast predict --params cluster.json --topology topology.conf \\
     --against results.json
   polycast predict --params cluster.json --collective allreduce --ranks 32
+  polycast predict --params cluster.json --crossover --ranks 512 --bytes 8,1KiB
   polycast predict --params cluster.json --models --ranks 32 --bytes 64KiB
 
 `polycast measure` writes the parameters, `polycast bench --json results.json`
@@ -91,6 +93,10 @@ pub struct Args {
     #[arg(long)]
     no_multicast: bool,
 
+    /// Tell from how many nodes on multicast is ahead, up to --ranks of them on one switch
+    #[arg(long, conflicts_with_all = ["against", "models", "svg", "topology", "hosts", "no_multicast"])]
+    crossover: bool,
+
     /// Show the models fitted to the parameters, with how well they fit, and where there are ranks the papers' closed forms
     #[arg(long, conflicts_with_all = ["against", "algorithms", "svg"])]
     models: bool,
@@ -108,6 +114,9 @@ pub struct Args {
     json: bool,
 }
 
+/// What is predicted in seconds.
+const MOST_NODES: u32 = 1024;
+
 /// How many are shown of each size, unless all are asked for: the best, and how close the next ones are.
 const ROWS_OF_A_SIZE: usize = 4;
 
@@ -115,13 +124,15 @@ const ROWS_OF_A_SIZE: usize = 4;
 pub fn run(args: Args) -> Outcome {
     let input = Input::read(&args.params, FileKind::Parameters)?;
     let parameters = Parameters::parse(&input.text, &input.name)?;
-    if args.collective != Collective::Broadcast && (args.models || args.against.is_some()) {
+    let is_of_broadcasts = args.models || args.crossover || args.against.is_some();
+    if args.collective != Collective::Broadcast && is_of_broadcasts {
         let expected = "expected --collective bcast, of which there are closed forms and measurements";
         return Err(format!("--collective {}: {expected}", args.collective).into());
     }
     match &args.against {
         Some(results) => hold_against(&args, &parameters, results),
         None if args.models => show_models(&args, &parameters),
+        None if args.crossover => show_crossover(&args, &parameters),
         None => predict(&args, &parameters),
     }
 }
@@ -170,6 +181,24 @@ fn show_models(args: &Args, parameters: &Parameters) -> Outcome {
     };
     let models = models::Models::new(parameters, predictor.as_mut().map(|predictor| (predictor, &sizes[..])));
     print(&if args.json { models.json()? } else { models.text() })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Nodes of which each has a rank, on one switch.
+fn show_crossover(args: &Args, parameters: &Parameters) -> Outcome {
+    let sizes = rising_sizes(&args.bytes)?;
+    let most = args.ranks.ok_or("--crossover: expected --ranks, the most nodes")?;
+    if !(2..=MOST_NODES).contains(&most) {
+        return Err(format!("--ranks {most}: expected 2 to {MOST_NODES} with --crossover").into());
+    }
+    let found = crossover::find(&sizes, most, |nodes| {
+        let placed = place::placed(None, None, Some(nodes))?;
+        compare(&mut predictor(&placed, parameters, args.root)?.loss(args.loss), args, &sizes)
+    })?;
+    match args.json {
+        true => print_json(&found)?,
+        false => print(&crossover::text(&found, most))?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use polycast_core::variables::MULTICAST;
 use polycast_net::{Family, Group, Interface, Socket, SocketOptions};
 
 use super::checks::{self, buffers, interface, offload, querier::QuerierWatch, reverse_path, surroundings};
@@ -154,6 +155,9 @@ impl Agent {
             findings.extend(checks::of_host(&system, interface, family));
             self.queries = Some(QuerierWatch::begin(&interface.name, family));
         }
+        let wanted = std::env::var(MULTICAST).ok();
+        let interfaces = Interface::all().unwrap_or_default();
+        findings.extend(checks::verbs::check(&interfaces, wanted.as_deref()));
         let facts = chosen.as_ref().map(|interface| InterfaceFacts {
             name: interface.name.clone(),
             address: interface.address(family),

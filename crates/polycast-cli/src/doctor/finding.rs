@@ -28,6 +28,8 @@ pub enum Topic {
     Surroundings,
     /// The network interface.
     Interface,
+    /// InfiniBand and RoCE.
+    Verbs,
     /// Largest datagram.
     Mtu,
     /// Where other programs' multicast goes.
@@ -58,6 +60,7 @@ impl Topic {
             Topic::Reach => "reach",
             Topic::Surroundings => "surroundings",
             Topic::Interface => "interface",
+            Topic::Verbs => "verbs",
             Topic::Mtu => "mtu",
             Topic::Route => "route",
             Topic::ReversePath => "reverse-path",

@@ -117,6 +117,12 @@ impl<'a> LabJob<'a> {
         self
     }
 
+    /// With these objects, too.
+    pub fn beside(mut self, objects: &[PathBuf]) -> LabJob<'a> {
+        self.preload.extend_from_slice(objects);
+        self
+    }
+
     /// Behind polycast, which reports.
     pub fn polycast(mut self) -> LabJob<'a> {
         let job = match self.mpi.component() {

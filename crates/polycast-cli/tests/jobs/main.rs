@@ -34,3 +34,4 @@ mod symbols;
 mod topology_jobs;
 mod traced;
 mod tune;
+mod verbs;

@@ -110,7 +110,7 @@ pub const TUNE: &str = "POLYCAST_TUNE";
 /// Where jobs leave each other what their trials found.
 pub const CACHE: &str = "POLYCAST_CACHE";
 /// What [`MULTICAST`] may be besides on and off.
-pub const MULTICAST_PROTOCOLS: [&str; 3] = ["ipv4", "ipv4-global", "ipv6"];
+pub const MULTICAST_PROTOCOLS: [&str; 4] = ["verbs", "ipv4", "ipv4-global", "ipv6"];
 /// Switches memory off that the ranks of a node share.
 pub const SHARED_MEMORY: &str = "POLYCAST_SHARED_MEMORY";
 /// Which interface multicast uses.
@@ -215,8 +215,8 @@ pub const ALL: [Variable; 25] = [
             further: &MULTICAST_PROTOCOLS,
             otherwise: "trees serve in place of multicast",
         },
-        default: "ipv4",
-        meaning: "which protocol multicast uses; `on` is `ipv4`; `ipv4-global` draws groups from 225.0.1.0 to 238.255.255.255; `off`: trees serve",
+        default: "on",
+        meaning: "what multicast goes over; `on`: InfiniBand or RoCE where all nodes have a device (`verbs`), else `ipv4`; `ipv4-global` draws groups from 225.0.1.0 to 238.255.255.255; `off`: trees serve",
     },
     Variable {
         name: NET,

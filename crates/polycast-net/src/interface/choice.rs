@@ -94,6 +94,17 @@ impl InterfaceChoice {
         self.choose_beside(among, family, &[])
     }
 
+    /// All that are usable, the best first, as [`InterfaceChoice::choose_beside`] has it.
+    pub fn usable_beside(&self, among: &[Interface], family: Family, local: &[IpAddr]) -> Vec<Interface> {
+        let mut left = among.to_vec();
+        let mut usable = Vec::new();
+        while let Ok(best) = self.choose_beside(&left, family, local) {
+            left.retain(|interface| interface.index != best.index);
+            usable.push(best);
+        }
+        usable
+    }
+
     /// The same, but after the words of the list it is best to have one of these addresses, the earlier the better: other connections of the
     /// same hosts begin there, so they are joined by that network.
     ///

@@ -77,6 +77,8 @@ pub struct Outcome {
     pub failed: Option<Doing>,
     /// Datagrams that were sent.
     pub datagrams: u64,
+    /// Groups that were joined over verbs.
+    pub over_verbs: usize,
     /// Sockets that are still open.
     pub memberships: usize,
     /// Messages on private communicators that nobody has received.
@@ -196,6 +198,7 @@ impl Job {
             ranks: told.into_iter().flatten().collect(),
             failed: world.failed(),
             datagrams: world.network.sent(),
+            over_verbs: world.network.groups_over_verbs(),
             memberships: world.network.memberships(),
             unreceived: (1..=communicators).map(|communicator| world.unreceived(communicator)).sum(),
             collectives: world.collectives(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use polycast_net::verbs::VerbsPort;
 use polycast_net::{Carrier, Group, Interface};
 use polycast_shm::{Offer, Segment, SegmentError, Shape};
 use rustix::event::PollFd;
@@ -105,7 +106,11 @@ impl Machine for RankMachine {
         self.world.network.interfaces(self.rank)
     }
 
-    fn open(&self, _: &Interface, group: Group) -> Result<Box<dyn Carrier>, Reason> {
-        self.world.network.open(self.rank, group)
+    fn verbs_port(&self) -> Option<VerbsPort> {
+        self.world.network.verbs_port(self.rank)
+    }
+
+    fn open(&self, _: &Interface, group: Group, is_verbs: bool) -> Result<Box<dyn Carrier>, Reason> {
+        self.world.network.open(self.rank, group, is_verbs)
     }
 }

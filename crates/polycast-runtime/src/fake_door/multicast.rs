@@ -164,6 +164,31 @@ fn where_no_socket_or_interface_is_to_be_had_trees_serve() {
     });
 }
 
+/// Whoever has a device, whether or not anything arrives over it: all go the same way, and multicast serves.
+#[test]
+fn nodes_agree_on_verbs_or_ip() {
+    with_seeds(30, |seed| {
+        let random = &mut Random::new(seed);
+        let hosts: Vec<u32> = (0..random.within(2, 6) as u32).collect();
+        let ranks = hosts.len() as u32;
+        let ranks_with_verbs = random.one_of(&[0, 1, u64::from(ranks) - 1, u64::from(ranks)]) as u32;
+        let is_verbs_silent = random.below(2) == 1;
+        let weather = Weather { ranks_with_verbs, is_verbs_silent, ..Weather::FINE };
+        let calls = calls(random, ranks.into(), 4);
+        let mut job = Job::new(ranks, seed, "multicast-pull", &calls).on_hosts(&hosts, weather);
+        job = job.with(None, "POLYCAST_MULTICAST", "verbs");
+        let is_ip_missing = random.below(4) == 0;
+        if is_ip_missing {
+            job.conditions.weather.no_socket = Some(random.below(ranks.into()) as u32);
+        }
+        let outcome = job.run();
+        assert_right(&outcome, &job);
+        assert_eq!(outcome.over_verbs > 0, ranks_with_verbs == ranks, "{job:?}");
+        let is_served = ranks_with_verbs == ranks && !is_verbs_silent || !is_ip_missing;
+        assert_eq!(outcome.datagrams > u64::from(ranks) * 3, is_served, "{outcome:?} of {job:?}");
+    });
+}
+
 /// TCP that has lost packets twice: what stands still for 200 ms is repaired by datagrams, and no message is left behind by who has returned on
 /// the word of a datagram.
 #[test]

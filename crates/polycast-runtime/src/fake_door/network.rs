@@ -1,6 +1,6 @@
 //! A network of datagrams in memory: what comes through, how often, when, and to whom is decided by a seed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::net::Ipv4Addr;
 use std::ops::Range;
@@ -8,6 +8,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use polycast_net::verbs::VerbsPort;
 use polycast_net::{Carrier, Group, Interface};
 
 use super::allocations::outside;
@@ -50,6 +51,10 @@ pub struct Weather {
     pub no_interface: Option<u32>,
     pub receive_buffer_bytes: usize,
     pub mtu_bytes: u32,
+    /// Ranks below this one have a port of InfiniBand or RoCE.
+    pub ranks_with_verbs: u32,
+    /// What is sent over it does not arrive.
+    pub is_verbs_silent: bool,
 }
 
 impl Weather {
@@ -69,6 +74,8 @@ impl Weather {
         no_interface: None,
         receive_buffer_bytes: 1 << 20,
         mtu_bytes: 1500,
+        ranks_with_verbs: 0,
+        is_verbs_silent: false,
     };
 }
 
@@ -90,6 +97,8 @@ struct State {
     groups_tried: u32,
     sockets: RawFd,
     sent: u64,
+    /// Groups over verbs.
+    over_verbs: BTreeSet<u16>,
 }
 
 /// See the module.
@@ -108,6 +117,7 @@ impl Network {
             groups_tried: 0,
             sockets: 0,
             sent: 0,
+            over_verbs: BTreeSet::new(),
         };
         Network { stage, weather, state: Mutex::new(state) }
     }
@@ -137,14 +147,39 @@ impl Network {
         if self.weather.no_interface == Some(rank) { Vec::new() } else { vec![interface] }
     }
 
-    pub fn open(self: &Arc<Network>, rank: u32, group: Group) -> Result<Box<dyn Carrier>, Reason> {
-        if self.weather.no_socket == Some(rank) {
+    pub fn verbs_port(&self, rank: u32) -> Option<VerbsPort> {
+        (rank < self.weather.ranks_with_verbs).then(|| VerbsPort {
+            device: "fake_0".to_owned(),
+            port: 1,
+            most_datagram_bytes: 2048,
+            bits_per_second: Some(10_000_000_000),
+            is_ethernet: true,
+            is_active: true,
+            partition: 0xffff,
+        })
+    }
+
+    /// How many groups were joined over verbs.
+    pub fn groups_over_verbs(&self) -> usize {
+        self.lock().over_verbs.len()
+    }
+
+    pub fn open(
+        self: &Arc<Network>,
+        rank: u32,
+        group: Group,
+        is_verbs: bool,
+    ) -> Result<Box<dyn Carrier>, Reason> {
+        if self.weather.no_socket == Some(rank) && !is_verbs {
             return Err(Reason::Socket);
         }
         let mut state = self.lock();
         if state.groups_tried < self.weather.taken_groups {
             state.groups_tried += 1;
             return Err(Reason::Conflict);
+        }
+        if is_verbs {
+            state.over_verbs.insert(group.port);
         }
         state.sockets += 1;
         let descriptor = FIRST_DESCRIPTOR + state.sockets;
@@ -192,6 +227,9 @@ impl State {
         group: Group,
         datagram: &[u8],
     ) -> Vec<(u32, u64)> {
+        if weather.is_verbs_silent && self.over_verbs.contains(&group.port) {
+            return Vec::new();
+        }
         let State { members, random, number, .. } = self;
         let datagram: Arc<[u8]> = datagram.into();
         let mut arrivals = Vec::new();

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use polycast_net::verbs::VerbsPort;
 use polycast_net::{Carrier, Group, Interface};
 use polycast_shm::{Offer, Segment, SegmentError, Shape};
 use rustix::event::PollFd;
@@ -30,8 +31,10 @@ pub trait Machine {
     fn create_segment(&self, shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError>;
     fn open_segment(&self, offer: Offer, shape: Shape) -> Result<Segment, SegmentError>;
     fn read_process(&self, process: u32, address: u64, place: &mut [u8]) -> io::Result<()>;
+    /// The port of an interface.
+    fn verbs_port(&self) -> Option<VerbsPort>;
     /// Joins a group.
-    fn open(&self, interface: &Interface, group: Group) -> Result<Box<dyn Carrier>, Reason>;
+    fn open(&self, interface: &Interface, group: Group, is_verbs: bool) -> Result<Box<dyn Carrier>, Reason>;
 }
 
 thread_local! {

@@ -380,7 +380,7 @@ impl Driver {
         let deadline = self.endpoint.deadline().map(|at| Duration::from_nanos((at - self.now()).0));
         let look = self.endpoint.awaits_departure().then_some(DEPARTURE_LOOK);
         let at_most = [deadline, look].into_iter().flatten().min();
-        let before_sleep = self.group.is_to_be_armed().then_some(&*self.group as &dyn Arm);
+        let before_sleep = (!self.group.is_socket()).then_some(&*self.group as &dyn Arm);
         Some(Watch { socket: self.group.as_fd(), events, at_most, before_sleep })
     }
 

@@ -46,6 +46,8 @@ pub struct Dropped {
     pub unclaimed: u64,
     /// By the kernel, because the receive buffer was full.
     pub by_kernel: u64,
+    /// What has failed below, where it is no socket.
+    pub failures: u64,
 }
 
 impl Dropped {
@@ -56,6 +58,7 @@ impl Dropped {
             forged: self.forged.saturating_sub(before.forged),
             unclaimed: self.unclaimed.saturating_sub(before.unclaimed),
             by_kernel: self.by_kernel.saturating_sub(before.by_kernel),
+            failures: self.failures.saturating_sub(before.failures),
         }
     }
 
@@ -64,6 +67,7 @@ impl Dropped {
         self.forged += other.forged;
         self.unclaimed += other.unclaimed;
         self.by_kernel += other.by_kernel;
+        self.failures += other.failures;
     }
 }
 
@@ -122,7 +126,7 @@ pub struct Group {
     receive_buffer_bytes: usize,
     /// The socket's descriptor, to wait on without the lock.
     descriptor: RawFd,
-    is_to_be_armed: bool,
+    is_socket: bool,
     inner: Mutex<Inner>,
     /// Communicators that have used the group; counted by the process that is rank 0 of all of them.
     communicators: AtomicU32,
@@ -137,7 +141,7 @@ impl Group {
         dumps::keep_out(&key);
         let receive_buffer_bytes = socket.receive_buffer_bytes();
         let descriptor = socket.as_fd().as_raw_fd();
-        let is_to_be_armed = matches!(socket, Datagrams::Other(_));
+        let is_socket = matches!(socket, Datagrams::Udp(_));
         let (dropped, counted) = Default::default();
         let (inboxes, filter, renewed) = (BTreeMap::new(), Filter::None, machine::now());
         let inner = Inner { socket, inboxes, dropped, counted, filter, renewed };
@@ -149,7 +153,7 @@ impl Group {
             pace,
             receive_buffer_bytes,
             descriptor,
-            is_to_be_armed,
+            is_socket,
             inner,
             communicators,
             is_deaf: AtomicBool::new(false),
@@ -212,7 +216,8 @@ impl Group {
             Filter::None | Filter::Refused => by_kernel,
         };
         let foreign = inner.dropped.foreign + inner.socket.refused() + (by_kernel - for_room);
-        let all = Dropped { foreign, by_kernel: for_room, ..inner.dropped };
+        let failures = inner.socket.failures();
+        let all = Dropped { foreign, by_kernel: for_room, failures, ..inner.dropped };
         all.since(&std::mem::replace(&mut inner.counted, all))
     }
 
@@ -272,9 +277,9 @@ impl Group {
         self.lock().socket.queued_bytes()
     }
 
-    /// Whether its descriptor tells only of what it was armed for.
-    pub fn is_to_be_armed(&self) -> bool {
-        self.is_to_be_armed
+    /// What else carries datagrams has to be armed before one sleeps on its descriptor.
+    pub fn is_socket(&self) -> bool {
+        self.is_socket
     }
 
     /// See [`polycast_net::Datagrams::send`].

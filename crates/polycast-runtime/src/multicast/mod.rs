@@ -8,6 +8,7 @@
 //!     driver     one node: drives the protocol
 //!         group      a member, shared by communicators over the same nodes
 //!         prospect   how fast it would go, and on which interface
+//!         verbs      or over InfiniBand and RoCE
 //!         datagrams  joins it                              dumps      its key stays out of core dumps
 //!         control    messages over MPI
 //!         deaf       what a rank knows of nodes that hear nothing any more
@@ -29,6 +30,7 @@ mod registry;
 mod reuse;
 mod setup;
 mod terms;
+mod verbs;
 
 pub use control::NodeMessages;
 pub use deaf::Deaf;

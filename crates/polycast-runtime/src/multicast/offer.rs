@@ -78,6 +78,8 @@ pub struct Offer {
     /// `None`: willing.
     pub refusal: Option<Reason>,
     pub is_ipv6: bool,
+    /// Beside it, or in its place: over verbs.
+    pub verbs: Option<VerbsOffer>,
     /// The job number of the group that this process has for these nodes; 0: none.
     pub existing: u32,
     /// Of the largest datagram.
@@ -86,12 +88,33 @@ pub struct Offer {
     pub bits_per_second: u64,
 }
 
+/// What a leader can do over InfiniBand or RoCE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerbsOffer {
+    /// Its groups are of IPv6.
+    pub is_ipv6: bool,
+    pub datagram_bytes: u32,
+    /// 0: unknown.
+    pub bits_per_second: u64,
+}
+
+/// Version of IP of groups over verbs, as offers have it.
+const VERBS_V4: u8 = 4;
+const VERBS_V6: u8 = 6;
+
 impl Offer {
-    pub const BYTES: usize = 24;
+    pub const BYTES: usize = 32;
 
     /// What a rank says that leads no node.
     pub fn none() -> Offer {
-        Offer { refusal: None, is_ipv6: false, existing: 0, datagram_bytes: 0, bits_per_second: 0 }
+        Offer {
+            refusal: None,
+            is_ipv6: false,
+            verbs: None,
+            existing: 0,
+            datagram_bytes: 0,
+            bits_per_second: 0,
+        }
     }
 
     pub fn refuse(reason: Reason) -> Offer {
@@ -105,16 +128,25 @@ impl Offer {
         bytes[4..8].copy_from_slice(&self.existing.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.datagram_bytes.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.bits_per_second.to_le_bytes());
+        if let Some(verbs) = self.verbs {
+            bytes[2] = if verbs.is_ipv6 { VERBS_V6 } else { VERBS_V4 };
+            bytes[12..16].copy_from_slice(&verbs.datagram_bytes.to_le_bytes());
+            bytes[24..32].copy_from_slice(&verbs.bits_per_second.to_le_bytes());
+        }
         bytes
     }
 
     pub fn from_bytes(bytes: [u8; Offer::BYTES]) -> Offer {
+        let u64_at = |at| u64::from(u32_at(&bytes, at)) | u64::from(u32_at(&bytes, at + 4)) << 32;
+        let verbs =
+            |is_ipv6| VerbsOffer { is_ipv6, datagram_bytes: u32_at(&bytes, 12), bits_per_second: u64_at(24) };
         Offer {
             refusal: Reason::from_code(bytes[0]),
             is_ipv6: bytes[1] != 0,
             existing: u32_at(&bytes, 4),
             datagram_bytes: u32_at(&bytes, 8),
-            bits_per_second: u64::from(u32_at(&bytes, 16)) | u64::from(u32_at(&bytes, 20)) << 32,
+            verbs: [VERBS_V4, VERBS_V6].contains(&bytes[2]).then(|| verbs(bytes[2] == VERBS_V6)),
+            bits_per_second: u64_at(16),
         }
     }
 }
@@ -189,12 +221,16 @@ mod tests {
         let offer = Offer {
             refusal: Some(Reason::Silence),
             is_ipv6: true,
+            verbs: Some(VerbsOffer { is_ipv6: true, datagram_bytes: 4096, bits_per_second: 1 << 40 }),
             existing: 7,
             datagram_bytes: 1472,
             bits_per_second: 10_000_000_000,
         };
         assert_eq!(Offer::from_bytes(offer.to_bytes()), offer);
         assert_eq!(Offer::from_bytes(Offer::none().to_bytes()), Offer::none());
+        let verbs = VerbsOffer { is_ipv6: false, datagram_bytes: 2048, bits_per_second: 0 };
+        let only = Offer { verbs: Some(verbs), ..Offer::refuse(Reason::Interface) };
+        assert_eq!(Offer::from_bytes(only.to_bytes()), only);
         for address in ["239.192.1.2", "ff12::1234:5678"] {
             let group = Group { address: address.parse().unwrap(), port: 12345 };
             let key = Key::from_bytes(std::array::from_fn(|at| at as u8));

@@ -6,6 +6,7 @@ use polycast_net::{Family, Interface, InterfaceError, receive_buffer_bytes};
 
 use super::datagrams::interfaces;
 use super::terms::rate_into;
+use super::verbs;
 use crate::machine::stand_in;
 use crate::{idle, settings};
 
@@ -27,8 +28,12 @@ pub struct Prospect {
 pub fn prospect() -> Prospect {
     let Ok(wanted) = settings::Multicast::current() else { return Prospect::default() };
     let Some(family) = wanted.family else { return Prospect::default() };
-    let Ok(interface) = interface_of(&wanted, family) else { return Prospect::default() };
     let rate = |bits: u64| Rate::from_bits_per_second(bits.min(Rate::MAX.bits_per_second()));
+    if let Some(port) = verbs::port(&wanted) {
+        // Its ring is as large as it needs to be, unless memory cannot be locked; then the set-up paces.
+        return Prospect { interface: rate(port.bits_per_second), buffer: None };
+    }
+    let Ok(interface) = interface_of(&wanted, family) else { return Prospect::default() };
     Prospect {
         interface: interface.bits_per_second.and_then(rate),
         buffer: granted_buffer_bytes().map(rate_into).and_then(rate),

@@ -6,6 +6,7 @@
 //!   leaders         join                                                                    MPI_Allgather
 //!                   └─ taken by somebody else: another plan, three times at most
 //!   leaders         probe         full datagrams from everybody to everybody                MPI_Allgather per round
+//!                   └─ over verbs, where all have them: nothing comes, or a port fails: the same again, by IP multicast
 //! ```
 //!
 //! Invariant: whether to go on is decided after each step from what all ranks have, so all decide alike, and whoever
@@ -27,15 +28,17 @@ use zeroize::Zeroizing;
 use super::choose_group::choose_group;
 use super::datagrams::join;
 use super::group::{FIRST_COMMUNICATOR, Group, Pace};
-use super::offer::{Offer, Plan, Reason};
+use super::offer::{Offer, Plan, Reason, VerbsOffer};
 use super::probe::Question;
 use super::prospect::interface_of;
 use super::registry::{self, Standing};
 use super::terms::Terms;
+use super::verbs;
 use crate::digest::Digest;
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
 use crate::machine::{self, random, random_bytes};
+use crate::say::warn_once;
 use crate::settings;
 
 /// Plans until a group is found that nobody else has.
@@ -56,6 +59,11 @@ impl Unavailable {
     /// There is but one node: nothing to warn of.
     pub fn nowhere() -> Unavailable {
         Unavailable { reason: Reason::Nowhere, rank: 0 }
+    }
+
+    /// Another way may work.
+    fn is_of_a_way(self) -> bool {
+        matches!(self.reason, Reason::Socket | Reason::Silence | Reason::Conflict)
     }
 
     /// It may work later, without the user's doing.
@@ -118,8 +126,17 @@ pub fn set_of(nodes: &Nodes, hosts: &[u64], processes: &[u64]) -> u64 {
 
 /// What this process brings, if it leads a node.
 struct Means {
-    interface: Interface,
+    interface: Option<Interface>,
+    /// Of the port.
+    verbs: Option<Interface>,
     existing: Option<Arc<Group>>,
+}
+
+impl Means {
+    fn join(&self, plan: &Plan, is_verbs: bool) -> Result<Datagrams, Reason> {
+        let interface = if is_verbs { &self.verbs } else { &self.interface };
+        join(interface.as_ref().ok_or(Reason::Interface)?, plan.group, is_verbs)
+    }
 }
 
 /// One rank in the agreement.
@@ -144,32 +161,53 @@ impl Party<'_> {
         };
         let offers = self.door.allgather(&mine.to_bytes(), self.ranks)?;
         let offers: Vec<Offer> = offers.into_iter().map(Offer::from_bytes).collect();
-        if let Some(refusal) = first_refusal(offers.iter().map(|offer| offer.refusal)) {
-            return Ok(Err(refusal));
-        }
         let leaders: Vec<&Offer> = self.nodes.leaders().iter().map(|rank| &offers[rank.index()]).collect();
+        let refusal = first_refusal(offers.iter().map(|offer| offer.refusal));
+        let over_verbs = Terms::over_verbs(&leaders);
+        let by_ip = if refusal.is_none() { Terms::of(&leaders) } else { None };
+        if over_verbs.is_none() && self.rank == Rank(0) {
+            warn_if_wanted(&leaders, self.nodes);
+        }
+        let mut outcome = Err(refusal.unwrap_or(Unavailable { reason: Reason::Setting, rank: 0 }));
+        let ways = [over_verbs, by_ip];
+        let last = ways.iter().rposition(Option::is_some);
+        for (way, terms) in ways.into_iter().enumerate() {
+            let Some(terms) = terms else { continue };
+            outcome = self.agree_on(terms, &leaders, means.as_ref(), last == Some(way))?;
+            // What has no device, or no network behind it, may have the other.
+            if !matches!(&outcome, Err(refusal) if refusal.is_of_a_way()) {
+                break;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Over verbs, or by IP multicast. `is_last`: nothing else will be tried.
+    fn agree_on(
+        &self,
+        mut terms: Terms,
+        leaders: &[&Offer],
+        means: Option<&Means>,
+        is_last: bool,
+    ) -> Result<Result<Option<Seat>, Unavailable>, MpiError> {
         let existing = leaders[0].existing;
         let is_reused = existing != 0 && leaders.iter().all(|offer| offer.existing == existing);
-        let Some(mut terms) = Terms::of(&leaders) else {
-            return Ok(Err(Unavailable { reason: Reason::Setting, rank: 0 }));
-        };
         for _ in 0..MAX_PLANS {
-            let reused = means.as_ref().and_then(|means| means.existing.as_deref()).filter(|_| is_reused);
-            let (plan, renewer) = self.plan(&terms, reused)?;
+            let group = means.and_then(|means| means.existing.clone()).filter(|_| is_reused);
+            let (plan, renewer) = self.plan(&terms, group.as_deref())?;
             if let Some(reason) = plan.refusal {
                 return Ok(Err(Unavailable { reason, rank: 0 }));
             }
             if is_reused {
-                let group = means.and_then(|means| means.existing);
                 return Ok(Ok(group.map(|group| seat(self.nodes, self.set, plan.communicator, group))));
             }
-            let socket = means.as_ref().map(|means| guarded(|| join(&means.interface, plan.group)));
+            let socket = means.map(|means| guarded(|| means.join(&plan, terms.is_verbs)));
             let failure = socket.as_ref().and_then(|socket| socket.as_ref().err().copied());
             let opened = socket.as_ref().and_then(|socket| socket.as_ref().ok());
             match self.exchange_buffers(failure, opened, &mut terms)? {
                 None => {
                     let socket = socket.and_then(Result::ok);
-                    return self.probe(&plan, &terms, socket, renewer);
+                    return self.probe(&plan, &terms, socket, renewer, is_last);
                 }
                 Some(Unavailable { reason: Reason::Conflict, .. }) => {}
                 Some(refusal) => return Ok(Err(refusal)),
@@ -190,18 +228,24 @@ impl Party<'_> {
             return (Offer::refuse(Reason::Setting), None);
         };
         let Some(family) = wanted.family else { return (Offer::refuse(Reason::Off), None) };
-        let Ok(interface) = interface_of(&wanted, family) else {
-            return (Offer::refuse(Reason::Interface), None);
-        };
+        let verbs = verbs::port(&wanted);
+        let interface = interface_of(&wanted, family).ok();
         let ip_and_udp_bytes = if family == Family::V6 { 48 } else { 28 };
+        let mtu_bytes = interface.as_ref().map_or(0, |interface| interface.mtu_bytes);
         let offer = Offer {
-            refusal: None,
+            refusal: interface.is_none().then_some(Reason::Interface),
             is_ipv6: family == Family::V6,
+            verbs: verbs.as_ref().map(|port| VerbsOffer {
+                is_ipv6: port.family == Family::V6,
+                datagram_bytes: port.datagram_bytes,
+                bits_per_second: port.bits_per_second,
+            }),
             existing: existing.as_ref().map_or(0, |group| group.job()),
-            datagram_bytes: interface.mtu_bytes.saturating_sub(ip_and_udp_bytes),
-            bits_per_second: interface.bits_per_second.unwrap_or(0),
+            datagram_bytes: mtu_bytes.saturating_sub(ip_and_udp_bytes),
+            bits_per_second: interface.as_ref().and_then(|found| found.bits_per_second).unwrap_or(0),
         };
-        (offer, Some(Means { interface, existing }))
+        let verbs = verbs.map(|port| port.interface);
+        (offer, Some(Means { interface, verbs, existing }))
     }
 
     /// Rank 0 leads the first node.
@@ -263,6 +307,7 @@ impl Party<'_> {
         terms: &Terms,
         mut socket: Option<Datagrams>,
         mut renewer: Option<LeaseRenewer>,
+        is_last: bool,
     ) -> Result<Result<Option<Seat>, Unavailable>, MpiError> {
         let node = self.nodes.mine();
         let mut probe = Probe::new(node, self.nodes.count(), terms.datagram_wire_bytes(), terms.slowest());
@@ -277,7 +322,7 @@ impl Party<'_> {
             });
             if let Some(refusal) = self.exchange(failure)? {
                 if round == ROUNDS.len() {
-                    if refusal.reason == Reason::Silence {
+                    if refusal.reason == Reason::Silence && is_last {
                         self.find_whose_fault(socket.is_some().then_some(&probe))?;
                     }
                     return Ok(Err(refusal));
@@ -315,6 +360,19 @@ pub fn seat(nodes: &Nodes, set: u64, communicator: u32, group: Arc<Group>) -> Se
     Seat { endpoint, communicator, group, node: nodes.mine(), set }
 }
 
+/// Who asks for verbs in so many words is told where they are missing.
+fn warn_if_wanted(leaders: &[&Offer], nodes: &Nodes) {
+    let is_wanted =
+        settings::Multicast::current().is_ok_and(|wanted| wanted.verbs == settings::Verbs::Wanted);
+    if let Some(node) = leaders.iter().position(|offer| offer.verbs.is_none()).filter(|_| is_wanted) {
+        warn_once(&format!(
+            "POLYCAST_MULTICAST=verbs: rank {} has no port of InfiniBand or RoCE that can be used; IPv4 multicast is tried; \
+             `polycast doctor` finds out more",
+            nodes.leaders()[node].index()
+        ));
+    }
+}
+
 /// A panic is a failure like others.
 fn guarded<R>(step: impl FnOnce() -> Result<R, Reason>) -> Result<R, Reason> {
     catch_unwind(AssertUnwindSafe(step)).unwrap_or(Err(Reason::Internal))
@@ -340,12 +398,15 @@ fn new_plan(
         return Ok(Plan { refusal: None, communicator, ..Plan::refuse(Reason::Off) });
     }
     let family = if terms.is_ipv6 { Family::V6 } else { Family::V4 };
+    let is_infiniband = terms.is_verbs && terms.is_ipv6;
     let settings = settings::Multicast::current().ok();
     // Ranks agree on the family only; this one draws, where its own settings say from.
     let range =
         settings.as_ref().filter(|settings| settings.family == Some(family)).map(|settings| settings.range);
     let server = settings.and_then(|settings| settings.madcap_server);
     let range = range.unwrap_or_else(|| Range::of(family));
+    // So many that nobody needs to hand them out.
+    let (range, server) = if is_infiniband { (Range::InfiniBand, None) } else { (range, server) };
     let (group, kept) = choose_group(family, range, server.as_deref()).map_err(entropy)?;
     *renewer = kept;
     let key = Zeroizing::new(random_bytes().map_err(entropy)?);

@@ -4,7 +4,7 @@ use polycast_core::protocol::message::MAX_FRAGMENT_BYTES;
 use polycast_core::protocol::wire::HEADER_BYTES;
 
 use super::group::Pace;
-use super::offer::Offer;
+use super::offer::{Offer, VerbsOffer};
 
 /// A batch of datagrams goes through the kernel as one packet, which must not be more than this on the wire: an IP packet cannot
 /// be, and a token bucket cuts what is larger than itself into single packets.
@@ -21,13 +21,26 @@ const BUFFER_BYTES_PER_BYTE: u64 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     pub is_ipv6: bool,
+    /// Over InfiniBand or RoCE.
+    pub is_verbs: bool,
     pub pace: Pace,
     /// The fastest of their links; 0: unknown.
     fastest: u64,
 }
 
 impl Terms {
-    /// `None` if they do not want the same family.
+    /// Over verbs; `None` if not all can, or by groups of different families.
+    pub fn over_verbs(leaders: &[&Offer]) -> Option<Terms> {
+        let as_others = |offer: &&Offer| {
+            let VerbsOffer { is_ipv6, datagram_bytes, bits_per_second } = offer.verbs?;
+            Some(Offer { is_ipv6, datagram_bytes, bits_per_second, ..Offer::none() })
+        };
+        let offers: Vec<Offer> = leaders.iter().map(as_others).collect::<Option<_>>()?;
+        let terms = Terms::of(&offers.iter().collect::<Vec<_>>())?;
+        Some(Terms { is_verbs: true, ..terms })
+    }
+
+    /// By IP multicast; `None` if they do not want the same family.
     pub fn of(leaders: &[&Offer]) -> Option<Terms> {
         let is_ipv6 = leaders.first()?.is_ipv6;
         let datagram_bytes = leaders.iter().map(|offer| offer.datagram_bytes as usize).min()?;
@@ -40,7 +53,12 @@ impl Terms {
             batch_datagrams: batch.max(1) as u32,
             bits_per_second: rates().min().filter(|slowest| *slowest < fastest),
         };
-        leaders.iter().all(|offer| offer.is_ipv6 == is_ipv6).then_some(Terms { is_ipv6, pace, fastest })
+        leaders.iter().all(|offer| offer.is_ipv6 == is_ipv6).then_some(Terms {
+            is_ipv6,
+            is_verbs: false,
+            pace,
+            fastest,
+        })
     }
 
     /// Of the slowest link, in bits per second; 0: unknown.
@@ -106,6 +124,20 @@ mod tests {
     fn families_must_agree() {
         let six = Offer { is_ipv6: true, ..offer(1452, 0) };
         assert_eq!(Terms::of(&[&offer(1472, 0), &six]), None);
+    }
+
+    #[test]
+    fn all_have_verbs_or_none_uses_them() {
+        let verbs = |is_ipv6, datagram_bytes| Offer {
+            verbs: Some(VerbsOffer { is_ipv6, datagram_bytes, bits_per_second: 100 * GIGABIT }),
+            ..offer(1472, GIGABIT)
+        };
+        let (large, small) = (verbs(false, 4096), verbs(false, 2048));
+        let terms = Terms::over_verbs(&[&large, &small]).unwrap();
+        assert_eq!((terms.is_verbs, terms.pace.payload_bytes, terms.slowest()), (true, 2016, 100 * GIGABIT));
+        assert_eq!(Terms::over_verbs(&[&large, &offer(1472, 0)]), None);
+        assert_eq!(Terms::over_verbs(&[&large, &verbs(true, 4096)]), None);
+        assert!(!Terms::of(&[&large, &offer(1472, 0)]).unwrap().is_verbs);
     }
 
     #[test]

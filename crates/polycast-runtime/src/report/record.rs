@@ -51,6 +51,8 @@ pub struct Multicast {
     /// Rings that left multicast in mid-job, and that came back to it.
     pub died: u64,
     pub returned: u64,
+    /// Rings whose datagrams went over verbs in the end.
+    pub verbs: u64,
 }
 
 impl Multicast {
@@ -61,12 +63,13 @@ impl Multicast {
         let [died, returned] = ring.died_and_returned();
         self.died += died;
         self.returned += returned;
+        self.verbs += u64::from(!ring.group().is_socket());
         self.dropped.add(&ring.group().take_dropped());
     }
 
     /// Name and value of each, in the order of the report.
     pub fn named(&self) -> Vec<(&'static str, u64)> {
-        let Dropped { foreign, forged, unclaimed, by_kernel } = self.dropped;
+        let Dropped { foreign, forged, unclaimed, by_kernel, failures } = self.dropped;
         let dropped = [
             ("foreign", foreign),
             ("forged", forged),
@@ -75,6 +78,8 @@ impl Multicast {
             ("send_errors", self.send_errors),
             ("died", self.died),
             ("returned", self.returned),
+            ("verbs", self.verbs),
+            ("verbs_failures", failures),
         ];
         self.protocol.named().into_iter().chain(dropped).collect()
     }

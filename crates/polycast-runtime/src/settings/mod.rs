@@ -108,10 +108,21 @@ pub fn is_memory_wanted() -> bool {
     !lookup(SHARED_MEMORY).is_some_and(|value| is_off(&value))
 }
 
+/// Whether datagrams may go over InfiniBand or RoCE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verbs {
+    No,
+    /// Where there is a device.
+    IfPresent,
+    /// Devices are asked for even where the kernel lists none.
+    Wanted,
+}
+
 /// What this process wants of multicast.
 pub struct Multicast {
-    /// `None`: nothing.
+    /// Of IP multicast, which serves where not all nodes have verbs; `None`: no multicast at all.
     pub family: Option<Family>,
+    pub verbs: Verbs,
     /// Where groups are drawn from that no server gives.
     pub range: Range,
     pub interface: InterfaceChoice,
@@ -121,17 +132,21 @@ pub struct Multicast {
 impl Multicast {
     /// The settings in force, or what is wrong with them.
     pub fn current() -> Result<Multicast, String> {
-        let (family, range) = match lookup(MULTICAST).unwrap_or_default().to_ascii_lowercase().as_str() {
-            "" | "ipv4" => (Some(Family::V4), Range::OrganisationV4),
-            "ipv4-global" => (Some(Family::V4), Range::GlobalV4),
-            "ipv6" => (Some(Family::V6), Range::LinkV6),
-            on if is_on(on) => (Some(Family::V4), Range::OrganisationV4),
-            off if is_off(off) => (None, Range::OrganisationV4),
+        let (family, range, verbs) = match lookup(MULTICAST).unwrap_or_default().to_ascii_lowercase().as_str()
+        {
+            "ipv4" => (Some(Family::V4), Range::OrganisationV4, Verbs::No),
+            "ipv4-global" => (Some(Family::V4), Range::GlobalV4, Verbs::No),
+            "ipv6" => (Some(Family::V6), Range::LinkV6, Verbs::No),
+            "verbs" => (Some(Family::V4), Range::OrganisationV4, Verbs::Wanted),
+            on if on.is_empty() || is_on(on) => (Some(Family::V4), Range::OrganisationV4, Verbs::IfPresent),
+            off if is_off(off) => (None, Range::OrganisationV4, Verbs::No),
             other => {
-                return Err(format!("{MULTICAST}={other}: expected on, off, ipv4, ipv4-global or ipv6"));
+                return Err(format!(
+                    "{MULTICAST}={other}: expected on, off, verbs, ipv4, ipv4-global or ipv6"
+                ));
             }
         };
-        Ok(Multicast { family, range, interface: interface_choice()?, madcap_server: lookup(MADCAP) })
+        Ok(Multicast { family, range, verbs, interface: interface_choice()?, madcap_server: lookup(MADCAP) })
     }
 }
 

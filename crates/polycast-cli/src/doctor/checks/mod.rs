@@ -11,6 +11,7 @@ pub mod route;
 pub mod settings;
 pub mod snooping;
 pub mod surroundings;
+pub mod verbs;
 
 use polycast_net::{Family, Interface};
 

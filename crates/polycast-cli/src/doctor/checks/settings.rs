@@ -31,7 +31,7 @@ pub fn check(variable: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
             if !is_on(&value) && !MULTICAST_PROTOCOLS.contains(&value.to_ascii_lowercase().as_str()) =>
         {
             let found = format!(
-                "{MULTICAST}={value}: expected on, off, ipv4, ipv4-global or ipv6; jobs leave multicast alone"
+                "{MULTICAST}={value}: expected on, off, verbs, ipv4, ipv4-global or ipv6; jobs leave multicast alone"
             );
             findings.push(Finding::problem(Topic::Settings, found, format!("export {MULTICAST}=ipv4")));
         }

@@ -51,7 +51,10 @@ fn settings_that_leave_no_multicast() {
         (
             "POLYCAST_MULTICAST",
             "sometimes",
-            &["POLYCAST_MULTICAST=sometimes: expected on, off, ipv4, ipv4-global or ipv6", "trees serve"],
+            &[
+                "POLYCAST_MULTICAST=sometimes: expected on, off, verbs, ipv4, ipv4-global or ipv6",
+                "trees serve",
+            ],
         ),
     ] {
         let output = job(&labs).variable(name, value).expect_ok();
