@@ -76,7 +76,8 @@ make_package() {
     package=$1
     mkdir -p "$work/source/debian"
     printf 'Source: polycast\n\nPackage: %s\nArchitecture: any\n' "$package" >"$work/source/debian/control"
-    objects=$(find "$work/$package" -type f \( -name '*.so' -o -perm -100 \))
+    # Who has no InfiniBand needs none of its libraries.
+    objects=$(find "$work/$package" -type f \( -name '*.so' -o -perm -100 \) ! -name polycast-verbs.so)
     # What lies beside it is found by its own path, not as a package.
     # shellcheck disable=SC2086
     needed=$(cd "$work/source" && dpkg-shlibdeps -O --ignore-missing-info -l"$stage/lib/polycast" $objects 2>"$work/said" | sed -n 's/^shlibs:Depends=//p') || {
@@ -95,7 +96,7 @@ make_package() {
         echo "Installed-Size: $(du -sk --apparent-size "$work/$package/usr" | cut -f 1)"
         echo "Depends: $needed${3:+, $3}"
         [ "$package" != polycast ] || echo "Recommends: polycast-openmpi | polycast-mpich"
-        [ "$package" != polycast ] || echo "Suggests: iproute2, nftables"
+        [ "$package" != polycast ] || echo "Suggests: iproute2, nftables, libibverbs1, librdmacm1"
         echo "Description: $2"
         sed 's/^/ /'
     } >"$work/$package/DEBIAN/control"
