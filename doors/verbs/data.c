@@ -175,8 +175,9 @@ static void take_events(struct polycast_verbs_member *member) {
 int arm(struct polycast_verbs_member *member) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    if (now.tv_sec != member->looked_seconds) {
-        member->looked_seconds = now.tv_sec;
+    int64_t tenths = now.tv_sec * 10 + now.tv_nsec / 100000000;
+    if (tenths != member->looked_tenths) {
+        member->looked_tenths = tenths;
         look_at_events(member);
     }
     take_events(member);

@@ -73,7 +73,7 @@ struct polycast_verbs_member {
     bool is_broken;
     bool is_member; /* joined, or joining */
     bool is_lost;
-    int64_t looked_seconds; /* when events were looked at */
+    int64_t looked_tenths; /* of seconds: when events were looked at */
     struct polycast_verbs_counts counts;
 };
 

@@ -67,7 +67,7 @@ struct polycast_verbs {
     size_t (*room_bytes)(const struct polycast_verbs_member *member);
     size_t (*datagram_bytes)(const struct polycast_verbs_member *member);
     size_t (*queued_bytes)(struct polycast_verbs_member *member);
-    void (*count)(const struct polycast_verbs_member *member, struct polycast_verbs_counts *counts);
+    void (*count)(struct polycast_verbs_member *member, struct polycast_verbs_counts *counts);
 };
 
 extern const struct polycast_verbs polycast_verbs;

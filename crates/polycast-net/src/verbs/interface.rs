@@ -71,7 +71,7 @@ pub(super) struct Functions {
     pub room_bytes: unsafe extern "C" fn(*const RawMember) -> usize,
     pub datagram_bytes: unsafe extern "C" fn(*const RawMember) -> usize,
     pub queued_bytes: unsafe extern "C" fn(*mut RawMember) -> usize,
-    pub count: unsafe extern "C" fn(*const RawMember, *mut VerbsCounts),
+    pub count: unsafe extern "C" fn(*mut RawMember, *mut VerbsCounts),
 }
 
 #[cfg(test)]

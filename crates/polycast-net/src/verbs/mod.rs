@@ -168,6 +168,7 @@ impl Verbs {
         let functions = functions.cast::<Functions>();
         // SAFETY: the first field of every version is its number; the object stays open, so what it has does, too.
         match unsafe { functions.cast::<u32>().as_ref() } {
+            // SAFETY: this version's table is of this type.
             Some(&VERSION) => Ok(Verbs(unsafe { &*functions })),
             Some(_) => Err(failed("it is of another version of polycast")),
             None => Err(failed("it has no table of functions")),
