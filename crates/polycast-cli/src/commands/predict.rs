@@ -196,7 +196,7 @@ fn show_crossover(args: &Args, parameters: &Parameters) -> Outcome {
         compare(&mut predictor(&placed, parameters, args.root)?.loss(args.loss), args, &sizes)
     })?;
     match args.json {
-        true => print_json(&found)?,
+        true => print_json(&serde_json::json!({ "most_nodes": most, "sizes": found }))?,
         false => print(&crossover::text(&found, most))?,
     }
     Ok(ExitCode::SUCCESS)

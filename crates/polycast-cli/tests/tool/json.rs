@@ -87,6 +87,10 @@ fn the_page_has_the_keys_that_are_printed() {
         ("explain", vec!["explain", "--ranks", "8", "--bytes", "64KiB", "--table", "table.toml"]),
         ("explain", [&explain[..], &["--earlier-calls", "3", "--table", "table.toml"]].concat()),
         ("predict", [&predict[..], &["--ranks", "8", "--bytes", "64KiB"]].concat()),
+        (
+            "predict --crossover",
+            [&predict[..], &["--crossover", "--ranks", "20", "--bytes", "64KiB"]].concat(),
+        ),
         ("predict --models", [&predict[..], &["--models", "--ranks", "8", "--bytes", "1KiB"]].concat()),
         ("predict --against", [&predict[..], &["--against", "results.json"]].concat()),
         ("tree", [&tree[..], &["--params", &params, "--shape", "opt-tree"]].concat()),
