@@ -53,6 +53,10 @@ static const char *read_setting(struct plan *plan, const char *key, const char *
         if (plan->variant_count == MAX_VARIANTS || *value == '\0')
             return "at most 32 variants: stock, polycast, an algorithm or blast";
         plan->variants[plan->variant_count++] = value;
+    } else if (strcmp(key, "ranks") == 0) {
+        if (plan->rank_counts == MAX_RANK_COUNTS || !read_whole(value, 1, ranks, &number))
+            return "at most 64 numbers of ranks, none more than this job has";
+        plan->ranks[plan->rank_counts++] = (int)number;
     } else if (strcmp(key, "time-ms") == 0) {
         if (!read_whole(value, 1, INT_MAX, &number))
             return "milliseconds of at least 1";
@@ -91,7 +95,8 @@ static const char *read_setting(struct plan *plan, const char *key, const char *
             return "a rank of this job";
         plan->corrupt_rank = (int)number;
     } else {
-        return "collective, size, variant, time-ms, root, arrival, arrival-file, delay-ns, method, cold, "
+        return "collective, size, variant, ranks, time-ms, root, arrival, arrival-file, delay-ns, method, "
+               "cold, "
                "clock, interface, "
                "rate or corrupt";
     }
@@ -122,6 +127,15 @@ bool plan_read(struct plan *plan, int argc, char **argv, int ranks, char *error,
             error, (size_t)error_size,
             "expected at least one size=BYTES and one variant=NAME; `polycast bench` starts this program");
         return false;
+    }
+    if (plan->rank_counts == 0)
+        plan->ranks[plan->rank_counts++] = ranks;
+    for (int i = 0; i < plan->rank_counts; i++) {
+        if (plan->root >= plan->ranks[i]) {
+            snprintf(error, (size_t)error_size, "root=%d: expected a rank below %d, the number of ranks",
+                     plan->root, plan->ranks[i]);
+            return false;
+        }
     }
     return true;
 }

@@ -8,7 +8,7 @@
 #include "call.h"
 #include "recorded.h"
 
-enum { MAX_SIZES = 256, MAX_VARIANTS = 32 };
+enum { MAX_SIZES = 256, MAX_VARIANTS = 32, MAX_RANK_COUNTS = 64 };
 
 /* When ranks call, against the common start of a repetition. D is the plan's delay. */
 enum arrival {
@@ -37,6 +37,8 @@ struct plan {
     int sizes[MAX_SIZES]; /* bytes; int because this is what MPI counts with */
     int variant_count;
     const char *variants[MAX_VARIANTS];
+    int rank_counts; /* how many communicators are measured one after the other, of the first so many ranks each */
+    int ranks[MAX_RANK_COUNTS];
     double seconds_per_variant; /* for each size, after its first repetition */
     bool root_rotates;
     int root;

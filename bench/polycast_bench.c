@@ -7,6 +7,8 @@
  *
  *     polycast-bench 3                      the version of this format
  *     mpi LIBRARY VERSION
+ *     ranks N                               only where several communicators are measured: now that of the first N ranks, and all that
+ *                                           follows is about it, from `rank` on
  *     rank R host NAME kernel K cores C     one per rank; K: the first rank under the same kernel
  *     clock METHOD CLOCKS ERROR OBSERVED    METHOD: shared, two-level or pingpong; see common_clock.h
  *     wake-up SPREAD                        where ranks share cores, all are to call at once and wait for the root: how far apart they
@@ -33,6 +35,7 @@
 #include <unistd.h>
 
 #include "block.h"
+#include "nap.h"
 #include "place.h"
 #include "point.h"
 #include "rank_server.h"
@@ -57,9 +60,12 @@ static void write_clock(const struct common_clock *clock, bool pingpong) {
            (long long)observed_ns);
 }
 
-static bool open_bench(struct bench *bench, const struct plan *plan, char *error, int error_size) {
+static bool open_bench(struct bench *bench, const struct plan *plan, MPI_Comm ranks, char *error,
+                       int error_size) {
     bench->plan = plan;
-    if (!variant_open(&bench->stock, "stock", plan, MPI_COMM_WORLD, error, error_size))
+    MPI_Comm_rank(ranks, &bench->rank);
+    MPI_Comm_size(ranks, &bench->ranks);
+    if (!variant_open(&bench->stock, "stock", plan, ranks, error, error_size))
         return false;
     bench->control = bench->stock.communicator;
     for (int i = 0; i < plan->variant_count; i++) {
@@ -73,7 +79,7 @@ static bool open_bench(struct bench *bench, const struct plan *plan, char *error
         largest = call_room(&call) > largest ? call_room(&call) : largest;
     }
     int room = payload_open(&bench->payload, largest, bench->plan->is_cold), room_everywhere = 0;
-    MPI_Allreduce(&room, &room_everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Allreduce(&room, &room_everywhere, 1, MPI_INT, MPI_MIN, bench->control);
     if (!room_everywhere)
         snprintf(error, (size_t)error_size, "no memory for three buffers of %zu bytes on every rank",
                  largest);
@@ -108,14 +114,45 @@ static void measure(struct bench *bench) {
         point_measure(bench, plan->sizes[i]);
 }
 
+/* Returns whether it could be measured among these ranks. */
+static bool measure_among(MPI_Comm ranks, const struct plan *plan, char *error, int error_size) {
+    struct bench bench = {0};
+    const bool able = open_bench(&bench, plan, ranks, error, error_size);
+    if (able) {
+        measure(&bench);
+        close_bench(&bench);
+    }
+    return able;
+}
+
+/* The same among the first `count` ranks of `world`, while the others sleep. Rank 0 is always among them. */
+static bool measure_among_first(int count, MPI_Comm world, const struct plan *plan, char *error,
+                                int error_size) {
+    enum { LOOK_NS = 2 * 1000 * 1000 };
+    int rank, able = 1, all_able = 0;
+    MPI_Comm ranks;
+    MPI_Request request;
+    MPI_Comm_rank(world, &rank);
+    MPI_Comm_split(world, rank < count ? 0 : MPI_UNDEFINED, rank, &ranks);
+    if (rank == 0)
+        printf("ranks %d\n", count);
+    if (ranks != MPI_COMM_NULL) {
+        able = measure_among(ranks, plan, error, error_size);
+        MPI_Comm_free(&ranks);
+    }
+    MPI_Iallreduce(&able, &all_able, 1, MPI_INT, MPI_MIN, world, &request);
+    nap_until_complete(&request, MPI_STATUS_IGNORE, LOOK_NS);
+    return all_able;
+}
+
 /* Returns whether the calls could be measured. */
 static bool measure_calls(int argc, char **argv) {
-    struct bench bench = {0};
     struct plan plan;
     char error[512] = "";
-    MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &bench.ranks);
-    bool able = plan_read(&plan, argc, argv, bench.ranks, error, sizeof error);
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    bool able = plan_read(&plan, argc, argv, ranks, error, sizeof error);
     if (able && plan.method == METHOD_RESPONDER && !collective_has_source(plan.collective)) {
         snprintf(error, sizeof error, "method=responder: expected bcast or scatter, whose root has the data");
         able = false;
@@ -124,13 +161,13 @@ static bool measure_calls(int argc, char **argv) {
         able = recorded_open(&plan.recorded, plan.arrival_file, MPI_COMM_WORLD, error, sizeof error);
         plan.delay_ns = able ? recorded_longest_ns(&plan.recorded) : 0;
     }
-    able = able && open_bench(&bench, &plan, error, sizeof error);
-    if (able) {
-        measure(&bench);
-        close_bench(&bench);
-    } else if (bench.rank == 0) {
+    if (able && plan.rank_counts == 1 && plan.ranks[0] == ranks)
+        able = measure_among(MPI_COMM_WORLD, &plan, error, sizeof error);
+    else
+        for (int i = 0; able && i < plan.rank_counts; i++)
+            able = measure_among_first(plan.ranks[i], MPI_COMM_WORLD, &plan, error, sizeof error);
+    if (!able && rank == 0)
         printf("error %s\n", error);
-    }
     recorded_close(&plan.recorded);
     return able;
 }

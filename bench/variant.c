@@ -47,11 +47,11 @@ static bool make_first_call(enum collective collective, MPI_Comm communicator) {
     return has_room;
 }
 
-/* A communicator whose calls of the collective `name` serves. */
-static bool open_communicator(const char *name, enum collective collective, MPI_Comm *communicator,
-                              char *error, int error_size) {
+/* A communicator of these ranks whose calls of the collective `name` serves. */
+static bool open_communicator(const char *name, enum collective collective, MPI_Comm ranks,
+                              MPI_Comm *communicator, char *error, int error_size) {
     int problem = configure_variant(name, collective), worst = 0;
-    MPI_Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, ranks);
     if (worst == 1)
         snprintf(
             error, (size_t)error_size,
@@ -65,7 +65,7 @@ static bool open_communicator(const char *name, enum collective collective, MPI_
                  name);
     if (worst != 0)
         return false;
-    MPI_Comm_dup(MPI_COMM_WORLD, communicator);
+    MPI_Comm_dup(ranks, communicator);
     if (!make_first_call(collective, *communicator))
         MPI_Abort(*communicator, 1);
     return true;
@@ -75,12 +75,12 @@ bool variant_is_reliable(const char *name) {
     return strcmp(name, "blast") != 0;
 }
 
-bool variant_open(struct variant *variant, const char *name, const struct plan *plan, MPI_Comm control,
+bool variant_open(struct variant *variant, const char *name, const struct plan *plan, MPI_Comm ranks,
                   char *error, int error_size) {
     *variant = (struct variant){.is_blast = !variant_is_reliable(name)};
     if (variant->is_blast)
-        return blast_open(&variant->blast, plan->interface, control, error, error_size);
-    return open_communicator(name, plan->collective, &variant->communicator, error, error_size);
+        return blast_open(&variant->blast, plan->interface, ranks, error, error_size);
+    return open_communicator(name, plan->collective, ranks, &variant->communicator, error, error_size);
 }
 
 void variant_close(struct variant *variant) {

@@ -20,8 +20,8 @@ struct variant {
 bool variant_is_reliable(const char *name);
 
 /* Opens the variant `name` for all ranks: "stock", "polycast" for the choice by table, an algorithm, or
- * "blast" on the plan's interface. Collective over `control`, which has all ranks. Returns false with a sentence in `error`, on all ranks alike. */
-bool variant_open(struct variant *variant, const char *name, const struct plan *plan, MPI_Comm control,
+ * "blast" on the plan's interface. Collective over `ranks`. Returns false with a sentence in `error`, on all ranks alike. */
+bool variant_open(struct variant *variant, const char *name, const struct plan *plan, MPI_Comm ranks,
                   char *error, int error_size);
 void variant_close(struct variant *variant);
 

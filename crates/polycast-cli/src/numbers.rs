@@ -17,6 +17,25 @@ where
     }
 }
 
+/// From one number on, times a factor each, and the last. `None` unless 1 <= `from` <= `to` and `factor` >= 2.
+pub fn steps(from: u64, to: u64, factor: u64) -> Option<Vec<u64>> {
+    if from < 1 || from > to || factor < 2 {
+        return None;
+    }
+    let steps = std::iter::successors(Some(from), |number| number.checked_mul(factor));
+    let mut steps: Vec<u64> = steps.take_while(|number| *number < to).collect();
+    steps.push(to);
+    Some(steps)
+}
+
+/// What stands behind the dots of a range, `TO` or `TO:FACTOR`.
+pub fn end_and_factor(rest: &str) -> Option<(&str, u64)> {
+    match rest.split_once(':') {
+        Some((to, factor)) => Some((to, factor.parse().ok()?)),
+        None => Some((rest, 2)),
+    }
+}
+
 /// Reads `0.1%` or `5` as 0.001 and 0.05.
 pub fn percentage(text: &str) -> Result<f64, String> {
     let percent = text.trim().trim_end_matches('%').parse::<f64>().ok();

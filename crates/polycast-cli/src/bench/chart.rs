@@ -1,5 +1,6 @@
 //! The medians over the sizes as SVG: a curve with intervals for each variant, and the wire.
 
+use super::compare::is_sweep;
 use super::operation::capitalised;
 use super::point::Point;
 use crate::plot::{self, Axis, Chart, Curve, PlotError};
@@ -12,26 +13,37 @@ pub fn of_times(points: &[Point]) -> Result<String, PlotError> {
     let from = first.map(|point| point.time_from).unwrap_or_default();
     let collective = first.map_or("", |point| &point.collective);
     let is_one = points.iter().all(|point| point.collective == collective);
+    let is_sweep = is_sweep(points);
     let title = format!(
-        "{}, {ranks} ranks on {nodes} hosts, from the {from}",
-        if is_one { format!("MPI_{}", capitalised(collective)) } else { "Collectives".to_owned() }
+        "{}, {}{ranks} ranks on {nodes} hosts, from the {from}",
+        if is_one { format!("MPI_{}", capitalised(collective)) } else { "Collectives".to_owned() },
+        if is_sweep { "up to " } else { "" }
     );
     let mut chart = Chart::new(title, Axis::bytes("message"), Axis::nanoseconds("time"));
-    let mut variants: Vec<(&str, &str)> = Vec::new();
+    let mut variants: Vec<(&str, &str, usize)> = Vec::new();
     for point in points {
-        let variant = (point.collective.as_str(), point.variant.as_str());
+        let variant = (point.collective.as_str(), point.variant.as_str(), point.ranks);
         if !variants.contains(&variant) {
             variants.push(variant);
         }
     }
-    for (of, variant) in variants {
-        let own = points.iter().filter(|point| point.collective == of && point.variant == variant);
-        let name = if is_one { variant.to_owned() } else { format!("{of} {variant}") };
+    for (of, variant, ranks) in variants {
+        let is_own = |point: &&Point| {
+            (point.collective.as_str(), point.variant.as_str(), point.ranks) == (of, variant, ranks)
+        };
+        let own = points.iter().filter(is_own);
+        let mut name = if is_one { variant.to_owned() } else { format!("{of} {variant}") };
+        if is_sweep {
+            name += &format!(", {ranks} ranks");
+        }
         chart.curves.push(Curve::measured(&name, own.filter_map(median).collect()));
     }
     let mut wire: Vec<plot::Point> = Vec::new();
-    // Each collective has a wire of its own.
-    for point in points.iter().filter(|point| is_one && point.bytes > 0 && point.wire_bytes > 0) {
+    // Each collective has a wire of its own, and some each number of ranks.
+    for point in points
+        .iter()
+        .filter(|point| is_one && point.ranks == ranks && point.bytes > 0 && point.wire_bytes > 0)
+    {
         let x = point.bytes as f64;
         if let Some(us) = point.wire_us.filter(|_| wire.last().is_none_or(|last| last.x != x)) {
             wire.push(plot::Point::new(x, us * 1e3));

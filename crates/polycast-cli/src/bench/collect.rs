@@ -1,5 +1,7 @@
 //! Puts the lines of all launches together: the surroundings first, then size after size.
 
+use std::mem::take;
+
 use super::figures::Measured;
 use crate::jobs::record::{Clock, FORMAT_VERSION, Place, Record, Repetition, TimeFrom};
 
@@ -57,7 +59,7 @@ pub enum CollectError {
 /// Everything that was measured so far.
 #[derive(Debug, Default)]
 pub struct Collector {
-    /// Of the last launch.
+    /// Of the last launch, and the communicator that is measured.
     pub header: Header,
     /// By size, in the order of the plan.
     pub sizes: Vec<Measured>,
@@ -67,7 +69,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// For these message sizes.
+    /// For these message sizes, of each communicator.
     pub fn new(sizes: impl Iterator<Item = u64>) -> Collector {
         let sizes = sizes.map(|bytes| Measured { bytes, ..Measured::default() }).collect();
         Collector { sizes, ..Collector::default() }
@@ -92,6 +94,9 @@ impl Collector {
             Some(Record::Version(other)) => return Err(CollectError::Version(other)),
             Some(Record::Error(sentence)) => return Err(CollectError::Refused(sentence)),
             Some(Record::Mpi(version)) => self.header.mpi_version = version,
+            Some(Record::Ranks(_)) => {
+                self.header = Header { mpi_version: take(&mut self.header.mpi_version), ..Header::default() };
+            }
             Some(Record::Rank(place)) => self.header.places.push(place),
             Some(Record::Clock(clock)) => self.header.clock = Some(clock),
             Some(Record::WakeUp(spread_ns)) => self.header.wake_up_ns = Some(spread_ns),
@@ -128,7 +133,10 @@ impl Collector {
     /// Sizes come in the order of the plan, in which one may stand twice.
     fn begin_size(&mut self, bytes: u64) -> Result<(), CollectError> {
         match self.sizes.get_mut(self.next) {
-            Some(size) if size.bytes == bytes => size.launches.push(Vec::new()),
+            Some(size) if size.bytes == bytes => {
+                size.launches.push(Vec::new());
+                size.header = self.header.clone();
+            }
             _ => return Err(CollectError::Size(bytes)),
         }
         self.current = self.next;

@@ -87,9 +87,11 @@ pub struct Pair<'a> {
 
 /// Sizes and variants that both have, in the order of the first; and how many only one of them has.
 pub fn pairs<'a>(before: &'a Kept, after: &'a Kept) -> (Vec<Pair<'a>>, usize) {
+    let is_sweep = is_sweep(&before.points) || is_sweep(&after.points);
     let pair = |a: &'a Point| {
         let is_same = |b: &&Point| {
             b.bytes == a.bytes
+                && (b.ranks == a.ranks || !is_sweep)
                 && [&b.collective, &b.variant, &b.root, &b.arrival]
                     == [&a.collective, &a.variant, &a.root, &a.arrival]
         };
@@ -98,6 +100,11 @@ pub fn pairs<'a>(before: &'a Kept, after: &'a Kept) -> (Vec<Pair<'a>>, usize) {
     let pairs: Vec<Pair> = before.points.iter().filter_map(pair).collect();
     let single = before.points.len() + after.points.len() - 2 * pairs.len();
     (pairs, single)
+}
+
+/// Whether several numbers of ranks were measured.
+pub fn is_sweep(points: &[Point]) -> bool {
+    points.iter().any(|point| point.ranks != points[0].ranks)
 }
 
 fn compare<'a>(before: &'a Point, after: &'a Point) -> Pair<'a> {

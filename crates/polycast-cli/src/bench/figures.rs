@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use super::analysis::{self, Estimate};
+use super::collect::Header;
 use super::operation::Operation;
 use super::point::Point;
 use super::remark;
@@ -35,6 +36,8 @@ pub struct Context<'a> {
 pub struct Measured {
     /// The message size.
     pub bytes: u64,
+    /// Among whom; of the last launch.
+    pub header: Header,
     /// By launch.
     pub launches: Vec<Vec<Repetition>>,
     /// Launches that measured it to the end.

@@ -5,12 +5,13 @@
 //!                      jobs::target ──▶    │              │ lines
 //!                                          │        jobs::record ──▶ collect
 //!  view  report  ◀──  fidelity  ◀──────────┴── figures ◀───────────────┘
-//!                                               analysis, remark
+//!                      crossover                analysis, remark
 //! ```
 
 pub mod arrival;
 pub mod chart;
 pub mod compare;
+pub mod crossover;
 pub mod operation;
 pub mod plan;
 pub mod report;

@@ -48,6 +48,8 @@ pub struct Plan {
     pub operation: Operation,
     /// Message sizes, one after the other.
     pub sizes: Vec<Bytes>,
+    /// Communicators of the first so many ranks, one after the other; none: all ranks of the job.
+    pub rank_counts: Vec<usize>,
     /// Alternated repetition by repetition.
     pub variants: Vec<Variant>,
     /// For each size and variant, over all launches.
@@ -78,6 +80,11 @@ pub struct Links {
 }
 
 impl Plan {
+    /// How many communicators are measured.
+    pub fn communicators(&self) -> usize {
+        self.rank_counts.len().max(1)
+    }
+
     /// Whether polycast has to be there.
     pub fn needs_polycast(&self) -> bool {
         self.variants.iter().any(|variant| variant.needs_polycast())
@@ -91,6 +98,7 @@ impl Plan {
         push("collective", self.operation.name().to_owned());
         self.sizes.iter().for_each(|size| push("size", size.0.to_string()));
         self.variants.iter().for_each(|variant| push("variant", variant.to_string()));
+        self.rank_counts.iter().for_each(|ranks| push("ranks", ranks.to_string()));
         push("time-ms", milliseconds.to_string());
         push(
             "root",
@@ -127,6 +135,7 @@ mod tests {
         Plan {
             operation: Operation::Bcast,
             sizes: vec![Bytes(1024)],
+            rank_counts: vec![16, 2],
             variants: crate::bench::variant::parse(Operation::Bcast, variants).unwrap(),
             time: Duration::from_secs(3),
             launches: 2,
@@ -149,8 +158,8 @@ mod tests {
         let plan = plan("stock,chain:segment=8KiB,ready");
         assert_eq!(
             words(&plan),
-            "p collective=bcast size=1024 variant=stock variant=chain:segment=8KiB,ready time-ms=1500 root=rotate arrival=root-last \
-             delay-ns=2000000 method=clock clock=auto"
+            "p collective=bcast size=1024 variant=stock variant=chain:segment=8KiB,ready ranks=16 ranks=2 time-ms=1500 root=rotate \
+             arrival=root-last delay-ns=2000000 method=clock clock=auto"
         );
         assert!(plan.needs_polycast());
     }

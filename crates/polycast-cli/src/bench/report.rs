@@ -10,6 +10,7 @@ use serde_json::json;
 use super::environment::Environment;
 use super::point::Point;
 use super::view::View;
+use crate::terminal::hanging;
 
 /// The outputs of a measurement.
 pub struct Report {
@@ -86,6 +87,12 @@ impl Report {
         }
         self.show(|view, out| view.end(out))?;
         self.flush_raw()
+    }
+
+    /// What follows from all points together, for people.
+    pub fn sentences(&mut self, sentences: &[String]) -> io::Result<()> {
+        let lines: Vec<String> = sentences.iter().map(|sentence| hanging("", "  ", sentence)).collect();
+        self.show(|_, out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))
     }
 
     /// A line of the measuring program, for the file of all samples.

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use polycast_core::units::Bytes;
 
-use super::collect::{Collector, Event};
+use super::collect::{Collector, Event, Header};
 use super::environment::{self, Environment, Machine};
 use super::fidelity::Fidelity;
 use super::figures::{self, Context};
@@ -61,7 +61,9 @@ fn interruption(measured: usize, sizes: usize) -> String {
 impl Session<'_> {
     /// Runs all launches. What was measured is reported even if one of them fails.
     pub fn run(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
-        let mut collector = Collector::new(self.plan.sizes.iter().map(|size| size.0));
+        let sizes = self.plan.sizes.iter().map(|size| size.0);
+        let of_all = (0..self.plan.communicators()).flat_map(|_| sizes.clone());
+        let mut collector = Collector::new(of_all);
         let mut reported = 0;
         let mut outcome = Ok(());
         for launch in 0..self.plan.launches {
@@ -78,7 +80,7 @@ impl Session<'_> {
         if self.interrupted.load(Ordering::Relaxed) {
             eprintln!(
                 "polycast: {}",
-                interruption(complete(&collector, self.plan.launches), self.plan.sizes.len())
+                interruption(complete(&collector, self.plan.launches), collector.sizes.len())
             );
         }
         outcome
@@ -106,11 +108,15 @@ impl Session<'_> {
                 _ => report.raw(line)?,
             }
             match event {
-                Some(Event::Ready) if launch == 0 => report.begin(&self.environment(collector))?,
+                Some(Event::Ready) if (launch, size) == (0, 0) => {
+                    report.begin(&self.environment(&collector.header))?;
+                }
                 Some(Event::Block(more)) => {
                     repetitions += more;
-                    let bytes = self.plan.sizes.get(size).copied().unwrap_or(Bytes(0));
-                    report.doing(format!("{operation} of {bytes}: {repetitions} repetitions"));
+                    let bytes = Bytes(collector.sizes.get(size).map_or(0, |size| size.bytes));
+                    let ranks = collector.header.places.len();
+                    report
+                        .doing(format!("{operation} of {bytes} on {ranks} ranks: {repetitions} repetitions"));
                     report.flush_raw()?;
                 }
                 Some(Event::SizeDone(position)) => {
@@ -150,17 +156,23 @@ impl Session<'_> {
         reported: &mut usize,
     ) -> Result<(), Box<dyn Error>> {
         while *reported < end {
-            let measured = &collector.sizes[*reported];
+            let (index, measured) = (*reported, &collector.sizes[*reported]);
             *reported += 1;
-            if measured.launches.iter().any(|launch| !launch.is_empty()) {
-                report.size(&self.points(collector, measured))?;
+            if measured.launches.iter().all(Vec::is_empty) {
+                continue;
             }
+            if index > 0 && index % self.plan.sizes.len() == 0 {
+                // The next communicator.
+                report.end(false)?;
+                report.begin(&self.environment(&measured.header))?;
+            }
+            report.size(&self.points(measured))?;
         }
         Ok(())
     }
 
-    fn points(&self, collector: &Collector, measured: &figures::Measured) -> Vec<Point> {
-        let (_, host_of) = environment::hosts(&collector.header.places);
+    fn points(&self, measured: &figures::Measured) -> Vec<Point> {
+        let (_, host_of) = environment::hosts(&measured.header.places);
         let has_root = self.plan.operation.collective().has_root();
         let context = Context {
             operation: self.plan.operation,
@@ -169,7 +181,7 @@ impl Session<'_> {
             root: &if has_root { self.plan.root.to_string() } else { "none".to_owned() },
             arrival: &self.plan.arrival.pattern.to_string(),
             rate_bits_per_second: self.links.rate_bits_per_second,
-            span: self.span(collector),
+            span: self.span(&measured.header),
             time_limit: self.plan.time,
         };
         let mut points = figures::summarise(&context, measured);
@@ -177,24 +189,23 @@ impl Session<'_> {
         points
     }
 
-    fn time_from(&self, collector: &Collector) -> TimeFrom {
+    fn time_from(&self, header: &Header) -> TimeFrom {
         match self.plan.method {
-            Method::Clock => collector.header.time_from(),
+            Method::Clock => header.time_from(),
             Method::Loop => TimeFrom::CallsInARow,
             Method::Responder => TimeFrom::RootCallByAnswers,
         }
     }
 
-    fn span(&self, collector: &Collector) -> Span {
+    fn span(&self, header: &Header) -> Span {
         let to = match self.plan.operation.ends_at_root() {
             true => TimeTo::RootReturn,
             false => TimeTo::LastReturn,
         };
-        Span { from: self.time_from(collector), to }
+        Span { from: self.time_from(header), to }
     }
 
-    fn environment(&self, collector: &Collector) -> Environment {
-        let header = &collector.header;
+    fn environment(&self, header: &Header) -> Environment {
         let (hosts, _) = environment::hosts(&header.places);
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Environment {
@@ -213,9 +224,9 @@ impl Session<'_> {
             time_limit_s: self.plan.time.as_secs_f64(),
             launches: self.plan.launches as usize,
             clock: header.clock.as_ref().map(Into::into),
-            time_from: self.time_from(collector),
+            time_from: self.time_from(header),
             cold: self.plan.cold,
-            span: self.span(collector),
+            span: self.span(header),
             operation: self.plan.operation,
             wake_up_spread_us: header.wake_up_ns.map(|ns| ns as f64 / 1e3),
             tolerance: environment::tolerance_rule(header.oversubscribed, header.time_from()),

@@ -2,6 +2,8 @@
 
 use polycast_core::units::{Bytes, ParseBytesError};
 
+use crate::numbers;
+
 /// The largest size: MPI counts with a C `int`.
 pub const MAX_BYTES: u64 = i32::MAX as u64;
 
@@ -45,19 +47,10 @@ pub fn parse(text: &str) -> Result<Vec<Bytes>, SizesError> {
 
 fn append_range(sizes: &mut Vec<Bytes>, item: &str, from: &str, rest: &str) -> Result<(), SizesError> {
     let error = || SizesError::Range(item.to_owned());
-    let (to, factor) = match rest.split_once(':') {
-        Some((to, factor)) => (to, factor.parse::<u64>().map_err(|_| error())?),
-        None => (rest, 2),
-    };
+    let (to, factor) = numbers::end_and_factor(rest).ok_or_else(error)?;
     let (from, to): (Bytes, Bytes) = (from.parse()?, to.parse()?);
-    if from.0 < 1 || from > to || factor < 2 {
-        return Err(error());
-    }
-    let steps = std::iter::successors(Some(from.0), |bytes| bytes.checked_mul(factor));
-    sizes.extend(steps.take_while(|bytes| *bytes <= to.0).map(Bytes));
-    if sizes.last() != Some(&to) {
-        sizes.push(to);
-    }
+    let steps = numbers::steps(from.0, to.0, factor).ok_or_else(error)?;
+    sizes.extend(steps.into_iter().map(Bytes));
     Ok(())
 }
 

@@ -24,8 +24,9 @@ use crate::bench::report::Report;
 use crate::bench::session::Session;
 use crate::bench::variant::Variant;
 use crate::bench::view::Format;
-use crate::bench::{sizes, variant};
+use crate::bench::{crossover, sizes, variant};
 use crate::install::Installation;
+use crate::jobs::RankCounts;
 use crate::jobs::target::JobTarget;
 use crate::mpi::{Abi, Mpi};
 use crate::network::{self, KnownParameters, KnownTopology, Variables};
@@ -43,6 +44,7 @@ Examples:
     --variants stock,chain:segment=4KiB
   polycast bench --hosts a,b,c,d --root rotate --arrival one-late:2ms \\
     --time 10s --launches 3
+  polycast bench --lab hosts=16,rate=20mbit --ranks 2..16 --sizes 64KiB
   polycast bench compare before.json after.json
   polycast bench --suite never-slower --budget 1h --only hosts=2,4,16
 
@@ -165,11 +167,11 @@ pub fn run(mut args: Args) -> Outcome {
         args.format.view(plans.iter().map(|plan| plan.variants.len()).max().unwrap_or(0)),
         args.json.as_deref(),
         raw_file(&args).as_deref(),
-        plans.iter().map(|plan| plan.sizes.len() * plan.launches as usize).sum(),
+        plans.iter().map(|plan| plan.sizes.len() * plan.communicators() * plan.launches as usize).sum(),
     )?;
     let interrupted = interruption()?;
     let rate_choice = choose_rate(&mut args, &report)?;
-    let target = args.job.target()?;
+    let target = args.job.target_for_most()?;
     check_ranks(&args, target.ranks())?;
     target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
     let mut session = Session {
@@ -197,6 +199,9 @@ pub fn run(mut args: Args) -> Outcome {
         // What was measured before an interruption is drawn, too.
         write_file(file, chart::of_times(&report.points)?)?;
     }
+    if !sweep(&args).is_empty() && matches!(args.format, Format::Table | Format::Summary) {
+        report.sentences(&crossover::sentences(&report.points))?;
+    }
     outcome?;
     Ok(match (interrupted.load(Ordering::Relaxed), report.wrong) {
         (_, true) => {
@@ -215,6 +220,7 @@ fn plans(args: &Args) -> Result<Vec<Plan>, variant::VariantsError> {
     let lists = variant::parse_for(&args.collective, &args.variants)?;
     let plan = |(operation, variants)| Plan {
         operation,
+        rank_counts: sweep(args).to_vec(),
         sizes: if operation == Operation::Barrier { vec![Bytes(0)] } else { args.sizes.to_vec() },
         variants,
         time: args.time,
@@ -262,7 +268,13 @@ fn check_variables(variables: &[(String, String)], plans: &[Plan]) -> Result<(),
     }
 }
 
+/// The numbers of ranks, if there are several.
+fn sweep(args: &Args) -> &[usize] {
+    args.job.ranks.as_ref().map(RankCounts::all).filter(|counts| counts.len() > 1).unwrap_or_default()
+}
+
 fn check_ranks(args: &Args, ranks: usize) -> Result<(), String> {
+    let ranks = sweep(args).last().copied().unwrap_or(ranks);
     let named = match args.root {
         Root::Rank(root) => Some(("--root", root)),
         Root::Rotate => None,

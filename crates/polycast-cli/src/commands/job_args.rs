@@ -9,6 +9,7 @@ use polycast_lab::{LabError, LabSpec};
 use super::lab::parse_variable;
 use crate::hosts;
 use crate::install::Installation;
+use crate::jobs::RankCounts;
 use crate::jobs::target::{JobTarget, TargetRequest};
 use crate::mpi::{Abi, Mpi};
 use crate::network;
@@ -27,9 +28,10 @@ pub struct JobArgs {
     /// The same from a file as for mpiexec: a line per host, `a`, `a:2` or `a slots=2`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["hosts", "lab"])]
     pub hostfile: Option<PathBuf>,
-    /// Ranks in all [default: all that the hosts or a batch job's allocation take; else as many as cores]
-    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = whole(1..=hosts::MAX_RANKS))]
-    pub ranks: Option<usize>,
+    /// Ranks in all [default: all that the hosts or a batch job's allocation take; else as many as cores]. `bench` takes several, as
+    /// 2,3,16 or 2..16 (doubling): communicators of the first so many ranks, one after the other in one job
+    #[arg(short = 'n', long = "ranks", value_name = "N")]
+    pub ranks: Option<RankCounts>,
     /// Ranks on each host
     #[arg(long, value_name = "K", value_parser = whole(1..=hosts::MAX_RANKS))]
     pub ranks_per_host: Option<usize>,
@@ -63,11 +65,22 @@ impl JobArgs {
 
     /// The place; a lab is made for it.
     pub fn target(&self) -> Result<JobTarget, Box<dyn Error>> {
+        match &self.ranks {
+            Some(ranks) if ranks.all().len() > 1 => Err(
+                "--ranks: expected one number: only `polycast bench` measures several one after the other"
+                    .into(),
+            ),
+            _ => self.target_for_most(),
+        }
+    }
+
+    /// The same where several numbers of ranks are measured.
+    pub fn target_for_most(&self) -> Result<JobTarget, Box<dyn Error>> {
         let options = self.mpiexec_args.as_deref().map(shell_words::split).transpose();
         JobTarget::open(TargetRequest {
             lab: self.lab.as_deref().cloned(),
             hosts: hosts::given(self.hosts.as_deref(), self.hostfile.as_deref())?,
-            ranks: self.ranks,
+            ranks: self.ranks.as_ref().map(RankCounts::most),
             ranks_per_host: self.ranks_per_host,
             mpiexec_args: options.map_err(|error| format!("--mpiexec-args: {error}"))?.unwrap_or_default(),
         })

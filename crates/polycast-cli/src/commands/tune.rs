@@ -386,6 +386,7 @@ impl On<'_> {
         time: Duration,
     ) -> Result<Report, Box<dyn Error>> {
         let plan = Plan {
+            rank_counts: Vec::new(),
             operation,
             sizes,
             variants,

@@ -10,6 +10,7 @@
 //!
 //! What to measure next is decided here, where it can be tested; the C program only obeys.
 
+mod counts;
 mod order;
 mod processes;
 mod rank_job;
@@ -17,6 +18,7 @@ pub mod record;
 pub mod run;
 pub mod target;
 
+pub use counts::RankCounts;
 pub use order::{MAX_SAMPLES, Order};
 pub use rank_job::{ARGUMENT, RankJob, RankServerError};
 

@@ -142,6 +142,8 @@ pub enum Record {
     Version(u32),
     /// The library's name and version.
     Mpi(String),
+    /// Now the communicator of the first so many ranks; what follows is about it.
+    Ranks(usize),
     /// Where a rank runs; in the order of ranks.
     Rank(Place),
     /// The common clock, at the beginning.
@@ -181,6 +183,7 @@ impl Record {
         match keyword {
             "polycast-bench" => Some(Record::Version(rest.parse().ok()?)),
             "mpi" => Some(Record::Mpi(rest.to_owned())),
+            "ranks" => Some(Record::Ranks(rest.parse().ok()?)),
             "rank" => parse_place(rest),
             "clock" => Some(Record::Clock(Clock {
                 method: words.next()?.to_owned(),

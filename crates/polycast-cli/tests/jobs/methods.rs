@@ -52,6 +52,29 @@ fn other_methods_need_no_clock() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
 }
 
+/// Communicators of two numbers of ranks in one job: a table for each, and the points of each in the file.
+#[test]
+fn a_sweep_measures_one_number_of_ranks_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("results.json");
+    let here = ["--ranks", "2,4", "--sizes", "8,1KiB", "--time", "50ms", "--variants", "stock,chain"];
+    let output = run(&[&here[..], &["--root", "1", "--json", json.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (environment, points) = read_json(&json);
+    assert_eq!(environment["ranks"], 4);
+    let of = |point: &Value| [&point["ranks"], &point["bytes"]].map(|number| number.as_u64().unwrap());
+    let expected = [[4, 8], [4, 8], [4, 1024], [4, 1024], [2, 8], [2, 8], [2, 1024], [2, 1024]];
+    assert!(points.iter().map(of).eq(expected), "{points:?}");
+    for point in &points {
+        assert_eq!(point["verified"], true, "{point}");
+        assert_eq!(point["per_rank_median_us"].as_array().unwrap().len(), of(point)[0] as usize, "{point}");
+    }
+    let said = text(&output.stdout);
+    for title in ["MPI_Bcast on 4 ranks", "MPI_Bcast on 2 ranks", "MPI_Bcast of 1KiB: chain is "] {
+        assert!(said.contains(title), "{said}");
+    }
+}
+
 /// The exact methods agree, and the loop makes a chain look far better than it is (Nupairoj 1998, Fig. 3.4). Ten seconds for each, for the
 /// machine may be busy.
 #[test]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use polycast_core::files::FileKind;
 use polycast_core::units::Bytes;
 
-use crate::bench::compare::{Kept, Pair, differences, pairs};
+use crate::bench::compare::{self, Kept, Pair, differences, pairs};
 use crate::bench::point::Point;
 use crate::commands::{Outcome, print};
 use crate::terminal::{count, digits, hanging, nanoseconds, paragraph, range, table};
@@ -53,7 +53,8 @@ pub fn run(args: &Args) -> Outcome {
     print(&(paragraph(&title) + "\n\n"))?;
     let header = ["variant", "verdict", "size", "before", "after", "ratio", "interval"];
     let of_one = pairs.iter().all(|pair| pair.before.collective == pairs[0].before.collective);
-    print(&table(header, pairs.iter().map(|pair| row(pair, of_one)).collect(), 2))?;
+    let is_sweep = compare::is_sweep(&before.points);
+    print(&table(header, pairs.iter().map(|pair| row(pair, of_one, is_sweep)).collect(), 2))?;
     if single > 0 {
         print(&format!(
             "\n{} only one of the two has.\n",
@@ -70,11 +71,12 @@ fn read(file: &Path) -> Result<Kept, Box<dyn std::error::Error>> {
     Ok(Kept::parse(&text, &shown)?)
 }
 
-fn row(pair: &Pair, of_one: bool) -> Vec<String> {
+fn row(pair: &Pair, of_one: bool, is_sweep: bool) -> Vec<String> {
     let Point { collective, variant, .. } = pair.before;
     let time = |us: Option<f64>| us.map_or("-".to_owned(), |us| nanoseconds(us * 1e3));
+    let name = if of_one { variant.clone() } else { format!("{collective} {variant}") };
     vec![
-        if of_one { variant.clone() } else { format!("{collective} {variant}") },
+        if is_sweep { format!("{name}, {} ranks", pair.before.ranks) } else { name },
         pair.verdict().to_owned(),
         Bytes(pair.before.bytes).to_string(),
         time(pair.before.median_us),
