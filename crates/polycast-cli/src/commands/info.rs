@@ -46,6 +46,8 @@ struct Info {
     library_directory: Option<String>,
     preload: Option<String>,
     doors: Vec<Door>,
+    /// Of Open MPI; `None` if it was not built.
+    component: Option<String>,
     launchers: Vec<Launcher>,
     verbs: VerbsInfo,
     tables: Vec<TableInfo>,
@@ -146,21 +148,19 @@ impl Info {
             mpicc: Abi::from(mpi.family()).example_mpicc(),
         });
         let settings = Settings::from_environment();
+        let built = |file: &str| {
+            let path = installation.as_ref()?.library_directory().join(file);
+            path.is_file().then(|| path.display().to_string())
+        };
         Info {
             version: env!("CARGO_PKG_VERSION"),
             problem,
             library_directory: installation.as_ref().map(|i| i.library_directory().display().to_string()),
             preload: installation.as_ref().map(|i| i.preload().display().to_string()),
             doors: doors.into(),
+            component: built("openmpi/mca_coll_polycast.so"),
             launchers: launchers.collect(),
-            verbs: VerbsInfo {
-                path: installation
-                    .as_ref()
-                    .map(|found| found.library_directory().join(OBJECT))
-                    .filter(|path| path.is_file())
-                    .map(|path| path.display().to_string()),
-                devices: polycast_net::verbs::devices(),
-            },
+            verbs: VerbsInfo { path: built(OBJECT), devices: polycast_net::verbs::devices() },
             tables: tables(&settings),
             environment: settings.notes,
             variables: variables::ALL.map(VariableInfo::from).into(),
@@ -180,13 +180,17 @@ impl Info {
             let state = door.path.as_deref().unwrap_or("not built");
             writeln!(out, "  {:<9} {state}   for {}", door.name, door.serves.join(", "))?;
         }
+        if let Some(component) = &self.component {
+            writeln!(out, "  component {component}   for Open MPI without preloading")?;
+        }
         out.push_str("\nmpiexec on PATH\n");
+        let width = self.launchers.iter().map(|launcher| launcher.mpi.len()).max().unwrap_or_default();
         for launcher in &self.launchers {
             let door = match launcher.has_door {
                 true => format!("door {}", launcher.family),
                 false => format!("no door, `make doors MPICC={}` builds it", launcher.mpicc),
             };
-            writeln!(out, "  {:<16} {}   {door}", launcher.mpi, launcher.path)?;
+            writeln!(out, "  {:<width$}   {}   {door}", launcher.mpi, launcher.path)?;
         }
         if self.launchers.is_empty() {
             out.push_str(

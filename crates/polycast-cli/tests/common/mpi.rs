@@ -8,6 +8,7 @@ use super::{checkout, library_directory, require};
 
 /// An MPI library with its compilers and its launcher, by Debian's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::enum_variant_names, reason = "OpenMpi is a name")]
 pub enum Mpi {
     OpenMpi,
     Mpich,

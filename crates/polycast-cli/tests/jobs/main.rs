@@ -23,6 +23,7 @@ mod install;
 mod lab;
 mod measure;
 mod methods;
+mod more_mpis;
 mod multicast;
 mod packages;
 mod placement;
