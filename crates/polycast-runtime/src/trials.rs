@@ -232,7 +232,11 @@ impl Comparison {
         }
         let Some(trials) = wanted.trials.as_mut() else { return as_ruled };
         match trials.next(of, ways.len()) {
-            Turn::Settled(arm) => (ways[usize::from(arm)], Why::Faster),
+            Turn::Settled(arm, None) => (ways[usize::from(arm)], Why::Faster),
+            Turn::Settled(arm, sample) => {
+                wanted.timed = sample.map(|sample| (sample, machine::now()));
+                (ways[usize::from(arm)], Why::Faster)
+            }
             Turn::Tried(arm, sample) => {
                 wanted.timed = sample.map(|sample| (sample, machine::now()));
                 (ways[usize::from(arm)], Why::Compared)

@@ -9,6 +9,7 @@
 //! counting, so all ranks serve each call alike and say nothing of it. Each but the root keeps its own times; when a judgement is due, these are
 //! added up over all ranks, once, and every rank draws the same conclusion from the sums.
 //!
+//! What has been settled is [watched](watch): where calls take clearly longer or shorter than they did, it is compared anew.
 //! What one communicator finds, the next of its kind goes on with ([`Ledger`]): programs make many, and few calls on each.
 //!
 //! # Invariant
@@ -18,11 +19,13 @@
 mod ledger;
 mod memory;
 mod told;
+mod watch;
 
 pub use ledger::Ledger;
 pub use memory::{CACHE_FILE, MAX_AGE_DAYS, Memory, Recalled, Setting};
 pub use told::TOLD;
 
+use self::watch::Watch;
 use super::{Capabilities, Collective, Epoch};
 
 /// Ways to serve a call that are compared: the rules' choice, what they say without multicast, what is predicted to be as fast, and the MPI.
@@ -91,8 +94,8 @@ pub type Arm = u8;
 pub enum Turn {
     /// It is compared; how long it took is to be told to [`Trials::took`], if it counts.
     Tried(Arm, Option<Sample>),
-    /// It has been decided.
-    Settled(Arm),
+    /// It has been decided; now and then how long it took is to be told, too.
+    Settled(Arm, Option<Sample>),
 }
 
 /// Where a call's time belongs.
@@ -133,6 +136,7 @@ struct Trial {
     /// How often it was settled; it stops at the largest number.
     verdicts: u8,
     state: State,
+    watch: Watch,
     /// Of the last judgement; in units of a rank's nanoseconds, added up.
     medians: [u64; MAX_ARMS],
 }
@@ -162,7 +166,8 @@ struct Running {
 
 impl Trial {
     fn new(of: Sameness, state: State) -> Trial {
-        Trial { of, calls: 0, calls_elsewhere: 0, verdicts: 0, state, medians: [0; MAX_ARMS] }
+        let (watch, medians) = Default::default();
+        Trial { of, calls: 0, calls_elsewhere: 0, verdicts: 0, state, watch, medians }
     }
 
     /// Of two states of the same trial the later one has more.
@@ -208,7 +213,7 @@ impl Trials {
     pub fn next(&mut self, of: Sameness, arms: usize) -> Turn {
         debug_assert!((2..=MAX_ARMS).contains(&arms));
         if self.is_over {
-            return Turn::Settled(0);
+            return Turn::Settled(0, None);
         }
         let index = self.trials.iter().position(|trial| trial.of == of).unwrap_or_else(|| {
             self.trials.push(Trial::new(of, State::Running(Running::new(arms))));
@@ -217,7 +222,14 @@ impl Trials {
         let trial = &mut self.trials[index];
         trial.calls += 1;
         match &mut trial.state {
-            State::Settled(arm, until) if trial.calls < *until => return Turn::Settled(*arm),
+            State::Settled(arm, until) if trial.calls < *until => {
+                let place = trial.watch.next();
+                if trial.watch.due().is_some() {
+                    self.due = Some(index as u16);
+                }
+                let sample = place.map(|round| Sample { trial: index as u16, arm: *arm, round });
+                return Turn::Settled(*arm, sample);
+            }
             State::Settled(..) => trial.state = State::Running(Running::new(arms)),
             State::Running(_) => {}
         }
@@ -249,9 +261,12 @@ impl Trials {
 
     /// How long a call took on this rank.
     pub fn took(&mut self, sample: Sample, nanos: u64) {
-        let trial = self.trials.get_mut(usize::from(sample.trial)).map(|trial| &mut trial.state);
-        if let Some(State::Running(running)) = trial {
-            running.nanos[usize::from(sample.arm)][usize::from(sample.round)] = nanos;
+        let Some(trial) = self.trials.get_mut(usize::from(sample.trial)) else { return };
+        match &mut trial.state {
+            State::Running(running) => {
+                running.nanos[usize::from(sample.arm)][usize::from(sample.round)] = nanos;
+            }
+            State::Settled(..) => trial.watch.took(sample.round, nanos),
         }
     }
 
@@ -259,9 +274,11 @@ impl Trials {
     #[inline]
     pub fn due(&self) -> Option<(Collective, [u64; SUMS])> {
         let trial = &self.trials[usize::from(self.due?)];
-        let State::Running(running) = &trial.state else { return None };
         let mut values = [0; SUMS];
-        values.copy_from_slice(running.nanos.as_flattened());
+        match &trial.state {
+            State::Running(running) => values.copy_from_slice(running.nanos.as_flattened()),
+            State::Settled(..) => values[..watch::CALLS].copy_from_slice(trial.watch.due()?),
+        }
         Some((trial.of.collective, values))
     }
 
@@ -274,13 +291,24 @@ impl Trials {
     }
 
     fn first_due(&self) -> Option<u16> {
-        let is_due = |trial: &Trial| matches!(&trial.state, State::Running(running) if running.is_due);
+        let is_due = |trial: &Trial| match &trial.state {
+            State::Running(running) => running.is_due,
+            State::Settled(..) => trial.watch.due().is_some(),
+        };
         self.trials.iter().position(is_due).map(|index| index as u16)
     }
 
     fn conclude(&mut self, sums: &[u64; SUMS], timed_ranks: u32) -> Option<Finding> {
         let trial = &mut self.trials[usize::from(self.due.take()?)];
-        let State::Running(running) = &mut trial.state else { return None };
+        let running = match &mut trial.state {
+            State::Running(running) => running,
+            State::Settled(_, until) => {
+                if trial.watch.judge(sums, timed_ranks) {
+                    *until = trial.calls.max(1);
+                }
+                return None;
+            }
+        };
         running.is_due = false;
         let rounds = running.round - 1;
         let of = |arm: Arm| Times::new(&sums[usize::from(arm) * MAX_ROUNDS..][..rounds]);
@@ -317,6 +345,7 @@ impl Trials {
         {
             arm = running.mpi;
         }
+        trial.watch = trial.watch.again(arm);
         trial.state = State::Settled(arm, again(trial.calls, arm, &trial.medians));
         trial.verdicts = trial.verdicts.saturating_add(1);
         let nanos = trial.medians.map(|sum| sum / u64::from(timed_ranks.max(1)));

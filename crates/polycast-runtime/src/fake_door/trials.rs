@@ -1,6 +1,6 @@
 //! Ranks that compare polycast with the MPI serve each call alike, whatever the times are, and keep the faster one.
 
-use super::job::{Broadcast, Job, Step};
+use super::job::{Broadcast, Job, Outcome, Step};
 use super::network::Weather;
 use super::random::{Random, with_seeds};
 
@@ -105,5 +105,37 @@ fn the_next_job_goes_on() {
         assert!(second.iter().all(|way| *way == first[59]), "{first:?} {second:?}");
         let other = choices(&TABLE.replace("chain:segment=1KiB", "binary:segment=1KiB"));
         assert!(other.iter().any(|way| *way != other[59]), "{other:?}");
+    });
+}
+
+/// A root that comes late from a call on: all ranks compare anew at the same call, and serve each call alike.
+#[test]
+fn calls_that_take_longer_than_they_did_are_compared_anew() {
+    with_seeds(2, |seed| {
+        let table = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(table.path(), TABLE).unwrap();
+        let (calls, late_from) = (500, 400);
+        let mut job = Job::new(3, seed, "", &vec![(0, 2000); calls]).on_hosts(&[0, 1, 2], Weather::FINE);
+        job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+        job = job.with(None, "POLYCAST_TRIALS", "on");
+        let quiet = job.run();
+        let choices = |outcome: &Outcome| -> Vec<String> {
+            assert!(outcome.ranks.iter().all(|told| told.choices == outcome.ranks[0].choices), "{job:?}");
+            outcome.ranks[0].choices.iter().map(ToString::to_string).collect()
+        };
+        let quiet = choices(&quiet);
+        assert!(quiet[late_from..].iter().all(|way| *way == quiet[calls - 1]), "nothing changes: {quiet:?}");
+        let mut late = job.clone();
+        // The first step makes the communicator.
+        let program = std::mem::take(&mut late.program);
+        for (place, step) in program.into_iter().enumerate() {
+            if place > late_from {
+                late.program.push(Step::Pause { process: 0, time: std::time::Duration::from_millis(300) });
+            }
+            late.program.push(step);
+        }
+        let late = choices(&late.run());
+        assert_eq!(late[..late_from], quiet[..late_from]);
+        assert!(late[late_from..].iter().any(|way| *way != quiet[calls - 1]), "{late:?}");
     });
 }

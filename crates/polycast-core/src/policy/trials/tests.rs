@@ -50,8 +50,8 @@ impl Ranks {
         }
         let turns: Vec<Turn> = self.ranks.iter_mut().map(|rank| rank.next(of, arms)).collect();
         assert!(turns.iter().all(|turn| *turn == turns[0]), "{turns:?}");
-        let (Turn::Tried(arm, _) | Turn::Settled(arm)) = turns[0];
-        if let Turn::Tried(_, Some(sample)) = turns[0] {
+        let (Turn::Tried(arm, sample) | Turn::Settled(arm, sample)) = turns[0];
+        if let Some(sample) = sample {
             for (rank, trials) in self.ranks.iter_mut().enumerate() {
                 trials.took(sample, nanos(rank, arm));
             }
@@ -155,7 +155,43 @@ fn ranks_that_may_have_made_different_calls_try_nothing_more() {
     }
     assert!(trials.due().is_some());
     trials.stop();
-    assert_eq!((trials.due(), trials.next(of(9000), 2)), (None, Turn::Settled(0)));
+    assert_eq!((trials.due(), trials.next(of(9000), 2)), (None, Turn::Settled(0, None)));
+}
+
+/// The way that stays takes three times as long from a call on, long before that is looked at again.
+#[test]
+fn what_takes_longer_than_it_did_is_compared_anew() {
+    let mut ranks = Ranks::new(3);
+    let slow = 1_000_000_000;
+    for _ in 0..400 {
+        ranks.call(of(9000), 2, |_, arm| [20_000_000, slow][usize::from(arm)]);
+    }
+    assert_eq!(ranks.found.len(), 1);
+    let mut served = [0; 2];
+    for _ in 0..100 {
+        let arm = ranks.call(of(9000), 2, |_, arm| [3 * slow, slow][usize::from(arm)]);
+        served[usize::from(arm)] += 1;
+    }
+    assert_eq!(ranks.found.last().map(|found| found.arm), Some(1));
+    assert!(served[1] > 10, "{served:?}");
+}
+
+/// Times of a job vary, and ranks come late, by the same measure all the time: nothing has changed.
+#[test]
+fn what_varies_as_it_always_did_stays() {
+    let mut state = 7u64;
+    let mut random = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let mut ranks = Ranks::new(4);
+    for _ in 0..100_000 {
+        let late = random() % 1_000_000;
+        ranks.call(of(9000), 2, |_, arm| {
+            1_000_000 * (1 + 50_000 * u64::from(arm)) + late + random() % 500_000
+        });
+    }
+    assert_eq!(ranks.found.len(), 1, "{:?}", ranks.found);
 }
 
 proptest! {
