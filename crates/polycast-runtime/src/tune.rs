@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use polycast_core::collective;
 use polycast_core::policy::trials::{Finding, MAX_ARMS, Sameness};
-use polycast_core::policy::tune::{Found, Order, Session, candidates, promising};
+use polycast_core::policy::tune::{Found, Order, Session, candidates, levels, promising};
 use polycast_core::policy::{self, Capabilities, Choice, Collective, Decision, Epoch};
 use polycast_core::schedule::{Buffer, Contract};
 use polycast_core::units::{Bytes, Rank};
@@ -97,7 +97,9 @@ impl Communicator {
         if let Some(mut measured) = measured {
             let ways = self.ways(call.collective, measured.of.bytes)?;
             let mut leader = is_first.then(|| {
-                let session = Session::new(ways, measured.of.bytes.0);
+                let shape = self.layout.shape;
+                let levels = levels(call.collective, shape, shape.network, measured.of.bytes.0);
+                let session = Session::new(ways, levels, measured.of.bytes.0);
                 Leader { session, ends: began + share }
             });
             while let Some(order) = self.order(call.collective, &mut leader)? {

@@ -1,5 +1,6 @@
 //! `polycast explain`.
 
+mod measured;
 mod placement;
 mod prediction;
 mod remembered;
@@ -18,6 +19,7 @@ use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Nanos, Rank, Rate};
 use serde::Serialize;
 
+use self::measured::Measured;
 use self::placement::{Placement, Request};
 use self::prediction::Reason;
 use super::{Outcome, print};
@@ -182,6 +184,9 @@ struct Decision {
     /// What the tree of the choice is planned for.
     #[serde(skip_serializing_if = "Option::is_none")]
     times: Option<Times>,
+    /// What a tuning has measured for it, where the table is one that it wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<Measured>,
 }
 
 #[derive(Serialize)]
@@ -230,7 +235,9 @@ impl Answer {
                 Reason::new(rules.prediction(collective)?, placed, (parameters, file), bytes, table)
             };
             let times = times(&explanation.decision.choice, bytes);
-            Decision { times, ..Decision::new(explanation, rules.table(collective).origin(), bytes, reason) }
+            let table = rules.table(collective).origin();
+            let measured = Measured::read(table, *shape, collective, bytes);
+            Decision { times, measured, ..Decision::new(explanation, table, bytes, reason) }
         });
         let policy = Policy::new(rules, *shape);
         let epochs = match args.earlier_calls {
@@ -342,6 +349,7 @@ impl Decision {
             because: deciding.and_then(|rule| rule.because.clone()),
             prediction: prediction.and_then(reason),
             times: None,
+            measured: None,
             looked_at: explanation.looked_at.iter().map(Rule::new).collect(),
         }
     }
@@ -371,7 +379,7 @@ impl Decision {
             let text = format!("line {line:<4} {choice:<width$}   {verdict}");
             writeln!(out, "{}", hanging("  ", "      ", &text))?;
         }
-        Ok(())
+        self.measured.iter().try_for_each(|measured| measured.write(out))
     }
 }
 

@@ -94,25 +94,12 @@ impl JobArgs {
                 .canonicalize()
                 .map_err(|error| format!("--program {}: {error}", program.display()));
         }
-        let name = format!("polycast-bench-{}", mpi.family());
-        let program = installation.library_directory().join("bench").join(name);
-        if program.is_file() {
-            return Ok(program);
-        }
-        let mpicc = Abi::from(mpi.family()).example_mpicc();
-        Err(format!(
-            "no measuring program for {}: expected {}; build it with `make doors MPICC={mpicc}`",
-            mpi.title(),
-            program.display()
-        ))
+        installed_program(installation, mpi)
     }
 
     /// What ranks need that run without polycast.
     pub fn stock_variables(&self, mpi: &Mpi) -> Result<Vec<(String, String)>, String> {
-        let mut variables = Vec::new();
-        if let Some(libraries) = libraries_beside(mpi.path(), Abi::from(mpi.family())) {
-            variables.push(("LD_LIBRARY_PATH".to_owned(), network::text_of(&libraries)?));
-        }
+        let mut variables = own_libraries(mpi)?;
         self.prefer_wanted(&mut variables);
         Ok(variables)
     }
@@ -121,6 +108,30 @@ impl JobArgs {
     pub fn prefer_wanted(&self, variables: &mut Vec<(String, String)>) {
         network::set(variables, self.variables.clone());
     }
+}
+
+/// The measuring program that was built with an MPI of this family.
+pub fn installed_program(installation: &Installation, mpi: &Mpi) -> Result<PathBuf, String> {
+    let name = format!("polycast-bench-{}", mpi.family());
+    let program = installation.library_directory().join("bench").join(name);
+    if program.is_file() {
+        return Ok(program);
+    }
+    let mpicc = Abi::from(mpi.family()).example_mpicc();
+    Err(format!(
+        "no measuring program for {}: expected {}; build it with `make doors MPICC={mpicc}`",
+        mpi.title(),
+        program.display()
+    ))
+}
+
+/// The variables by which ranks find the libraries of an MPI that is installed on its own.
+pub fn own_libraries(mpi: &Mpi) -> Result<Vec<(String, String)>, String> {
+    let libraries = libraries_beside(mpi.path(), Abi::from(mpi.family()));
+    libraries
+        .iter()
+        .map(|libraries| Ok(("LD_LIBRARY_PATH".to_owned(), network::text_of(libraries)?)))
+        .collect()
 }
 
 /// The folder of an MPI's libraries where it is installed on its own: ranks must load those of their mpiexec, also if

@@ -1,5 +1,6 @@
 //! `polycast table`.
 
+use std::error::Error;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,8 +9,11 @@ use polycast_core::files::FileKind;
 use polycast_core::policy::{CommunicatorShape, SHIPPED_TEXT, Table};
 
 use super::topology::Input;
-use super::{Outcome, print, write_file};
-use crate::native::{Format, Rules, of_table};
+use super::tune::native::in_its_tree;
+use super::{Outcome, job_args, print, write_file};
+use crate::install::Installation;
+use crate::mpi::Mpi;
+use crate::native::{Format, Library, Rules, Target, Tree, of_table};
 use crate::terminal::count;
 
 /// Arguments of `polycast table`.
@@ -66,7 +70,7 @@ enum Verb {
 
         /// The format
         #[arg(long, value_name = "FORMAT")]
-        to: Format,
+        to: Target,
 
         /// Of a table of ours: for communicators of so many ranks
         #[arg(long, value_name = "N")]
@@ -75,6 +79,10 @@ enum Verb {
         /// on so many nodes; else each rank has its own
         #[arg(long, value_name = "N", requires = "ranks")]
         nodes: Option<u32>,
+
+        /// With --to mpich: the MPICH that it is for, whose own decisions are kept for all else
+        #[arg(long, value_name = "MPI", default_value = "mpich")]
+        mpi: String,
     },
 }
 
@@ -83,34 +91,46 @@ pub fn run(args: Args) -> Outcome {
     match args.verb {
         Verb::Check { file } => {
             let input = Input::read(&file, FileKind::Table)?;
-            match native(&input)? {
-                Some(rules) => {
-                    print(&format!("{}: {}\n", input.name, count(rules.count(), "rule", "rules")))?
-                }
-                None => print(&checked(&Table::parse(&input.text, &input.name)?)?)?,
-            }
+            let told = |rules| format!("{}: {}\n", input.name, count(rules, "rule", "rules"));
+            print(&match File::read(&input)? {
+                File::Rules(rules) => told(rules.count()),
+                File::Tree(tree) => told(tree.count()),
+                File::Ours(table) => checked(&table)?,
+            })?;
         }
         Verb::Show { file } => {
             let input = Input::read(&file, FileKind::Table)?;
-            match native(&input)? {
-                Some(rules) => print(&rules.show())?,
-                None => print(&Table::parse(&input.text, &input.name)?.to_string())?,
-            }
+            print(&match File::read(&input)? {
+                File::Rules(rules) => rules.show(),
+                File::Tree(tree) => tree.show(),
+                File::Ours(table) => table.to_string(),
+            })?;
         }
-        Verb::Convert { file, to, ranks, nodes } => {
+        Verb::Convert { file, to, ranks, nodes, mpi } => {
             let input = Input::read(&file, FileKind::Table)?;
-            let rules = match native(&input)? {
-                Some(rules) => rules,
-                None => {
-                    let ranks =
-                        ranks.ok_or("--ranks: expected the size of the communicators, found nothing")?;
-                    let shape = CommunicatorShape::new(ranks, nodes.unwrap_or(ranks), None)?;
-                    let (rules, lacking) = of_table(&Table::parse(&input.text, &input.name)?, shape);
-                    lacking.iter().for_each(|problem| eprintln!("{}: {problem}", input.name));
-                    rules
-                }
+            let library = if to == Target::Mpich { Library::Mpich } else { Library::OpenMpi };
+            let of_table = |table: &Table| -> Result<(Rules, u32), Box<dyn Error>> {
+                let ranks = ranks.ok_or("--ranks: expected the size of the communicators, found nothing")?;
+                let shape = CommunicatorShape::new(ranks, nodes.unwrap_or(ranks), None)?;
+                let (rules, lacking) = of_table(table, library, shape);
+                lacking.iter().for_each(|problem| eprintln!("{}: {problem}", input.name));
+                Ok((rules, ranks))
             };
-            print(&rules.write(to, &[]))?;
+            print(&match (File::read(&input)?, to.format()) {
+                (File::Rules(rules), Some(format)) => rules.write(format, &[]),
+                (File::Ours(table), Some(format)) => of_table(&table)?.0.write(format, &[]),
+                (File::Ours(table), None) => {
+                    let (rules, ranks) = of_table(&table)?;
+                    let mpi = Mpi::resolve(&mpi)?;
+                    let program = job_args::installed_program(&Installation::find()?, &mpi)?;
+                    in_its_tree(&program, &job_args::own_libraries(&mpi)?, ranks, &rules)?
+                }
+                (File::Tree(tree), None) => tree.text(),
+                (File::Rules(_), None) | (File::Tree(_), Some(_)) => {
+                    let problem = "expected a table of polycast or a file for the same library: the algorithms of Open MPI are not those of MPICH";
+                    return Err(format!("{}: {problem}", input.name).into());
+                }
+            })?;
         }
         Verb::Format { file, write } => {
             let text = read(&file)?.to_string();
@@ -127,14 +147,29 @@ pub fn run(args: Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `None`: it is none of a stock library.
-fn native(input: &Input) -> Result<Option<Rules>, Box<dyn std::error::Error>> {
-    let Some(format) = Format::of(&input.text) else { return Ok(None) };
-    let rules = Rules::parse(&input.text, format).map_err(|problem| format!("{}: {problem}", input.name))?;
-    Ok(Some(rules))
+/// What a file may be.
+enum File {
+    Ours(Table),
+    /// For Open MPI.
+    Rules(Rules),
+    /// For MPICH.
+    Tree(Tree),
 }
 
-fn read(file: &Path) -> Result<Table, Box<dyn std::error::Error>> {
+impl File {
+    fn read(Input { text, name, .. }: &Input) -> Result<File, Box<dyn Error>> {
+        let located = |problem| format!("{name}: {problem}");
+        if Tree::is_one(text) {
+            return Ok(File::Tree(Tree::parse(text).map_err(located)?));
+        }
+        match Format::of(text) {
+            Some(format) => Ok(File::Rules(Rules::parse(text, format).map_err(located)?)),
+            None => Ok(File::Ours(Table::parse(text, name)?)),
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<Table, Box<dyn Error>> {
     let input = Input::read(file, FileKind::Table)?;
     Ok(Table::parse(&input.text, &input.name)?)
 }

@@ -30,6 +30,8 @@ pub struct JobTarget {
     lab: Option<Lab>,
     launch: Launch,
     ranks: usize,
+    /// All hosts with their ranks, of which jobs may use fewer.
+    all: Vec<(String, usize)>,
 }
 
 impl JobTarget {
@@ -62,7 +64,23 @@ impl JobTarget {
             true => request.ranks.or_else(|| Allocation::of_this_process()?.places).unwrap_or_else(cores),
         };
         launch.ranks = Some(ranks);
-        Ok(JobTarget { lab, launch, ranks })
+        let all = launch.hosts.clone();
+        Ok(JobTarget { lab, launch, ranks, all })
+    }
+
+    /// Further jobs use the first `hosts` of all, with so many ranks on each, or with their own.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn narrow(&mut self, hosts: usize, ranks_per_host: Option<usize>) -> Result<(), String> {
+        let some = self.all.get(..hosts).filter(|some| !some.is_empty()).ok_or_else(|| {
+            format!("expected at most {} hosts, as are there, found {hosts}", self.all.len())
+        })?;
+        self.launch.hosts =
+            some.iter().map(|(name, ranks)| (name.clone(), ranks_per_host.unwrap_or(*ranks))).collect();
+        self.ranks = self.launch.hosts.iter().map(|(_, ranks)| ranks).sum();
+        self.launch.ranks = Some(self.ranks);
+        Ok(())
     }
 
     /// Ranks of a job here.

@@ -170,6 +170,19 @@ fn list(loader: &Path, program: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&command.output()?.stdout).into_owned())
 }
 
+/// The file of the MPI that the loader would map for a program with these variables.
+pub fn mapped_mpi(program: &Path, variables: &[(String, String)]) -> io::Result<Option<PathBuf>> {
+    let data = fs::read(program)?;
+    let Some(loader) = Dynamic::read(&data).ok().and_then(|dynamic| dynamic.loader) else { return Ok(None) };
+    let mut command = Command::new(loader);
+    command.arg("--list").arg(program).envs(variables.iter().cloned());
+    let listing = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?.stdout;
+    let listing = String::from_utf8_lossy(&listing).into_owned();
+    let mut of_mpi =
+        listing.lines().filter(|line| names_in_listing(line).any(|name| Abi::of_soname(name).is_some()));
+    Ok(of_mpi.find_map(|line| Some(line.split_once("=> ")?.1.split_whitespace().next()?.into())))
+}
+
 /// The first words of lines such as `libmpi.so.40 => /usr/lib/libmpi.so.40 (0x00007f…)`.
 fn names_in_listing(listing: &str) -> impl Iterator<Item = &str> {
     listing.lines().filter_map(|line| line.split_whitespace().next())

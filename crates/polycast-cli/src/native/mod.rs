@@ -4,7 +4,8 @@
 //! ```text
 //!  a launch for each way ─▶ Search ─┐
 //!  our table, for a shape ──────────┼─▶ Rules ─▶ classic  coll_tuned_dynamic_rules_filename, Open MPI 3 to 5
-//!  classic, json ───────────────────┘         └▶ json     the same by names, Open MPI 6
+//!  classic, json ───────────────────┘         ├▶ json     the same by names, Open MPI 6
+//!  MPICH's own tree, from its library ────────┴▶ Tree     MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE, MPICH 4 and 5
 //! ```
 
 mod classic;
@@ -12,10 +13,12 @@ mod json;
 mod names;
 mod of_table;
 mod search;
+mod tree;
 
-pub use names::{Way, ways};
+pub use names::{Library, Way};
 pub use of_table::of_table;
 pub use search::Search;
+pub use tree::Tree;
 
 use polycast_core::collective::Collective;
 use polycast_core::units::Bytes;
@@ -56,12 +59,34 @@ pub struct Rule {
     pub because: Option<String>,
 }
 
-/// How rules are written.
+/// What a file is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub enum Target {
     /// Numbers, as Open MPI up to 5 reads them: coll_tuned_dynamic_rules_filename
     Openmpi,
     /// JSON by names, as Open MPI 6 reads it
+    OpenmpiJson,
+    /// MPICH's selection, 4 and 5: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE
+    Mpich,
+}
+
+impl Target {
+    /// How rules are written for it; `None`: MPICH has no rules, but a [`Tree`].
+    pub fn format(self) -> Option<Format> {
+        match self {
+            Target::Openmpi => Some(Format::Openmpi),
+            Target::OpenmpiJson => Some(Format::OpenmpiJson),
+            Target::Mpich => None,
+        }
+    }
+}
+
+/// How rules are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Numbers, one behind the other.
+    Openmpi,
+    /// JSON by names.
     OpenmpiJson,
 }
 
@@ -147,6 +172,15 @@ impl Rules {
             }
         }
         text
+    }
+
+    /// The rules for these communicators alone, by collective, where there are others than the library's.
+    pub fn of_ranks(&self, ranks: u32) -> impl Iterator<Item = (Collective, &[Rule])> {
+        let of = move |one: &OfCollective| one.communicators.iter().position(|of| of.ranks == ranks);
+        self.collectives.iter().filter_map(move |one| {
+            let rules = &one.communicators[of(one)?].rules[..];
+            rules.iter().any(|rule| rule.way != Way::STOCK).then_some((one.collective, rules))
+        })
     }
 
     /// How many rules there are.

@@ -6,13 +6,13 @@ use polycast_core::units::Bytes;
 /// One of the library's own algorithms, with what it may be told; 0: as the library has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Way {
-    /// Open MPI's number among those for the collective; 0: the library decides.
+    /// Open MPI's number among those for the collective, or the place among MPICH's; 0: the library decides.
     pub algorithm: u32,
     /// The children of a rank, where there is a choice.
     pub fan: u32,
     /// Bytes of a segment.
     pub segment: u64,
-    /// Open MPI's name.
+    /// The library's name.
     pub name: &'static str,
 }
 
@@ -143,9 +143,72 @@ const SEARCHED: [u64; 4] = [2 << 10, 8 << 10, 32 << 10, 128 << 10];
 /// Children that are searched.
 const FANS: [u32; 2] = [2, 4];
 
+/// A library that has algorithms of its own and reads which is to serve what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// Open MPI, 3 to 6.
+    OpenMpi,
+    /// MPICH, 4 and 5.
+    Mpich,
+}
+
+/// MPICH's algorithms that need nothing to be told and that all its releases have (src/mpi/coll/*/*.c of 4.0), those for numbers of ranks that are
+/// powers of two marked.
+fn of_mpich(collective: Collective) -> &'static [(&'static str, bool)] {
+    match collective {
+        Collective::Broadcast => &[
+            ("binomial", false),
+            ("scatter_recursive_doubling_allgather", true),
+            ("scatter_ring_allgather", false),
+        ],
+        Collective::Allgather => &[("brucks", false), ("recursive_doubling", true), ("ring", false)],
+        Collective::Alltoall => &[("brucks", false), ("pairwise", false), ("scattered", false)],
+        Collective::Reduce => &[("binomial", false), ("reduce_scatter_gather", false)],
+        Collective::Allreduce => &[("recursive_doubling", false), ("reduce_scatter_allgather", false)],
+        Collective::Scatter | Collective::Gather | Collective::Barrier => &[],
+    }
+}
+
+impl Library {
+    /// The algorithm of that name.
+    pub fn named(self, collective: Collective, name: &str, fan: u32, segment: u64) -> Option<Way> {
+        match self {
+            Library::OpenMpi => Way::named(collective, name, fan, segment),
+            Library::Mpich => {
+                let place = of_mpich(collective).iter().position(|(known, _)| *known == name)?;
+                let name = of_mpich(collective)[place].0;
+                Some(Way { algorithm: place as u32 + 1, fan: 0, segment: 0, name })
+            }
+        }
+    }
+
+    /// All that may be tried for messages of at most so many bytes on so many ranks, the library's own decision first.
+    pub fn ways(self, collective: Collective, most_bytes: u64, ranks: u32) -> Vec<Way> {
+        if self == Library::OpenMpi {
+            return ways(collective, most_bytes);
+        }
+        let there =
+            of_mpich(collective).iter().filter(|(_, is_for_power)| !is_for_power || ranks.is_power_of_two());
+        let ours = there.filter_map(|(name, _)| self.named(collective, name, 0, 0));
+        [Way::STOCK].into_iter().chain(ours).collect()
+    }
+
+    /// The variables by which it serves all calls of the collective so.
+    pub fn variables(self, way: Way, collective: Collective) -> Vec<(String, String)> {
+        match self {
+            Library::OpenMpi => way.variables(collective),
+            Library::Mpich if way == Way::STOCK => Vec::new(),
+            Library::Mpich => {
+                let of = collective.to_string().to_uppercase();
+                vec![(format!("MPIR_CVAR_{of}_INTRA_ALGORITHM"), way.name.to_owned())]
+            }
+        }
+    }
+}
+
 /// All that may be tried for messages of at most so many bytes, the library's own decision first. Not those that send everything to
 /// everybody from one rank, where that is a lot: with segments they are no better.
-pub fn ways(collective: Collective, most_bytes: u64) -> Vec<Way> {
+fn ways(collective: Collective, most_bytes: u64) -> Vec<Way> {
     let mut found = vec![Way::STOCK];
     for (place, (name, takes)) in algorithms(collective).iter().enumerate() {
         let way = |fan, segment| Way { algorithm: place as u32 + 1, fan, segment, name };

@@ -1,11 +1,11 @@
 use polycast_core::collective::Collective;
 use polycast_core::policy::{Capabilities, Choice, CommunicatorShape, Epoch, Policy, Rules as Chosen, Table};
 
-use super::{Rule, Rules, Way};
+use super::{Library, Rule, Rules, Way};
 
 /// What a table of ours says for communicators of a shape, as far as the stock library can do it by itself, with a clause for each choice that it
 /// cannot. Collectives without rules are left out.
-pub fn of_table(table: &Table, shape: CommunicatorShape) -> (Rules, Vec<String>) {
+pub fn of_table(table: &Table, library: Library, shape: CommunicatorShape) -> (Rules, Vec<String>) {
     let shipped = Table::shipped();
     let policy = Policy::new(Chosen::new(&[], Some(table), &shipped, None), shape);
     let mut lacking = Vec::new();
@@ -17,7 +17,7 @@ pub fn of_table(table: &Table, shape: CommunicatorShape) -> (Rules, Vec<String>)
         }
         let blocks = blocks(collective, shape.ranks);
         let rule = |(bytes, choice): (polycast_core::units::Bytes, Choice)| {
-            let way = way_of(collective, choice).unwrap_or_else(|| {
+            let way = way_of(library, collective, choice).unwrap_or_else(|| {
                 lacking.push(format!(
                     "{collective} from {bytes}: the library has no {choice}, and decides itself"
                 ));
@@ -40,8 +40,14 @@ fn blocks(collective: Collective, ranks: u32) -> u64 {
     }
 }
 
-fn way_of(collective: Collective, choice: Choice) -> Option<Way> {
+fn way_of(library: Library, collective: Collective, choice: Choice) -> Option<Way> {
     let Choice::Algorithm(algorithm) = choice else { return Some(Way::STOCK) };
+    if library == Library::Mpich {
+        // Its segments are no matter of choice.
+        return name_in_mpich(collective, algorithm.entry.name)
+            .filter(|_| algorithm.segment.is_none())
+            .and_then(|name| library.named(collective, name, 0, 0));
+    }
     let segment = algorithm.segment.map_or(0, |segment| segment.get());
     let fan = algorithm.given("k").unwrap_or(0) as u32;
     let (name, fan) = match (collective, algorithm.entry.name) {
@@ -70,4 +76,18 @@ fn way_of(collective: Collective, choice: Choice) -> Option<Way> {
         _ => return None,
     };
     Way::named(collective, name, fan, segment)
+}
+
+fn name_in_mpich(collective: Collective, name: &str) -> Option<&'static str> {
+    Some(match (collective, name) {
+        (Collective::Broadcast | Collective::Reduce, "binomial") => "binomial",
+        (Collective::Broadcast, "scatter-doubling") => "scatter_recursive_doubling_allgather",
+        (Collective::Broadcast, "scatter-ring") => "scatter_ring_allgather",
+        (Collective::Allgather, "ring") => "ring",
+        (Collective::Allgather | Collective::Allreduce, "recursive-doubling") => "recursive_doubling",
+        (Collective::Allgather | Collective::Alltoall, "bruck") => "brucks",
+        (Collective::Alltoall, "pairwise") => "pairwise",
+        (Collective::Allreduce, "halving-doubling") => "reduce_scatter_allgather",
+        _ => return None,
+    })
 }

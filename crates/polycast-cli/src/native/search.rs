@@ -2,7 +2,7 @@ use polycast_core::collective::Collective;
 use polycast_core::policy::tune::Measured;
 use polycast_core::units::Bytes;
 
-use super::{Rule, Way};
+use super::{Library, Rule, Way};
 
 /// Ways that take longer than the best one so many times are not measured again.
 const PROMISING: f64 = 1.3;
@@ -16,11 +16,12 @@ pub struct Search {
 }
 
 impl Search {
-    /// For a collective and these sizes, rising.
-    pub fn new(collective: Collective, sizes: Vec<u64>) -> Search {
+    /// For a collective of so many ranks and these sizes, rising.
+    pub fn new(library: Library, collective: Collective, sizes: Vec<u64>, ranks: u32) -> Search {
         let most = sizes.last().copied().unwrap_or(0);
         let none = vec![None; sizes.len()];
-        let ways = super::ways(collective, most).into_iter().map(|way| (way, none.clone())).collect();
+        let ways = library.ways(collective, most, ranks).into_iter();
+        let ways = ways.map(|way| (way, none.clone())).collect();
         Search { sizes, ways }
     }
 

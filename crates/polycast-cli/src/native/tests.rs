@@ -65,7 +65,7 @@ fn mistakes_are_named_with_their_line() {
 
 #[test]
 fn the_librarys_own_decision_stays_where_nothing_is_faster() {
-    let mut search = Search::new(Collective::Broadcast, vec![1024, 65536, 1 << 20]);
+    let mut search = Search::new(Library::OpenMpi, Collective::Broadcast, vec![1024, 65536, 1 << 20], 16);
     let time = |us: f64| Measured { median_us: us, low_us: 0.95 * us, high_us: 1.05 * us, samples: 9 };
     for (one, sizes) in search.first_round() {
         for bytes in sizes {
@@ -95,7 +95,7 @@ fn our_table_becomes_theirs_as_far_as_they_can() {
         [[rule]]\ncollective = \"bcast\"\nbytes = \"1MiB..\"\nuse = \"double-tree\"\n\
         [[rule]]\ncollective = \"allgather\"\nbytes = \"1KiB..\"\nuse = \"ring\"\n";
     let table = Table::parse(text, "t").unwrap();
-    let (rules, lacking) = of_table(&table, CommunicatorShape::new(16, 16, None).unwrap());
+    let (rules, lacking) = of_table(&table, Library::OpenMpi, CommunicatorShape::new(16, 16, None).unwrap());
     assert_eq!(lacking, ["bcast from 1MiB: the library has no double-tree, and decides itself"]);
     let shown = rules.show();
     assert!(
@@ -108,6 +108,27 @@ fn our_table_becomes_theirs_as_far_as_they_can() {
         ),
         "{shown}"
     );
+}
+
+/// MPICH has few of ours, and some of these for powers of two only.
+#[test]
+fn mpich_has_its_own_names() {
+    let text = "version = 1\n[[rule]]\ncollective = \"bcast\"\nbytes = \"64KiB..\"\nuse = \"scatter-ring\"\n\
+        [[rule]]\ncollective = \"allreduce\"\nuse = \"ring:segment=4KiB\"\n";
+    let table = Table::parse(text, "t").unwrap();
+    let shape = CommunicatorShape::new(6, 6, None).unwrap();
+    let (rules, lacking) = of_table(&table, Library::Mpich, shape);
+    assert_eq!(lacking, ["allreduce from 0: the library has no ring:segment=4KiB, and decides itself"]);
+    let of: Vec<_> = rules.of_ranks(6).collect();
+    assert_eq!(of.len(), 1);
+    assert_eq!(
+        (of[0].0, of[0].1.len(), of[0].1[1].way.name),
+        (Collective::Broadcast, 2, "scatter_ring_allgather")
+    );
+    let count = |ranks| Library::Mpich.ways(Collective::Broadcast, 1 << 20, ranks).len();
+    assert_eq!((count(8), count(6)), (4, 3));
+    let set = Library::Mpich.variables(of[0].1[1].way, Collective::Broadcast);
+    assert_eq!(set, [("MPIR_CVAR_BCAST_INTRA_ALGORITHM".to_owned(), "scatter_ring_allgather".to_owned())]);
 }
 
 #[test]

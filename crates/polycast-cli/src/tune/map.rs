@@ -1,35 +1,121 @@
 //! Who wins where, for people.
 
-use polycast_core::policy::Choice;
 use polycast_core::policy::tune::Found;
+use polycast_core::policy::{Choice, CommunicatorShape};
 use polycast_core::units::Bytes;
 
+use super::{Size, picture};
 use crate::terminal::nanoseconds;
+
+/// What was found for each collective and shape.
+#[derive(Default)]
+pub struct Map {
+    pub(super) collectives: Vec<OfCollective>,
+}
+
+/// What was found for a collective: by shape, then by rising sizes.
+pub(super) struct OfCollective {
+    pub name: &'static str,
+    pub shapes: Vec<(CommunicatorShape, Vec<Size>)>,
+}
+
+impl Map {
+    /// What was found for a collective on a shape.
+    pub fn add(&mut self, name: &'static str, shape: CommunicatorShape, sizes: Vec<Size>) {
+        if sizes.is_empty() {
+            return;
+        }
+        match self.collectives.iter_mut().find(|one| one.name == name) {
+            Some(one) => one.shapes.push((shape, sizes)),
+            None => self.collectives.push(OfCollective { name, shapes: vec![(shape, sizes)] }),
+        }
+    }
+
+    /// A line for each size of each shape, and where there are several shapes, who wins by how much, size by ranks.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for OfCollective { name, shapes } in &self.collectives {
+            for (shape, sizes) in shapes {
+                if shapes.len() > 1 {
+                    text += &format!("\n{}", column(shape));
+                }
+                text += &lines(name, sizes);
+            }
+            if shapes.len() > 1 {
+                text += &grid(name, shapes);
+            }
+        }
+        text
+    }
+
+    /// The same as a picture: SVG.
+    pub fn svg(&self) -> String {
+        picture::svg(self)
+    }
+}
+
+/// What a column is about.
+pub(super) fn column(shape: &CommunicatorShape) -> String {
+    format!("{} ranks, {} nodes", shape.ranks, shape.nodes)
+}
+
+/// How many times faster than the MPI below; `None` where that stays.
+pub(super) fn gain(found: &Found) -> Option<f64> {
+    let (time, stock) = found.time.zip(found.stock).filter(|_| found.best != Choice::Stock)?;
+    Some(stock.median_us / time.median_us)
+}
+
+/// Of all shapes.
+pub(super) fn sizes(shapes: &[(CommunicatorShape, Vec<Size>)]) -> Vec<u64> {
+    let mut sizes: Vec<u64> =
+        shapes.iter().flat_map(|(_, sizes)| sizes.iter().map(|size| size.bytes)).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
 
 /// A line for each size: what is best, its time, how many times faster than stock, and the best one besides. Fits 80 columns as long as
 /// names are usual.
-pub fn map(collective: &str, found: &[(u64, Found)]) -> String {
-    let mut text = format!("\n{collective:>8}  {:<30} {:>8} {:>7}  next\n", "best", "time", "× stock");
-    for (bytes, one) in found {
-        let time = one.time.map_or_else(|| "-".to_owned(), |time| nanoseconds(time.median_us * 1e3));
-        let gain = one.time.zip(one.stock).filter(|_| one.best != Choice::Stock);
-        let gain = gain.map_or_else(
-            || "-".to_owned(),
-            |(time, stock)| format!("{:.2}", stock.median_us / time.median_us),
-        );
-        let next = one.second.map_or_else(String::new, |(choice, time)| {
-            let doubt = if one.separates { "" } else { " ?" };
+fn lines(name: &str, sizes: &[Size]) -> String {
+    let mut text = format!("\n{name:>8}  {:<30} {:>8} {:>7}  next\n", "best", "time", "× stock");
+    for Size { block_bytes, found, .. } in sizes {
+        let time = found.time.map_or_else(|| "-".to_owned(), |time| nanoseconds(time.median_us * 1e3));
+        let gain = gain(found).map_or_else(|| "-".to_owned(), |gain| format!("{gain:.2}"));
+        let next = found.second.map_or_else(String::new, |(choice, time)| {
+            let doubt = if found.separates { "" } else { " ?" };
             format!("{choice} {}{doubt}", nanoseconds(time.median_us * 1e3))
         });
-        let line = format!(
-            "{:>8}  {:<30} {time:>8} {gain:>7}  {next}",
-            Bytes(*bytes).to_string(),
-            one.best.to_string()
-        );
+        let size = Bytes(*block_bytes).to_string();
+        let line = format!("{size:>8}  {:<30} {time:>8} {gain:>7}  {next}", found.best.to_string());
         text += line.trim_end();
         text.push('\n');
     }
     text
+}
+
+/// Size by shape: the winner's algorithm, and how many times faster than stock it is.
+fn grid(name: &str, shapes: &[(CommunicatorShape, Vec<Size>)]) -> String {
+    const WIDTH: usize = 24;
+    let mut text = format!("\n{name:>8}");
+    shapes.iter().for_each(|(shape, _)| text += &format!("  {:<WIDTH$}", column(shape)));
+    for bytes in sizes(shapes) {
+        text = format!("{}\n{:>8}", text.trim_end(), Bytes(bytes).to_string());
+        for (_, sizes) in shapes {
+            let cell = sizes.iter().find(|size| size.bytes == bytes).map_or_else(String::new, |size| {
+                let gain = gain(&size.found).map_or_else(String::new, |gain| format!(" {gain:.2}"));
+                format!("{}{gain}", algorithm(size.found.best))
+            });
+            text += &format!("  {cell:<WIDTH$}");
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+/// The name without segments and the like.
+pub(super) fn algorithm(choice: Choice) -> String {
+    let text = choice.to_string();
+    text.split([':', ',']).next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -39,19 +125,32 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_does_not_separate_is_marked() {
+    fn size(bytes: u64, best: &str, separates: bool) -> Size {
         let time = |us: f64| Measured { median_us: us, low_us: us, high_us: us, samples: 9 };
-        let chain = Choice::read(Collective::Broadcast, "chain:segment=8KiB").unwrap();
-        let found = |best, separates| Found {
-            best,
+        let found = Found {
+            best: Choice::read(Collective::Broadcast, best).unwrap(),
             time: Some(time(1500.0)),
             stock: Some(time(3000.0)),
             second: Some((Choice::Stock, time(3000.0))),
             separates,
             measured: 2,
+            all: Vec::new(),
         };
-        let text = map("bcast", &[(1024, found(Choice::Stock, false)), (65536, found(chain, true))]);
+        Size { bytes, block_bytes: bytes, found }
+    }
+
+    fn map() -> Map {
+        let mut map = Map::default();
+        let sizes = || vec![size(1024, "stock", false), size(65536, "chain:segment=8KiB", true)];
+        map.add("bcast", CommunicatorShape::new(4, 4, None).unwrap(), sizes());
+        map.add("bcast", CommunicatorShape::new(16, 8, None).unwrap(), sizes()[1..].to_vec());
+        map
+    }
+
+    #[test]
+    fn what_does_not_separate_is_marked() {
+        let map = map();
+        let text = lines("bcast", &map.collectives[0].shapes[0].1);
         let lines: Vec<&str> = text.lines().skip(2).collect();
         assert_eq!(
             lines,
@@ -60,5 +159,27 @@ mod tests {
                 "   64KiB  chain:segment=8KiB              1.50 ms    2.00  stock 3.00 ms",
             ]
         );
+    }
+
+    #[test]
+    fn several_shapes_stand_beside_each_other() {
+        let text = map().text();
+        let end: Vec<&str> = text.lines().rev().take(3).collect();
+        assert_eq!(
+            end,
+            [
+                "   64KiB  chain 2.00                chain 2.00",
+                "    1KiB  stock",
+                "   bcast  4 ranks, 4 nodes          16 ranks, 8 nodes",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_picture_has_each_cell_and_a_legend() {
+        let svg = map().svg();
+        assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"), "{svg}");
+        assert_eq!(svg.matches("<rect").count(), 1 + 3 + 2, "the ground, the cells, the legend: {svg}");
+        assert!(svg.contains("16 ranks, 8 nodes") && svg.contains("chain:segment=8KiB: 1.50 ms"), "{svg}");
     }
 }

@@ -41,24 +41,30 @@ pub struct Record {
     /// What is best.
     pub best: String,
     /// Median, lower and upper end of its interval, in µs, and samples.
-    pub time: Option<(f64, f64, f64, usize)>,
+    pub time: Option<Numbers>,
     /// Stock's.
-    pub stock: Option<(f64, f64, f64, usize)>,
+    pub stock: Option<Numbers>,
     /// The best one besides.
-    pub second: Option<(String, (f64, f64, f64, usize))>,
+    pub second: Option<(String, Numbers)>,
     /// Whether the best two are apart.
     pub separates: bool,
     /// Ways that were measured.
     pub measured: usize,
+    /// All of them, the fastest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub all: Vec<(String, Numbers)>,
     /// How long it took.
     pub seconds: f64,
 }
 
-fn numbers(time: Measured) -> (f64, f64, f64, usize) {
+/// Median, lower and upper end of its interval, in µs, and samples.
+pub type Numbers = (f64, f64, f64, usize);
+
+fn numbers(time: Measured) -> Numbers {
     (time.median_us, time.low_us, time.high_us, time.samples)
 }
 
-fn time((median_us, low_us, high_us, samples): (f64, f64, f64, usize)) -> Measured {
+fn time((median_us, low_us, high_us, samples): Numbers) -> Measured {
     Measured { median_us, low_us, high_us, samples }
 }
 
@@ -75,6 +81,7 @@ impl Record {
             second: found.second.map(|(choice, time)| (choice.to_string(), numbers(time))),
             separates: found.separates,
             measured: found.measured,
+            all: found.all.iter().map(|(choice, time)| (choice.to_string(), numbers(*time))).collect(),
             seconds,
         }
     }
@@ -93,6 +100,11 @@ impl Record {
             second,
             separates: self.separates,
             measured: self.measured,
+            all: self
+                .all
+                .iter()
+                .filter_map(|(text, numbers)| Some((choice(text)?, time(*numbers))))
+                .collect(),
         })
     }
 }
@@ -115,6 +127,11 @@ impl Store {
         self.file.add(&record)?;
         self.records.push(record);
         Ok(())
+    }
+
+    /// What there is for such, the last one first.
+    pub fn about<'a>(&'a self, is_it: &'a dyn Fn(&Key) -> bool) -> impl Iterator<Item = &'a Record> {
+        self.records.iter().rev().filter(|record| is_it(&record.key))
     }
 
     /// What there is for this, by rising bytes, the last one of each.
@@ -151,6 +168,7 @@ mod tests {
             second: Some((Choice::Stock, Measured { median_us: 4.0, low_us: 3.5, high_us: 5.0, samples: 7 })),
             separates: true,
             measured: 5,
+            all: vec![(Choice::Stock, Measured { median_us: 4.0, low_us: 3.5, high_us: 5.0, samples: 7 })],
         };
         Record::new(&key, (bytes, bytes), &found, 1.5)
     }
@@ -167,7 +185,10 @@ mod tests {
         let again = Store::open(&path).unwrap();
         assert_eq!(again.of(&records[0].key), [&records[1], &records[2]]);
         let found = again.of(&records[0].key)[1].found(Collective::Broadcast).unwrap();
-        assert_eq!((found.best.to_string().as_str(), found.measured), ("chain:segment=1KiB", 5));
+        assert_eq!(
+            (found.best.to_string().as_str(), found.measured, found.all.len()),
+            ("chain:segment=1KiB", 5, 1)
+        );
         let other = Key { ranks: 3, ..records[0].key.clone() };
         assert!(again.of(&other).is_empty());
     }

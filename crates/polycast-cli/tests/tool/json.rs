@@ -63,6 +63,10 @@ fn the_page_has_the_keys_that_are_printed() {
         "version = 1\n[[rule]]\ncollective = \"bcast\"\nearlier_calls = \"3..\"\nuse = \"opt-tree\"\n",
     )
     .unwrap();
+    let found = r#"{"key":{"version":"0","mpi":"Open MPI","place":"a,b","ranks":8,"nodes":8,"ranks_per_node":1,"collective":"bcast","exhaustive":false},
+        "bytes":65536,"block_bytes":65536,"best":"chain","time":[2.0,1.0,3.0,9],"stock":[4.0,3.0,5.0,9],"second":null,"separates":true,
+        "measured":2,"all":[["chain",[2.0,1.0,3.0,9]],["stock",[4.0,3.5,5.0,9]]],"seconds":1.0}"#;
+    fs::write(world.path().join("table.toml.found"), found.replace('\n', "") + "\n").unwrap();
     fs::write(world.path().join("wrong.conf"), "SwitchName=s0 Nodes=a\nSwitchName=s0 Nodes=\nNonsense\n")
         .unwrap();
     fs::write(

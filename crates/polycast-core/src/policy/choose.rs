@@ -156,7 +156,7 @@ impl Policy {
         stage.first_bytes.partition_point(|first| *first <= call.bytes.0) - 1
     }
 
-    /// What trials compare of these: the best first, stock last, and before it the runner-up of a close prediction.
+    /// What trials compare of these: the best first, stock last, and before it the rule's next best or the runner-up of a close prediction.
     pub fn ways_of(
         &self,
         collective: Collective,
@@ -227,6 +227,7 @@ impl Policy {
 struct Relevant {
     index: usize,
     choice: Choice,
+    next: Option<Choice>,
     bytes: Range,
     calls: Range,
     /// On the network, as far as that is known.
@@ -242,7 +243,8 @@ fn relevant(
 ) -> impl Iterator<Item = Relevant> {
     let of = move |(index, rule): (usize, &Rule)| {
         let (bytes, calls) = (Range::all(), Range::all());
-        let mut relevant = Relevant { index, choice: rule.choice, bytes, calls, holds: true, is_open: false };
+        let (choice, next) = (rule.choice, rule.next.filter(|next| next.suits(shape)));
+        let mut relevant = Relevant { index, choice, next, bytes, calls, holds: true, is_open: false };
         let any_call = Call { collective, bytes: Bytes(0) };
         for condition in &rule.conditions {
             let value = || condition.property.of(shape, &any_call, 0);
@@ -289,7 +291,12 @@ impl Stage {
             let holding = by_rule().filter(|rule| rule.holds);
             let options = options(forced, holding, predicted.map(|best| best.choice));
             let is_predicted = options.iter().any(|option| matches!(option.by, By::Prediction(_)));
-            let runner_up = predicted.filter(|_| is_predicted).and_then(|best| best.runner_up);
+            let runner_up = match is_predicted {
+                true => predicted.and_then(|best| best.runner_up),
+                false => by_rule().find(|rule| rule.holds).and_then(|rule| rule.next),
+            };
+            let is_new = |choice: &Choice| options.iter().all(|option| option.choice != *choice);
+            let runner_up = runner_up.filter(is_new);
             (first, Interval { options, runner_up, asks: asks(by_rule()) })
         };
         let mut intervals: Vec<(u64, Interval)> = starts.into_iter().map(of).collect();

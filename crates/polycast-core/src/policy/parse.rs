@@ -93,6 +93,7 @@ struct WrittenRule {
     earlier_calls: Option<Spanned<WrittenRange>>,
     #[serde(rename = "use")]
     choice: Spanned<String>,
+    next: Option<Spanned<String>>,
     because: Option<String>,
 }
 
@@ -186,14 +187,19 @@ fn rule(written: Spanned<WrittenRule>, comments: Vec<String>, source: &Source) -
             format!("collective: expected one of {names}, found {:?}", written.collective.get_ref());
         (written.collective.span(), problem)
     })?;
-    let choice = Choice::read(collective, written.choice.get_ref())
-        .map_err(|error| (written.choice.span(), format!("use: {error}")))?;
+    let read = |key: &str, written: &Spanned<String>| {
+        Choice::read(collective, written.get_ref())
+            .map_err(|error| (written.span(), format!("{key}: {error}")))
+    };
+    let choice = read("use", &written.choice)?;
+    let next = written.next.as_ref().map(|next| read("next", next)).transpose()?;
     Ok(Rule {
         line,
         comments,
         collective,
         conditions: conditions.collect::<Result<_, _>>()?,
         choice,
+        next,
         because: written.because,
     })
 }

@@ -27,6 +27,8 @@ pub struct Rule {
     pub conditions: Vec<Condition>,
     /// What then serves the call.
     pub choice: Choice,
+    /// What may serve it as well: trials compare the two.
+    pub next: Option<Choice>,
     /// The measurement or reason behind the rule.
     pub because: Option<String>,
 }

@@ -31,6 +31,7 @@ impl Display for Rule {
             writeln!(f, "{} = {}", condition.property, value(condition))?;
         }
         writeln!(f, "use = {}", quoted(&self.choice.to_string()))?;
+        self.next.iter().try_for_each(|next| writeln!(f, "next = {}", quoted(&next.to_string())))?;
         self.because.iter().try_for_each(|because| writeln!(f, "because = {}", quoted(because)))
     }
 }
@@ -96,10 +97,12 @@ mod tests {
             comments in lines(),
             conditions in conditions(),
             choice in prop::sample::select(&["stock", "chain:segment=8KiB,ready", "k-nomial:k=4", "multicast-pull:sync=50us"][..]),
+            next in prop::option::of(prop::sample::select(&["stock", "binary:segment=4KiB"][..])),
             because in prop::option::of(text()),
         ) -> Rule {
             let (collective, choice) = ("bcast".parse().unwrap(), choice.parse().unwrap());
-            Rule { line: 0, comments, collective, conditions, choice, because }
+            let next = next.map(|next| next.parse().unwrap());
+            Rule { line: 0, comments, collective, conditions, choice, next, because }
         }
     }
 

@@ -84,12 +84,12 @@ pub fn told(shape: CommunicatorShape, policy: &Arc<Policy>) -> ([u64; TOLD], Vec
             let ((memories, unread), setting) = (read.unwrap_or_default(), setting(shape));
             recalled = memories.iter().filter_map(|memory| memory.recall(&setting, policy)).collect();
             recalled.iter().for_each(|recalled| kept.ledger.remember(recalled));
-            // The very same setting first: what is known is not learnt again.
-            let is_near = |memory: &&Memory| memory.is_near(&setting) && memory.recall_tuned().is_some();
-            let (mut tuned, near): (Vec<Memory>, Vec<Memory>) =
-                memories.iter().filter(is_near).cloned().partition(|memory| memory.is_of(&setting));
-            tuned.extend(near);
-            for memory in tuned {
+            // The nearest setting first, of these the last line: what is known is not learnt again.
+            let distance = |memory: &Memory| memory.recall_tuned().and_then(|_| memory.distance(&setting));
+            let near = memories.iter().rev().filter_map(|memory| Some((distance(memory)?, memory.clone())));
+            let mut tuned: Vec<(u64, Memory)> = near.collect();
+            tuned.sort_by_key(|(distance, _)| *distance);
+            for (_, memory) in tuned {
                 if !kept.tuned.contains(&memory) {
                     kept.tuned.push(memory);
                 }

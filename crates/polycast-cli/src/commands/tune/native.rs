@@ -1,6 +1,7 @@
 //! `polycast tune --native`: the stock library's own algorithms, and a file that tells it which is best.
 
 use std::error::Error;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,14 +9,15 @@ use std::time::{Duration, Instant};
 use polycast_core::policy::tune::Measured;
 use polycast_core::units::Bytes;
 
-use super::{Args, On, measured, place, shape};
+use super::on::{On, measured};
+use super::{Args, place, shape};
 use crate::bench::operation::Operation;
 use crate::bench::variant::Variant;
 use crate::commands::{Outcome, interruption, print, write_file};
 use crate::install::Installation;
 use crate::jobs::target::JobTarget;
-use crate::mpi::{Family, Mpi};
-use crate::native::{Format, Rules, Search, Way};
+use crate::mpi::{Family, Mpi, mapped_mpi};
+use crate::native::{Library, Rules, Search, Target, Tree, Way};
 use crate::terminal::nanoseconds;
 use std::process::ExitCode;
 
@@ -23,17 +25,40 @@ use std::process::ExitCode;
 const LONGER: u32 = 4;
 
 /// Measures, and writes the file.
-pub fn run(args: &Args, format: Format) -> Outcome {
+pub fn run(args: &Args, wanted: Target) -> Outcome {
     let mpi = args.job.mpi()?;
-    if mpi.family() != Family::OpenMpi {
-        return Err(
-            format!("--native: expected an Open MPI, found {}; choose it by --mpi", mpi.title()).into()
-        );
-    }
+    let library = match wanted.format() {
+        Some(_) if mpi.family() == Family::OpenMpi => Library::OpenMpi,
+        None if mpi.family() == Family::Mpich => Library::Mpich,
+        Some(_) => {
+            let found = mpi.title();
+            return Err(format!(
+                "--native: expected an Open MPI, found {found}; choose it by --mpi, or --native=mpich"
+            )
+            .into());
+        }
+        None => {
+            return Err(format!(
+                "--native=mpich: expected an MPICH, found {}; choose it by --mpi",
+                mpi.title()
+            )
+            .into());
+        }
+    };
     let target = args.job.target()?;
-    let ranks = shape(&target)?.ranks;
+    let shape = shape(&target)?;
+    let ranks = shape.ranks;
+    if library == Library::Mpich && shape.nodes < ranks {
+        return Err(format!(
+            "--native=mpich: expected one rank on each host, found {} on the fullest: within a host MPICH has other ways, which no file decides",
+            shape.ranks_per_node
+        )
+        .into());
+    }
     let measuring = Measuring {
         args,
+        library,
+        ranks,
         mpi: &mpi,
         target: &target,
         program: args.job.measuring_program(&Installation::find()?, &mpi)?,
@@ -47,15 +72,36 @@ pub fn run(args: &Args, format: Format) -> Outcome {
         text += &map(operation, &search);
         rules.push((operation.collective(), search.rules()));
     }
+    let rules = Rules::for_ranks(ranks, rules);
     let head = vec![
         format!("Made by polycast {} on {}", env!("CARGO_PKG_VERSION"), crate::measure::time_stamp()),
         format!("for {ranks} ranks ({}), {}", place(&target), mpi.title()),
         "mpiexec --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename FILE …"
             .to_owned(),
     ];
-    write_file(&args.output, Rules::for_ranks(ranks, rules).write(format, &head))?;
+    let file = match wanted.format() {
+        Some(format) => rules.write(format, &head),
+        None => in_its_tree(&measuring.program, &measuring.variables, ranks, &rules)?,
+    };
+    write_file(&args.output, file)?;
     print(&format!("{text}\nwritten: {}\n", args.output.display()))?;
     Ok(if measuring.interrupted.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
+}
+
+/// What MPICH decides by itself, but for these ranks, as its library has it that a program is linked with.
+pub fn in_its_tree(
+    program: &Path,
+    variables: &[(String, String)],
+    ranks: u32,
+    rules: &Rules,
+) -> Result<String, Box<dyn Error>> {
+    let library = mapped_mpi(program, variables)?
+        .ok_or_else(|| format!("{}: expected a program of MPICH, found none", program.display()))?;
+    let mut tree = Tree::of_library(&library)?;
+    for (collective, rules) in rules.of_ranks(ranks) {
+        tree.graft(collective, ranks, rules)?;
+    }
+    Ok(tree.text())
 }
 
 /// A line for each size: what is best, its time, and how many times faster than what the library does by itself.
@@ -73,6 +119,8 @@ fn map(operation: Operation, search: &Search) -> String {
 
 struct Measuring<'a> {
     args: &'a Args,
+    library: Library,
+    ranks: u32,
     mpi: &'a Mpi,
     target: &'a JobTarget,
     program: std::path::PathBuf,
@@ -87,7 +135,7 @@ impl Measuring<'_> {
             Operation::Barrier => vec![0],
             _ => self.args.sizes.iter().map(|bytes| bytes.0).collect(),
         };
-        let mut search = Search::new(operation.collective(), sizes);
+        let mut search = Search::new(self.library, operation.collective(), sizes, self.ranks);
         for time in [self.args.time, self.args.time * LONGER] {
             let is_first = time == self.args.time;
             let all = if is_first { search.first_round() } else { search.second_round() };
@@ -116,7 +164,7 @@ impl Measuring<'_> {
             target: self.target,
             mpi: self.mpi,
             program: &self.program,
-            variables: [self.variables.clone(), way.variables(operation.collective())].concat(),
+            variables: [self.variables.clone(), self.library.variables(way, operation.collective())].concat(),
             interrupted: &self.interrupted,
         };
         let sizes = sizes.iter().map(|bytes| Bytes(*bytes)).collect();

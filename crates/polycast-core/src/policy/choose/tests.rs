@@ -240,6 +240,26 @@ fn predictions_decide_among_trees_and_where_no_rule_is() {
     assert_eq!(ways(100, Capabilities::NONE), ["stock"]);
 }
 
+/// A rule's next best is compared with its choice, where both can be had.
+#[test]
+fn trials_compare_what_a_rule_names_next() {
+    let text = "version = 1\n\
+        [[rule]]\ncollective = \"bcast\"\nbytes = \"..64\"\nuse = \"chain\"\nnext = \"multicast-pull\"\n\
+        [[rule]]\ncollective = \"bcast\"\nuse = \"multicast-pull\"\nnext = \"binary\"\n\
+        [[rule]]\ncollective = \"bcast\"\nuse = \"binary\"\nnext = \"chain\"\n";
+    let table = Table::parse(text, "t").unwrap();
+    let policy = Policy::new(Rules::new(&[], Some(&table), &table, None), shape(4));
+    let ways = |bytes, there| -> Vec<String> {
+        let interval = policy.interval(&call(bytes), Epoch(0));
+        policy.ways_of(BROADCAST, interval, there, Epoch(0)).map(|way| way.to_string()).collect()
+    };
+    assert_eq!(ways(8, Capabilities::ALL), ["chain", "multicast-pull", "stock"]);
+    assert_eq!(ways(8, Capabilities::PRIVATE), ["chain", "stock"]);
+    assert_eq!(ways(64, Capabilities::ALL), ["multicast-pull", "binary", "stock"], "it is there already");
+    let error = Table::parse(&text.replace("\"chain\"\n", "\"chan\"\n"), "t").unwrap_err().to_string();
+    assert!(error.contains("use: ") || error.contains("next: "), "{error}");
+}
+
 #[test]
 fn a_forced_choice_serves_every_size_where_it_can() {
     let table = table(&[("bytes = \"8..\"", "chain")]);

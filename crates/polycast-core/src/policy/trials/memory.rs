@@ -204,15 +204,19 @@ impl Memory {
         self.of.sameness().is_some_and(|of| self.of == Of::new(setting, of))
     }
 
-    /// Whether it was found in such a setting: the network's rate, which each job measures and rounds, may be that of a neighbouring class.
-    pub fn is_near(&self, setting: &Setting) -> bool {
-        let Some(of) = self.of.sameness() else { return false };
-        let here = Of::new(setting, of);
-        let is_same_rate = match (self.of.rate, here.rate) {
-            (Some(one), Some(other)) => one.max(other) as f64 <= NEAR_RATE * one.min(other) as f64,
-            (one, other) => one == other,
+    /// How far such a setting is from the one that it was found in, 0 if it is the same; `None`: it is another one. Each job measures the network's
+    /// rate and rounds it. On a busy machine it finds less than there is, or nothing, but never more.
+    pub fn distance(&self, setting: &Setting) -> Option<u64> {
+        let here = Of::new(setting, self.of.sameness()?);
+        let is_asked = setting.shape.network.is_some();
+        let far = match (self.of.rate, here.rate) {
+            (one, other) if one == other => 0,
+            (Some(one), Some(other)) if one.max(other) as f64 <= NEAR_RATE * one.min(other) as f64 => 1,
+            (Some(there), Some(here)) => (there > here).then(|| 2 + there / here.max(1))?,
+            (_, None) if !is_asked => return None,
+            _ => u64::MAX,
         };
-        is_same_rate && self.of == Of { rate: self.of.rate, ..here }
+        (self.of == Of { rate: self.of.rate, ..here }).then_some(far)
     }
 
     /// What it says, if it was tuned: whatever the rules.
@@ -320,7 +324,7 @@ mod tests {
         Network { rate: "1gbit".parse().ok(), ..Network::default() }
     }
 
-    /// What was tuned stands for itself, and holds on a network that seems a little faster or slower today.
+    /// What was tuned stands for itself, and holds on a network that seems a little faster or slower today, or much slower: see docs/tuning.md.
     #[test]
     fn what_was_tuned_is_recalled_whatever_the_rules() {
         let shape = setting().shape.on_network(gigabit());
@@ -334,12 +338,21 @@ mod tests {
         assert_eq!((recalled.of, recalled.arm, recalled.times.len()), (of, 0, 2));
         assert_eq!(known.recall(&Setting { shape, ..setting() }, &policy(TABLE)), None, "no rule has it");
         assert_eq!(memory(0, 8).recall_tuned(), None, "it was not tuned");
-        for (rate, expected) in [("500mbit", true), ("2gbit", true), ("200mbit", false), ("5gbit", false)] {
+        let far = Some(u64::MAX);
+        for (rate, expected) in [
+            ("1gbit", Some(0)),
+            ("500mbit", Some(1)),
+            ("2gbit", Some(1)),
+            ("200mbit", Some(7)),
+            ("20mbit", Some(52)),
+            ("5gbit", None),
+            ("", far),
+        ] {
             let network = Network { rate: rate.parse().ok(), ..Network::default() };
             let shape = setting().shape.on_network(network);
-            assert_eq!(known.is_near(&Setting { shape, ..setting() }), expected, "{rate}");
+            assert_eq!(known.distance(&Setting { shape, ..setting() }), expected, "{rate}");
         }
-        assert!(!known.is_near(&setting()), "where nobody has asked");
+        assert_eq!(known.distance(&setting()), None, "where nobody has asked");
     }
 
     #[test]

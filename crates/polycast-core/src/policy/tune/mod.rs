@@ -11,13 +11,17 @@
 //! far enter the race as long as they may win. In a job its ranks run it together, in a [`Session`].
 //! [`mixed`] says what of the ways on two levels is worth measuring.
 
+mod levels;
 pub mod mixed;
 mod promising;
 mod race;
 mod rules;
+mod search;
 mod session;
 
+pub use levels::{Levels, levels};
 pub use promising::promising;
 pub use race::{Effort, Found, Measured, Race, candidates};
 pub use rules::{between, rules};
+pub use search::{Aim, Search, Task};
 pub use session::{Order, Session};

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use super::mixed::Column;
 use super::race::HOPELESS;
 use crate::algorithm::{Algorithm, Registry};
 use crate::cost::{Predictor, compare};
@@ -74,6 +75,25 @@ fn followed(predictor: &mut Predictor, collective: Collective, bytes: u64, ways:
     times.retain(|(_, time)| !time.is_some_and(is_far));
     times.sort_by_key(|(_, time)| *time);
     times.into_iter().map(|(way, _)| way).collect()
+}
+
+/// What a tree of nodes takes by itself, whole in segments of these sizes; `None` where nothing can be predicted.
+pub(super) fn between_nodes(
+    shape: CommunicatorShape,
+    network: Network,
+    tree: &str,
+    bytes: u64,
+    segments: &[u64],
+) -> Option<Vec<Column>> {
+    let of_nodes = CommunicatorShape { ranks: shape.nodes, ranks_per_node: 1, ..shape };
+    let mut predictor = predictor(of_nodes, network)?;
+    let column = |segment: &u64| {
+        let algorithm: Algorithm = format!("{tree}:segment={segment}").parse().ok()?;
+        let cost = predictor.cost(&algorithm, Bytes(bytes));
+        let [between_us, gap_us] = [cost.time, cost.interval].map(|time| time.0 as f64 / 1e3);
+        Some(Column { segment: *segment, between_us, gap_us, send_us: MESSAGE_NS / 1e3 })
+    };
+    segments.iter().map(column).collect()
 }
 
 /// Of ranks that are placed node by node.

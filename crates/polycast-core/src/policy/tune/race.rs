@@ -1,5 +1,6 @@
 use std::num::NonZeroU64;
 
+use super::levels::Levels;
 use super::mixed;
 use crate::algorithm::{Algorithm, Registry, SEGMENTS};
 use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape};
@@ -21,14 +22,31 @@ pub struct Measured {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Effort(pub u32);
 
-/// After this many units nothing more is learnt that matters.
-const MAX_EFFORT: u32 = 8;
+/// After this many units nothing more is learnt that matters; and what all have who are measured for comparison.
+const MAX_EFFORT: u32 = 4;
+const EXHAUSTIVE: Effort = Effort(8);
 /// A way that takes so many times as long as the best one is out with few samples, too.
 pub(super) const HOPELESS: f64 = 3.0;
+/// Calls of a way in a unit of effort, where it is known how long they take, up to so much effort.
+const CALLS: u32 = 3;
+const LONG: u32 = 4;
+/// After a round of so much effort so many are left, the fastest: of many that are alike it does not matter which is taken.
+const LEFT: [(u32, usize); 2] = [(1, 6), (2, 3)];
+/// Of so many algorithms at most other segments are tried, with the first effort and with the second.
+const MOST_KINDS: [usize; 2] = [3, 1];
 /// Segments next to those of a way are tried if it takes at most so many times as long as the best one.
 const PROMISING: f64 = 1.3;
+/// Ways that differ by no more are as good as each other, once they were measured for so long, or so often.
+pub(super) const ALIKE: f64 = 1.03;
+const LOOKED_AT: Effort = Effort(2);
+const OFTEN: usize = 20;
+/// Other segments are tried while ways are measured for so long at most.
+const TRIES_OTHERS: Effort = Effort(2);
 /// Samples from which on an interval says something.
 pub(super) const LEAST_SAMPLES: usize = 6;
+
+/// A message that comes in few parts.
+const SHORT: u64 = 8 << 10;
 
 /// What uses the memory of a node, with the trees of nodes that carry most.
 const SHARING: [&str; 4] =
@@ -44,7 +62,9 @@ pub fn candidates(
 ) -> Vec<Choice> {
     let power = |size: u64| if size == 0 { 0 } else { 1 << size.ilog2() };
     let [first, last] = [SEGMENTS[0], SEGMENTS[SEGMENTS.len() - 1]];
-    let segments = [power(bytes / 64), power(bytes / 4)].map(|size: u64| size.clamp(first, last));
+    // Of a short message two parts are as many as may be worth it.
+    let parts = if bytes <= SHORT { [64, 4, 2] } else { [64, 4, 4] };
+    let segments = parts.map(|parts| power(bytes / parts).clamp(first, last));
     let mut found = vec![Choice::Stock];
     let mut add = |choice: Choice| {
         if there.has(choice.needs()) && choice.suits(shape) && !found.contains(&choice) {
@@ -76,6 +96,10 @@ pub struct Race {
     effort: Effort,
     /// All are measured for as long as any, for comparison.
     is_exhaustive: bool,
+    /// Nobody enters later.
+    is_closed: bool,
+    /// What is known of ways on two levels.
+    levels: Vec<Levels>,
 }
 
 #[derive(Clone, Debug)]
@@ -102,6 +126,8 @@ pub struct Found {
     pub separates: bool,
     /// Ways that were measured.
     pub measured: usize,
+    /// All of them with their times, the fastest first.
+    pub all: Vec<(Choice, Measured)>,
 }
 
 impl Race {
@@ -113,19 +139,44 @@ impl Race {
             ways: candidates.into_iter().map(way).collect(),
             effort: Effort(1),
             is_exhaustive: false,
+            is_closed: false,
+            levels: Vec::new(),
         }
     }
 
-    /// All of them in segments of every size, and nobody leaves: what a race is to be held against.
+    /// Between these alone, just as they are.
+    pub fn among(candidates: Vec<Choice>, bytes: u64) -> Race {
+        Race { is_closed: true, ..Race::new(candidates, bytes) }
+    }
+
+    /// Of ways on two levels what the filters of [`mixed`] leave, in place of a few segments and their neighbours.
+    pub fn on_levels(mut self, levels: Vec<Levels>) -> Race {
+        let is_cut = |way: &Way| whole(way.choice) != way.choice;
+        self.ways.retain(|way| !(is_cut(way) && levels.iter().any(|levels| levels.is_of(way.choice))));
+        let without = levels.iter().filter(|levels| self.has(levels.whole)).filter_map(Levels::without);
+        let without: Vec<Choice> = without.collect();
+        self.add(without);
+        self.levels = levels;
+        self
+    }
+
+    /// All of them in segments and overlaps of every size, and nobody leaves: what a race is to be held against.
     pub fn exhaustive(candidates: Vec<Choice>, bytes: u64) -> Race {
         let mut all = candidates.clone();
+        let mut add = |choice: Choice| {
+            if !all.contains(&choice) {
+                all.push(choice);
+            }
+        };
         for choice in candidates {
             for segment in SEGMENTS.into_iter().take_while(|size| *size < bytes) {
-                let cut = with_segment(choice, segment);
-                all.extend(cut.filter(|cut| !all.contains(cut)));
+                let Some(cut) = with_segment(choice, segment) else { continue };
+                add(cut);
+                let overlaps = SEGMENTS.into_iter().take_while(|overlap| *overlap < segment).map(Some);
+                overlaps.chain([None]).filter_map(|overlap| with_overlap(cut, overlap)).for_each(&mut add);
             }
         }
-        Race { is_exhaustive: true, effort: Effort(MAX_EFFORT), ..Race::new(all, bytes) }
+        Race { is_exhaustive: true, ..Race::new(all, bytes) }
     }
 
     /// Who is to be measured next, and for how long; `None`: it is over.
@@ -135,20 +186,38 @@ impl Race {
         (!choices.is_empty()).then_some((choices, self.effort))
     }
 
+    /// For how long each of these is to be measured at least, in µs, so that an interval says something: calls of some take so long.
+    pub fn least_us(&self, choices: &[Choice], effort: Effort) -> f64 {
+        let known = self.ways.iter().filter(|way| choices.contains(&way.choice)).filter_map(|way| way.known);
+        let all_us: f64 = known.map(|known| known.median_us).sum();
+        // What decides about stock has its time.
+        let long = if self.is_exhaustive { LONG } else { 2 * LONG };
+        f64::from(CALLS * effort.0.min(long)) * all_us / choices.len().max(1) as f64
+    }
+
     /// What was measured of those that [`Race::next`] named; a way of which there is nothing is out.
     pub fn took(&mut self, times: &[(Choice, Option<Measured>)]) {
         self.learn(times);
-        if self.is_exhaustive || self.next().is_some() {
+        if self.is_exhaustive {
+            // The first time says how long the second has to be.
+            self.effort = EXHAUSTIVE;
+            return;
+        }
+        if self.next().is_some() {
             return;
         }
         self.drop_the_slow();
-        let is_new = self.try_neighbours();
+        self.keep_the_fastest();
+        let new = self.levels_next();
+        let is_new = match new.is_empty() {
+            true => self.effort <= TRIES_OTHERS && !self.is_closed && self.try_neighbours(),
+            false => self.add(new),
+        };
         let running = self.ways.iter().filter(|way| !way.is_out).count();
-        if is_new {
-            return;
-        }
-        if running > 1 && self.effort.0 < MAX_EFFORT {
+        if self.effort.0 < MAX_EFFORT && (running > 1 || is_new) {
             self.effort = Effort(2 * self.effort.0);
+        } else if self.effort.0 == MAX_EFFORT && !is_new {
+            self.decide_about_stock();
         }
     }
 
@@ -172,21 +241,59 @@ impl Race {
         for way in self.ways.iter_mut().filter(|way| way.choice != best) {
             let Some(known) = way.known else { continue };
             let is_sure = known.samples >= LEAST_SAMPLES && time.samples >= LEAST_SAMPLES;
+            // Nothing more is to be learnt of what is as good as the best one.
+            let is_known = self.effort >= LOOKED_AT || known.samples.min(time.samples) >= OFTEN;
+            way.is_out |= is_known && known.median_us <= ALIKE * time.median_us;
             way.is_out |= is_sure && known.low_us > time.high_us;
             way.is_out |= known.median_us > HOPELESS * time.median_us;
+        }
+    }
+
+    /// Where stock stays only because intervals meet, it and the best one are measured once more, for longer.
+    fn decide_about_stock(&mut self) {
+        let (Some((best, time)), found) = (self.best(), self.found()) else { return };
+        let is_worth = found.stock.is_some_and(|stock| stock.median_us > ALIKE * time.median_us);
+        if found.best == Choice::Stock && best != Choice::Stock && is_worth {
+            for way in &mut self.ways {
+                way.is_out = way.choice != best && way.choice != Choice::Stock;
+            }
+            self.effort = EXHAUSTIVE;
+        }
+    }
+
+    /// The fastest few are measured for longer, and stock, for who is faster than that counts.
+    fn keep_the_fastest(&mut self) {
+        let Some((_, left)) = LEFT.into_iter().find(|(effort, _)| *effort == self.effort.0) else { return };
+        let time = |way: &Way| way.known.map_or(f64::INFINITY, |known| known.median_us);
+        let mut times: Vec<f64> = self.ways.iter().filter(|way| !way.is_out).map(time).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        if let Some(limit) = times.get(left - 1) {
+            for way in self.ways.iter_mut().filter(|way| way.choice != Choice::Stock) {
+                way.is_out |= time(way) > *limit;
+            }
         }
     }
 
     /// Segments of half and twice the size of those that may win. They begin with little effort, as all did.
     fn try_neighbours(&mut self) -> bool {
         let Some((_, best)) = self.best() else { return false };
+        let time = |way: &Way| way.known.map_or(f64::INFINITY, |known| known.median_us);
+        let is_promising = |way: &&Way| {
+            let is_near = !way.is_out && time(way) <= PROMISING * best.median_us;
+            let is_walked = self.levels.iter().any(|levels| levels.is_of(way.choice));
+            is_near && !is_walked && self.is_best_of_its_kind(way)
+        };
+        let mut promising: Vec<&Way> = self.ways.iter().filter(is_promising).collect();
+        promising.sort_by(|one, other| time(one).total_cmp(&time(other)));
         let mut new: Vec<Choice> = Vec::new();
-        for way in self.ways.iter().filter(|way| !way.is_out) {
-            let (Choice::Algorithm(algorithm), Some(known)) = (way.choice, way.known) else { continue };
-            let Some(segment) = algorithm.segment else { continue };
-            if known.median_us > PROMISING * best.median_us || !self.is_best_of_its_kind(way) {
+        for way in promising.into_iter().take(MOST_KINDS[usize::from(self.effort >= LOOKED_AT)]) {
+            let Choice::Algorithm(algorithm) = way.choice else { continue };
+            let Some(segment) = algorithm.segment else {
+                // Uncut it is the best of its kind so far: perhaps in two parts.
+                let largest = SEGMENTS.into_iter().take_while(|size| *size < self.bytes).last();
+                new.extend(largest.and_then(|size| with_segment(way.choice, size)));
                 continue;
-            }
+            };
             for size in [segment.get() / 2, segment.get() * 2] {
                 let is_size = SEGMENTS.contains(&size) && size < self.bytes;
                 let cut = with_segment(way.choice, size).filter(|_| is_size);
@@ -195,28 +302,61 @@ impl Race {
             // Of what is handed on within nodes meanwhile, all is tried first; less than a quarter gains nothing.
             if algorithm.given("overlap").is_none() {
                 let [_, half, quarter] = mixed::overlaps(segment.get());
-                let cut = [half, quarter].into_iter().filter_map(|overlap| with_overlap(way.choice, overlap));
+                let cut =
+                    [half, quarter].into_iter().filter_map(|overlap| with_overlap(way.choice, Some(overlap)));
                 new.extend(cut.filter(|cut| self.ways.iter().all(|way| way.choice != *cut)));
             }
         }
-        let is_new = !new.is_empty();
-        self.ways.extend(new.into_iter().map(|choice| Way {
-            choice,
-            known: None,
-            effort: Effort(0),
-            is_out: false,
-        }));
-        is_new
+        self.add(new)
+    }
+
+    /// Those that were not there; whether there are such.
+    fn add(&mut self, new: Vec<Choice>) -> bool {
+        let before = self.ways.len();
+        for choice in new {
+            if !self.has(choice) {
+                self.ways.push(Way { choice, known: None, effort: Effort(0), is_out: false });
+            }
+        }
+        self.ways.len() > before
+    }
+
+    fn has(&self, choice: Choice) -> bool {
+        self.ways.iter().any(|way| way.choice == choice)
+    }
+
+    /// What is to be measured next of ways on two levels.
+    fn levels_next(&self) -> Vec<Choice> {
+        let Some((_, best)) = self.best() else { return Vec::new() };
+        let known = |choice: Choice| {
+            let way = self.ways.iter().find(|way| way.choice == choice)?;
+            Some(way.known.map_or(f64::INFINITY, |known| known.median_us))
+        };
+        self.levels
+            .iter()
+            .flat_map(|levels| levels.next(self.bytes, HOPELESS * best.median_us, &known))
+            .collect()
     }
 
     /// Whether no other segment size of its algorithm is faster so far.
     fn is_best_of_its_kind(&self, way: &Way) -> bool {
-        let whole = |choice| match choice {
-            Choice::Algorithm(algorithm) => Choice::Algorithm(algorithm.whole()),
-            Choice::Stock => Choice::Stock,
-        };
         let time = |way: &Way| way.known.map_or(f64::INFINITY, |known| known.median_us);
         self.ways.iter().all(|other| whole(other.choice) != whole(way.choice) || time(other) >= time(way))
+    }
+
+    /// The algorithms, whatever their segments, that take too many times as long as the best way.
+    pub fn hopeless(&self) -> Vec<Choice> {
+        let Some((_, best)) = self.best() else { return Vec::new() };
+        let is_near = |way: &Way| way.known.is_some_and(|known| known.median_us <= HOPELESS * best.median_us);
+        let near: Vec<Choice> =
+            self.ways.iter().filter(|way| is_near(way)).map(|way| whole(way.choice)).collect();
+        let mut hopeless: Vec<Choice> = Vec::new();
+        for way in self.ways.iter().filter(|way| way.known.is_some()).map(|way| whole(way.choice)) {
+            if !near.contains(&way) && !hopeless.contains(&way) && way != Choice::Stock {
+                hopeless.push(way);
+            }
+        }
+        hopeless
     }
 
     /// What is known now.
@@ -229,21 +369,30 @@ impl Race {
             let is_sure = |stock: Measured| time.samples >= LEAST_SAMPLES && time.high_us < stock.low_us;
             stock.is_none_or(|stock| is_sure(stock) || time.median_us * HOPELESS < stock.median_us)
         };
-        let best = self.best().filter(|(_, time)| is_worth(time)).map_or(Choice::Stock, |(choice, _)| choice);
+        let mut all: Vec<(Choice, Measured)> = known().collect();
+        all.sort_by(|one, other| one.1.median_us.total_cmp(&other.1.median_us));
+        let worth = all.iter().find(|(choice, time)| *choice != Choice::Stock && is_worth(time));
+        let best = worth.map_or(Choice::Stock, |(choice, _)| *choice);
         let time = time_of(best);
-        let second = known()
-            .filter(|(choice, _)| *choice != best)
-            .min_by(|one, other| one.1.median_us.total_cmp(&other.1.median_us));
+        let second = all.iter().find(|(choice, _)| *choice != best).copied();
         let are_known = |one: &Measured, other: &Measured| one.samples.min(other.samples) >= LEAST_SAMPLES;
         let separates = time.zip(second).is_some_and(|(time, (_, second))| {
             let is_apart = time.high_us < second.low_us || second.high_us < time.low_us;
             is_apart && are_known(&time, &second)
         });
-        Found { best, time, stock, second, separates, measured: known().count() }
+        Found { best, time, stock, second, separates, measured: all.len(), all }
     }
 }
 
-fn with_segment(choice: Choice, size: u64) -> Option<Choice> {
+/// The same, not cut.
+pub(super) fn whole(choice: Choice) -> Choice {
+    match choice {
+        Choice::Algorithm(algorithm) => Choice::Algorithm(algorithm.whole()),
+        Choice::Stock => Choice::Stock,
+    }
+}
+
+pub(super) fn with_segment(choice: Choice, size: u64) -> Option<Choice> {
     match choice {
         Choice::Algorithm(algorithm) if algorithm.entry.has_parameter("segment") => {
             Some(Choice::Algorithm(Algorithm { segment: NonZeroU64::new(size), ..algorithm }))
@@ -252,14 +401,14 @@ fn with_segment(choice: Choice, size: u64) -> Option<Choice> {
     }
 }
 
-/// `None` for what has no such parameter.
-fn with_overlap(choice: Choice, bytes: u64) -> Option<Choice> {
-    let text = match choice {
-        Choice::Algorithm(algorithm) if algorithm.entry.has_parameter("overlap") => {
-            format!("{choice},overlap={bytes}")
-        }
-        _ => return None,
-    };
+/// So many bytes at once, or nothing; `None` for what has no such parameter.
+pub(super) fn with_overlap(choice: Choice, bytes: Option<u64>) -> Option<Choice> {
+    let Choice::Algorithm(algorithm) = choice else { return None };
+    if !algorithm.entry.has_parameter("overlap") {
+        return None;
+    }
+    let bytes = bytes.map_or_else(|| "none".to_owned(), |bytes| bytes.to_string());
+    let text = format!("{choice},overlap={bytes}");
     Collective::ALL.into_iter().find_map(|collective| Choice::read(collective, &text).ok())
 }
 

@@ -5,6 +5,9 @@ use crate::units::Bytes;
 /// Two sizes are near enough that nothing is measured between them.
 const NEAR: u64 = 2;
 
+/// What takes so many times as long as the best way is not compared with it again.
+const CLOSE: f64 = 1.1;
+
 /// The size between two at which different ways are best, their geometric mean; `None` if they are near each other.
 pub fn between(below: u64, above: u64) -> Option<u64> {
     let mean = Bytes(below).geometric_mean(Bytes(above)).round() as u64;
@@ -14,15 +17,18 @@ pub fn between(below: u64, above: u64) -> Option<u64> {
 /// What a shape was found to be served best by, as rules: for the shape alone, from the first size that was measured on. Between two sizes
 /// with different ways their geometric mean is the border; neighbours with the same way are one rule. `found`: by rising bytes, as rules count them.
 pub fn rules(collective: Collective, shape: CommunicatorShape, found: &[(u64, Found)]) -> Vec<Rule> {
-    let mut rules: Vec<(u64, Choice, Vec<String>)> = Vec::new();
+    let mut rules: Vec<(u64, Choice, Option<Choice>, Vec<String>)> = Vec::new();
     for (index, (bytes, one)) in found.iter().enumerate() {
         let evidence = evidence(*bytes, one);
         match rules.last_mut() {
-            Some((_, choice, because)) if *choice == one.best => because.push(evidence),
+            Some((_, choice, next, because)) if *choice == one.best => {
+                *next = next.or(next_of(one));
+                because.push(evidence);
+            }
             _ => {
                 let before = index.checked_sub(1).map(|before| Bytes(found[before].0));
                 let first = before.map_or(*bytes, |before| before.border(Bytes(*bytes)).0);
-                rules.push((first, one.best, vec![evidence]));
+                rules.push((first, one.best, next_of(one), vec![evidence]));
             }
         }
     }
@@ -32,7 +38,7 @@ pub fn rules(collective: Collective, shape: CommunicatorShape, found: &[(u64, Fo
         (Property::Nodes, shape.nodes),
         (Property::RanksPerNode, shape.ranks_per_node),
     ];
-    let rule = |((first, choice, because), last): ((u64, Choice, Vec<String>), u64)| {
+    let rule = |((first, choice, next, because), last): ((u64, Choice, Option<Choice>, Vec<String>), u64)| {
         let mut conditions: Vec<Condition> = of_shape
             .iter()
             .map(|(property, value)| Condition {
@@ -42,9 +48,16 @@ pub fn rules(collective: Collective, shape: CommunicatorShape, found: &[(u64, Fo
             .collect();
         conditions.push(Condition { property: Property::Bytes, range: Range::from_to(first, last) });
         let because = Some(format!("measured: {}", because.join("; ")));
-        Rule { line: 0, comments: Vec::new(), collective, conditions, choice, because }
+        Rule { line: 0, comments: Vec::new(), collective, conditions, choice, next, because }
     };
     rules.into_iter().zip(ends).map(rule).collect()
+}
+
+/// What trials are to compare with the best: what was nearly as fast, or not measured for long enough to tell. The MPI always is.
+fn next_of(found: &Found) -> Option<Choice> {
+    let (second, time) = found.second.zip(found.time).filter(|((choice, _), _)| *choice != Choice::Stock)?;
+    let is_near = second.1.median_us <= CLOSE * time.median_us || !found.separates;
+    (found.best != Choice::Stock && is_near).then_some(second.0)
 }
 
 impl Table {

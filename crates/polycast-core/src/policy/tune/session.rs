@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use super::race::{HOPELESS, LEAST_SAMPLES};
-use super::{Effort, Found, Measured, Race};
+use super::{Effort, Found, Levels, Measured, Race};
 use crate::policy::Choice;
 
 /// Repetitions in a unit of effort: with so many an interval says something.
@@ -52,8 +52,8 @@ pub struct Session {
 impl Session {
     /// Between these ways to serve calls of this size; what is likely to be fast had better come first, for it tells how long others are
     /// worth waiting for.
-    pub fn new(candidates: Vec<Choice>, bytes: u64) -> Session {
-        let race = Race::new(candidates, bytes);
+    pub fn new(candidates: Vec<Choice>, levels: Vec<Levels>, bytes: u64) -> Session {
+        let race = Race::new(candidates, bytes).on_levels(levels);
         let (waiting, took) = Default::default();
         let (effort, fastest_us, share_us, whole_us) = (Effort(0), f64::INFINITY, 0.0, None);
         Session { race, waiting, effort, took, fastest_us, share_us, whole_us, is_round: false }
@@ -161,7 +161,7 @@ mod tests {
 
     /// Runs it for as long; what it came to, and what it took.
     fn run(budget_us: f64, seed: u64, noise: f64) -> (Session, f64) {
-        let mut session = Session::new(all(), BYTES);
+        let mut session = Session::new(all(), Vec::new(), BYTES);
         let (mut spent, mut draw) = (0.0, seed);
         while let Some(order) = session.next(budget_us - spent) {
             let (mut samples, before) = (Vec::new(), spent);
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn what_is_far_faster_needs_no_second_look() {
         for (fast_us, expected) in [(40e3, true), (200e3, false)] {
-            let mut session = Session::new(all(), BYTES);
+            let mut session = Session::new(all(), Vec::new(), BYTES);
             let mut left_us = 1e6;
             while let Some(order) = session.next(left_us) {
                 let took_us = if order.choice == Choice::Stock { 320e3 } else { fast_us };
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_way_that_cannot_be_had_is_left_out() {
-        let mut session = Session::new(all(), BYTES);
+        let mut session = Session::new(all(), Vec::new(), BYTES);
         while let Some(order) = session.next(1e9) {
             let is_there = !order.choice.is_by_multicast();
             session.took(if is_there { vec![truth_us(order.choice, 1); 6] } else { Vec::new() });
@@ -236,7 +236,8 @@ mod tests {
             let budget_us = f64::from(budget_ms) * 1e3;
             let (session, spent) = run(budget_us, seed, 0.04);
             prop_assert!(spent <= budget_us + 9.0 * 5100.0, "{spent} of {budget_us}");
-            let is_whole = |found: &Found| found.measured >= all().len();
+            let is_measured = |found: &Found, way| found.all.iter().any(|(choice, _)| *choice == way);
+            let is_whole = |found: &Found| all().into_iter().all(|way| is_measured(found, way));
             if let Some(found) = session.found().filter(is_whole) {
                 let least = all().into_iter().map(|choice| truth_us(choice, seed)).fold(f64::INFINITY, f64::min);
                 prop_assert!(truth_us(found.best, seed) <= 1.05 * least.max(1.0), "{found:?}");

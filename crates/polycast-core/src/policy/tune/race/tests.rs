@@ -127,6 +127,7 @@ fn a_table_of_what_was_found_chooses_it() {
         second: None,
         separates: true,
         measured: 2,
+        all: Vec::new(),
     };
     let all = [(1024, found(Choice::Stock)), (16384, found(chain)), (65536, found(chain))];
     let made = rules(Collective::Broadcast, SHAPE, &all);

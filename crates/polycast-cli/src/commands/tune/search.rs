@@ -1,0 +1,179 @@
+//! The search for one collective on one shape, with real jobs.
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::HumanDuration;
+use polycast_core::network::Network;
+use polycast_core::policy::tune::{Aim, Found, Measured, Search, Task};
+use polycast_core::policy::{Capabilities, Choice, CommunicatorShape};
+use polycast_core::units::{Bytes, Nanos};
+
+use super::Args;
+use super::on::{On, measured};
+use crate::bench::operation::Operation;
+use crate::bench::variant::{MAX_VARIANTS, Variant};
+use crate::jobs::target::JobTarget;
+use crate::mpi::Mpi;
+use crate::tune::{Key, Record, Size, Store};
+
+/// What a short message takes in a lab, for predictions of what cannot win.
+const LAB_LATENCY: Nanos = Nanos::from_micros(50);
+
+/// The search for one collective.
+pub(super) struct Tuning<'a> {
+    pub args: &'a Args,
+    pub mpi: &'a Mpi,
+    pub target: &'a JobTarget,
+    pub program: &'a Path,
+    pub variables: &'a [(String, String)],
+    pub shape: CommunicatorShape,
+    pub operation: Operation,
+    pub key: Key,
+    /// No race begins later.
+    pub ends: Option<Instant>,
+    pub interrupted: &'a Arc<AtomicBool>,
+}
+
+/// The size that is under way.
+struct Now {
+    bytes: u64,
+    began: Instant,
+    ends: Option<Instant>,
+    is_measured: bool,
+}
+
+impl Tuning<'_> {
+    /// Everything that was found, now or earlier, by rising bytes.
+    pub fn run(&self, store: &mut Store) -> Result<Vec<Size>, Box<dyn Error>> {
+        let collective = self.operation.collective();
+        let sizes: Vec<u64> = match self.operation {
+            Operation::Barrier => vec![0],
+            _ => self.args.sizes.iter().map(|bytes| bytes.0).collect(),
+        };
+        let block = |bytes: u64| self.operation.block_bytes(bytes, self.shape.ranks as usize);
+        let aim = Aim {
+            collective,
+            shape: self.shape,
+            there: Capabilities::ALL,
+            network: self.network(),
+            block: &block,
+            is_exhaustive: self.args.exhaustive,
+        };
+        let of_record = |record: &&Record| Some((record.bytes, record.found(collective)?));
+        let known = store.of(&self.key).iter().filter_map(of_record).collect();
+        let mut search = Search::new(aim, &sizes, known);
+        let mut now: Option<Now> = None;
+        loop {
+            let is_over = self.is_over();
+            let task = if is_over { None } else { search.task() };
+            if let Some(task) = &task {
+                let one = now.get_or_insert_with(|| self.begin(task.bytes, search.left()));
+                if !(one.is_measured && one.ends.is_some_and(|ends| Instant::now() > ends)) {
+                    search.took(&self.measure(task)?);
+                    one.is_measured = true;
+                }
+            }
+            let is_late = |one: &Now| is_over || one.ends.is_some_and(|ends| Instant::now() > ends);
+            if let Some(one) = now.take_if(|one| one.is_measured) {
+                match search.finished(is_late(&one)) {
+                    Some((bytes, found)) if !found.all.is_empty() => {
+                        let took = one.began.elapsed();
+                        store.add(Record::new(
+                            &self.key,
+                            (bytes, block(bytes)),
+                            &found,
+                            took.as_secs_f64(),
+                        ))?;
+                        self.tell(one.bytes, &found, took, search.left());
+                    }
+                    Some(_) => {}
+                    None => now = Some(one),
+                }
+            }
+            if task.is_none() {
+                break;
+            }
+        }
+        let found = search.found().filter(|(_, found)| !found.all.is_empty() || found.time.is_some());
+        Ok(found
+            .map(|(bytes, found)| Size { bytes, block_bytes: block(bytes), found: found.clone() })
+            .collect())
+    }
+
+    /// A size has its part of the time that is left.
+    fn begin(&self, bytes: u64, left: usize) -> Now {
+        let began = Instant::now();
+        let share = |ends: Instant| began + ends.saturating_duration_since(began) / (left + 1) as u32;
+        Now { bytes, began, ends: self.ends.map(share), is_measured: false }
+    }
+
+    fn is_over(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed) || self.ends.is_some_and(|ends| Instant::now() > ends)
+    }
+
+    /// A lab's links are known; of other networks nothing is said beforehand.
+    fn network(&self) -> Option<Network> {
+        let rate = self.target.lab().map(|lab| lab.plan().slowest_rate());
+        rate.map(|rate| Network {
+            rate: rate.to_string().parse().ok(),
+            latency: Some(LAB_LATENCY),
+            multicast_rate: None,
+        })
+    }
+
+    fn measure(&self, task: &Task) -> Result<Vec<(Choice, Option<Measured>)>, Box<dyn Error>> {
+        let Task { bytes, ways, effort, least_us } = task;
+        let time = (self.args.time * effort.0).max(Duration::from_secs_f64(least_us / 1e6));
+        let mut times = Vec::new();
+        for some in ways.chunks(MAX_VARIANTS) {
+            let on = On {
+                target: self.target,
+                mpi: self.mpi,
+                program: self.program,
+                variables: self.variables.to_vec(),
+                interrupted: self.interrupted,
+            };
+            let variants = some.iter().map(|choice| Variant::from(*choice)).collect();
+            let report = on.measure(self.operation, vec![Bytes(*bytes)], variants, time)?;
+            if report.wrong {
+                return Err(format!(
+                    "a rank had wrong data after a {} of {}: no table is written; `polycast bench --collective {} --sizes {bytes} \
+                     --variants …` says which way it was",
+                    self.operation,
+                    Bytes(*bytes),
+                    self.operation.name()
+                )
+                .into());
+            }
+            let time = |choice: &Choice| {
+                let name = Variant::from(*choice).to_string();
+                (*choice, report.points.iter().find(|point| point.variant == name).and_then(measured))
+            };
+            times.extend(some.iter().map(time));
+        }
+        Ok(times)
+    }
+
+    fn tell(&self, bytes: u64, found: &Found, took: Duration, left: usize) {
+        let gain = found.time.zip(found.stock).map(|(time, stock)| stock.median_us / time.median_us);
+        let gain = gain
+            .filter(|_| found.best != Choice::Stock)
+            .map_or_else(String::new, |gain| format!(", {gain:.2} × stock"));
+        let time_left = self.ends.map(|ends| ends.saturating_duration_since(Instant::now()));
+        let time_left =
+            time_left.map_or_else(String::new, |left| format!(", {} at most", HumanDuration(left)));
+        eprintln!(
+            "{} {}: {}{gain} ({} ways, {:.0} s); {left} more {}{time_left}",
+            self.operation,
+            Bytes(bytes),
+            found.best,
+            found.measured,
+            took.as_secs_f64(),
+            if left == 1 { "size" } else { "sizes" }
+        );
+    }
+}

@@ -1,0 +1,108 @@
+use super::mixed::{Column, Entry, Message, Walk, within};
+use super::promising::between_nodes;
+use super::race::{whole, with_overlap, with_segment};
+use crate::algorithm::SEGMENTS;
+use crate::network::Network;
+use crate::policy::{Choice, Collective, CommunicatorShape};
+
+/// Trees between nodes that carry most.
+const TREES: [&str; 3] = ["chain", "binary", "binomial"];
+
+/// The ways to broadcast on two levels with one tree between nodes: which segments and overlaps are worth measuring, by the filters of
+/// [`mixed`](super::mixed).
+///
+/// ```text
+///  measured  nothing shared before all has come ─▶ filter 2 ─▶ all of a segment, for those that are left ─▶ filter 3 ─▶ the best of what
+///            in the segment predicted to be best                                                          is predicted, if it is not measured
+/// ```
+/// How long the nodes take among themselves is predicted; what sharing takes follows from the first measurement.
+#[derive(Clone, Debug)]
+pub struct Levels {
+    /// The way, not cut.
+    pub(super) whole: Choice,
+    nodes: u32,
+    /// By rising segments.
+    columns: Vec<Column>,
+}
+
+/// For broadcasts where nodes have several ranks and the network between them is known; none elsewhere.
+pub fn levels(
+    collective: Collective,
+    shape: CommunicatorShape,
+    network: Option<Network>,
+    bytes: u64,
+) -> Vec<Levels> {
+    let is_for_it = collective == Collective::Broadcast && shape.ranks_per_node > 1;
+    let Some(network) = network.filter(|_| is_for_it) else { return Vec::new() };
+    let segments: Vec<u64> = SEGMENTS.into_iter().take_while(|segment| *segment < bytes).collect();
+    let of = |tree: &&str| {
+        let whole = Choice::read(collective, &format!("two-level:between={tree}")).ok()?;
+        let columns = between_nodes(shape, network, tree, bytes, &segments)?;
+        (!columns.is_empty()).then_some(Levels { whole, nodes: shape.nodes, columns })
+    };
+    TREES.iter().filter_map(of).collect()
+}
+
+impl Levels {
+    /// Whether a way is one of these.
+    pub(super) fn is_of(&self, way: Choice) -> bool {
+        match (with_overlap(self.whole, None), without_overlap(way)) {
+            (Some(_), Some(way)) => whole(way) == self.whole,
+            _ => false,
+        }
+    }
+
+    /// The column that is predicted to be the fastest between nodes.
+    fn fastest(&self) -> Option<&Column> {
+        self.columns.iter().min_by(|one, other| one.between_us.total_cmp(&other.between_us))
+    }
+
+    /// What is measured first: in the segment that is best between nodes, with nothing shared meanwhile.
+    pub(super) fn without(&self) -> Option<Choice> {
+        with_overlap(with_segment(self.whole, self.fastest()?.segment)?, None)
+    }
+
+    /// What is to be measured next, by what is known of ways: `None` for those that are not in the race, infinite for what cannot be had.
+    /// What takes longer than `limit_us` is given up.
+    pub(super) fn next(
+        &self,
+        bytes: u64,
+        limit_us: f64,
+        known: &dyn Fn(Choice) -> Option<f64>,
+    ) -> Vec<Choice> {
+        let (Some(fastest), Some(without)) = (self.fastest(), self.without()) else { return Vec::new() };
+        let Some(without_us) = known(without).filter(|us| *us <= limit_us) else { return Vec::new() };
+        let best_us = known(self.whole).map_or(without_us, |whole_us| whole_us.min(without_us));
+        let bottom = |column: &Column| with_segment(self.whole, column.segment);
+        let left = within(&self.columns, best_us);
+        let new: Vec<Choice> = left.iter().filter_map(bottom).filter(|way| known(*way).is_none()).collect();
+        if !new.is_empty() {
+            return new;
+        }
+        let shared_us =
+            |shared: u64| (without_us - fastest.between_us).max(0.0) * shared as f64 / bytes.max(1) as f64;
+        let message = Message { bytes, nodes: self.nodes, shared_us: &shared_us };
+        let first = Entry { segment: fastest.segment, overlap: 0, time_us: best_us, is_measured: true };
+        let mut walk = Walk::new(message, &self.columns, first);
+        while let Some((segment, overlap)) = walk.next() {
+            let Some(way) = with_segment(self.whole, segment) else { break };
+            let way = if overlap == segment { Some(way) } else { with_overlap(way, Some(overlap)) };
+            let Some(way) = way else { break };
+            match known(way).filter(|us| us.is_finite()) {
+                Some(us) => walk.took(us),
+                None if known(way).is_none() => return vec![way],
+                None => break,
+            }
+        }
+        Vec::new()
+    }
+}
+
+/// The same way with all of each segment shared at once; `None` for what has no such parameter.
+fn without_overlap(way: Choice) -> Option<Choice> {
+    let Choice::Algorithm(algorithm) = way else { return None };
+    let text = way.to_string();
+    let kept: Vec<&str> = text.split(',').filter(|part| !part.starts_with("overlap=")).collect();
+    let is_it = algorithm.entry.has_parameter("overlap");
+    is_it.then(|| Choice::read(Collective::Broadcast, &kept.join(",")).ok()).flatten()
+}

@@ -1,0 +1,182 @@
+use std::collections::VecDeque;
+
+use super::race::{ALIKE, whole};
+use super::{Effort, Found, Measured, Race, between, candidates, levels, promising};
+use crate::network::Network;
+use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape};
+
+/// What is searched for.
+pub struct Aim<'a> {
+    /// The operation.
+    pub collective: Collective,
+    /// On communicators like this.
+    pub shape: CommunicatorShape,
+    /// What these have.
+    pub there: Capabilities,
+    /// Where the network is known: what cannot win by it is left out.
+    pub network: Option<Network>,
+    /// The bytes by which rules count a call of a size.
+    pub block: &'a dyn Fn(u64) -> u64,
+    /// All ways are measured for as long as any, for comparison.
+    pub is_exhaustive: bool,
+}
+
+/// What is to be measured next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// The size.
+    pub bytes: u64,
+    /// By turns.
+    pub ways: Vec<Choice>,
+    /// For how long each.
+    pub effort: Effort,
+    /// But for so long at least, in µs.
+    pub least_us: f64,
+}
+
+/// The search for a collective and a shape: a [`Race`] for each size, then for sizes between those that are served best in different ways.
+///
+/// ```text
+///   1KiB ─────────── 64KiB ─────────── 4MiB      the ends first, then what is between: a way that is hopeless at both ends of a
+///     1        4       3        5        2       stretch is not tried within it
+/// ```
+pub struct Search<'a> {
+    aim: Aim<'a>,
+    todo: Vec<(u64, Option<Vec<Choice>>)>,
+    is_refined: bool,
+    now: Option<(u64, Race)>,
+    /// By rising sizes, with what was hopeless there.
+    found: Vec<(u64, Found, Vec<Choice>)>,
+}
+
+impl<'a> Search<'a> {
+    /// Of these sizes; of those that are `known` nothing is measured.
+    pub fn new(aim: Aim<'a>, sizes: &[u64], known: Vec<(u64, Found)>) -> Search<'a> {
+        let is_new = |bytes: &u64| known.iter().all(|(of, _)| of != bytes);
+        let todo = ends_first(sizes).into_iter().filter(is_new).map(|bytes| (bytes, None)).rev().collect();
+        let mut found: Vec<_> = known.into_iter().map(|(bytes, found)| (bytes, found, Vec::new())).collect();
+        found.sort_by_key(|(bytes, ..)| *bytes);
+        Search { aim, todo, is_refined: false, now: None, found }
+    }
+
+    /// What is to be measured next; `None`: it is over.
+    pub fn task(&mut self) -> Option<Task> {
+        loop {
+            if let Some((bytes, race)) = &self.now {
+                // A race that is over is taken by `finished`.
+                let (ways, effort) = race.next()?;
+                let least_us = race.least_us(&ways, effort);
+                return Some(Task { bytes: *bytes, ways, effort, least_us });
+            }
+            match self.todo.pop() {
+                Some((bytes, among)) => self.now = Some((bytes, self.race(bytes, among))),
+                None if self.is_refined => return None,
+                None => {
+                    self.todo = self.between();
+                    self.is_refined = self.todo.is_empty();
+                }
+            }
+        }
+    }
+
+    /// What was measured of them.
+    pub fn took(&mut self, times: &[(Choice, Option<Measured>)]) {
+        if let Some((_, race)) = &mut self.now {
+            race.took(times);
+        }
+    }
+
+    /// What the race for a size has come to, if it is over, or if there is no more time for it.
+    pub fn finished(&mut self, is_late: bool) -> Option<(u64, Found)> {
+        let (bytes, race) = self.now.take_if(|(_, race)| is_late || race.next().is_none())?;
+        let (found, hopeless) = (race.found(), race.hopeless());
+        let place = self.found.partition_point(|(of, ..)| *of < bytes);
+        self.found.insert(place, (bytes, found.clone(), hopeless));
+        Some((bytes, found))
+    }
+
+    /// Sizes that are known to be left.
+    pub fn left(&self) -> usize {
+        self.todo.len()
+    }
+
+    /// Everything that is known, by rising sizes.
+    pub fn found(&self) -> impl Iterator<Item = (u64, &Found)> {
+        self.found.iter().map(|(bytes, found, _)| (*bytes, found))
+    }
+
+    fn race(&self, bytes: u64, among: Option<Vec<Choice>>) -> Race {
+        let Aim { collective, shape, there, network, block, is_exhaustive } = self.aim;
+        let all = candidates(collective, shape, bytes, there);
+        match among {
+            Some(among) => Race::among(among, bytes),
+            None if is_exhaustive => Race::exhaustive(all, bytes),
+            None => {
+                let mut ways = promising(all, collective, shape, network, block(bytes));
+                ways.retain(|way| !self.is_hopeless(bytes, *way));
+                for way in self.best_nearby(bytes) {
+                    if !ways.contains(&way) {
+                        ways.push(way);
+                    }
+                }
+                Race::new(ways, bytes).on_levels(levels(collective, shape, network, bytes))
+            }
+        }
+    }
+
+    /// Whether a way was at both ends of the stretch that a size lies in.
+    fn is_hopeless(&self, bytes: u64, way: Choice) -> bool {
+        let place = self.found.partition_point(|(of, ..)| *of < bytes);
+        let ends = place.checked_sub(1).and_then(|below| self.found.get(below..place + 1));
+        ends.is_some_and(|ends| ends.iter().all(|(_, _, hopeless)| hopeless.contains(&whole(way))))
+    }
+
+    /// What is best at the ends of that stretch.
+    fn best_nearby(&self, bytes: u64) -> impl Iterator<Item = Choice> {
+        let place = self.found.partition_point(|(of, ..)| *of < bytes);
+        let ends = self.found[place.saturating_sub(1)..].iter().take(2);
+        let is_cut_in_two = move |way: &Choice| match way {
+            Choice::Algorithm(algorithm) => algorithm.segment.is_none_or(|segment| segment.get() < bytes),
+            Choice::Stock => false,
+        };
+        ends.map(|(_, found, _)| found.best).filter(is_cut_in_two)
+    }
+
+    /// Sizes between neighbours that are served best in different ways, with these two and stock as the only candidates.
+    fn between(&self) -> Vec<(u64, Option<Vec<Choice>>)> {
+        let pairs = self.found.windows(2).filter(|two| are_different(&two[0].1, &two[1].1));
+        let middle = |two: &[(u64, Found, Vec<Choice>)]| {
+            let bytes = between(two[0].0, two[1].0)?;
+            let mut among = vec![Choice::Stock];
+            among.extend(two.iter().map(|(_, found, _)| found.best).filter(|best| *best != Choice::Stock));
+            Some((bytes, Some(among)))
+        };
+        pairs.filter_map(middle).collect()
+    }
+}
+
+/// Whether two neighbours are served best by different algorithms, and neither by that of the other as well.
+fn are_different(one: &Found, other: &Found) -> bool {
+    let is_as_good = |of: &Found, best: Choice| {
+        let time = of.all.iter().find(|(choice, _)| *choice == best).map(|(_, time)| time.median_us);
+        time.zip(of.time).is_some_and(|(time_us, best)| time_us <= ALIKE * best.median_us)
+    };
+    whole(one.best) != whole(other.best) && !is_as_good(one, other.best) && !is_as_good(other, one.best)
+}
+
+/// The first, the last, and what is between in the same way.
+fn ends_first(sizes: &[u64]) -> Vec<u64> {
+    let (mut order, mut stretches) = (Vec::new(), VecDeque::<(usize, usize)>::new());
+    let Some(last) = sizes.len().checked_sub(1) else { return order };
+    order.push(sizes[0]);
+    order.extend((last > 0).then(|| sizes[last]));
+    stretches.push_back((0, last));
+    while let Some((first, last)) = stretches.pop_front() {
+        let middle = first.midpoint(last);
+        if middle > first {
+            order.push(sizes[middle]);
+            stretches.extend([(first, middle), (middle, last)]);
+        }
+    }
+    order
+}
