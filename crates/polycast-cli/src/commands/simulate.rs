@@ -22,6 +22,7 @@ Examples:
   polycast simulate --protocol --seeds 100000        faults of every kind
   polycast simulate --protocol --seed 42 --verbose   one of these, step by step
   polycast simulate --scaling                        from 16 to 8192 nodes
+  polycast simulate --scaling --cluster infiniband --bytes 2 --nodes 2,116
   polycast simulate --root-sync --bytes 256KiB       does waiting for ranks pay?
   polycast simulate --mesh 16x16 --load 0..0.08:3 --quick
   polycast simulate --figure 6.7 --out figures       a published figure, anew
@@ -68,12 +69,24 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", default_value = "0.1%", value_parser = percentage, conflicts_with = "protocol")]
     loss: f64,
 
+    /// What the nodes are joined by [--scaling]
+    #[arg(long, value_name = "CLUSTER", value_enum, default_value = "gigabit", requires = "scaling")]
+    cluster: Joined,
+
     #[command(flatten)]
     wormhole: wormhole::Args,
 
     /// Print one JSON object
     #[arg(long, conflicts_with = "verbose")]
     json: bool,
+}
+
+/// A cluster of round numbers; docs/simulation.md has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Joined {
+    Gigabit,
+    FastEthernet,
+    Infiniband,
 }
 
 /// Runs the verb.

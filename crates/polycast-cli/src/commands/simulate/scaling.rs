@@ -5,7 +5,7 @@ use polycast_core::units::Bytes;
 use polycast_sim::protocol::{Cluster, Completion, Scaling};
 use serde_json::json;
 
-use super::{Args, node_count};
+use super::{Args, Joined, node_count};
 use crate::commands::{Outcome, print, print_json};
 use crate::terminal::{margin, nanoseconds, table};
 
@@ -33,7 +33,11 @@ pub fn run(args: &Args) -> Outcome {
             loss: args.loss,
             broadcasts: args.broadcasts,
             seed: args.seed.unwrap_or(0),
-            cluster: Cluster::gigabit(),
+            cluster: match args.cluster {
+                Joined::Gigabit => Cluster::gigabit(),
+                Joined::FastEthernet => Cluster::fast_ethernet(),
+                Joined::Infiniband => Cluster::infiniband(),
+            },
         };
         found.push(OfSize { bytes: *bytes, completions: completions(&scaling, &nodes)? });
     }
