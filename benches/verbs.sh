@@ -1,6 +1,6 @@
 #!/bin/sh
 # Multicast over verbs beside UDP, after `make build` where libibverbs and librdmacm have their headers. First what a datagram costs against a
-# device that takes no time (tests/verbs, `null`); then 4 MiB to the hosts of a lab over the emulation, in jobs by turns.
+# device that takes no time (tests/verbs, `null`), and its tag; then 4 MiB to the hosts of a lab over the emulation, in jobs by turns.
 #   benches/verbs.sh [HOSTS [RATE [JOBS [CALLS]]]]     HOSTS 0: only the first
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -13,6 +13,7 @@ trap 'rm -rf "$folder"' EXIT
 for bytes in 1024 2048 4096; do
     "$folder/exercise" null $bytes
 done
+cargo run --quiet --release --locked --manifest-path "$root/Cargo.toml" -p polycast-protocol --example datagram_cost
 [ "$hosts" -gt 0 ] || exit 0
 "${MPICC:-mpicc}" -std=c17 -O2 -Wall -Wextra "$root/benches/verbs.c" -o "$folder/program"
 # FORM: the median of a job, in milliseconds.
