@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::slice;
 use std::sync::OnceLock;
 
 use crate::cluster::Labs;
@@ -214,7 +215,8 @@ mod long {
             ["roce,lose=20", "on=h1,unjoin=200", "on=h2,down=300", "on=h1,sendfail=150", "memlock=300000"]
         {
             let job = LabJob::stock(&labs, Mpi::OpenMpi, 3, "bcast_stress").arguments(&["60"]);
-            let job = job.beside(&[sanitizer.clone()]).over(emulation).beside(&[preload.clone()]);
+            let job =
+                job.beside(slice::from_ref(&sanitizer)).over(emulation).beside(slice::from_ref(&preload));
             let job = job.variable("ASAN_OPTIONS", "detect_leaks=0").variable("POLYCAST_REPORT", "1");
             let job = job.variable("POLYCAST_BCAST", FORMS[0]).variable("POLYCAST_CACHE", "off");
             let report = expect_multicast(&job.expect_ok(), FORMS[0]);

@@ -1,6 +1,6 @@
 //! From how many nodes on multicast is predicted to be ahead: by the user's own numbers, nodes on one switch with a rank each.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 use polycast_core::cost::{Comparison, Predicted};
 use polycast_core::units::Bytes;
@@ -54,10 +54,11 @@ pub fn find<E>(
 ) -> Result<Vec<Crossover>, E> {
     let mut known = BTreeMap::new();
     let mut at = |nodes: u32, index: usize| -> Result<(bool, Crossover), E> {
-        if !known.contains_key(&nodes) {
-            known.insert(nodes, compare(nodes)?);
-        }
-        let comparison = &known[&nodes][index];
+        let of_nodes: &Vec<Comparison> = match known.entry(nodes) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(place) => place.insert(compare(nodes)?),
+        };
+        let comparison = &of_nodes[index];
         let [multicast, other] = sides(comparison).map(|side| side.map(Side::of));
         let bytes = sizes[index].0;
         Ok((is_ahead(comparison), Crossover { bytes, from_nodes: None, nodes, multicast, other }))
