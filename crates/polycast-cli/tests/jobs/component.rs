@@ -121,6 +121,18 @@ fn nonblocking_calls_go_through_shared_memory() {
     }
 }
 
+/// Each thread has its communicator; whichever of them is in MPI lets the calls of all go on.
+#[test]
+#[ignore = "make test-all: with one thread it has run"]
+fn threads_start_calls_at_a_time() {
+    Job::stock(MPI, 3, "collective_threads").run().expect_ok("collective_threads");
+    let job = Job::stock(MPI, 3, "collective_threads").forced("chain:segment=1KiB");
+    let output = job.variable("POLYCAST_ALLREDUCE", "recursive-doubling").run();
+    let served = output.expect_ok("collective_threads").report().served_by("chain:segment=1KiB");
+    // Of 300 on each communicator all but the first, which comes before a call that is waited for.
+    assert_eq!(served, 4 * 299);
+}
+
 /// Two ranks on each of three hosts.
 #[test]
 #[ignore = "make test-all: without a lab it has run"]
