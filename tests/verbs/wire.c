@@ -106,13 +106,11 @@ static void write_routing_header(const struct emulated_qp *pair, unsigned char *
     }
 }
 
-static void arrive(struct emulated_qp *pair, const unsigned char *bytes, size_t length, struct in_addr from) {
+/* The payload may stand where it belongs already. */
+static void arrive(struct emulated_qp *pair, const struct wire_header *received, const unsigned char *bytes,
+                   size_t payload, struct in_addr from) {
     const struct settings *settings = emulated_settings();
-    struct wire_header header;
-    if (length < sizeof header) {
-        return;
-    }
-    memcpy(&header, bytes, sizeof header);
+    struct wire_header header = *received;
     bool is_full = ((header.partition | pair->partition) & 0x8000) != 0;
     if (header.magic != MAGIC || header.key != pair->key || header.group != digest(pair->group) ||
         ((header.partition ^ pair->partition) & 0x7fff) != 0 || !is_full) {
@@ -131,7 +129,6 @@ static void arrive(struct emulated_qp *pair, const unsigned char *bytes, size_t 
         return;
     }
     const struct ibv_sge *memory = &pair->receive_memory[pair->first_receive];
-    size_t payload = length - sizeof header;
     struct ibv_wc completion = {
         .wr_id = pair->receives[pair->first_receive].wr_id,
         .status = IBV_WC_SUCCESS,
@@ -151,7 +148,9 @@ static void arrive(struct emulated_qp *pair, const unsigned char *bytes, size_t 
     }
     unsigned char *place = (unsigned char *)(uintptr_t)memory->addr;
     write_routing_header(pair, place, from);
-    memcpy(place + ROUTING_HEADER_BYTES, bytes + sizeof header, payload);
+    if (bytes != place + ROUTING_HEADER_BYTES) {
+        memmove(place + ROUTING_HEADER_BYTES, bytes, payload);
+    }
     emulated_complete((struct emulated_cq *)pair->qp.recv_cq, &completion);
 }
 
@@ -169,8 +168,63 @@ static void arrive_nothing(struct emulated_qp *pair) {
     }
 }
 
+/* What one call receives: straight into what is posted, as long as that is enough and the datagrams are full. */
+struct arrivals {
+    struct iovec parts[2 * (MAX_SEGMENTS + 3) + 1];
+    struct wire_header headers[MAX_SEGMENTS + 3];
+    unsigned char *payloads[MAX_SEGMENTS + 3];
+    unsigned char rest[1 << 16];
+    unsigned char row[1 << 16];
+    size_t direct, count;
+};
+
+static void aim(struct emulated_qp *pair, struct arrivals *arrivals) {
+    size_t mtu = emulated_settings()->mtu, most = sizeof arrivals->rest / (WIRE_HEADER_BYTES + mtu);
+    most = most < MAX_SEGMENTS + 3 ? most : MAX_SEGMENTS + 3;
+    arrivals->direct = pair->receives_posted >= most ? most : 0;
+    for (size_t at = 0; at < arrivals->direct; at++) {
+        const struct ibv_sge *memory =
+            &pair->receive_memory[(pair->first_receive + at) % pair->cap.max_recv_wr];
+        if (memory->length < ROUTING_HEADER_BYTES + mtu) {
+            arrivals->direct = at;
+            break;
+        }
+        arrivals->payloads[at] = (unsigned char *)(uintptr_t)memory->addr + ROUTING_HEADER_BYTES;
+        arrivals->parts[2 * at] = (struct iovec){&arrivals->headers[at], WIRE_HEADER_BYTES};
+        arrivals->parts[2 * at + 1] = (struct iovec){arrivals->payloads[at], mtu};
+    }
+    arrivals->count = 2 * arrivals->direct;
+    arrivals->parts[arrivals->count++] = (struct iovec){arrivals->rest, sizeof arrivals->rest};
+}
+
+/* Datagrams of `each` bytes; the last may be shorter. */
+static void take(struct emulated_qp *pair, struct arrivals *arrivals, size_t length, size_t each,
+                 struct in_addr from) {
+    size_t full = WIRE_HEADER_BYTES + emulated_settings()->mtu;
+    bool is_in_place = length <= arrivals->direct * full && (each == full || (length == each && each < full));
+    if (!is_in_place) {
+        size_t copied = 0;
+        for (size_t at = 0; copied < length; at++) {
+            size_t left = length - copied, size = arrivals->parts[at].iov_len;
+            memcpy(arrivals->row + copied, arrivals->parts[at].iov_base, size < left ? size : left);
+            copied += size < left ? size : left;
+        }
+    }
+    for (size_t at = 0, number = 0; at < length; at += each, number++) {
+        size_t size = length - at < each ? length - at : each;
+        struct wire_header header;
+        if (size < sizeof header) {
+            continue;
+        }
+        memcpy(&header, is_in_place ? (void *)&arrivals->headers[number] : arrivals->row + at, sizeof header);
+        const unsigned char *payload =
+            is_in_place ? arrivals->payloads[number] : arrivals->row + at + sizeof header;
+        arrive(pair, &header, payload, size - sizeof header, from);
+    }
+}
+
 void emulated_receive(struct emulated_qp *pair) {
-    static _Thread_local unsigned char buffer[1 << 16];
+    static _Thread_local struct arrivals arrivals;
     if (emulated_settings()->is_null) {
         arrive_nothing(pair);
         return;
@@ -181,11 +235,11 @@ void emulated_receive(struct emulated_qp *pair) {
             struct cmsghdr align;
         } control;
         struct sockaddr_in from = {0};
-        struct iovec part = {buffer, sizeof buffer};
+        aim(pair, &arrivals);
         struct msghdr message = {.msg_name = &from,
                                  .msg_namelen = sizeof from,
-                                 .msg_iov = &part,
-                                 .msg_iovlen = 1,
+                                 .msg_iov = arrivals.parts,
+                                 .msg_iovlen = arrivals.count,
                                  .msg_control = &control,
                                  .msg_controllen = sizeof control};
         ssize_t length = recvmsg(pair->socket, &message, 0);
@@ -203,9 +257,8 @@ void emulated_receive(struct emulated_qp *pair) {
                 each = (size_t)segment;
             }
         }
-        for (size_t at = 0; at < (size_t)length; at += each) {
-            size_t left = (size_t)length - at;
-            arrive(pair, buffer + at, left < each ? left : each, from.sin_addr);
+        if (length > 0) {
+            take(pair, &arrivals, (size_t)length, each, from.sin_addr);
         }
     }
 }
