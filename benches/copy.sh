@@ -1,6 +1,6 @@
 #!/bin/sh
-# How long `polycast cp` takes in labs, beside the time that one link needs for the same bytes; and udpcast and uftp beside it where
-# they are installed. As root, after `make build`: benches/copy.sh [ROUNDS]. The machine's load is printed with each line.
+# How long `polycast cp` takes in labs, beside the time that one link needs for the same bytes; and udpcast, uftp, scp and rsync beside
+# it where they are installed. As root, after `make build`: benches/copy.sh [ROUNDS]. The machine's load is printed with each line.
 set -eu
 cd "$(dirname "$0")/.."
 tool=${POLYCAST_TOOL:-$PWD/target/release/polycast}
@@ -21,9 +21,11 @@ copy() {
         round=$((round + 1))
         mkdir -p "$work/out"
         for host in $(seq 0 63); do mkdir -p "$work/out/h$host"; done
-        seconds=$("$tool" cp -r --json --lab "$2" "$5" "$work/out/%h/" | sed -n 's/^  "seconds": \([0-9.]*\).*/\1/p')
+        "$tool" cp -r --json --lab "$2" "$5" "$work/out/%h/" > "$work/said" || true
+        seconds=$(sed -n 's/^  "seconds": \([0-9.]*\).*/\1/p' "$work/said")
+        method=$(sed -n 's/^  "method": "\([a-z]*\)".*/\1/p' "$work/said")
         wire=$(wire "$4" "$3")
-        echo "$1: ${seconds:-failed} s, wire $wire s, $(awk -v s="${seconds:-0}" -v w="$wire" 'BEGIN { printf "%.2f", s / w }') x (load $(load))"
+        echo "$1, ${method:-?}: ${seconds:-failed} s, wire $wire s, $(awk -v s="${seconds:-0}" -v w="$wire" 'BEGIN { printf "%.2f", s / w }') x (load $(load))"
         rm -rf "$work/out"
     done
 }
@@ -35,6 +37,9 @@ mkdir "$work/files"
 split -b 1024 -a 5 -d "$work/10MiB" "$work/files/f"
 
 copy "16 hosts, 100 Mb/s, 32 MiB" hosts=16,rate=100mbit 100 $((32 << 20)) "$work/32MiB"
+export POLYCAST_MULTICAST=off
+copy "16 hosts, 100 Mb/s, 32 MiB" hosts=16,rate=100mbit 100 $((32 << 20)) "$work/32MiB"
+unset POLYCAST_MULTICAST
 copy "16 hosts, 1 Gb/s, 64 MiB" hosts=16,rate=1gbit 1000 $((64 << 20)) "$work/64MiB"
 copy "16 hosts, 200 Mb/s, 1 % loss, 32 MiB" hosts=16,rate=200mbit,loss=1% 200 $((32 << 20)) "$work/32MiB"
 copy "16 hosts, 100 Mb/s, one file of 10 MiB" hosts=16,rate=100mbit 100 $((10 << 20)) "$work/10MiB"
@@ -46,28 +51,117 @@ SwitchName=s2 Nodes=h2,h6,h10,h14
 SwitchName=s3 Nodes=h3,h7,h11,h15
 SwitchName=t Switches=s0,s1,s2,s3
 CONF
+export POLYCAST_MULTICAST=off
 copy "four switches, hosts listed across them, 100 Mb/s, 32 MiB" "topology=$work/four.conf,rate=100mbit" 100 $((32 << 20)) "$work/32MiB"
+unset POLYCAST_MULTICAST
 
-# One file to all by multicast: udpcast, with its own rate limit a little below the link's; uftp likewise.
+# The same file to all by others, from host to host of one lab.
 lab=copybench$$
-others() {
-    "$tool" lab up "$lab" --hosts 16 --rate 100mbit > /dev/null
-    trap '"$tool" lab down "$lab" > /dev/null 2>&1; umount -l "$work"; rmdir "$work"' EXIT INT TERM
+on() {
+    host=$1
+    shift
+    "$tool" lab exec "$lab" "$host" -- "$@" > /dev/null 2>&1
+}
+
+# name, command: how long it takes, until all 15 have the file
+beside() {
+    name=$1
+    shift
+    began=$(date +%s.%N)
+    "$@"
+    ended=$(date +%s.%N)
+    has=0
+    for host in $others; do
+        cmp -s "$work/32MiB" "$work/u/$host/32MiB" && has=$((has + 1))
+    done
+    awk -v n="$name" -v b="$began" -v e="$ended" -v w="$(wire $((32 << 20)) 100)" -v l="$(load)" -v h="$has" \
+        'BEGIN { printf "%s, 16 hosts, 100 Mb/s, 32 MiB: %.3f s, %.2f x, %d of 15 have it (load %s)\n", n, e - b, (e - b) / w, h, l }'
+    for host in $others; do rm -f "$work/u/$host/32MiB"; done
+}
+
+by_udpcast() {
+    on h0 udp-sender --nokbd --interface e0 --min-receivers 15 --full-duplex --file "$work/32MiB"
+    for pid in $pids; do wait "$pid" || true; done
+}
+
+# Told a little less than the link's rate, in Kb/s: it does not find that out.
+by_uftp() {
+    on h0 uftp -q -Y none -I e0 -R 95000 "$work/32MiB"
+}
+
+by_scp_to_each() {
+    pids=
+    for host in $others; do
+        on h0 scp -q -P 2222 -i "$work/key" -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \
+            "$work/32MiB" "$host:$work/u/$host/" &
+        pids="$pids $!"
+    done
+    for pid in $pids; do wait "$pid" || true; done
+}
+
+# Each from the one before it, one after the other: what rsync can do by itself.
+by_rsync_chain() {
+    before=h0
+    file=$work/32MiB
+    for host in $others; do
+        on "$before" rsync --inplace "$file" "rsync://$host:8730/u/$host/"
+        before=$host
+        file=$work/u/$host/32MiB
+    done
+}
+
+"$tool" lab up "$lab" --hosts 16 --rate 100mbit > /dev/null
+daemons=
+finish() {
+    for pid in $daemons; do kill "$pid" 2> /dev/null || true; done
+    "$tool" lab down "$lab" > /dev/null 2>&1 || true
+    umount -l "$work"
+    rmdir "$work"
+}
+trap finish EXIT INT TERM
+others=$(seq -f h%g 1 15)
+for host in $others; do mkdir -p "$work/u/$host"; done
+round=0
+while [ $round -lt "$rounds" ]; do
+    round=$((round + 1))
     if command -v udp-sender > /dev/null; then
         pids=
-        for host in $(seq 1 15); do
-            "$tool" lab exec "$lab" "h$host" -- udp-receiver --nokbd --interface e0 --file "$work/u$host" > /dev/null 2>&1 &
+        for host in $others; do
+            on "$host" udp-receiver --nokbd --interface e0 --file "$work/u/$host/32MiB" &
             pids="$pids $!"
         done
         sleep 1
-        began=$(date +%s.%N)
-        "$tool" lab exec "$lab" h0 -- udp-sender --nokbd --interface e0 --min-receivers 15 --full-duplex --file "$work/32MiB" > /dev/null 2>&1
-        for pid in $pids; do wait "$pid"; done
-        awk -v b="$began" -v e="$(date +%s.%N)" -v w="$(wire $((32 << 20)) 100)" -v l="$(load)" \
-            'BEGIN { printf "udpcast, 16 hosts, 100 Mb/s, 32 MiB: %.3f s, %.2f x (load %s)\n", e - b, (e - b) / w, l }'
-        rm -f "$work"/u*
-    else
-        echo "udpcast: not installed"
+        beside udpcast by_udpcast
     fi
-}
-others
+    if command -v uftpd > /dev/null; then
+        started=
+        for host in $others; do
+            "$tool" lab exec "$lab" "$host" -- uftpd -d -I e0 -D "$work/u/$host" > /dev/null 2>&1 &
+            started="$started $!"
+        done
+        sleep 1
+        beside uftp by_uftp
+        for pid in $started; do kill "$pid" 2> /dev/null || true; done
+    fi
+done
+if [ -x /usr/sbin/sshd ]; then
+    ssh-keygen -q -t ed25519 -N '' -f "$work/key"
+    mkdir -p /run/sshd
+    chmod 755 "$work"
+    for host in $others; do
+        "$tool" lab exec "$lab" "$host" -- /usr/sbin/sshd -D -p 2222 -h "$work/key" -o AuthorizedKeysFile="$work/key.pub" \
+            -o StrictModes=no -o PidFile=none -o MaxStartups=100 > /dev/null 2>&1 &
+        daemons="$daemons $!"
+    done
+    sleep 1
+    beside "scp to each" by_scp_to_each
+fi
+if command -v rsync > /dev/null; then
+    printf 'use chroot = no\nuid = 0\ngid = 0\n[u]\npath = %s/u\nread only = no\n' "$work" > "$work/rsyncd.conf"
+    for host in $others; do
+        "$tool" lab exec "$lab" "$host" -- rsync --daemon --no-detach --port 8730 --config "$work/rsyncd.conf" > /dev/null 2>&1 &
+        daemons="$daemons $!"
+    done
+    sleep 1
+    beside "rsync chain" by_rsync_chain
+fi

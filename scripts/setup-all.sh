@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the tests of `make test-all` need beside what scripts/setup.sh test asks for: Slurm, which they start for themselves in a
 # temporary directory (Debian's is built with what both MPIs need to be started by srun), what packages are made and looked at with,
-# and a browser for the pages of reports.
+# a browser for the pages of reports, and an ssh daemon to copy files to.
 set -eu
 packages=
 is_there() {
@@ -11,6 +11,7 @@ for command in slurmctld slurmd srun munged; do
     is_there "$command" || packages="slurm-wlm munge"
 done
 [ -e /usr/include/slurm/spank.h ] || packages="$packages libslurm-dev"
+is_there sshd || packages="$packages openssh-server"
 is_there dpkg-shlibdeps || packages="$packages dpkg-dev"
 for command in lintian debootstrap cmake chromium; do
     is_there "$command" || packages="$packages $command"

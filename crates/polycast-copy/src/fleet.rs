@@ -6,15 +6,20 @@
 //! ```
 //!
 //! Invariants
-//! 1. Every node that takes has a parent; following parents one comes to the source.
+//! 1. Every node that takes has a parent, or is in the ring; following parents one comes to the source or to the ring.
 //! 2. A node that was set aside has no children: nobody waits for it.
 //! 3. Nobody is set aside whom nobody waits for.
 //!
 //! No clock: whoever asks tells the time.
 
+mod ring;
+
 use std::collections::VecDeque;
 
 use polycast_units::Nanos;
+
+pub use ring::Ring;
+use ring::Rings;
 
 /// The node that has the files.
 pub const SOURCE: u32 = 0;
@@ -74,7 +79,7 @@ struct Node {
     /// Blocks that it has.
     have: u64,
     heard: Nanos,
-    /// When it got a block, or another parent.
+    /// When it got a block, or another parent, or had all that its parent has.
     moved: Nanos,
     window: (Nanos, u64),
     /// Blocks in the last whole window.
@@ -103,6 +108,7 @@ pub struct Fleet {
     patience: Nanos,
     has_begun: bool,
     orders: VecDeque<Order>,
+    rings: Rings,
 }
 
 impl Fleet {
@@ -127,7 +133,16 @@ impl Fleet {
         let mut nodes = vec![node; others as usize + 1];
         nodes[SOURCE as usize].standing = Standing::Taking;
         let orders = VecDeque::new();
-        Fleet { nodes, line: vec![SOURCE], fanout, blocks, patience, has_begun: false, orders }
+        Fleet {
+            nodes,
+            line: vec![SOURCE],
+            fanout,
+            blocks,
+            patience,
+            has_begun: false,
+            orders,
+            rings: Rings::default(),
+        }
     }
 
     /// What is to be done, oldest first.
@@ -225,6 +240,7 @@ impl Fleet {
         }
         self.nodes[node as usize].standing = Standing::Out(reason);
         self.line.retain(|other| *other != node);
+        self.rings.remove(node);
         self.give_children_away(node, now);
         self.nodes[node as usize].parent = None;
     }
@@ -260,11 +276,14 @@ impl Fleet {
                 self.set_aside(node, Trouble::Silent, now);
             } else if self.is_slow(node) {
                 self.set_aside(node, Trouble::Slow, now);
+            } else if self.has_all_of_parent(node) {
+                self.nodes[node as usize].moved = now;
             } else if self.is_stalled(node, now) {
                 let parent = it.parent.unwrap_or(SOURCE);
                 self.parent_failed(node, parent, "blocks do not come", now);
             }
         }
+        self.tick_ring(now);
     }
 
     fn is_slow(&self, node: u32) -> bool {
@@ -283,8 +302,12 @@ impl Fleet {
 
     fn is_stalled(&self, node: u32, now: Nanos) -> bool {
         let it = &self.nodes[node as usize];
-        let has_more = |parent: u32| self.nodes[parent as usize].have > it.have;
-        it.standing == Standing::Taking && now - it.moved >= STALLED && it.parent.is_some_and(has_more)
+        it.standing == Standing::Taking && now - it.moved >= STALLED && it.parent.is_some()
+    }
+
+    fn has_all_of_parent(&self, node: u32) -> bool {
+        let it = &self.nodes[node as usize];
+        it.parent.is_some_and(|parent| self.nodes[parent as usize].have <= it.have)
     }
 
     fn has_needy_children(&self, node: u32) -> bool {
@@ -294,9 +317,12 @@ impl Fleet {
     fn set_aside(&mut self, node: u32, trouble: Trouble, now: Nanos) {
         let is_complete = *self.standing(node) == Standing::Complete;
         if is_complete && !self.has_needy_children(node) {
+            // The others of a ring wait for its word.
+            self.rings.remove(node);
             return;
         }
         self.line.retain(|other| *other != node);
+        self.rings.remove(node);
         self.give_children_away(node, now);
         if is_complete {
             return;
@@ -308,9 +334,12 @@ impl Fleet {
         }
     }
 
-    /// Those that take from a node take from the one before it.
+    /// Those that take from a node take from the one before it; of a ring, from the last.
     fn give_children_away(&mut self, node: u32, now: Nanos) {
-        let parent = self.healthy_parent_of(node);
+        let parent = match self.nodes[node as usize].parent {
+            None => self.last_but(node),
+            Some(_) => self.healthy_parent_of(node),
+        };
         for child in self.others() {
             let it = &mut self.nodes[child as usize];
             if it.parent != Some(node) {
@@ -342,11 +371,14 @@ impl Fleet {
     /// A node takes from the last of the line, where nobody waits for it. Others of its kind do not: the slowest would
     /// delay the next one.
     fn append(&mut self, node: u32, now: Nanos) {
+        self.feed(node, self.last_but(node), now);
+    }
+
+    fn last_but(&self, node: u32) -> u32 {
         let is_there = |other: &&u32| {
             **other != node && matches!(self.standing(**other), Standing::Taking | Standing::Complete)
         };
-        let last = self.line.iter().rev().find(is_there).copied().unwrap_or(SOURCE);
-        self.feed(node, last, now);
+        self.line.iter().rev().find(is_there).copied().unwrap_or(SOURCE)
     }
 
     fn feed(&mut self, node: u32, parent: u32, now: Nanos) {

@@ -76,7 +76,7 @@ fn a_source_that_stands_still_is_waited_for() {
     assert_eq!(told, []);
     // What it has read and nobody gets is another matter.
     fleet.progress(SOURCE, 101, ms(30_000));
-    assert_eq!(run(&mut fleet, 30_000, 30_100, |_, _| Some(100)), [(1, 0)]);
+    assert_eq!(run(&mut fleet, 30_000, 31_600, |_, _| Some(100)), [(1, 0)]);
 }
 
 #[test]

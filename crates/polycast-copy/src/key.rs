@@ -42,6 +42,13 @@ impl Key {
         Tag(blake3::Hasher::new_keyed(&self.0).update(&block.to_le_bytes()).update(bytes).finalize())
     }
 
+    /// What the datagrams of a multicast of this copy are keyed with, and a number that tells them from others, not 0.
+    pub fn for_multicast(&self) -> ([u8; KEY_BYTES], u32) {
+        let derived = |role: &[u8; 8]| *self.proof(role, &[]).as_bytes();
+        let [a, b, c, d, ..] = derived(b"a job   ");
+        (derived(b"datagram"), u32::from_le_bytes([a, b, c, d]).max(1))
+    }
+
     /// What proves knowledge of the key. `role` keeps proofs of one meaning from being taken for another's.
     pub(crate) fn proof(&self, role: &[u8; 8], words: &[&[u8]]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
@@ -121,6 +128,14 @@ mod tests {
         }
         // The published function: keyed BLAKE3 of the number and the bytes.
         assert_eq!(tag.as_bytes(), blake3::keyed_hash(&[1; 32], b"\x03\0\0\0\0\0\0\0bytes").as_bytes());
+    }
+
+    #[test]
+    fn a_multicast_has_a_key_of_its_own() {
+        let [one, other] = [1, 2].map(|byte| Key::from_bytes([byte; KEY_BYTES]));
+        assert_eq!(one.for_multicast(), one.for_multicast());
+        assert_ne!(one.for_multicast().0, other.for_multicast().0);
+        assert_ne!(one.for_multicast().0, [1; KEY_BYTES]);
     }
 
     #[test]

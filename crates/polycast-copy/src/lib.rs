@@ -8,6 +8,9 @@
 //!                               ▼
 //!        source ──▶ node ──▶ node ──▶ …    wire: what a connection carries
 //!                    fleet: who takes blocks from whom; slow and dead nodes are gone around
+//!
+//!        source ══▶ all nodes          by multicast: segments, the messages of `polycast-protocol`
+//!        source ◀─▶ node ◀─▶ node …    frames: its messages; and up a tree who has what
 //! ```
 //!
 //! A node holds a prefix of the stream. It asks another one for the blocks behind that, and gives what it has to whoever
@@ -16,17 +19,21 @@
 
 mod bytes;
 mod fleet;
+mod frame;
 mod key;
 mod layout;
 mod manifest;
 mod name;
+mod segment;
 mod wire;
 
-pub use fleet::{Fleet, Order, SOURCE, Standing, Trouble, best_fanout};
+pub use fleet::{Fleet, Order, Ring, SOURCE, Standing, Trouble, best_fanout};
+pub use frame::{BadFrame, Frame, MAX_FRAME_BYTES};
 pub use key::{Digest, KEY_BYTES, Key, TAG_BYTES, Tag};
 pub use layout::{Layout, Part, Piece, Stream};
 pub use manifest::{Entry, Extent, Kind, MAX_ENTRIES, Manifest, ManifestError, Moment};
 pub use name::{MAX_NAME_BYTES, Name};
+pub use segment::{SEGMENTS_UNDER_WAY, Segments, place_above, places_below};
 pub use wire::{
     BLOCK_HEADER_BYTES, BlockHeader, GREETING_BYTES, Greeting, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, NONCE_BYTES,
     PROOF_BYTES, Purpose, REQUEST_BYTES, Request,
@@ -48,6 +55,11 @@ pub fn check_any_bytes(bytes: &[u8]) {
     if let Some(header) = bytes.first_chunk().and_then(BlockHeader::decode) {
         assert!(header.bytes <= MAX_BLOCK_BYTES);
         assert_eq!(Some(&header.encode()), bytes.first_chunk());
+    }
+    if let Ok(Some((frame, taken))) = Frame::decode(bytes) {
+        let mut written = Vec::new();
+        frame.encode(&mut written);
+        assert_eq!(written, bytes[..taken]);
     }
     // A fuzzer does not find proofs: nobody without the key is served.
     let greeting = Greeting { nonce: [1; NONCE_BYTES] };

@@ -58,8 +58,10 @@ impl Greeting {
 pub enum Purpose {
     /// Blocks from one on.
     Blocks,
-    /// Messages to the next one in a ring of nodes.
+    /// Messages of the next one in a ring, to it and from it.
     Ring,
+    /// From one below in the tree of a ring: what is over there.
+    Below,
 }
 
 /// The first words of who connects.
@@ -81,6 +83,7 @@ impl Request {
         bytes[0] = match self.purpose {
             Purpose::Blocks => 1,
             Purpose::Ring => 2,
+            Purpose::Below => 3,
         };
         bytes[1..5].copy_from_slice(&self.node.to_le_bytes());
         bytes[5..13].copy_from_slice(&self.block.to_le_bytes());
@@ -113,6 +116,7 @@ impl Request {
         let purpose = match words[0] {
             1 => Purpose::Blocks,
             2 => Purpose::Ring,
+            3 => Purpose::Below,
             _ => return None,
         };
         let request = Request {

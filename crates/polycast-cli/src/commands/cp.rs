@@ -193,9 +193,10 @@ pub fn run(args: Args) -> Outcome {
     Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// `%h` becomes the host's name without its domain, `%%` a percent sign.
+/// `%h` becomes the host's name without its domain, or its address, `%%` a percent sign.
 fn with_name(destination: &OsStr, host: &str) -> Result<OsString, String> {
-    let short = host.split('.').next().unwrap_or(host);
+    let is_address = host.parse::<std::net::IpAddr>().is_ok();
+    let short = host.split('.').next().filter(|_| !is_address).unwrap_or(host);
     let mut named = Vec::new();
     let mut bytes = destination.as_bytes().iter();
     while let Some(byte) = bytes.next() {
@@ -324,6 +325,8 @@ mod tests {
             |text: &str| with_name(OsStr::new(text), "n1.site.org").map(|name| name.into_string().unwrap());
         assert_eq!(named("/scratch/%h/100%%").as_deref(), Ok("/scratch/n1/100%"));
         assert_eq!(named("/tmp/a").as_deref(), Ok("/tmp/a"));
+        let of_address = with_name(OsStr::new("/tmp/%h"), "10.0.0.2").unwrap();
+        assert_eq!(of_address, "/tmp/10.0.0.2", "no domain of 10");
         assert!(named("/tmp/%x").is_err() && named("/tmp/%").is_err());
     }
 

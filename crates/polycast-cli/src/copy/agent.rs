@@ -14,6 +14,7 @@ use super::address;
 use super::backing::{Backing, BlockReader};
 use super::commit::{Commit, check_room, taken};
 use super::feed::Feed;
+use super::group::{Candidate, Handle, Word};
 use super::message::{Command, Event};
 use super::scan;
 use super::serve::{Limit, Server, serve};
@@ -50,7 +51,7 @@ pub fn run(remove_tool: bool) -> ExitCode {
 }
 
 /// An event is one write; nobody who could read it any more is no reason to complain.
-fn say(event: &Event) {
+pub(super) fn say(event: &Event) {
     if let Ok(mut line) = serde_json::to_vec(event) {
         line.push(b'\n');
         let mut out = io::stdout().lock();
@@ -66,6 +67,8 @@ fn fail(reason: impl ToString) {
 struct Agent {
     source: Option<Arc<Store>>,
     receiver: Option<Receiver>,
+    /// What a multicast group needs.
+    seat: Option<Candidate>,
 }
 
 struct Receiver {
@@ -93,7 +96,9 @@ impl Agent {
             Command::Send { key, sources, recursive, block_bytes, bits_per_second } => {
                 let key = Key::from_text(&key).ok_or("expected a key")?;
                 let scanned = scan::scan(&sources, recursive)?;
-                self.source = Some(send(key, scanned, block_bytes, bits_per_second).map_err(text)?);
+                let seat = send(key, scanned, block_bytes, bits_per_second).map_err(text)?;
+                self.source = Some(Arc::clone(&seat.store));
+                self.seat = Some(seat);
             }
             Command::ReadAll => {
                 if let Some(store) = &self.source {
@@ -105,9 +110,22 @@ impl Agent {
                 let destination = Destination::new(destination.clone(), into_folder, force, preserve)
                     .map_err(|error| format!("{}: {error}", destination.display()))?;
                 let store = Arc::new(Store::new(lengths.into(), key));
-                self.receiver = Some(receive(node, store, destination, &manifest).map_err(text)?);
+                let (receiver, seat) = receive(node, store, destination, &manifest).map_err(text)?;
+                (self.receiver, self.seat) = (Some(receiver), Some(seat));
             }
+            Command::Join { group, net } => {
+                say(&Event::Joined(self.seat.as_ref().and_then(|seat| seat.join(group, &net))));
+            }
+            Command::Probe { payload_bytes } => self.to_group(Word::Probe(payload_bytes as usize)),
+            Command::Sit(seat) => {
+                if let Some(receiver) = &mut self.receiver {
+                    receiver.feed = None;
+                }
+                self.to_group(Word::Sit(seat));
+            }
+            Command::Leave => self.to_group(Word::Leave),
             Command::Feed { parent, addresses } => {
+                self.to_group(Word::Leave);
                 if let Some(receiver) = &mut self.receiver {
                     // The one before ends first.
                     receiver.feed = None;
@@ -125,6 +143,12 @@ impl Agent {
         }
         Ok(())
     }
+
+    fn to_group(&self, word: Word) {
+        if let Some(group) = self.seat.as_ref().and_then(|seat| seat.group.get()) {
+            group.say(word);
+        }
+    }
 }
 
 fn send(
@@ -132,7 +156,7 @@ fn send(
     scanned: scan::Scan,
     block_bytes: Option<u32>,
     bits_per_second: Option<u64>,
-) -> io::Result<Arc<Store>> {
+) -> io::Result<Candidate> {
     let (files, folders, links) = (scanned.files, scanned.folders, scanned.links);
     let skipped = scanned.skipped.clone();
     let (manifest, places, stamps) = scanned.into_parts();
@@ -147,12 +171,13 @@ fn send(
     let store = Arc::new(Store::new(stream, key));
     let _ = backing.set(Backing::new(manifest, bytes, places));
     let (listener, addresses) = address::listen()?;
-    let stop = Arc::new(AtomicBool::new(false));
+    let (stop, group) = <(Arc<AtomicBool>, Arc<OnceLock<Handle>>)>::default();
     let server = Server {
         node: polycast_copy::SOURCE,
         store: Arc::clone(&store),
         backing: Arc::clone(&backing),
         limit: bits_per_second.map(Limit::new),
+        group: Arc::clone(&group),
         is_source: true,
         stop: Arc::clone(&stop),
     };
@@ -166,6 +191,14 @@ fn send(
         links,
         skipped,
     });
+    let seat = Candidate {
+        node: polycast_copy::SOURCE,
+        store: Arc::clone(&store),
+        backing: Arc::clone(&backing),
+        group,
+        bits_per_second,
+        stop: Arc::clone(&stop),
+    };
     let reading = Arc::clone(&store);
     thread::spawn(move || {
         if let Some(backing) = backing.get() {
@@ -173,22 +206,27 @@ fn send(
             say(&Event::Read { digest: reading.digest(), spoiled });
         }
     });
-    tell(Arc::clone(&store), true);
-    Ok(store)
+    tell(store, true);
+    Ok(seat)
 }
 
-/// Says how far it is, whether there is something new or not: silence is a sign, too.
+/// Says how far it is, whether there is something new or not, for silence is a sign, too; and at once when it has everything.
 fn tell(store: Arc<Store>, is_source: bool) {
     thread::spawn(move || {
         loop {
             let (have, written) = store.have_and_written();
             say(&Event::Progress { have, written: if is_source { have } else { written } });
-            thread::sleep(TELL);
+            store.rest(TELL);
         }
     });
 }
 
-fn receive(node: u32, store: Arc<Store>, destination: Destination, manifest: &str) -> io::Result<Receiver> {
+fn receive(
+    node: u32,
+    store: Arc<Store>,
+    destination: Destination,
+    manifest: &str,
+) -> io::Result<(Receiver, Candidate)> {
     let staging = Staging::open(&destination, manifest)?;
     let backing = Arc::new(OnceLock::new());
     if let Some(kept) = resume(&staging, &store, manifest) {
@@ -196,16 +234,25 @@ fn receive(node: u32, store: Arc<Store>, destination: Destination, manifest: &st
         let _ = backing.set(kept);
     }
     let (listener, addresses) = address::listen()?;
-    let stop = Arc::new(AtomicBool::new(false));
+    let (stop, group) = <(Arc<AtomicBool>, Arc<OnceLock<Handle>>)>::default();
     let server = Server {
         node,
         store: Arc::clone(&store),
         backing: Arc::clone(&backing),
         limit: None,
+        group: Arc::clone(&group),
         is_source: false,
         stop: Arc::clone(&stop),
     };
     thread::spawn(move || serve(listener, Arc::new(server)));
+    let seat = Candidate {
+        node,
+        store: Arc::clone(&store),
+        backing: Arc::clone(&backing),
+        group,
+        bits_per_second: None,
+        stop: Arc::clone(&stop),
+    };
     let shared = Arc::new(Shared {
         destination,
         staging: Mutex::new(Some(staging)),
@@ -223,7 +270,7 @@ fn receive(node: u32, store: Arc<Store>, destination: Destination, manifest: &st
             fail(error);
         }
     });
-    Ok(Receiver { node, store, shared, feed: None })
+    Ok((Receiver { node, store, shared, feed: None }, seat))
 }
 
 /// Takes over what an earlier run has left; its bytes are looked at again, and the digest in the end covers them.

@@ -13,6 +13,7 @@ use polycast_core::units::Nanos;
 
 use super::crew::{Agent, News};
 use super::message::{Command, Event, Spoiled};
+use super::multicast::{Attempt, Membership, Terms};
 use super::report::Report;
 
 /// How long the first bytes wait for nodes that are not ready, when half of them are.
@@ -65,6 +66,7 @@ pub(super) struct Node {
     pub(super) resumed: u64,
     pub(super) has_been_told_to_finish: bool,
     pub(super) written: u64,
+    pub(super) membership: Membership,
     pub(super) done_at: Option<f64>,
     /// Of its agent, if it did not start: what to do about it.
     pub(super) reason: Option<String>,
@@ -91,6 +93,9 @@ pub(super) struct Copy<'a> {
     pub(super) began: Instant,
     pub(super) begun_at: Option<f64>,
     pub(super) half_ready: Option<Instant>,
+    pub(super) attempt: Attempt,
+    pub(super) terms: Option<Terms>,
+    pub(super) has_ring: bool,
     pub(super) order: &'a [u32],
     pub(super) remedy: &'a dyn Fn(&str, Option<i32>, &str) -> String,
 }
@@ -126,6 +131,7 @@ pub fn run(
             resumed: 0,
             has_been_told_to_finish: false,
             written: 0,
+            membership: Membership::None,
             done_at: None,
             reason,
         });
@@ -141,6 +147,9 @@ pub fn run(
         began: Instant::now(),
         begun_at: None,
         half_ready: None,
+        attempt: Attempt::None,
+        terms: None,
+        has_ring: false,
         order,
         remedy,
     };
@@ -149,7 +158,7 @@ pub fn run(
 }
 
 impl Copy<'_> {
-    fn now(&self) -> Nanos {
+    pub(super) fn now(&self) -> Nanos {
         Nanos(self.began.elapsed().as_nanos() as u64)
     }
 
@@ -282,6 +291,9 @@ impl Copy<'_> {
                 let reason = format!("{}: {reason}", self.nodes[parent as usize].host);
                 self.with_fleet(|fleet| fleet.parent_failed(node, parent, &reason, now));
             }
+            Event::Joined(joined) => self.nodes[index].membership.joined(joined),
+            Event::Heard => self.nodes[index].membership.heard(),
+            Event::RingFailed { number, .. } => self.with_fleet(|fleet| fleet.ring_failed(number, now)),
             Event::Done => {
                 self.nodes[index].done_at = Some(self.began.elapsed().as_secs_f64());
             }
@@ -314,7 +326,7 @@ impl Copy<'_> {
         }
     }
 
-    fn tell(&mut self, node: u32, command: &Command) {
+    pub(super) fn tell(&mut self, node: u32, command: &Command) {
         if let Some(agent) = &mut self.nodes[node as usize].agent {
             agent.tell(command);
         }
@@ -342,9 +354,11 @@ impl Copy<'_> {
 
     /// The bytes begin to flow when all are ready, or those that are not have been waited for.
     fn begin_if_due(&mut self) {
-        let now = self.now();
-        let Some(fleet) = &mut self.fleet else { return };
+        let Some(fleet) = &self.fleet else { return };
         if self.begun_at.is_some() {
+            if self.attempt_is_over() {
+                self.begin();
+            }
             return;
         }
         let others = self.nodes.len() - 1;
@@ -354,7 +368,9 @@ impl Copy<'_> {
         }
         if away == 0 || self.half_ready.is_some_and(|since| since.elapsed() >= LATE) {
             self.begun_at = Some(self.began.elapsed().as_secs_f64());
-            fleet.begin(self.order, now);
+            if !self.try_multicast() {
+                self.begin();
+            }
         }
     }
 
@@ -369,6 +385,7 @@ impl Copy<'_> {
             let addresses = self.nodes[order.parent as usize].addresses.clone();
             self.tell(order.node, &Command::Feed { parent: order.parent, addresses });
         }
+        self.seat();
         let ready: Vec<u32> = (1..self.nodes.len() as u32)
             .filter(|node| {
                 let it = &self.nodes[*node as usize];

@@ -62,7 +62,7 @@ fn connect(
     let mut last = io::Error::other("it has no address");
     for address in addresses {
         let have = store.have_and_written().0;
-        match introduce(node, *address, have, store) {
+        match introduce(node, *address, Purpose::Blocks, have, store) {
             Ok(connection) => {
                 let clone = connection.try_clone()?;
                 *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(clone);
@@ -77,8 +77,32 @@ fn connect(
     Err(last)
 }
 
-/// A connection on which blocks will come.
-fn introduce(node: u32, address: SocketAddr, block: u64, store: &Store) -> io::Result<TcpStream> {
+/// A connection to another one in the ring of this number.
+pub fn introduce_to_ring(
+    node: u32,
+    addresses: &[SocketAddr],
+    purpose: Purpose,
+    number: u64,
+    store: &Store,
+) -> io::Result<TcpStream> {
+    let mut last = io::Error::other("it has no address");
+    for address in addresses {
+        match introduce(node, *address, purpose, number, store) {
+            Ok(connection) => return Ok(connection),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// A connection on which blocks will come, or messages of a ring.
+fn introduce(
+    node: u32,
+    address: SocketAddr,
+    purpose: Purpose,
+    block: u64,
+    store: &Store,
+) -> io::Result<TcpStream> {
     let mut connection = TcpStream::connect_timeout(&address, CONNECT_LIMIT)?;
     connection.set_nodelay(true)?;
     connection.set_read_timeout(Some(CONNECT_LIMIT))?;
@@ -86,7 +110,7 @@ fn introduce(node: u32, address: SocketAddr, block: u64, store: &Store) -> io::R
     let mut greeting = [0; GREETING_BYTES];
     connection.read_exact(&mut greeting)?;
     let greeting = Greeting::decode(&greeting).ok_or_else(strange)?;
-    let request = Request { purpose: Purpose::Blocks, node, block, nonce: nonce()? };
+    let request = Request { purpose, node, block, nonce: nonce()? };
     let (request, expected) = request.encode(&greeting, &store.key);
     connection.write_all(&request)?;
     let mut proof = [0; PROOF_BYTES];

@@ -1,7 +1,7 @@
 //! What the coordinator and its agents say to each other: one JSON object a line.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use polycast_copy::Stream;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,34 @@ impl From<Lengths> for Stream {
         let Lengths { bytes, manifest_bytes, block_bytes } = lengths;
         Stream { bytes, manifest_bytes, block_bytes }
     }
+}
+
+/// A place in a ring.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Seat {
+    /// Of the ring.
+    pub number: u32,
+    /// 0 is the source.
+    pub place: u32,
+    pub nodes: u32,
+    pub first_block: u64,
+    /// Of the one before, from the second place on.
+    pub addresses: Vec<SocketAddr>,
+    /// Of the one that is told what is over here.
+    pub above: Vec<SocketAddr>,
+    pub payload_bytes: u32,
+    pub batch_datagrams: u32,
+    /// No faster than this.
+    pub bits_per_second: Option<u64>,
+}
+
+/// What a node's socket takes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Joined {
+    pub datagram_bytes: u32,
+    pub buffer_bytes: u64,
+    /// As its driver says.
+    pub bits_per_second: Option<u64>,
 }
 
 /// To an agent.
@@ -54,9 +82,27 @@ pub enum Command {
         lengths: Lengths,
     },
     /// Take blocks from this node from now on.
-    Feed { parent: u32, addresses: Vec<SocketAddr> },
+    Feed {
+        parent: u32,
+        addresses: Vec<SocketAddr>,
+    },
+    /// Join this group, by the interface that `net` says.
+    Join {
+        group: (IpAddr, u16),
+        net: String,
+    },
+    /// Send datagrams of this payload to the group, so that all may hear them.
+    Probe {
+        payload_bytes: u32,
+    },
+    /// Be in this ring from now on, in none.
+    Sit(Seat),
+    Leave,
     /// All is there: check it and put it in its place, but for the files that changed while they were read.
-    Finish { digest: String, spoiled: Vec<u32> },
+    Finish {
+        digest: String,
+        spoiled: Vec<u32>,
+    },
 }
 
 /// A file that could not be read as it was at the beginning.
@@ -101,6 +147,15 @@ pub enum Event {
     },
     ParentFailed {
         parent: u32,
+        reason: String,
+    },
+    /// To [`Command::Join`]; `None` if that is not possible.
+    Joined(Option<Joined>),
+    /// The source's datagrams come.
+    Heard,
+    /// The ring of this number does not work.
+    RingFailed {
+        number: u32,
         reason: String,
     },
     /// To [`Command::Finish`].

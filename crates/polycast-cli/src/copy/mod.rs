@@ -6,7 +6,7 @@
 //!                └─ polycast cp-agent   on n2 ◀─ blocks ─ n1                  of the copy goes no other way
 //!
 //!   in an agent:   feed ─▶ store ─▶ writer ─▶ staging folder ─commit─▶ destination
-//!                            └─▶ serve, to whoever asks
+//!                  ring ──▶  └─▶ serve, to whoever asks
 //! ```
 //!
 //! What is pure of it (manifest, stream, who takes from whom) is the crate `polycast-copy`.
@@ -18,9 +18,14 @@ mod commit;
 pub mod coordinator;
 mod crew;
 mod feed;
+mod group;
+mod lane;
 mod message;
+mod multicast;
+mod neighbour;
 mod outcome;
 pub mod report;
+mod ring;
 mod scan;
 mod serve;
 mod staging;

@@ -59,7 +59,9 @@ impl Copy<'_> {
             files: source.map_or(0, |source| source.files),
             folders: source.map_or(0, |source| source.folders),
             links: source.map_or(0, |source| source.links),
-            method: if source.is_some_and(|source| self.fanout(&source.stream) > 1) {
+            method: if self.has_ring {
+                "multicast"
+            } else if source.is_some_and(|source| self.fanout(&source.stream) > 1) {
                 "tree"
             } else {
                 "chain"

@@ -14,7 +14,7 @@ pub struct Report {
     pub files: u64,
     pub folders: u64,
     pub links: u64,
-    /// How the bytes went from node to node: `chain`, or `tree` where the fan-out is more than 1.
+    /// How the bytes went: by `multicast`, or from node to node: `chain`, or `tree` where the fan-out is more than 1.
     pub method: &'static str,
     /// From the first byte until the last node that has the files.
     pub seconds: f64,

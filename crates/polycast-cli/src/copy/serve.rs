@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use polycast_copy::{BlockHeader, Greeting, NONCE_BYTES, Purpose, REQUEST_BYTES, Request};
+use polycast_copy::{BlockHeader, Greeting, NONCE_BYTES, Purpose, REQUEST_BYTES, Request, Tag};
 
 use super::backing::{Backing, BlockReader};
-use super::store::{Found, Store};
+use super::group::{Handle, Side, Word};
+use super::store::{Block, Found, Store};
 
 /// Who has not shown by then that it has the key is not served.
 const PROOF_LIMIT: Duration = Duration::from_secs(5);
@@ -25,6 +26,8 @@ pub struct Server {
     /// There as soon as something is on disk.
     pub backing: Arc<OnceLock<Backing>>,
     pub limit: Option<Limit>,
+    /// Where those go that are next in a ring.
+    pub group: Arc<OnceLock<Handle>>,
     pub is_source: bool,
     pub stop: Arc<AtomicBool>,
 }
@@ -76,8 +79,17 @@ pub fn serve(listener: TcpListener, server: Arc<Server>) {
             let request = server.receive_request(&connection);
             strangers.fetch_sub(1, Ordering::Relaxed);
             // Whoever asked notices that the connection ends.
-            if let Ok(Some(request)) = request {
-                let _ = server.give(&connection, request);
+            let Ok(Some(request)) = request else { return };
+            let side = match request.purpose {
+                Purpose::Blocks => {
+                    let _ = server.give(&connection, request);
+                    return;
+                }
+                Purpose::Ring => Side::Successor,
+                Purpose::Below => Side::Below,
+            };
+            if let Some(group) = server.group.get() {
+                group.say(Word::Link(side, request.block, connection));
             }
         });
     }
@@ -107,7 +119,7 @@ impl Server {
             return Ok(None);
         };
         // An address that is the same on every host, of a bridge for example, may lead a node to itself.
-        if request.node == self.node || request.purpose != Purpose::Blocks {
+        if request.node == self.node {
             return Ok(None);
         }
         connection.write_all(&proof)?;
@@ -123,24 +135,8 @@ impl Server {
                 self.store.want(block + 1);
             }
             let Some(found) = self.store.get(block, &self.stop) else { return Ok(()) };
-            let memory;
-            let disk;
-            let (tag, bytes) = match found {
-                Found::Memory(block) => {
-                    memory = block;
-                    (memory.tag, &memory.bytes)
-                }
-                Found::Disk(tag) => {
-                    let backing = self.backing.get().ok_or_else(|| io::Error::other("nothing is written"))?;
-                    let reader = reader.get_or_insert_with(|| BlockReader::new(backing));
-                    disk = reader.read(&stream, block)?;
-                    // A file of the source, or one that was put in its place, may have changed since.
-                    if self.store.key.tag(block, &disk) != tag {
-                        return Err(io::Error::other("a file has changed"));
-                    }
-                    (tag, &disk)
-                }
-            };
+            let (tag, found) = fetch(found, block, &self.store, &self.backing, &mut reader)?;
+            let bytes = &found.bytes;
             if let Some(limit) = &self.limit {
                 limit.wait(bytes.len());
             }
@@ -151,6 +147,27 @@ impl Server {
         connection.shutdown(std::net::Shutdown::Write)?;
         Ok(())
     }
+}
+
+/// A block's bytes, which may have to be read again.
+pub fn fetch<'a>(
+    found: Found,
+    block: u64,
+    store: &Store,
+    backing: &'a OnceLock<Backing>,
+    reader: &mut Option<BlockReader<'a>>,
+) -> io::Result<(Tag, Arc<Block>)> {
+    let tag = match found {
+        Found::Memory(block) => return Ok((block.tag, block)),
+        Found::Disk(tag) => tag,
+    };
+    let backing = backing.get().ok_or_else(|| io::Error::other("nothing is written"))?;
+    let bytes = reader.get_or_insert_with(|| BlockReader::new(backing)).read(&store.stream, block)?;
+    // A file of the source, or one that was put in its place, may have changed since.
+    if store.key.tag(block, &bytes) != tag {
+        return Err(io::Error::other("a file has changed"));
+    }
+    Ok((tag, Arc::new(Block { tag, bytes })))
 }
 
 /// In one system call where the socket takes it.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use polycast_copy::{Digest, Key, Stream, Tag};
@@ -77,6 +78,17 @@ impl Store {
         (state.tags.len() as u64, state.written)
     }
 
+    /// Waits for so long, less if all blocks are on disk by then that were not before.
+    pub fn rest(&self, time: Duration) {
+        let (blocks, state) = (self.stream.blocks(), self.state());
+        if state.written < blocks {
+            let _ = self.changed.wait_timeout_while(state, time, |state| state.written < blocks);
+        } else {
+            drop(state);
+            thread::sleep(time);
+        }
+    }
+
     /// BLAKE3 of what is there.
     pub fn digest(&self) -> String {
         self.state().digest.text()
@@ -112,6 +124,11 @@ impl Store {
         drop(state);
         self.changed.notify_all();
         true
+    }
+
+    /// Whether the blocks before this one can be taken at once.
+    pub fn has_room(&self, end: u64) -> bool {
+        end <= self.state().limit + self.window
     }
 
     /// Blocks up to this one are wanted of the source.

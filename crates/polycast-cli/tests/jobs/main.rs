@@ -14,6 +14,7 @@ mod blast;
 mod collectives;
 mod component;
 mod conformance;
+mod copy;
 mod discover;
 mod doctor;
 mod doors;

@@ -99,6 +99,23 @@ fn the_plug_in_serves_who_asks_for_it() {
     }
 }
 
+/// `polycast cp` takes the job's nodes, and reaches them by srun: by a name that is not this host's, or it would not need it.
+#[test]
+#[ignore = "make test-all: needs root, and Slurm and munge"]
+fn files_are_copied_to_the_nodes_of_a_job() {
+    let slurm = Slurm::start_as("node-7");
+    fs::write(slurm.path().join("file"), vec![7; 300_000]).unwrap();
+    for options in ["", "--bootstrap"] {
+        fs::create_dir_all(slurm.path().join("to/node-7")).unwrap();
+        let line = format!("salloc -n 1 polycast cp --json {options} file to/%h/");
+        let output = output_within(&mut slurm.shell(&line), Duration::from_secs(120));
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(output.status.success() && said.contains("\"host\": \"node-7\""), "{line}: {said}");
+        assert_eq!(fs::read(slurm.path().join("to/node-7/file")).unwrap(), vec![7; 300_000]);
+        fs::remove_dir_all(slurm.path().join("to")).unwrap();
+    }
+}
+
 /// A controller, a node and their authentication, all in one folder.
 struct Slurm {
     folder: TempDir,
@@ -106,7 +123,12 @@ struct Slurm {
 }
 
 impl Slurm {
+    /// Its node has this host's name.
     fn start() -> Slurm {
+        Slurm::start_as(&host())
+    }
+
+    fn start_as(node: &str) -> Slurm {
         assert!(nix::unistd::geteuid().is_root(), "slurmd runs as root only: run this test as root");
         let mut slurm = Slurm { folder: tempfile::tempdir().unwrap(), daemons: Vec::new() };
         // munged trusts no path that others may write to; clients of other users read the socket's folder.
@@ -117,7 +139,7 @@ impl Slurm {
         let key_file = slurm.path().join("key");
         fs::write(&key_file, key).unwrap();
         fs::set_permissions(&key_file, Permissions::from_mode(0o400)).unwrap();
-        fs::write(slurm.path().join("slurm.conf"), configuration(slurm.path())).unwrap();
+        fs::write(slurm.path().join("slurm.conf"), configuration(slurm.path(), node)).unwrap();
         for name in ["state", "spool"] {
             fs::create_dir(slurm.path().join(name)).unwrap();
         }
@@ -203,9 +225,13 @@ impl Drop for Slurm {
     }
 }
 
-fn configuration(folder: &Path) -> String {
+fn host() -> String {
     let host = nix::unistd::gethostname().unwrap().into_string().unwrap();
-    let host = host.split('.').next().unwrap();
+    host.split('.').next().unwrap().to_owned()
+}
+
+fn configuration(folder: &Path, node: &str) -> String {
+    let host = host();
     // Free a moment ago.
     let listener = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let (one, other) = (listener(), listener());
@@ -220,8 +246,8 @@ fn configuration(folder: &Path) -> String {
          ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
          SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nSlurmdParameters=config_overrides\n\
          JobAcctGatherType=jobacct_gather/none\nReturnToService=2\n\
-         NodeName={host} NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN\n\
-         PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP\n",
+         NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN\n\
+         PartitionName=all Nodes={node} Default=YES MaxTime=INFINITE State=UP\n",
         port(&one),
         port(&other)
     )

@@ -1,6 +1,7 @@
 //! `polycast cp` between processes of this machine that stand for nodes: a launcher that only leaves out the host's name.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -11,6 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::common::cannot_run;
 use crate::common::lease::hold;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_polycast");
@@ -36,6 +38,14 @@ impl Site {
         fs::write(&launcher, script).unwrap();
         fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
         site
+    }
+
+    /// The agent of a node is started by these words.
+    fn start_through(&self, node: &str, words: &str) {
+        let script = format!(
+            "#!/bin/sh\nhost=$1\nshift\neval \"set -- $*\"\n[ $host != {node} ] || set -- {words} \"$@\"\nexec \"$@\"\n"
+        );
+        fs::write(self.at("launcher"), script).unwrap();
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -266,6 +276,77 @@ fn a_killed_node_is_gone_around_and_goes_on_in_the_next_run() {
     assert_eq!(site.leftovers("n0"), 0);
 }
 
+/// What one node cannot do is told of it in words; the others have the file.
+#[test]
+fn a_node_without_room_or_rights_is_told_and_delays_nobody() {
+    if !nix::unistd::geteuid().is_root() {
+        return cannot_run("mounts and capabilities are for root");
+    }
+    for (words, expected) in [
+        // As root without what lets root write everywhere.
+        ("setpriv --bounding-set=-dac_override --inh-caps=-dac_override", "Permission denied"),
+        (&in_mount("-o size=64k"), "300000 bytes are to come, and 6"),
+        (&in_mount("-o ro"), "Read-only file system"),
+        // Nobody can tell before how much fits.
+        ("prlimit --fsize=100000 env --ignore-signal=XFSZ", "File too large"),
+    ] {
+        let site = Site::new(&["n0", "n1", "n2"]);
+        fs::write(site.at("file"), contents(300_000)).unwrap();
+        let mode = if words.starts_with("setpriv") { 0o555 } else { 0o755 };
+        fs::set_permissions(site.out("n1"), fs::Permissions::from_mode(mode)).unwrap();
+        site.start_through("n1", words);
+        let (code, said) = site.report(&["-t", "600", "--hosts", "n[0-2]", "file", "out/%h/"]);
+        assert_eq!(code, Some(1), "{words}: {said:#}");
+        let reason = node(&said, "n1")["reason"].as_str().unwrap();
+        assert!(reason.contains(expected) && reason.contains("/out/n1"), "{words}: {reason}");
+        assert_eq!(fs::read_dir(site.out("n1")).unwrap().count(), 0, "{words}: what there is goes");
+        for host in ["n0", "n2"] {
+            assert_same(&site.at("file"), &site.out(host).join("file"));
+        }
+    }
+}
+
+/// With a file system of its own in the place of n1's folder.
+fn in_mount(options: &str) -> String {
+    let mount = format!("mount -t tmpfs {options} none out/n1 && exec \"$@\"");
+    format!("unshare --mount sh -c '{mount}' sh")
+}
+
+#[test]
+fn a_name_that_is_too_long_is_told_by_the_nodes() {
+    let site = Site::new(&["n0"]);
+    fs::write(site.at("file"), "x").unwrap();
+    let (code, said) = site.report(&["--hosts", "n0", "file", &format!("out/%h/{}", "n".repeat(256))]);
+    assert_eq!(code, Some(1));
+    assert!(node(&said, "n0")["reason"].as_str().unwrap().contains("File name too long"), "{said:#}");
+    assert_eq!(site.leftovers("n0"), 0);
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_read_is_on_no_node() {
+    for (bytes, expected) in
+        [(&b"changed"[..], "changed while it was read"), (b"", "became shorter while it was read")]
+    {
+        let site = Site::new(&["n0", "n1", "n2"]);
+        let (child, mut second) = halfway(&site);
+        wait_for(|| site.journal("n2").is_some());
+        // Looked at, and not read yet.
+        second.set_len(if bytes.is_empty() { 0 } else { 400 << 10 }).unwrap();
+        second.write_all(bytes).unwrap();
+        drop(second);
+        let (code, said) = report(child.wait_with_output().unwrap());
+        assert_eq!(code, Some(1), "{said:#}");
+        let left_out = &said["left_out"][0];
+        assert!(left_out["file"].as_str().unwrap().ends_with("/second"), "{said:#}");
+        assert_eq!(left_out["reason"], expected);
+        for host in ["n0", "n1", "n2"] {
+            assert_same(&site.at("first"), &site.out(host).join("first"));
+            assert!(!site.out(host).join("second").exists(), "{host}");
+            assert_eq!((site.leftovers(host), &node(&said, host)["has_all"]), (0, &false.into()));
+        }
+    }
+}
+
 /// The words of a launcher are read by a shell on the other side, as ssh has it.
 #[test]
 fn the_tool_is_brought_along_and_leaves_nothing() {
@@ -278,4 +359,30 @@ fn the_tool_is_brought_along_and_leaves_nothing() {
     assert_eq!(code, Some(0), "{said:#}");
     assert_eq!(fs::read(site.out("n1").join("file")).unwrap(), contents(100_000));
     assert_eq!(fs::read_dir(site.at("tmp")).unwrap().count(), 0, "the tool is gone");
+}
+
+/// Two names of a host, and a daemon that lives as long as its network.
+#[test]
+#[ignore = "make test-all: needs root and an ssh daemon"]
+fn nodes_are_reached_by_ssh() {
+    let site = Site::new(&["127.0.0.2", "127.0.0.3"]);
+    fs::write(site.at("a file"), contents(300_000)).unwrap();
+    fs::create_dir_all("/run/sshd").unwrap();
+    let script = "set -e; ip link set lo up; ssh-keygen -q -t ed25519 -N '' -f key
+        /usr/sbin/sshd -D -f /dev/null -p 2222 -h $PWD/key -o AuthorizedKeysFile=$PWD/key.pub \
+            -o StrictModes=no -o PidFile=none -o UsePAM=no 2>&1 &
+        trap \"kill $!\" EXIT
+        options=\"-p 2222 -i $PWD/key -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null\"
+        until ssh $options 127.0.0.2 true; do sleep 0.1; done
+        for more in '' --bootstrap; do
+            $TOOL cp -f --quiet $more --launcher \"ssh $options\" --hosts 127.0.0.2,127.0.0.3 'a file' out/%h/
+        done";
+    let mut command = Command::new("unshare");
+    command.args(["--net", "sh", "-c", script]).current_dir(site.folder.path()).env("TOOL", TOOL);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for host in ["127.0.0.2", "127.0.0.3"] {
+        assert_same(&site.at("a file"), &site.out(host).join("a file"));
+        assert_eq!(site.leftovers(host), 0);
+    }
 }

@@ -278,6 +278,11 @@ impl Endpoint {
         active.is_some_and(|active| active.awaits_departure && active.ring.owes_end())
     }
 
+    /// The root has multicast all of its message; what it is asked for may still go again.
+    pub fn has_multicast_all(&self) -> bool {
+        self.active.as_ref().and_then(|active| active.sender.as_ref()).is_none_or(Sender::is_through)
+    }
+
     /// The number of the broadcast in progress, or of the next one.
     pub fn operation(&self) -> u64 {
         self.operation

@@ -1,0 +1,328 @@
+//! A node's part in a multicast: a thread that has the group's socket, and one ring after the other.
+//!
+//! ```text
+//!   segments   0   1   2   3 │ 4   5 …       four lanes: segment s is begun on lane s mod 4 when s - 4 is over on this node
+//!   up a tree ◀── so many are over on this node and on all below it: the source is no further ahead than four
+//! ```
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use polycast_copy::Purpose;
+use polycast_core::units::Nanos;
+use polycast_net::{Interface, InterfaceChoice, Socket, SocketOptions};
+use polycast_protocol::Key;
+use polycast_protocol::wire::{Header, Kind, open, seal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::agent::say;
+use super::backing::Backing;
+use super::feed::introduce_to_ring;
+use super::message::{Event, Joined, Seat};
+use super::ring::{Ring, Terms};
+use super::store::Store;
+
+/// Of the source's datagrams of full size: so many at once, so often, with so much time between. Switches learn of members meanwhile.
+const PROBE: (usize, usize, Nanos) = (2, 10, Nanos::from_micros(20_000));
+/// Receivers that have read datagrams let more come: waking for each takes longer than reading it.
+const NAP: Duration = Duration::from_millis(1);
+/// Buffers that are smaller are full by then on fast links.
+const NAP_BUFFER_BYTES: usize = 1 << 20;
+/// System calls in a row that read datagrams.
+const MAX_READS: usize = 64;
+/// Links of a ring that has not begun here.
+const MAX_EARLY_LINKS: usize = 64;
+
+/// Words to the thread.
+pub enum Word {
+    /// Multicast datagrams of so many bytes, so that others hear it.
+    Probe(usize),
+    /// Be in this ring from now on.
+    Sit(Seat),
+    /// Be in none.
+    Leave,
+    /// A connection to another one in the ring of this number.
+    Link(Side, u64, TcpStream),
+    Failed(u64, String),
+}
+
+/// Who another one in the ring is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Side {
+    Predecessor,
+    Successor,
+    Above,
+    Below,
+}
+
+/// How others reach it.
+#[derive(Clone)]
+pub struct Handle {
+    words: Sender<Word>,
+    waker: Arc<UnixStream>,
+}
+
+impl Handle {
+    pub fn say(&self, word: Word) {
+        if self.words.send(word).is_ok() {
+            let _ = (&*self.waker).write(&[1]);
+        }
+    }
+}
+
+/// What a node needs to become a member of a group.
+pub struct Candidate {
+    pub node: u32,
+    pub store: Arc<Store>,
+    pub backing: Arc<OnceLock<Backing>>,
+    /// How to reach the thread, when it is a member.
+    pub group: Arc<OnceLock<Handle>>,
+    pub bits_per_second: Option<u64>,
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Candidate {
+    /// Joins a group by the interface that `net` says; `None` if that cannot be done.
+    pub fn join(&self, (address, port): (IpAddr, u16), net: &str) -> Option<Joined> {
+        let group = polycast_net::Group { address, port };
+        let choice: InterfaceChoice =
+            if net.is_empty() { InterfaceChoice::default() } else { net.parse().ok()? };
+        let interface = choice.choose(&Interface::all().ok()?, group.family()).ok()?;
+        let socket = Socket::open(&interface, group, &SocketOptions::default()).ok()?;
+        let joined = Joined {
+            datagram_bytes: socket.most_datagram_bytes() as u32,
+            buffer_bytes: socket.granted_receive_bytes() as u64,
+            bits_per_second: interface.bits_per_second,
+        };
+        let member = Member {
+            node: self.node,
+            socket,
+            store: Arc::clone(&self.store),
+            backing: Arc::clone(&self.backing),
+            bits_per_second: self.bits_per_second,
+            stop: Arc::clone(&self.stop),
+        };
+        self.group.set(member.start().ok()?).ok()?;
+        Some(joined)
+    }
+}
+
+/// What the thread of a member has.
+pub struct Member {
+    pub node: u32,
+    pub socket: Socket,
+    pub store: Arc<Store>,
+    pub backing: Arc<OnceLock<Backing>>,
+    pub bits_per_second: Option<u64>,
+    pub stop: Arc<AtomicBool>,
+}
+
+struct Group {
+    member: Member,
+    key: Key,
+    job: u32,
+    words: Receiver<Word>,
+    sleeper: UnixStream,
+    own: Handle,
+    began: Instant,
+    ring: Option<Ring>,
+    early: Vec<(Side, u64, TcpStream)>,
+    /// Bytes of a probe, how many more rounds, and when the next one is due.
+    probe: (usize, usize, Nanos),
+    has_heard: bool,
+}
+
+impl Member {
+    /// Begins.
+    pub fn start(self) -> std::io::Result<Handle> {
+        let (waker, sleeper) = UnixStream::pair()?;
+        sleeper.set_nonblocking(true)?;
+        waker.set_nonblocking(true)?;
+        let (words, received) = channel();
+        let own = Handle { words, waker: Arc::new(waker) };
+        let (key, job) = self.store.key.for_multicast();
+        let mut group = Group {
+            member: self,
+            key: Key::from_bytes(key),
+            job,
+            words: received,
+            sleeper,
+            own: own.clone(),
+            began: Instant::now(),
+            ring: None,
+            early: Vec::new(),
+            probe: (0, 0, Nanos(0)),
+            has_heard: false,
+        };
+        thread::spawn(move || {
+            while !group.member.stop.load(Ordering::Relaxed) {
+                group.turn();
+            }
+        });
+        Ok(own)
+    }
+}
+
+impl Group {
+    fn now(&self) -> Nanos {
+        Nanos(self.began.elapsed().as_nanos() as u64)
+    }
+
+    fn turn(&mut self) {
+        while let Ok(word) = self.words.try_recv() {
+            self.obey(word);
+        }
+        self.send_probe();
+        let datagrams = self.receive();
+        let mut is_busy = false;
+        if let Some(ring) = &mut self.ring {
+            let now = Nanos(self.began.elapsed().as_nanos() as u64);
+            match ring.advance(now, &mut self.member) {
+                Ok(busy) => is_busy = busy,
+                Err(broken) => self.give_up(broken.0),
+            }
+        }
+        if is_busy {
+            return;
+        }
+        let may_nap = self.member.node != 0 && self.member.socket.granted_receive_bytes() >= NAP_BUFFER_BYTES;
+        if datagrams > 0 && may_nap {
+            thread::sleep(NAP);
+        } else {
+            self.wait();
+        }
+    }
+
+    fn give_up(&mut self, reason: String) {
+        if let Some(ring) = self.ring.take() {
+            say(&Event::RingFailed { number: ring.number(), reason });
+        }
+    }
+
+    fn obey(&mut self, word: Word) {
+        match word {
+            Word::Probe(bytes) => self.probe = (bytes, PROBE.1, self.now()),
+            Word::Leave => self.ring = None,
+            Word::Link(side, number, stream) => {
+                self.early.push((side, number, stream));
+                if self.early.len() > MAX_EARLY_LINKS {
+                    self.early.remove(0);
+                }
+                self.use_links();
+            }
+            Word::Failed(number, reason) => {
+                if self.ring.as_ref().is_some_and(|ring| u64::from(ring.number()) == number) {
+                    self.give_up(reason);
+                }
+            }
+            Word::Sit(seat) => {
+                self.probe.1 = 0;
+                let number = u64::from(seat.number);
+                let before = (Side::Predecessor, Purpose::Ring, seat.addresses.clone());
+                let above = (Side::Above, Purpose::Below, seat.above.clone());
+                for (side, purpose, addresses) in [before, above].into_iter().filter(|_| seat.place > 0) {
+                    let (store, own) = (Arc::clone(&self.member.store), self.own.clone());
+                    let node = self.member.node;
+                    thread::spawn(move || {
+                        own.say(match introduce_to_ring(node, &addresses, purpose, number, &store) {
+                            Ok(stream) => Word::Link(side, number, stream),
+                            Err(error) => Word::Failed(number, error.to_string()),
+                        });
+                    });
+                }
+                let terms =
+                    Terms { job: self.job, key: self.key.clone(), limit: self.member.bits_per_second };
+                self.ring = Some(Ring::new(seat, terms, self.member.store.stream));
+                self.use_links();
+            }
+        }
+    }
+
+    fn use_links(&mut self) {
+        let Some(ring) = &mut self.ring else { return };
+        let number = u64::from(ring.number());
+        let mut failed = None;
+        // What is of a ring before is dropped.
+        self.early.retain(|(_, of, _)| *of >= number);
+        for (side, _, stream) in self.early.extract_if(.., |(_, of, _)| *of == number) {
+            failed = ring.connected(side, stream).err().or(failed);
+        }
+        if let Some(error) = failed {
+            self.give_up(error.to_string());
+        }
+    }
+
+    fn send_probe(&mut self) {
+        let (bytes, rounds, at) = self.probe;
+        if rounds == 0 || at > self.now() {
+            return;
+        }
+        self.probe = (bytes, rounds - 1, self.now() + PROBE.2);
+        let header =
+            Header { kind: Kind::Probe, flags: 0, job: self.job, communicator: 0, operation: 0, fragment: 0 };
+        let mut datagrams = Vec::new();
+        let payload = vec![0; bytes];
+        (0..PROBE.0).for_each(|_| seal(&header, &payload, &self.key, &mut datagrams));
+        // What cannot be sent nobody hears, and the next time may be better.
+        let _ = self.member.socket.send(&datagrams, datagrams.len() / PROBE.0);
+    }
+
+    fn receive(&mut self) -> usize {
+        let now = self.now();
+        let Group { member, key, job, ring, has_heard, .. } = self;
+        let (mut broken, mut heard) = (None, false);
+        let mut each = |datagram: &[u8]| {
+            let Ok((header, payload)) = open(datagram, *job, key) else { return };
+            heard |= header.kind == Kind::Probe;
+            if let Some(ring) = ring {
+                broken = ring.take_datagram(&header, payload, now).err().or(broken.take());
+            }
+        };
+        let mut all = 0;
+        for _ in 0..MAX_READS {
+            // A socket that fails brings nothing; the ring brings everything.
+            match member.socket.receive(&mut each) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => all += count,
+            }
+        }
+        if heard && !std::mem::replace(has_heard, true) {
+            say(&Event::Heard);
+        }
+        if let Some(broken) = broken {
+            self.give_up(broken.0);
+        }
+        all
+    }
+
+    fn wait(&mut self) {
+        let now = self.now();
+        let ring = self.ring.as_ref();
+        let deadline = ring.and_then(|ring| ring.deadline(now));
+        let probe = (self.probe.1 > 0).then_some(self.probe.2);
+        let until =
+            [deadline, probe].into_iter().flatten().min().unwrap_or(now + Nanos::from_micros(100_000));
+        let left = Timespec {
+            tv_sec: (until - now).0 as i64 / 1_000_000_000,
+            tv_nsec: (until - now).0 as i64 % 1_000_000_000,
+        };
+        let out = if ring.is_some_and(Ring::has_unsent) { PollFlags::OUT } else { PollFlags::empty() };
+        let socket = self.member.socket.as_fd();
+        let mut watched = vec![
+            PollFd::from_borrowed_fd(socket, PollFlags::IN | out),
+            PollFd::new(&self.sleeper, PollFlags::IN),
+        ];
+        let links = ring.into_iter().flat_map(Ring::events);
+        watched.extend(links.map(|(link, events)| PollFd::from_borrowed_fd(link, events)));
+        let _ = poll(&mut watched, Some(&left));
+        let mut woken = [0; 64];
+        let _ = self.sleeper.read(&mut woken);
+    }
+}

@@ -1,0 +1,205 @@
+//! One of the segments that are under way at the same time: an endpoint of the multicast protocol with its message.
+
+use std::collections::VecDeque;
+use std::io;
+
+use polycast_copy::{Frame, TAG_BYTES, Tag};
+use polycast_core::units::Nanos;
+use polycast_protocol::wire::Header;
+use polycast_protocol::{
+    Acted, ControlChannel, Data, Delivery, Endpoint, Form, Membership, Mismatch, Multicast, Peer,
+};
+
+use super::neighbour::Neighbour;
+use super::store::Store;
+
+/// Where the neighbours are among the two.
+pub const PREDECESSOR: usize = 0;
+pub const SUCCESSOR: usize = 1;
+
+/// Why a ring does not work.
+#[derive(Debug)]
+pub struct Broken(pub String);
+
+impl From<Mismatch> for Broken {
+    fn from(_: Mismatch) -> Broken {
+        Broken("a neighbour has other segments".to_owned())
+    }
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Broken {
+        Broken(error.to_string())
+    }
+}
+
+/// See the module.
+pub struct Lane {
+    endpoint: Endpoint,
+    memory: Vec<u8>,
+    is_source: bool,
+    pub segment: Option<u64>,
+    /// Messages of the neighbours that have not been used.
+    inbox: [VecDeque<Vec<u8>>; 2],
+    /// What had been sent to all when all of the segment had been: it has left this host when no more than came behind it is in its queues.
+    through_at: Option<u64>,
+}
+
+struct Channel<'a> {
+    neighbours: &'a mut [Neighbour; 2],
+    inbox: &'a mut [VecDeque<Vec<u8>>; 2],
+}
+
+impl ControlChannel for Channel<'_> {
+    type Error = Broken;
+
+    fn has_capacity(&self) -> bool {
+        self.neighbours.iter().all(Neighbour::has_room)
+    }
+
+    fn send(&mut self, to: Peer, message: &mut Vec<u8>) -> Result<(), Broken> {
+        let to = if to == Peer::Predecessor { PREDECESSOR } else { SUCCESSOR };
+        self.neighbours[to].say(Frame::Message(message));
+        Ok(())
+    }
+
+    fn receive(&mut self, mut take: impl FnMut(&[u8]) -> Result<Delivery, Mismatch>) -> Result<bool, Broken> {
+        let mut is_any = false;
+        for inbox in self.inbox.iter_mut() {
+            while let Some(message) = inbox.front() {
+                if take(message)? == Delivery::Early {
+                    break;
+                }
+                inbox.pop_front();
+                is_any = true;
+            }
+        }
+        Ok(is_any)
+    }
+}
+
+impl Lane {
+    pub fn new(membership: Membership) -> Lane {
+        Lane {
+            is_source: membership.node == 0,
+            endpoint: Endpoint::new(membership),
+            memory: Vec::new(),
+            segment: None,
+            inbox: Default::default(),
+            through_at: None,
+        }
+    }
+
+    fn data<'a>(memory: &'a mut [u8], is_source: bool) -> Data<'a> {
+        if is_source { Data::Source(memory) } else { Data::Sink(memory) }
+    }
+
+    /// A segment of so many bytes; at the source `fill` has it.
+    pub fn begin(
+        &mut self,
+        segment: u64,
+        bytes: usize,
+        now: Nanos,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), Broken>,
+    ) -> Result<(), Broken> {
+        self.memory.resize(bytes, 0);
+        fill(&mut self.memory)?;
+        (self.segment, self.through_at) = (Some(segment), None);
+        let mut data = Lane::data(&mut self.memory, self.is_source);
+        Ok(self.endpoint.begin(Multicast::from(Form::Pull), 0, now, &mut data)?)
+    }
+
+    /// It is over for this node.
+    pub fn end(&mut self) {
+        self.endpoint.end();
+        self.segment = None;
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.segment.is_some() && self.endpoint.is_complete()
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.endpoint.is_finished()
+    }
+
+    /// Multicast does not arrive any more somewhere.
+    pub fn knows_of_deaf(&self) -> bool {
+        self.endpoint.knows_of_deaf()
+    }
+
+    /// All of it has gone once; of what is no segment, too.
+    pub fn is_through(&self) -> bool {
+        self.segment.is_none() || self.through_at.is_some()
+    }
+
+    pub fn take_datagram(&mut self, header: &Header, payload: &[u8], now: Nanos) -> Result<(), Broken> {
+        let mut data = Lane::data(&mut self.memory, self.is_source);
+        Ok(self.endpoint.on_datagram(header, payload, now, &mut data)?)
+    }
+
+    /// A neighbour's message: used now, or when its segment has begun.
+    pub fn take_message(&mut self, from: usize, message: Vec<u8>) {
+        self.inbox[from].push_back(message);
+    }
+
+    pub fn use_messages(&mut self, now: Nanos, neighbours: &mut [Neighbour; 2]) -> Result<bool, Broken> {
+        let Lane { endpoint, memory, inbox, is_source, .. } = self;
+        let mut data = Lane::data(memory, *is_source);
+        endpoint.receive_messages(now, &mut data, &mut Channel { neighbours, inbox })
+    }
+
+    /// The next thing to do. `sent` and `queued`: bytes that went to all so far, and those that have not left this host.
+    pub fn act(
+        &mut self,
+        now: Nanos,
+        may_multicast: bool,
+        (sent, queued): (u64, impl FnOnce() -> u64),
+        buffer: &mut Vec<u8>,
+        neighbours: &mut [Neighbour; 2],
+    ) -> Result<Acted, Broken> {
+        let Lane { endpoint, memory, inbox, is_source, through_at, .. } = self;
+        let data = Lane::data(memory, *is_source);
+        let has_departed =
+            endpoint.awaits_departure() && through_at.is_some_and(|through| sent - through >= queued());
+        let mut channel = Channel { neighbours, inbox };
+        let acted = endpoint.act(now, may_multicast, has_departed, &data, buffer, &mut channel)?;
+        if let Acted::Datagrams { .. } = acted
+            && endpoint.has_multicast_all()
+        {
+            through_at.get_or_insert(sent + buffer.len() as u64);
+        }
+        Ok(acted)
+    }
+
+    pub fn deadline(&self) -> Option<Nanos> {
+        self.endpoint.deadline()
+    }
+
+    pub fn awaits_departure(&self) -> bool {
+        self.endpoint.awaits_departure()
+    }
+
+    /// Puts the segment's blocks into the store, each when its tag is right.
+    pub fn store(
+        &self,
+        places: impl Iterator<Item = (u64, std::ops::Range<usize>, std::ops::Range<usize>)>,
+        store: &Store,
+        stop: &std::sync::atomic::AtomicBool,
+    ) -> Result<(), Broken> {
+        for (block, tag, bytes) in places {
+            // Some have more than others when a ring begins.
+            if block < store.have_and_written().0 {
+                continue;
+            }
+            let bytes = &self.memory[bytes];
+            let made = store.key.tag(block, bytes);
+            let sent = self.memory[tag].first_chunk::<TAG_BYTES>().map(|tag| Tag::from_bytes(*tag));
+            if sent != Some(made) {
+                return Err(Broken("a block is not what the source has sent".to_owned()));
+            }
+            store.push(block, made, bytes.to_vec(), stop);
+        }
+        Ok(())
+    }
+}
