@@ -113,10 +113,10 @@ impl Agent {
                 let (receiver, seat) = receive(node, store, destination, &manifest).map_err(text)?;
                 (self.receiver, self.seat) = (Some(receiver), Some(seat));
             }
-            Command::Join { group, net } => {
+            Command::Join(group, net) => {
                 say(&Event::Joined(self.seat.as_ref().and_then(|seat| seat.join(group, &net))));
             }
-            Command::Probe { payload_bytes } => self.to_group(Word::Probe(payload_bytes as usize)),
+            Command::Probe(payload_bytes) => self.to_group(Word::Probe(payload_bytes as usize)),
             Command::Sit(seat) => {
                 if let Some(receiver) = &mut self.receiver {
                     receiver.feed = None;

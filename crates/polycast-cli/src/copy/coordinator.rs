@@ -293,7 +293,7 @@ impl Copy<'_> {
             }
             Event::Joined(joined) => self.nodes[index].membership.joined(joined),
             Event::Heard => self.nodes[index].membership.heard(),
-            Event::RingFailed { number, .. } => self.with_fleet(|fleet| fleet.ring_failed(number, now)),
+            Event::RingFailed(number) => self.with_fleet(|fleet| fleet.ring_failed(number, now)),
             Event::Done => {
                 self.nodes[index].done_at = Some(self.began.elapsed().as_secs_f64());
             }

@@ -25,12 +25,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::agent::say;
 use super::backing::Backing;
 use super::feed::introduce_to_ring;
+use super::lane::Broken;
 use super::message::{Event, Joined, Seat};
 use super::ring::{Ring, Terms};
 use super::store::Store;
 
-/// Of the source's datagrams of full size: so many at once, so often, with so much time between. Switches learn of members meanwhile.
-const PROBE: (usize, usize, Nanos) = (2, 10, Nanos::from_micros(20_000));
+/// The source's datagrams of full size: so many at once, again after a while, as long as it is not known who hears them, and after a
+/// longer while when there were so many. Switches learn of members meanwhile; reports of those get lost, too.
+const PROBE_COPIES: usize = 2;
+const PROBE_AGAIN: (Nanos, Nanos) = (Nanos::from_micros(20_000), Nanos::from_micros(200_000));
+const FAST_PROBES: usize = 10;
 /// Receivers that have read datagrams let more come: waking for each takes longer than reading it.
 const NAP: Duration = Duration::from_millis(1);
 /// Buffers that are smaller are full by then on fast links.
@@ -50,7 +54,8 @@ pub enum Word {
     Leave,
     /// A connection to another one in the ring of this number.
     Link(Side, u64, TcpStream),
-    Failed(u64, String),
+    /// There is none.
+    Failed(u64),
 }
 
 /// Who another one in the ring is.
@@ -124,6 +129,13 @@ pub struct Member {
     pub stop: Arc<AtomicBool>,
 }
 
+/// What the source asks who hears it.
+struct Probe {
+    payload_bytes: usize,
+    sent: usize,
+    at: Nanos,
+}
+
 struct Group {
     member: Member,
     key: Key,
@@ -134,8 +146,7 @@ struct Group {
     began: Instant,
     ring: Option<Ring>,
     early: Vec<(Side, u64, TcpStream)>,
-    /// Bytes of a probe, how many more rounds, and when the next one is due.
-    probe: (usize, usize, Nanos),
+    probe: Option<Probe>,
     has_heard: bool,
 }
 
@@ -158,7 +169,7 @@ impl Member {
             began: Instant::now(),
             ring: None,
             early: Vec::new(),
-            probe: (0, 0, Nanos(0)),
+            probe: None,
             has_heard: false,
         };
         thread::spawn(move || {
@@ -186,7 +197,7 @@ impl Group {
             let now = Nanos(self.began.elapsed().as_nanos() as u64);
             match ring.advance(now, &mut self.member) {
                 Ok(busy) => is_busy = busy,
-                Err(broken) => self.give_up(broken.0),
+                Err(Broken) => self.give_up(),
             }
         }
         if is_busy {
@@ -200,16 +211,18 @@ impl Group {
         }
     }
 
-    fn give_up(&mut self, reason: String) {
+    fn give_up(&mut self) {
         if let Some(ring) = self.ring.take() {
-            say(&Event::RingFailed { number: ring.number(), reason });
+            say(&Event::RingFailed(ring.number()));
         }
     }
 
     fn obey(&mut self, word: Word) {
         match word {
-            Word::Probe(bytes) => self.probe = (bytes, PROBE.1, self.now()),
-            Word::Leave => self.ring = None,
+            Word::Probe(payload_bytes) => {
+                self.probe = Some(Probe { payload_bytes, sent: 0, at: self.now() });
+            }
+            Word::Leave => (self.ring, self.probe) = (None, None),
             Word::Link(side, number, stream) => {
                 self.early.push((side, number, stream));
                 if self.early.len() > MAX_EARLY_LINKS {
@@ -217,13 +230,13 @@ impl Group {
                 }
                 self.use_links();
             }
-            Word::Failed(number, reason) => {
+            Word::Failed(number) => {
                 if self.ring.as_ref().is_some_and(|ring| u64::from(ring.number()) == number) {
-                    self.give_up(reason);
+                    self.give_up();
                 }
             }
             Word::Sit(seat) => {
-                self.probe.1 = 0;
+                self.probe = None;
                 let number = u64::from(seat.number);
                 let before = (Side::Predecessor, Purpose::Ring, seat.addresses.clone());
                 let above = (Side::Above, Purpose::Below, seat.above.clone());
@@ -233,7 +246,7 @@ impl Group {
                     thread::spawn(move || {
                         own.say(match introduce_to_ring(node, &addresses, purpose, number, &store) {
                             Ok(stream) => Word::Link(side, number, stream),
-                            Err(error) => Word::Failed(number, error.to_string()),
+                            Err(_) => Word::Failed(number),
                         });
                     });
                 }
@@ -248,41 +261,40 @@ impl Group {
     fn use_links(&mut self) {
         let Some(ring) = &mut self.ring else { return };
         let number = u64::from(ring.number());
-        let mut failed = None;
+        let mut outcome = Ok(());
         // What is of a ring before is dropped.
         self.early.retain(|(_, of, _)| *of >= number);
         for (side, _, stream) in self.early.extract_if(.., |(_, of, _)| *of == number) {
-            failed = ring.connected(side, stream).err().or(failed);
+            outcome = ring.connected(side, stream).and(outcome);
         }
-        if let Some(error) = failed {
-            self.give_up(error.to_string());
+        if outcome.is_err() {
+            self.give_up();
         }
     }
 
     fn send_probe(&mut self) {
-        let (bytes, rounds, at) = self.probe;
-        if rounds == 0 || at > self.now() {
-            return;
-        }
-        self.probe = (bytes, rounds - 1, self.now() + PROBE.2);
+        let now = self.now();
+        let Some(probe) = self.probe.as_mut().filter(|probe| probe.at <= now) else { return };
+        let (soon, late) = PROBE_AGAIN;
+        probe.at = now + if probe.sent < FAST_PROBES { soon } else { late };
+        probe.sent += 1;
         let header =
             Header { kind: Kind::Probe, flags: 0, job: self.job, communicator: 0, operation: 0, fragment: 0 };
-        let mut datagrams = Vec::new();
-        let payload = vec![0; bytes];
-        (0..PROBE.0).for_each(|_| seal(&header, &payload, &self.key, &mut datagrams));
+        let (mut datagrams, payload) = (Vec::new(), vec![0; probe.payload_bytes]);
+        (0..PROBE_COPIES).for_each(|_| seal(&header, &payload, &self.key, &mut datagrams));
         // What cannot be sent nobody hears, and the next time may be better.
-        let _ = self.member.socket.send(&datagrams, datagrams.len() / PROBE.0);
+        let _ = self.member.socket.send(&datagrams, datagrams.len() / PROBE_COPIES);
     }
 
     fn receive(&mut self) -> usize {
         let now = self.now();
         let Group { member, key, job, ring, has_heard, .. } = self;
-        let (mut broken, mut heard) = (None, false);
+        let (mut broken, mut heard) = (Ok(()), false);
         let mut each = |datagram: &[u8]| {
             let Ok((header, payload)) = open(datagram, *job, key) else { return };
             heard |= header.kind == Kind::Probe;
             if let Some(ring) = ring {
-                broken = ring.take_datagram(&header, payload, now).err().or(broken.take());
+                broken = ring.take_datagram(&header, payload, now).and(broken);
             }
         };
         let mut all = 0;
@@ -296,8 +308,8 @@ impl Group {
         if heard && !std::mem::replace(has_heard, true) {
             say(&Event::Heard);
         }
-        if let Some(broken) = broken {
-            self.give_up(broken.0);
+        if broken.is_err() {
+            self.give_up();
         }
         all
     }
@@ -306,7 +318,7 @@ impl Group {
         let now = self.now();
         let ring = self.ring.as_ref();
         let deadline = ring.and_then(|ring| ring.deadline(now));
-        let probe = (self.probe.1 > 0).then_some(self.probe.2);
+        let probe = self.probe.as_ref().map(|probe| probe.at);
         let until =
             [deadline, probe].into_iter().flatten().min().unwrap_or(now + Nanos::from_micros(100_000));
         let left = Timespec {

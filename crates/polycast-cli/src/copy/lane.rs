@@ -17,19 +17,19 @@ use super::store::Store;
 pub const PREDECESSOR: usize = 0;
 pub const SUCCESSOR: usize = 1;
 
-/// Why a ring does not work.
-#[derive(Debug)]
-pub struct Broken(pub String);
+/// A ring does not work: a neighbour is gone or has other segments, a block is not the source's, nobody hears anything any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Broken;
 
 impl From<Mismatch> for Broken {
     fn from(_: Mismatch) -> Broken {
-        Broken("a neighbour has other segments".to_owned())
+        Broken
     }
 }
 
 impl From<io::Error> for Broken {
-    fn from(error: io::Error) -> Broken {
-        Broken(error.to_string())
+    fn from(_: io::Error) -> Broken {
+        Broken
     }
 }
 
@@ -196,7 +196,7 @@ impl Lane {
             let made = store.key.tag(block, bytes);
             let sent = self.memory[tag].first_chunk::<TAG_BYTES>().map(|tag| Tag::from_bytes(*tag));
             if sent != Some(made) {
-                return Err(Broken("a block is not what the source has sent".to_owned()));
+                return Err(Broken);
             }
             store.push(block, made, bytes.to_vec(), stop);
         }

@@ -6,30 +6,25 @@ use std::net::{IpAddr, SocketAddr};
 use polycast_copy::Stream;
 use serde::{Deserialize, Serialize};
 
-/// Lengths of a stream, and of its blocks.
+/// Lengths of a stream, of its manifest and of its blocks. Tuples, here and below, take half of the code that names take.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Lengths {
-    pub bytes: u64,
-    pub manifest_bytes: u64,
-    pub block_bytes: u32,
-}
+pub struct Lengths(u64, u64, u32);
 
 impl From<Stream> for Lengths {
     fn from(stream: Stream) -> Lengths {
-        let Stream { bytes, manifest_bytes, block_bytes } = stream;
-        Lengths { bytes, manifest_bytes, block_bytes }
+        Lengths(stream.bytes, stream.manifest_bytes, stream.block_bytes)
     }
 }
 
 impl From<Lengths> for Stream {
-    fn from(lengths: Lengths) -> Stream {
-        let Lengths { bytes, manifest_bytes, block_bytes } = lengths;
+    fn from(Lengths(bytes, manifest_bytes, block_bytes): Lengths) -> Stream {
         Stream { bytes, manifest_bytes, block_bytes }
     }
 }
 
 /// A place in a ring.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "SeatWords", into = "SeatWords")]
 pub struct Seat {
     /// Of the ring.
     pub number: u32,
@@ -47,8 +42,50 @@ pub struct Seat {
     pub bits_per_second: Option<u64>,
 }
 
+type SeatWords = ([u32; 5], u64, Vec<SocketAddr>, Vec<SocketAddr>, Option<u64>);
+
+impl From<Seat> for SeatWords {
+    fn from(seat: Seat) -> SeatWords {
+        let Seat { number, place, nodes, payload_bytes, batch_datagrams, .. } = seat;
+        let numbers = [number, place, nodes, payload_bytes, batch_datagrams];
+        (numbers, seat.first_block, seat.addresses, seat.above, seat.bits_per_second)
+    }
+}
+
+impl From<SeatWords> for Seat {
+    fn from((numbers, first_block, addresses, above, bits_per_second): SeatWords) -> Seat {
+        let [number, place, nodes, payload_bytes, batch_datagrams] = numbers;
+        Seat {
+            number,
+            place,
+            nodes,
+            first_block,
+            addresses,
+            above,
+            payload_bytes,
+            batch_datagrams,
+            bits_per_second,
+        }
+    }
+}
+
+type JoinedWords = (u32, u64, Option<u64>);
+
+impl From<Joined> for JoinedWords {
+    fn from(joined: Joined) -> JoinedWords {
+        (joined.datagram_bytes, joined.buffer_bytes, joined.bits_per_second)
+    }
+}
+
+impl From<JoinedWords> for Joined {
+    fn from((datagram_bytes, buffer_bytes, bits_per_second): JoinedWords) -> Joined {
+        Joined { datagram_bytes, buffer_bytes, bits_per_second }
+    }
+}
+
 /// What a node's socket takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "JoinedWords", into = "JoinedWords")]
 pub struct Joined {
     pub datagram_bytes: u32,
     pub buffer_bytes: u64,
@@ -86,15 +123,10 @@ pub enum Command {
         parent: u32,
         addresses: Vec<SocketAddr>,
     },
-    /// Join this group, by the interface that `net` says.
-    Join {
-        group: (IpAddr, u16),
-        net: String,
-    },
+    /// Join this group, by the interface that POLYCAST_NET says.
+    Join((IpAddr, u16), String),
     /// Send datagrams of this payload to the group, so that all may hear them.
-    Probe {
-        payload_bytes: u32,
-    },
+    Probe(u32),
     /// Be in this ring from now on, in none.
     Sit(Seat),
     Leave,
@@ -154,10 +186,7 @@ pub enum Event {
     /// The source's datagrams come.
     Heard,
     /// The ring of this number does not work.
-    RingFailed {
-        number: u32,
-        reason: String,
-    },
+    RingFailed(u32),
     /// To [`Command::Finish`].
     Done,
     /// This agent can do no more.

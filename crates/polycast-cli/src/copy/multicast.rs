@@ -119,7 +119,7 @@ impl Copy<'_> {
         if !is_random {
             return false;
         }
-        let join = Command::Join { group: (group.address, group.port), net: variable(NET) };
+        let join = Command::Join((group.address, group.port), variable(NET));
         for node in ready.into_iter().chain([SOURCE]) {
             self.nodes[node as usize].membership = Membership::Asked;
             self.tell(node, &join);
@@ -150,7 +150,7 @@ impl Copy<'_> {
                     return true;
                 };
                 self.terms = Some(terms);
-                self.tell(SOURCE, &Command::Probe { payload_bytes: terms.payload_bytes });
+                self.tell(SOURCE, &Command::Probe(terms.payload_bytes));
                 self.attempt = Attempt::Hearing(Instant::now());
                 false
             }
@@ -175,6 +175,9 @@ impl Copy<'_> {
         let hears = |node: u32| matches!(self.nodes[node as usize].membership, Membership::Hears(_));
         fleet.begin_by_multicast(self.order, hears, under_way, now);
         self.has_ring = fleet.is_ring();
+        if !self.has_ring && self.terms.is_some() {
+            self.tell(SOURCE, &Command::Leave);
+        }
     }
 
     /// Tells all of a ring who they are in it.

@@ -150,7 +150,7 @@ impl Ring {
         for lane in &mut self.lanes {
             lane.use_messages(now, &mut self.neighbours)?;
             if lane.knows_of_deaf() {
-                return Err(Broken("multicast does not arrive any more".to_owned()));
+                return Err(Broken);
             }
         }
         self.settle(now, member)?;
@@ -163,7 +163,6 @@ impl Ring {
     }
 
     fn read(&mut self) -> Result<(), Broken> {
-        let gone = || Err(Broken("another node of the ring has closed its connection".to_owned()));
         for side in [PREDECESSOR, SUCCESSOR] {
             let mut messages = Vec::new();
             self.neighbours[side].read(|frame| {
@@ -178,13 +177,13 @@ impl Ring {
                 }
             }
             if self.neighbours[side].is_gone && self.over < self.segments.count() {
-                return gone();
+                return Err(Broken);
             }
         }
         // It says nothing, but it may go.
         self.above.read(|_| ())?;
         if self.above.is_gone && self.over < self.segments.count() {
-            return gone();
+            return Err(Broken);
         }
         for (one, said) in &mut self.below {
             one.read(|frame| {
@@ -193,7 +192,7 @@ impl Ring {
                 }
             })?;
             if one.is_gone && *said < Some(self.segments.count()) {
-                return gone();
+                return Err(Broken);
             }
         }
         Ok(())
@@ -344,11 +343,10 @@ impl Ring {
 
 /// A segment as the source sends it.
 fn fill(segments: &Segments, segment: u64, memory: &mut [u8], member: &Member) -> Result<(), Broken> {
-    let stopped = || Broken("it was to stop".to_owned());
     member.store.want(segments.blocks(segment).end);
     let mut reader: Option<BlockReader<'_>> = None;
     for (block, tag_at, bytes_at) in segments.places(segment) {
-        let found = member.store.get(block, &member.stop).ok_or_else(stopped)?;
+        let found = member.store.get(block, &member.stop).ok_or(Broken)?;
         let (tag, found) = fetch(found, block, &member.store, &member.backing, &mut reader)?;
         memory[tag_at].copy_from_slice(tag.as_bytes());
         memory[bytes_at].copy_from_slice(&found.bytes);
