@@ -103,10 +103,9 @@ impl Tree {
     /// Each way down ends with an algorithm, and what holds only sometimes has something behind it.
     fn check(&self, of: &str, deep: usize) -> Result<(), String> {
         let is_end = |name: &str| name.starts_with("algorithm=") || name.starts_with("composition=");
-        if deep == 0 {
-            if let Some((name, _)) = self.0.iter().find(|(name, _)| !name.starts_with("collective=")) {
-                return Err(format!("expected collective=…, found {name:?}"));
-            }
+        let other = self.0.iter().find(|(name, _)| deep == 0 && !name.starts_with("collective="));
+        if let Some((name, _)) = other {
+            return Err(format!("expected collective=…, found {name:?}"));
         }
         if self.0.is_empty() {
             return Err(format!("{of}: expected an algorithm, found nothing"));

@@ -23,6 +23,9 @@ use crate::tune::{Key, Record, Size, Store};
 /// What a short message takes in a lab, for predictions of what cannot win.
 const LAB_LATENCY: Nanos = Nanos::from_micros(50);
 
+/// What ways took; nothing for those that cannot be had.
+type Times = Vec<(Choice, Option<Measured>)>;
+
 /// The search for one collective.
 pub(super) struct Tuning<'a> {
     pub args: &'a Args,
@@ -125,7 +128,7 @@ impl Tuning<'_> {
         })
     }
 
-    fn measure(&self, task: &Task) -> Result<Vec<(Choice, Option<Measured>)>, Box<dyn Error>> {
+    fn measure(&self, task: &Task) -> Result<Times, Box<dyn Error>> {
         let Task { bytes, ways, effort, least_us } = task;
         let time = (self.args.time * effort.0).max(Duration::from_secs_f64(least_us / 1e6));
         let mut times = Vec::new();
