@@ -2,7 +2,7 @@
 
 PREFIX ?= /usr/local
 LIBRARY := build/lib/polycast
-CARGO_OUT := $(or $(CARGO_TARGET_DIR),target)/release
+CARGO_OUT := $(or $(CARGO_TARGET_DIR),target)
 INSTALLED := $(DESTDIR)$(PREFIX)
 
 # What a build is made from: `make install` builds again only when something of it is newer.
@@ -24,9 +24,10 @@ setup:
 	@MPICC="$(MPICC)" scripts/setup.sh build
 
 rust:
-	cargo build --release --locked
+	cargo build --release --locked -p polycast-runtime
+	cargo build --profile tool --locked -p polycast-cli
 	@mkdir -p $(LIBRARY)
-	@cp $(CARGO_OUT)/libpolycast.so $(LIBRARY)/.new && mv $(LIBRARY)/.new $(LIBRARY)/libpolycast.so
+	@cp $(CARGO_OUT)/release/libpolycast.so $(LIBRARY)/.new && mv $(LIBRARY)/.new $(LIBRARY)/libpolycast.so
 
 doors: rust ## only the doors: make doors MPICC=/opt/mpi/bin/mpicc adds one
 	@doors/build.sh $(LIBRARY) $(MPICC)
@@ -36,7 +37,7 @@ spank: build/built ## the plug-in for srun --polycast, too: needs Slurm's header
 	@$(MAKE) stage
 
 stage:
-	@scripts/stage.sh $(CARGO_OUT) $(LIBRARY) build/stage build/debug
+	@scripts/stage.sh $(CARGO_OUT)/tool/polycast $(LIBRARY) build/stage build/debug
 	@touch build/built
 
 build/built: $(SOURCES)

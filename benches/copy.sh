@@ -3,7 +3,7 @@
 # it where they are installed. As root, after `make build`: benches/copy.sh [ROUNDS]. The machine's load is printed with each line.
 set -eu
 cd "$(dirname "$0")/.."
-tool=${POLYCAST_TOOL:-$PWD/target/release/polycast}
+tool=${POLYCAST_TOOL:-$PWD/target/tool/polycast}
 rounds=${1:-3}
 work=$(mktemp -d)
 mount -t tmpfs none "$work"

@@ -11,6 +11,6 @@ program=$(mktemp)
 trap 'rm -f "$program"' EXIT
 "${MPICC:-mpicc.openmpi}" -std=c17 -O2 -D_GNU_SOURCE -Wall -Wextra "$root/benches/overlap.c" -o "$program" -ldl
 uptime
-"${TOOL:-${CARGO_TARGET_DIR:-$root/target}/release/polycast}" lab run -n "$hosts" --hosts "$hosts" --rate "$rate" --burst 64KiB --mpi openmpi \
+"${TOOL:-${CARGO_TARGET_DIR:-$root/target}/tool/polycast}" lab run -n "$hosts" --hosts "$hosts" --rate "$rate" --burst 64KiB --mpi openmpi \
     --env "OMPI_MCA_mca_base_component_path=SYS_DEFAULT:$library/openmpi" --env POLYCAST_TRIALS=off \
     -- "$program" "$bytes" "$rounds" "$slices" "$@"

@@ -7,7 +7,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 hosts=${1:-4} rate=${2:-10gbit} bytes=${3:-8192} calls=${4:-400} delay=${5:-300}
 [ $# -gt 5 ] && shift 5 || set -- stock binomial
-polycast=${TOOL:-${CARGO_TARGET_DIR:-$root/target}/release/polycast}
+polycast=${TOOL:-${CARGO_TARGET_DIR:-$root/target}/tool/polycast}
 program=$(mktemp)
 trap 'rm -f "$program"' EXIT
 "${MPICC:-mpicc}" -std=c17 -O2 -D_GNU_SOURCE -Wall -Wextra -rdynamic "$root/benches/own_path.c" -o "$program" -ldl -lm

@@ -5,7 +5,7 @@
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 hosts=${1:-16} rate=${2:-1gbit} jobs=${3:-5} calls=${4:-15}
-polycast=${TOOL:-${CARGO_TARGET_DIR:-$root/target}/release/polycast}
+polycast=${TOOL:-${CARGO_TARGET_DIR:-$root/target}/tool/polycast}
 export POLYCAST_LIBDIR="${POLYCAST_LIBDIR:-$root/build/lib/polycast}"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
-polycast=$target/release/polycast
+polycast=$target/tool/polycast
 trees=build/demo-trees.json
 multicast=build/demo-multicast.json
 traces=build/demo-traces

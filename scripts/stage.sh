@@ -1,10 +1,10 @@
 #!/bin/sh
 # Lays out what `make install` copies: stripped objects, documents in the order of the checkout so that their links hold,
 # man pages and completions, which the tool writes itself.
-#   scripts/stage.sh CARGO_OUT LIBRARY_DIR STAGE DEBUG
+#   scripts/stage.sh TOOL LIBRARY_DIR STAGE DEBUG
 # DEBUG gets the debug information, in the same order; debuggers find it in .debug/ beside each object.
 set -eu
-cargo_out=$1
+built_tool=$1
 library=$2
 stage=$3
 debug=$4
@@ -19,7 +19,7 @@ strip_into() {
     objcopy --strip-unneeded --add-gnu-debuglink="$apart" "$1" "$stage/$2"
 }
 
-strip_into "$cargo_out/polycast" bin/polycast
+strip_into "$built_tool" bin/polycast
 for object in "$library"/*.so "$library"/doors/*.so "$library"/openmpi/*.so "$library"/bench/polycast-bench-* "$library"/slurm/*.so; do
     # Open MPI's component is there where its headers are, Slurm's plug-in after `make spank` only.
     [ ! -e "$object" ] || strip_into "$object" "lib/polycast/${object#"$library"/}"

@@ -147,7 +147,7 @@ mod tests {
         let root = root.path().canonicalize().unwrap();
         for (tool, library) in [
             ("usr/bin/polycast", "usr/lib/polycast"),
-            ("source/target/release/polycast", "source/build/lib/polycast"),
+            ("source/target/tool/polycast", "source/build/lib/polycast"),
         ] {
             let library = root.join(library);
             fs::create_dir_all(library.join("doors")).unwrap();
