@@ -1,6 +1,7 @@
 //! What readers do while the writer looks how far they are.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use super::*;
 use crate::memory::{Head, Taken};
@@ -48,7 +49,7 @@ impl Memory for Eventful {
     }
 }
 
-fn put(writer: &mut Streams<Arc<Eventful>>, operation: u64, bytes: &[u8]) -> usize {
+fn put(writer: &mut Streams<Rc<Eventful>>, operation: u64, bytes: &[u8]) -> usize {
     // SAFETY: there are as many.
     unsafe { writer.put(0, operation, bytes.as_ptr(), bytes.len()) }
 }
@@ -64,7 +65,7 @@ fn who_goes_on_to_the_next_stream_says_nothing_of_others() {
         let second: Vec<u8> = (0..2 * ring).map(|at| (at % 251) as u8).collect();
         let [mut early, mut late] = [1, 2].map(|me| Streams::new(Shared(heap.clone()), me, 1 << 10));
         let (looks, event) = (Cell::new(0), RefCell::default());
-        let memory = Arc::new(Eventful { heap, looks, event });
+        let memory = Rc::new(Eventful { heap, looks, event });
         let mut writer = Streams::new(memory.clone(), 0, 1 << 10);
         writer.announce(0, 1, first.len() as u64, Style::Data, [1, 2].into());
         assert_eq!(put(&mut writer, 1, &first), first.len());
