@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(
             said("POLYCAST_MULTICAST", "ipv5"),
             [
-                "POLYCAST_MULTICAST=ipv5: expected on, off, ipv4, ipv4-global or ipv6; trees serve in place of multicast"
+                "POLYCAST_MULTICAST=ipv5: expected on, off, verbs, ipv4, ipv4-global or ipv6; trees serve in place of multicast"
             ]
         );
         assert_eq!(
