@@ -18,7 +18,8 @@ pub fn sentences(points: &[Point]) -> Vec<String> {
         let mut own: Vec<&Point> = points.iter().filter(|point| key(point) == of).collect();
         own.sort_by_key(|point| point.ranks);
         let (collective, bytes, variant) = of;
-        let name = format!("MPI_{} of {}", capitalised(&collective), Bytes(bytes));
+        let unit = if bytes.is_multiple_of(1 << 10) { "" } else { " bytes" };
+        let name = format!("MPI_{} of {}{unit}", capitalised(&collective), Bytes(bytes));
         let reference = &own.first()?.reference;
         (own.len() > 1).then(|| format!("{name}: {variant} is {}", words(&own, reference)))
     };

@@ -92,7 +92,10 @@ impl Report {
     /// What follows from all points together, for people.
     pub fn sentences(&mut self, sentences: &[String]) -> io::Result<()> {
         let lines: Vec<String> = sentences.iter().map(|sentence| hanging("", "  ", sentence)).collect();
-        self.show(|_, out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))
+        self.show(|_, out| {
+            writeln!(out)?;
+            lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+        })
     }
 
     /// A line of the measuring program, for the file of all samples.

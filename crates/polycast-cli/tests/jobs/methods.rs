@@ -70,7 +70,7 @@ fn a_sweep_measures_one_number_of_ranks_after_the_other() {
         assert_eq!(point["per_rank_median_us"].as_array().unwrap().len(), of(point)[0] as usize, "{point}");
     }
     let said = text(&output.stdout);
-    for title in ["MPI_Bcast on 4 ranks", "MPI_Bcast on 2 ranks", "MPI_Bcast of 1KiB: chain is "] {
+    for title in ["4 ranks on 1 host", "2 ranks on 1 host", "MPI_Bcast of 1KiB: chain is "] {
         assert!(said.contains(title), "{said}");
     }
 }
