@@ -1,15 +1,21 @@
 /*
  * exercise.c: members of groups over the stand-ins, in one process, with faults on demand. Without arguments all cases; it says
- * which one has failed, and where. `exercise null BYTES` measures instead: see benches/verbs_path.sh.
+ * which one has failed, and where. `exercise null BYTES` measures instead: see benches/verbs.sh.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <net/if.h>
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,6 +52,17 @@ static struct polycast_verbs_member *join(void) {
     struct polycast_verbs_member *member = join_as("239.192.7.7", ROOM);
     CHECK(member != NULL);
     return member;
+}
+
+/* A network of its own, if the kernel lets us: two that run at a time would hear each other. */
+static void go_apart(void) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) {
+        return;
+    }
+    struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    int any = socket(AF_INET, SOCK_DGRAM, 0);
+    CHECK(ioctl(any, SIOCSIFFLAGS, &loopback) == 0);
+    close(any);
 }
 
 static int descriptors(void) {
@@ -252,6 +269,43 @@ static void groups_leave_nothing_behind(void) {
     CHECK(descriptors() == before);
 }
 
+/* How many groups of the stand-ins this host is in: 239.254.0.0/16, as the kernel writes them. */
+static int memberships(void) {
+    char line[256], group[9];
+    int count = 0;
+    FILE *file = fopen("/proc/net/igmp", "r");
+    while (fgets(line, sizeof line, file) != NULL) {
+        count += sscanf(line, " %8s", group) == 1 && strlen(group) == 8 && strcmp(group + 4, "FEEF") == 0;
+    }
+    fclose(file);
+    return count;
+}
+
+static void who_is_killed_leaves_nothing(void) {
+    enum { GROUPS = 10 };
+    int told[2];
+    CHECK(memberships() == 0 && pipe(told) == 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        for (int at = 0; at < GROUPS; at++) {
+            char group[32];
+            snprintf(group, sizeof group, "239.192.8.%d", at);
+            CHECK(join_as(group, ROOM) != NULL);
+        }
+        (void)!write(told[1], "", 1);
+        pause();
+    }
+    close(told[1]);
+    char one;
+    CHECK(read(told[0], &one, 1) == 1);
+    close(told[0]);
+    CHECK(memberships() == GROUPS);
+    CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+    CHECK(memberships() == 0);
+    check_nothing_is_left();
+}
+
 /* Of the processor: others may have it in between. */
 static double seconds(void) {
     struct timespec now;
@@ -293,6 +347,7 @@ int main(int count, char **words) {
     if (count == 3 && strcmp(words[1], "null") == 0) {
         return measure(words[2]);
     }
+    go_apart();
     datagrams_come_in_order_and_own_ones_do_not("roce");
     datagrams_come_in_order_and_own_ones_do_not("ib");
     what_finds_no_place_is_lost();
@@ -304,5 +359,6 @@ int main(int count, char **words) {
     a_failed_request_ends_sending();
     partial_members_do_not_hear_each_other();
     groups_leave_nothing_behind();
+    who_is_killed_leaves_nothing();
     puts("exercise: all is as it should be");
 }

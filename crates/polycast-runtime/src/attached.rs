@@ -162,7 +162,8 @@ impl Attached {
         let call = wanted.of;
         let epoch = self.counts.peek(&self.policy, call.collective);
         let choice = self.policy.choose(&call, self.capabilities(), epoch).choice;
-        if choice != Choice::Stock {
+        // What the network is like may decide, and nobody knows it yet: who opens finds out.
+        if choice != Choice::Stock || self.policy.asks_before(&call, self.capabilities(), epoch) {
             if ahead == Ahead::MayWait {
                 if let Some(communicator) = self.serve(choice.is_by_multicast())? {
                     return Ok(communicator.plan_ahead(wanted, ahead));

@@ -133,3 +133,33 @@ fn what_is_tried_together_is_not_tried_by_them() {
         assert_served_once_agreed(&job.on_hosts(&hosts, Weather::FINE), count);
     });
 }
+
+/// Rules about the network decide after the next call that is waited for, even one that none of them is for, as they do in calls that ask
+/// themselves. What the ranks find the network to be is up to the machine.
+#[test]
+fn who_is_started_has_the_network_asked() {
+    let table = tempfile::NamedTempFile::new().unwrap();
+    let rule = "collective = \"bcast\"\nrate = \"8kbit..\"\nbytes = \"2000..\"\nuse = \"flat\"\n";
+    std::fs::write(table.path(), format!("version = 1\n[[rule]]\n{rule}")).unwrap();
+    with_seeds(60, |seed| {
+        let random = &mut Random::new(seed);
+        let ranks = random.within(3, 6) as u32;
+        let mut job = Job::new(ranks, seed, "", &[]);
+        job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+        let free = job.program.pop();
+        let mut call = |bytes| {
+            let root = random.below(ranks.into()) as u32;
+            Broadcast { communicator: 0, root, bytes: vec![bytes; ranks as usize] }
+        };
+        job.program.extend([Step::Ahead(vec![call(3000)]), Step::Broadcast(call(1))]);
+        job.program.extend([Step::Ahead(vec![call(3000)]), Step::Broadcast(call(3000))]);
+        job.program.extend(free);
+        let hosts: Vec<u32> = (0..ranks).collect();
+        let job = job.on_hosts(&hosts, Weather::FINE);
+        for (rank, told) in job.run().ranks.iter().enumerate() {
+            let is_served: Vec<bool> = told.calls.iter().map(|ended| ended.is_served).collect();
+            assert_eq!(is_served[..2], [false, false], "rank {rank} of {job:?}");
+            assert_eq!(is_served[2], is_served[3], "rank {rank} of {job:?}");
+        }
+    });
+}
