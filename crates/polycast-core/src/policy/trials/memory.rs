@@ -7,6 +7,9 @@
 //! Whoever writes adds a line, so of two jobs that write at once nothing is lost; of lines about the same calls the last one counts. What
 //! cannot be read, is of another version, of rules that choose among other ways, or older than [`MAX_AGE_DAYS`] counts as not there.
 
+use std::collections::HashSet;
+use std::hash::Hash;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Arm, Finding, MAX_ARMS, Sameness};
@@ -45,23 +48,10 @@ impl Setting {
     }
 }
 
-/// A finding in its setting.
+/// A finding in its setting: the keys of its line, one after the other, for reading nested ones takes twice as long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     version: u32,
-    #[serde(flatten)]
-    of: Of,
-    ways: Vec<Way>,
-    stays: String,
-    /// The call of its size at which it is looked at again; a power of two.
-    again: u64,
-    /// On which it was found, counted from 1970.
-    day: u64,
-}
-
-/// Of which calls.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Of {
     mpi: String,
     hosts: String,
     /// In hexadecimal digits.
@@ -79,6 +69,12 @@ struct Of {
     interval: u16,
     epoch: usize,
     capabilities: u8,
+    ways: Vec<Way>,
+    stays: String,
+    /// The call of its size at which it is looked at again; a power of two.
+    again: u64,
+    /// On which it was found, counted from 1970.
+    day: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,39 +96,6 @@ pub struct Recalled {
     pub until_calls: u64,
 }
 
-impl Of {
-    fn new(setting: &Setting, of: Sameness) -> Of {
-        let Setting { mpi, hosts, build, shape } = setting;
-        let CommunicatorShape { ranks, nodes, ranks_per_node, switches, .. } = *shape;
-        let Sameness { collective, epoch, interval, there, .. } = of;
-        Of {
-            mpi: mpi.clone(),
-            hosts: hosts.clone(),
-            build: format!("{build:016x}"),
-            ranks,
-            nodes,
-            ranks_per_node,
-            switches,
-            rate: rate_of(shape),
-            collective: collective.to_string(),
-            first_bytes: of.first_bytes(),
-            interval,
-            epoch: epoch.0,
-            capabilities: there.bits(),
-        }
-    }
-
-    fn sameness(&self) -> Option<Sameness> {
-        Some(Sameness {
-            collective: self.collective.parse().ok()?,
-            epoch: Epoch(self.epoch),
-            interval: self.interval,
-            digits: Sameness::digits_of(self.first_bytes),
-            there: Capabilities::from_bits(self.capabilities)?,
-        })
-    }
-}
-
 /// The choices that are open to such calls; none if the rules know no such.
 fn ways(policy: &Policy, of: Sameness) -> Vec<Choice> {
     match usize::from(of.interval) < policy.intervals(of.collective, of.epoch) {
@@ -144,9 +107,23 @@ fn ways(policy: &Policy, of: Sameness) -> Vec<Choice> {
 impl Memory {
     /// Of a finding among these ways, which stays until that call.
     pub fn new(setting: &Setting, ways: &[Choice], finding: &Finding, until_calls: u64, day: u64) -> Memory {
+        let CommunicatorShape { ranks, nodes, ranks_per_node, switches, .. } = setting.shape;
+        let Sameness { collective, epoch, interval, there, .. } = finding.of;
         Memory {
             version: VERSION,
-            of: Of::new(setting, finding.of),
+            mpi: setting.mpi.clone(),
+            hosts: setting.hosts.clone(),
+            build: digits(setting.build),
+            ranks,
+            nodes,
+            ranks_per_node,
+            switches,
+            rate: rate_of(&setting.shape),
+            collective: collective.to_string(),
+            first_bytes: finding.of.first_bytes(),
+            interval,
+            epoch: epoch.0,
+            capabilities: there.bits(),
             stays: ways[usize::from(finding.arm)].to_string(),
             ways: ways
                 .iter()
@@ -165,19 +142,18 @@ impl Memory {
 
     /// The same, and how many lines are none of this version.
     pub fn read_all(text: &str, today: u64) -> (Vec<Memory>, usize) {
-        let (mut memories, mut unread): (Vec<Memory>, usize) = (Vec::new(), 0);
+        let (mut young, mut unread): (Vec<Memory>, usize) = (Vec::new(), 0);
         for line in text.lines().filter(|line| !line.is_empty()) {
-            let memory = serde_json::from_str::<Memory>(line).ok().filter(|memory| memory.version == VERSION);
-            let Some(memory) = memory else {
-                unread += 1;
-                continue;
-            };
-            if memory.day.saturating_add(MAX_AGE_DAYS) >= today {
-                memories.retain(|earlier| earlier.of != memory.of);
-                memories.push(memory);
+            match serde_json::from_str::<Memory>(line).ok().filter(|memory| memory.version == VERSION) {
+                Some(memory) if memory.day.saturating_add(MAX_AGE_DAYS) >= today => young.push(memory),
+                Some(_) => {}
+                None => unread += 1,
             }
         }
-        (memories, unread)
+        let mut seen = HashSet::new();
+        let is_last: Vec<bool> = young.iter().rev().map(|memory| seen.insert(memory.calls())).collect();
+        let counts = young.iter().zip(is_last.iter().rev()).filter(|(_, is_last)| **is_last);
+        (counts.map(|(memory, _)| memory.clone()).collect(), unread)
     }
 
     /// As a line, without its end.
@@ -187,7 +163,7 @@ impl Memory {
 
     /// What it says in this setting, if it is of it, and chosen among the ways of these rules.
     pub fn recall(&self, setting: &Setting, policy: &Policy) -> Option<Recalled> {
-        let of = self.of.sameness()?;
+        let of = self.sameness()?;
         if of.digits == 0 || of.is_tuned() || !self.is_of(setting) {
             return None;
         }
@@ -199,29 +175,60 @@ impl Memory {
         is_same.then_some(Recalled { of, times, arm: arm as Arm, until_calls: self.again.max(1) })
     }
 
+    /// What calls it is about, and where.
+    fn calls(&self) -> impl Eq + Hash {
+        let Memory { mpi, hosts, build, ranks, nodes, ranks_per_node, switches, rate, .. } = self;
+        let Memory { collective, first_bytes, interval, epoch, capabilities, .. } = self;
+        let place = (mpi, hosts, build, ranks, nodes, ranks_per_node, switches, rate);
+        (place, collective, first_bytes, interval, epoch, capabilities)
+    }
+
+    /// The calls that it is about; `None`: no line of ours is about such.
+    fn sameness(&self) -> Option<Sameness> {
+        let of = Sameness {
+            collective: self.collective.parse().ok()?,
+            epoch: Epoch(self.epoch),
+            interval: self.interval,
+            digits: Sameness::digits_of(self.first_bytes),
+            there: Capabilities::from_bits(self.capabilities)?,
+        };
+        (self.first_bytes == of.first_bytes()).then_some(of)
+    }
+
+    /// Whether it was found in this setting, on whatever network.
+    fn is_from(&self, setting: &Setting) -> bool {
+        let Setting { mpi, hosts, build, shape } = setting;
+        self.has_shape(shape) && self.hosts == *hosts && self.mpi == *mpi && self.build == digits(*build)
+    }
+
+    fn has_shape(&self, shape: &CommunicatorShape) -> bool {
+        (self.ranks, self.nodes, self.ranks_per_node, self.switches)
+            == (shape.ranks, shape.nodes, shape.ranks_per_node, shape.switches)
+    }
+
     /// Whether it was found in this setting.
     pub fn is_of(&self, setting: &Setting) -> bool {
-        self.of.sameness().is_some_and(|of| self.of == Of::new(setting, of))
+        self.is_from(setting) && self.rate == rate_of(&setting.shape) && self.sameness().is_some()
     }
 
     /// How far such a setting is from the one that it was found in, 0 if it is the same; `None`: it is another one. Each job measures the network's
     /// rate and rounds it. On a busy machine it finds less than there is, or nothing, but never more.
     pub fn distance(&self, setting: &Setting) -> Option<u64> {
-        let here = Of::new(setting, self.of.sameness()?);
-        let is_asked = setting.shape.network.is_some();
-        let far = match (self.of.rate, here.rate) {
+        if !self.is_from(setting) || self.sameness().is_none() {
+            return None;
+        }
+        Some(match (self.rate, rate_of(&setting.shape)) {
             (one, other) if one == other => 0,
             (Some(one), Some(other)) if one.max(other) as f64 <= NEAR_RATE * one.min(other) as f64 => 1,
             (Some(there), Some(here)) => (there > here).then(|| 2 + there / here.max(1))?,
-            (_, None) if !is_asked => return None,
+            (_, None) if setting.shape.network.is_none() => return None,
             _ => u64::MAX,
-        };
-        (self.of == Of { rate: self.of.rate, ..here }).then_some(far)
+        })
     }
 
     /// What it says, if it was tuned: whatever the rules.
     pub fn recall_tuned(&self) -> Option<Recalled> {
-        let of = self.of.sameness().filter(|of| of.is_tuned())?;
+        let of = self.sameness().filter(|of| of.is_tuned())?;
         let read = |way: &Way| Some((Choice::read(of.collective, &way.choice).ok()?, way.nanos));
         let times: Vec<(Choice, u64)> = self.ways.iter().map(read).collect::<Option<_>>()?;
         let arm = times.iter().position(|(way, _)| way.to_string() == self.stays)?;
@@ -241,19 +248,21 @@ impl Memory {
 
     /// Above which MPI, and on which hosts.
     pub fn place(&self) -> (&str, &str) {
-        (&self.of.mpi, &self.of.hosts)
+        (&self.mpi, &self.hosts)
     }
 
     /// About calls of this collective and size on communicators of this shape, with whatever MPI and build; on whatever network, if that of
     /// the shape is not known.
     pub fn is_about(&self, shape: CommunicatorShape, collective: Collective, bytes: u64) -> bool {
-        let Of { ranks, nodes, ranks_per_node, switches, collective: name, first_bytes, .. } = &self.of;
-        (*ranks, *nodes, *ranks_per_node, *switches)
-            == (shape.ranks, shape.nodes, shape.ranks_per_node, shape.switches)
-            && rate_of(&shape).is_none_or(|rate| self.of.rate == Some(rate))
-            && *name == collective.to_string()
-            && Sameness::digits_of(*first_bytes) == Sameness::digits_of(bytes)
+        self.has_shape(&shape)
+            && rate_of(&shape).is_none_or(|rate| self.rate == Some(rate))
+            && self.collective == collective.to_string()
+            && Sameness::digits_of(self.first_bytes) == Sameness::digits_of(bytes)
     }
+}
+
+fn digits(build: u64) -> String {
+    format!("{build:016x}")
 }
 
 fn rate_of(shape: &CommunicatorShape) -> Option<u64> {
