@@ -7,6 +7,7 @@ mod copy;
 mod discover;
 mod doctor;
 mod generate;
+mod helper_process;
 mod hosts;
 mod install;
 mod jobs;

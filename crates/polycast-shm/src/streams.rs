@@ -10,8 +10,11 @@
 //! 4. Of each channel one stream is open at a time, in the order in which they were announced. So if all ranks announce operations in the
 //!    same order, the first one that is not over never waits for a later one.
 //! 5. A reader takes the streams of a writer's channel in the same order, and has finished one when it has finished all before it.
-//! 6. What a reader needs of one stream says nothing of what any reader needs of the next.
+//! 6. What a reader needs of one stream says nothing of what any reader needs of the next. In a stream that was spoiled a reader may say that
+//!    it needs only what lies behind its end; it takes that back before it has finished.
 //! 7. Positions and operations are compared by their distance, so they may wrap around.
+
+mod reader;
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -72,6 +75,7 @@ struct Kept {
     operation: u64,
     start: u64,
     readers: Arc<[u32]>,
+    is_spoiled: bool,
 }
 
 #[derive(Default)]
@@ -146,16 +150,22 @@ impl<M: Deref<Target: Memory>> Streams<M> {
 
     /// Whether the stream of this operation is open now, so that its readers know of it.
     pub fn is_open(&mut self, channel: u8, operation: u64) -> bool {
-        while let Some(first) = self.own[usize::from(channel)].announced.front() {
-            if first.operation == operation {
-                return self.open(channel);
-            }
-            if !first.is_abandoned || !self.open(channel) {
-                return false;
-            }
+        self.pass_over_abandoned(channel);
+        let first = self.own[usize::from(channel)].announced.front();
+        first.is_some_and(|first| first.operation == operation) && self.open(channel)
+    }
+
+    /// Tells the readers of operations that were abandoned before their turn, as far as it has come. Who has nothing else to do here does this
+    /// at times, for they wait for it.
+    pub fn tell_of_abandoned(&mut self) {
+        (0..CHANNELS as u8).for_each(|channel| self.pass_over_abandoned(channel));
+    }
+
+    fn pass_over_abandoned(&mut self, channel: u8) {
+        let is_abandoned = |own: &Outbox| own.announced.front().is_some_and(|first| first.is_abandoned);
+        while is_abandoned(&self.own[usize::from(channel)]) && self.open(channel) {
             self.end(channel, SPOILED | ABANDONED);
         }
-        false
     }
 
     /// Opens the first that was announced, if it can be; it may be open already.
@@ -179,7 +189,7 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         head.state.store(if first.style == Style::Addresses { BY_ADDRESS } else { 0 }, Relaxed);
         // Release: with the acquire in `hear`.
         head.operation.store(operation, Release);
-        own.kept.push_back(Kept { operation, start, readers: first.readers.clone() });
+        own.kept.push_back(Kept { operation, start, readers: first.readers.clone(), is_spoiled: false });
         own.written = start;
         own.is_open = true;
         true
@@ -190,7 +200,10 @@ impl<M: Deref<Target: Memory>> Streams<M> {
     /// # Safety
     /// `source` is readable for `bytes`.
     pub unsafe fn put(&mut self, channel: u8, operation: u64, source: *const u8, bytes: usize) -> usize {
-        self.fill(channel, operation, bytes, |memory, way, position, done, count| {
+        if !self.is_open(channel, operation) {
+            return 0;
+        }
+        self.fill(channel, bytes, |memory, way, position, done, count| {
             // SAFETY: the caller's promise; nobody needs these places any more (invariant 2), or reads them before they are told of (1).
             unsafe { memory.put(way, position, source.wrapping_add(done), count) };
         })
@@ -198,22 +211,21 @@ impl<M: Deref<Target: Memory>> Streams<M> {
 
     /// Pretends to, with nothing to publish: readers are told that it is worth nothing.
     pub fn put_nothing(&mut self, channel: u8, operation: u64, bytes: usize) -> usize {
-        if self.is_open(channel, operation) {
-            self.flag(channel, operation, SPOILED);
-        }
-        self.fill(channel, operation, bytes, |_, _, _, _, _| {})
-    }
-
-    fn fill(
-        &mut self,
-        channel: u8,
-        operation: u64,
-        bytes: usize,
-        copy: impl Fn(&M::Target, Way, u64, usize, usize),
-    ) -> usize {
+        // Looked at once: what is told of without its flag is taken for data.
         if !self.is_open(channel, operation) {
             return 0;
         }
+        self.flag(channel, SPOILED);
+        self.fill(channel, bytes, |_, _, _, _, _| {})
+    }
+
+    /// Of the stream that is open.
+    fn fill(
+        &mut self,
+        channel: u8,
+        bytes: usize,
+        copy: impl Fn(&M::Target, Way, u64, usize, usize),
+    ) -> usize {
         let (way, mut done) = (self.way(channel), 0);
         while done < bytes {
             let want = self.buffer_bytes.min(bytes - done);
@@ -249,7 +261,15 @@ impl<M: Deref<Target: Memory>> Streams<M> {
     /// All readers have copied all that was published in the open stream.
     pub fn is_taken(&mut self, channel: u8, operation: u64) -> bool {
         let way = self.way(channel);
-        let own = &self.own[usize::from(channel)];
+        let own = &mut self.own[usize::from(channel)];
+        let follows_spoiled = |own: &Outbox| own.kept.iter().rev().skip(1).any(|kept| kept.is_spoiled);
+        if follows_spoiled(own) {
+            forget_finished(&*self.memory, way, own);
+            if follows_spoiled(own) {
+                // Readers that are still at that may say more than they have taken of this one (invariant 6).
+                return false;
+            }
+        }
         let open = own.kept.back().filter(|kept| kept.operation == operation);
         open.is_some_and(|kept| needed_from(&*self.memory, way, kept, own.written) == own.written)
     }
@@ -259,124 +279,36 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         let is_over = self.is_open(channel, operation);
         if is_over {
             self.end(channel, 0);
+            self.pass_over_abandoned(channel);
         }
         is_over
     }
 
+    /// Ends the stream that is open.
     fn end(&mut self, channel: u8, flags: u64) {
+        if flags != 0 {
+            self.flag(channel, flags);
+        }
         let own = &mut self.own[usize::from(channel)];
         own.is_open = false;
-        if let Some(last) = own.announced.pop_front().filter(|_| flags != 0) {
-            self.flag(channel, last.operation, flags);
-        }
+        own.announced.pop_front();
     }
 
     /// Something went wrong in an operation: nothing more is published in it, and nobody waits for that.
     pub fn abandon(&mut self, channel: u8, operation: u64) {
-        if self.is_open(channel, operation) {
-            return self.end(channel, SPOILED | ABANDONED);
-        }
         let announced = &mut self.own[usize::from(channel)].announced;
         announced.iter_mut().filter(|one| one.operation == operation).for_each(|one| one.is_abandoned = true);
+        self.pass_over_abandoned(channel);
     }
 
-    /// Of a stream whose head stands.
-    fn flag(&self, channel: u8, operation: u64, flags: u64) {
-        let state = &self.memory.head(self.way(channel), slot(operation)).state;
+    /// Of the stream that is open.
+    fn flag(&mut self, channel: u8, flags: u64) {
+        let way = self.way(channel);
+        let Some(open) = self.own[usize::from(channel)].kept.back_mut() else { return };
+        open.is_spoiled = true;
+        let state = &self.memory.head(way, slot(open.operation)).state;
         // Relaxed: nobody else writes it. Release: with the acquire in `there`.
         state.store(state.load(Relaxed) | flags, Release);
-    }
-
-    /// This rank will read in an operation. On all ranks in the order of the operations.
-    pub fn expect(&mut self, way: Way, operation: u64) {
-        let index = index(way);
-        if self.expected.len() <= index {
-            self.expected.resize_with(index + 1, VecDeque::new);
-        }
-        self.expected[index].push_back((operation, false));
-    }
-
-    /// What a stream begins with that this rank expects, if it has begun and those before it are finished.
-    pub fn hear(&self, way: Way, operation: u64) -> Option<Opening> {
-        self.expected.get(index(way))?.front().filter(|(first, _)| *first == operation)?;
-        let head = self.memory.head(way, slot(operation));
-        // Acquire: with the release in `is_open`.
-        if head.operation.load(Acquire) != operation {
-            return None;
-        }
-        // Relaxed: they were there before `operation`, and stay until this rank has finished.
-        let style = if head.state.load(Relaxed) & BY_ADDRESS == 0 { Style::Data } else { Style::Addresses };
-        Some(Opening { total: head.total.load(Relaxed), style, start: head.start.load(Relaxed) })
-    }
-
-    /// How many bytes there are from this position on; `None` if they are worth nothing.
-    fn there(&self, way: Way, operation: u64, position: u64) -> Option<usize> {
-        // Acquire: with the release in `fill`.
-        let there = distance(self.memory.written(way).load(Acquire), position).max(0) as usize;
-        // Acquire: with the release in `flag`; a flag is there before what is worth nothing.
-        let state = self.memory.head(way, slot(operation)).state.load(Acquire);
-        let is_spoiled = state & SPOILED != 0 && (there > 0 || state & ABANDONED != 0);
-        (!is_spoiled).then_some(there)
-    }
-
-    /// Copies what there is of a stream from its byte `at` on; what lies before is not needed any more, and neither is what was copied.
-    ///
-    /// # Safety
-    /// `place` is writable for `bytes`.
-    pub unsafe fn get(
-        &self,
-        (way, operation): (Way, u64),
-        opening: Opening,
-        at: u64,
-        place: *mut u8,
-        bytes: usize,
-    ) -> Got {
-        self.release(way, opening, at);
-        let mut done = 0;
-        while done < bytes {
-            let position = opening.start.wrapping_add(at + done as u64);
-            let Some(there) = self.there(way, operation, position) else { return Got::Spoiled };
-            let count = (bytes - done).min(self.buffer_bytes).min(there);
-            if count == 0 {
-                break;
-            }
-            // SAFETY: the caller's promise; the writer has filled these places (invariant 1), and leaves them alone until told (2).
-            unsafe { self.memory.get(way, position, place.wrapping_add(done), count) };
-            done += count;
-            self.release(way, opening, at + done as u64);
-        }
-        Got::Bytes(done)
-    }
-
-    /// Copies all of it, or nothing, and does not let go of it.
-    pub fn look(&self, (way, operation): (Way, u64), opening: Opening, at: u64, place: &mut [u8]) -> Got {
-        let position = opening.start.wrapping_add(at);
-        match self.there(way, operation, position) {
-            None => Got::Spoiled,
-            Some(there) if there < place.len() => Got::Bytes(0),
-            Some(_) => {
-                // SAFETY: the place is as long; for the ring as in `get`.
-                unsafe { self.memory.get(way, position, place.as_mut_ptr(), place.len()) };
-                Got::Bytes(place.len())
-            }
-        }
-    }
-
-    /// What lies before byte `at` of a stream is not needed any more.
-    pub fn release(&self, way: Way, opening: Opening, at: u64) {
-        // Release: with the acquire in `needed_from`.
-        self.memory.taken(way, self.me).position.store(opening.start.wrapping_add(at), Release);
-    }
-
-    /// This rank needs nothing more of a stream, whatever comes.
-    pub fn finish(&mut self, way: Way, operation: u64) {
-        let Some(expected) = self.expected.get_mut(index(way)) else { return };
-        expected.iter_mut().filter(|(of, _)| *of == operation).for_each(|(_, is_over)| *is_over = true);
-        while let Some((first, true)) = expected.front().copied() {
-            expected.pop_front();
-            // Release: with the acquire in `needed_from`.
-            self.memory.taken(way, self.me).finished.store(first, Release);
-        }
     }
 
     /// Something went wrong in an operation on this rank: it publishes nothing more in it, and reads nothing.

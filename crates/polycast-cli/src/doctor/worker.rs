@@ -1,22 +1,12 @@
 //! The doctor's end of a worker: a process that is asked and answers, and that does not outlive the doctor.
 
-use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::message::{Answer, Question};
-
-/// How long a worker may take to end after its standard input did.
-const END_LIMIT: Duration = Duration::from_secs(2);
-
-/// What login shells and ssh may print before the worker speaks.
-const MAX_CHATTER_LINES: usize = 200;
-
-/// What is kept of a worker's standard error.
-const MAX_ERRORS_BYTES: u64 = 4_096;
+use crate::helper_process::{HelperProcess, MAX_CHATTER_LINES};
 
 /// A worker does not answer.
 #[derive(Debug, thiserror::Error)]
@@ -61,38 +51,21 @@ pub enum Trouble {
 
 /// A worker.
 pub struct Worker {
-    child: Child,
-    /// Absent when it has been told to end.
-    stdin: Option<ChildStdin>,
+    process: HelperProcess,
     lines: Receiver<String>,
-    errors: Option<JoinHandle<String>>,
 }
 
 impl Worker {
     /// Starts one. It is there only when it has been greeted.
-    pub fn start(mut command: Command) -> Result<Worker, Trouble> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    pub fn start(command: Command) -> Result<Worker, Trouble> {
         let program = command.get_program().to_string_lossy().into_owned();
-        let mut child = command.spawn().map_err(|source| Trouble::NotStarted { program, source })?;
         let (sender, lines) = channel();
-        let stdout = child.stdout.take();
-        thread::spawn(move || {
-            let read =
-                stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).lines().map_while(Result::ok));
+        let process = HelperProcess::start(command, move |mut said| {
             // A doctor that has gone wants no more lines.
-            let _ = read.into_iter().try_for_each(|line| sender.send(line));
+            let _ = said.try_for_each(|line| sender.send(line));
         });
-        let stderr = child.stderr.take();
-        let errors = thread::spawn(move || {
-            let mut kept = Vec::new();
-            if let Some(mut stderr) = stderr {
-                let _ = (&mut stderr).take(MAX_ERRORS_BYTES).read_to_end(&mut kept);
-                // The rest is read so that the worker does not wait for somebody to read it.
-                let _ = std::io::copy(&mut stderr, &mut std::io::sink());
-            }
-            String::from_utf8_lossy(&kept).into_owned()
-        });
-        Ok(Worker { stdin: child.stdin.take(), child, lines, errors: Some(errors) })
+        let process = process.map_err(|source| Trouble::NotStarted { program, source })?;
+        Ok(Worker { process, lines })
     }
 
     /// Waits until the worker is there, and skips what others say before it.
@@ -112,11 +85,7 @@ impl Worker {
 
     /// Asks, and does not wait. A worker that is gone says why when its answer is waited for.
     pub fn ask(&mut self, question: &Question) {
-        let Ok(mut line) = serde_json::to_vec(question) else { return };
-        line.push(b'\n');
-        if let Some(stdin) = &mut self.stdin {
-            let _ = stdin.write_all(&line).and_then(|()| stdin.flush());
-        }
+        self.process.tell(question);
     }
 
     /// The answer to the oldest question that has none.
@@ -138,30 +107,12 @@ impl Worker {
     }
 
     fn last_words(&mut self) -> Trouble {
-        let status = self.end();
-        let said = self.errors.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let said = lines[lines.len().saturating_sub(3)..].join("; ");
+        let (status, said) = self.process.last_words();
         Trouble::Ended {
             code: status.and_then(|status| status.code()),
             status: status.map_or("an unknown status".into(), describe),
-            said: if said.is_empty() { String::new() } else { format!(": {said}") },
+            said: if said.is_empty() { said } else { format!(": {said}") },
         }
-    }
-
-    /// Ends the worker, by force if it does not go.
-    fn end(&mut self) -> Option<ExitStatus> {
-        self.stdin = None;
-        let began = Instant::now();
-        while began.elapsed() < END_LIMIT {
-            match self.child.try_wait() {
-                Ok(None) => thread::sleep(Duration::from_millis(5)),
-                Ok(status) => return status,
-                Err(_) => break,
-            }
-        }
-        let _ = self.child.kill();
-        self.child.wait().ok()
     }
 }
 
@@ -170,12 +121,6 @@ fn describe(status: ExitStatus) -> String {
         (Some(code), _) => format!("status {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => "an unknown status".to_owned(),
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 
@@ -219,13 +164,5 @@ mod tests {
         assert_eq!(trouble("read line", Duration::from_millis(50)), "no answer within 0 s");
         let missing = Worker::start(Command::new("/nowhere/ssh")).err().unwrap().to_string();
         assert!(missing.starts_with("/nowhere/ssh cannot be started"), "{missing}");
-    }
-
-    #[test]
-    fn a_worker_that_does_not_go_is_ended() {
-        let began = Instant::now();
-        let worker = shell("trap '' TERM; exec 0</dev/zero; exec sleep 60");
-        drop(worker);
-        assert!(began.elapsed() < Duration::from_secs(20));
     }
 }

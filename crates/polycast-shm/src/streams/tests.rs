@@ -172,6 +172,7 @@ mod of_a_node {
     use crate::raw::{Raw, Shape};
 
     mod overtaken;
+    mod spoiled;
 
     /// Memory of this process.
     struct Heap {

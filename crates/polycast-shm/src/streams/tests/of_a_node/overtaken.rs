@@ -10,10 +10,21 @@ use crate::sync::AtomicU64;
 type Event = Box<dyn FnOnce()>;
 
 /// Memory of a node in which something happens when the writer looks at its readers for the nth time.
-struct Eventful {
+pub(super) struct Eventful {
     heap: Arc<Heap>,
     looks: Cell<usize>,
     event: RefCell<Option<(usize, Event)>>,
+}
+
+impl Eventful {
+    pub(super) fn new(heap: Arc<Heap>) -> Rc<Eventful> {
+        Rc::new(Eventful { heap, looks: Cell::new(0), event: RefCell::default() })
+    }
+
+    /// Counted from now.
+    pub(super) fn at_look(&self, look: usize, event: impl FnOnce() + 'static) {
+        *self.event.borrow_mut() = Some((self.looks.get() + look, Box::new(event)));
+    }
 }
 
 impl Memory for Eventful {
@@ -64,8 +75,7 @@ fn who_goes_on_to_the_next_stream_says_nothing_of_others() {
         let first = vec![7; ring / 2];
         let second: Vec<u8> = (0..2 * ring).map(|at| (at % 251) as u8).collect();
         let [mut early, mut late] = [1, 2].map(|me| Streams::new(Shared(heap.clone()), me, 1 << 10));
-        let (looks, event) = (Cell::new(0), RefCell::default());
-        let memory = Rc::new(Eventful { heap, looks, event });
+        let memory = Eventful::new(heap);
         let mut writer = Streams::new(memory.clone(), 0, 1 << 10);
         writer.announce(0, 1, first.len() as u64, Style::Data, [1, 2].into());
         assert_eq!(put(&mut writer, 1, &first), first.len());
@@ -74,14 +84,13 @@ fn who_goes_on_to_the_next_stream_says_nothing_of_others() {
             assert_eq!(get_all(reader, UP, 1, 0, first.len()), first);
         }
         late.finish(UP, 1);
-        let goes_on = move || {
+        memory.at_look(look, move || {
             early.finish(UP, 1);
             early.expect(UP, 2);
             if let Some(opening) = early.hear(UP, 2).filter(|_| has_begun) {
                 early.release(UP, opening, 2 * ring as u64 - 16);
             }
-        };
-        *memory.event.borrow_mut() = Some((memory.looks.get() + look, Box::new(goes_on)));
+        });
         writer.announce(0, 2, second.len() as u64, Style::Data, [1, 2].into());
         let mut done = 0;
         for _ in 0..16 {

@@ -1,0 +1,181 @@
+//! A process that serves this one: it is told things on its standard input, and answers in lines. It does not outlive this one.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+/// How long one may take to end after its standard input did.
+pub const END_LIMIT: Duration = Duration::from_secs(2);
+
+/// What login shells and ssh may print before it speaks.
+pub const MAX_CHATTER_LINES: usize = 200;
+
+/// What is kept of its standard error.
+const MAX_ERRORS_BYTES: u64 = 4_096;
+
+/// How many lines of that are its last words.
+const LAST_LINES: usize = 3;
+
+/// The process.
+pub struct HelperProcess {
+    child: Child,
+    /// Absent when it has been told to end, and while somebody else has it.
+    stdin: Option<ChildStdin>,
+    /// What it writes to its standard error, as it comes.
+    errors: Receiver<Vec<u8>>,
+}
+
+impl HelperProcess {
+    /// Starts it. `heed` has what it says, line by line, in a thread of its own, which ends with `heed`.
+    pub fn start(
+        mut command: Command,
+        heed: impl FnOnce(Lines) + Send + 'static,
+    ) -> std::io::Result<HelperProcess> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        if let Some(stdout) = child.stdout.take() {
+            thread::spawn(move || heed(Lines(BufReader::new(stdout))));
+        }
+        let (sender, errors) = channel();
+        let stderr = child.stderr.take();
+        thread::spawn(move || {
+            let Some(mut stderr) = stderr else { return };
+            let mut kept = BufReader::new((&mut stderr).take(MAX_ERRORS_BYTES));
+            while let Ok(bytes @ [_, ..]) = kept.fill_buf() {
+                let (bytes, len) = (bytes.to_vec(), bytes.len());
+                kept.consume(len);
+                // Who has gone wants no more.
+                let _ = sender.send(bytes);
+            }
+            // The rest is read so that the process does not wait for somebody to read it.
+            let _ = std::io::copy(&mut stderr, &mut std::io::sink());
+        });
+        Ok(HelperProcess { stdin: child.stdin.take(), child, errors })
+    }
+
+    /// Hands over its standard input, for what is not a line. Whoever has it gives it back with [`Self::listen_to`].
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.stdin.take()
+    }
+
+    /// From now on it is told things through this, its standard input.
+    pub fn listen_to(&mut self, stdin: Option<ChildStdin>) {
+        self.stdin = stdin;
+    }
+
+    /// Tells it something. One that is gone says so by itself: its lines end.
+    pub fn tell(&mut self, words: &impl Serialize) {
+        if let (Some(stdin), Ok(mut line)) = (&mut self.stdin, serde_json::to_vec(words)) {
+            line.push(b'\n');
+            let _ = stdin.write_all(&line).and_then(|()| stdin.flush());
+        }
+    }
+
+    /// It may end.
+    pub fn dismiss(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Ends it: how, and the last lines of its standard error.
+    pub fn last_words(&mut self) -> (Option<ExitStatus>, String) {
+        let by = Instant::now() + END_LIMIT;
+        let status = self.end(by);
+        // What it started may hold its standard error open for long, as the connection that ssh shares does.
+        let mut said = Vec::new();
+        while let Ok(bytes) = self.errors.recv_timeout(by.saturating_duration_since(Instant::now())) {
+            said.extend(bytes);
+        }
+        let said = String::from_utf8_lossy(&said);
+        let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        (status, lines[lines.len().saturating_sub(LAST_LINES)..].join("; "))
+    }
+
+    /// Waits for its end, and ends it by force from then on.
+    pub fn end(&mut self, by: Instant) -> Option<ExitStatus> {
+        self.dismiss();
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) if Instant::now() < by => thread::sleep(Duration::from_millis(2)),
+                _ => break,
+            }
+        }
+        let _ = self.child.kill();
+        self.child.wait().ok()
+    }
+}
+
+impl Drop for HelperProcess {
+    fn drop(&mut self) {
+        self.end(Instant::now() + END_LIMIT);
+    }
+}
+
+/// What it says, until it ends or cannot be read. Login shells may speak in any encoding.
+pub struct Lines(BufReader<ChildStdout>);
+
+impl Iterator for Lines {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let mut line = Vec::new();
+        if self.0.read_until(b'\n', &mut line).ok()? == 0 {
+            return None;
+        }
+        Some(String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line)).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It, and what it says.
+    fn shell(script: &str) -> (HelperProcess, Receiver<String>) {
+        let (sender, said) = channel();
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let process = HelperProcess::start(command, move |mut lines| {
+            let _ = lines.try_for_each(|line| sender.send(line));
+        });
+        (process.unwrap(), said)
+    }
+
+    #[test]
+    fn what_is_no_text_is_a_line_like_others() {
+        let (mut process, said) = shell(r"printf 'gr\374\337 Gott\n\nhello'; cat");
+        process.tell(&7);
+        process.dismiss();
+        let lines: Vec<String> = said.iter().collect();
+        assert_eq!(lines, ["gr\u{fffd}\u{fffd} Gott", "", "hello7"]);
+    }
+
+    #[test]
+    fn last_words_do_not_wait_for_who_outlives_it() {
+        let (mut process, said) = shell("sleep 60 & echo $!; echo no route >&2; echo to host >&2; exit 3");
+        let sleeper = said.recv().unwrap();
+        let (status, words) = process.last_words();
+        assert_eq!((status.unwrap().code(), words.as_str()), (Some(3), "no route; to host"));
+        // It would not be there any more if it had been waited for.
+        assert!(Command::new("kill").arg(sleeper).status().unwrap().success());
+    }
+
+    #[test]
+    fn last_words_are_few() {
+        let (mut process, _said) = shell("head -c 1000000 /dev/zero >&2; exit 1");
+        let (status, words) = process.last_words();
+        assert_eq!((status.unwrap().code(), words.len() as u64), (Some(1), MAX_ERRORS_BYTES));
+    }
+
+    #[test]
+    fn one_that_does_not_go_is_ended() {
+        let (process, said) = shell("trap '' TERM; exec 0</dev/zero; echo $$; exec sleep 60");
+        let number = said.recv().unwrap();
+        drop(process);
+        assert!(!Command::new("kill").args(["-0", &number]).output().unwrap().status.success());
+    }
+}
