@@ -2,10 +2,23 @@ use proptest::prelude::*;
 
 use super::*;
 
-const BLOCKS: u64 = 10_000;
+pub(super) const BLOCKS: u64 = 10_000;
 
-fn ms(milliseconds: u64) -> Nanos {
+pub(super) fn ms(milliseconds: u64) -> Nanos {
     Nanos::from_micros(milliseconds * 1000)
+}
+
+/// What may happen to a node of any fleet. `what`: 0 it gets on by `value`, 1 it dies, 2 its parent refuses it, else only time goes on.
+pub(super) fn happen(fleet: &mut Fleet, what: u8, node: u32, value: u64, now: Nanos) {
+    match what {
+        0 => fleet.progress(node, fleet.have(node) + value, now),
+        1 => fleet.lost(node, "dead".into(), now),
+        2 => {
+            let parent = fleet.nodes[node as usize].parent.unwrap_or(SOURCE);
+            fleet.parent_failed(node, parent, "refused", now);
+        }
+        _ => fleet.tick(now),
+    }
 }
 
 /// A fleet that has begun, everybody ready.
@@ -16,7 +29,7 @@ fn begun(others: u32, fanout: usize) -> Fleet {
     fleet
 }
 
-fn orders(fleet: &mut Fleet) -> Vec<(u32, u32)> {
+pub(super) fn orders(fleet: &mut Fleet) -> Vec<(u32, u32)> {
     std::iter::from_fn(|| fleet.next_order()).map(|order| (order.node, order.parent)).collect()
 }
 
@@ -170,15 +183,7 @@ proptest! {
         for (what, node, value) in events {
             let node = (node - 1) % others + 1;
             now += value;
-            match what {
-                0 => fleet.progress(node, fleet.have(node) + value, ms(now)),
-                1 => fleet.lost(node, "dead".into(), ms(now)),
-                2 => {
-                    let parent = fleet.nodes[node as usize].parent.unwrap_or(0);
-                    fleet.parent_failed(node, parent, "refused", ms(now));
-                }
-                _ => fleet.tick(ms(now)),
-            }
+            happen(&mut fleet, what, node, value, ms(now));
             for child in 1..=others {
                 if *fleet.standing(child) != Standing::Taking {
                     continue;

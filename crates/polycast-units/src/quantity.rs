@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use crate::Bytes;
+
 /// Units of a time, and their lengths in ns.
 const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
@@ -47,6 +49,15 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// `64KiB`, `1000 bytes`: to the last byte, as it is written in tables, and with a unit in any case.
+pub fn exact_size(bytes: u64) -> String {
+    match bytes {
+        0 => "0 bytes".to_owned(),
+        _ if bytes.is_multiple_of(1 << 10) => Bytes(bytes).to_string(),
+        _ => count(bytes, "byte", "bytes"),
+    }
+}
+
 /// `1 host`, `2 hosts`.
 pub fn count<N: Display + From<u8> + PartialEq>(number: N, one: &str, several: &str) -> String {
     let noun = if number == N::from(1) { one } else { several };
@@ -89,6 +100,13 @@ mod tests {
             (-1_500.0, "-1.50 µs"),
         ] {
             assert_eq!(nanoseconds(ns), text);
+        }
+    }
+
+    #[test]
+    fn an_exact_size_has_a_unit() {
+        for (bytes, text) in [(0, "0 bytes"), (1, "1 byte"), (1000, "1000 bytes"), (65536, "64KiB")] {
+            assert_eq!(exact_size(bytes), text);
         }
     }
 

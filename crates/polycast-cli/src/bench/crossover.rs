@@ -1,9 +1,8 @@
 //! From how many ranks on a variant is faster than what it is compared with: of a sweep over communicator sizes.
 
-use polycast_core::units::Bytes;
-
 use super::operation::capitalised;
 use super::point::Point;
+use crate::terminal::exact_size;
 
 /// A sentence for each operation, size and variant that was measured with several numbers of ranks.
 pub fn sentences(points: &[Point]) -> Vec<String> {
@@ -18,8 +17,7 @@ pub fn sentences(points: &[Point]) -> Vec<String> {
         let mut own: Vec<&Point> = points.iter().filter(|point| key(point) == of).collect();
         own.sort_by_key(|point| point.ranks);
         let (collective, bytes, variant) = of;
-        let unit = if bytes.is_multiple_of(1 << 10) { "" } else { " bytes" };
-        let name = format!("MPI_{} of {}{unit}", capitalised(&collective), Bytes(bytes));
+        let name = format!("MPI_{} of {}", capitalised(&collective), exact_size(bytes));
         let reference = &own.first()?.reference;
         (own.len() > 1).then(|| format!("{name}: {variant} is {}", words(&own, reference)))
     };

@@ -25,7 +25,7 @@ use self::prediction::Reason;
 use super::{Outcome, print};
 use crate::numbers::whole;
 use crate::settings::{Settings, read_parameters, read_table, read_topology};
-use crate::terminal::{hanging, paragraph};
+use crate::terminal::{exact_size, hanging, paragraph};
 use crate::times::{self, Times};
 
 /// Arguments of `polycast explain`.
@@ -295,9 +295,7 @@ impl Answer {
         match &self.decision {
             Some(decision) => {
                 let Decision { bytes, choice, .. } = decision;
-                // Written without a unit where it is no multiple of 1 KiB.
-                let unit = if bytes.is_multiple_of(1 << 10) { "" } else { " bytes" };
-                let heading = format!("{collective} of {}{unit}, {on}: {choice}", Bytes(*bytes));
+                let heading = format!("{collective} of {}, {on}: {choice}", exact_size(*bytes));
                 writeln!(out, "{}", paragraph(&heading))?;
                 decision.write(&mut out)?;
             }

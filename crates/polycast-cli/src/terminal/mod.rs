@@ -6,7 +6,9 @@ mod table;
 
 pub use colour::{Paint, is_colourful};
 pub use paragraph::{hanging, paragraph};
-pub use polycast_core::units::quantity::{count, digits, interval, margin, nanoseconds, range, size};
+pub use polycast_core::units::quantity::{
+    count, digits, exact_size, interval, margin, nanoseconds, range, size,
+};
 pub use table::table;
 
 /// Columns of the narrowest terminal that is written for. Wider ones get the same: what is pasted into a mail or a

@@ -1,14 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fleet::Order;
+use crate::fleet::tests::{BLOCKS, happen, ms, orders};
 
-const BLOCKS: u64 = 10_000;
 const UNDER_WAY: u64 = 64;
-
-fn ms(milliseconds: u64) -> Nanos {
-    Nanos::from_micros(milliseconds * 1000)
-}
 
 /// All are ready, and all but `deaf` hear the source.
 fn begun(others: u32, deaf: &[u32]) -> Fleet {
@@ -17,10 +12,6 @@ fn begun(others: u32, deaf: &[u32]) -> Fleet {
     let order: Vec<u32> = (1..=others).collect();
     fleet.begin_by_multicast(&order, |node| !deaf.contains(&node), UNDER_WAY, ms(1));
     fleet
-}
-
-fn orders(fleet: &mut Fleet) -> Vec<(u32, u32)> {
-    std::iter::from_fn(|| fleet.next_order()).map(|Order { node, parent }| (node, parent)).collect()
 }
 
 /// What is ordered while all of them but `quiet` tell how far they are, and the source how far it has read.
@@ -146,15 +137,9 @@ proptest! {
             let node = (node - 1) % others + 1;
             now += value;
             match what {
-                0 => fleet.progress(node, fleet.have(node) + value, ms(now)),
-                1 => fleet.lost(node, "dead".into(), ms(now)),
-                2 => {
-                    let parent = fleet.nodes[node as usize].parent.unwrap_or(0);
-                    fleet.parent_failed(node, parent, "refused", ms(now));
-                }
                 3 => fleet.ring_failed(fleet.rings.number, ms(now)),
                 4 => fleet.progress(SOURCE, fleet.have(SOURCE) + value, ms(now)),
-                _ => fleet.tick(ms(now)),
+                _ => happen(&mut fleet, what, node, value, ms(now)),
             }
             fleet.next_ring(ms(now));
             let members = fleet.rings.members.clone();

@@ -1,25 +1,16 @@
 use super::{is_off, is_on};
-
-/// The longest that is read.
-const MAX_SECONDS: f64 = 24.0 * 3600.0;
-const UNITS: [(&str, f64); 5] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+use crate::units::Nanos;
 
 /// How long something may take, in nanoseconds: `20s`, `1.5m`; `on`: no time, `off`: it is not wanted. `None` for anything else.
 pub fn budget(value: &str) -> Option<Option<u64>> {
-    let value = value.trim();
     // Neither is a number with a unit.
-    if is_off(value) {
+    if is_off(value.trim()) {
         return Some(None);
     }
-    if is_on(value) {
+    if is_on(value.trim()) {
         return Some(Some(0));
     }
-    let unit = value.find(|letter: char| letter.is_ascii_alphabetic())?;
-    let (number, unit) = value.split_at(unit);
-    let (_, seconds) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
-    let number: f64 = number.trim_end().parse().ok()?;
-    let all = number * seconds;
-    (0.0..=MAX_SECONDS).contains(&all).then_some(Some((all * 1e9) as u64))
+    value.parse::<Nanos>().ok().map(|time| Some(time.0))
 }
 
 #[cfg(test)]
