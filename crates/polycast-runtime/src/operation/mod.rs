@@ -261,6 +261,9 @@ impl Operations {
                 }
             })?;
         }
+        if let Some(memory) = &mut shared.memory {
+            memory.streams().tell_of_abandoned();
+        }
         for (index, operation) in (0..).zip(&mut self.0) {
             operation.advance(OperationKey(index), shared, false);
         }
