@@ -83,6 +83,12 @@ static int describe(struct rdma_cm_id *id, struct polycast_verbs_port *port,
     return 0;
 }
 
+static int do_not_wait(int descriptor, struct polycast_verbs_failure *failure) {
+    int flags = fcntl(descriptor, F_GETFL);
+    return flags != -1 && fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0 ? 0
+                                                                              : fail(failure, "fcntl", errno);
+}
+
 /* An identifier that is bound to the device of the address. Both are the caller's to free, also after a failure. */
 static int bind_to(const struct sockaddr *address, struct rdma_event_channel **events, struct rdma_cm_id **id,
                    struct polycast_verbs_failure *failure) {
@@ -90,6 +96,10 @@ static int bind_to(const struct sockaddr *address, struct rdma_event_channel **e
     *events = rdma_create_event_channel();
     if (*events == NULL) {
         return fail(failure, "rdma_create_event_channel", errno);
+    }
+    /* Who takes events, also on the way out, takes those that are there. */
+    if (do_not_wait((*events)->fd, failure) != 0) {
+        return -failure->error;
     }
     if (rdma_create_id(*events, id, NULL, RDMA_PS_UDP) != 0) {
         *id = NULL;
@@ -151,9 +161,8 @@ static int make_queues(struct polycast_verbs_member *member, struct polycast_ver
     if (member->channel == NULL) {
         return fail(failure, "ibv_create_comp_channel", errno);
     }
-    int flags = fcntl(member->channel->fd, F_GETFL);
-    if (flags == -1 || fcntl(member->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
-        return fail(failure, "fcntl", errno);
+    if (do_not_wait(member->channel->fd, failure) != 0) {
+        return -failure->error;
     }
     member->received =
         ibv_create_cq(member->id->verbs, (int)member->receive_places, NULL, member->channel, 0);
@@ -355,10 +364,6 @@ static int open_member(struct polycast_verbs_member *member, const struct sockad
     }
     if (!port.is_active) {
         return fail(failure, "the port is not active", ENETDOWN);
-    }
-    int flags = fcntl(member->events->fd, F_GETFL);
-    if (flags == -1 || fcntl(member->events->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
-        return fail(failure, "fcntl", errno);
     }
     if ((error = ibv_query_device(member->id->verbs, &device)) != 0) {
         return fail(failure, "ibv_query_device", error);

@@ -23,6 +23,7 @@
 #include "verbs.h"
 
 extern void emulated_set(const char *words);
+extern void emulated_port_down(void);
 
 #define CHECK(what)                                                                                          \
     do {                                                                                                     \
@@ -207,6 +208,11 @@ static void what_hinders_is_named(void) {
     emulated_set(host);
     CHECK(polycast_verbs.port((struct sockaddr *)&here, &port, &failure) == -ENODEV);
     CHECK(strcmp(failure.step, "rdma_bind_addr") == 0);
+    /* Who comes no further than that waits for no event. */
+    CHECK(join_as("239.192.7.7", ROOM) == NULL && failure.error == ENODEV);
+    emulated_set("roce");
+    emulated_port_down();
+    CHECK(join_as("239.192.7.7", ROOM) == NULL && failure.error == ENETDOWN);
     emulated_set("nojoin");
     CHECK(join_as("239.192.7.7", ROOM) == NULL && failure.error == ENETUNREACH);
     /* No group. */
