@@ -5,6 +5,7 @@
  *   collective_values [SEED]      each of the algorithms in CHECK_SETTINGS has the same calls
  */
 #include "check.h"
+#include "reductions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -177,99 +178,7 @@ static void move(int collective, const struct layout *from, const struct layout 
     free(out), free(in), free(counts), free(places), free(lengths);
 }
 
-/* Maps x -> ax + b modulo 2^16 with odd a, applied one after the other: associative, not commutative, nothing is lost. */
-static uint32_t after(uint32_t first, uint32_t second) {
-    uint32_t a = first >> 16, b = first & 0xffff, c = second >> 16, d = second & 0xffff;
-    return (a * c & 0xffff) << 16 | ((b * c + d) & 0xffff);
-}
-
-static void apply_in_order(void *first, void *into, int *length, MPI_Datatype *type) {
-    uint32_t *from = first, *to = into;
-    (void)type;
-    for (int i = 0; i < *length; i++)
-        to[i] = after(from[i], to[i]);
-}
-
 static MPI_Op in_order;
-
-enum { SUM_LONG, SUM_DOUBLE, MAX_SHORT, BAND_BYTE, MAXLOC_2INT, MINLOC_DOUBLE_INT, IN_ORDER, REDUCTIONS };
-struct double_int {
-    double value;
-    int index;
-};
-static const struct {
-    const char *name;
-    size_t size;
-} reductions[] = {{"sum of longs", sizeof(long)},
-                  {"sum of doubles", sizeof(double)},
-                  {"maximum of shorts", sizeof(short)},
-                  {"and of bytes", 1},
-                  {"place of the largest int", 2 * sizeof(int)},
-                  {"place of the smallest double", sizeof(struct double_int)},
-                  {"user's operation", sizeof(uint32_t)}};
-
-static void put(int reduction, void *at, uint64_t call, int source, int i) {
-    int v = value(call, source, 0, i);
-    switch (reduction) {
-    case SUM_LONG:
-        *(long *)at = (long)v << 20;
-        break;
-    case SUM_DOUBLE:
-        *(double *)at = v % 100000 / 8.0; /* sums are exact */
-        break;
-    case MAX_SHORT:
-        *(short *)at = (short)v;
-        break;
-    case BAND_BYTE:
-        *(unsigned char *)at = (unsigned char)(v | v >> 8);
-        break;
-    case MAXLOC_2INT:
-        ((int *)at)[0] = v % 4;
-        ((int *)at)[1] = source;
-        break;
-    case MINLOC_DOUBLE_INT:
-        *(struct double_int *)at = (struct double_int){v % 4, source};
-        break;
-    case IN_ORDER:
-        *(uint32_t *)at = (uint32_t)v | 1u << 16;
-        break;
-    }
-}
-
-static void add(int reduction, const void *from, void *into) {
-    switch (reduction) {
-    case SUM_LONG:
-        *(long *)into += *(const long *)from;
-        break;
-    case SUM_DOUBLE:
-        *(double *)into += *(const double *)from;
-        break;
-    case MAX_SHORT:
-        *(short *)into = *(const short *)from > *(short *)into ? *(const short *)from : *(short *)into;
-        break;
-    case BAND_BYTE:
-        *(unsigned char *)into &= *(const unsigned char *)from;
-        break;
-    case MAXLOC_2INT:
-        if (((const int *)from)[0] > ((int *)into)[0])
-            memcpy(into, from, 2 * sizeof(int));
-        break;
-    case MINLOC_DOUBLE_INT:
-        if (((const struct double_int *)from)->value < ((struct double_int *)into)->value)
-            memcpy(into, from, sizeof(struct double_int));
-        break;
-    case IN_ORDER:
-        *(uint32_t *)into = after(*(uint32_t *)into, *(const uint32_t *)from);
-        break;
-    }
-}
-
-static int is_same(int reduction, const void *one, const void *other) {
-    if (reduction == MINLOC_DOUBLE_INT)
-        return ((const struct double_int *)one)->value == ((const struct double_int *)other)->value &&
-               ((const struct double_int *)one)->index == ((const struct double_int *)other)->index;
-    return memcmp(one, other, reductions[reduction].size) == 0;
-}
 
 static void reduce(int collective, int reduction, int count, int root, int is_in_place, uint64_t call) {
     char what[160];
@@ -287,7 +196,7 @@ static void reduce(int collective, int reduction, int count, int root, int is_in
     int has_result = collective == ALLREDUCE || rank == root;
     char *mine = is_in_place && has_result ? in : out;
     for (int i = 0; i < count; i++)
-        put(reduction, mine + size * (size_t)i, call, rank, i);
+        put(reduction, mine + size * (size_t)i, value(call, rank, 0, i), rank);
     const void *send = is_in_place && has_result ? MPI_IN_PLACE : out;
     if (collective == ALLREDUCE)
         MPI_Allreduce(send, in, count, types[reduction], operations[reduction], comm);
@@ -295,9 +204,9 @@ static void reduce(int collective, int reduction, int count, int root, int is_in
         MPI_Reduce(send, in, count, types[reduction], operations[reduction], root, comm);
     for (int i = 0; has_result && i < count; i++) {
         struct double_int expected, next;
-        put(reduction, &expected, call, 0, i);
+        put(reduction, &expected, value(call, 0, 0, i), 0);
         for (int r = 1; r < ranks; r++) {
-            put(reduction, &next, call, r, i);
+            put(reduction, &next, value(call, r, 0, i), r);
             add(reduction, &next, &expected);
         }
         CHECK(is_same(reduction, &expected, in + size * (size_t)i), "%s: element %d is wrong", what, i);
