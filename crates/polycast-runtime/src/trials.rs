@@ -133,8 +133,11 @@ impl Comparison {
                 if is_new && rank == Rank(0) {
                     tell(recalled.of, wanted.shape, recalled.times.clone(), recalled.arm, By::EarlierJob);
                 }
-                trials.remember(&recalled);
-                tuning.found.push(recalled);
+                // Of several the first is the nearest; what is known of its ways says nothing of others'.
+                if tuning.found.iter().all(|found| found.of != recalled.of) {
+                    trials.remember(&recalled);
+                    tuning.found.push(recalled);
+                }
             }
         }
         wanted.trials = Some(trials);

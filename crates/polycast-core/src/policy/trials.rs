@@ -170,6 +170,14 @@ impl Trial {
         Trial { of, calls: 0, calls_elsewhere: 0, verdicts: 0, state, watch, medians }
     }
 
+    /// Whether it can be about so many ways.
+    fn is_among(&self, ways: usize) -> bool {
+        match &self.state {
+            State::Settled(arm, _) => usize::from(*arm) < ways,
+            State::Running(running) => usize::from(running.mpi) + 1 == ways,
+        }
+    }
+
     /// Of two states of the same trial the later one has more.
     fn progress(&self) -> (u8, usize, usize) {
         match &self.state {
@@ -242,11 +250,13 @@ impl Trials {
         Turn::Tried(arm, sample)
     }
 
-    /// It was found elsewhere, unless something is known here.
-    pub fn remember(&mut self, Recalled { of, arm, until_calls, .. }: &Recalled) {
-        if self.trials.iter().all(|known| known.of != *of) {
-            let state = State::Settled(*arm, *until_calls);
-            self.trials.push(Trial { verdicts: 1, ..Trial::new(*of, state) });
+    /// It was found elsewhere, unless something is known here of as many ways.
+    pub fn remember(&mut self, Recalled { of, arm, until_calls, times }: &Recalled) {
+        let found = Trial { verdicts: 1, ..Trial::new(*of, State::Settled(*arm, *until_calls)) };
+        match self.trials.iter_mut().find(|known| known.of == *of) {
+            Some(known) if known.is_among(times.len()) => {}
+            Some(known) => *known = found,
+            None => self.trials.push(found),
         }
     }
 

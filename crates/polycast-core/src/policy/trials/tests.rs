@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::policy::Choice;
 
 /// Calls of so many bytes.
 fn of(bytes: u64) -> Sameness {
@@ -260,4 +261,26 @@ proptest! {
             }
         }
     }
+}
+
+/// Of two jobs one has compared three ways, the other two.
+#[test]
+fn what_is_known_of_other_ways_is_not_gone_on_with() {
+    let found = |bytes, ways, arm| Recalled {
+        of: of(bytes),
+        times: vec![(Choice::Stock, 1); ways],
+        arm,
+        until_calls: 512,
+    };
+    let mut trials = Trials::default();
+    trials.remember(&found(100, 3, 2));
+    trials.remember(&found(100, 2, 1));
+    assert_eq!(trials.settled(of(100)), Some(1));
+    trials.remember(&found(100, 3, 2));
+    assert_eq!(trials.settled(of(100)), Some(1), "the first that may be right stays");
+    trials.next(of(9000), 3);
+    trials.remember(&found(9000, 3, 2));
+    assert_eq!(trials.settled(of(9000)), None, "it is being compared here");
+    trials.remember(&found(9000, 2, 0));
+    assert_eq!(trials.settled(of(9000)), Some(0));
 }
