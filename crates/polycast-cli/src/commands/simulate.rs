@@ -6,6 +6,7 @@ mod scaling;
 mod wormhole;
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use polycast_core::units::Bytes;
 
@@ -24,6 +25,7 @@ Examples:
   polycast simulate --scaling                        from 16 to 8192 nodes
   polycast simulate --scaling --cluster infiniband --bytes 2 --nodes 2,116
   polycast simulate --root-sync --bytes 256KiB       does waiting for ranks pay?
+  polycast simulate --root-sync --arrival job.arrivals
   polycast simulate --mesh 16x16 --load 0..0.08:3 --quick
   polycast simulate --figure 6.7 --out figures       a published figure, anew
 
@@ -58,6 +60,9 @@ pub struct Args {
     /// Nodes: a range for --protocol (2..64), a list for --scaling (16,128,1024,8192), a number for --root-sync (16)
     #[arg(long, value_name = "NODES")]
     nodes: Option<String>,
+    /// When the nodes call: as the ranks of a job did, of which `polycast report --arrivals` has written the file [--root-sync]
+    #[arg(long, value_name = "FILE", requires = "root_sync", conflicts_with = "nodes")]
+    arrival: Option<PathBuf>,
     /// Length of the message; for --scaling a list [--scaling: 8KiB, --root-sync: 256KiB, --mesh, --min: 1KiB]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', conflicts_with = "protocol")]
     bytes: Vec<Bytes>,

@@ -1,4 +1,4 @@
-//! When ranks called, against the first of each call: what `polycast bench --arrival FILE` lets ranks do again.
+//! When ranks called, against the first of each call: what `polycast bench` and `simulate --arrival FILE` let ranks do again.
 //!
 //! ```text
 //!     polycast-arrivals 1        of the format
@@ -9,6 +9,8 @@
 
 use std::fmt::Write;
 
+use polycast_core::units::Nanos;
+use polycast_sim::protocol::RecordedCall;
 use polycast_trace::{Call, has_root};
 
 use super::load::Traced;
@@ -20,6 +22,8 @@ pub const HEADING: &str = "polycast-arrivals 1";
 pub const MAX_ROWS: usize = 4096;
 /// Ranks at most, and numbers in all.
 pub const MAX_NUMBERS: usize = 1 << 22;
+/// No rank waits for another one longer.
+const LONGEST: Nanos = Nanos(3600 * 1_000_000_000);
 
 /// Of the calls with a root among all ranks of the job, or of all other calls where there is none.
 pub fn arrivals(traced: &Traced) -> Result<String, String> {
@@ -46,7 +50,66 @@ pub fn arrivals(traced: &Traced) -> Result<String, String> {
     Ok(text)
 }
 
+/// What such a file says.
+///
+/// # Errors
+/// Which line is wrong, and what was expected.
+pub fn read(text: &str) -> Result<Vec<RecordedCall>, String> {
+    let mut lines = text.lines().zip(1..).filter(|(line, _)| !line.starts_with('#'));
+    if lines.next().is_none_or(|(line, _)| line != HEADING) {
+        return Err(format!(
+            "expected {HEADING} in its first line, as `polycast report --arrivals` writes it"
+        ));
+    }
+    let ranks = lines.next().and_then(|(line, _)| line.strip_prefix("ranks ")?.trim().parse::<usize>().ok());
+    let Some(ranks) = ranks.filter(|ranks| (1..=MAX_NUMBERS).contains(ranks)) else {
+        return Err("expected `ranks` and how many in the line after the first".to_owned());
+    };
+    let row = |(line, number): (&str, usize)| {
+        let mut words = line.split_ascii_whitespace();
+        let root = words.next().and_then(|word| word.parse().ok()).filter(|root| (*root as usize) < ranks);
+        let late: Option<Vec<Nanos>> = words.map(|word| word.parse().ok().map(Nanos)).collect();
+        let late = late.filter(|late| late.len() == ranks && late.iter().all(|late| *late <= LONGEST));
+        let call = root.zip(late).map(|(root, late)| RecordedCall { root, late });
+        let expected = || {
+            format!(
+                "line {number}: expected a root below {ranks}, and {ranks} times in ns, none above an hour"
+            )
+        };
+        call.ok_or_else(expected)
+    };
+    let rows = lines.take(MAX_ROWS).map(row).collect::<Result<Vec<_>, _>>()?;
+    if rows.is_empty() { Err("expected a line of times at least".to_owned()) } else { Ok(rows) }
+}
+
 fn describe(traced: &Traced) -> String {
     let program = traced.job.traces.first().map_or("", |trace| &trace.program);
     program.replace(|c: char| c.is_control(), " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_and_what_is_wrong_is_named() {
+        let read_rows = |rows: &str| read(&format!("{HEADING}\n# a.out\nranks 3\n{rows}"));
+        let call = |root, late: [u64; 3]| RecordedCall { root, late: late.map(Nanos).to_vec() };
+        let expected = vec![call(0, [120, 0, 4500]), call(2, [0, 1, 2])];
+        assert_eq!(read_rows("0 120 0 4500\n# later\n2 0 1 2\n"), Ok(expected));
+        for rows in ["3 0 0 0", "0 1 2", "0 1 2 3 4", "0 1 2 -3", "0 0 0 3600000000001", "", "x"] {
+            assert!(
+                read_rows(&format!("0 1 2 3\n{rows}\n")).unwrap_err().starts_with("line 5: expected"),
+                "{rows}"
+            );
+        }
+        assert!(read_rows("").unwrap_err().contains("a line of times"));
+        for text in ["", "polycast-arrivals 2\nranks 3\n", "ranks 3\n"] {
+            assert!(read(text).unwrap_err().contains(HEADING), "{text}");
+        }
+        for ranks in ["", "0", "-1", "3 4", "99999999999999999999"] {
+            let error = read(&format!("{HEADING}\nranks {ranks}\n0 1\n")).unwrap_err();
+            assert!(error.contains("`ranks`"), "{ranks}: {error}");
+        }
+    }
 }

@@ -60,6 +60,30 @@ fn experiments_have_a_line_for_each_case() {
     assert!((completion("50us") - completion("none") - 50.0).abs() < 1e-6, "{results:?}");
 }
 
+/// Receivers that a file lets come 3 ms after the root are those of the case that is built in, whoever the recorded root was.
+#[test]
+fn nodes_call_as_the_ranks_of_a_job_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("job.arrivals");
+    let rows = "1 3000000 0 3000000 3000000\n0 0 3000000 3000000 3000000\n";
+    std::fs::write(&file, format!("polycast-arrivals 1\n# a.out\nranks 4\n{rows}")).unwrap();
+    let measured = ["--root-sync", "--broadcasts", "5", "--bytes", "64KiB"];
+    let recorded = json(&[&measured[..], &["--arrival", file.to_str().unwrap()]].concat());
+    let recorded = recorded["results"].as_array().unwrap();
+    let known = json(&[&measured[..], &["--nodes", "4"]].concat());
+    let known: Vec<&Value> =
+        known["results"].as_array().unwrap().iter().filter(|it| it["arrival"] == "root 3 ms early").collect();
+    assert_eq!((recorded.len(), known.len()), (2 * 4, 2 * 4));
+    for (one, other) in recorded.iter().zip(known) {
+        assert_eq!(one["arrival"], "as recorded");
+        assert_eq!([&one["form"], &one["sync"]], [&other["form"], &other["sync"]]);
+        for key in ["completion_us", "after_last_call_us", "repaired_per_receiver"] {
+            let [one, other] = [one, other].map(|result| result[key].as_f64().unwrap());
+            assert!((one - other).abs() < 1e-6, "{key}: {one} {other}");
+        }
+    }
+}
+
 #[test]
 fn trees_on_wormhole_networks_are_compared_and_the_ordered_ones_do_not_wait() {
     let arguments = ["--mesh", "8x8", "--group", "16", "--quick", "--placements", "2"];
@@ -128,4 +152,7 @@ fn what_cannot_be_is_refused_and_told() {
     assert!(refused(&["--scaling", "--bytes", "0"], 1).contains("expected at least 1"));
     assert!(refused(&["--scaling", "--loss", "lots"], 2).contains("expected a percentage such as 0.1%"));
     assert!(refused(&["--protocol", "--verbose"], 2).contains("--seed"));
+    let arrival = |file: &str, status| refused(&["--root-sync", "--arrival", file], status);
+    assert!(arrival("/dev/null", 1).contains("expected polycast-arrivals 1"));
+    assert!(arrival("/nowhere", 1).contains("--arrival /nowhere: No such file"));
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use polycast_core::units::Nanos;
 use polycast_protocol::message::{self, Body};
 
@@ -158,7 +160,7 @@ impl Saying {
 
 /// When the nodes call. A node calls when it has returned from the call before, but not before the broadcast's turn,
 /// and then it may be late.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arrivals {
     /// Broadcast `i` has its turn at `i` times this.
     pub period: Nanos,
@@ -167,7 +169,7 @@ pub struct Arrivals {
 }
 
 /// Who is late, and by how much.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Late {
     /// Nobody.
     #[default]
@@ -182,6 +184,17 @@ pub enum Late {
     Receivers(Nanos),
     /// Everybody, by anything up to this time.
     All(Nanos),
+    /// As the ranks of a job were, one call after the other, and again from the first; at least one, with a time for each node.
+    Recorded(Arc<[RecordedCall]>),
+}
+
+/// When the ranks of a job called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedCall {
+    /// Which of them was the root.
+    pub root: u32,
+    /// How long after the first one each called.
+    pub late: Vec<Nanos>,
 }
 
 /// Nodes that take their time.
@@ -263,7 +276,8 @@ impl Arrivals {
             0..=2 => Late::Nobody,
             3..=4 => Late::Sometimes(random.log_within(0.02, 1.0), time),
             5 => Late::Node(random.below(nodes.into()) as u32, time),
-            6 => random.one_of(&[Late::One(time), Late::All(time)]),
+            6 if random.below(2) == 0 => Late::One(time),
+            6 => Late::All(time),
             _ => Late::Receivers(time),
         };
         let period = if random.chance(0.2) { Nanos(random.below(10_000_000)) } else { Nanos(0) };

@@ -39,7 +39,7 @@ use crate::random;
 
 pub use check::Violation;
 pub use faults::{
-    Arrivals, Burst, Dead, Delay, Faults, Late, Sabotage, Saying, Slow, Stalled, Target, Which,
+    Arrivals, Burst, Dead, Delay, Faults, Late, RecordedCall, Sabotage, Saying, Slow, Stalled, Target, Which,
 };
 pub use outcome::{Failure, Outcome, Timing};
 pub use published::{Published, Shows, TOLD};

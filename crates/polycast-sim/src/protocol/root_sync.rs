@@ -33,7 +33,7 @@ pub struct RootSyncResult {
     pub repaired: f64,
 }
 
-/// Long enough that a broadcast is over when the next one begins.
+/// Long enough that a broadcast is over when the next one begins, where nobody is later than a few milliseconds.
 const PERIOD: Nanos = Nanos::from_micros(50_000);
 const LATENCY: Nanos = Nanos::from_micros(25);
 
@@ -42,7 +42,11 @@ impl RootSyncTrial {
     const LEARNING: usize = 20;
 
     /// One way to wait, under one way to arrive.
-    pub fn run(&self, form: Form, sync: RootSync, late: Late) -> Result<RootSyncResult, Failure> {
+    pub fn run(&self, form: Form, sync: RootSync, late: &Late) -> Result<RootSyncResult, Failure> {
+        let latest = match late {
+            Late::Recorded(calls) => calls.iter().flat_map(|call| &call.late).max().copied(),
+            _ => None,
+        };
         let broadcast =
             Broadcast { spec: Multicast { form, sync, parity: false }, root: 0, bytes: self.bytes };
         let broadcasts = vec![broadcast; self.broadcasts as usize + Self::LEARNING];
@@ -59,7 +63,7 @@ impl RootSyncTrial {
                 multicast_delay: Delay::constant(LATENCY),
                 message_delay: Delay::constant(LATENCY),
                 receive_buffer_bytes: Some(self.receive_buffer_bytes),
-                arrivals: Arrivals { period: PERIOD, late },
+                arrivals: Arrivals { period: PERIOD + latest.unwrap_or_default(), late: late.clone() },
                 ..Faults::default()
             },
         })?;

@@ -210,7 +210,7 @@ impl World<'_> {
         let turn = self.nodes[node as usize].threads[thread].returned;
         if let Some(&(communicator, index)) = self.threads[thread].get(turn) {
             let root = self.scenario.communicators[communicator].broadcasts[index].root;
-            let arrivals = self.scenario.faults.arrivals;
+            let arrivals = &self.scenario.faults.arrivals;
             let at = self.now.max(Nanos(arrivals.period.0 * turn as u64))
                 + arrivals.late.lateness(self.scenario, node, root, turn, &mut self.random);
             self.events.schedule(at.0, Event::Call { node, thread: thread as u32 });

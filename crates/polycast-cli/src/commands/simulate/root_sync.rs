@@ -1,12 +1,17 @@
+use std::fmt::Display;
+use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use polycast_core::units::Nanos;
 use polycast_protocol::{Form, RootSync};
-use polycast_sim::protocol::{Late, RootSyncTrial};
+use polycast_sim::protocol::{Late, RecordedCall, RootSyncTrial};
 use serde_json::json;
 
 use super::{Args, node_count};
 use crate::commands::{Outcome, print, print_json};
+use crate::report::arrivals;
 use crate::terminal::{nanoseconds, table};
 
 const BYTES: u64 = 256 << 10;
@@ -18,8 +23,16 @@ const SYNCS: [RootSync; 4] =
 /// Runs `polycast simulate --root-sync`.
 pub fn run(args: &Args) -> Outcome {
     let bytes = args.bytes.first().map_or(BYTES, |bytes| bytes.0);
+    let arrivals = match &args.arrival {
+        Some(file) => vec![("as recorded", Late::Recorded(recorded(file)?))],
+        None => arrivals().to_vec(),
+    };
+    let nodes = match &arrivals[0].1 {
+        Late::Recorded(calls) => node_count(&calls[0].late.len().to_string())?,
+        _ => args.nodes.as_deref().map_or(Ok(16), node_count)?,
+    };
     let trial = RootSyncTrial {
-        nodes: args.nodes.as_deref().map_or(Ok(16), node_count)?,
+        nodes,
         bytes,
         receive_buffer_bytes: (bytes / BUFFER_PART).max(2048) as usize,
         broadcasts: args.broadcasts,
@@ -27,13 +40,13 @@ pub fn run(args: &Args) -> Outcome {
     };
     let (mut rows, mut objects) = (Vec::new(), Vec::new());
     let forms = [("pull", Form::Pull), ("push", Form::Push)];
-    let cases = forms.into_iter().flat_map(|form| arrivals().map(|arrival| (form, arrival)));
+    let cases = forms.into_iter().flat_map(|form| arrivals.iter().map(move |arrival| (form, arrival)));
     for ((name, form), (arrival, late)) in cases {
         for sync in SYNCS {
             let result = trial.run(form, sync, late)?;
             rows.push(vec![
                 name.to_owned(),
-                arrival.to_owned(),
+                (*arrival).to_owned(),
                 sync.to_string(),
                 nanoseconds(result.completion_us * 1e3),
                 nanoseconds(result.after_last_call_us * 1e3),
@@ -56,6 +69,13 @@ pub fn run(args: &Args) -> Outcome {
         print(&table(header, rows, 3))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a job's traces tell.
+fn recorded(file: &Path) -> Result<Arc<[RecordedCall]>, String> {
+    let wrong = |error: &dyn Display| format!("--arrival {}: {error}", file.display());
+    let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    Ok(arrivals::read(&text).map_err(|error| wrong(&error))?.into())
 }
 
 fn arrivals() -> [(&'static str, Late); 5] {
