@@ -13,17 +13,20 @@ fn list<'a>(of: &'a Value, name: &str) -> Result<&'a [Value], String> {
     found.map(Vec::as_slice).ok_or_else(|| format!("expected {name}, a list"))
 }
 
-/// The member of that name, as a number; 0 if there is none.
-fn number(of: &Value, name: &str) -> Result<u64, String> {
-    let Some(value) = of.get(name) else { return Ok(0) };
-    value.as_u64().ok_or_else(|| format!("{}: expected a number, found {value}", name))
+/// The member of that name, as a number that fits; 0 if there is none.
+fn number<N: TryFrom<u64> + Default>(of: &Value, name: &str) -> Result<N, String> {
+    let Some(value) = of.get(name) else { return Ok(N::default()) };
+    let fitting = value.as_u64().and_then(|number| N::try_from(number).ok());
+    fitting.ok_or_else(|| format!("{name}: expected a number of {} bits, found {value}", 8 * size_of::<N>()))
 }
 
 fn rule(collective: Collective, of: &Value) -> Result<Rule, String> {
-    let (fan, segment) = (number(of, "faninout")? as u32, number(of, "seg_size")?);
+    let (fan, segment) = (number(of, "faninout")?, number(of, "seg_size")?);
     let way = match &of["alg"] {
         Value::String(name) => Way::named(collective, name, fan, segment),
-        other => Way::new(collective, other.as_u64().unwrap_or(u64::MAX) as u32, fan, segment),
+        other => {
+            other.as_u64().and_then(|number| Way::new(collective, u32::try_from(number).ok()?, fan, segment))
+        }
     };
     let way = way.ok_or_else(|| format!("{collective} has no algorithm {} that is known here", of["alg"]))?;
     Ok(Rule { bytes: number(of, "msg_size_min")?, way, because: None })
@@ -44,7 +47,7 @@ pub fn parse(text: &str) -> Result<Rules, String> {
         let of_ranks = |of: &Value| {
             let rules =
                 list(of, "rules")?.iter().map(|of| rule(collective, of)).collect::<Result<_, String>>()?;
-            Ok(OfRanks { ranks: number(of, "comm_size_min")? as u32, rules })
+            Ok(OfRanks { ranks: number(of, "comm_size_min")?, rules })
         };
         let communicators =
             list(&file["collectives"], name)?.iter().map(of_ranks).collect::<Result<_, String>>()?;

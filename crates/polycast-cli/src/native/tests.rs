@@ -59,8 +59,16 @@ fn mistakes_are_named_with_their_line() {
         let error = Rules::parse(&CLASSIC.replacen(from, to, 1), Format::Openmpi).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
-    let error = Rules::parse(&JSON.replace(":3,", ":1,"), Format::OpenmpiJson).unwrap_err();
-    assert!(error.contains("expected rule_file_version 3"), "{error}");
+    for (from, to, expected) in [
+        (":3,", ":1,", "expected rule_file_version 3"),
+        // 2^32 and a little: not what the little says.
+        (":8,", ":4294967304,", "comm_size_min: expected a number of 32 bits, found 4294967304"),
+        ("\"binomial\"", "4294967302", "bcast has no algorithm 4294967302"),
+        ("\"binomial\"", "\"binomial\",\"faninout\":4294967298", "faninout: expected a number of 32 bits"),
+    ] {
+        let error = Rules::parse(&JSON.replacen(from, to, 1), Format::OpenmpiJson).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[test]

@@ -35,8 +35,8 @@ pub fn page(job: Option<(&Traced, &Summary)>, charts: &[Charts]) -> String {
         let content = drawings + &of_file.table;
         body += &section(&of_file.id, &of_file.title, &of_file.how, &content);
     }
-    // `</script>` within the data would end it.
-    let data = data.to_string().replace("</", "<\\/");
+    // `</script>` within the data would end it, and behind `<!--` and `<script` nothing would.
+    let data = data.to_string().replace('<', "\\u003c");
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\

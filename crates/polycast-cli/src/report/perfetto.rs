@@ -78,7 +78,7 @@ fn slice(traced: &Traced, call: &Call, part: &Part, (pid, tid): (usize, u32)) ->
     }
     let name = format!("MPI_{}", capitalised(collective_name(call.collective)));
     json!({ "ph": "X", "cat": "collective", "name": name, "pid": pid, "tid": tid, "ts": us(part.called_ns),
-        "dur": us((end - part.called_ns).max(0)), "args": args })
+        "dur": us(end.saturating_sub(part.called_ns).max(0)), "args": args })
 }
 
 fn capitalised(name: &str) -> String {

@@ -166,14 +166,14 @@ impl Of {
         for part in &call.parts {
             if let Some(returned) = part.returned_ns {
                 self.times.push(returned.abs_diff(part.called_ns));
-                self.waited += part.waited_ns;
+                self.waited = self.waited.saturating_add(part.waited_ns);
             }
             if let Some(seen) = &part.datagrams {
                 let all = &mut self.datagrams;
                 all.sent += u64::from(seen.sent);
-                all.received += seen.received;
+                all.received = all.received.saturating_add(seen.received);
                 all.useful += u64::from(seen.useful);
-                all.repaired += seen.repaired;
+                all.repaired = all.repaired.saturating_add(seen.repaired);
                 all.restored += u64::from(seen.restored);
                 all.requests += u64::from(seen.requests);
             }

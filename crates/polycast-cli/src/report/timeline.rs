@@ -113,7 +113,7 @@ impl Columns {
         self.bar_call.extend(call.to_le_bytes());
         self.bar_rank.extend(rank.to_le_bytes());
         self.bar_start.extend((start_ns as f64 / 1e3).to_le_bytes());
-        self.bar_length.extend(((end_ns - start_ns).max(0) as f32 / 1e3).to_le_bytes());
+        self.bar_length.extend((end_ns.saturating_sub(start_ns).max(0) as f32 / 1e3).to_le_bytes());
         self.bar_flags.push(flags);
     }
 

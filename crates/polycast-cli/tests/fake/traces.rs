@@ -25,6 +25,48 @@ pub fn leave_calls(folder: &Path, ranks: u32, calls: u32) {
     fs::write(folder.join("report.json"), format!(r#"{{"rank_0":{{"trials":[{trial}]}}}}"#)).unwrap();
 }
 
+/// Of two ranks that have recorded numbers that no clock shows.
+pub fn leave_absurd(folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    for rank in 0..2 {
+        let about = About {
+            rank,
+            ranks: 2,
+            job: 78,
+            clock: rank.into(),
+            process: 1,
+            began_ns: 1 << 63,
+            began_1970_ns: u64::MAX,
+            host: "n",
+            program: "p",
+            polycast: "0.2.0",
+        };
+        let recorder = Recorder::new(&about, 8);
+        recorder.clock(Clock { local_ns: 0, offset_ns: i64::MIN, error_ns: u64::MAX }, false);
+        let communicator = recorder.communicator(1, 0, 2, rank, 0);
+        for (at_ns, kind) in [
+            (0, Kind::Call),
+            (0, Kind::Wait),
+            (0, Kind::Datagrams),
+            (0, Kind::Repairs),
+            (u64::MAX, Kind::Return),
+        ] {
+            let (a, b, c) = (u64::MAX, u32::MAX, u32::MAX);
+            recorder.record(Event { at_ns, kind, detail: 0, communicator, call: 1, a, b, c });
+        }
+        fs::write(folder.join(format!("rank-{rank}.trace")), written(&recorder, u64::MAX)).unwrap();
+    }
+}
+
+fn written(recorder: &Recorder, ended_ns: u64) -> Vec<u8> {
+    let mut file = Vec::new();
+    recorder.write(Ending::Finalized, ended_ns, |part| {
+        file.extend_from_slice(part);
+        true
+    });
+    file
+}
+
 fn file(rank: u32, ranks: u32, calls: u32) -> Vec<u8> {
     let is_far = rank >= ranks.div_ceil(2);
     let clock_ns = if is_far { 1_000_000_000 } else { 2_000_000_000 };
@@ -82,10 +124,5 @@ fn file(rank: u32, ranks: u32, calls: u32) -> Vec<u8> {
         b,
         c: 0,
     });
-    let mut file = Vec::new();
-    recorder.write(Ending::Finalized, clock_ns + 50_000_000 + u64::from(calls) * 1_000_000, |part| {
-        file.extend_from_slice(part);
-        true
-    });
-    file
+    written(&recorder, clock_ns + 50_000_000 + u64::from(calls) * 1_000_000)
 }
