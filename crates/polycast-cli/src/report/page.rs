@@ -252,7 +252,7 @@ fn of_skews(groups: &[Group]) -> String {
 }
 
 fn of_losses(groups: &[Group]) -> String {
-    let such = groups.iter().filter(|group| group.datagrams.received + group.datagrams.sent > 0);
+    let such = groups.iter().filter(|group| group.datagrams.received.max(group.datagrams.sent) > 0);
     let row = |group: &Group| {
         let seen = &group.datagrams;
         let counts = [seen.sent, seen.received, seen.useful, seen.repaired, seen.restored, seen.requests];
