@@ -9,7 +9,7 @@ use polycast_core::files::FileKind;
 use polycast_core::policy::{CommunicatorShape, SHIPPED_TEXT, Table};
 
 use super::topology::Input;
-use super::tune::native::in_its_tree;
+use super::tune::native::{in_its_tree, own_tree};
 use super::{Outcome, job_args, print, write_file};
 use crate::install::Installation;
 use crate::mpi::Mpi;
@@ -123,7 +123,7 @@ pub fn run(args: Args) -> Outcome {
                     let (rules, ranks) = of_table(&table)?;
                     let mpi = Mpi::resolve(&mpi)?;
                     let program = job_args::installed_program(&Installation::find()?, &mpi)?;
-                    in_its_tree(&program, &job_args::own_libraries(&mpi)?, ranks, &rules)?
+                    in_its_tree(own_tree(&program, &job_args::own_libraries(&mpi)?)?, ranks, &rules)?
                 }
                 (File::Tree(tree), None) => tree.text(),
                 (File::Rules(_), None) | (File::Tree(_), Some(_)) => {

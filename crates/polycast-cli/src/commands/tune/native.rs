@@ -66,6 +66,11 @@ pub fn run(args: &Args, wanted: Target) -> Outcome {
         interrupted: interruption()?,
         ends: Instant::now() + args.budget,
     };
+    // Looked for before it takes an hour to find out what is to be put into it.
+    let tree = match wanted.format() {
+        Some(_) => Tree::default(),
+        None => own_tree(&measuring.program, &measuring.variables)?,
+    };
     let (mut rules, mut text) = (Vec::new(), String::new());
     for operation in args.collective.iter().copied().filter(|one| *one != Operation::Allgatherv) {
         let search = measuring.search(operation)?;
@@ -81,23 +86,22 @@ pub fn run(args: &Args, wanted: Target) -> Outcome {
     ];
     let file = match wanted.format() {
         Some(format) => rules.write(format, &head),
-        None => in_its_tree(&measuring.program, &measuring.variables, ranks, &rules)?,
+        None => in_its_tree(tree, ranks, &rules)?,
     };
     write_file(&args.output, file)?;
     print(&format!("{text}\nwritten: {}\n", args.output.display()))?;
     Ok(if measuring.interrupted.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
 }
 
-/// What MPICH decides by itself, but for these ranks, as its library has it that a program is linked with.
-pub fn in_its_tree(
-    program: &Path,
-    variables: &[(String, String)],
-    ranks: u32,
-    rules: &Rules,
-) -> Result<String, Box<dyn Error>> {
+/// What MPICH decides by itself, as its library has it that a program is linked with.
+pub fn own_tree(program: &Path, variables: &[(String, String)]) -> Result<Tree, Box<dyn Error>> {
     let library = mapped_mpi(program, variables)?
         .ok_or_else(|| format!("{}: expected a program of MPICH, found none", program.display()))?;
-    let mut tree = Tree::of_library(&library)?;
+    Ok(Tree::of_library(&library)?)
+}
+
+/// The same, but for these ranks.
+pub fn in_its_tree(mut tree: Tree, ranks: u32, rules: &Rules) -> Result<String, String> {
     for (collective, rules) in rules.of_ranks(ranks) {
         tree.graft(collective, ranks, rules)?;
     }
