@@ -1,10 +1,12 @@
 #!/bin/sh
 # How long `polycast cp` takes in labs, beside the time that one link needs for the same bytes; and udpcast, uftp, scp and rsync beside
 # it where they are installed. As root, after `make build`: benches/copy.sh [ROUNDS]. The machine's load is printed with each line.
+# Buckets hold 64 KiB: with one packet each (`bucket=1600 benches/copy.sh`) two processors carry 16 links of 60 Mb/s (docs/lab.md), and what is measured is the machine.
 set -eu
 cd "$(dirname "$0")/.."
 tool=${POLYCAST_TOOL:-$PWD/target/tool/polycast}
 rounds=${1:-3}
+bucket=${bucket:-64KiB}
 work=$(mktemp -d)
 mount -t tmpfs none "$work"
 trap 'umount -l "$work"; rmdir "$work"' EXIT INT TERM
@@ -21,13 +23,30 @@ copy() {
         round=$((round + 1))
         mkdir -p "$work/out"
         for host in $(seq 0 63); do mkdir -p "$work/out/h$host"; done
-        "$tool" cp -r --json --lab "$2" "$5" "$work/out/%h/" > "$work/said" || true
+        began=$(date +%s.%N)
+        "$tool" cp -r --json --lab "$2,burst=$bucket" "$5" "$work/out/%h/" > "$work/said" || true
+        ended=$(date +%s.%N)
         seconds=$(sed -n 's/^  "seconds": \([0-9.]*\).*/\1/p' "$work/said")
         method=$(sed -n 's/^  "method": "\([a-z]*\)".*/\1/p' "$work/said")
         wire=$(wire "$4" "$3")
-        echo "$1, ${method:-?}: ${seconds:-failed} s, wire $wire s, $(awk -v s="${seconds:-0}" -v w="$wire" 'BEGIN { printf "%.2f", s / w }') x (load $(load))"
+        echo "$1, ${method:-?}: ${seconds:-failed} s, wire $wire s, $(awk -v s="${seconds:-0}" -v w="$wire" -v b="$began" -v e="$ended" 'BEGIN { printf "%.2f x; lab and agents %.3f s", s / w, e - b - s }') (load $(load))"
         rm -rf "$work/out"
     done
+}
+
+# What the machine needs to write the same into 16 folders, without a network and without hashing: name, command that writes into its folder
+plain() {
+    began=$(date +%s.%N)
+    pids=
+    for host in $(seq 16); do
+        mkdir -p "$work/out/h$host"
+        (cd "$work/out/h$host" && exec $2) &
+        pids="$pids $!"
+    done
+    for pid in $pids; do wait "$pid"; done
+    ended=$(date +%s.%N)
+    awk -v n="$1" -v b="$began" -v e="$ended" -v l="$(load)" 'BEGIN { printf "%s, written by 16 at once: %.3f s (load %s)\n", n, e - b, l }'
+    rm -rf "$work/out"
 }
 
 head -c $((32 << 20)) /dev/urandom > "$work/32MiB"
@@ -35,12 +54,16 @@ head -c $((64 << 20)) /dev/urandom > "$work/64MiB"
 head -c $((10 << 20)) /dev/urandom > "$work/10MiB"
 mkdir "$work/files"
 split -b 1024 -a 5 -d "$work/10MiB" "$work/files/f"
+tar -C "$work" -cf "$work/files.tar" files
 
+plain "64 MiB" "dd if=$work/64MiB of=file bs=64k status=none"
+plain "10,240 files of 1 KiB" "tar xf $work/files.tar"
 copy "16 hosts, 100 Mb/s, 32 MiB" hosts=16,rate=100mbit 100 $((32 << 20)) "$work/32MiB"
 export POLYCAST_MULTICAST=off
 copy "16 hosts, 100 Mb/s, 32 MiB" hosts=16,rate=100mbit 100 $((32 << 20)) "$work/32MiB"
 unset POLYCAST_MULTICAST
 copy "16 hosts, 1 Gb/s, 64 MiB" hosts=16,rate=1gbit 1000 $((64 << 20)) "$work/64MiB"
+copy "4 hosts, 200 Mb/s, 1 % loss, 32 MiB" hosts=4,rate=200mbit,loss=1% 200 $((32 << 20)) "$work/32MiB"
 copy "16 hosts, 200 Mb/s, 1 % loss, 32 MiB" hosts=16,rate=200mbit,loss=1% 200 $((32 << 20)) "$work/32MiB"
 copy "16 hosts, 100 Mb/s, one file of 10 MiB" hosts=16,rate=100mbit 100 $((10 << 20)) "$work/10MiB"
 copy "16 hosts, 100 Mb/s, 10,240 files of 1 KiB" hosts=16,rate=100mbit 100 $((10 << 20)) "$work/files"
@@ -110,7 +133,7 @@ by_rsync_chain() {
     done
 }
 
-"$tool" lab up "$lab" --hosts 16 --rate 100mbit > /dev/null
+"$tool" lab up "$lab" --hosts 16 --rate 100mbit --burst "$bucket" > /dev/null
 daemons=
 finish() {
     for pid in $daemons; do kill "$pid" 2> /dev/null || true; done

@@ -106,6 +106,8 @@ pub struct Fleet {
     fanout: usize,
     blocks: u64,
     patience: Nanos,
+    /// What a block takes at the rate that its user allows.
+    block_time: Nanos,
     has_begun: bool,
     orders: VecDeque<Order>,
     rings: Rings,
@@ -139,10 +141,22 @@ impl Fleet {
             fanout,
             blocks,
             patience,
+            block_time: Nanos(0),
             has_begun: false,
             orders,
             rings: Rings::default(),
         }
+    }
+
+    /// The source is to give no more than a block in this time.
+    #[must_use]
+    pub fn limited(self, block_time: Nanos) -> Fleet {
+        Fleet { block_time, ..self }
+    }
+
+    /// How long may pass without any of so many blocks that share what the source gives.
+    fn stalled(&self, blocks: u64) -> Nanos {
+        STALLED + Nanos(self.block_time.0.saturating_mul(blocks))
     }
 
     /// What is to be done, oldest first.
@@ -302,7 +316,8 @@ impl Fleet {
 
     fn is_stalled(&self, node: u32, now: Nanos) -> bool {
         let it = &self.nodes[node as usize];
-        it.standing == Standing::Taking && now - it.moved >= STALLED && it.parent.is_some()
+        let sharing = self.nodes.iter().filter(|other| other.parent == it.parent).count() as u64;
+        it.standing == Standing::Taking && now - it.moved >= self.stalled(sharing) && it.parent.is_some()
     }
 
     fn has_all_of_parent(&self, node: u32) -> bool {

@@ -81,6 +81,18 @@ fn who_is_alike_is_left_alone() {
 }
 
 #[test]
+fn blocks_that_a_limit_makes_last_long_are_waited_for() {
+    let mut fleet = Fleet::new(2, BLOCKS, 2, ms(60_000)).limited(ms(2_600));
+    (1..=2).for_each(|node| fleet.ready(node, 0, ms(1)));
+    fleet.begin(&[1, 2], ms(1));
+    fleet.progress(SOURCE, 100, ms(50));
+    assert_eq!(orders(&mut fleet), [(1, 0), (2, 0)]);
+    // Two share what the source gives.
+    assert_eq!(run(&mut fleet, 100, 30_000, |_, at| Some(at / 5_200)), []);
+    assert_eq!(run(&mut fleet, 30_000, 34_000, |_, _| Some(5)), [(1, 0), (2, 0)]);
+}
+
+#[test]
 fn a_source_that_stands_still_is_waited_for() {
     let mut fleet = begun(2, 1);
     orders(&mut fleet);

@@ -302,7 +302,7 @@ impl Shared {
                 let Some((number, block)) = next_after(store, pending.len() as u64, &self.stop) else {
                     return Ok(());
                 };
-                manifest.extend_from_slice(&block.bytes);
+                manifest.extend_from_slice(block.bytes());
                 pending.push((number, block));
             }
             manifest.truncate(stream.manifest_bytes as usize);
@@ -314,12 +314,12 @@ impl Shared {
         let Some(staging) = &*guard else { return Ok(()) };
         let mut writer = Writer::new(staging, backing, stream, self.destination.preserve);
         for (number, block) in pending.drain(..) {
-            writer.write(number, &block.bytes)?;
+            writer.write(number, block.bytes())?;
             store.wrote();
         }
         while store.have_and_written().1 < stream.blocks() {
             let Some((number, block)) = store.next_unwritten(&self.stop) else { return Ok(()) };
-            writer.write(number, &block.bytes)?;
+            writer.write(number, block.bytes())?;
             store.wrote();
         }
         writer.finish()?;

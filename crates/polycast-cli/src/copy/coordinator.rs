@@ -268,7 +268,12 @@ impl Copy<'_> {
                 let others = self.nodes.len() as u32 - 1;
                 let fanout = self.fanout(&stream);
                 let patience = Nanos(self.request.patience.as_nanos() as u64);
-                self.fleet = Some(Fleet::new(others, stream.blocks(), fanout, patience));
+                let block_time = self
+                    .request
+                    .bits_per_second
+                    .map_or(Nanos(0), |rate| Nanos::on_link(stream.block_bytes as usize, rate));
+                let fleet = Fleet::new(others, stream.blocks(), fanout, patience);
+                self.fleet = Some(fleet.limited(block_time));
                 for other in 1..=others {
                     if let Some(reason) = self.nodes[other as usize].reason.take() {
                         self.lose(other, reason);

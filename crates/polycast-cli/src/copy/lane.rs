@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
 use polycast_copy::{Frame, TAG_BYTES, Tag};
 use polycast_core::units::Nanos;
@@ -11,7 +12,7 @@ use polycast_protocol::{
 };
 
 use super::neighbour::Neighbour;
-use super::store::Store;
+use super::store::{Block, Store};
 
 /// Where the neighbours are among the two.
 pub const PREDECESSOR: usize = 0;
@@ -36,7 +37,10 @@ impl From<io::Error> for Broken {
 /// See the module.
 pub struct Lane {
     endpoint: Endpoint,
-    memory: Vec<u8>,
+    /// The segment; when it is complete the store has a part in it, and nobody writes any more.
+    memory: Arc<Vec<u8>>,
+    /// Memory of segments before: used again when the store has let go of it.
+    spare: VecDeque<Arc<Vec<u8>>>,
     is_source: bool,
     pub segment: Option<u64>,
     /// Messages of the neighbours that have not been used.
@@ -83,15 +87,19 @@ impl Lane {
         Lane {
             is_source: membership.node == 0,
             endpoint: Endpoint::new(membership),
-            memory: Vec::new(),
+            memory: Arc::default(),
+            spare: VecDeque::new(),
             segment: None,
             inbox: Default::default(),
             through_at: None,
         }
     }
 
-    fn data<'a>(memory: &'a mut [u8], is_source: bool) -> Data<'a> {
-        if is_source { Data::Source(memory) } else { Data::Sink(memory) }
+    fn data(memory: &mut Arc<Vec<u8>>, is_source: bool) -> Data<'_> {
+        if is_source || Arc::strong_count(memory) > 1 {
+            return Data::Source(memory);
+        }
+        Data::Sink(Arc::get_mut(memory).map_or(&mut [][..], |memory| &mut memory[..]))
     }
 
     /// A segment of so many bytes; at the source `fill` has it.
@@ -102,8 +110,15 @@ impl Lane {
         now: Nanos,
         fill: impl FnOnce(&mut [u8]) -> Result<(), Broken>,
     ) -> Result<(), Broken> {
-        self.memory.resize(bytes, 0);
-        fill(&mut self.memory)?;
+        // Zeroed memory is had from the system faster than this crate, compiled for size, fills it.
+        let is_free = |spare: &Arc<Vec<u8>>| spare.len() == bytes && Arc::strong_count(spare) == 1;
+        self.memory = match self.spare.front().is_some_and(is_free) {
+            true => self.spare.pop_front().unwrap_or_default(),
+            false => Arc::new(vec![0; bytes]),
+        };
+        if let Some(memory) = Arc::get_mut(&mut self.memory) {
+            fill(memory)?;
+        }
         (self.segment, self.through_at) = (Some(segment), None);
         let mut data = Lane::data(&mut self.memory, self.is_source);
         Ok(self.endpoint.begin(Multicast::from(Form::Pull), 0, now, &mut data)?)
@@ -113,6 +128,7 @@ impl Lane {
     pub fn end(&mut self) {
         self.endpoint.end();
         self.segment = None;
+        self.spare.push_back(std::mem::take(&mut self.memory));
     }
 
     pub fn is_complete(&self) -> bool {
@@ -187,18 +203,19 @@ impl Lane {
         store: &Store,
         stop: &std::sync::atomic::AtomicBool,
     ) -> Result<(), Broken> {
-        for (block, tag, bytes) in places {
-            // Some have more than others when a ring begins.
-            if block < store.have_and_written().0 {
-                continue;
-            }
-            let bytes = &self.memory[bytes];
-            let made = store.key.tag(block, bytes);
+        let have = store.have_and_written().0;
+        let mut blocks = Vec::new();
+        // Some have more than others when a ring begins.
+        for (block, tag, bytes) in places.skip_while(|(block, ..)| *block < have) {
+            let made = store.key.tag(block, &self.memory[bytes.clone()]);
             let sent = self.memory[tag].first_chunk::<TAG_BYTES>().map(|tag| Tag::from_bytes(*tag));
             if sent != Some(made) {
                 return Err(Broken);
             }
-            store.push(block, made, bytes.to_vec(), stop);
+            blocks.push((block, Block::new(made, Arc::clone(&self.memory), bytes)));
+        }
+        if let Some((first, _)) = blocks.first() {
+            store.push_all(*first, blocks.into_iter().map(|(_, block)| block), stop);
         }
         Ok(())
     }

@@ -95,6 +95,11 @@ impl Terms {
     }
 }
 
+/// Of what jobs are told: what concerns copies, which go by IP only.
+fn is_named(multicast: &str) -> bool {
+    ["ipv4", "ipv4-global", "ipv6"].iter().any(|name| multicast.eq_ignore_ascii_case(name))
+}
+
 impl Copy<'_> {
     /// Begins to try; false if it is not worth it.
     pub(super) fn try_multicast(&mut self) -> bool {
@@ -130,7 +135,7 @@ impl Copy<'_> {
 
     /// Goes on with the attempt; true when it has become clear who takes part.
     pub(super) fn attempt_is_over(&mut self) -> bool {
-        let is_named = env::var_os(MULTICAST).is_some();
+        let is_named = is_named(&env::var(MULTICAST).unwrap_or_default());
         let within =
             |since: Instant, limit| since.elapsed() < if is_named { self.request.patience } else { limit };
         match self.attempt {
@@ -204,5 +209,16 @@ impl Copy<'_> {
             };
             self.tell(*node, &Command::Sit(seat));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_names_what_copies_do_not_use_is_not_made_to_wait() {
+        let named = ["", "on", "verbs", "ipv4", "IPv6", "ipv4-global"].map(is_named);
+        assert_eq!(named, [false, false, false, true, true, true]);
     }
 }

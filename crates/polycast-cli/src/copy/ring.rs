@@ -230,7 +230,7 @@ impl Ring {
             let (segment, segments) = (self.stored, self.segments);
             if !self.is_source() {
                 let blocks = segments.blocks(segment);
-                if !member.store.has_room(blocks.end) {
+                if !member.store.has_room_up_to(blocks.end) {
                     self.waits_for_room = true;
                     break;
                 }
@@ -349,7 +349,7 @@ fn fill(segments: &Segments, segment: u64, memory: &mut [u8], member: &Member) -
         let found = member.store.get(block, &member.stop).ok_or(Broken)?;
         let (tag, found) = fetch(found, block, &member.store, &member.backing, &mut reader)?;
         memory[tag_at].copy_from_slice(tag.as_bytes());
-        memory[bytes_at].copy_from_slice(&found.bytes);
+        memory[bytes_at].copy_from_slice(found.bytes());
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The blocks that a node has: the last ones in memory, all of them on disk.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -8,16 +9,33 @@ use std::time::Duration;
 
 use polycast_copy::{Digest, Key, Stream, Tag};
 
-/// Bytes of blocks that are kept in memory.
-const WINDOW_BYTES: u64 = 32 << 20;
+/// Bytes of blocks that are kept in memory: four times what is under way in a multicast. Who is further behind gets what is on disk, which
+/// the system has in memory, too; and a page that is used for the first time costs as much as copying it.
+const WINDOW_BYTES: u64 = 16 << 20;
 
 /// How often who waits looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A block in memory.
+/// A block in memory: a part of what came together, which is not copied for it.
 pub struct Block {
     pub tag: Tag,
-    pub bytes: Vec<u8>,
+    memory: Arc<Vec<u8>>,
+    range: Range<usize>,
+}
+
+impl Block {
+    pub fn new(tag: Tag, memory: Arc<Vec<u8>>, range: Range<usize>) -> Block {
+        Block { tag, memory, range }
+    }
+
+    pub fn whole(tag: Tag, bytes: Vec<u8>) -> Block {
+        let range = 0..bytes.len();
+        Block { tag, memory: Arc::new(bytes), range }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.memory[self.range.clone()]
+    }
 }
 
 /// Where a block is.
@@ -39,13 +57,20 @@ struct State {
     limit: u64,
 }
 
+fn wait<'a>(changed: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    changed.wait_timeout(state, LOOK).map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state)
+}
+
 /// A prefix of the stream.
 pub struct Store {
     pub stream: Stream,
     pub key: Key,
     window: u64,
     state: Mutex<State>,
-    changed: Condvar,
+    /// More blocks are there, can be taken, and all are written: each wakes only who waits for it.
+    came: Condvar,
+    has_room: Condvar,
+    is_written: Condvar,
 }
 
 impl Store {
@@ -59,17 +84,19 @@ impl Store {
             written: 0,
             limit: 0,
         };
-        Store { stream, key, window, state: Mutex::new(state), changed: Condvar::new() }
+        Store {
+            stream,
+            key,
+            window,
+            state: Mutex::new(state),
+            came: Condvar::new(),
+            has_room: Condvar::new(),
+            is_written: Condvar::new(),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed
-            .wait_timeout(state, LOOK)
-            .map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state)
     }
 
     /// How many blocks are there, and how many of them are on disk.
@@ -82,7 +109,7 @@ impl Store {
     pub fn rest(&self, time: Duration) {
         let (blocks, state) = (self.stream.blocks(), self.state());
         if state.written < blocks {
-            let _ = self.changed.wait_timeout_while(state, time, |state| state.written < blocks);
+            let _ = self.is_written.wait_timeout_while(state, time, |state| state.written < blocks);
         } else {
             drop(state);
             thread::sleep(time);
@@ -105,29 +132,37 @@ impl Store {
 
     /// The next block; waits while too many are not written. False if it was to stop, or is not the next one any more.
     pub fn push(&self, block: u64, tag: Tag, bytes: Vec<u8>, stop: &AtomicBool) -> bool {
+        self.push_all(block, [Block::whole(tag, bytes)], stop)
+    }
+
+    /// Blocks that came together, this one the first.
+    pub fn push_all(&self, first: u64, blocks: impl IntoIterator<Item = Block>, stop: &AtomicBool) -> bool {
         let mut state = self.state();
-        while state.tags.len() as u64 >= state.limit + self.window {
-            if stop.load(Ordering::Relaxed) {
+        for (block, it) in (first..).zip(blocks) {
+            while state.tags.len() as u64 >= state.limit + self.window {
+                if stop.load(Ordering::Relaxed) {
+                    return false;
+                }
+                self.came.notify_all();
+                state = wait(&self.has_room, state);
+            }
+            if stop.load(Ordering::Relaxed) || state.tags.len() as u64 != block {
                 return false;
             }
-            state = self.wait(state);
-        }
-        if stop.load(Ordering::Relaxed) || state.tags.len() as u64 != block {
-            return false;
-        }
-        state.digest.add(&tag);
-        state.tags.push(tag);
-        state.recent.push_back(Arc::new(Block { tag, bytes }));
-        while state.recent.len() as u64 > self.window {
-            state.recent.pop_front();
+            state.digest.add(&it.tag);
+            state.tags.push(it.tag);
+            state.recent.push_back(Arc::new(it));
+            while state.recent.len() as u64 > self.window {
+                state.recent.pop_front();
+            }
         }
         drop(state);
-        self.changed.notify_all();
+        self.came.notify_all();
         true
     }
 
     /// Whether the blocks before this one can be taken at once.
-    pub fn has_room(&self, end: u64) -> bool {
+    pub fn has_room_up_to(&self, end: u64) -> bool {
         end <= self.state().limit + self.window
     }
 
@@ -137,7 +172,7 @@ impl Store {
         if block > state.limit {
             state.limit = block;
             drop(state);
-            self.changed.notify_all();
+            self.has_room.notify_all();
         }
     }
 
@@ -155,7 +190,7 @@ impl Store {
             if stop.load(Ordering::Relaxed) {
                 return None;
             }
-            state = self.wait(state);
+            state = wait(&self.came, state);
         }
     }
 
@@ -173,7 +208,11 @@ impl Store {
         let mut state = self.state();
         state.written += 1;
         state.limit = state.written;
+        let is_all = state.written >= self.stream.blocks();
         drop(state);
-        self.changed.notify_all();
+        self.has_room.notify_all();
+        if is_all {
+            self.is_written.notify_all();
+        }
     }
 }

@@ -9,7 +9,8 @@
 
 use polycast_units::Nanos;
 
-use super::{Fleet, SILENT, SOURCE, STALLED, Standing, Trouble};
+use super::{Fleet, SILENT, SOURCE, Standing, Trouble};
+use crate::segment::SEGMENTS_UNDER_WAY;
 
 /// A ring that breaks so often, or does not move for a while, is no way.
 const MAX_BREAKS: u32 = 3;
@@ -126,7 +127,9 @@ impl Fleet {
             Some((before, since)) if before == all => Some((all, since)),
             _ => Some((all, now)),
         };
-        if self.rings.still.is_some_and(|(_, since)| now - since >= STALLED) {
+        // All that a segment brings is there at once.
+        let stalled = self.stalled(self.rings.under_way / SEGMENTS_UNDER_WAY);
+        if self.rings.still.is_some_and(|(_, since)| now - since >= stalled) {
             (self.rings.breaks, self.rings.is_due) = (MAX_BREAKS, true);
             return;
         }
@@ -139,7 +142,7 @@ impl Fleet {
             _ => Some((last, now)),
         };
         if let Some((node, since)) = self.rings.last
-            && now - since >= STALLED
+            && now - since >= stalled
         {
             self.set_aside(node, Trouble::Slow, now);
         }

@@ -109,6 +109,17 @@ fn a_ring_that_stands_still_is_given_up_if_it_is_not_the_source_that_does() {
 }
 
 #[test]
+fn segments_that_a_limit_makes_last_long_are_waited_for() {
+    let mut fleet = begun(3, &[]).limited(ms(140));
+    fleet.next_ring(ms(1));
+    // A segment of 16 blocks in 2.24 s.
+    let have = |node, at: u64| Some(if node == 0 { 200 } else { at / 2_240 * 16 });
+    assert_eq!(run(&mut fleet, (100, 20_000), have), (vec![], vec![]));
+    let (rings, told) = run(&mut fleet, (20_000, 22_000), |_, _| Some(128));
+    assert_eq!((rings, told), (vec![ring(2, &[], 0)], vec![(1, 0), (2, 1), (3, 2)]));
+}
+
+#[test]
 fn who_holds_all_up_is_set_aside() {
     let mut fleet = begun(3, &[]);
     fleet.next_ring(ms(1));
