@@ -69,6 +69,7 @@ fn way_of(library: Library, collective: Collective, choice: Choice) -> Option<Wa
         (Collective::Allgather | Collective::Allreduce, "ring") => ("ring", 0),
         (Collective::Allgather, "bruck") => ("bruck", 0),
         (Collective::Alltoall, "pairwise") => ("pairwise", 0),
+        (Collective::Alltoall, "linear") => ("linear", 0),
         (Collective::Alltoall, "bruck") => ("modified_bruck", 0),
         (Collective::Barrier, "dissemination") => ("bruck", 0),
         (Collective::Allreduce, "flat") => ("basic_linear", 0),
@@ -87,6 +88,7 @@ fn name_in_mpich(collective: Collective, name: &str) -> Option<&'static str> {
         (Collective::Allgather | Collective::Allreduce, "recursive-doubling") => "recursive_doubling",
         (Collective::Allgather | Collective::Alltoall, "bruck") => "brucks",
         (Collective::Alltoall, "pairwise") => "pairwise",
+        (Collective::Alltoall, "linear") => "scattered",
         (Collective::Allreduce, "halving-doubling") => "reduce_scatter_allgather",
         _ => return None,
     })

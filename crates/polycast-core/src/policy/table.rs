@@ -149,6 +149,7 @@ mod tests {
         };
         let slow = "100mbit";
         assert_eq!(chosen(Collective::Allgather, (8, 4), slow, 8 << 10), "two-level");
+        assert_eq!(chosen(Collective::Gather, (32, 8), slow, 32 << 10), "two-level:between=flat");
         assert_eq!(chosen(Collective::Reduce, (32, 8), slow, 1 << 20), "two-level:segment=8KiB");
         assert_eq!(chosen(Collective::Allreduce, (12, 3), slow, 1 << 20), "two-level:segment=8KiB");
         // One rank per node, one node, two; short; fast links; more nodes than were measured; what stock does as well.
@@ -160,6 +161,10 @@ mod tests {
             (Collective::Reduce, (8, 4), "1gbit", 1 << 20),
             (Collective::Allreduce, (8, 4), slow, 64 << 10),
             (Collective::Allreduce, (32, 8), slow, 1 << 20),
+            (Collective::Gather, (32, 8), slow, 1 << 10),
+            (Collective::Gather, (32, 8), slow, 1 << 20),
+            (Collective::Gather, (16, 8), slow, 8 << 10),
+            (Collective::Gather, (32, 8), "1gbit", 8 << 10),
             (Collective::Alltoall, (8, 4), slow, 1 << 20),
             (Collective::Barrier, (8, 4), slow, 0),
         ] {

@@ -3,4 +3,5 @@
 super::registry::files! {
     mod pairwise;
     mod bruck;
+    mod linear;
 }

@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use super::blocks::joined;
 use super::inner::{Inner, Places, nothing};
 use super::members::{Members, after, common, fetches_down, fetches_up, publishes_down, publishes_up};
 use crate::algorithm::Algorithm;
@@ -26,8 +27,8 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     let (stand_in, own) = (members.my_stand_in(), exchange.own());
     let inner_call = Call { is_in_place: false, ..members.between(width * width * call.bytes.0) };
     let inner = Inner::new(algorithm.between(), algorithm, &inner_call, nodes.mine());
-    let rows = exchange
-        .rows(inner.brings(Buffer::Output).into_iter().map(|brought| (brought.bytes.clone(), brought)));
+    let brought = inner.brings(Buffer::Output);
+    let shown = exchange.shown(brought.into_iter().map(|brought| (brought.bytes.clone(), brought)));
     let to_itself = |list: &mut Listed| {
         if !call.is_in_place {
             let (from, to) = (Slice::input(exchange.block(rank)), Slice::output(exchange.block(rank)));
@@ -36,21 +37,20 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     };
     if rank != stand_in {
         let up = publishes_up(&mut list, stand_in);
-        for node in exchange.around() {
-            for (bytes, _) in exchange.runs(node) {
-                list.add(up, Action::Publish(Slice { buffer: own, bytes }), After::Start);
-            }
+        let runs = exchange.around().flat_map(|node| exchange.runs(node)).map(|(bytes, _)| bytes);
+        for bytes in joined(runs) {
+            list.add(up, Action::Publish(Slice { buffer: own, bytes }), After::Start);
         }
         to_itself(&mut list);
         // In place, the output holds what it sends until that is taken.
         let free = if call.is_in_place { after(up, list.lanes()[up].steps) } else { After::Start };
         let (down, mut at) = (fetches_down(&mut list, stand_in), 0);
-        for (_, row) in &rows {
-            if let Some((part, to)) = exchange.of_row(row, rank) {
-                let at = at + part.start - row.start;
+        for (_, bytes) in &shown {
+            for (part, to) in exchange.for_rank(bytes, rank) {
+                let at = at + part.start - bytes.start;
                 list.add(down, Action::Fetch { at, to: Slice::output(to) }, free);
             }
-            at += row.end - row.start;
+            at += bytes.end - bytes.start;
         }
         return Box::new(list);
     }
@@ -109,13 +109,13 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
         list.add(local, nothing(), everything);
     }
     let down = (!others.is_empty()).then(|| publishes_down(&mut list, &others));
-    for (brought, row) in &rows {
+    for (brought, bytes) in &shown {
         let when = is_there.after(brought);
         if let Some(down) = down {
-            let published = Slice::scratch(all + row.start..all + row.end);
+            let published = Slice::scratch(all + bytes.start..all + bytes.end);
             list.add(down, Action::Publish(published), when);
         }
-        if let Some((part, to)) = exchange.of_row(row, rank) {
+        for (part, to) in exchange.for_rank(bytes, rank) {
             let from = Slice::scratch(all + part.start..all + part.end);
             list.add(local, Action::Copy { from, to: Slice::output(to) }, when);
         }
@@ -152,7 +152,7 @@ impl<'a> Exchange<'a> {
         start..start + self.call.bytes.0
     }
 
-    /// Nodes from the next one on, in the order in which a pairwise exchange gets to them; this one last.
+    /// Nodes from the next one on, in the order in which exchanges get to them; this one last.
     fn around(&self) -> impl Iterator<Item = u32> + use<> {
         let (mine, count) = (self.nodes.mine(), self.nodes.count());
         (1..=count).map(move |by| (mine + by) % count)
@@ -176,35 +176,38 @@ impl<'a> Exchange<'a> {
         runs
     }
 
-    /// What comes, cut into what comes from one rank each, without what only fills.
-    fn rows<T: Clone>(&self, brought: impl Iterator<Item = (Range<u64>, T)>) -> Vec<(T, Range<u64>)> {
+    /// What comes, without what only fills: it is shown to all of the node, so in as few parts as that leaves.
+    fn shown<T: Clone>(&self, brought: impl Iterator<Item = (Range<u64>, T)>) -> Vec<(T, Range<u64>)> {
         let here = self.members.mine().len() as u64 * self.call.bytes.0;
-        let mut rows = Vec::new();
+        let mut shown = Vec::new();
         for (bytes, when) in brought {
-            for node in 0..self.nodes.count() {
-                for number in 0..self.members.of(node).len() as u64 {
-                    let start = self.row_start(node, number);
-                    let row = common(&(start..start + here), &bytes);
-                    if !row.is_empty() {
-                        rows.push((when.clone(), row));
-                    }
-                }
-            }
+            let rows = self.rows(&bytes).map(|(_, start)| common(&(start..start + here), &bytes));
+            let parts = joined(rows.filter(|part| !part.is_empty()));
+            shown.extend(parts.into_iter().map(|part| (when.clone(), part)));
         }
-        rows
+        shown
     }
 
-    /// Of a part of a row, what is for a rank of this node from another one, and where it goes.
-    fn of_row(&self, row: &Range<u64>, rank: Rank) -> Option<(Range<u64>, Range<u64>)> {
+    /// The ranks of whose rows some bytes have a part, and where these begin.
+    fn rows(&self, bytes: &Range<u64>) -> impl Iterator<Item = (Rank, u64)> {
+        let nodes = bytes.start / self.node_bytes()..bytes.end.div_ceil(self.node_bytes());
+        nodes.flat_map(move |node| {
+            let ranks = (0..).zip(self.members.of(node as u32));
+            ranks.map(move |(number, from)| (*from, self.row_start(node as u32, number)))
+        })
+    }
+
+    /// Of what comes, what is for a rank of this node from others, and where it goes.
+    fn for_rank(&self, bytes: &Range<u64>, rank: Rank) -> Vec<(Range<u64>, Range<u64>)> {
         let block = self.call.bytes.0;
-        let (node, within) = (row.start / self.node_bytes(), row.start % self.node_bytes());
-        let number = within / (self.width * block);
-        let from = self.members.of(node as u32)[number as usize];
-        let place = self.members.mine().iter().position(|of| *of == rank)? as u64;
-        let start = self.row_start(node as u32, number) + place * block;
-        let part = common(&(start..start + block), row);
-        let to = self.block(from).start + (part.start.max(start) - start);
-        let to = to..to + (part.end - part.start);
-        (from != rank && !part.is_empty()).then_some((part, to))
+        let place = self.members.mine().iter().position(|of| *of == rank).unwrap_or(0) as u64;
+        let of_row = |(from, row): (Rank, u64)| {
+            let start = row + place * block;
+            let part = common(&(start..start + block), bytes);
+            let to = self.block(from).start + (part.start.max(start) - start);
+            let to = to..to + (part.end - part.start);
+            (from != rank && !part.is_empty()).then_some((part, to))
+        };
+        self.rows(bytes).filter_map(of_row).collect()
     }
 }

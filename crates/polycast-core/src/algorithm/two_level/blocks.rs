@@ -366,7 +366,7 @@ pub(super) fn scatter(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: R
 }
 
 /// Ranges, those that touch as one.
-fn joined(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
+pub(super) fn joined(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     joined_pairs(ranges.map(|bytes| (bytes.clone(), bytes))).into_iter().map(|(bytes, _)| bytes).collect()
 }
 

@@ -54,7 +54,7 @@ const ALLREDUCE: [Parameter; 2] =
 const REDUCE: [Parameter; 2] = [between(&["chain", "binary", "binomial", "flat"]), BUFFER];
 const ALLGATHER: [Parameter; 2] = [between(&["ring", "recursive-doubling", "bruck"]), BUFFER];
 const GATHER: [Parameter; 2] = [between(&["binomial", "chain", "binary", "flat"]), BUFFER];
-const ALLTOALL: [Parameter; 2] = [between(&["pairwise", "bruck"]), BUFFER];
+const ALLTOALL: [Parameter; 2] = [between(&["linear", "pairwise", "bruck"]), BUFFER];
 
 const fn entry(collectives: &'static [Collective], about: &'static str, schedule: OnNodes) -> Entry {
     Entry::on_nodes(collectives, "two-level", about, "Wu 2005, §2.4 and §3.4", schedule)
