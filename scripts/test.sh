@@ -4,6 +4,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/suite.sh
+# By turns: of two that compile at a time one waits for the other, and if that is the jobs, all wait for them at the end.
+suite compiling cargo test --no-run --locked -p polycast-cli --test jobs
 suite jobs cargo test --no-fail-fast --locked -p polycast-cli --test jobs &
 jobs=$!
 trap 'kill "$jobs" 2>/dev/null || true' EXIT INT TERM
