@@ -19,6 +19,11 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
 )];
 
 fn schedule(_: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
+    exchange(call, rank, true)
+}
+
+/// Every rank sends its block to each other one: in steps, each after what the step before has brought, or all at once.
+pub(super) fn exchange(call: &Call, rank: Rank, is_in_steps: bool) -> Box<dyn Schedule> {
     let (ranks, bytes, mut list) = (call.ranks, call.bytes.0, Listed::default());
     let further = |by: u32| (rank.0 + by) % ranks;
     let block = |of: u32| u64::from(of) * bytes..u64::from(of + 1) * bytes;
@@ -52,7 +57,7 @@ fn schedule(_: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
         let sends = Stream { posting, ..Stream::send(Rank(to), 0) };
         let sends = list.single(Kind::Messages(sends), Action::Send(sent), aside(by));
         list.lane_mut(sends).opens_after = received;
-        received = Some(receives);
+        received = is_in_steps.then_some(receives);
     }
     Box::new(list)
 }
