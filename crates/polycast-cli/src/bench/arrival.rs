@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use polycast_core::units::{Nanos, ParseNanosError};
 
-use crate::report::arrivals::HEADING;
+use crate::report::arrivals::check_heading;
 
 /// How ranks arrive at a call, against the common start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,11 +83,7 @@ impl Arrival {
         let error = |error: std::io::Error| format!("cannot read {name}: {error}");
         let file = fs::canonicalize(name).map_err(error)?;
         let text = fs::read_to_string(&file).map_err(error)?;
-        if text.lines().next() != Some(HEADING) {
-            return Err(format!(
-                "{name}: expected {HEADING} in its first line, as `polycast report --arrivals` writes it"
-            ));
-        }
+        check_heading(&text).map_err(|error| format!("{name}: {error}"))?;
         Ok(Arrival { pattern: Pattern::Recorded, delay: None, file: Some(file) })
     }
 }

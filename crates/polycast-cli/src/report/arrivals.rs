@@ -16,7 +16,7 @@ use polycast_trace::{Call, has_root};
 use super::load::Traced;
 
 /// The first line.
-pub const HEADING: &str = "polycast-arrivals 1";
+const HEADING: &str = "polycast-arrivals 1";
 
 /// Calls that a file has at most: the first ones. A measuring job keeps them all.
 pub const MAX_ROWS: usize = 4096;
@@ -50,17 +50,21 @@ pub fn arrivals(traced: &Traced) -> Result<String, String> {
     Ok(text)
 }
 
+/// Whether it is such a file.
+pub fn check_heading(text: &str) -> Result<(), String> {
+    match text.lines().next() {
+        Some(HEADING) => Ok(()),
+        _ => Err(format!("expected {HEADING} in its first line, as `polycast report --arrivals` writes it")),
+    }
+}
+
 /// What such a file says.
 ///
 /// # Errors
 /// Which line is wrong, and what was expected.
 pub fn read(text: &str) -> Result<Vec<RecordedCall>, String> {
-    let mut lines = text.lines().zip(1..).filter(|(line, _)| !line.starts_with('#'));
-    if lines.next().is_none_or(|(line, _)| line != HEADING) {
-        return Err(format!(
-            "expected {HEADING} in its first line, as `polycast report --arrivals` writes it"
-        ));
-    }
+    check_heading(text)?;
+    let mut lines = text.lines().zip(1..).skip(1).filter(|(line, _)| !line.starts_with('#'));
     let ranks = lines.next().and_then(|(line, _)| line.strip_prefix("ranks ")?.trim().parse::<usize>().ok());
     let Some(ranks) = ranks.filter(|ranks| (1..=MAX_NUMBERS).contains(ranks)) else {
         return Err("expected `ranks` and how many in the line after the first".to_owned());
