@@ -6,9 +6,11 @@ cd "$(dirname "$0")/.."
 # What stands in a module `long` is for `make test`.
 suite lint scripts/lint.sh
 {
-    suite core cargo test --no-fail-fast --locked -p polycast-core --test '*' -- --skip long::
-    suite simulations cargo test --no-fail-fast --locked -p polycast-sim --test '*' -- --skip long::
-    suite tool cargo test --no-fail-fast --locked -p polycast-cli --test tool
+    # shellcheck disable=SC2046
+    suite core cargo test --no-fail-fast --locked --workspace $(tests_of polycast-core) -- --skip long::
+    # shellcheck disable=SC2046
+    suite simulations cargo test --no-fail-fast --locked --workspace $(tests_of polycast-sim) -- --skip long::
+    suite tool cargo test --no-fail-fast --locked --workspace --test tool
 } &
 beside=$!
 trap 'kill "$beside" 2>/dev/null || true' EXIT INT TERM

@@ -17,6 +17,19 @@ counted() {
     sed -n "s/^test result: .* \([0-9]*\) $word.*/\1/p" "$@" | awk '{ n += $1 } END { print n + 0 }'
 }
 
+# CRATE…: what has cargo run the integration tests of these crates. Of the whole workspace, whose features are then those of all its
+# crates: with `-p` each crate and what it needs is compiled once more with its own.
+tests_of() {
+    for crate; do
+        for file in crates/"$crate"/tests/*.rs crates/"$crate"/tests/*/main.rs; do
+            [ -f "$file" ] || continue
+            name=${file%/main.rs}
+            name=${name##*/}
+            echo "--test ${name%.rs}"
+        done
+    done
+}
+
 suite() (
     name=$1
     shift

@@ -4,19 +4,22 @@
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/suite.sh
-# By turns: of two that compile at a time one waits for the other, and if that is the jobs, all wait for them at the end.
-suite compiling cargo test --no-run --locked -p polycast-cli --test jobs
-suite jobs cargo test --no-fail-fast --locked -p polycast-cli --test jobs &
+# All at once and before anything runs: cargo compiles for one command at a time.
+suite compiling cargo test --no-run --locked --workspace --test '*' --lib --bins
+suite jobs cargo test --no-fail-fast --locked --workspace --test jobs &
 jobs=$!
 trap 'kill "$jobs" 2>/dev/null || true' EXIT INT TERM
 suite units cargo test --no-fail-fast --workspace --locked --lib --bins
-suite tool cargo test --no-fail-fast --locked -p polycast-cli --test tool
-suite core cargo test --no-fail-fast --locked -p polycast-core --test '*'
-suite simulations cargo test --no-fail-fast --locked -p polycast-sim --test '*'
-suite network cargo test --no-fail-fast --locked -p polycast-net -p polycast-madcap --test '*'
-suite inputs cargo test --no-fail-fast --locked -p polycast-fuzz-bodies --test '*'
+suite tool cargo test --no-fail-fast --locked --workspace --test tool
+# shellcheck disable=SC2046
+{
+    suite core cargo test --no-fail-fast --locked --workspace $(tests_of polycast-core)
+    suite simulations cargo test --no-fail-fast --locked --workspace $(tests_of polycast-sim)
+    suite network cargo test --no-fail-fast --locked --workspace $(tests_of polycast-net polycast-madcap)
+    suite inputs cargo test --no-fail-fast --locked --workspace $(tests_of polycast-fuzz-bodies)
+}
 suite lint scripts/lint.sh
 wait "$jobs"
 # By itself: like some of the jobs it looks for ranks that hang.
-suite soak cargo test --locked -p polycast-cli --test soak -- ROUNDS=20
+suite soak cargo test --locked --workspace --test soak -- ROUNDS=20
 total
