@@ -3,6 +3,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/suite.sh
+# Ranks of fake jobs hand over to each other, so that a processor is free now and then.
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) * 2))}"
 # What stands in a module `long` is for `make test`.
 suite lint scripts/lint.sh
 {
@@ -10,10 +12,10 @@ suite lint scripts/lint.sh
     suite core cargo test --no-fail-fast --locked --workspace $(tests_of polycast-core) -- --skip long::
     # shellcheck disable=SC2046
     suite simulations cargo test --no-fail-fast --locked --workspace $(tests_of polycast-sim) -- --skip long::
-    suite tool cargo test --no-fail-fast --locked --workspace --test tool
 } &
 beside=$!
 trap 'kill "$beside" 2>/dev/null || true' EXIT INT TERM
 suite units cargo test --no-fail-fast --workspace --locked --lib --bins -- --skip long::
+suite tool cargo test --no-fail-fast --locked --workspace --test tool
 wait "$beside"
 total

@@ -70,7 +70,7 @@ fn all_eight_collectives_are_predicted() {
     }
     let text = predict(
         &world,
-        &["--ranks", "4", "--collective", "reduce", "--bytes", "1KiB,4MiB", "--svg", "r.svg"],
+        &["--ranks", "4", "--collective", "reduce", "--bytes", "1KiB,1MiB", "--svg", "r.svg"],
     );
     assert!(text.starts_with("reduce of 4 ranks, rank 0 being the root\n"), "{text}");
     assert!(

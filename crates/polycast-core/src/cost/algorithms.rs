@@ -2,7 +2,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use super::exchange::{Exchange, Halves, ScatterExchange};
-use super::{Bottleneck, Network, Pipeline, Sends, Stream, Transfers, Work, list_schedule};
+use super::{Bottleneck, MAX_STEPS, Network, Pipeline, Sends, Stream, Transfers, Work, list_schedule};
 use crate::algorithm::broadcast;
 use crate::algorithm::{Algorithm, Form as Kind};
 use crate::collective::{Call, Collective};
@@ -162,7 +162,13 @@ impl Predictor {
     /// What a call of any collective takes by `algorithm`, which serves it, its messages followed one by one; `None` if they are too
     /// many. See [`list_schedule`].
     pub fn follow(&mut self, algorithm: &Algorithm, collective: Collective, bytes: Bytes) -> Option<Nanos> {
-        let schedules = self.schedules(algorithm, collective, bytes);
+        let mut left = MAX_STEPS;
+        // Those of thousands of ranks take gigabytes: no more are made once there are too many steps.
+        let counted = self.each_schedule(algorithm, collective, bytes).map(|schedule| {
+            left = left.checked_sub(schedule.lanes().iter().map(|lane| lane.steps).sum())?;
+            Some(schedule)
+        });
+        let schedules: Vec<_> = counted.collect::<Option<_>>()?;
         list_schedule(&mut self.network, self.sends, self.work, schedules)
     }
 
@@ -173,9 +179,18 @@ impl Predictor {
         collective: Collective,
         bytes: Bytes,
     ) -> Vec<Box<dyn Schedule>> {
+        self.each_schedule(algorithm, collective, bytes).collect()
+    }
+
+    fn each_schedule(
+        &mut self,
+        algorithm: &Algorithm,
+        collective: Collective,
+        bytes: Bytes,
+    ) -> impl Iterator<Item = Box<dyn Schedule>> {
         let ranks = self.network.ranks();
         let call = Call::new(collective, ranks, self.root, bytes);
-        (0..ranks).map(|rank| algorithm.schedule(call, Rank(rank), &mut self.trees)).collect()
+        (0..ranks).map(move |rank| algorithm.schedule(call, Rank(rank), &mut self.trees))
     }
 
     fn exchange(&mut self, kind: Exchange) -> Form {

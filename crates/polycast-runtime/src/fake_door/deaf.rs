@@ -94,7 +94,7 @@ fn a_push_that_dies_is_left_soon_and_comes_back() {
 /// Whose root is so far ahead that nobody has room for what it sends: that is heard all the same.
 #[test]
 fn a_root_far_ahead_is_not_taken_for_dead() {
-    with_seeds(10, |seed| {
+    with_seeds(6, |seed| {
         let random = &mut Random::new(seed);
         let ranks = random.within(2, 5) as usize;
         let form = random.one_of(&["multicast-push", "multicast-push:sync=none", "multicast-push:parity"]);
@@ -174,7 +174,7 @@ fn a_group_that_has_died_is_not_used_by_others() {
 /// Whatever is lost where, and whenever it is blocked and opened, ranks decide alike.
 #[test]
 fn ranks_never_leave_or_return_differently() {
-    with_seeds(15, |seed| {
+    with_seeds(10, |seed| {
         let random = &mut Random::new(seed);
         let hosts: Vec<u32> = {
             let count = random.within(2, 5);

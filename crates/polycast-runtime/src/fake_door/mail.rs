@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ffi::c_int;
 
 use super::MISUSED;
@@ -7,7 +7,7 @@ use crate::door::{ANY_PEER, Completion};
 
 /// What MPI matches messages by on the private communicator of all ranks: the sender, the receiver, the tag, which may be another
 /// communicator's later. On each of these, messages stay in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Way {
     pub from: u32,
     pub to: u32,
@@ -78,7 +78,7 @@ enum Request {
 /// All messages of private communicators.
 #[derive(Default)]
 pub struct Mail {
-    on_the_way: HashMap<Way, VecDeque<Letter>>,
+    on_the_way: BTreeMap<Way, VecDeque<Letter>>,
     /// In the order in which they were started.
     started: BTreeMap<Part, Vec<(u32, Request)>>,
     /// From whom to whom nothing arrives before.
@@ -152,7 +152,7 @@ impl Mail {
         let parts: Vec<Part> = self.started.range(parts).map(|(part, _)| *part).collect();
         for part in parts {
             let mut mine = self.started.remove(&part).unwrap_or_default();
-            let mut closed = HashSet::new();
+            let mut closed = BTreeSet::new();
             for (_, request) in &mut mine {
                 let Request::Receive { way, place } = *request else { continue };
                 // Who is not served now holds up those behind it.
