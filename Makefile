@@ -65,7 +65,7 @@ SEED ?= 0
 soak: ## jobs in a lab while ranks die, links go down and strangers send: make soak ROUNDS=1000
 	@scripts/setup.sh test
 	@$(MAKE) build
-	@cargo test --quiet --locked -p polycast-cli --test soak -- ROUNDS=$(ROUNDS) SEED=$(SEED)
+	@cargo test --quiet --locked --workspace --test soak -- ROUNDS=$(ROUNDS) SEED=$(SEED)
 
 nightly: ## ThreadSanitizer and Miri (needs a nightly toolchain), and MPIs from PyPI
 	@scripts/setup.sh test
@@ -75,7 +75,7 @@ nightly: ## ThreadSanitizer and Miri (needs a nightly toolchain), and MPIs from 
 conformance: ## mpi4py's own tests on four MPIs with every algorithm; hours, or ONLY="mpich lab multicast-pull"
 	@scripts/setup.sh test
 	@$(MAKE) build
-	@cargo test --quiet --locked -p polycast-cli --test conformance -- $(ONLY)
+	@cargo test --quiet --locked --workspace --test conformance -- $(ONLY)
 
 install: build/built ## copies what is built to PREFIX (builds first if need be)
 	@scripts/install.sh build/stage "$(INSTALLED)"

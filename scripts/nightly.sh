@@ -12,7 +12,7 @@ set -eu
 cd "$(dirname "$0")/.."
 what=${1:-all}
 mpis() {
-    cargo test --locked -p polycast-cli --test jobs -- --ignored more_mpis
+    cargo test --locked --workspace --test jobs -- --ignored more_mpis
 }
 # They need no nightly toolchain.
 if [ "$what" = mpis ]; then

@@ -17,16 +17,18 @@ counted() {
     sed -n "s/^test result: .* \([0-9]*\) $word.*/\1/p" "$@" | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# CRATE…: what has cargo run the integration tests of these crates. Of the whole workspace, whose features are then those of all its
-# crates: with `-p` each crate and what it needs is compiled once more with its own.
+# FOLDER…: what has cargo run the integration tests of the crates in these. Of the whole workspace, whose features are then those of all
+# its crates: with `-p` each crate and what it needs is compiled once more with its own. Without any, cargo would run all tests.
 tests_of() {
-    for crate; do
-        for file in crates/"$crate"/tests/*.rs crates/"$crate"/tests/*/main.rs; do
+    for folder; do
+        found=
+        for file in "$folder"/tests/*.rs "$folder"/tests/*/main.rs; do
             [ -f "$file" ] || continue
             name=${file%/main.rs}
             name=${name##*/}
-            echo "--test ${name%.rs}"
+            found="$found --test ${name%.rs}"
         done
+        echo "${found:---test no-tests-in-$folder}"
     done
 }
 

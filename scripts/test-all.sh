@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 suite documentation env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polycast-units -p polycast-protocol -p polycast-core -p polycast-sim -p polycast-lab
 suite sanitizer scripts/sanitize.sh
 suite loom scripts/loom.sh
-suite fake-door env FAKE_DOOR_SEEDS=1000 cargo test --locked -p polycast-runtime --lib fake_door
+suite fake-door env FAKE_DOOR_SEEDS=1000 cargo test --locked --workspace --lib fake_door
 suite examples cargo test --workspace --locked --doc
 suite ignored cargo test --workspace --locked --no-fail-fast -- --ignored
 total

@@ -13,10 +13,10 @@ suite units cargo test --no-fail-fast --workspace --locked --lib --bins
 suite tool cargo test --no-fail-fast --locked --workspace --test tool
 # shellcheck disable=SC2046
 {
-    suite core cargo test --no-fail-fast --locked --workspace $(tests_of polycast-core)
-    suite simulations cargo test --no-fail-fast --locked --workspace $(tests_of polycast-sim)
-    suite network cargo test --no-fail-fast --locked --workspace $(tests_of polycast-net polycast-madcap)
-    suite inputs cargo test --no-fail-fast --locked --workspace $(tests_of polycast-fuzz-bodies)
+    suite core cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-core)
+    suite simulations cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-sim)
+    suite network cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-net crates/polycast-madcap)
+    suite inputs cargo test --no-fail-fast --locked --workspace $(tests_of fuzz/bodies)
 }
 suite lint scripts/lint.sh
 wait "$jobs"

@@ -69,7 +69,7 @@ impl Drop for Said {
         if std::thread::panicking() {
             let thread = std::thread::current();
             let test = thread.name().filter(|name| name.contains("::")).unwrap_or("fake_door");
-            eprintln!("again: {REPLAY}={} cargo test -p polycast-runtime --lib {test}", self.0);
+            eprintln!("again: {REPLAY}={} cargo test --workspace --lib {test}", self.0);
         }
     }
 }
