@@ -84,7 +84,7 @@ for mpicc in "$@"; do
     also=
     [ "$family" != openmpi ] || also=$sources/ompi-coll/entrance.c
     for source in "$sources"/pmpi/door.c "$sources"/common/*.c $also; do
-        case $source in */pmpi/door.c) fast=-O2 ;; *) fast= ;; esac
+        case $source in */pmpi/door.c | */common/collective.c | */common/communicator.c | */common/datatype.c) fast=-O2 ;; *) fast= ;; esac
         "$mpicc" $flags $fast -I"$sources/pmpi" -c -o "$objects/$(basename "$source" .c).o" "$source"
     done
     # The old kind of path, which goes before LD_LIBRARY_PATH: a door and its runtime belong together.

@@ -209,7 +209,9 @@ int door_begin_service(const struct call *call, const struct communicator *state
     if (has_local_error(call, state, &service->part)) {
         return 0;
     }
-    door_look_for_devices();
+    if (service->part.sent || service->part.received) {
+        door_look_for_devices();
+    }
     *error = open_stretch(&service->call.send, NULL, service->part.sent, bytes, sent);
     if (!*error) {
         *error = open_stretch(&service->call.receive, call->blocks, service->part.received, bytes, received);

@@ -34,6 +34,10 @@ int door_is_over(void) {
     return __atomic_load_n(&is_finalizing, __ATOMIC_RELAXED);
 }
 
+/* How often a communicator was freed that had a state: what a thread remembers is of no use afterwards, for MPI may give the
+ * handle to another communicator. */
+static unsigned long frees;
+
 static pthread_mutex_t alive_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct communicator *alive;
 
@@ -82,6 +86,8 @@ void (*door_wait_for_flights)(const struct communicator *state);
 static int free_state(MPI_Comm comm, int keyval, void *attribute, void *extra) {
     struct communicator *state = attribute;
     (void)comm, (void)keyval, (void)extra;
+    /* Release: with the acquire in door_known_communicator. */
+    __atomic_fetch_add(&frees, 1, __ATOMIC_RELEASE);
     if (is_stock_for_ever(state)) {
         return MPI_SUCCESS;
     }
@@ -123,11 +129,29 @@ static void create_keyvals(void) {
     __atomic_store_n(&state_keyval, keyval, __ATOMIC_RELEASE);
 }
 
+/* MPI looks attributes up under a lock, which takes longer than a short message on a node: each thread remembers the communicator of
+ * its last call. */
 int door_known_communicator(MPI_Comm comm, struct communicator **state) {
+    static _Thread_local struct {
+        MPI_Comm comm;
+        struct communicator *state;
+        unsigned long frees;
+    } last;
+    unsigned long now = __atomic_load_n(&frees, __ATOMIC_ACQUIRE);
+    if (last.state && last.comm == comm && last.frees == now) {
+        *state = last.state;
+        return 1;
+    }
     int keyval = __atomic_load_n(&state_keyval, __ATOMIC_ACQUIRE);
     int is_known = 0;
-    return keyval != MPI_KEYVAL_INVALID &&
-           PMPI_Comm_get_attr(comm, keyval, state, &is_known) == MPI_SUCCESS && is_known;
+    if (keyval == MPI_KEYVAL_INVALID || PMPI_Comm_get_attr(comm, keyval, state, &is_known) != MPI_SUCCESS ||
+        !is_known) {
+        return 0;
+    }
+    last.comm = comm;
+    last.state = *state;
+    last.frees = now;
+    return 1;
 }
 
 int door_world_ranks(MPI_Comm comm, int size, int *world_ranks) {

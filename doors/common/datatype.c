@@ -85,11 +85,11 @@ static int get_envelope(MPI_Datatype type, struct envelope *envelope) {
 
 /* Those that most calls have: predefined, of which any number is one stretch of bytes. MPI takes longer to say so than a short message takes. */
 static int is_basic(MPI_Datatype type) {
-    const MPI_Datatype basic[] = {MPI_DOUBLE,   MPI_INT,      MPI_BYTE,
-                                  MPI_FLOAT,    MPI_CHAR,     MPI_LONG,
-                                  MPI_INT64_T,  MPI_INTEGER,  MPI_DOUBLE_PRECISION,
-                                  MPI_REAL,     MPI_INT32_T,  MPI_UNSIGNED_LONG,
-                                  MPI_UINT64_T, MPI_LONG_LONG};
+    static const MPI_Datatype basic[] = {MPI_DOUBLE,   MPI_INT,      MPI_BYTE,
+                                         MPI_FLOAT,    MPI_CHAR,     MPI_LONG,
+                                         MPI_INT64_T,  MPI_INTEGER,  MPI_DOUBLE_PRECISION,
+                                         MPI_REAL,     MPI_INT32_T,  MPI_UNSIGNED_LONG,
+                                         MPI_UINT64_T, MPI_LONG_LONG};
     for (size_t i = 0; i < sizeof basic / sizeof *basic; i++) {
         if (type == basic[i]) {
             return type != MPI_DATATYPE_NULL; /* as Fortran's types are where there is no Fortran */

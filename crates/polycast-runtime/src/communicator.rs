@@ -8,6 +8,7 @@ use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch};
 use polycast_core::tree::DynamicTimes;
 use polycast_core::units::{Bytes, Rank};
+use polycast_shm::Processors;
 
 use crate::attach::{Layout, give_back_number};
 pub use crate::decision::{Chosen, Decision, Wanted};
@@ -20,7 +21,7 @@ use crate::multicast::{
     Deaf, Driver, NodeMessages, RETRY_AFTER, Reason, Seat, Unavailable, left_group, set_up,
 };
 use crate::node_memory::{self, Found};
-use crate::operation::{Activity, Failure, Operations, Shared};
+use crate::operation::{Activity, CellCall, Failure, Operations, Shared};
 use crate::report::{self, Log};
 use crate::retired;
 use crate::say::warn_once;
@@ -89,6 +90,8 @@ pub struct Communicator {
     pub(crate) tags: Tags,
     pub(crate) shared: Shared,
     pub(crate) operations: Operations,
+    /// The last call of each collective that went through cells.
+    pub(crate) cell_calls: [Option<Box<CellCall>>; Collective::ALL.len()],
     pub(crate) idle: Idle,
     /// MPI failed, or polycast did, while ranks agreed on something, or in no operation's own message: this one does not know what the
     /// others do.
@@ -143,6 +146,7 @@ impl Communicator {
                 spare: Vec::new(),
             },
             operations: Operations::default(),
+            cell_calls: Default::default(),
             idle: Idle::new(layout.neighbours, door.capabilities() & GIVES_WAY != 0),
             layout: layout.clone(),
             broken: None,
@@ -246,7 +250,15 @@ impl Communicator {
             self.finish_all();
             let Layout { nodes, world_ranks, .. } = &*self.layout;
             self.memory = match node_memory::set_up(&self.door, self.shared.rank, nodes, world_ranks)? {
-                Found::Memory(memory) => {
+                Found::Memory(mut memory) => {
+                    if let Some(memory) = &mut memory {
+                        let is_crowded = self.idle.is_crowded();
+                        memory.cells().set_processors(if is_crowded {
+                            Processors::Shared
+                        } else {
+                            Processors::Own
+                        });
+                    }
                     self.shared.memory = memory;
                     MemoryState::Ready
                 }

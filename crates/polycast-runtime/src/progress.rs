@@ -19,9 +19,6 @@ use crate::operation::{Activity, Buffers, Call, CellCall, Failure, Progress};
 /// While datagrams keep coming MPI is asked as often at least, for its messages may be what all wait for.
 const MAX_DATAGRAMS_ALONE: Duration = Duration::from_micros(100);
 
-/// Where each rank has a processor, a cell is looked at so often before the time is asked for, which takes longer than a short message.
-const LOOKS_BEFORE_WAITING: u32 = 64;
-
 /// While a rank waits for cells awake, MPI is let work once in so many rests: to ask it takes some as long as all of them.
 const RESTS_UNTIL_MPI: u32 = 16;
 
@@ -63,10 +60,15 @@ impl Communicator {
         self.tags.next();
         let operation = self.shared.memory.as_mut().map_or(0, |memory| memory.next_operation());
         let run = AssertUnwindSafe(|| {
-            let call = CellCall::new(&algorithm, &of, &mut self.shared);
-            let mut call = call.ok_or(Failure::Internal)?;
+            let mut call = match self.cell_calls[of.collective as usize].take() {
+                Some(mut kept) => kept.turn_to(&algorithm, &of, &mut self.shared).map(|()| kept),
+                None => CellCall::new(&algorithm, &of, &mut self.shared).map(Box::new),
+            }
+            .ok_or(Failure::Internal)?;
             call.begin(operation, &mut self.shared)?;
-            self.wait_for_cells(&mut call, buffers)
+            let outcome = self.wait_for_cells(&mut call, buffers);
+            self.cell_calls[of.collective as usize] = Some(call);
+            outcome
         });
         let outcome = catch_unwind(run).unwrap_or(Err(Failure::Internal));
         if outcome.is_err() {
@@ -85,8 +87,7 @@ impl Communicator {
     }
 
     fn wait_for_cells(&mut self, call: &mut CellCall, buffers: &Buffers) -> Result<(), Failure> {
-        let looks = if self.idle.is_crowded() { 0 } else { LOOKS_BEFORE_WAITING };
-        let (mut fruitless, mut rests, mut has_waited) = (0, 0u32, false);
+        let (mut rests, mut has_waited) = (0u32, false);
         loop {
             self.shared.activity = Activity::Nothing;
             match call.progress(buffers, &mut self.shared)? {
@@ -99,14 +100,10 @@ impl Communicator {
                 }
             }
             if self.shared.activity != Activity::Nothing {
-                fruitless = 0;
                 self.log.goes_on();
                 if has_waited {
                     self.idle.progress_elsewhere();
                 }
-            } else if fruitless < looks {
-                fruitless += 1;
-                machine::spin();
             } else {
                 rests += 1;
                 self.log.rests();

@@ -11,7 +11,8 @@
 //! 3. Who has passed a round has filled its cell in it before, or never will. So a reader waits for no rank that has left an operation.
 //! 4. A rank takes part in one operation at a time, in the order in which they were begun, which is the same on all ranks.
 //! 5. Who sleeps has said so before it looked a last time, and who has told something looks for sleepers afterwards, each with a fence (sequentially
-//!    consistent) in between: so one of them sees the other, and nobody sleeps while what it waits for is there.
+//!    consistent) in between: so one of them sees the other, and nobody sleeps while what it waits for is there. Where ranks have processors of their
+//!    own who tells something spares the fence, and a sleeper may have to wait for the end of its sleep ([`Processors::Own`]).
 //! 6. Moments are compared by their distance, so they may wrap around.
 
 use std::cell::Cell;
@@ -99,6 +100,20 @@ impl Moment {
     }
 }
 
+/// Who the ranks share their processors with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Processors {
+    /// Nobody, so a rank waits awake for long before it sleeps, and looks for a cell again and again. Who tells something does not make sure that
+    /// sleepers see it: the fence takes as long as a short message, every time, and what it prevents happens to one of some thousand
+    /// sleepers, who then sleeps a millisecond at most.
+    Own,
+    /// Each other, so a rank sleeps soon, and has to be woken.
+    Shared,
+}
+
+/// How often a rank that has a processor looks for a cell before it does something else; no longer than a few cache lines take to come.
+const LOOKS: u32 = 64;
+
 /// What there is of another rank's cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
@@ -123,6 +138,7 @@ pub struct Cells<M> {
     memory: M,
     me: u32,
     ranks: u32,
+    processors: Processors,
     /// Operations of this rank, the first of which is under way, and whether this rank is through with them.
     begun: VecDeque<(u32, bool)>,
     /// Of each cell the moment for which it was filled last, if it was.
@@ -134,7 +150,7 @@ pub struct Cells<M> {
 }
 
 impl<M: Deref<Target: Board>> Cells<M> {
-    /// Of rank `me` of `ranks`, over memory in which nothing has happened.
+    /// Of rank `me` of `ranks`, which share processors, over memory in which nothing has happened.
     pub fn new(memory: M, me: u32, ranks: u32) -> Cells<M> {
         Cells::starting_at(memory, me, ranks, 0)
     }
@@ -145,11 +161,17 @@ impl<M: Deref<Target: Board>> Cells<M> {
             memory,
             me,
             ranks,
+            processors: Processors::Shared,
             begun: VecDeque::new(),
             filled: [None; CELLS],
             all_reached,
             wanted: Cell::new(None),
         }
+    }
+
+    /// How it waits. Ranks need not say the same.
+    pub fn set_processors(&mut self, processors: Processors) {
+        self.processors = processors;
     }
 
     /// What a cell holds.
@@ -210,9 +232,10 @@ impl<M: Deref<Target: Board>> Cells<M> {
     /// Whether another rank has filled its cell for a round.
     #[inline]
     pub fn look(&self, writer: u32, at: Moment) -> Look {
+        let stamp = self.memory.stamp(writer, at.cell());
         // Acquire: with the release in `tell`.
-        let is_filled = || self.memory.stamp(writer, at.cell()).load(Acquire) == at.number();
-        if !is_filled() {
+        let is_filled = || stamp.load(Acquire) == at.number();
+        if !is_filled() && !self.wait_awhile(is_filled) {
             // Acquire: with the release in `reach`, behind which the stamp stands if it ever does (invariant 3).
             let has_passed = is_behind(self.memory.reached(writer).load(Acquire), at.number());
             if !has_passed {
@@ -228,6 +251,16 @@ impl<M: Deref<Target: Board>> Cells<M> {
             SPOILED => Look::Nothing,
             total => Look::Filled(total),
         }
+    }
+
+    /// Whether it comes true while a rank that has a processor looks again.
+    #[inline]
+    fn wait_awhile(&self, is_there: impl Fn() -> bool) -> bool {
+        let looks = if self.processors == Processors::Own { LOOKS } else { 0 };
+        (0..looks).any(|_| {
+            std::hint::spin_loop();
+            is_there()
+        })
     }
 
     /// Hands out a part of a cell.
@@ -257,7 +290,9 @@ impl<M: Deref<Target: Board>> Cells<M> {
     /// Wakes those who sleep until this rank tells something.
     #[inline]
     fn ring(&self) {
-        fence(SeqCst);
+        if self.processors == Processors::Shared {
+            fence(SeqCst);
+        }
         let bell = self.memory.bell(self.me);
         // Relaxed: the fence before, and the one in `sleep`.
         if bell.sleepers.load(Relaxed) > 0 {

@@ -22,7 +22,7 @@ mod segment;
 mod streams;
 mod sync;
 
-pub use cells::{Bell, Board, CELLS, Cells, Look, Moment};
+pub use cells::{Bell, Board, CELLS, Cells, Look, Moment, Processors};
 pub use memory::{CHANNELS, Head, Memory, SLOTS, Taken, Way};
 #[cfg(not(loom))]
 pub use raw::{Raw, Shape};

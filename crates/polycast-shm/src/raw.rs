@@ -96,6 +96,18 @@ impl Shape {
 pub struct Raw {
     base: NonNull<u8>,
     shape: Shape,
+    /// What the shape says of cells, worked out once: a short message takes no longer than that.
+    cells: CellPlaces,
+}
+
+/// Where the cells of a segment are.
+#[derive(Clone, Copy, Debug)]
+struct CellPlaces {
+    /// Those of rank 0; then those of each other rank.
+    at: usize,
+    bytes_per_rank: usize,
+    bytes_per_cell: usize,
+    room: usize,
 }
 
 // SAFETY: nothing in it belongs to a thread; what several use at a time is atomic, or goes by the promises of `put` and `get`.
@@ -108,7 +120,13 @@ impl Raw {
     /// There are as many bytes as the shape has, at the beginning of a page, which stay as long as this does; nobody uses them but by values of
     /// this type. They were zeros when the first one was made.
     pub unsafe fn new(base: NonNull<u8>, shape: Shape) -> Raw {
-        Raw { base, shape }
+        let cells = CellPlaces {
+            at: shape.cells_at(),
+            bytes_per_rank: shape.cells_bytes(),
+            bytes_per_cell: shape.cell_bytes(),
+            room: shape.room(),
+        };
+        Raw { base, shape, cells }
     }
 
     /// How large it is.
@@ -143,13 +161,13 @@ impl Raw {
     #[inline]
     fn cell_at(&self, rank: u32, cell: usize) -> usize {
         debug_assert!(rank < self.shape.ranks && cell < CELLS);
-        let of_rank = self.shape.cells_at() + rank as usize * self.shape.cells_bytes();
-        of_rank + LINE + cell * self.shape.cell_bytes()
+        let of_rank = self.cells.at + rank as usize * self.cells.bytes_per_rank;
+        of_rank + LINE + cell * self.cells.bytes_per_cell
     }
 
     #[inline]
     fn in_cell(&self, (rank, cell): (u32, usize), at: u64, bytes: usize) -> *mut u8 {
-        debug_assert!(at as usize + bytes <= self.shape.room());
+        debug_assert!(at as usize + bytes <= self.cells.room);
         self.base.as_ptr().wrapping_add(self.cell_at(rank, cell) + STAMP_BYTES + at as usize)
     }
 
@@ -208,7 +226,7 @@ impl Memory for Raw {
 
 impl Board for Raw {
     fn room(&self) -> u64 {
-        self.shape.room() as u64
+        self.cells.room as u64
     }
 
     #[inline]

@@ -116,6 +116,7 @@ impl Algorithm {
 
 impl Rounds {
     /// Of a call for which the algorithm was chosen, through cells of `room` bytes: enough for an element, and for a byte for each rank.
+    #[inline]
     pub fn new(algorithm: &Algorithm, call: &Call, rank: Rank, room: u64) -> Rounds {
         use Collective::{Allreduce, Alltoall, Reduce, Scatter};
         let wanted = algorithm.segment.map_or(ROOM, NonZeroU64::get).min(room);
@@ -138,11 +139,13 @@ impl Rounds {
     }
 
     /// Whose they are.
+    #[inline]
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
     /// How many there are.
+    #[inline]
     pub fn count(&self) -> u64 {
         let chunks = self.call.bytes.0.div_ceil(self.chunk);
         match self.call.collective {
@@ -153,6 +156,7 @@ impl Rounds {
     }
 
     /// How much scratch memory slices name.
+    #[inline]
     pub fn scratch_bytes(&self) -> u64 {
         let needs =
             self.in_shares && self.call.collective == Collective::Reduce && self.rank != self.call.root;
@@ -160,6 +164,7 @@ impl Rounds {
     }
 
     /// Which step of which chunk a round is.
+    #[inline]
     fn step(&self, round: u64) -> (u64, Step) {
         match self.in_shares {
             true => (round / 2, if round.is_multiple_of(2) { Step::Combine } else { Step::Tell }),
@@ -168,12 +173,14 @@ impl Rounds {
     }
 
     /// The bytes of a block that go in a chunk.
+    #[inline]
     fn chunk(&self, index: u64) -> Range<u64> {
         let start = index * self.chunk;
         start..(start + self.chunk).min(self.call.bytes.0)
     }
 
     /// What a rank combines of a chunk, as bytes of the block; all of it without shares.
+    #[inline]
     fn share(&self, chunk: u64, rank: Rank) -> Range<u64> {
         let Range { start, end } = self.chunk(chunk);
         if !self.in_shares {
@@ -184,34 +191,40 @@ impl Rounds {
         start + share.start..start + share.end
     }
 
+    #[inline]
     fn is_root(&self) -> bool {
         self.rank == self.call.root
     }
 
     /// What it contributes is where its result goes.
+    #[inline]
     fn is_in_place(&self) -> bool {
         self.call.is_in_place_at(self.rank)
     }
 
     /// Bytes of what this rank hands in; of a scatter's root nothing but its own block is ever in place.
+    #[inline]
     fn own(&self, bytes: Range<u64>) -> Slice {
         let is_output = self.is_in_place() && self.call.collective != Collective::Scatter;
         if is_output { Slice::output(bytes) } else { Slice::input(bytes) }
     }
 
     /// The same bytes of the block of a rank.
+    #[inline]
     fn of_block(&self, rank: Rank, bytes: Range<u64>) -> Range<u64> {
         let before = u64::from(rank.0) * self.call.bytes.0;
         before + bytes.start..before + bytes.end
     }
 
     /// Ranks from the one behind this one on, and this one last.
+    #[inline]
     fn around(&self) -> impl Iterator<Item = Rank> + use<> {
         let (me, ranks) = (self.rank.0, self.call.ranks);
         (1..=ranks).map(move |distance| Rank((me + distance) % ranks))
     }
 
     /// Whether this rank fills its cell.
+    #[inline]
     pub fn fills(&self, round: u64) -> bool {
         use Collective::{Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, Scatter};
         match self.call.collective {
@@ -225,6 +238,7 @@ impl Rounds {
     }
 
     /// What it fills its cell with.
+    #[inline]
     pub fn puts(&self, round: u64) -> impl Iterator<Item = Put> + use<> {
         let (this, (index, step)) = (*self, self.step(round));
         let chunk = self.chunk(index);
@@ -246,6 +260,7 @@ impl Rounds {
     }
 
     /// Where this rank's share of a chunk is combined.
+    #[inline]
     fn result(&self, chunk: u64) -> Slice {
         let share = self.share(chunk, self.rank);
         match self.call.collective == Collective::Reduce && !self.is_root() {
@@ -255,6 +270,7 @@ impl Rounds {
     }
 
     /// What it takes, in this order.
+    #[inline]
     pub fn takes(&self, round: u64) -> impl Iterator<Item = Take> + use<> {
         use Collective::{Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, Scatter};
         let (this, (index, step)) = (*self, self.step(round));
@@ -280,6 +296,7 @@ impl Rounds {
     }
 
     /// The share of what `from` contributes.
+    #[inline]
     fn combine(&self, chunk: u64, from: Rank, is_first: bool) -> Option<Take> {
         let (share, start) = (self.share(chunk, self.rank), self.chunk(chunk).start);
         let is_own = from == self.rank;
@@ -293,6 +310,7 @@ impl Rounds {
     }
 
     /// What this rank has of another one, or of itself, where nothing is combined.
+    #[inline]
     fn copy(&self, index: u64, from: Rank) -> Option<Take> {
         use Collective::{Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, Scatter};
         let Call { collective, root, .. } = self.call;

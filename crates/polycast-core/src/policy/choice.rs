@@ -15,6 +15,7 @@ pub enum Choice {
 
 impl Choice {
     /// What a communicator must have for it.
+    #[inline]
     pub fn needs(self) -> Capabilities {
         match self {
             Choice::Stock => Capabilities::NONE,

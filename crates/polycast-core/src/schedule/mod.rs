@@ -217,6 +217,7 @@ impl Slice {
     }
 
     /// How many bytes.
+    #[inline]
     pub fn length(&self) -> u64 {
         self.bytes.end.saturating_sub(self.bytes.start)
     }

@@ -26,9 +26,6 @@ const AWAKE: Duration = Duration::from_millis(1);
 /// The same where a rank has a processor and sleeps are not told: nothing but the time would end one.
 const AWAKE_UNTOLD: Duration = Duration::from_millis(20);
 
-/// The same where ranks share processors, and what is waited for wakes who sleeps.
-const AWAKE_UNTIL_WOKEN: Duration = Duration::from_micros(100);
-
 /// A sleep is this part of the time waited so far, so much later than possible is a message noticed at the worst, and waiting for
 /// seconds costs next to nothing.
 const SLEEP_PER_TIME_WAITED: u32 = 8;
@@ -190,12 +187,12 @@ impl Rules {
         Rest::Sleep((waited / part).max(least).min(self.longest_sleep))
     }
 
-    /// What is waited for wakes who sleeps: so whoever has no processor of its own sleeps soon.
+    /// What is waited for wakes who sleeps; who wakes many of them, one by one, takes longer than they take in giving way to each other.
     pub fn until_woken(&mut self, now: Duration) -> Rest {
         let waited = self.waited(now);
         match waited {
             _ if waited < SPIN && !self.is_crowded => Rest::Spin,
-            _ if waited < if self.is_crowded { AWAKE_UNTIL_WOKEN } else { AWAKE } => Rest::GiveWay,
+            _ if waited < AWAKE => Rest::GiveWay,
             _ => Rest::Sleep(LONGEST_SLEEP_WITH_NEIGHBOURS),
         }
     }

@@ -2,7 +2,7 @@
 //! a message of a few cache lines takes no longer than what would be in between.
 
 use polycast_core::algorithm::Algorithm;
-use polycast_core::algorithm::cells::{Rounds, Source, Take};
+use polycast_core::algorithm::cells::{Put, Rounds, Source, Take};
 use polycast_core::collective;
 use polycast_core::schedule::{Buffer, Slice};
 use polycast_shm::{Cells, Look, Moment};
@@ -14,9 +14,14 @@ use crate::node_memory::Mapped;
 
 /// One call after another that is the same.
 pub struct CellCall {
+    algorithm: Algorithm,
+    of: collective::Call,
     rounds: Rounds,
-    bytes: u64,
     scratch: Vec<u8>,
+    /// What is filled in and taken in a round; most calls have one, whose work is worked out once.
+    prepared: Option<u64>,
+    puts: Vec<Put>,
+    takes: Vec<Take>,
     operation: u32,
     round: u64,
     /// The cell was filled in this round, and so many things were taken.
@@ -26,20 +31,51 @@ pub struct CellCall {
     failure: Option<Failure>,
 }
 
+/// `None` where the ranks share no memory.
+fn rounds(algorithm: &Algorithm, call: &collective::Call, shared: &mut Shared) -> Option<Rounds> {
+    // A rank that is alone fills no cell.
+    let room = match &mut shared.memory {
+        Some(memory) => memory.cells().room(),
+        None if call.ranks == 1 => u64::MAX,
+        None => return None,
+    };
+    Some(Rounds::new(algorithm, call, shared.rank, room))
+}
+
 impl CellCall {
     /// `None` where the ranks share no memory.
     pub fn new(algorithm: &Algorithm, call: &collective::Call, shared: &mut Shared) -> Option<CellCall> {
-        // A rank that is alone fills no cell.
-        let room = match &mut shared.memory {
-            Some(memory) => memory.cells().room(),
-            None if call.ranks == 1 => u64::MAX,
-            None => return None,
-        };
-        let rounds = Rounds::new(algorithm, call, shared.rank, room);
-        let scratch = vec![0; rounds.scratch_bytes() as usize];
-        let (operation, round, is_filled, taken, failure) = (0, 0, false, 0, None);
-        let bytes = call.bytes.0;
-        Some(CellCall { rounds, bytes, scratch, operation, round, is_filled, taken, failure })
+        let rounds = rounds(algorithm, call, shared)?;
+        Some(CellCall {
+            algorithm: *algorithm,
+            of: *call,
+            rounds,
+            scratch: vec![0; rounds.scratch_bytes() as usize],
+            prepared: None,
+            puts: Vec::new(),
+            takes: Vec::new(),
+            operation: 0,
+            round: 0,
+            is_filled: false,
+            taken: 0,
+            failure: None,
+        })
+    }
+
+    /// From now on such calls, in the memory that there is.
+    #[inline]
+    pub fn turn_to(
+        &mut self,
+        algorithm: &Algorithm,
+        call: &collective::Call,
+        shared: &mut Shared,
+    ) -> Option<()> {
+        if self.of != *call || self.algorithm != *algorithm {
+            self.rounds = rounds(algorithm, call, shared)?;
+            (self.algorithm, self.of, self.prepared) = (*algorithm, *call, None);
+            self.scratch.resize(self.rounds.scratch_bytes() as usize, 0);
+        }
+        Some(())
     }
 
     /// On all ranks in the same order.
@@ -59,7 +95,7 @@ impl CellCall {
         }
         let before = (self.round, self.is_filled, self.taken);
         let count = self.rounds.count();
-        while self.round < count && self.fill(buffers, cells) && self.take(buffers, cells) {
+        while self.round < count && self.go_on(buffers, cells) {
             self.round += 1;
             (self.is_filled, self.taken) = (false, 0);
             if self.round < count {
@@ -75,6 +111,19 @@ impl CellCall {
             shared.activity = shared.activity.max(Activity::Datagrams);
         }
         Ok(Progress::Pending)
+    }
+
+    /// Whether the round is over.
+    #[inline]
+    fn go_on(&mut self, buffers: &Buffers, cells: &mut Cells<Mapped>) -> bool {
+        if self.prepared != Some(self.round) {
+            self.puts.clear();
+            self.puts.extend(self.rounds.puts(self.round));
+            self.takes.clear();
+            self.takes.extend(self.rounds.takes(self.round));
+            self.prepared = Some(self.round);
+        }
+        self.fill(buffers, cells) && self.take(buffers, cells)
     }
 
     fn moment(&self) -> Moment {
@@ -101,7 +150,8 @@ impl CellCall {
         if !cells.may_fill(moment) {
             return false;
         }
-        for put in self.rounds.puts(self.round) {
+        for put in 0..self.puts.len() {
+            let put = self.puts[put].clone();
             let length = put.from.length() as usize;
             if length > 0 {
                 let source = self.place(&put.from, buffers);
@@ -109,7 +159,7 @@ impl CellCall {
                 unsafe { cells.fill(moment, put.at, source, length) };
             }
         }
-        cells.tell(moment, self.failure.is_none().then_some(self.bytes));
+        cells.tell(moment, self.failure.is_none().then_some(self.of.bytes.0));
         self.is_filled = true;
         true
     }
@@ -117,7 +167,7 @@ impl CellCall {
     /// False: somebody has not filled its cell yet.
     fn take(&mut self, buffers: &Buffers, cells: &Cells<Mapped>) -> bool {
         let moment = self.moment();
-        for take in self.rounds.takes(self.round).skip(self.taken) {
+        while let Some(take) = self.takes.get(self.taken).cloned() {
             let length = take.to.length() as usize;
             match &take.from {
                 Source::Own(from) => {
@@ -127,9 +177,9 @@ impl CellCall {
                 }
                 Source::Cell { writer, at } => {
                     let is_own = *writer == self.rounds.rank();
-                    match if is_own { Look::Filled(self.bytes) } else { cells.look(writer.0, moment) } {
+                    match if is_own { Look::Filled(self.of.bytes.0) } else { cells.look(writer.0, moment) } {
                         Look::NotYet => return false,
-                        Look::Filled(bytes) if bytes == self.bytes => {
+                        Look::Filled(bytes) if bytes == self.of.bytes.0 => {
                             // SAFETY: it is filled, and this rank has not passed this round; for the rest as above.
                             let put = |from: *const u8| unsafe { self.put(&take, from, buffers) };
                             // SAFETY: the same.
