@@ -7,7 +7,7 @@ use super::build::{Build, Builder, OnNodes};
 use super::parameter::{READY, SEGMENT};
 use super::plan::Plan;
 use super::{Algorithm, Need, Parameter, broadcast};
-use super::{allgather, allreduce, alltoall, barrier, cells, gather, reduce, scatter, two_level};
+use super::{allgather, allreduce, alltoall, barrier, cells, direct, gather, reduce, scatter, two_level};
 use crate::collective::{Call, Collective};
 use crate::tree::{PlannedShape, Tree};
 use crate::units::Rank;
@@ -23,7 +23,7 @@ static FILES: [&[&[Entry]]; Collective::ALL.len() + 1] = [
     barrier::ENTRIES,
     reduce::ENTRIES,
     allreduce::ENTRIES,
-    &[&two_level::ENTRIES, &cells::ENTRIES],
+    &[&two_level::ENTRIES, &cells::ENTRIES, &direct::ENTRIES],
 ];
 
 /// An algorithm.

@@ -257,6 +257,11 @@ pub enum Action {
 }
 
 impl Action {
+    /// A local step that only waits.
+    pub fn nothing() -> Action {
+        Action::Copy { from: Slice::scratch(0..0), to: Slice::scratch(0..0) }
+    }
+
     /// What is read, if it is this rank's.
     pub fn source(&self) -> Option<&Slice> {
         match self {

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use super::blocks::joined;
-use super::inner::{Inner, Places, nothing};
+use super::inner::{Inner, Places};
 use super::members::{Members, after, common, fetches_down, fetches_up, publishes_down, publishes_up};
 use crate::algorithm::Algorithm;
 use crate::collective::Call;
@@ -87,7 +87,7 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
         }
         for fetch in &fetches {
             let count = list.lanes()[*fetch].steps;
-            list.add(up, nothing(), after(*fetch, count));
+            list.add(up, Action::nothing(), after(*fetch, count));
         }
         ready[node as usize] = list.lanes()[up].steps;
     }
@@ -106,7 +106,7 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     to_itself(&mut list);
     let local = list.lane(Kind::Local);
     if call.is_in_place {
-        list.add(local, nothing(), everything);
+        list.add(local, Action::nothing(), everything);
     }
     let down = (!others.is_empty()).then(|| publishes_down(&mut list, &others));
     for (brought, bytes) in &shown {

@@ -2,7 +2,7 @@
 //!
 //! On a node go messages without data: MPI's own way through shared memory is as short as any.
 
-use super::inner::{Inner, Places, nothing};
+use super::inner::{Inner, Places};
 use super::members::Members;
 use crate::algorithm::Algorithm;
 use crate::collective::Call;
@@ -31,7 +31,7 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
         let arrived = Kind::Messages(Stream::receive(*other, ARRIVED));
         list.single(arrived, Action::Receive(signal()), After::Start);
     }
-    let up = list.single(Kind::Local, nothing(), After::LanesBelow(others.len()));
+    let up = list.single(Kind::Local, Action::nothing(), After::LanesBelow(others.len()));
     let inner = Inner::new(algorithm.between(), algorithm, &members.between(0), nodes.mine());
     let places = Places { input: (Buffer::Input, 0), output: (Buffer::Output, 0), scratch: 0 };
     inner.put_into(&mut list, &places, |node| members.stands_for(node.0), up, |_| 1);

@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::inner::{Brought, Covered, Inner, Places, nothing};
+use super::inner::{Brought, Covered, Inner, Places};
 use super::members::{Members, after, common, fetches_down, fetches_up, parts, publishes_down, publishes_up};
 use crate::algorithm::Algorithm;
 use crate::collective::Call;
@@ -108,7 +108,7 @@ impl<'a> Blocks<'a> {
         for missing in self.members.mine().len()..self.width as usize {
             list.add(up, Action::Copy { from: mine.clone(), to: place(missing) }, After::Start);
         }
-        list.add(up, nothing(), After::LanesBelow(up));
+        list.add(up, Action::nothing(), After::LanesBelow(up));
         up
     }
 
@@ -230,7 +230,7 @@ pub(super) fn gather(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: Ra
         // A block that is the node's only one is sent from where it is.
         let is_alone = blocks.width == 1;
         let up = match is_alone {
-            true => list.single(Kind::Local, nothing(), After::Start),
+            true => list.single(Kind::Local, Action::nothing(), After::Start),
             false => blocks.collect(&mut list, (Buffer::Scratch, 0), Some(own)),
         };
         let node_bytes = if is_alone { 0 } else { blocks.node_bytes() };
@@ -249,7 +249,7 @@ pub(super) fn gather(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: Ra
             list.add(fetch, Action::Fetch { at: part.start, to }, After::Start);
         }
     }
-    let local = list.single(Kind::Local, nothing(), After::Start);
+    let local = list.single(Kind::Local, Action::nothing(), After::Start);
     if !call.is_in_place {
         list.add(local, Action::Copy { from: own, to: Slice::output(blocks.block(rank)) }, After::Start);
     }
@@ -316,7 +316,7 @@ pub(super) fn scatter(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: R
         true => (blocks.all_bytes(), Buffer::Scratch),
         false => (0, Buffer::Input),
     };
-    let up = list.single(Kind::Local, nothing(), After::Start);
+    let up = list.single(Kind::Local, Action::nothing(), After::Start);
     if full_bytes > 0 {
         let (mine, block) = (nodes.mine(), call.bytes.0);
         for node in (0..nodes.count()).filter(|node| *node != mine) {

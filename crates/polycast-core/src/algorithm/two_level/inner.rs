@@ -142,15 +142,15 @@ impl Inner {
                 let after = match map_after(step.after, &ends) {
                     after if *need == 0 => after,
                     after if of.kind == Kind::Local => {
-                        list.add(base + lane, nothing(), gate);
+                        list.add(base + lane, Action::nothing(), gate);
                         after
                     }
                     After::Start => gate,
                     // Lane `up` is below.
                     after @ After::LanesBelow(_) => after,
                     after => {
-                        let both = list.single(Kind::Local, nothing(), after);
-                        After::Steps { lane: both, count: list.add(both, nothing(), gate) }
+                        let both = list.single(Kind::Local, Action::nothing(), after);
+                        After::Steps { lane: both, count: list.add(both, Action::nothing(), gate) }
                     }
                 };
                 list.add(base + lane, places.map_action(step.action), after);
@@ -195,11 +195,6 @@ impl Places {
             Action::Fetch { at, to } => Action::Fetch { at, to: self.map(to) },
         }
     }
-}
-
-/// A local step that only waits.
-pub(super) fn nothing() -> Action {
-    Action::Copy { from: Slice::scratch(0..0), to: Slice::scratch(0..0) }
 }
 
 /// What a step reads of this rank's.

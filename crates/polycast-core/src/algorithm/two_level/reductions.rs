@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::inner::{Brought, Covered, Inner, Places, nothing};
+use super::inner::{Brought, Covered, Inner, Places};
 use super::members::{Members, after, fetches_down, fetches_up, parts, publishes_down, publishes_up};
 use crate::algorithm::Algorithm;
 use crate::collective::{Call, Collective};
@@ -169,7 +169,7 @@ impl Sums {
         }
         // Nothing waits for an empty lane.
         if self.steps_per_piece == 0 {
-            list.add(local, nothing(), After::Start);
+            list.add(local, Action::nothing(), After::Start);
         }
         local
     }

@@ -1,0 +1,177 @@
+//! Reduce and allreduce: each rank combines its share of what all hand in, and shows the result.
+//!
+//! ```text
+//!   rank 1 of 4   takes its share, segment by segment     ┌ from 3: becomes the result
+//!                                                         │ from 2, own, from 0: combined with it, one after the other
+//!                 shows the result                        └ to the root, or to all
+//! ```
+//! From the last rank to the first, so the order of contributions is kept, and results are the same on all ranks.
+
+use std::num::NonZeroU64;
+use std::ops::Range;
+
+use super::{GIVEN, fetches, others, publishes};
+use crate::algorithm::shares::Shares;
+use crate::algorithm::{Algorithm, Entry};
+use crate::collective::{Call, Collective};
+use crate::schedule::{Action, After, Channel, Kind, LaneIndex, Listed, Schedule, Slice};
+use crate::units::Rank;
+
+/// What ranks have combined.
+const COMBINED: Channel = 1;
+
+/// What is taken of each rank before it is combined: it should still be in the processor's cache then.
+const SEGMENT_BYTES: u64 = 32 << 10;
+
+pub(super) const ENTRY: Entry = Entry::on_one_node(
+    &[Collective::Reduce, Collective::Allreduce],
+    "direct",
+    "on one node: each rank takes its share of what all have from where it is, combines it, and shows the result",
+    "Wu 2005, §2.4; Rabenseifner 2004",
+    schedule,
+)
+.in_segments();
+
+/// How often a rank's operands are taken before their place is used again: one is combined while the next comes.
+const PLACES: u64 = 2;
+
+/// Until so many steps of a lane are over.
+fn after(lane: LaneIndex, count: u64) -> After {
+    After::Steps { lane, count }
+}
+
+struct Reduction<'a> {
+    call: &'a Call,
+    rank: Rank,
+    shares: Shares,
+}
+
+pub(super) fn schedule(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
+    let segment = algorithm.segment.or(NonZeroU64::new(SEGMENT_BYTES));
+    Reduction { call, rank, shares: Shares::new(call, call.ranks, segment) }.schedule()
+}
+
+impl Reduction<'_> {
+    fn share(&self, of: Rank) -> Range<u64> {
+        self.shares.bytes(of.0..of.0 + 1)
+    }
+
+    /// Whether a rank has a share: of fewer elements than ranks not all have.
+    fn combines(&self, rank: Rank) -> bool {
+        !self.share(rank).is_empty()
+    }
+
+    fn is_in_place(&self) -> bool {
+        self.call.is_in_place_at(self.rank)
+    }
+
+    /// Some bytes of what this rank hands in.
+    fn own(&self, bytes: Range<u64>) -> Slice {
+        if self.is_in_place() { Slice::output(bytes) } else { Slice::input(bytes) }
+    }
+
+    /// Whether a rank ends with the result.
+    fn gets(&self, rank: Rank) -> bool {
+        self.call.collective == Collective::Allreduce || rank == self.call.root
+    }
+
+    fn schedule(&self) -> Box<dyn Schedule> {
+        let Reduction { call, rank, .. } = *self;
+        let mut list = Listed::default();
+        if call.bytes.0 == 0 || call.ranks == 1 && self.is_in_place() {
+            return Box::new(list);
+        }
+        // In place, what this rank has handed in stands where the results go until all have taken their shares.
+        let mut is_free = After::Start;
+        if others(call, rank).any(|other| self.combines(other)) {
+            let readers = others(call, rank).filter(|other| self.combines(*other));
+            let given = publishes(&mut list, GIVEN, readers);
+            let count = list.add(given, Action::Publish(self.own(0..call.bytes.0)), After::Start);
+            if self.is_in_place() {
+                is_free = after(given, count);
+            }
+        }
+        let local = list.lane(Kind::Local);
+        let is_combined = self.combine(&mut list, local);
+        let readers: Vec<Rank> = others(call, rank).filter(|reader| self.gets(*reader)).collect();
+        if self.combines(rank) && !readers.is_empty() {
+            let lane = publishes(&mut list, COMBINED, readers.into_iter());
+            list.add(lane, Action::Publish(self.result(self.share(rank))), is_combined);
+        }
+        if self.gets(rank) {
+            for writer in others(call, rank).filter(|writer| self.combines(*writer)) {
+                let lane = fetches(&mut list, COMBINED, writer);
+                let to = Slice::output(self.share(writer));
+                list.add(lane, Action::Fetch { at: 0, to }, is_free);
+            }
+        }
+        if self.is_in_place() {
+            let (from, to) = (self.result(self.share(rank)), Slice::output(self.share(rank)));
+            list.add(local, Action::Copy { from, to }, is_free);
+        }
+        Box::new(list)
+    }
+
+    /// Whether this rank's result is combined where it stays.
+    fn is_combined_in_output(&self) -> bool {
+        self.gets(self.rank) && !self.is_in_place()
+    }
+
+    /// Where some bytes of this rank's result are combined: at their place, or at the beginning of the scratch memory.
+    fn result(&self, segment: Range<u64>) -> Slice {
+        let start = self.share(self.rank).start;
+        match self.is_combined_in_output() {
+            true => Slice::output(segment),
+            false => Slice::scratch(segment.start - start..segment.end - start),
+        }
+    }
+
+    /// Takes and combines this rank's share. Says when that is over.
+    fn combine(&self, list: &mut Listed, local: LaneIndex) -> After {
+        let Reduction { call, rank, ref shares } = *self;
+        let segments = shares.segments(rank.0);
+        let longest = segments.first().map_or(0, |segment| segment.end - segment.start);
+        let share = self.share(rank);
+        let result_bytes = if self.is_combined_in_output() { 0 } else { share.end - share.start };
+        // Behind the result the operands: of each rank as many as there are places.
+        let operand = |of: Rank, index: usize, length: u64| {
+            let place = u64::from(of.0) * PLACES + index as u64 % PLACES;
+            let start = result_bytes + place * longest;
+            Slice::scratch(start..start + length)
+        };
+        list.set_scratch_bytes(result_bytes + u64::from(call.ranks) * PLACES * longest);
+        let takes: Vec<Option<LaneIndex>> = (0..call.ranks)
+            .map(Rank)
+            .map(|of| (of != rank && self.combines(rank)).then(|| fetches(list, GIVEN, of)))
+            .collect();
+        let last = Rank(call.ranks - 1);
+        let mut are_combined: Vec<After> = Vec::new();
+        for (index, segment) in segments.into_iter().enumerate() {
+            let length = segment.end - segment.start;
+            let result = self.result(segment.clone());
+            let is_free = match index.checked_sub(PLACES as usize) {
+                Some(before) => are_combined[before],
+                None => After::Start,
+            };
+            for of in (0..call.ranks).rev().map(Rank) {
+                let (from, when) = match takes[of.index()] {
+                    None => (self.own(segment.clone()), After::Start),
+                    // The first one comes where the result goes.
+                    Some(take) => {
+                        let to = if of == last { result.clone() } else { operand(of, index, length) };
+                        let fetch = Action::Fetch { at: segment.start, to: to.clone() };
+                        (to, after(take, list.add(take, fetch, is_free)))
+                    }
+                };
+                let action = match of == last {
+                    true if from == result => Action::nothing(),
+                    true => Action::Copy { from, to: result.clone() },
+                    false => Action::Combine { from, into: result.clone() },
+                };
+                list.add(local, action, when);
+            }
+            are_combined.push(after(local, list.lanes()[local].steps));
+        }
+        are_combined.pop().unwrap_or(After::Start)
+    }
+}
