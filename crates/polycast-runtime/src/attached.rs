@@ -100,7 +100,14 @@ impl Attached {
 
     fn broken(door: Door, rank: Rank, ranks: u32, failure: Failure) -> Attached {
         let settings = Arc::new(Settings::default());
-        let shape = CommunicatorShape { ranks, nodes: 1, ranks_per_node: ranks, switches: 1, network: None };
+        let shape = CommunicatorShape {
+            ranks,
+            nodes: 1,
+            ranks_per_node: ranks,
+            ranks_per_processor: 1,
+            switches: 1,
+            network: None,
+        };
         Attached {
             door,
             rank,

@@ -59,9 +59,6 @@ fn scarcity(point: &Point, time_limit: Duration) -> Option<String> {
 fn choice(point: &Point) -> Option<String> {
     let algorithm = point.algorithm.as_deref()?;
     match point.variant.as_str() {
-        "polycast" if algorithm == "stock" && point.nodes < 2 => {
-            Some("a node's own traffic is left to the MPI".to_owned())
-        }
         "polycast" if algorithm == "stock" => Some("left to the MPI".to_owned()),
         "polycast" => None,
         forced if forced != algorithm => Some(format!("served by {algorithm} in its place")),
@@ -98,8 +95,6 @@ mod tests {
     #[test]
     fn what_is_left_to_the_mpi_is_said() {
         assert_eq!(remark(&point("polycast", "stock", 9)).unwrap(), "left to the MPI");
-        let one_node = Point { nodes: 1, ..point("polycast", "stock", 9) };
-        assert_eq!(remark(&one_node).unwrap(), "a node's own traffic is left to the MPI");
         assert_eq!(remark(&point("polycast", "multicast-pull", 9)), None);
         assert_eq!(remark(&point("chain:segment=8KiB", "chain:segment=8KiB", 9)), None);
         let fallen = remark(&point("multicast-pull", "binary:segment=8KiB", 9)).unwrap();

@@ -62,6 +62,10 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = whole(1u32..))]
     ranks_per_node: Option<u32>,
 
+    /// Ranks of the job for each processor that they may run on, rounded up; by default each has its own
+    #[arg(long, value_name = "N", value_parser = whole(1u32..))]
+    ranks_per_processor: Option<u32>,
+
     /// The hosts of the ranks, in their order, instead of the first of the topology: a:2,n[0-7]
     #[arg(long, value_name = "HOSTS", conflicts_with_all = ["nodes", "ranks_per_node"])]
     hosts: Option<String>,
@@ -126,6 +130,7 @@ pub fn run(args: Args) -> Outcome {
         ranks: args.ranks,
         nodes: args.nodes,
         ranks_per_node: args.ranks_per_node,
+        ranks_per_processor: args.ranks_per_processor.unwrap_or(1),
         hosts: args.hosts.as_deref(),
         topology: settings.topology.as_ref(),
         network,
@@ -152,6 +157,7 @@ struct Answer {
     ranks: u32,
     nodes: u32,
     ranks_per_node: u32,
+    ranks_per_processor: u32,
     switches: u32,
     /// As assumed by `--rate` and the like; a job measures it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -266,6 +272,7 @@ impl Answer {
             ranks: shape.ranks,
             nodes: shape.nodes,
             ranks_per_node: shape.ranks_per_node,
+            ranks_per_processor: shape.ranks_per_processor,
             switches: shape.switches,
             rate: args.rate.map(|rate| rate.to_string()),
             latency: args.latency.map(|latency| latency.to_string()),
@@ -281,10 +288,11 @@ impl Answer {
 
     fn text(&self) -> Result<String, std::fmt::Error> {
         let mut out = String::new();
-        let Answer { collective, ranks, nodes, ranks_per_node, switches, .. } = self;
+        let Answer { collective, ranks, nodes, ranks_per_node, ranks_per_processor, switches, .. } = self;
         let mut on =
             format!("ranks {ranks}, nodes {nodes}, ranks_per_node {ranks_per_node}, switches {switches}");
         let network = [
+            ("ranks_per_processor", (*ranks_per_processor > 1).then(|| ranks_per_processor.to_string())),
             ("rate", self.rate.clone()),
             ("latency", self.latency.clone()),
             ("multicast_percent", self.multicast_percent.map(|percent| percent.to_string())),

@@ -184,7 +184,7 @@ fn shape(target: &JobTarget) -> Result<CommunicatorShape, Box<dyn Error>> {
             "expected at least two ranks, found 1: a collective of one rank is no matter of a network".into(),
         );
     }
-    Ok(CommunicatorShape { ranks, nodes, ranks_per_node: fullest, switches: 1, network: None })
+    Ok(CommunicatorShape::new(ranks, nodes, Some(fullest))?)
 }
 
 fn place(target: &JobTarget) -> String {

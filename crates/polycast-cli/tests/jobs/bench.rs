@@ -100,14 +100,10 @@ fn assert_figures_under(mpi: &str, ranks: usize) {
     assert!(
         points.iter().all(|point| point["algorithm"] == point["variant"] || point["variant"] == "polycast")
     );
-    // Nodes' own traffic is left to the MPI.
-    let of_polycast = points.iter().filter(|point| point["variant"] == "polycast");
-    for point in of_polycast {
-        assert_eq!(point["algorithm"], "stock", "{point}");
-        assert!(
-            point["remark"].as_str().unwrap().contains("a node's own traffic is left to the MPI"),
-            "{point}"
-        );
+    // What is faster here is for trials to find out.
+    for point in points.iter().filter(|point| point["variant"] == "polycast") {
+        let remark = point["remark"].as_str().unwrap_or_default();
+        assert_eq!(point["algorithm"] == "stock", remark.contains("left to the MPI"), "{point}");
     }
     let same = run(&["compare", json.to_str().unwrap(), json.to_str().unwrap()]);
     assert!(same.status.success(), "{}", text(&same.stderr));

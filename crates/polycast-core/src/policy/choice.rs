@@ -116,7 +116,9 @@ mod tests {
         for text in ["chain", "multicast-pull"] {
             let error = Choice::read(Collective::Allgather, text).unwrap_err().to_string();
             assert!(
-                error.contains("expected one of ring, recursive-doubling, bruck, two-level, cells, stock"),
+                error.contains(
+                    "expected one of ring, recursive-doubling, bruck, two-level, cells, direct, stock"
+                ),
                 "{error}"
             );
         }

@@ -17,6 +17,8 @@ pub enum Property {
     Nodes,
     /// Ranks on the node that holds most.
     RanksPerNode,
+    /// Ranks of the job for each processor that they may run on, rounded up, where these are most; 1 where that is not known.
+    RanksPerProcessor,
     /// Leaf switches that hold the nodes; 1 where the topology is not known.
     Switches,
     /// Bits per second of the MPI's messages between neighbours, as the job has measured.
@@ -33,10 +35,11 @@ pub enum Property {
 
 impl Property {
     /// All of them, in the order in which tables are written.
-    pub const ALL: [Property; 9] = [
+    pub const ALL: [Property; 10] = [
         Property::Ranks,
         Property::Nodes,
         Property::RanksPerNode,
+        Property::RanksPerProcessor,
         Property::Switches,
         Property::Rate,
         Property::Latency,
@@ -51,6 +54,7 @@ impl Property {
             Property::Ranks => "ranks",
             Property::Nodes => "nodes",
             Property::RanksPerNode => "ranks_per_node",
+            Property::RanksPerProcessor => "ranks_per_processor",
             Property::Switches => "switches",
             Property::Rate => "rate",
             Property::Latency => "latency",
@@ -72,6 +76,7 @@ impl Property {
             Property::Ranks => shape.ranks.into(),
             Property::Nodes => shape.nodes.into(),
             Property::RanksPerNode => shape.ranks_per_node.into(),
+            Property::RanksPerProcessor => shape.ranks_per_processor.into(),
             Property::Switches => shape.switches.into(),
             Property::Rate => shape.network?.rate?.bits_per_second(),
             Property::Latency => shape.network?.latency?.0,
@@ -104,6 +109,7 @@ impl Property {
             Property::Ranks => (" rank", " ranks"),
             Property::Nodes => (" node", " nodes"),
             Property::RanksPerNode => (" rank on the fullest node", " ranks on the fullest node"),
+            Property::RanksPerProcessor => (" rank for each processor", " ranks for each processor"),
             Property::Switches => (" switch", " switches"),
             Property::Bytes | Property::Rate | Property::Latency => ("", ""),
             Property::MulticastPercent => (" percent by multicast", " percent by multicast"),
@@ -284,6 +290,7 @@ mod tests {
             (Property::Nodes, "1", "1 node"),
             (Property::Nodes, "2..16", "2 to 15 nodes"),
             (Property::RanksPerNode, "4..", "4 or more ranks on the fullest node"),
+            (Property::RanksPerProcessor, "2..", "2 or more ranks for each processor"),
             (Property::Switches, "2..", "2 or more switches"),
             (Property::Bytes, "..8KiB", "less than 8KiB"),
             (Property::Bytes, "64KiB..1MiB", "64KiB to less than 1MiB"),

@@ -9,6 +9,8 @@ pub struct CommunicatorShape {
     pub nodes: u32,
     /// Ranks on the node that holds most.
     pub ranks_per_node: u32,
+    /// Ranks of the job for each processor that they may run on, rounded up, where these are most: 1 where each has its own, or nobody knows.
+    pub ranks_per_processor: u32,
     /// Leaf switches that hold at least one of the nodes; 1 where the topology is not known.
     pub switches: u32,
     /// What was found out about the network between the nodes; `None`: nobody has asked yet.
@@ -68,7 +70,20 @@ impl CommunicatorShape {
         if !(smallest..=largest).contains(&found) {
             return Err(CommunicatorShapeError::RanksPerNode { ranks, nodes, smallest, largest, found });
         }
-        Ok(CommunicatorShape { ranks, nodes, ranks_per_node: found, switches: 1, network: None })
+        let [ranks_per_processor, switches] = [1; 2];
+        Ok(CommunicatorShape {
+            ranks,
+            nodes,
+            ranks_per_node: found,
+            ranks_per_processor,
+            switches,
+            network: None,
+        })
+    }
+
+    /// The same with so many ranks for each processor, at least 1.
+    pub fn on_processors(self, ranks_per_processor: u32) -> CommunicatorShape {
+        CommunicatorShape { ranks_per_processor: ranks_per_processor.max(1), ..self }
     }
 
     /// The same with its nodes on so many leaf switches.

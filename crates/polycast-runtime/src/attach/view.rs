@@ -135,6 +135,11 @@ impl View {
             ranks: ranks.len() as u32,
             nodes: on_each.clone().count() as u32,
             ranks_per_node: on_each.max().unwrap_or(1),
+            ranks_per_processor: ranks
+                .iter()
+                .map(|rank| world.ranks_per_processor[*rank as usize])
+                .max()
+                .unwrap_or(1),
             switches: self.known.as_ref().map_or(1, |known| known.switches(ranks)),
             network: None,
         }
@@ -198,6 +203,7 @@ mod tests {
         let hosts = vec![1, 7, 8, 7, 9, 7];
         let world = World {
             kernels: hosts.clone(),
+            ranks_per_processor: vec![9, 3, 1, 3, 1, 3],
             processes: hosts.clone(),
             hosts,
             told,
@@ -207,7 +213,7 @@ mod tests {
             changes: 0,
         };
         let shape = view.shape(&world, &[1, 2, 3, 4, 5]);
-        assert_eq!((shape.ranks, shape.nodes, shape.ranks_per_node), (5, 3, 3));
+        assert_eq!((shape.ranks, shape.nodes, shape.ranks_per_node, shape.ranks_per_processor), (5, 3, 3, 3));
         let [one, other] = [[5, 2], [3, 2]].map(|ranks| view.policy(&world, Rank(0), &ranks, None));
         assert!(Arc::ptr_eq(&one, &other), "one policy for each shape");
         let [one, other] = [[5, 2], [5, 2]].map(|ranks| view.layout(&world, Rank(1), &ranks, None));

@@ -1,5 +1,6 @@
 //! What the ranks of MPI_COMM_WORLD tell each other when MPI begins.
 
+use std::collections::HashMap;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -10,7 +11,7 @@ use super::view::{View, agree_on_settings};
 use crate::door::{CAN_PACK, Door, MpiError};
 use crate::fault::{self, Point};
 use crate::identity::build_identity;
-use crate::machine::process_identity;
+use crate::machine::{self, process_identity};
 use crate::of_process::of_process;
 use crate::report;
 use crate::say::warn_once;
@@ -24,13 +25,18 @@ const WANTS_REPORT: u64 = 1 << 32;
 const HAS_THREADS: u64 = 1 << 33;
 /// This rank was asked for a trace.
 const WANTS_TRACE: u64 = 1 << 34;
-/// From here on: how many bits its tags have.
+/// From here on, in a byte: how many bits its tags have.
 const TAG_BITS_AT: u32 = 40;
+/// From here on: how many processors it may run on.
+const PROCESSORS_AT: u32 = 48;
+const MAX_PROCESSORS: usize = 0xffff;
 
 /// All ranks of MPI_COMM_WORLD, by their ranks there.
 pub struct World {
     pub hosts: Vec<u64>,
     pub kernels: Vec<u64>,
+    /// Of each rank: how many of the job there are for each processor that it may run on, rounded up.
+    pub ranks_per_processor: Vec<u32>,
     pub processes: Vec<u64>,
     pub told: Told,
     pub tags: TagSpace,
@@ -64,6 +70,7 @@ impl World {
         World {
             hosts: records.iter().map(|other| other.host).collect(),
             kernels: records.iter().map(|other| other.kernel).collect(),
+            ranks_per_processor: ranks_per_processor(records),
             processes: records.iter().map(|other| other.process).collect(),
             told,
             tags,
@@ -97,7 +104,9 @@ fn gather(
         fault::point(Point::Record);
         let (mine, here) = (Settings::current(), Here::new());
         let of_tags = u64::from(TagSpace::bits(tag_most)) << TAG_BITS_AT;
-        (record_of(door, mine.digest, &here, of_tags | if has_threads { HAS_THREADS } else { 0 }), mine, here)
+        let of_processors = (machine::processors().min(MAX_PROCESSORS) as u64) << PROCESSORS_AT;
+        let of_threads = if has_threads { HAS_THREADS } else { 0 };
+        (record_of(door, mine.digest, &here, of_tags | of_processors | of_threads), mine, here)
     }));
     let Ok((record, mine, here)) = prepared else {
         door.allgather(&Record::unable(build_identity()).to_bytes(), size)?;
@@ -114,7 +123,7 @@ fn gather(
             return Ok(None);
         }
     };
-    let tag_bits = records.iter().map(|other| (other.capabilities >> TAG_BITS_AT) as u32).min();
+    let tag_bits = records.iter().map(|other| u32::from((other.capabilities >> TAG_BITS_AT) as u8)).min();
     let tags = tag_bits.and_then(TagSpace::new);
     let Some(tags) =
         tags.filter(|_| records.iter().all(|other| other.capabilities & u64::from(CAN_PACK) != 0))
@@ -129,6 +138,13 @@ fn gather(
     let world = catch_unwind(AssertUnwindSafe(|| World::of(&records, told, tags, settings))).ok();
     let all = door.allgather(&[u8::from(world.is_some())], size)?;
     Ok(world.filter(|_| all.iter().all(|is_there| *is_there == [1])))
+}
+
+fn ranks_per_processor(records: &[Record]) -> Vec<u32> {
+    let mut ranks: HashMap<u64, u64> = HashMap::new();
+    records.iter().for_each(|record| *ranks.entry(record.kernel).or_default() += 1);
+    let processors = |record: &Record| (record.capabilities >> PROCESSORS_AT).max(1);
+    records.iter().map(|record| ranks[&record.kernel].div_ceil(processors(record)) as u32).collect()
 }
 
 /// The records, or the first rank whose build is not that of rank 0. All ranks find the same.
@@ -167,6 +183,17 @@ mod tests {
         let [build, capabilities, settings_digest, kernel, process] = [1, 2, 3, 5, 6];
         let (name_bytes, address_bytes) = (7, 8);
         Record { build, capabilities, settings_digest, host, kernel, process, name_bytes, address_bytes }
+    }
+
+    #[test]
+    fn ranks_on_the_same_processors_share_them() {
+        let of = |kernel: u64, processors: u64| Record {
+            kernel,
+            capabilities: 3 | 31 << TAG_BITS_AT | processors << PROCESSORS_AT,
+            ..record(7)
+        };
+        let records = [of(1, 2), of(1, 2), of(2, 1), of(1, 2), of(3, 0), of(4, 64)];
+        assert_eq!(ranks_per_processor(&records), [2, 2, 1, 2, 1, 1]);
     }
 
     #[test]

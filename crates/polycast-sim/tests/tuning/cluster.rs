@@ -39,6 +39,7 @@ impl Cluster {
             ranks: self.nodes * self.ranks_per_node,
             nodes: self.nodes,
             ranks_per_node: self.ranks_per_node,
+            ranks_per_processor: 1,
             switches: 1,
             network: None,
         }

@@ -13,6 +13,7 @@ pub struct Request<'a> {
     pub ranks: Option<u32>,
     pub nodes: Option<u32>,
     pub ranks_per_node: Option<u32>,
+    pub ranks_per_processor: u32,
     /// `a:2,b`.
     pub hosts: Option<&'a str>,
     pub topology: Option<&'a Topology>,
@@ -43,7 +44,8 @@ impl Placement {
             }
         };
         let placed = topology.place(&host_names);
-        Ok(Placement { shape: shape_of(&placed)?.on_network(request.network), placed })
+        let shape = shape_of(&placed)?.on_processors(request.ranks_per_processor);
+        Ok(Placement { shape: shape.on_network(request.network), placed })
     }
 }
 
@@ -99,6 +101,7 @@ mod tests {
             ranks,
             nodes: None,
             ranks_per_node: None,
+            ranks_per_processor: 1,
             hosts,
             topology: None,
             network: Network::default(),

@@ -59,6 +59,8 @@ pub struct Memory {
     ranks: u32,
     nodes: u32,
     ranks_per_node: u32,
+    #[serde(default = "own_processors", skip_serializing_if = "are_own_processors")]
+    ranks_per_processor: u32,
     switches: u32,
     /// Bits per second, if the job has measured them: what is best on a fast network is not on a slow one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,6 +77,15 @@ pub struct Memory {
     again: u64,
     /// On which it was found, counted from 1970.
     day: u64,
+}
+
+/// What is not written: each rank has its own.
+fn own_processors() -> u32 {
+    1
+}
+
+fn are_own_processors(ranks_per_processor: &u32) -> bool {
+    *ranks_per_processor == own_processors()
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,7 +118,8 @@ fn ways(policy: &Policy, of: Sameness) -> Vec<Choice> {
 impl Memory {
     /// Of a finding among these ways, which stays until that call.
     pub fn new(setting: &Setting, ways: &[Choice], finding: &Finding, until_calls: u64, day: u64) -> Memory {
-        let CommunicatorShape { ranks, nodes, ranks_per_node, switches, .. } = setting.shape;
+        let CommunicatorShape { ranks, nodes, ranks_per_node, ranks_per_processor, switches, .. } =
+            setting.shape;
         let Sameness { collective, epoch, interval, there, .. } = finding.of;
         Memory {
             version: VERSION,
@@ -117,6 +129,7 @@ impl Memory {
             ranks,
             nodes,
             ranks_per_node,
+            ranks_per_processor,
             switches,
             rate: rate_of(&setting.shape),
             collective: collective.to_string(),
@@ -177,9 +190,20 @@ impl Memory {
 
     /// What calls it is about, and where.
     fn calls(&self) -> impl Eq + Hash {
-        let Memory { mpi, hosts, build, ranks, nodes, ranks_per_node, switches, rate, .. } = self;
+        let Memory {
+            mpi,
+            hosts,
+            build,
+            ranks,
+            nodes,
+            ranks_per_node,
+            ranks_per_processor,
+            switches,
+            rate,
+            ..
+        } = self;
         let Memory { collective, first_bytes, interval, epoch, capabilities, .. } = self;
-        let place = (mpi, hosts, build, ranks, nodes, ranks_per_node, switches, rate);
+        let place = (mpi, hosts, build, ranks, nodes, ranks_per_node, ranks_per_processor, switches, rate);
         (place, collective, first_bytes, interval, epoch, capabilities)
     }
 
@@ -202,8 +226,8 @@ impl Memory {
     }
 
     fn has_shape(&self, shape: &CommunicatorShape) -> bool {
-        (self.ranks, self.nodes, self.ranks_per_node, self.switches)
-            == (shape.ranks, shape.nodes, shape.ranks_per_node, shape.switches)
+        (self.ranks, self.nodes, self.ranks_per_node, self.ranks_per_processor, self.switches)
+            == (shape.ranks, shape.nodes, shape.ranks_per_node, shape.ranks_per_processor, shape.switches)
     }
 
     /// Whether it was found in this setting.
@@ -380,6 +404,7 @@ mod tests {
             Setting { hosts: "lab#".to_owned(), ..setting.clone() },
             Setting { build: 1, ..setting.clone() },
             Setting { shape: CommunicatorShape { switches: 2, ..setting.shape }, ..setting.clone() },
+            Setting { shape: setting.shape.on_processors(2), ..setting.clone() },
             Setting { shape: setting.shape.on_network(gigabit()), ..setting.clone() },
         ] {
             assert_eq!(known.recall(&other, &policy(TABLE)), None);

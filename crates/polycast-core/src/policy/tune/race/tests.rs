@@ -5,8 +5,14 @@ use super::*;
 use crate::policy::{Call, Epoch, Policy, Rules, Table};
 use crate::units::Bytes;
 
-const SHAPE: CommunicatorShape =
-    CommunicatorShape { ranks: 16, nodes: 16, ranks_per_node: 1, switches: 1, network: None };
+const SHAPE: CommunicatorShape = CommunicatorShape {
+    ranks: 16,
+    nodes: 16,
+    ranks_per_node: 1,
+    ranks_per_processor: 1,
+    switches: 1,
+    network: None,
+};
 
 /// A network: how long everything takes in truth, in µs, from latency, rate, and what a segment costs.
 #[derive(Clone, Copy, Debug)]
@@ -157,7 +163,7 @@ fn sizes_are_halved_as_ratios_until_they_are_near() {
 /// handed on at once.
 #[test]
 fn overlaps_are_tried_on_two_levels() {
-    let shape = CommunicatorShape { ranks: 16, nodes: 4, ranks_per_node: 4, switches: 1, network: None };
+    let shape = CommunicatorShape::new(16, 4, None).unwrap();
     let all = candidates(Collective::Broadcast, shape, 1 << 20, Capabilities::ALL);
     let names: Vec<String> = all.iter().map(ToString::to_string).collect();
     assert!(names.iter().any(|name| name.starts_with("two-level:between=chain,segment=16KiB")), "{names:?}");
