@@ -13,7 +13,8 @@
 //! 5. Who sleeps has said so before it looked a last time, and who has told something looks for sleepers afterwards, each with a fence (sequentially
 //!    consistent) in between: so one of them sees the other, and nobody sleeps while what it waits for is there. Where ranks have processors of their
 //!    own who tells something spares the fence, and a sleeper may have to wait for the end of its sleep ([`Processors::Own`]).
-//! 6. Moments are compared by their distance, so they may wrap around.
+//! 6. Moments are compared by their distance, so they may wrap around; and none is compared that is half of all numbers behind, for at times each
+//!    rank forgets what all are past ([`Cells::pass`]).
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -25,6 +26,9 @@ use crate::sync::{AtomicU32, AtomicU64, fence};
 
 /// How many cells a rank has: so many rounds a writer may be ahead of its readers. Under loom one, so that it is used again soon.
 pub const CELLS: usize = if cfg!(loom) { 1 } else { 8 };
+
+/// After so many operations each rank forgets what all are past: rarely, for it looks at all ranks, and far sooner than numbers are half way round.
+const FORGETS_EVERY: u32 = 1 << 20;
 
 /// A cell's `total` where what it holds is worth nothing.
 const SPOILED: u64 = u64::MAX;
@@ -195,17 +199,47 @@ impl<M: Deref<Target: Board>> Cells<M> {
     pub fn may_fill(&mut self, at: Moment) -> bool {
         let Some(filled) = self.filled[at.cell()] else { return true };
         if !is_behind(self.all_reached, filled) {
-            let others = (0..self.ranks).filter(|rank| *rank != self.me);
-            // Acquire: with the release in `reach`. The one that is least far, as seen from what is to be overwritten.
-            let reached = others.map(|rank| (self.memory.reached(rank).load(Acquire), rank));
-            let least = reached.min_by_key(|(reached, _)| reached.wrapping_sub(filled) as i64);
-            let (least, rank) = least.unwrap_or((filled.wrapping_add(1), self.me));
+            let (least, rank) = self.least_far(filled).unwrap_or((filled.wrapping_add(1), self.me));
             self.all_reached = least;
             if !is_behind(least, filled) {
                 self.wanted.set(Some(Wanted::Passed(rank, filled)));
             }
         }
         is_behind(self.all_reached, filled)
+    }
+
+    /// What the other rank has reached that is least far, as seen from a moment; `None`: there is no other.
+    fn least_far(&self, moment: u64) -> Option<(u64, u32)> {
+        let others = (0..self.ranks).filter(|rank| *rank != self.me);
+        // Acquire: with the release in `reach`.
+        let reached = others.map(|rank| (self.memory.reached(rank).load(Acquire), rank));
+        reached.min_by_key(|(reached, _)| reached.wrapping_sub(moment) as i64)
+    }
+
+    /// The communicator has come to an operation, whether that goes through cells or not; on all ranks in the same order.
+    ///
+    /// Most need nothing done. But a rank may fill a cell, and again when operations have the same number once more; and calls that go another
+    /// way may be so many that those who have reached the last one through cells seem to be ahead of the next one.
+    #[inline]
+    pub fn pass(&mut self, operation: u32) {
+        if operation.is_multiple_of(FORGETS_EVERY) {
+            self.forget(Moment { operation, round: 0 });
+        }
+    }
+
+    #[cold]
+    fn forget(&mut self, now: Moment) {
+        if self.begun.is_empty() {
+            self.reach(now);
+        }
+        self.all_reached = self.least_far(now.number()).map_or(now.number(), |(least, _)| least);
+        for (cell, filled) in self.filled.iter_mut().enumerate() {
+            if filled.is_none_or(|filled| is_behind(self.all_reached, filled)) {
+                *filled = None;
+                // A number that no round has. Relaxed: nobody needs this cell, or waits for that.
+                self.memory.stamp(self.me, cell).store(now.number().wrapping_sub(1), Relaxed);
+            }
+        }
     }
 
     /// Fills a part of its cell.

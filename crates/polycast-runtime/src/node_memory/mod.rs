@@ -55,6 +55,7 @@ impl NodeMemory {
     /// The number of the operation that begins, the same on all ranks.
     pub fn next_operation(&mut self) -> u64 {
         self.operation += 1;
+        self.cells.pass(self.operation as u32);
         self.operation
     }
 

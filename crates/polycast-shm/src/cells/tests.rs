@@ -300,6 +300,50 @@ mod of_a_node {
         assert!(all[0].is_quiet());
     }
 
+    /// One fills a cell, and then none for as many operations as it takes until their numbers seem to lie before it, and until they come again.
+    #[test]
+    fn what_was_filled_long_ago_is_no_matter_of_later_operations() {
+        let mut all = cells(2);
+        let at = |operation| Moment { operation, round: 0 };
+        tell(&mut all[0], at(1), &[7]);
+        for cells in &mut all {
+            cells.begin(1);
+            cells.end(1);
+        }
+        let pass = |all: &mut Vec<Cells<Shared>>, times: std::ops::RangeInclusive<u32>| {
+            for operation in times.map(|times| FORGETS_EVERY.wrapping_mul(times)) {
+                all.iter_mut().for_each(|cells| cells.pass(operation));
+            }
+        };
+        let half = (1 << 31) / FORGETS_EVERY;
+        pass(&mut all, 1..=half);
+        let later = at((1 << 31) + 1 + CELLS as u32);
+        assert_eq!(all[1].look(0, later), Look::NotYet, "nobody has passed it");
+        assert!(all[0].may_fill(later), "the cell is free");
+        pass(&mut all, half + 1..=2 * half);
+        assert_eq!(all[1].look(0, at(1)), Look::NotYet, "it was another operation of this number");
+        assert!(all[0].may_fill(at(1)));
+        tell(&mut all[0], at(1), &[8]);
+        assert_eq!(all[1].look(0, at(1)), Look::Filled(1));
+        assert!(!all[0].may_fill(at(1 + CELLS as u32)), "the other has not read it");
+    }
+
+    /// What others still need is kept.
+    #[test]
+    fn what_is_not_read_is_not_forgotten() {
+        let mut all = cells(3);
+        let last = Moment { operation: FORGETS_EVERY - 1, round: 0 };
+        all.iter_mut().for_each(|cells| cells.begin(last.operation));
+        tell(&mut all[0], last, &[7]);
+        all[1].end(last.operation);
+        all.iter_mut().for_each(|cells| cells.pass(FORGETS_EVERY));
+        assert_eq!(all[2].look(0, last), Look::Filled(1));
+        let again = Moment { operation: last.operation + CELLS as u32, round: 0 };
+        assert!(!all[0].may_fill(again));
+        all[2].end(last.operation);
+        assert!(all[0].may_fill(again));
+    }
+
     /// Threads that run as they like, one of which thinks that it has a processor: all tell all, two thousand times, in cells of which each is
     /// used again and again.
     #[test]
