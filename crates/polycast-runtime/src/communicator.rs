@@ -143,6 +143,7 @@ impl Communicator {
                 deaf: Deaf::default(),
                 activity: Activity::Nothing,
                 dynamic: DynamicTimes::default(),
+                early: Vec::new(),
                 spare: Vec::new(),
             },
             operations: Operations::default(),

@@ -145,10 +145,10 @@ impl Communicator {
             return Err(failure);
         }
         visit_groups();
-        let (capabilities, tag) = (self.capabilities, self.tags.next());
+        let (capabilities, (tag, number)) = (self.capabilities, self.tags.next());
         let operation = self.shared.memory.as_mut().map_or(0, |memory| memory.next_operation());
         let traced = self.log.number();
-        let call = Call { chosen, capabilities, of, buffers, tag, operation, traced };
+        let call = Call { chosen, capabilities, of, buffers, tag, number, operation, traced };
         // SAFETY: handed on from the caller.
         unsafe { self.operations.start(call, &mut self.shared) }
     }

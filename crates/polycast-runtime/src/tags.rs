@@ -49,22 +49,24 @@ impl TagSpace {
 
     /// For the operations of a communicator.
     pub fn operations(self) -> Tags {
-        Tags { operation: 0, told_apart: (1 << self.operation_bits) - 1 }
+        Tags { operations: 0, told_apart: (1 << self.operation_bits) - 1 }
     }
 }
 
 /// The tags of successive operations of a communicator, from its own first: messages of operations in flight are told apart, and
 /// those which an erroneous program left over.
 pub struct Tags {
-    operation: c_int,
-    told_apart: c_int,
+    /// That there were.
+    operations: u64,
+    told_apart: u32,
 }
 
 impl Tags {
-    /// The tag of channel 0 of the next operation.
-    pub fn next(&mut self) -> c_int {
-        self.operation = self.operation % self.told_apart + 1;
-        self.operation * c_int::from(CHANNELS)
+    /// The tag of channel 0 of the next operation, and its number among all that there are; tags come round.
+    pub fn next(&mut self) -> (c_int, u64) {
+        let place = (self.operations % u64::from(self.told_apart)) as c_int + 1;
+        self.operations += 1;
+        (place * c_int::from(CHANNELS), self.operations)
     }
 }
 
@@ -80,7 +82,7 @@ mod tests {
             let span = space.first_tag(1);
             assert!(last > 0 && i64::from(last) + i64::from(span) - 1 <= i64::from(most), "{most}");
             let mut tags = space.operations();
-            let all: Vec<c_int> = (0..=tags.told_apart).map(|_| tags.next()).collect();
+            let all: Vec<c_int> = (0..=tags.told_apart).map(|_| tags.next().0).collect();
             let within = c_int::from(CHANNELS)..=span - c_int::from(CHANNELS);
             assert!(all.iter().all(|tag| within.contains(tag)), "the first are not theirs: {most}");
             assert_ne!(all[0], all[1]);

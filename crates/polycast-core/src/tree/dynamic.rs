@@ -50,6 +50,8 @@ impl DynamicTimes {
 /// What a sender tells a receiver ahead of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assignment {
+    /// Of which multicast, by a count of its ranks': nobody knows from whom to expect it, and one sender may be ahead of another.
+    pub operation: u64,
     /// Bytes of the data, as the root has them; more than 0.
     pub total: u64,
     /// Who sends them.
@@ -59,15 +61,16 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// As it travels: `total` in 8 bytes, then sender, begin, end and source in 4 each, little-endian.
-    pub const BYTES: usize = 24;
+    /// As it travels: `operation` and `total` in 8 bytes each, then sender, begin, end and source in 4 each, little-endian.
+    pub const BYTES: usize = 32;
 
     /// As it travels.
     pub fn encode(&self) -> [u8; Assignment::BYTES] {
         let Part { begin, end, source } = self.part;
         let mut bytes = [0; Assignment::BYTES];
-        bytes[..8].copy_from_slice(&self.total.to_le_bytes());
-        for (place, word) in bytes[8..].chunks_exact_mut(4).zip([self.sender.0, begin, end, source]) {
+        bytes[..8].copy_from_slice(&self.operation.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.total.to_le_bytes());
+        for (place, word) in bytes[16..].chunks_exact_mut(4).zip([self.sender.0, begin, end, source]) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes
@@ -75,10 +78,12 @@ impl Assignment {
 
     /// What came, among so many ranks; `None` if it cannot be.
     pub fn decode(bytes: &[u8], ranks: u32) -> Option<Assignment> {
-        let (total, words) = bytes.split_first_chunk::<8>()?;
+        let (operation, rest) = bytes.split_first_chunk::<8>()?;
+        let (total, words) = rest.split_first_chunk::<8>()?;
+        let (operation, total) = (u64::from_le_bytes(*operation), u64::from_le_bytes(*total));
         let word = |at: usize| Some(u32::from_le_bytes(words.get(4 * at..4 * at + 4)?.try_into().ok()?));
         let part = Part { begin: word(1)?, end: word(2)?, source: word(3)? };
-        let assignment = Assignment { total: u64::from_le_bytes(*total), sender: Rank(word(0)?), part };
+        let assignment = Assignment { operation, total, sender: Rank(word(0)?), part };
         let is_part = part.begin <= part.source && part.source < part.end && part.end <= ranks;
         let is_whole = bytes.len() == Assignment::BYTES && assignment.total > 0;
         (is_whole && is_part && assignment.sender.0 < ranks).then_some(assignment)
@@ -143,19 +148,19 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn assignments_are_read_as_they_were_written(total in 1u64.., begin in 0u32..9, before in 0u32..9, after in 1u32..9, sender in 0u32..3) {
+        fn assignments_are_read_as_they_were_written(operation: u64, total in 1u64.., begin in 0u32..9, before in 0u32..9, after in 1u32..9, sender in 0u32..3) {
             let part = Part { begin, end: begin + before + after, source: begin + before };
-            let assignment = Assignment { total, sender: Rank(sender), part };
+            let assignment = Assignment { operation, total, sender: Rank(sender), part };
             let bytes = assignment.encode();
             prop_assert_eq!(Assignment::decode(&bytes, part.end.max(3)), Some(assignment));
             prop_assert_eq!(Assignment::decode(&bytes, part.end - 1), None);
-            prop_assert_eq!(Assignment::decode(&bytes[..23], 99), None);
+            prop_assert_eq!(Assignment::decode(&bytes[..31], 99), None);
             prop_assert_eq!(Assignment::decode(&[&bytes[..], &[0]].concat(), 99), None);
         }
 
         #[test]
         fn whatever_comes_is_no_part_that_cannot_be(bytes in prop::collection::vec(any::<u8>(), 0..40), ranks in 0u32..) {
-            if let Some(Assignment { part, sender, total }) = Assignment::decode(&bytes, ranks) {
+            if let Some(Assignment { part, sender, total, .. }) = Assignment::decode(&bytes, ranks) {
                 prop_assert!(part.begin <= part.source && part.source < part.end && part.end <= ranks);
                 prop_assert!(sender.0 < ranks && total > 0);
             }

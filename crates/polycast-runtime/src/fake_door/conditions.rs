@@ -51,6 +51,8 @@ pub struct Stalled {
     pub time: Duration,
     /// None before that.
     pub since: Duration,
+    /// Only what this rank sends.
+    pub of: Option<u32>,
 }
 
 /// What may happen to a job.

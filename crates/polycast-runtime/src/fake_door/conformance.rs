@@ -1,5 +1,8 @@
 //! Ranks that do what MPI demands get their data.
 
+use std::time::Duration;
+
+use super::conditions::Stalled;
 use super::job::Job;
 use super::process::Ended;
 use super::random::{Random, with_seeds};
@@ -37,6 +40,27 @@ fn dynamic_trees_reach_all_ranks_call_after_call() {
         for (rank, told) in job.run().ranks.iter().enumerate() {
             assert_eq!(told.calls, [Ended::SERVED_WELL; 6], "rank {rank} of {job:?}");
             assert_eq!((told.outstanding_receives, told.closed), (0, 1), "rank {rank} of {job:?}");
+        }
+    });
+}
+
+/// With the fewest tags that an MPI may have, calls 63 apart have the same. One sender's messages stand still, and another one is as many calls ahead.
+#[test]
+fn dynamic_trees_tell_calls_apart_whose_tags_are_the_same() {
+    with_seeds(20, |seed| {
+        let calls: Vec<(u32, usize)> = (0..140).map(|call| (u32::from(call == 0), 1000 - call)).collect();
+        let mut job = Job::new(3, seed, "dyn-tree:hold=1us,end=900us", &calls);
+        job.conditions.tag_most = 32_767;
+        job.conditions.eager_bytes = 1 << 20;
+        let (one_in, time) = (2, Duration::from_secs(1));
+        job.conditions.stalled = Some(Stalled { one_in, time, since: Duration::ZERO, of: Some(1) });
+        for (rank, told) in job.run().ranks.iter().enumerate() {
+            assert!(told.calls.iter().all(|ended| *ended == Ended::SERVED_WELL), "rank {rank}, seed {seed}");
+            assert_eq!(
+                (told.calls.len(), told.outstanding_receives),
+                (calls.len(), 0),
+                "rank {rank}, seed {seed}"
+            );
         }
     });
 }

@@ -202,7 +202,8 @@ fn what_mpi_brings_late_does_not_hold_up_a_broadcast() {
         let mut job = Job::new(6, seed, "multicast-pull", &calls).on_hosts(&[0, 1, 2, 3, 4, 5], weather);
         // Not while ranks find out about their network and set multicast up, for the first one.
         job.program.insert(2, Step::Pause { process: calls[1].0, time: SINCE });
-        job.conditions.stalled = Some(Stalled { one_in: 10, time: Duration::from_millis(200), since: SINCE });
+        job.conditions.stalled =
+            Some(Stalled { one_in: 10, time: Duration::from_millis(200), since: SINCE, of: None });
         job.conditions.eager_bytes = MAX_TO_SUCCESSOR_BYTES;
         let outcome = job.run();
         assert_right(&outcome, &job);

@@ -234,6 +234,7 @@ impl World {
         state.mail.now = self.stage.nanos();
         if let Some(stalled) = self.conditions.stalled
             && Duration::from_nanos(state.mail.now) >= stalled.since
+            && stalled.of.is_none_or(|of| of == part.process)
             && state.ranks[part.process as usize].random.one_in(stalled.one_in)
         {
             state.mail.stall(way.from, way.to, stalled.time.as_nanos() as u64);

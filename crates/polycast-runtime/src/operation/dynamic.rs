@@ -5,8 +5,10 @@
 //!   receives  from that one, whole
 //!   sends     to one receiver after the other; how long the last one took says how what is left is divided
 //! ```
+//! Who is told does not know by whom, so what a sender says of a later broadcast, one that is ahead of the others, is kept for that one.
 //! A rank whose call has another size takes what comes into memory of its own, and hands that on, so that those behind it have theirs.
 
+use std::cmp::Ordering;
 use std::ffi::c_int;
 use std::ops::Range;
 use std::time::Instant;
@@ -45,6 +47,7 @@ pub struct DynamicBroadcast {
     order: Vec<Rank>,
     key: OperationKey,
     tag: c_int,
+    number: u64,
     buffer: *mut u8,
     stage: Stage,
     /// As the root has it.
@@ -71,6 +74,7 @@ impl DynamicBroadcast {
             order,
             key: OperationKey(0),
             tag: 0,
+            number: 0,
             buffer: std::ptr::null_mut(),
             stage: Stage::Over,
             total: 0,
@@ -85,22 +89,40 @@ impl DynamicBroadcast {
     pub fn begin(&mut self, key: OperationKey, call: &Call, shared: &mut Shared) -> Result<(), Failure> {
         self.inbox.clear();
         self.scrap.clear();
-        (self.key, self.tag, self.buffer) = (key, call.tag, call.buffers.output);
+        (self.key, self.tag, self.number, self.buffer) = (key, call.tag, call.number, call.buffers.output);
         if shared.rank == self.call.root {
             self.total = self.call.bytes.0;
             self.part = Part { begin: 0, end: self.call.ranks, source: 0 };
             return self.send_next(shared);
         }
-        (self.stage, self.in_flight) = (Stage::Told, 1);
+        (self.stage, self.in_flight) = (Stage::Told, 0);
+        match shared.early.iter().position(|early| early.operation == self.number) {
+            Some(place) => {
+                let told = shared.early.swap_remove(place);
+                self.receive(told, shared)
+            }
+            None => self.listen(vec![0; Assignment::BYTES], shared),
+        }
+    }
+
+    /// For an assignment from whomever.
+    fn listen(&mut self, memory: Vec<u8>, shared: &mut Shared) -> Result<(), Failure> {
         fault::point(Point::Message);
-        let memory = vec![0; Assignment::BYTES];
-        shared.messages.receive_from_any(
-            self.purpose(MessagePart::First),
-            self.tag + ASSIGNMENT,
-            memory,
-            Assignment::BYTES,
-        )?;
+        let (purpose, tag) = (self.purpose(MessagePart::First), self.tag + ASSIGNMENT);
+        shared.messages.receive_from_any(purpose, tag, memory, Assignment::BYTES)?;
+        self.in_flight += 1;
         Ok(())
+    }
+
+    /// Somebody has told something.
+    fn hear(&mut self, told: Assignment, memory: Vec<u8>, shared: &mut Shared) -> Result<(), Failure> {
+        match told.operation.cmp(&self.number) {
+            Ordering::Equal => return self.receive(told, shared),
+            Ordering::Greater => shared.early.push(told),
+            // An erroneous program has left it over.
+            Ordering::Less => {}
+        }
+        self.listen(memory, shared)
     }
 
     /// Takes what has completed, and starts what follows.
@@ -115,7 +137,7 @@ impl DynamicBroadcast {
                 Stage::Told => {
                     let told =
                         done.memory.get(..bytes).and_then(|told| Assignment::decode(told, self.call.ranks));
-                    self.receive(told.ok_or(Failure::Internal)?, shared)?;
+                    self.hear(told.ok_or(Failure::Internal)?, done.memory, shared)?;
                 }
                 Stage::Receives if self.in_flight == 0 => {
                     self.keep();
@@ -193,7 +215,8 @@ impl DynamicBroadcast {
         let peer = self.order[part.source as usize];
         (self.stage, self.since, self.in_flight) = (Stage::Sends, machine::now(), 1);
         fault::point(Point::Message);
-        let told = Assignment { total: self.total, sender: shared.rank, part }.encode();
+        let told =
+            Assignment { operation: self.number, total: self.total, sender: shared.rank, part }.encode();
         let to = Route { peer, tag: self.tag + ASSIGNMENT };
         shared.messages.send(self.purpose(MessagePart::First), to, told.to_vec(), told.len())?;
         let data = self.data();

@@ -32,7 +32,7 @@ use polycast_core::executor::MessageId;
 use polycast_core::policy::{self, Capabilities, Choice, Policy};
 use polycast_core::protocol::Mismatch;
 use polycast_core::schedule::Nodes;
-use polycast_core::tree::DynamicTimes;
+use polycast_core::tree::{Assignment, DynamicTimes};
 use polycast_core::units::Rank;
 
 use crate::communicator::Chosen;
@@ -111,6 +111,8 @@ pub struct Shared {
     pub activity: Activity,
     /// What this rank's last message of a dynamic broadcast has shown of the network.
     pub dynamic: DynamicTimes,
+    /// Assignments of dynamic broadcasts that have not begun here: who sent them is ahead of this rank.
+    pub early: Vec<Assignment>,
     /// First messages of lanes that may be used again.
     pub spare: Vec<Vec<u8>>,
 }
@@ -141,6 +143,8 @@ pub struct Call {
     pub buffers: Buffers,
     /// Of channel 0.
     pub tag: c_int,
+    /// Its number among the communicator's, of which several have the same tag.
+    pub number: u64,
     /// Its number in shared memory; 0 where there is none.
     pub operation: u64,
     /// What a trace calls it.
