@@ -27,19 +27,34 @@ pub fn section(id: &str, heading: &str, how: &str, content: &str) -> String {
     )
 }
 
-/// A table that can be sorted by its columns; the first `left` of them hold words. Cells are HTML where they begin with `<`.
-pub fn table(header: &[&str], rows: &[Vec<String>], left: usize) -> String {
+/// What stands in a cell of a table.
+pub struct Cell {
+    html: String,
+    /// By which the column is sorted, where the text does not tell.
+    worth: Option<f64>,
+}
+
+/// Text stays text, whatever it looks like: most of it comes from files of others.
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell { html: escaped(&text), worth: None }
+    }
+}
+
+/// A table that can be sorted by its columns; the first `left` of them hold words.
+pub fn table(header: &[&str], rows: Vec<Vec<Cell>>, left: usize) -> String {
     let mut html = String::from("<div class=\"wide\"><table><thead><tr>");
     let class = |column: usize| if column < left { "" } else { " class=\"number\"" };
     for (column, name) in header.iter().enumerate() {
-        let _ = write!(html, "<th{}>{}</th>", class(column), escaped(name));
+        let (class, name) = (class(column), escaped(name));
+        let _ = write!(html, "<th scope=\"col\"{class}><button type=\"button\">{name}</button></th>");
     }
     html.push_str("</tr></thead><tbody>");
     for row in rows {
         html.push_str("<tr>");
-        for (column, cell) in row.iter().enumerate() {
-            let cell = if cell.starts_with('<') { cell.clone() } else { escaped(cell) };
-            let _ = write!(html, "<td{}>{cell}</td>", class(column));
+        for (column, Cell { html: content, worth }) in row.iter().enumerate() {
+            let worth = worth.map_or_else(String::new, |worth| format!(" data-worth=\"{worth:.6}\""));
+            let _ = write!(html, "<td{}{worth}>{content}</td>", class(column));
         }
         html.push_str("</tr>");
     }
@@ -47,17 +62,41 @@ pub fn table(header: &[&str], rows: &[Vec<String>], left: usize) -> String {
     html
 }
 
-/// A bar of parts, each with its class, its share of the bar from 0 to 1, and what is said of it.
-pub fn bar(parts: &[(&str, f64, String)]) -> String {
-    let mut html = String::from("<div class=\"bar\">");
-    for (class, share, title) in parts {
+/// A bar of parts, each with its class, its share of the bar from 0 to 1, and what is said of it. It is worth what they have together.
+pub fn bar(parts: &[(&str, f64, String)]) -> Cell {
+    let said: Vec<&str> = parts.iter().map(|(_, _, said)| &said[..]).collect();
+    let mut html = format!("<div class=\"bar\" role=\"img\" aria-label=\"{}\">", escaped(&said.join(", ")));
+    for (class, share, said) in parts {
         let width = (share * 100.0).clamp(0.0, 100.0);
-        let _ = write!(
-            html,
-            "<i class=\"{class}\" style=\"width:{width:.2}%\" title=\"{}\"></i>",
-            escaped(title)
-        );
+        let _ =
+            write!(html, "<i class=\"{class}\" style=\"width:{width:.2}%\" title=\"{}\"></i>", escaped(said));
     }
     html.push_str("</div>");
-    html
+    Cell { html, worth: Some(parts.iter().map(|(_, share, _)| share).sum()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_in_a_cell_stays_text() {
+        let cell = |text: &str| Cell::from(text.to_owned());
+        let html =
+            table(&["a <b>"], vec![vec![cell("<img src=x onerror=alert(1)>")], vec![cell("a & b")]], 1);
+        for text in ["a &lt;b&gt;", "<td>&lt;img src=x onerror=alert(1)&gt;</td>", "<td>a &amp; b</td>"] {
+            assert!(html.contains(text), "{text}: {html}");
+        }
+    }
+
+    #[test]
+    fn a_bar_is_said_and_sorted_by_its_length() {
+        let parts = [("wait", 0.25, "1 \"ms\" waiting".to_owned()), ("work", 0.5, "the rest".to_owned())];
+        let html = table(&["share"], vec![vec![bar(&parts)]], 0);
+        for text in
+            ["aria-label=\"1 &quot;ms&quot; waiting, the rest\"", "data-worth=\"0.750000\"", "width:25.00%"]
+        {
+            assert!(html.contains(text), "{text}: {html}");
+        }
+    }
 }

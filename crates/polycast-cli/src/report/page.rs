@@ -3,7 +3,7 @@
 use polycast_core::units::Bytes;
 use serde_json::Value;
 
-use super::html::{bar, escaped, section, table};
+use super::html::{Cell, bar, escaped, section, table};
 use super::load::Traced;
 use super::results::Charts;
 use super::summary::{Group, Summary};
@@ -42,7 +42,7 @@ pub fn page(job: Option<(&Traced, &Summary)>, charts: &[Charts]) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\
-         <title>{}</title>\n<style>\n{STYLE}</style></head>\n<body>\n{body}\
+         <title>{}</title>\n<style>\n{STYLE}</style></head>\n<body>\n<main>{body}</main>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{SCRIPT}</script>\n</body></html>\n",
         escaped(&title)
     )
@@ -83,10 +83,12 @@ fn of_job(summary: &Summary) -> String {
         "timeline",
         "Timeline",
         "A row for each rank, a bar for each call; darker: the rank waited. White dots mark roots, black ones who came last. Wheel or + and - zoom, drag or arrows \
-         move, a click tells of a call, 0 shows all.",
-        "<div class=\"tools\"><button type=\"button\" id=\"in\">+</button><button type=\"button\" id=\"out\">−</button>\
+         move, a click tells of a call; so do the keys n and p (the rank's next call, the one before) and r (the same call on the next rank). 0 shows all.",
+        "<div class=\"tools\"><button type=\"button\" id=\"in\" aria-label=\"zoom in\">+</button>\
+         <button type=\"button\" id=\"out\" aria-label=\"zoom out\">−</button>\
          <button type=\"button\" id=\"all\">all</button><span id=\"legend\"></span></div>\
-         <canvas id=\"lanes\" tabindex=\"0\" aria-label=\"timeline of all ranks\"></canvas><pre id=\"told\"></pre>",
+         <canvas id=\"lanes\" tabindex=\"0\" role=\"application\" aria-label=\"timeline of all ranks: n, p and r tell of a call\"></canvas>\
+         <pre id=\"told\" aria-live=\"polite\"></pre>",
     );
     body += &section(
         "phases",
@@ -100,7 +102,10 @@ fn of_job(summary: &Summary) -> String {
         "skew",
         "Skew in against skew out",
         "A point for each call: how far apart ranks came (across) and left (up). Below the diagonal a call brings ranks together, above it drives them apart.",
-        &format!("<canvas id=\"scatter\" aria-label=\"skews\"></canvas>{}", of_skews(&summary.groups)),
+        &format!(
+            "<canvas id=\"scatter\" role=\"img\" aria-label=\"skews of all calls; the table has the medians\"></canvas>{}",
+            of_skews(&summary.groups)
+        ),
     );
     body += &section(
         "losses",
@@ -138,7 +143,12 @@ fn time_or_dash(us: Option<f64>) -> String {
     us.map_or("–".to_owned(), time)
 }
 
-fn nothing(rows: &[Vec<String>], header: &[&str], left: usize, otherwise: &str) -> String {
+/// Texts as they stand in cells.
+fn texts<const N: usize>(texts: [String; N]) -> Vec<Cell> {
+    texts.map(Cell::from).into()
+}
+
+fn nothing(rows: Vec<Vec<Cell>>, header: &[&str], left: usize, otherwise: &str) -> String {
     if rows.is_empty() { format!("<p>{}</p>", escaped(otherwise)) } else { table(header, rows, left) }
 }
 
@@ -152,27 +162,26 @@ fn of_groups(groups: &[Group]) -> String {
             ("wait", waited / all, format!("{} waiting", nanoseconds(waited * 1e9))),
             ("work", (group.rank_seconds - waited) / all, "the rest".to_owned()),
         ];
-        vec![
+        let mut cells = texts([
             group.collective.to_owned(),
             size(group),
             group.choice.clone(),
             group.calls.to_string(),
             written(group.bytes),
             nanoseconds(group.rank_seconds * 1e9),
-            bar(&parts),
-            time(group.median_us),
-            time(group.p90_us),
-            time(group.longest_us),
-        ]
+        ]);
+        cells.push(bar(&parts));
+        cells.extend([group.median_us, group.p90_us, group.longest_us].map(|us| Cell::from(time(us))));
+        cells
     };
-    let rows: Vec<Vec<String>> = sorted.iter().map(row).collect();
+    let rows = sorted.iter().map(row).collect();
     let header =
         ["collective", "size", "served by", "calls", "bytes", "time", "share", "median", "90 %", "longest"];
-    nothing(&rows, &header, 3, "No call was recorded.")
+    nothing(rows, &header, 3, "No call was recorded.")
 }
 
 fn of_phases(groups: &[Group]) -> String {
-    let rows: Vec<Vec<String>> = groups
+    let rows = groups
         .iter()
         .filter_map(|group| {
             let (startup, intermediate) = (group.startup_us?, group.intermediate_us?);
@@ -180,7 +189,7 @@ fn of_phases(groups: &[Group]) -> String {
             let all = (startup + intermediate + last).max(f64::MIN_POSITIVE);
             let part = |class: &'static str, us: f64| (class, us / all, format!("{class} {}", time(us)));
             let parts = [part("startup", startup), part("intermediate", intermediate), part("final", last)];
-            Some(vec![
+            let mut cells = texts([
                 group.collective.to_owned(),
                 size(group),
                 group.choice.clone(),
@@ -188,13 +197,14 @@ fn of_phases(groups: &[Group]) -> String {
                 time(startup),
                 time(intermediate),
                 time(last),
-                bar(&parts),
-            ])
+            ]);
+            cells.push(bar(&parts));
+            Some(cells)
         })
         .collect();
     let header =
         ["collective", "size", "served by", "calls", "startup", "intermediate", "final", "their parts"];
-    nothing(&rows, &header, 3, "There was no call with a root of which all ranks are known.")
+    nothing(rows, &header, 3, "There was no call with a root of which all ranks are known.")
 }
 
 fn how_last(summary: &Summary) -> String {
@@ -213,38 +223,29 @@ fn of_last(summary: &Summary) -> String {
     let all: u64 = summary.last.iter().map(|last| last.calls).sum();
     let row = |last: &super::summary::Last| {
         let share = last.calls as f64 / all.max(1) as f64;
-        vec![
-            format!("rank {}", last.rank),
-            last.host.clone(),
-            last.calls.to_string(),
-            bar(&[("work", share, format!("{:.0} %", share * 100.0))]),
-            time(last.median_us),
-        ]
+        let mut cells = texts([format!("rank {}", last.rank), last.host.clone(), last.calls.to_string()]);
+        cells.push(bar(&[("work", share, format!("{:.0} %", share * 100.0))]));
+        cells.push(time(last.median_us).into());
+        cells
     };
-    let rows: Vec<Vec<String>> = summary.last.iter().take(MAX_LAST).map(row).collect();
+    let rows = summary.last.iter().take(MAX_LAST).map(row).collect();
     let more = summary.last.len().saturating_sub(MAX_LAST);
     let more =
         if more > 0 { format!("<p>… and {more} more ranks, less often.</p>") } else { String::new() };
     let header = ["rank", "host", "was last", "share", "behind the first (median)"];
-    nothing(&rows, &header, 2, "Nobody was last by more than clocks are wrong.") + &more
+    nothing(rows, &header, 2, "Nobody was last by more than clocks are wrong.") + &more
 }
 
 fn of_skews(groups: &[Group]) -> String {
     let row = |group: &Group| {
         let (skew_in, skew_out) = (group.skew_in_us?, group.skew_out_us?);
         let ratio = if skew_in > 0.0 { format!("{:.2}", skew_out / skew_in) } else { "–".to_owned() };
-        Some(vec![
-            group.collective.to_owned(),
-            size(group),
-            group.choice.clone(),
-            time(skew_in),
-            time(skew_out),
-            ratio,
-        ])
+        let (collective, choice) = (group.collective.to_owned(), group.choice.clone());
+        Some(texts([collective, size(group), choice, time(skew_in), time(skew_out), ratio]))
     };
-    let rows: Vec<Vec<String>> = groups.iter().filter_map(row).collect();
+    let rows = groups.iter().filter_map(row).collect();
     nothing(
-        &rows,
+        rows,
         &["collective", "size", "served by", "skew in", "skew out", "out / in"],
         3,
         "No whole call is known.",
@@ -257,9 +258,9 @@ fn of_losses(groups: &[Group]) -> String {
         let seen = &group.datagrams;
         let counts = [seen.sent, seen.received, seen.useful, seen.repaired, seen.restored, seen.requests];
         let names = [group.collective.to_owned(), size(group), group.choice.clone(), group.calls.to_string()];
-        names.into_iter().chain(counts.iter().map(u64::to_string)).collect()
+        names.into_iter().chain(counts.iter().map(u64::to_string)).map(Cell::from).collect()
     };
-    let rows: Vec<Vec<String>> = such.map(row).collect();
+    let rows = such.map(row).collect();
     let header = [
         "collective",
         "size",
@@ -272,26 +273,30 @@ fn of_losses(groups: &[Group]) -> String {
         "restored",
         "requests",
     ];
-    nothing(&rows, &header, 3, "Nothing went by multicast.")
+    nothing(rows, &header, 3, "Nothing went by multicast.")
 }
 
 fn of_choices(summary: &Summary) -> String {
-    let mut rows: Vec<Vec<String>> = summary
-        .groups
-        .iter()
-        .map(|group| {
-            let of_group =
-                [group.collective.to_owned(), size(group), group.choice.clone(), group.reason.clone()];
-            of_group.into_iter().chain([group.calls.to_string(), time_or_dash(group.final_us)]).collect()
-        })
-        .collect();
+    let of_group = |group: &Group| {
+        let (collective, choice, reason) =
+            (group.collective.to_owned(), group.choice.clone(), group.reason.clone());
+        texts([
+            collective,
+            size(group),
+            choice,
+            reason,
+            group.calls.to_string(),
+            time_or_dash(group.final_us),
+        ])
+    };
+    let mut rows: Vec<Vec<Cell>> = summary.groups.iter().map(of_group).collect();
     rows.extend(summary.uncounted.iter().map(|of| {
         let calls = format!("{} (of all ranks)", of.calls);
         let bytes = written(of.bytes);
-        ["", &bytes, of.kind, &of.name, &calls, "–"].map(str::to_owned).to_vec()
+        texts(["", &bytes, of.kind, &of.name, &calls, "–"].map(str::to_owned))
     }));
     let header = ["collective", "size", "served by", "because", "calls", "after the last call (median)"];
-    nothing(&rows, &header, 4, "No call was recorded.")
+    nothing(rows, &header, 4, "No call was recorded.")
 }
 
 fn of_trials(summary: &Summary) -> String {
@@ -299,7 +304,7 @@ fn of_trials(summary: &Summary) -> String {
         let times =
             gain.compared.iter().map(|time| format!("{} {}", time.choice, nanoseconds(time.seconds * 1e9)));
         let first = gain.first_bytes;
-        vec![
+        texts([
             gain.collective.clone(),
             format!("{}..{}", Bytes(first), Bytes(first.saturating_mul(2))),
             format!("{} ranks", gain.ranks),
@@ -311,9 +316,9 @@ fn of_trials(summary: &Summary) -> String {
                 true => nanoseconds(seconds * 1e9),
                 false => "0".to_owned(),
             }),
-        ]
+        ])
     };
-    let rows: Vec<Vec<String>> = summary.trials.iter().map(row).collect();
+    let rows = summary.trials.iter().map(row).collect();
     let header = [
         "collective",
         "size",
@@ -324,5 +329,5 @@ fn of_trials(summary: &Summary) -> String {
         "calls",
         "saved per rank",
     ];
-    nothing(&rows, &header, 5, "No trial was over before the job was.")
+    nothing(rows, &header, 5, "No trial was over before the job was.")
 }

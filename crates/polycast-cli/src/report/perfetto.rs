@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::load::Traced;
 use super::summary::collective_name;
+use crate::bench::operation::capitalised;
 
 /// Writes all calls.
 pub fn write(traced: &Traced, out: &mut impl Write) -> io::Result<()> {
@@ -79,9 +80,4 @@ fn slice(traced: &Traced, call: &Call, part: &Part, (pid, tid): (usize, u32)) ->
     let name = format!("MPI_{}", capitalised(collective_name(call.collective)));
     json!({ "ph": "X", "cat": "collective", "name": name, "pid": pid, "tid": tid, "ts": us(part.called_ns),
         "dur": us(end.saturating_sub(part.called_ns).max(0)), "args": args })
-}
-
-fn capitalised(name: &str) -> String {
-    let (first, rest) = name.split_at(1.min(name.len()));
-    first.to_uppercase() + rest
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::html::{escaped, table};
+use super::html::{Cell, table};
 use crate::bench::chart;
 use crate::bench::point::Point;
 use crate::bench::suite::Measured;
@@ -46,7 +46,11 @@ pub fn charts(text: &str, name: &str, number: usize) -> Result<Charts, String> {
         title: format!("{what}: {name}"),
         how: WITH_INTERVALS.to_owned(),
         drawings: drawings.into_iter().map(embedded).collect(),
-        table: table(header, &rows, 2),
+        table: table(
+            header,
+            rows.into_iter().map(|row| row.into_iter().map(Cell::from).collect()).collect(),
+            2,
+        ),
     })
 }
 
@@ -169,7 +173,7 @@ fn of_scaling(completions: &[Value], name: &str) -> Result<Parts, String> {
     let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
     let row = |one: &Value| {
         ["algorithm", "bytes", "nodes", "mean_us", "interval_us", "percentile_99_us"]
-            .map(|key| escaped(&text(&one[key])))
+            .map(|key| text(&one[key]))
             .to_vec()
     };
     let header = &["algorithm", "bytes", "nodes", "mean µs", "± µs", "99 % µs"];

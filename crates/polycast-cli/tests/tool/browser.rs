@@ -46,10 +46,18 @@ until(drawn, () => {
     const largest = first();
     table.tHead.rows[0].cells[1].click();
     want("headings do not sort", largest !== first());
+    want("nobody hears how it is sorted", table.tHead.rows[0].cells[1].getAttribute("aria-sort") === "ascending");
+    const calls = document.querySelector("#calls table"), shares = () => [...calls.tBodies[0].rows].map((row) => +row.cells[6].dataset.worth);
+    calls.tHead.rows[0].cells[6].querySelector("button").click();
+    want("bars do not sort by their lengths", shares().every((share, at, all) => at === 0 || share <= all[at - 1]));
     const paper = () => getComputedStyle(document.body).backgroundColor, look = paper();
     document.getElementById("theme").click();
     want("the look does not change", paper() !== look);
     lanes.dispatchEvent(new KeyboardEvent("keydown", { key: "+", bubbles: true }));
+    const by = (key) => { lanes.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })); return told.textContent; };
+    const rank = (text) => /^rank (\d+)/m.exec(text)[1], one = by("p");
+    want("p and n do not go back and forth", by("n") !== one && by("p") === one);
+    want("r does not go to the next rank", rank(by("r")) !== rank(one));
     lanes.dispatchEvent(new WheelEvent("wheel", { deltaY: -1, clientX: box.left + 99, cancelable: true }));
     const end = document.createElement("p");
     end.id = "seen";

@@ -159,6 +159,18 @@ fn results_become_pictures() {
     assert!(!page.contains("<?xml"));
 }
 
+/// Results come from others.
+#[test]
+fn what_results_call_things_stays_text() {
+    let world = World::with_doors(&[]);
+    let point = r#"{"collective":"<img src=x onerror=alert(1)>","variant":"<b>","bytes":1024,"ranks":4,"nodes":4,"median_us":9}"#;
+    fs::write(world.path().join("bench.json"), format!("{{\"environment\":{{}}}}\n{point}")).unwrap();
+    output(&mut world.polycast(&["report", "bench.json", "-o", "page.html"]));
+    let page = fs::read_to_string(world.path().join("page.html")).unwrap();
+    assert!(page.contains("<td>&lt;img src=x onerror=alert(1)&gt; &lt;b&gt;</td>"), "{page}");
+    assert!(!page.contains("<img") && !page.contains("<b>"));
+}
+
 #[test]
 fn what_is_neither_is_said() {
     let world = world();

@@ -36,12 +36,12 @@ function open(canvas) {
   pen.font = "12px system-ui, sans-serif";
   return [pen, box.width, box.height];
 }
-// Round numbers, some eight in a range.
+// Round numbers, some eight in a range. Counted, for of times that no clock shows a step may add nothing.
 function ticks(from, to) {
   const rough = (to - from) / 8, power = 10 ** Math.floor(Math.log10(rough || 1));
-  const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
-  const found = [];
-  for (let at = Math.ceil(from / step) * step; at <= to; at += step) found.push(at);
+  const step = power * ([1, 2, 5, 10].find((factor) => factor * power >= rough) || 10);
+  const first = Math.ceil(from / step), found = [];
+  for (let i = 0; i < 20 && (first + i) * step <= to; i++) found.push((first + i) * step);
   return found;
 }
 
@@ -64,7 +64,9 @@ function timeline() {
     }
     return bar.start.length ? { from, to: Math.max(to, from + 1), top: 0, rows: ranks } : { from: 0, to: data.length_us || 1, top: 0, rows: ranks };
   };
-  let view = whole(), picked = -1, asked = false;
+  // What is told of: a bar, and its call; -1: nothing.
+  const all = whole();
+  let view = { ...all }, chosen = -1, picked = -1, asked = false;
 
   function draw() {
     asked = false;
@@ -77,9 +79,9 @@ function timeline() {
     pen.rect(LEFT, TOP, width - LEFT, height - TOP);
     pen.clip();
     // Bars of less than a pixel that lie on the last one of their row are not drawn again.
-    const reached = new Float64Array(ranks).fill(-1);
+    const reached = new Float64Array(Math.min(ranks, 1 << 20)).fill(-1);
     const lane = (rank, start, length, fill, inset) => {
-      if (start > view.to || start + length < view.from || rank < view.top - 1 || rank > view.top + view.rows) return;
+      if (rank >= reached.length || start > view.to || start + length < view.from || rank < view.top - 1 || rank > view.top + view.rows) return;
       const from = x(start), to = Math.max(from + 0.6, x(start + length));
       if (to - reached[rank] < 0.3 && to - from < 1) return;
       reached[rank] = to;
@@ -126,6 +128,7 @@ function timeline() {
     return { first, last, end, ofRoot, who, lines: [first, ofRoot, last, end].filter((at) => !isNaN(at)) };
   }
   function tell(i) {
+    chosen = i;
     picked = i < 0 ? -1 : bar.call[i];
     if (i < 0) { told.textContent = ""; return; }
     const [name, choice] = data.kinds[call.kind[picked]], at = moments(picked);
@@ -134,10 +137,48 @@ function timeline() {
       `rank ${bar.rank[i]} on ${hosts.get(bar.rank[i]) || "?"}: called at ${time(bar.start[i])}, took ${time(bar.length[i])}${bar.flags[i] & 4 ? ", failed or never returned" : ""}\n` +
       `first call at ${time(at.first)}, ${phases}final ${time(at.end - at.last)}; last: rank ${at.who}`;
   }
+  // The bar for which `distance` is the least of those above 0.
+  function nearest(distance) {
+    let best = -1, least = Infinity;
+    for (let i = 0; i < bar.start.length; i++) {
+      const far = distance(i);
+      if (far > 0 && far < least) { least = far; best = i; }
+    }
+    return best;
+  }
+  // By keys: the rank's next call (1) or the one before (-1); first the one in the middle of what is seen.
+  function step(way) {
+    const middle = (view.from + view.to) / 2, row = Math.floor(view.top);
+    show(chosen < 0
+      ? nearest((i) => bar.rank[i] < row ? 0 : 1 + Math.abs(bar.start[i] - middle) + (bar.rank[i] - row) * 1e12)
+      : nearest((i) => bar.rank[i] === bar.rank[chosen] ? way * (bar.start[i] - bar.start[chosen]) : 0));
+  }
+  function nextRank() {
+    const on = (i) => bar.call[i] === bar.call[chosen] ? (bar.rank[i] - bar.rank[chosen] + ranks) % ranks : 0;
+    if (chosen < 0) step(1); else show(nearest(on));
+  }
+  // Tells of a bar, and moves so that it is seen.
+  function show(i) {
+    if (i < 0) return;
+    tell(i);
+    const length = view.to - view.from, start = bar.start[i], rank = bar.rank[i];
+    if (start < view.from || start > view.to) { view.from = start - length / 2; view.to = view.from + length; }
+    if (rank < view.top || rank + 1 > view.top + view.rows) view.top = Math.max(0, Math.min(ranks - view.rows, rank - view.rows / 2));
+    redraw();
+  }
+  // No further out than four times all there is, nor away from it.
+  function keepNear() {
+    const length = Math.min(view.to - view.from, 4 * (all.to - all.from));
+    view.from = Math.min(all.to, Math.max(all.from - length, view.from));
+    view.to = view.from + length;
+  }
   function zoom(factor, around, rows) {
-    const length = Math.max(0.05, (view.to - view.from) * factor), part = (around - view.from) / (view.to - view.from);
+    // Of times that no clock shows less would be nothing.
+    const least = Math.max(0.05, Math.abs(around) * 1e-12);
+    const length = Math.max(least, (view.to - view.from) * factor), part = (around - view.from) / (view.to - view.from);
     view.from = around - part * length;
     view.to = view.from + length;
+    keepNear();
     if (rows) {
       const middle = view.top + view.rows / 2;
       view.rows = Math.min(ranks, Math.max(4, view.rows * factor));
@@ -149,6 +190,7 @@ function timeline() {
     const by = part * (view.to - view.from);
     view.from += by;
     view.to += by;
+    keepNear();
     view.top = Math.max(0, Math.min(ranks - view.rows, view.top + rows));
     redraw();
   }
@@ -184,10 +226,14 @@ function timeline() {
     }
     held = null;
   });
+  // The browser took it for a gesture of its own.
+  for (const end of ["pointercancel", "lostpointercapture"]) canvas.addEventListener(end, () => { held = null; });
   canvas.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
     const middle = (view.from + view.to) / 2;
     const act = {
-      "+": () => zoom(0.7, middle, false), "-": () => zoom(1.4, middle, false), "0": () => { view = whole(); redraw(); },
+      "+": () => zoom(0.7, middle, false), "-": () => zoom(1.4, middle, false), "0": () => { view = { ...all }; redraw(); },
+      n: () => step(1), p: () => step(-1), r: nextRank,
       ArrowLeft: () => move(-0.15, 0), ArrowRight: () => move(0.15, 0),
       ArrowUp: () => move(0, -view.rows * 0.15), ArrowDown: () => move(0, view.rows * 0.15),
     }[event.key];
@@ -195,7 +241,7 @@ function timeline() {
   });
   document.getElementById("in").onclick = () => zoom(0.5, (view.from + view.to) / 2, true);
   document.getElementById("out").onclick = () => zoom(2, (view.from + view.to) / 2, true);
-  document.getElementById("all").onclick = () => { view = whole(); redraw(); };
+  document.getElementById("all").onclick = () => { view = { ...all }; redraw(); };
   const legend = document.getElementById("legend");
   data.kinds.forEach(([name, choice], kind) => {
     const square = document.createElement("i");
@@ -243,24 +289,32 @@ function scatter() {
   };
 }
 
-// A click on a heading sorts by its column; numbers by what they are worth with their units.
+// A click on a heading sorts by its column; numbers by what they are worth with their units, bars by their lengths, and where there is none last.
 const UNITS = { "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1, "KiB": 1024, "MiB": 2 ** 20, "GiB": 2 ** 30, "TiB": 2 ** 40, "B": 1 };
-function worth(text) {
-  const found = /^([-\d.]+)\s*([^\s.]*)/.exec(text);
+function worth(cell) {
+  if (cell.dataset.worth) return +cell.dataset.worth;
+  const found = /^(-?[\d.]+)\s*([^\s.]*)/.exec(cell.textContent);
   return found ? parseFloat(found[1]) * (UNITS[found[2]] || 1) : NaN;
 }
 function sortable(table) {
+  const headings = table.tHead.rows[0].cells;
   table.tHead.addEventListener("click", (event) => {
     const heading = event.target.closest("th");
     if (!heading) return;
-    const place = heading.cellIndex, falls = heading.dataset.falls !== "1", body = table.tBodies[0];
-    heading.dataset.falls = falls ? "1" : "0";
-    const rows = [...body.rows].sort((a, b) => {
-      const [first, second] = [a, b].map((row) => row.cells[place].textContent);
-      const by = worth(first) - worth(second);
-      return (isNaN(by) ? first.localeCompare(second) : by) * (falls ? -1 : 1);
+    const falls = heading.getAttribute("aria-sort") !== "descending", body = table.tBodies[0];
+    for (const other of headings) other.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", falls ? "descending" : "ascending");
+    const rows = [...body.rows].map((row) => {
+      const cell = row.cells[heading.cellIndex];
+      return { row, number: worth(cell), text: cell.textContent };
     });
-    body.append(...rows);
+    const areNumbers = rows.some(({ number }) => !isNaN(number));
+    const way = falls ? -1 : 1;
+    rows.sort((a, b) => {
+      if (!areNumbers) return a.text.localeCompare(b.text, undefined, { numeric: true }) * way;
+      return (isNaN(a.number) - isNaN(b.number)) || (a.number - b.number || 0) * way;
+    });
+    body.append(...rows.map(({ row }) => row));
   });
 }
 
