@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -22,6 +23,9 @@ const JOURNAL_BLOCKS: u64 = 128;
 
 /// The modes that are taken over: the owner may be another one, so not the bits that lend its rights.
 const MODES: u32 = 0o777;
+
+/// Where the kernel shows what this process has open.
+const OPEN: &str = "/proc/self/fd/";
 
 /// Where the files go and how.
 #[derive(Clone, Debug)]
@@ -65,7 +69,11 @@ impl Destination {
 
 /// The folder beside.
 pub struct Staging {
+    /// Its name, by which only it itself is removed.
     folder: PathBuf,
+    /// The same folder by what is open, whatever its name leads to: whoever owns the destination could rename the folder
+    /// and put a link to elsewhere in its place.
+    inside: PathBuf,
     /// Held while this process lives.
     _lock: File,
 }
@@ -100,20 +108,21 @@ impl Staging {
                 folder.display()
             ))
         })?;
-        Ok(Staging { folder, _lock: lock })
+        let inside = PathBuf::from(format!("{OPEN}{}", lock.as_raw_fd()));
+        Ok(Staging { folder, inside, _lock: lock })
     }
 
     fn journal(&self) -> PathBuf {
-        self.folder.join("journal")
+        self.inside.join("journal")
     }
 
     pub fn tree(&self) -> PathBuf {
-        self.folder.join("tree")
+        self.inside.join("tree")
     }
 
     /// The manifest and the blocks that an earlier run has left.
     pub fn left(&self, stream: &Stream) -> Option<(Vec<u8>, u64)> {
-        let manifest = fs::read(self.folder.join("manifest")).ok()?;
+        let manifest = fs::read(self.inside.join("manifest")).ok()?;
         let words = fs::read_to_string(self.journal()).ok()?;
         let (blocks, block_bytes) = words.trim().split_once(' ')?;
         let fits =
@@ -124,19 +133,23 @@ impl Staging {
 
     /// Never over the entry before: whoever is killed in the middle would leave none.
     fn note(&self, blocks: u64, stream: &Stream) -> io::Result<()> {
-        let new = self.folder.join("journal.new");
+        let new = self.inside.join("journal.new");
         fs::write(&new, format!("{blocks} {}\n", stream.block_bytes))?;
         fs::rename(new, self.journal())
     }
 
     /// Removes everything.
     pub fn remove(&self) {
-        let _ = fs::remove_dir_all(&self.folder);
+        for entry in fs::read_dir(&self.inside).into_iter().flatten().flatten() {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let _ = if is_folder { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
+        }
+        let _ = fs::remove_dir(&self.folder);
     }
 
     /// The files of a manifest where they are while they come.
     pub fn backing(&self, manifest: Manifest, bytes: Vec<u8>) -> io::Result<Backing> {
-        fs::write(self.folder.join("manifest"), &bytes).map_err(|error| at(&self.folder, error))?;
+        fs::write(self.inside.join("manifest"), &bytes).map_err(|error| at(&self.folder, error))?;
         match DirBuilder::new().mode(0o700).create(self.tree()) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(at(&self.folder, error)),
             _ => {}
@@ -152,7 +165,17 @@ impl Staging {
 
 /// An error with what it is about.
 pub fn at(path: &Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    io::Error::new(error.kind(), format!("{}: {error}", named(path).display()))
+}
+
+/// What is reached through an open folder, by the folder's name.
+fn named(path: &Path) -> PathBuf {
+    let of_open = path.strip_prefix(OPEN).ok().and_then(|rest| {
+        let mut parts = rest.components();
+        let folder = fs::read_link(Path::new(OPEN).join(parts.next()?)).ok()?;
+        Some(folder.join(parts.as_path()))
+    });
+    of_open.unwrap_or_else(|| path.to_owned())
 }
 
 /// Writes blocks in their order.
@@ -287,5 +310,25 @@ mod tests {
         assert_eq!(fs::read_to_string(kept).unwrap(), "1 4096\n");
         fs::write(staging.folder.join("manifest"), "abc").unwrap();
         assert_eq!(staging.left(&stream), Some((b"abc".to_vec(), 2)));
+    }
+    #[test]
+    fn who_swaps_the_folder_for_a_link_gets_nothing_written_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = |name: &str| folder.path().join(name);
+        fs::create_dir(inside("elsewhere")).unwrap();
+        fs::write(inside("elsewhere/kept"), "").unwrap();
+        let destination = Destination::new(inside("to").into(), true, false, false).unwrap();
+        let staging = Staging::open(&destination, "a manifest").unwrap();
+        fs::rename(&staging.folder, inside("to/away")).unwrap();
+        symlink(inside("elsewhere"), &staging.folder).unwrap();
+        let stream = Stream { bytes: 0, manifest_bytes: 0, block_bytes: 4_096 };
+        staging.note(0, &stream).unwrap();
+        staging.backing(Manifest::default(), Vec::new()).unwrap();
+        assert!(inside("to/away/tree").exists());
+        assert_eq!(named(&staging.tree()), fs::canonicalize(inside("to/away/tree")).unwrap());
+        staging.remove();
+        assert_eq!(fs::read_dir(inside("to/away")).unwrap().count(), 0);
+        let left: Vec<_> = fs::read_dir(inside("elsewhere")).unwrap().flatten().collect();
+        assert_eq!(left.iter().map(|entry| entry.file_name()).collect::<Vec<_>>(), ["kept"]);
     }
 }
