@@ -20,6 +20,28 @@ fn number<N: TryFrom<u64> + Default>(of: &Value, name: &str) -> Result<N, String
     fitting.ok_or_else(|| format!("{name}: expected a number of {} bits, found {value}", 8 * size_of::<N>()))
 }
 
+/// What comes behind the last that something is for; `None` if it is for all up to the next one.
+fn end<N: TryFrom<u64> + Default>(of: &Value, name: &str) -> Result<Option<N>, String> {
+    match of.get(name).and_then(Value::as_u64) {
+        Some(last) => Ok(last.checked_add(1).and_then(|end| N::try_from(end).ok())),
+        None if matches!(of.get(name), None | Some(Value::String(_))) => Ok(None),
+        None => number(of, name).map(Some),
+    }
+}
+
+/// In order, each with its begin and end. Where one ends before the next begins, or with nothing behind it, the library decides: our rules and the
+/// older format know begins only, so that is a rule of its own.
+fn without_gaps<T, N: Ord + Copy>(all: Vec<(T, N, Option<N>)>, stock: impl Fn(N) -> T) -> Vec<T> {
+    let begins: Vec<N> = all.iter().map(|(_, begin, _)| *begin).collect();
+    let mut filled = Vec::new();
+    for (place, (one, _, end)) in all.into_iter().enumerate() {
+        filled.push(one);
+        let is_gap = |end: &N| begins.get(place + 1).is_none_or(|next| end < next);
+        filled.extend(end.filter(is_gap).map(&stock));
+    }
+    filled
+}
+
 fn rule(collective: Collective, of: &Value) -> Result<Rule, String> {
     let (fan, segment) = (number(of, "faninout")?, number(of, "seg_size")?);
     let way = match &of["alg"] {
@@ -44,13 +66,19 @@ pub fn parse(text: &str) -> Result<Rules, String> {
     for name in all.keys() {
         let collective: Collective =
             name.parse().map_err(|_| format!("collective {name:?} is none that is known here"))?;
+        let of_bytes = |of: &Value| {
+            let rule = rule(collective, of)?;
+            let begin = rule.bytes;
+            Ok((rule, begin, end(of, "msg_size_max")?))
+        };
         let of_ranks = |of: &Value| {
-            let rules =
-                list(of, "rules")?.iter().map(|of| rule(collective, of)).collect::<Result<_, String>>()?;
-            Ok(OfRanks { ranks: number(of, "comm_size_min")?, rules })
+            let rules = list(of, "rules")?.iter().map(of_bytes).collect::<Result<_, String>>()?;
+            let (ranks, rules) = (number(of, "comm_size_min")?, without_gaps(rules, Rule::stock));
+            Ok((OfRanks { ranks, rules }, ranks, end(of, "comm_size_max")?))
         };
         let communicators =
             list(&file["collectives"], name)?.iter().map(of_ranks).collect::<Result<_, String>>()?;
+        let communicators = without_gaps(communicators, OfRanks::stock);
         rules.collectives.push(OfCollective { collective, communicators });
     }
     rules.collectives.sort_by_key(|one| super::names::number_of(one.collective));

@@ -20,6 +20,8 @@ pub use of_table::of_table;
 pub use search::Search;
 pub use tree::Tree;
 
+use std::iter;
+
 use polycast_core::collective::Collective;
 use polycast_core::units::Bytes;
 
@@ -57,6 +59,20 @@ pub struct Rule {
     pub way: Way,
     /// For readers.
     pub because: Option<String>,
+}
+
+impl Rule {
+    /// From so many bytes on the library decides.
+    fn stock(bytes: u64) -> Rule {
+        Rule { bytes, way: Way::STOCK, because: None }
+    }
+}
+
+impl OfRanks {
+    /// From so many ranks on the library decides.
+    fn stock(ranks: u32) -> OfRanks {
+        OfRanks { ranks, rules: vec![Rule::stock(0)] }
+    }
 }
 
 /// What a file is written for.
@@ -106,13 +122,13 @@ impl Format {
 impl Rules {
     /// For this number of ranks alone: others are as the library has it.
     pub fn for_ranks(ranks: u32, of: Vec<(Collective, Vec<Rule>)>) -> Rules {
-        let stock = || vec![Rule { bytes: 0, way: Way::STOCK, because: None }];
         let one = |(collective, mut rules): (Collective, Vec<Rule>)| {
             rules.dedup_by(|later, earlier| later.way == earlier.way);
             if rules.first().is_none_or(|rule| rule.bytes > 0) {
-                rules.splice(0..0, stock());
+                rules.insert(0, Rule::stock(0));
             }
-            let communicators = vec![OfRanks { ranks, rules }, OfRanks { ranks: ranks + 1, rules: stock() }];
+            let larger = ranks.checked_add(1).map(OfRanks::stock);
+            let communicators = iter::once(OfRanks { ranks, rules }).chain(larger).collect();
             OfCollective { collective, communicators }
         };
         let mut collectives: Vec<OfCollective> = of.into_iter().map(one).collect();

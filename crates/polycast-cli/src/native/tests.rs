@@ -72,6 +72,19 @@ fn mistakes_are_named_with_their_line() {
 }
 
 #[test]
+fn where_a_file_says_nothing_the_library_decides() {
+    let gap = JSON.replace("65535", "1023").replace("\"inf\"", "1048575");
+    let rules = Rules::parse(&gap, Format::OpenmpiJson).unwrap();
+    assert_eq!(
+        rules.show(),
+        "bcast, 8 ranks and more\n  from        0  binomial\n  from     1KiB  as the library decides\n  \
+         from    64KiB  pipeline, segments of 16KiB\n  from     1MiB  as the library decides\n\
+         bcast, 65 ranks and more\n  from        0  as the library decides\n"
+    );
+    assert_eq!(Rules::parse(&rules.write(Format::OpenmpiJson, &[]), Format::OpenmpiJson).unwrap(), rules);
+}
+
+#[test]
 fn the_librarys_own_decision_stays_where_nothing_is_faster() {
     let mut search = Search::new(Library::OpenMpi, Collective::Broadcast, vec![1024, 65536, 1 << 20], 16);
     let time = |us: f64| Measured { median_us: us, low_us: 0.95 * us, high_us: 1.05 * us, samples: 9 };
@@ -95,6 +108,12 @@ fn the_librarys_own_decision_stays_where_nothing_is_faster() {
         "{text}"
     );
     assert!(text.ends_with("17 # ranks and more\n1 # rules: bytes, algorithm, fan-out, segment\n0 0 0 0 # as the library decides\n"));
+}
+
+#[test]
+fn the_largest_communicator_has_none_above_it() {
+    let rules = Rules::for_ranks(u32::MAX, vec![(Collective::Broadcast, Vec::new())]);
+    assert_eq!(rules.collectives[0].communicators.len(), 1);
 }
 
 #[test]
