@@ -63,20 +63,21 @@ impl<'a> Blocks<'a> {
         start..start + self.call.bytes.0
     }
 
-    /// Ranks and their places between nodes, in this order.
-    fn places(&self) -> impl Iterator<Item = (Rank, Range<u64>)> {
+    /// Ranks of some nodes and their places between nodes, in this order.
+    fn places(&self, nodes: Range<u32>) -> impl Iterator<Item = (Rank, Range<u64>)> {
         let of_node = move |node: u32| {
             let before = u64::from(node) * self.node_bytes();
             let ranks = self.members.of(node).iter().enumerate();
             ranks.map(move |(number, rank)| (*rank, shifted(self.place(number), before)))
         };
-        (0..self.nodes.count()).flat_map(of_node)
+        nodes.flat_map(of_node)
     }
 
     /// Whose blocks some bytes between nodes are: of whom, which of these bytes, and where they are in the program's buffer.
     fn owners(&self, bytes: &Range<u64>) -> impl Iterator<Item = (Rank, Range<u64>, Range<u64>)> {
         let bytes = bytes.clone();
-        self.places().filter_map(move |(rank, place)| {
+        let nodes = bytes.start / self.node_bytes()..bytes.end.div_ceil(self.node_bytes());
+        self.places(nodes.start as u32..nodes.end as u32).filter_map(move |(rank, place)| {
             let part = common(&place, &bytes);
             let start = self.block(rank).start + (part.start.max(place.start) - place.start);
             let target = start..start + (part.end - part.start);

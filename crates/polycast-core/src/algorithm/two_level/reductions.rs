@@ -24,6 +24,8 @@ const SLOTS: u64 = 4;
 /// The data in the order in which it goes up, and down.
 struct Pieces {
     up: Vec<Range<u64>>,
+    /// Where each of these begins, rising, and its place among them: together they are all of the data, once.
+    places: Vec<(u64, usize)>,
     /// What it waits for between nodes; nothing if that does not change it.
     down: Vec<(Range<u64>, Option<Brought>)>,
 }
@@ -34,7 +36,7 @@ impl Pieces {
         let cut = |bytes: Range<u64>| parts(bytes, most, element);
         let mut known = Covered::default();
         let needed = inner.needs(own).into_iter().chain(std::iter::once(0..call.bytes.0));
-        let up = needed.flat_map(|bytes| known.add(&bytes)).flat_map(cut).collect();
+        let up: Vec<Range<u64>> = needed.flat_map(|bytes| known.add(&bytes)).flat_map(cut).collect();
         let mut known = Covered::default();
         let mut down: Vec<(Range<u64>, Option<Brought>)> = Vec::new();
         for brought in inner.brings(Buffer::Output) {
@@ -43,13 +45,21 @@ impl Pieces {
         }
         let rest = known.add(&(0..call.bytes.0)).into_iter().flat_map(cut);
         down.extend(rest.map(|bytes| (bytes, None)));
-        Pieces { up, down }
+        Pieces { places: Pieces::places(&up), up, down }
     }
 
-    /// How many pieces go up until all of these bytes have.
+    fn places(up: &[Range<u64>]) -> Vec<(u64, usize)> {
+        let mut places: Vec<(u64, usize)> = up.iter().map(|piece| piece.start).zip(0..).collect();
+        places.sort_unstable();
+        places
+    }
+
+    /// How many pieces go up until all of these bytes have. Asked for each step between nodes, of which there are as many as pieces.
     fn until(&self, bytes: &Range<u64>) -> u64 {
-        let has_some = |piece: &Range<u64>| piece.start < bytes.end && bytes.start < piece.end;
-        self.up.iter().rposition(has_some).map_or(0, |last| last as u64 + 1)
+        let first = self.places.partition_point(|(start, _)| *start <= bytes.start).saturating_sub(1);
+        let these = self.places[first..].iter().take_while(|(start, _)| *start < bytes.end);
+        let with_some = these.filter(|(_, place)| bytes.start < self.up[*place].end);
+        with_some.map(|(_, place)| *place as u64 + 1).max().unwrap_or(0)
     }
 }
 
@@ -172,5 +182,21 @@ impl Sums {
             list.add(local, Action::nothing(), After::Start);
         }
         local
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_gone_up_with_the_last_piece_that_has_some_of_them() {
+        let up = vec![8..12, 0..3, 3..8, 12..20];
+        let pieces = Pieces { places: Pieces::places(&up), up, down: Vec::new() };
+        for (start, end) in (0..=20).flat_map(|start| (start..=20).map(move |end| (start, end))) {
+            let has_some = |piece: &Range<u64>| piece.start < end && start < piece.end;
+            let expected = pieces.up.iter().rposition(has_some).map_or(0, |last| last as u64 + 1);
+            assert_eq!(pieces.until(&(start..end)), expected, "{start}..{end}");
+        }
     }
 }
