@@ -113,8 +113,8 @@ fn predictor(shape: CommunicatorShape, network: Network) -> Option<Predictor> {
     let classes = BTreeMap::from([(LinkClass::SameSwitch, between), (LinkClass::SameNode, within)]);
     let parameters = Parameters::new(Measured::default(), classes).ok()?;
     let name = |node: u32| format!("n{node}");
-    let full = shape.ranks.div_ceil(shape.nodes);
-    let hosts: Vec<String> = (0..shape.ranks).map(|rank| name((rank / full).min(shape.nodes - 1))).collect();
+    // Each node gets some, however few there are.
+    let hosts: Vec<String> = (0..shape.ranks).map(|rank| name(rank * shape.nodes / shape.ranks)).collect();
     let placed = Topology::flat((0..shape.nodes).map(name)).place(&hosts);
     Some(Predictor::new(&placed, &parameters, Rank(0)))
 }
@@ -162,6 +162,16 @@ mod tests {
         }
         let (_, kept) = kept(Collective::Allreduce, 100, 64 << 10);
         assert!(!kept.contains(&"flat".to_owned()) && kept.contains(&"ring".to_owned()), "{kept:?}");
+    }
+
+    #[test]
+    fn each_node_is_there_however_few_ranks_it_has() {
+        let network =
+            Network { rate: "1gbit".parse().ok(), latency: Some(Nanos(50_000)), multicast_rate: None };
+        for (ranks, nodes) in [(5, 4), (9, 8), (16, 4), (512, 511)] {
+            let shape = CommunicatorShape::new(ranks, nodes, None).unwrap();
+            assert_eq!(predictor(shape, network).unwrap().network().nodes(), nodes, "{ranks} ranks");
+        }
     }
 
     #[test]
