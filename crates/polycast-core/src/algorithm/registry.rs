@@ -51,6 +51,9 @@ pub struct Entry {
     pub keeps_order: bool,
     /// Whether senders find out on the way who is next: its schedules are those of a network that nobody else uses.
     pub is_dynamic: bool,
+    /// Whether as much goes between nodes for each as for the one with most ranks: where they have very different numbers of them most of it
+    /// is nothing.
+    pub is_padded: bool,
     /// How it is built.
     pub(super) build: Build,
 }
@@ -158,7 +161,7 @@ impl Entry {
         build: Build,
     ) -> Entry {
         let [parameters, common]: [&[Parameter]; 2] = [&[]; 2];
-        let (same_as, is_compared, keeps_order, is_dynamic) = (None, true, true, false);
+        let (same_as, is_compared, keeps_order, is_dynamic, is_padded) = (None, true, true, false, false);
         Entry {
             name,
             collectives,
@@ -170,6 +173,7 @@ impl Entry {
             is_compared,
             keeps_order,
             is_dynamic,
+            is_padded,
             build,
         }
     }
@@ -177,6 +181,11 @@ impl Entry {
     /// Senders find out on the way who is next, so messages are whole and nobody knows from whom to expect them.
     pub const fn dynamic(self) -> Entry {
         Entry { common: &[], is_dynamic: true, ..self.not_compared() }
+    }
+
+    /// It pads what goes between nodes.
+    pub const fn padded(self) -> Entry {
+        Entry { is_padded: true, ..self }
     }
 
     /// It can cut the data into segments.

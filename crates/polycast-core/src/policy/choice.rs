@@ -34,10 +34,13 @@ impl Choice {
 }
 
 impl Choice {
-    /// Whether it can be on communicators of this shape: some algorithms are for a single node.
+    /// Whether it can be on communicators of this shape: some algorithms are for a single node, and some for nodes that have about as many ranks each.
     pub fn suits(self, shape: CommunicatorShape) -> bool {
         match self {
-            Choice::Algorithm(algorithm) => shape.nodes == 1 || !algorithm.entry.is_on_one_node(),
+            Choice::Algorithm(algorithm) => {
+                let entry = algorithm.entry;
+                (shape.nodes == 1 || !entry.is_on_one_node()) && (!entry.is_padded || shape.is_even())
+            }
             Choice::Stock => true,
         }
     }
@@ -127,6 +130,19 @@ mod tests {
             error.starts_with("dissemination serves barrier, not bcast: expected one of flat"),
             "{error}"
         );
+    }
+
+    /// By default, too: a rule for all shapes is passed over where it would carry 13 times the data.
+    #[test]
+    fn what_is_padded_is_for_nodes_of_about_as_many_ranks() {
+        let even = CommunicatorShape::new(64, 16, None).unwrap();
+        let uneven = CommunicatorShape::new(79, 16, Some(64)).unwrap();
+        for collective in Collective::ALL {
+            use Collective::{Allgather, Alltoall, Gather, Scatter};
+            let choice = Choice::read(collective, "two-level").unwrap();
+            let is_padded = matches!(collective, Allgather | Alltoall | Gather | Scatter);
+            assert_eq!((choice.suits(even), choice.suits(uneven)), (true, !is_padded), "{collective}");
+        }
     }
 
     #[test]

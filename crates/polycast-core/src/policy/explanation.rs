@@ -37,6 +37,8 @@ pub enum Verdict {
     OtherCollective(Collective),
     /// It is for ranks of one node.
     OneNode,
+    /// It is for nodes of about as many ranks each.
+    EvenNodes,
     /// It uses what the communicator lacks.
     Lacks(Capabilities),
     /// The first condition that did not hold.
@@ -73,7 +75,10 @@ impl Explanation {
             let lacking = rule.choice.needs().without(there);
             match missed {
                 _ if rule.collective != call.collective => Verdict::OtherCollective(rule.collective),
-                _ if !rule.choice.suits(shape) => Verdict::OneNode,
+                _ if !rule.choice.suits(shape) => match rule.choice {
+                    Choice::Algorithm(algorithm) if algorithm.entry.is_padded => Verdict::EvenNodes,
+                    _ => Verdict::OneNode,
+                },
                 _ if lacking != Capabilities::NONE => Verdict::Lacks(lacking),
                 Some(&expected) => Verdict::Misses { expected, found: found(&expected) },
                 None => Verdict::Matches,
@@ -102,6 +107,7 @@ impl fmt::Display for Verdict {
             Verdict::Matches => f.pad("matches"),
             Verdict::OtherCollective(collective) => write!(f, "is for {collective}"),
             Verdict::OneNode => f.pad("is for ranks of one node"),
+            Verdict::EvenNodes => f.pad("is for nodes of about as many ranks each"),
             Verdict::Lacks(lacking) => write!(f, "needs {lacking}"),
             Verdict::Misses { expected, found: Some(found) } => {
                 write!(f, "is for {}, not {}", expected.in_words(), expected.property.write(*found))

@@ -86,6 +86,12 @@ impl CommunicatorShape {
         CommunicatorShape { ranks_per_processor: ranks_per_processor.max(1), ..self }
     }
 
+    /// If all nodes had as many ranks as the fullest, there would be no more than twice as many. What is padded to that takes so much more memory and
+    /// time, and no limit holds it: 16 nodes of which one has 64 ranks and the others one each would carry 13 times the data.
+    pub fn is_even(&self) -> bool {
+        u64::from(self.nodes) * u64::from(self.ranks_per_node) <= 2 * u64::from(self.ranks)
+    }
+
     /// The same with its nodes on so many leaf switches.
     pub fn on_switches(self, switches: u32) -> Result<CommunicatorShape, CommunicatorShapeError> {
         match (1..=self.nodes).contains(&switches) {
@@ -109,6 +115,15 @@ mod tests {
         assert_eq!(CommunicatorShape::new(17, 16, None).unwrap().ranks_per_node, 2);
         assert_eq!(CommunicatorShape::new(17, 2, Some(16)).unwrap().ranks_per_node, 16);
         assert_eq!(CommunicatorShape::new(1, 1, None).unwrap().ranks_per_node, 1);
+    }
+
+    #[test]
+    fn nodes_are_even_up_to_twice_the_ranks() {
+        let is_even =
+            |ranks, nodes, fullest| CommunicatorShape::new(ranks, nodes, Some(fullest)).unwrap().is_even();
+        assert!(is_even(16, 4, 4) && is_even(13, 4, 4) && is_even(8, 4, 4) && is_even(5, 1, 5));
+        assert!(!is_even(7, 4, 4) && !is_even(79, 16, 64));
+        assert!(is_even(u32::MAX, 1, u32::MAX));
     }
 
     #[test]

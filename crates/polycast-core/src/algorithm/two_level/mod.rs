@@ -67,26 +67,30 @@ pub(super) static ENTRIES: [Entry; 7] = [
         blocks::scatter,
     )
     .with(&GATHER)
-    .in_segments(),
+    .in_segments()
+    .padded(),
     entry(
         &[Collective::Gather],
         "one rank collects the blocks of its node through shared memory, and hands them on",
         blocks::gather,
     )
     .with(&GATHER)
-    .in_segments(),
+    .in_segments()
+    .padded(),
     entry(
         &[Collective::Allgather],
         "one rank collects the blocks of its node through shared memory, exchanges them with other nodes, and publishes what comes",
         blocks::allgather,
     )
-    .with(&ALLGATHER),
+    .with(&ALLGATHER)
+    .padded(),
     entry(
         &[Collective::Alltoall],
         "one rank exchanges with other nodes what all of its node have for them",
         alltoall::schedule,
     )
-    .with(&ALLTOALL),
+    .with(&ALLTOALL)
+    .padded(),
     entry(&[Collective::Barrier], "one rank of each node waits for the others of it, then for other nodes", barrier::schedule),
     entry(
         &[Collective::Reduce],
