@@ -52,7 +52,7 @@ impl Key {
     /// What proves knowledge of the key. `role` keeps proofs of one meaning from being taken for another's.
     pub(crate) fn proof(&self, role: &[u8; 8], words: &[&[u8]]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
-        // Longer than any block's number, and words have fixed lengths: no proof is a tag.
+        // No block has a number that begins so, and only the last word may have any length: no proof is a tag, and none is another's.
         hasher.update(b"polycast cp proof ").update(role);
         words.iter().for_each(|word| {
             hasher.update(word);

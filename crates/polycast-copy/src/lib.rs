@@ -6,7 +6,7 @@
 //!                    stream: manifest, then contents, cut into blocks of one size
 //!                               │          key: a tag for every block, a proof for every connection
 //!                               ▼
-//!        source ──▶ node ──▶ node ──▶ …    wire: what a connection carries
+//!        source ──▶ node ──▶ node ──▶ …    wire: what a connection carries; pack: blocks that travel compressed
 //!                    fleet: who takes blocks from whom; slow and dead nodes are gone around
 //!
 //!        source ══▶ all nodes          by multicast: segments, the messages of `polycast-protocol`
@@ -24,6 +24,7 @@ mod key;
 mod layout;
 mod manifest;
 mod name;
+mod pack;
 mod segment;
 mod wire;
 
@@ -33,11 +34,18 @@ pub use key::{Digest, KEY_BYTES, Key, TAG_BYTES, Tag};
 pub use layout::{Layout, Part, Piece, Stream};
 pub use manifest::{Entry, Extent, Kind, MAX_ENTRIES, Manifest, ManifestError, Moment};
 pub use name::{MAX_NAME_BYTES, Name};
-pub use segment::{SEGMENTS_UNDER_WAY, Segments, place_above, places_below};
+pub use pack::{BadPack, pack, unpack};
+pub use segment::{Packed, PackedSegments, SEGMENTS_UNDER_WAY, Segments, place_above, places_below};
 pub use wire::{
     BLOCK_HEADER_BYTES, BlockHeader, GREETING_BYTES, Greeting, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, NONCE_BYTES,
     PROOF_BYTES, Purpose, REQUEST_BYTES, Request,
 };
+
+/// What is done with any bytes that stand for a block that travels compressed, or for a segment of such blocks; for fuzzers.
+pub fn check_any_packed_bytes(bytes: &[u8]) {
+    pack::check_any_bytes(bytes);
+    segment::check_any_packed_bytes(bytes);
+}
 
 /// What is done with any bytes that stand for a manifest, and what must be true of it; for fuzzers.
 pub fn check_any_bytes(bytes: &[u8]) {

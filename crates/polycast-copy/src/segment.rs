@@ -1,6 +1,11 @@
 //! The stream as messages of the multicast: a few blocks each, in front of which their tags stand.
 
+mod packed;
+
 use std::ops::Range;
+
+pub(crate) use packed::check_any_bytes as check_any_packed_bytes;
+pub use packed::{Packed, PackedSegments};
 
 use crate::key::TAG_BYTES;
 use crate::layout::Stream;

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Both ends prove that they have the key, over both nonces, before a byte of a file travels. Blocks are tagged by the
-//! source and handed on as they are.
+//! source and handed on as they are. A length that is less than the block's says that it travels compressed ([`crate::pack`]). Version 2 of this
+//! has such blocks.
 
 use crate::key::{Key, TAG_BYTES, Tag};
 
@@ -26,7 +27,7 @@ pub const MIN_BLOCK_BYTES: u32 = 4 << 10;
 /// The longest.
 pub const MAX_BLOCK_BYTES: u32 = 16 << 20;
 
-const MAGIC: &[u8; 8] = b"polycp 1";
+const MAGIC: &[u8; 8] = b"polycp 2";
 const BY_CLIENT: &[u8; 8] = b"request ";
 const BY_SERVER: &[u8; 8] = b"accepted";
 
@@ -134,9 +135,9 @@ impl Request {
 pub struct BlockHeader {
     /// Its number, from 0.
     pub block: u64,
-    /// Its length.
+    /// How many bytes follow.
     pub bytes: u32,
-    /// Made by the source.
+    /// Of the block itself, made by the source.
     pub tag: Tag,
 }
 

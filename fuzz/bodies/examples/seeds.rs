@@ -7,7 +7,10 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use polycast_copy::{BlockHeader, Entry, Extent, Kind as Copied, Manifest, Moment, Name, TAG_BYTES, Tag};
+use polycast_copy::{
+    BlockHeader, Entry, Extent, Kind as Copied, Manifest, Moment, Name, PackedSegments, Segments, Stream,
+    TAG_BYTES, Tag, pack,
+};
 use polycast_core::policy::SHIPPED_TEXT;
 use polycast_madcap::{Kind as Madcap, LeaseId, Message};
 use polycast_net::Family;
@@ -234,6 +237,39 @@ fn copies() -> Vec<Vec<u8>> {
     written
 }
 
+/// Compressed blocks without their tags, and segments as the body expects them.
+fn packed() -> Vec<Vec<u8>> {
+    let key = polycast_copy::Key::from_bytes([7; polycast_copy::KEY_BYTES]);
+    let texts = [
+        b"x".repeat(4_096),
+        b"abcdefghijklmnop".repeat(20),
+        b"0123456789abcdefghij, ".repeat(7),
+        vec![0; 70_000],
+    ];
+    let compressed = |text: &Vec<u8>| pack(&key, 3, text).expect("it becomes shorter");
+    let mut all: Vec<Vec<u8>> = texts.iter().map(|text| compressed(text)[TAG_BYTES..].to_vec()).collect();
+    let stream = Stream { bytes: (9 << 19) + 1, manifest_bytes: 1, block_bytes: 512 << 10 };
+    let segments = PackedSegments::new(Segments::new(stream, 1));
+    let block = compressed(&texts[0]);
+    for segment in 0..segments.count() {
+        let told: Vec<usize> = segments
+            .told_by(segment)
+            .map(|other| segments.bytes(other, block.len() * segments.blocks(other).count()))
+            .collect();
+        let blocks =
+            segments.blocks(segment).map(|number| (Tag::from_bytes([number as u8; TAG_BYTES]), &block[..]));
+        all.push(segments.encode(segment, &told, blocks));
+    }
+    // A literal and a match that is told to be very long; one that leads before the beginning; one of nothing.
+    all.push([&[0x1f, b'x', 1, 0][..], &[255; 300], &[0]].concat());
+    all.push(vec![0x14, b'x', 9, 0, 0x00]);
+    all.push(vec![0xf0, 255, 255, 255]);
+    all.push(vec![0x00]);
+    all.push(texts[1].clone());
+    all.push(b"short".to_vec());
+    all
+}
+
 fn main() -> io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     for (target, inputs) in [
@@ -247,6 +283,7 @@ fn main() -> io::Result<()> {
         ("trace", polycast_fuzz_bodies::trace_seeds()),
         ("endpoint", endpoints()),
         ("copy", copies()),
+        ("packed", packed()),
     ] {
         let folder = corpus.join(target);
         fs::create_dir_all(&folder)?;

@@ -24,11 +24,16 @@ pub fn copy(bytes: &[u8]) {
     polycast_copy::check_any_bytes(bytes);
 }
 
+/// What a copy with `-C` brings: compressed blocks, segments of them.
+pub fn packed(bytes: &[u8]) {
+    polycast_copy::check_any_packed_bytes(bytes);
+}
+
 /// A function of this crate.
 pub type Body = fn(&[u8]);
 
 /// All of them, by the name of their target and of their folder in `fuzz/corpus`.
-pub const BODIES: [(&str, Body); 10] = [
+pub const BODIES: [(&str, Body); 11] = [
     ("datagram", datagram),
     ("message", message),
     ("madcap", madcap),
@@ -39,4 +44,5 @@ pub const BODIES: [(&str, Body); 10] = [
     ("trace", trace),
     ("endpoint", endpoint),
     ("copy", copy),
+    ("packed", packed),
 ];

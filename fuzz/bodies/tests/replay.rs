@@ -77,7 +77,7 @@ fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], rng: &mut Rng) {
 }
 
 /// How many mutations of each are affordable: what it reads decides.
-const MUTATIONS: [(&str, u64); 10] = [
+const MUTATIONS: [(&str, u64); 11] = [
     ("datagram", 60_000),
     ("message", 60_000),
     ("madcap", 30_000),
@@ -86,6 +86,7 @@ const MUTATIONS: [(&str, u64); 10] = [
     ("lldp", 20_000),
     ("addresses", 20_000),
     ("copy", 20_000),
+    ("packed", 20_000),
     ("trace", 20_000),
     ("endpoint", 24_000),
 ];
@@ -134,6 +135,11 @@ fn addresses() {
 #[test]
 fn copy() {
     replay("copy", mutations("copy") / 10);
+}
+
+#[test]
+fn packed() {
+    replay("packed", mutations("packed") / 10);
 }
 
 #[test]

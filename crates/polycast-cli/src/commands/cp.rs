@@ -53,6 +53,10 @@ pub struct Args {
     /// Keep modes, and when files were changed
     #[arg(short = 'p', long)]
     preserve: bool,
+    /// Compress what becomes shorter by it
+    #[arg(short = 'C', long, value_name = "LIBRARY", num_args = 0..=1, require_equals = true,
+          default_missing_value = "lz4", value_parser = ["lz4", "none"])]
+    compress: Option<String>,
     /// Block size [default: 16KiB, 64KiB from 16 MiB on; more for many GiB]
     #[arg(short = 's', long = "size", value_name = "SIZE", value_parser = parse_block)]
     block: Option<u32>,
@@ -135,6 +139,7 @@ pub fn run(args: Args) -> Outcome {
         bits_per_second: args.limit.map(|rate| rate.bits_per_second()),
         fanout: args.fanout,
         patience: Duration::from_secs(args.timeout),
+        compress: args.compress.as_deref() == Some("lz4"),
     };
     let own_tool = std::env::current_exe()?;
     let (source, names) = match &fleet {

@@ -93,10 +93,10 @@ impl Agent {
     fn obey(&mut self, command: Command) -> Result<(), String> {
         let text = |error: io::Error| error.to_string();
         match command {
-            Command::Send { key, sources, recursive, block_bytes, bits_per_second } => {
+            Command::Send { key, sources, recursive, block_bytes, bits_per_second, compress } => {
                 let key = Key::from_text(&key).ok_or("expected a key")?;
                 let scanned = scan::scan(&sources, recursive)?;
-                let seat = send(key, scanned, block_bytes, bits_per_second).map_err(text)?;
+                let seat = send(key, scanned, block_bytes, bits_per_second, compress).map_err(text)?;
                 self.source = Some(Arc::clone(&seat.store));
                 self.seat = Some(seat);
             }
@@ -105,11 +105,21 @@ impl Agent {
                     store.want(u64::MAX / 2);
                 }
             }
-            Command::Receive { key, node, destination, into_folder, force, preserve, manifest, lengths } => {
+            Command::Receive {
+                key,
+                node,
+                destination,
+                into_folder,
+                force,
+                preserve,
+                manifest,
+                lengths,
+                compress,
+            } => {
                 let key = Key::from_text(&key).ok_or("expected a key")?;
                 let destination = Destination::new(destination.clone(), into_folder, force, preserve)
                     .map_err(|error| format!("{}: {error}", destination.display()))?;
-                let store = Arc::new(Store::new(lengths.into(), key));
+                let store = Arc::new(Store::new(lengths.into(), key, compress));
                 let (receiver, seat) = receive(node, store, destination, &manifest).map_err(text)?;
                 (self.receiver, self.seat) = (Some(receiver), Some(seat));
             }
@@ -156,6 +166,7 @@ fn send(
     scanned: scan::Scan,
     block_bytes: Option<u32>,
     bits_per_second: Option<u64>,
+    compress: bool,
 ) -> io::Result<Candidate> {
     let (files, folders, links) = (scanned.files, scanned.folders, scanned.links);
     let skipped = scanned.skipped.clone();
@@ -168,7 +179,7 @@ fn send(
     let by_length =
         BLOCK_BYTES.iter().find(|(most, _)| length <= *most).map_or(LONGEST_BLOCK_BYTES, |(_, bytes)| *bytes);
     let stream = layout.stream(block_bytes.unwrap_or(by_length));
-    let store = Arc::new(Store::new(stream, key));
+    let store = Arc::new(Store::new(stream, key, compress));
     let _ = backing.set(Backing::new(manifest, bytes, places));
     let (listener, addresses) = address::listen()?;
     let (stop, group) = <(Arc<AtomicBool>, Arc<OnceLock<Handle>>)>::default();
@@ -202,8 +213,8 @@ fn send(
     let reading = Arc::clone(&store);
     thread::spawn(move || {
         if let Some(backing) = backing.get() {
-            let spoiled = scan::read_all(backing, &stamps, &reading, &stop);
-            say(&Event::Read { digest: reading.digest(), spoiled });
+            let (spoiled, sent_bytes) = scan::read_all(backing, &stamps, &reading, &stop);
+            say(&Event::Read { digest: reading.digest(), spoiled, sent_bytes });
         }
     });
     tell(store, true);

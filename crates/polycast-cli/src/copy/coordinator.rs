@@ -34,6 +34,8 @@ pub struct Request {
     pub bits_per_second: Option<u64>,
     pub fanout: Option<usize>,
     pub patience: Duration,
+    /// Blocks travel compressed where that makes them shorter.
+    pub compress: bool,
 }
 
 /// A node to be.
@@ -81,6 +83,14 @@ pub(super) struct Source {
     pub(super) skipped: Vec<String>,
 }
 
+/// What the source has read.
+pub(super) struct Read {
+    pub(super) digest: String,
+    pub(super) spoiled: Vec<Spoiled>,
+    /// Its blocks as they travel.
+    pub(super) sent_bytes: u64,
+}
+
 /// A copy in progress.
 pub(super) struct Copy<'a> {
     pub(super) request: &'a Request,
@@ -88,7 +98,7 @@ pub(super) struct Copy<'a> {
     pub(super) nodes: Vec<Node>,
     pub(super) source: Option<Source>,
     pub(super) fleet: Option<Fleet>,
-    pub(super) read: Option<(String, Vec<Spoiled>)>,
+    pub(super) read: Option<Read>,
     pub(super) has_asked_to_read: bool,
     pub(super) began: Instant,
     pub(super) begun_at: Option<f64>,
@@ -245,7 +255,8 @@ impl Copy<'_> {
             Event::Hello { .. } => {
                 self.nodes[index].has_said_hello = true;
                 if node == SOURCE {
-                    let Request { sources, recursive, block_bytes, bits_per_second, .. } = self.request;
+                    let Request { sources, recursive, block_bytes, bits_per_second, compress, .. } =
+                        self.request;
                     let key = self.key.to_text();
                     self.tell(
                         node,
@@ -255,6 +266,7 @@ impl Copy<'_> {
                             recursive: *recursive,
                             block_bytes: *block_bytes,
                             bits_per_second: *bits_per_second,
+                            compress: *compress,
                         },
                     );
                 } else if self.source.is_some() {
@@ -282,7 +294,9 @@ impl Copy<'_> {
                     }
                 }
             }
-            Event::Read { digest, spoiled } => self.read = Some((digest, spoiled)),
+            Event::Read { digest, spoiled, sent_bytes } => {
+                self.read = Some(Read { digest, spoiled, sent_bytes });
+            }
             Event::Ready { have, addresses } => {
                 self.nodes[index].addresses = addresses;
                 self.nodes[index].resumed = have;
@@ -348,6 +362,7 @@ impl Copy<'_> {
             preserve: self.request.preserve,
             manifest: source.manifest.clone(),
             lengths: source.stream.into(),
+            compress: self.request.compress,
         };
         self.tell(node, &command);
     }
@@ -402,7 +417,7 @@ impl Copy<'_> {
         if ready.is_empty() {
             return;
         }
-        let Some((digest, spoiled)) = &self.read else {
+        let Some(Read { digest, spoiled, .. }) = &self.read else {
             // All may have everything from an earlier run, and then nobody asks the source.
             if !std::mem::replace(&mut self.has_asked_to_read, true) {
                 self.tell(SOURCE, &Command::ReadAll);

@@ -12,7 +12,7 @@ use polycast_copy::{
 };
 
 use super::serve::nonce;
-use super::store::Store;
+use super::store::{Block, Store};
 
 /// How long an address may take to answer, and a node to say that it has the key.
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
@@ -127,18 +127,18 @@ fn take(mut connection: &TcpStream, first: u64, store: &Store, stop: &AtomicBool
         let mut header = [0; BLOCK_HEADER_BYTES];
         connection.read_exact(&mut header)?;
         let range = store.stream.range(block);
-        let is_next = |header: &BlockHeader| {
-            header.block == block && u64::from(header.bytes) == range.end - range.start
-        };
+        let whole = range.end - range.start;
+        let is_next = |header: &BlockHeader| header.block == block && u64::from(header.bytes) <= whole;
         let header = BlockHeader::decode(&header)
             .filter(is_next)
             .ok_or_else(|| io::Error::other("something else came than the next block"))?;
         let mut bytes = vec![0; header.bytes as usize];
         connection.read_exact(&mut bytes)?;
-        if store.key.tag(block, &bytes) != header.tag {
-            return Err(io::Error::other("a block is not what the source has sent"));
-        }
-        if !store.push(block, header.tag, bytes, stop) {
+        let came = 0..bytes.len();
+        let tag = Some(header.tag);
+        let received = Block::received(&store.key, (block, whole as usize), tag, Arc::new(bytes), came)
+            .ok_or_else(|| io::Error::other("a block is not what the source has sent"))?;
+        if !store.push_all(block, [received], stop) {
             return Ok(());
         }
     }

@@ -250,8 +250,12 @@ impl Group {
                         });
                     });
                 }
-                let terms =
-                    Terms { job: self.job, key: self.key.clone(), limit: self.member.bits_per_second };
+                let terms = Terms {
+                    job: self.job,
+                    key: self.key.clone(),
+                    limit: self.member.bits_per_second,
+                    packs: self.member.store.packs,
+                };
                 self.ring = Some(Ring::new(seat, terms, self.member.store.stream));
                 self.use_links();
             }

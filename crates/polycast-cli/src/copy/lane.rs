@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use polycast_copy::{Frame, TAG_BYTES, Tag};
+use polycast_copy::{Frame, PackedSegments, Segments, TAG_BYTES, Tag};
 use polycast_core::units::Nanos;
 use polycast_protocol::wire::Header;
 use polycast_protocol::{
@@ -199,23 +201,49 @@ impl Lane {
     /// Puts the segment's blocks into the store, each when its tag is right.
     pub fn store(
         &self,
-        places: impl Iterator<Item = (u64, std::ops::Range<usize>, std::ops::Range<usize>)>,
+        segments: &Segments,
+        segment: u64,
         store: &Store,
-        stop: &std::sync::atomic::AtomicBool,
+        stop: &AtomicBool,
+    ) -> Result<(), Broken> {
+        let tag =
+            |at: Range<usize>| self.memory[at].first_chunk::<TAG_BYTES>().map(|tag| Tag::from_bytes(*tag));
+        let places = segments.places(segment).map(|(block, tag_at, bytes)| (block, tag(tag_at), bytes));
+        self.store_blocks(places, store, stop)
+    }
+
+    /// The same of blocks that travelled compressed, or as they are; gives the lengths of segments that are to come.
+    pub fn store_packed(
+        &self,
+        segments: &PackedSegments,
+        segment: u64,
+        store: &Store,
+        stop: &AtomicBool,
+    ) -> Result<Vec<(u64, usize)>, Broken> {
+        let packed = segments.decode(segment, &self.memory).ok_or(Broken)?;
+        let places = packed.blocks.into_iter().map(|(block, tag, bytes)| (block, Some(tag), bytes));
+        self.store_blocks(places, store, stop)?;
+        Ok(packed.told)
+    }
+
+    fn store_blocks(
+        &self,
+        places: impl Iterator<Item = (u64, Option<Tag>, Range<usize>)>,
+        store: &Store,
+        stop: &AtomicBool,
     ) -> Result<(), Broken> {
         let have = store.have_and_written().0;
-        let mut blocks = Vec::new();
+        let (mut first, mut blocks) = (None, Vec::new());
         // Some have more than others when a ring begins.
         for (block, tag, bytes) in places.skip_while(|(block, ..)| *block < have) {
-            let made = store.key.tag(block, &self.memory[bytes.clone()]);
-            let sent = self.memory[tag].first_chunk::<TAG_BYTES>().map(|tag| Tag::from_bytes(*tag));
-            if sent != Some(made) {
-                return Err(Broken);
-            }
-            blocks.push((block, Block::new(made, Arc::clone(&self.memory), bytes)));
+            let range = store.stream.range(block);
+            let known = (block, (range.end - range.start) as usize);
+            let received = Block::received(&store.key, known, tag, Arc::clone(&self.memory), bytes);
+            blocks.push(received.ok_or(Broken)?);
+            first.get_or_insert(block);
         }
-        if let Some((first, _)) = blocks.first() {
-            store.push_all(*first, blocks.into_iter().map(|(_, block)| block), stop);
+        if let Some(first) = first {
+            store.push_all(first, blocks, stop);
         }
         Ok(())
     }

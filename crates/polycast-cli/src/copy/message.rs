@@ -104,6 +104,7 @@ pub enum Command {
         recursive: bool,
         block_bytes: Option<u32>,
         bits_per_second: Option<u64>,
+        compress: bool,
     },
     /// Read everything, whether somebody asks for it or not.
     ReadAll,
@@ -117,6 +118,7 @@ pub enum Command {
         preserve: bool,
         manifest: String,
         lengths: Lengths,
+        compress: bool,
     },
     /// Take blocks from this node from now on.
     Feed {
@@ -162,10 +164,11 @@ pub enum Event {
         links: u64,
         skipped: Vec<String>,
     },
-    /// The source has read everything.
+    /// The source has read everything; its blocks travel as so many bytes.
     Read {
         digest: String,
         spoiled: Vec<Spoiled>,
+        sent_bytes: u64,
     },
     /// To [`Command::Receive`]; with what an earlier run has left.
     Ready {

@@ -24,6 +24,7 @@ mod message;
 mod multicast;
 mod neighbour;
 mod outcome;
+mod packing;
 pub mod report;
 mod ring;
 mod scan;

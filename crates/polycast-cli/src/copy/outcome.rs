@@ -38,7 +38,7 @@ impl Copy<'_> {
             NodeReport {
                 host: node.host.clone(),
                 has_all: node.done_at.is_some()
-                    && self.read.as_ref().is_some_and(|(_, spoiled)| spoiled.is_empty()),
+                    && self.read.as_ref().is_some_and(|read| read.spoiled.is_empty()),
                 seconds: node.done_at.map(|at| at - begun_at),
                 resumed_bytes: source.map_or(0, |source| source.stream.range(node.resumed).start),
                 set_aside: fleet.and_then(|fleet| fleet.trouble(number as u32)).map(
@@ -53,9 +53,11 @@ impl Copy<'_> {
         };
         let nodes: Vec<NodeReport> =
             self.nodes.iter().enumerate().skip(1).map(|(number, node)| node_report(number, node)).collect();
-        let spoiled = self.read.iter().flat_map(|(_, spoiled)| spoiled);
+        let spoiled = self.read.iter().flat_map(|read| &read.spoiled);
+        let compressed = self.read.as_ref().filter(|_| self.request.compress);
         Report {
             bytes: source.map_or(0, |source| source.stream.bytes - source.stream.manifest_bytes),
+            compressed_bytes: compressed.map(|read| read.sent_bytes),
             files: source.map_or(0, |source| source.files),
             folders: source.map_or(0, |source| source.folders),
             links: source.map_or(0, |source| source.links),

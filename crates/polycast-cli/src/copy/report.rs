@@ -11,6 +11,8 @@ fn in_words(seconds: f64) -> String {
 pub struct Report {
     /// Bytes of all files.
     pub bytes: u64,
+    /// With `-C`: of all blocks as they travel, the list of files among them.
+    pub compressed_bytes: Option<u64>,
     pub files: u64,
     pub folders: u64,
     pub links: u64,
@@ -60,9 +62,10 @@ impl Report {
         let rate = if self.seconds > 0.0 { self.bytes as f64 * 8.0 / self.seconds / 1e6 } else { 0.0 };
         let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let mut text = format!(
-            "{}, {} bytes: on {done} of {} in {}, {rate:.0} Mb/s to each\n",
+            "{}, {} bytes{}: on {done} of {} in {}, {rate:.0} Mb/s to each\n",
             plural(self.files, "file"),
             self.bytes,
+            self.compressed_bytes.map_or(String::new(), |bytes| format!(" (sent as {bytes})")),
             plural(self.nodes.len() as u64, "node"),
             in_words(self.seconds),
         );

@@ -4,7 +4,7 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 
-use polycast_copy::{Frame, SEGMENTS_UNDER_WAY, Segments, Stream, places_below};
+use polycast_copy::{Frame, PackedSegments, SEGMENTS_UNDER_WAY, Segments, Stream, places_below};
 use polycast_core::units::Nanos;
 use polycast_protocol::message;
 use polycast_protocol::wire::Header;
@@ -16,6 +16,7 @@ use super::group::{Member, Side};
 use super::lane::{Broken, Lane, PREDECESSOR, SUCCESSOR};
 use super::message::Seat;
 use super::neighbour::Neighbour;
+use super::packing::Packing;
 use super::serve::fetch;
 
 /// Said again after so long, a few times, so that one that got lost is noticed by what follows it.
@@ -30,12 +31,16 @@ pub struct Terms {
     pub job: u32,
     pub key: Key,
     pub limit: Option<u64>,
+    /// Blocks travel compressed.
+    pub packs: bool,
 }
 
 /// See the module.
 pub struct Ring {
     seat: Seat,
     segments: Segments,
+    /// Where blocks travel compressed, and segments are others.
+    packing: Option<Packing>,
     limit: Option<u64>,
     lanes: Vec<Lane>,
     neighbours: [Neighbour; 2],
@@ -73,9 +78,11 @@ impl Ring {
                 first_operation: 1,
             })
         };
+        let segments = Segments::new(stream, seat.first_block);
         Ring {
             lanes: (0..SEGMENTS_UNDER_WAY).map(lane).collect(),
-            segments: Segments::new(stream, seat.first_block),
+            segments,
+            packing: terms.packs.then(|| Packing::new(PackedSegments::new(segments))),
             limit: [seat.bits_per_second, terms.limit].into_iter().flatten().min(),
             seat,
             neighbours: Default::default(),
@@ -120,6 +127,10 @@ impl Ring {
             true => self.below.iter().try_fold(u64::MAX, |least, (_, said)| Some(least.min((*said)?))),
             false => None,
         }
+    }
+
+    fn count(&self) -> u64 {
+        self.packing.as_ref().map_or(self.segments.count(), |packing| packing.segments.count())
     }
 
     fn is_source(&self) -> bool {
@@ -176,22 +187,23 @@ impl Ring {
                     self.lanes[lane].take_message(side, bytes);
                 }
             }
-            if self.neighbours[side].is_gone && self.over < self.segments.count() {
+            if self.neighbours[side].is_gone && self.over < self.count() {
                 return Err(Broken);
             }
         }
         // It says nothing, but it may go.
         self.above.read(|_| ())?;
-        if self.above.is_gone && self.over < self.segments.count() {
+        if self.above.is_gone && self.over < self.count() {
             return Err(Broken);
         }
+        let count = self.count();
         for (one, said) in &mut self.below {
             one.read(|frame| {
                 if let Frame::Acknowledged(segments) = frame {
                     *said = (*said).max(Some(segments));
                 }
             })?;
-            if one.is_gone && *said < Some(self.segments.count()) {
+            if one.is_gone && *said < Some(count) {
                 return Err(Broken);
             }
         }
@@ -200,21 +212,40 @@ impl Ring {
 
     /// Begins what may begin: at the source when those before it have gone, and all others are ready for it.
     fn begin(&mut self, now: Nanos, member: &Member) -> Result<(), Broken> {
-        while self.begun < self.segments.count() && self.begun < self.over + SEGMENTS_UNDER_WAY {
+        while self.begun < self.count() && self.begun < self.over + SEGMENTS_UNDER_WAY {
             let (segment, segments) = (self.begun, self.segments);
-            if self.is_source() {
+            let is_source = self.is_source();
+            if is_source {
                 let is_through = segment == 0 || self.lane(segment - 1).is_through();
-                let are_ready = self.over_below().is_some_and(|over| segment < over + SEGMENTS_UNDER_WAY);
+                // Of segments that travel compressed nobody knows the length before the first is there.
+                let knows = u64::from(self.packing.is_some() && segment > 0);
+                let are_ready = self
+                    .over_below()
+                    .is_some_and(|over| over >= knows && segment < over + SEGMENTS_UNDER_WAY);
                 if !is_through || !are_ready {
                     break;
                 }
             }
-            let is_source = self.is_source();
-            let bytes = segments.bytes(segment);
-            self.lane(segment).begin(segment, bytes, now, |memory| match is_source {
-                true => fill(&segments, segment, memory, member),
-                false => Ok(()),
-            })?;
+            match &mut self.packing {
+                None => {
+                    let bytes = segments.bytes(segment);
+                    self.lane(segment).begin(segment, bytes, now, |memory| match is_source {
+                        true => fill(&segments, segment, memory, member),
+                        false => Ok(()),
+                    })?;
+                }
+                Some(packing) if is_source => {
+                    let packed = packing.write(segment, member)?;
+                    self.lane(segment).begin(segment, packed.len(), now, |memory| {
+                        memory.copy_from_slice(&packed);
+                        Ok(())
+                    })?;
+                }
+                Some(packing) => {
+                    let Some(bytes) = packing.bytes(segment) else { break };
+                    self.lane(segment).begin(segment, bytes, now, |_| Ok(()))?;
+                }
+            }
             self.begun += 1;
             // What neighbours have said of it already.
             let lane = &mut self.lanes[(segment % SEGMENTS_UNDER_WAY) as usize];
@@ -227,14 +258,23 @@ impl Ring {
     fn settle(&mut self, now: Nanos, member: &Member) -> Result<(), Broken> {
         self.waits_for_room = false;
         while self.stored < self.begun && self.lane(self.stored).is_complete() {
-            let (segment, segments) = (self.stored, self.segments);
+            let segment = self.stored;
             if !self.is_source() {
-                let blocks = segments.blocks(segment);
+                let (segments, packed) =
+                    (self.segments, self.packing.as_ref().map(|packing| packing.segments));
+                let blocks = packed.map_or_else(|| segments.blocks(segment), |packed| packed.blocks(segment));
                 if !member.store.has_room_up_to(blocks.end) {
                     self.waits_for_room = true;
                     break;
                 }
-                self.lane(segment).store(segments.places(segment), &member.store, &member.stop)?;
+                let (store, stop) = (&member.store, &member.stop);
+                match &mut self.packing {
+                    None => self.lane(segment).store(&segments, segment, store, stop)?,
+                    Some(packing) => {
+                        let lane = &self.lanes[(segment % SEGMENTS_UNDER_WAY) as usize];
+                        packing.told(&lane.store_packed(&packing.segments, segment, store, stop)?);
+                    }
+                }
             }
             self.stored += 1;
         }

@@ -172,14 +172,15 @@ fn extents(path: &Path, metadata: &Metadata, follow: bool) -> io::Result<Vec<Ext
     Ok(found)
 }
 
-/// Reads all blocks, as they are wanted, and says which files are not what they were.
+/// Reads all blocks, as they are wanted, and says which files are not what they were, and as how many bytes the blocks travel.
 pub fn read_all(
     backing: &Backing,
     stamps: &HashMap<u32, Stamp>,
     store: &Store,
     stop: &AtomicBool,
-) -> Vec<Spoiled> {
+) -> (Vec<Spoiled>, u64) {
     let mut spoiled: Vec<Spoiled> = Vec::new();
+    let mut sent_bytes = 0;
     let mut file: Option<(u32, Option<File>)> = None;
     for block in 0..store.stream.blocks() {
         let Ok(bytes) = backing.bytes_of(store.stream.range(block), |entry, at, to| {
@@ -204,12 +205,14 @@ pub fn read_all(
             Ok::<(), Infallible>(())
         });
         let tag = store.key.tag(block, &bytes);
-        if !store.push(block, tag, bytes, stop) {
+        let read = store.block(block, tag, bytes);
+        sent_bytes += read.as_sent().len() as u64;
+        if !store.push_all(block, [read], stop) {
             break;
         }
     }
     check_unchanged(file, backing, stamps, &mut spoiled);
-    spoiled
+    (spoiled, sent_bytes)
 }
 
 fn check_unchanged(

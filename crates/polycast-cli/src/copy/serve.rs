@@ -136,7 +136,7 @@ impl Server {
             }
             let Some(found) = self.store.get(block, &self.stop) else { return Ok(()) };
             let (tag, found) = fetch(found, block, &self.store, &self.backing, &mut reader)?;
-            let bytes = found.bytes();
+            let bytes = found.as_sent();
             if let Some(limit) = &self.limit {
                 limit.wait(bytes.len());
             }
@@ -167,7 +167,7 @@ pub fn fetch<'a>(
     if store.key.tag(block, &bytes) != tag {
         return Err(io::Error::other("a file has changed"));
     }
-    Ok((tag, Arc::new(Block::whole(tag, bytes))))
+    Ok((tag, Arc::new(store.block(block, tag, bytes))))
 }
 
 /// In one system call where the socket takes it.

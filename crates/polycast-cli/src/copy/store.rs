@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use polycast_copy::{Digest, Key, Stream, Tag};
+use polycast_copy::{Digest, Key, Stream, Tag, pack, unpack};
 
 /// Bytes of blocks that are kept in memory: four times what is under way in a multicast. Who is further behind gets what is on disk, which
 /// the system has in memory, too; and a page that is used for the first time costs as much as copying it.
@@ -16,25 +16,57 @@ const WINDOW_BYTES: u64 = 16 << 20;
 /// How often who waits looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A block in memory: a part of what came together, which is not copied for it.
-pub struct Block {
-    pub tag: Tag,
+/// A part of what came together, which is not copied for it.
+struct Shared {
     memory: Arc<Vec<u8>>,
     range: Range<usize>,
 }
 
-impl Block {
-    pub fn new(tag: Tag, memory: Arc<Vec<u8>>, range: Range<usize>) -> Block {
-        Block { tag, memory, range }
+impl Shared {
+    fn whole(bytes: Vec<u8>) -> Shared {
+        Shared { range: 0..bytes.len(), memory: Arc::new(bytes) }
     }
 
-    pub fn whole(tag: Tag, bytes: Vec<u8>) -> Block {
-        let range = 0..bytes.len();
-        Block { tag, memory: Arc::new(bytes), range }
+    fn bytes(&self) -> &[u8] {
+        &self.memory[self.range.clone()]
+    }
+}
+
+/// A block in memory.
+pub struct Block {
+    pub tag: Tag,
+    contents: Shared,
+    /// The same, compressed, if it travels so.
+    packed: Option<Shared>,
+}
+
+impl Block {
+    /// What came for the block of this number and length, whose tag is this; `None` if it is something else. What is shorter is compressed.
+    pub fn received(
+        key: &Key,
+        (number, bytes): (u64, usize),
+        tag: Option<Tag>,
+        memory: Arc<Vec<u8>>,
+        range: Range<usize>,
+    ) -> Option<Block> {
+        let came = Shared { memory, range };
+        let block = match came.range.len() < bytes {
+            true => {
+                let contents = Shared::whole(unpack(key, number, came.bytes(), bytes).ok()?);
+                Block { tag: tag?, contents, packed: Some(came) }
+            }
+            false => Block { tag: tag?, contents: came, packed: None },
+        };
+        (key.tag(number, block.bytes()) == block.tag).then_some(block)
     }
 
     pub fn bytes(&self) -> &[u8] {
-        &self.memory[self.range.clone()]
+        self.contents.bytes()
+    }
+
+    /// As it travels.
+    pub fn as_sent(&self) -> &[u8] {
+        self.packed.as_ref().unwrap_or(&self.contents).bytes()
     }
 }
 
@@ -65,6 +97,8 @@ fn wait<'a>(changed: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, S
 pub struct Store {
     pub stream: Stream,
     pub key: Key,
+    /// Blocks travel compressed where that makes them shorter.
+    pub packs: bool,
     window: u64,
     state: Mutex<State>,
     /// More blocks are there, can be taken, and all are written: each wakes only who waits for it.
@@ -75,7 +109,7 @@ pub struct Store {
 
 impl Store {
     /// Nothing is there yet.
-    pub fn new(stream: Stream, key: Key) -> Store {
+    pub fn new(stream: Stream, key: Key, packs: bool) -> Store {
         let window = (WINDOW_BYTES / u64::from(stream.block_bytes)).max(4);
         let state = State {
             tags: Vec::new(),
@@ -87,6 +121,7 @@ impl Store {
         Store {
             stream,
             key,
+            packs,
             window,
             state: Mutex::new(state),
             came: Condvar::new(),
@@ -130,12 +165,14 @@ impl Store {
         state.limit += 1;
     }
 
-    /// The next block; waits while too many are not written. False if it was to stop, or is not the next one any more.
-    pub fn push(&self, block: u64, tag: Tag, bytes: Vec<u8>, stop: &AtomicBool) -> bool {
-        self.push_all(block, [Block::whole(tag, bytes)], stop)
+    /// A block that was read here.
+    pub fn block(&self, number: u64, tag: Tag, bytes: Vec<u8>) -> Block {
+        let packed = if self.packs { pack(&self.key, number, &bytes) } else { None };
+        Block { tag, contents: Shared::whole(bytes), packed: packed.map(Shared::whole) }
     }
 
-    /// Blocks that came together, this one the first.
+    /// Blocks that came together, this one the first; waits while too many are not written. False if it was to stop, or one is not the
+    /// next any more.
     pub fn push_all(&self, first: u64, blocks: impl IntoIterator<Item = Block>, stop: &AtomicBool) -> bool {
         let mut state = self.state();
         for (block, it) in (first..).zip(blocks) {

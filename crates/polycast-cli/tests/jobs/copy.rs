@@ -1,6 +1,7 @@
 //! `polycast cp` by multicast, between the hosts of labs.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -74,14 +75,24 @@ fn contents(bytes: usize) -> Vec<u8> {
     std::iter::repeat_with(|| random.u8(..)).take(bytes).collect()
 }
 
-/// In each of these ways; the second word is what the report calls it.
-fn all_get_it(site: &Site, bytes: usize, ways: &[(&str, &str)]) {
-    let bytes = contents(bytes);
+/// Text, then what does not become shorter, then text: segments of many lengths.
+fn mixed() -> Vec<u8> {
+    let text: String =
+        (0..100_000).map(|line| format!("line {line}: of a text that becomes shorter\n")).collect();
+    [text.as_bytes(), &contents(1_000_000), text.as_bytes()].concat()
+}
+
+/// In each of these ways; the second word is what the report calls it. Compressed it takes so many bytes, if that is asked for.
+fn all_get_it(site: &Site, bytes: Vec<u8>, ways: &[(&str, &str)], compressed: Option<Range<u64>>) {
     fs::write(site.at("file"), &bytes).unwrap();
     for (multicast, method) in ways {
-        let (code, said) = report(site.start(multicast, &["-f", "file"]));
+        let words = if compressed.is_some() { ["-C", "-f", "file"] } else { ["-C=none", "-f", "file"] };
+        let (code, said) = report(site.start(multicast, &words));
         assert_eq!(code, Some(0), "{said:#}");
         assert_eq!(said["method"], *method, "{said:#}");
+        if let Some(expected) = &compressed {
+            assert!(expected.contains(&said["compressed_bytes"].as_u64().unwrap()), "{said:#}");
+        }
         for host in HOSTS {
             assert!(fs::read(site.out(host).join("file")).unwrap() == bytes, "{host}");
             fs::remove_file(site.out(host).join("file")).unwrap();
@@ -92,7 +103,9 @@ fn all_get_it(site: &Site, bytes: usize, ways: &[(&str, &str)]) {
 #[test]
 fn files_go_by_multicast() {
     let Some(site) = Site::new(&[]) else { return };
-    all_get_it(&site, (1 << 20) + 12_345, &[("ipv4", "multicast")]);
+    let ways = [("ipv4", "multicast")];
+    all_get_it(&site, contents((1 << 20) + 12_345), &ways, None);
+    all_get_it(&site, mixed(), &ways, Some(1_000_000..5_000_000));
 }
 
 #[test]
@@ -100,7 +113,8 @@ fn files_go_by_multicast() {
 fn files_go_by_multicast_though_datagrams_get_lost() {
     let Some(site) = Site::new(&["--loss", "2%"]) else { return };
     let ways = [("ipv4", "multicast"), ("off", "chain"), ("ipv6", "multicast")];
-    all_get_it(&site, (3 << 20) + 12_345, &ways);
+    all_get_it(&site, contents((3 << 20) + 12_345), &ways, None);
+    all_get_it(&site, mixed(), &ways, Some(1_000_000..5_000_000));
 }
 
 /// Of five nodes one stops and one dies while the source stands still: the others have everything before these do anything.

@@ -122,6 +122,11 @@ fn contents(bytes: usize) -> Vec<u8> {
     std::iter::repeat_with(|| random.u8(..)).take(bytes).collect()
 }
 
+/// Lines that are much alike.
+fn lines(count: usize) -> String {
+    (0..count).map(|line| format!("line {line}: of a text that becomes shorter\n")).collect()
+}
+
 fn assert_same(left: &Path, right: &Path) {
     let status = Command::new("diff").args(["-r", "--no-dereference"]).args([left, right]).status().unwrap();
     assert!(status.success(), "{} and {} differ", left.display(), right.display());
@@ -169,6 +174,63 @@ fn a_folder_is_the_same_on_all_nodes() {
     let reason = node(&said, "n2")["reason"].as_str().unwrap();
     assert!(reason.ends_with("exists; -f replaces it"), "{reason}");
     assert_eq!(site.report(&[&["-f"], &words[..]].concat()).0, Some(0));
+}
+
+#[test]
+fn what_becomes_shorter_travels_compressed() {
+    let site = Site::new(&["n0", "n1", "n2"]);
+    let source = site.at("source");
+    fs::create_dir(&source).unwrap();
+    fs::write(source.join("text"), lines(20_000)).unwrap();
+    fs::write(source.join("random"), contents(300_000)).unwrap();
+    let holes = fs::File::create(source.join("holes")).unwrap();
+    holes.set_len(8 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&holes, lines(1_000).as_bytes(), 5 << 20).unwrap();
+    drop(holes);
+    let words = ["-r", "-f", "--hosts", "n[0-2]", "source", "out/%h/"];
+    for fanout in ["1", "2"] {
+        let (code, said) = site.report(&[&["-C", "-F", fanout], &words[..]].concat());
+        assert_eq!(code, Some(0), "{said:#}");
+        let [bytes, sent] = ["bytes", "compressed_bytes"].map(|key| said[key].as_u64().unwrap());
+        // The random file stays as it is.
+        assert!(sent > 300_000 && sent - 300_000 < (bytes - 300_000) / 2, "{said:#}");
+        for host in ["n0", "n1", "n2"] {
+            assert_same(&source, &site.out(host).join("source"));
+            let blocks = fs::metadata(site.out(host).join("source/holes")).unwrap().blocks();
+            assert!(blocks * 512 < 4 << 20, "holes stay holes");
+        }
+    }
+    for words in [&["-C=none"][..], &[]].map(|asked| [asked, &words[..]].concat()) {
+        assert!(site.report(&words).1["compressed_bytes"].is_null());
+    }
+    let (code, said) = site.report(&["-C", "--hosts", "n0", "source/random", "out/%h/"]);
+    assert_eq!(code, Some(0));
+    // No block of it, and the list of files as it is.
+    assert!((300_000..300_100).contains(&said["compressed_bytes"].as_u64().unwrap()), "{said:#}");
+}
+
+/// A node that goes on takes what is compressed from one that has it on disk only, and looks at all of it in the end.
+#[test]
+fn a_compressed_copy_goes_on_after_an_interruption() {
+    let site = Site::new(&["n0", "n1"]);
+    fs::write(site.at("first"), lines(20_000)).unwrap();
+    fs::write(site.at("second"), lines(9_000)).unwrap();
+    let words = ["-C", "-s", "4KiB", "--hosts", "n[0-1]", "first", "second", "out/%h/"];
+    let second = hold(&site.at("second"));
+    let child = site.start(&[&["-t", "600"], &words[..]].concat());
+    wait_for(|| site.journal("n0").is_some());
+    kill(site.process("n0"), Signal::SIGKILL).unwrap();
+    drop(second);
+    let (code, said) = report(child.wait_with_output().unwrap());
+    assert_eq!(code, Some(1), "{said:#}");
+    assert!(has_both(&site, "n1"), "{said:#}");
+    let (code, said) = site.report(&[&["-f"], &words[..]].concat());
+    assert_eq!(code, Some(0), "{said:#}");
+    assert!(node(&said, "n0")["resumed_bytes"].as_u64().unwrap() > 0, "{said:#}");
+    for host in ["n0", "n1"] {
+        assert_same(&site.at("first"), &site.out(host).join("first"));
+        assert_same(&site.at("second"), &site.out(host).join("second"));
+    }
 }
 
 #[test]
