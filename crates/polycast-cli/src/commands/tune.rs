@@ -7,7 +7,7 @@ mod search;
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use polycast_core::policy::{CommunicatorShape, Table, tune};
@@ -47,7 +47,7 @@ What was found is kept in FILE.found as it comes: the next run with the same
 hosts, MPI and build goes on there.
 
 Exit status: 0 if the table was written; 1 if not; 130 if it was interrupted,
-with a table of what there is.";
+with a table of what there is, or none if nothing was measured.";
 
 /// Arguments of `polycast tune`.
 #[derive(clap::Args)]
@@ -139,7 +139,7 @@ pub fn run(args: Args) -> Outcome {
         }
     }
     if rules.is_empty() {
-        return Err("nothing was measured: no table is written".into());
+        return nothing_measured(&interrupted);
     }
     let table = Table::of_rules("tuned", head(&mpi, &told), rules, Table::shipped());
     write_file(&args.output, table.to_string())?;
@@ -147,6 +147,15 @@ pub fn run(args: Args) -> Outcome {
     write_file(&picture, map.svg())?;
     print(&format!("{}\nwritten: {}, {}\n", map.text(), args.output.display(), picture.display()))?;
     Ok(if interrupted.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
+}
+
+/// There is nothing to write.
+fn nothing_measured(interrupted: &AtomicBool) -> Outcome {
+    if interrupted.load(Ordering::Relaxed) {
+        eprintln!("polycast: interrupted before anything was measured: nothing is written");
+        return Ok(ExitCode::from(130));
+    }
+    Err("nothing was measured: nothing is written; a longer --budget may help".into())
 }
 
 /// As many of the hosts, with so many ranks on each.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use polycast_trace::{Call, Ending, Job, Kind, Trace, calls, decode};
@@ -49,7 +50,8 @@ pub fn load(folder: &Path) -> Result<Traced, String> {
     })?;
     notes.extend(notes_of(&job));
     let calls = calls(&job);
-    let report = fs::read(folder.join(REPORT)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let report = read_regular(&folder.join(REPORT)).ok();
+    let report = report.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     Ok(Traced { job, calls, report, notes })
 }
 
@@ -65,13 +67,21 @@ fn read_all(folder: &Path, notes: &mut Vec<String>) -> Result<(Vec<Trace>, usize
     files.sort();
     let mut traces = Vec::new();
     for file in &files {
-        let read = fs::read(file).map_err(|error| error.to_string());
+        let read = read_regular(file).map_err(|error| error.to_string());
         match read.and_then(|bytes| decode(&bytes).map_err(|error| error.to_string())) {
             Ok(trace) => traces.push(trace),
             Err(problem) => notes.push(format!("{}: {problem}", file.display())),
         }
     }
     Ok((traces, files.len()))
+}
+
+/// Whoever reads a pipe waits for somebody to write, and a device may have no end.
+fn read_regular(file: &Path) -> io::Result<Vec<u8>> {
+    match fs::metadata(file)?.is_file() {
+        true => fs::read(file),
+        false => Err(io::Error::other("it is no regular file, and is not opened")),
+    }
 }
 
 /// An earlier job with more ranks may have left some.

@@ -21,5 +21,6 @@ mod table;
 mod times;
 mod topology;
 mod tree;
+mod tune;
 mod versions;
 mod width;

@@ -63,6 +63,21 @@ fn what_is_wrong_with_a_file_is_a_note_with_its_name() {
     assert!(said.contains("rank-000001.trace: damaged"), "{said}");
 }
 
+/// It would wait for whoever writes into them.
+#[test]
+fn pipes_that_are_called_traces_are_not_opened() {
+    let world = world();
+    for name in ["rank-000009.trace", "report.json"] {
+        let pipe = world.path().join("traces").join(name);
+        let _ = fs::remove_file(&pipe);
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    let summary = json(&world);
+    assert_eq!(summary["traced_ranks"], 4);
+    let notes = summary["notes"].to_string();
+    assert!(notes.contains("rank-000009.trace: it is no regular file"), "{notes}");
+}
+
 #[test]
 fn numbers_that_no_clock_shows_do_no_harm() {
     let world = World::with_doors(&[]);

@@ -10,7 +10,7 @@ use polycast_core::policy::tune::Measured;
 use polycast_core::units::Bytes;
 
 use super::on::{On, measured};
-use super::{Args, place, shape};
+use super::{Args, nothing_measured, place, shape};
 use crate::bench::operation::Operation;
 use crate::bench::variant::Variant;
 use crate::commands::{Outcome, interruption, print, write_file};
@@ -76,6 +76,9 @@ pub fn run(args: &Args, wanted: Target) -> Outcome {
         let search = measuring.search(operation)?;
         text += &map(operation, &search);
         rules.push((operation.collective(), search.rules()));
+    }
+    if rules.iter().all(|(_, rules)| rules.is_empty()) {
+        return nothing_measured(&measuring.interrupted);
     }
     let rules = Rules::for_ranks(ranks, rules);
     let head = vec![
