@@ -4,13 +4,19 @@
 
 from spack.package import *
 
+try:
+    # Since Spack 1.0 the classes for build systems are part of the repository of packages.
+    from spack_repo.builtin.build_systems.makefile import MakefilePackage
+except ImportError:
+    from spack.package import MakefilePackage
+
 
 class Polycast(MakefilePackage):
     """MPI_Bcast and the collectives built on it at the speed of the wire, in unmodified MPI programs on Ethernet clusters."""
 
     license("BSD-3-Clause")
 
-    # From a checkout: `spack dev-build polycast@0.2.0 ^openmpi`.
+    # Without an address to fetch it from. From a checkout: `spack dev-build polycast@0.2.0 ^openmpi`.
     version("0.2.0")
 
     variant("slurm", default=False, description="Build the plug-in for srun --polycast")

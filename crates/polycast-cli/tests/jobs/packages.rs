@@ -165,3 +165,48 @@ fn the_sources_are_packed_whole() {
         assert!(top.join(file).exists(), "{file}");
     }
 }
+
+/// The names that Spack's documentation gives to recipes, before 1.0 and since; what they make is printed.
+const SPACK: &str = r#"
+import runpy, sys, types
+recipe, layout = sys.argv[1:]
+def module(name, **names):
+    made = types.ModuleType(name)
+    vars(made).update(names)
+    sys.modules[name] = made
+class MakefilePackage: pass
+def directive(*words, **named): pass
+def make(*words): print(" ".join(words))
+old = {"MakefilePackage": MakefilePackage} if layout == "old" else {}
+module("spack")
+module("spack.package", license=directive, version=directive, variant=directive, depends_on=directive, make=make, **old)
+if layout == "new":
+    for name in ["spack_repo", "spack_repo.builtin", "spack_repo.builtin.build_systems"]: module(name)
+    module("spack_repo.builtin.build_systems.makefile", MakefilePackage=MakefilePackage)
+class Path(str):
+    include = "/slurm/include"
+class Spec(dict):
+    def __contains__(self, what): return what == "+slurm" or dict.__contains__(self, what)
+spec = Spec(mpi=types.SimpleNamespace(mpicc="/usr/bin/mpicc.openmpi"), slurm=types.SimpleNamespace(prefix=Path("/slurm")))
+package = runpy.run_path(recipe)["Polycast"]()
+package.build(spec, Path("/prefix"))
+package.install(spec, Path("/prefix"))
+"#;
+
+/// Spack itself is in none of the places that tests may fetch from.
+#[test]
+fn the_recipe_for_spack_makes_what_there_is_to_make() {
+    let recipe = checkout().join("packaging/spack/package.py");
+    for layout in ["old", "new"] {
+        let mut python = Command::new("python3");
+        let python = python.args(["-B", "-c", SPACK]).arg(&recipe).arg(layout);
+        let made = succeeds(python, Duration::from_secs(60));
+        let expected = "build MPICC=/usr/bin/mpicc.openmpi\nspank SLURM_CFLAGS=-I/slurm/include\ninstall PREFIX=/prefix\n";
+        assert_eq!(made, expected, "{layout}");
+        for words in made.lines() {
+            let mut make = Command::new("make");
+            make.args(["--dry-run", "--directory"]).arg(checkout()).args(words.split(' '));
+            succeeds(&mut make, Duration::from_secs(60));
+        }
+    }
+}
