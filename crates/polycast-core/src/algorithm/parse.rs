@@ -222,8 +222,8 @@ mod tests {
         let expected = "double-tree serves bcast, not reduce: expected one of flat, chain, binary, binomial, k-nomial, \
                         two-level, cells, direct";
         assert_eq!(other, expected);
-        let uncut = error(Collective::Allgather, "ring:segment=8KiB");
-        assert_eq!(uncut, "ring has no parameter \"segment\", expected none");
+        let uncut = error(Collective::Allgather, "bruck:segment=8KiB");
+        assert_eq!(uncut, "bruck has no parameter \"segment\", expected none");
         assert!(error(Collective::Reduce, "binomial:ready").ends_with("expected segment"));
     }
 

@@ -2,10 +2,13 @@
 //!
 //! ```text
 //!   rank 1   from 0:   block 0   P-1   P-2  …   2
-//!            to 2:     block 1    0    P-1  …   3        step i of the sends waits for step i-1 of the receives
+//!            to 2:     block 1    0    P-1  …   3        a block is sent when it has come
 //! ```
 //!
-//! `P-1` hops, every link carries every block once: for large blocks (Chan et al. 2007, §4).
+//! `P-1` hops, every link carries every block once: for large blocks (Chan et al. 2007, §4). In segments the first of a block is on its way while the last comes, so
+//! that a link is not idle while a rank turns around.
+
+use std::num::NonZeroU64;
 
 use crate::algorithm::rule::Rule;
 use crate::algorithm::{Algorithm, Entry};
@@ -19,21 +22,31 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::any(
     "every block goes around, from each rank to the next one",
     "Chan et al. 2007, §4",
     schedule,
-)];
+)
+.in_segments()];
 
-fn schedule(_: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
+fn schedule(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let (ranks, bytes, in_place) = (call.ranks, call.bytes.0, call.is_in_place);
     let block = move |of: u32| {
         let start = u64::from(of) * bytes;
         Slice::output(start..start + bytes)
     };
     let own = if in_place { block(rank.0) } else { Slice::input(0..bytes) };
-    // The block that comes in step `index`.
-    let coming = move |index: u64| block(((u64::from(rank.0 + ranks) - 1 - index) % u64::from(ranks)) as u32);
+    let segment_bytes = algorithm.segment.map_or(bytes, NonZeroU64::get).min(bytes).max(1);
+    let segments = bytes.div_ceil(segment_bytes).max(1);
+    let part = move |of: &Slice, segment: u64| {
+        let start = of.bytes.start + segment * segment_bytes;
+        Slice { buffer: of.buffer, bytes: start..(start + segment_bytes).min(of.bytes.end) }
+    };
+    // The segment that comes in step `index`: those of the blocks of the ranks before, one block after the other.
+    let coming = move |index: u64| {
+        let of = (u64::from(rank.0 + ranks) - 1 - index / segments) % u64::from(ranks);
+        part(&block(of as u32), index % segments)
+    };
     let mut lanes = Vec::new();
     if ranks > 1 && bytes > 0 {
         let [before, after] = [rank.0 + ranks - 1, rank.0 + 1].map(|neighbour| Rank(neighbour % ranks));
-        let steps = u64::from(ranks - 1);
+        let steps = u64::from(ranks - 1) * segments;
         lanes.push(Lane::new(Kind::Messages(Stream::receive(before, 0)), steps));
         lanes.push(Lane::new(Kind::Messages(Stream::send(after, 0)), steps));
     }
@@ -47,11 +60,11 @@ fn schedule(_: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
             Step { action, after: After::Start }
         }
         0 => Step { action: Action::Receive(coming(index)), after: After::Start },
-        _ => match index {
-            0 => Step { action: Action::Send(own.clone()), after: After::Start },
-            _ => Step {
-                action: Action::Send(coming(index - 1)),
-                after: After::Steps { lane: 0, count: index },
+        _ => match index.checked_sub(segments) {
+            None => Step { action: Action::Send(part(&own, index)), after: After::Start },
+            Some(came) => Step {
+                action: Action::Send(coming(came)),
+                after: After::Steps { lane: 0, count: came + 1 },
             },
         },
     };

@@ -72,7 +72,7 @@ fn whoever_changes_a_step_is_found_out() {
             (0..3).flat_map(|rank| (0..right[rank].lanes().len()).map(move |lane| (rank, lane)))
         {
             let sabotages: [fn(&mut Vec<Step>); 3] = [
-                |steps| steps.truncate(steps.len() - 1),
+                |steps| steps.truncate(steps.len().saturating_sub(1)),
                 |steps| {
                     for step in steps {
                         match &mut step.action {

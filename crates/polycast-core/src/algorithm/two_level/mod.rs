@@ -83,6 +83,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
         blocks::allgather,
     )
     .with(&ALLGATHER)
+    .in_segments()
     .padded(),
     entry(
         &[Collective::Alltoall],
