@@ -1,10 +1,11 @@
 #!/bin/sh
-# The runtime over the fake door, under what finds mistakes that no result of a test shows:
+# The runtime over the fake door, and shared memory, under what finds mistakes that no result of a test shows:
 #   ThreadSanitizer   races between threads
 #   Miri              undefined behaviour in unsafe code: aliasing, memory that is used after it went, uninitialised bytes
 # Both need a nightly toolchain, and two parts of it that are fetched here if they are missing. Units, protocol and core have no unsafe code
 # and no threads (`forbid(unsafe_code)`), so what of them jobs run, runs here along with the runtime. Miri takes some thousand times as long:
-# one seed of tests whose jobs are small. What calls C cannot run there (the header's test, which asks a compiler; sockets of the network).
+# one seed of tests whose jobs are small. What calls C cannot run there (the header's test, which asks a compiler; sockets of the network; tests
+# of shared memory that ask the kernel say so).
 # And the C programs of tests/mpi under MPIs from PyPI, on this machine and in labs, after `make build`:
 #   mpis              Open MPI 5, MPICH 5, Intel MPI, the standard ABI under the last two
 #   scripts/nightly.sh [thread|miri|mpis]
@@ -31,12 +32,15 @@ target=${CARGO_TARGET_DIR:-target}
 thread() {
     RUSTFLAGS="-Zsanitizer=thread" CARGO_TARGET_DIR="$target/thread" FAKE_DOOR_SEEDS="${FAKE_DOOR_SEEDS:-20}" \
         cargo +nightly test --locked -Zbuild-std --target "$host" -p polycast-runtime --lib fake_door
+    RUSTFLAGS="-Zsanitizer=thread" CARGO_TARGET_DIR="$target/thread" \
+        cargo +nightly test --locked -Zbuild-std --target "$host" -p polycast-shm --lib
 }
 
 # Tables are read from files, so Miri lets through to the machine.
 miri() {
     MIRIFLAGS="-Zmiri-disable-isolation" CARGO_TARGET_DIR="$target/miri" FAKE_DOOR_SEED="${FAKE_DOOR_SEED:-1}" \
         cargo +nightly miri test --locked -p polycast-runtime --lib -- fake_door::in_flight fake_door::multicast::ranks_with
+    CARGO_TARGET_DIR="$target/miri" cargo +nightly miri test --locked -p polycast-shm --lib
 }
 
 case $what in

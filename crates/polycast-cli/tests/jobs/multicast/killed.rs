@@ -74,11 +74,12 @@ fn killed(mpi: Mpi) {
     labs.succeeds(&["down", "--all"]);
 }
 
-/// On one node, in the memory that its ranks share: by the address of the root's message, and through the ring, whoever dies.
+/// On one node, in the memory that its ranks share: by the address of the root's message, through the ring, and through cells, whoever dies.
 fn killed_beside_others(mpi: Mpi) {
     let before = files();
     let run = |job: Job, victim: u32, calls: u32| {
-        let job = job.arguments(&[&victim.to_string(), &calls.to_string()]).limit(Duration::from_secs(60));
+        let job = job.arguments(&[&victim.to_string(), &calls.to_string(), "sums"]);
+        let job = job.limit(Duration::from_secs(60));
         let (status, output) = job.finish();
         if status.success() || status.code() == Some(124) {
             output.fail(&format!("the job was to end by its rank's death: {status}"));
@@ -86,8 +87,11 @@ fn killed_beside_others(mpi: Mpi) {
         wait_until("all ranks are gone", || ranks_alive() == 0);
     };
     for (victim, calls) in [(0, 0), (1, 1), (2, 2), (3, 30), (0, 31), (1, 50)] {
-        for algorithm in ["two-level", "two-level:segment=8KiB"] {
-            run(Job::stock(mpi, 4, "bcast_killed").forced(algorithm), victim, calls);
+        for (broadcast, sum) in
+            [("two-level", "direct"), ("two-level:segment=8KiB", "two-level"), ("cells", "cells")]
+        {
+            let job = Job::stock(mpi, 4, "bcast_killed").forced(broadcast);
+            run(job.variable("POLYCAST_ALLREDUCE", sum), victim, calls);
         }
     }
     assert_eq!(files(), before);
