@@ -23,7 +23,7 @@ pub struct Counters {
     pub penalty_broadcasts: u64,
     /// Requests to the predecessor.
     pub requests: u64,
-    /// Requests by multicast.
+    /// Requests and questions by multicast.
     pub urgent_requests: u64,
     /// Fragments multicast in answer to those of the successor.
     pub answers: u64,

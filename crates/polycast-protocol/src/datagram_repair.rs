@@ -46,7 +46,7 @@ const MAX_SPREAD: Nanos = Nanos::from_micros(8_000);
 /// Fragments that are asked for at once.
 const MAX_ASKED: u32 = 64;
 /// A fragment is answered once in this time.
-const ANSWER_ONCE_IN: Nanos = Nanos::from_micros(4_000);
+pub(super) const ANSWER_ONCE_IN: Nanos = Nanos::from_micros(4_000);
 /// In a broadcast all nodes together answer at most this part of the message, and so many fragments more, but for what they do not hear of each
 /// other: where all connections stand still, all ask, and each answer goes to all.
 const ANSWERED_PER_MESSAGE: u32 = 8;
@@ -55,9 +55,9 @@ const ANSWERED_ANYWAY: u32 = 64;
 const FRAGMENTS_PER_DONE: u32 = 4;
 /// So often at once if its sender had to wait for answers by multicast lately, so that its connection to the predecessor may stand still: it
 /// leaves, and does not repeat it.
-const URGENT_DONES: u32 = 4;
+pub(super) const URGENT_DONES: u32 = 4;
 /// Bytes of a done's payload.
-const DONE_BYTES: usize = 8;
+pub(super) const DONE_BYTES: usize = 8;
 
 /// The fragments in the payload of a request; `None` if it is none.
 pub fn read_request(payload: &[u8]) -> Option<Runs<'_>> {
@@ -85,8 +85,9 @@ pub enum Due {
 /// What one node asks for and answers by multicast in one broadcast.
 #[derive(Debug)]
 pub struct DatagramRepair {
-    /// A request fits into a datagram, and somebody asks.
+    /// A request fits into a datagram.
     is_used: bool,
+    form: Form,
     has_predecessor: bool,
     fragments: u32,
     most_runs: usize,
@@ -123,7 +124,8 @@ impl DatagramRepair {
     ) -> DatagramRepair {
         let most_runs = cut.payload_bytes() as usize / RUN_BYTES;
         DatagramRepair {
-            is_used: form == Form::Pull && most_runs > 0,
+            is_used: most_runs > 0,
+            form,
             has_predecessor: position > 0,
             fragments: cut.fragments(),
             most_runs,
@@ -144,6 +146,11 @@ impl DatagramRepair {
         }
     }
 
+    /// How much later than others a node may ask, so that it hears their requests first.
+    pub fn spread(&self) -> Nanos {
+        self.spread
+    }
+
     /// Something new has come, or has been asked for by MPI: waiting begins anew.
     pub fn news(&mut self, receiver: &Receiver, now: Nanos) {
         if !self.is_used || !self.has_predecessor {
@@ -162,7 +169,9 @@ impl DatagramRepair {
 
     fn wait(&mut self, receiver: &Receiver, now: Nanos) {
         let usual = (ANSWER_TIMES * self.answer_time.0).max(PAUSES * self.longest_pause.0);
-        let on_its_way = if receiver.is_over() { 1 } else { ON_ITS_WAY };
+        // What is pushed is short, and nobody says that it has been sent.
+        let is_over = receiver.is_over() || self.form == Form::Push;
+        let on_its_way = if is_over { 1 } else { ON_ITS_WAY };
         let patience = Nanos(on_its_way * Nanos(usual).clamp(PATIENCE, MAX_PATIENCE).0);
         let spread = mixed(self.seed.wrapping_add(self.attempts.into())) % (self.spread.0 + 1);
         self.ask_at = (self.attempts < MAX_ATTEMPTS)
@@ -172,6 +181,13 @@ impl DatagramRepair {
     /// When this node asks, if nothing new comes.
     pub fn ask_at(&self, receiver: &Receiver) -> Option<Nanos> {
         self.ask_at.filter(|_| !receiver.is_complete() && self.may_answer > 0)
+    }
+
+    /// What this node misses, as far as it knows: in a push nobody says that all has been sent.
+    fn missing<'a>(&self, receiver: &'a Receiver) -> impl Iterator<Item = u32> + use<'a> {
+        let is_push = self.form == Form::Push;
+        let most = if is_push { u32::MAX } else { receiver.horizon() };
+        receiver.all_absent().take_while(move |fragment| *fragment < most)
     }
 
     /// A fragment has come in answer to some node.
@@ -192,7 +208,7 @@ impl DatagramRepair {
         if position >= own || self.ask_at(receiver).is_none() {
             return;
         }
-        let is_same = match receiver.all_lost().next() {
+        let is_same = match self.missing(receiver).next() {
             Some(first) => runs.iter().any(|run| run.fragments().contains(&first)),
             None => !knows_end,
         };
@@ -239,7 +255,11 @@ impl DatagramRepair {
     /// This node has said "done" by MPI while losses are seen: if that costs little, or `is_urgent`, it says so by multicast as well.
     pub fn says_done(&mut self, cut: Fragmentation, nodes: u32, is_urgent: bool) {
         let is_cheap = cut.fragments() / FRAGMENTS_PER_DONE >= nodes;
-        if self.is_used && (is_cheap || is_urgent) && cut.payload_bytes() as usize >= DONE_BYTES {
+        if self.is_used
+            && self.form == Form::Pull
+            && (is_cheap || is_urgent)
+            && cut.payload_bytes() as usize >= DONE_BYTES
+        {
             self.dones_due = if is_urgent { URGENT_DONES } else { 1 };
         }
     }
@@ -282,10 +302,15 @@ impl DatagramRepair {
         self.answers.pop_front()
     }
 
+    /// It has asked, and has heard nothing new.
+    pub fn is_repeated(&self) -> bool {
+        self.attempts > 0
+    }
+
     /// [`Due::Request`] goes out: the payload of the datagram.
     pub fn take_request(&mut self, now: Nanos, receiver: &Receiver, payload: &mut Vec<u8>) {
         let mut runs = Vec::new();
-        for fragment in receiver.all_lost().take(MAX_ASKED as usize) {
+        for fragment in self.missing(receiver).take(MAX_ASKED as usize) {
             push_to_runs(&mut runs, fragment);
             if runs.len() > self.most_runs {
                 runs.pop();

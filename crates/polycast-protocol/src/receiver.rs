@@ -132,10 +132,12 @@ impl Receiver {
         self.is_over
     }
 
-    /// All absent fragments up to the horizon: quick, however long the message is.
-    pub fn all_lost(&self) -> impl Iterator<Item = u32> {
-        let horizon = self.horizon();
-        self.seen.zeroes().map(|fragment| fragment as u32).take_while(move |fragment| *fragment < horizon)
+    /// All absent fragments, lost or not: quick, however long the message is.
+    pub fn all_absent(&self) -> impl Iterator<Item = u32> {
+        self.seen
+            .zeroes()
+            .map(|fragment| fragment as u32)
+            .take_while(|fragment| *fragment < self.cut.fragments())
     }
 
     /// The absent fragments from `from` up to the horizon.
@@ -226,6 +228,6 @@ mod tests {
         assert_eq!(receiver.lost(0).collect::<Vec<_>>(), [0]);
         receiver.saw_end();
         assert_eq!(receiver.lost(4).collect::<Vec<_>>(), [4, 5, 6, 7, 8, 9]);
-        assert_eq!(receiver.all_lost().collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
+        assert_eq!(receiver.all_absent().collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
     }
 }

@@ -207,6 +207,11 @@ impl RingRepair {
         receiver.is_complete() && !std::mem::replace(&mut self.has_said_done, receiver.is_complete())
     }
 
+    /// Nothing but the successor's "done" keeps this node in the broadcast.
+    pub fn awaits_done(&self) -> bool {
+        self.has_said_done && !self.successor_is_done && self.ready.is_empty()
+    }
+
     /// This node will not get everything. True if it still has to send "done" to its predecessor, which waits for it.
     pub fn gives_up(&mut self) -> bool {
         !std::mem::replace(&mut self.has_said_done, true)

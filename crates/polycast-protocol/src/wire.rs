@@ -35,6 +35,17 @@ pub enum Kind {
     Request,
     /// A node has everything; `fragment` is its number, the payload how many messages it has sent its predecessor.
     Done,
+    /// A node, `fragment`, waits for its successor's "done", or the root for the "arrived" of a receiver: say it again if you have said it.
+    Question,
+    /// A receiver that was drawn has called; `fragment` is its node.
+    Arrived,
+}
+
+impl Kind {
+    /// Nodes tell each other, beside the root's multicast.
+    pub fn is_of_repairs(self) -> bool {
+        matches!(self, Kind::Request | Kind::Done | Kind::Question | Kind::Arrived)
+    }
 }
 
 /// Sent a second time, because the root's successor missed it.
@@ -47,6 +58,9 @@ pub const FLAG_LEAVE: u16 = 4;
 pub const FLAG_ANSWER: u16 = 8;
 /// Who asks need not be told that everything has been sent.
 pub const FLAG_KNOWS_END: u16 = 16;
+
+/// Who asks has asked before, and got no answer.
+pub const FLAG_REPEATED: u16 = 32;
 
 /// What stands in front of the payload, except for version and tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +102,8 @@ pub fn seal(header: &Header, payload: &[u8], key: &Key, datagrams: &mut Vec<u8>)
         Kind::Probe => 4,
         Kind::Request => 5,
         Kind::Done => 6,
+        Kind::Question => 7,
+        Kind::Arrived => 8,
     };
     datagrams.extend([VERSION, kind]);
     datagrams.extend(header.flags.to_le_bytes());
@@ -117,6 +133,8 @@ pub fn open<'a>(datagram: &'a [u8], job: u32, key: &Key) -> Result<(Header, &'a 
         (VERSION, 4) => Kind::Probe,
         (VERSION, 5) => Kind::Request,
         (VERSION, 6) => Kind::Done,
+        (VERSION, 7) => Kind::Question,
+        (VERSION, 8) => Kind::Arrived,
         _ => return Err(Reject::Unknown),
     };
     let header = Header {
@@ -176,7 +194,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_datagram_survives_the_wire_and_no_changed_one_is_accepted(
-            kind in prop::sample::select(vec![Kind::Data, Kind::End, Kind::Parity, Kind::Probe, Kind::Request, Kind::Done]),
+            kind in prop::sample::select(vec![
+                Kind::Data, Kind::End, Kind::Parity, Kind::Probe, Kind::Request, Kind::Done, Kind::Question, Kind::Arrived,
+            ]),
             (flags, job, communicator, operation, fragment) in any::<(u16, u32, u32, u64, u32)>(),
             payload in prop::collection::vec(any::<u8>(), 0..1500),
             flipped in any::<prop::sample::Index>(),

@@ -3,7 +3,7 @@
 
 use polycast_core::units::Nanos;
 use polycast_sim::protocol::{
-    Arrivals, Delay, Faults, Hardware, Outcome, Saying, Scenario, Simulator, Stalled, Target, Which,
+    Arrivals, Delay, Faults, Hardware, Late, Outcome, Saying, Scenario, Simulator, Stalled, Target, Which,
 };
 
 const MILLI: u64 = 1_000_000;
@@ -63,6 +63,77 @@ mod long {
             // Of 16; all or nearly all without those datagrams. A done that stands still and whose datagram is lost is not told again.
             assert!(longer <= 2, "{only:?}: {longer}");
         }
+    }
+}
+
+/// Nothing else is lost, so that no node knows that the network loses anything: whoever waits asks.
+#[test]
+fn a_done_that_stands_still_is_asked_for() {
+    // Who is asked answers in its next broadcast: the last one may wait for MPI.
+    for (period, most) in [(30, 40), (100, 105)] {
+        for seed in 0..8 {
+            let mut scenario = lossy("multicast-pull:sync=none", 4, 128 << 10);
+            (scenario.seed, scenario.faults.loss) = (seed, 0.0);
+            scenario.faults.arrivals.period = Nanos(period * MILLI);
+            scenario.faults.stalled = Some(Stalled { part: 0.05, by: TIMEOUT, only: Some(Saying::Done) });
+            let outcome = run(&scenario);
+            for (index, timing) in outcome.broadcasts[..3].iter().enumerate() {
+                let took = timing.completion().0 / MILLI;
+                assert!(took <= most, "period {period}, seed {seed}, broadcast {index}: {took} ms");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_arrived_that_stands_still_is_asked_for() {
+    for spec in ["multicast-pull:sync=random", "multicast-push:sync=random"] {
+        let mut scenario = lossy(spec, 4, 8 << 10);
+        scenario.faults.loss = 0.0;
+        scenario.faults.stalled = Some(Stalled { part: 1.0, by: TIMEOUT, only: Some(Saying::Arrived) });
+        let outcome = run(&scenario);
+        assert!(longest(&outcome) < MILLISECONDS, "{spec}: {:?}", longest(&outcome));
+        // Each asks once, and is told once.
+        let fragments = (8u64 << 10).div_ceil(1440) + u64::from(spec.contains("pull"));
+        assert_eq!(outcome.totals.datagrams, 4 * (fragments + 2), "{spec}");
+    }
+}
+
+/// Its sender has left, and answers from what it has kept, in its next broadcast.
+#[test]
+fn what_is_pushed_and_stands_still_is_asked_for() {
+    let count = |only: Option<Saying>| {
+        let (mut longer, mut all, mut answers) = (0, 0, 0);
+        for seed in 0..12 {
+            let mut scenario = lossy("multicast-push:sync=none", 20, 8 << 10);
+            scenario.seed = seed;
+            scenario.faults.loss = 0.05;
+            scenario.faults.arrivals.period = Nanos(10 * MILLI);
+            scenario.faults.stalled = Some(Stalled { part: 0.02, by: TIMEOUT, only });
+            let outcome = run(&scenario);
+            let of_interest = || outcome.broadcasts[..16].iter();
+            longer += of_interest().filter(|timing| timing.completion() > MILLISECONDS).count();
+            all += of_interest().count();
+            answers += outcome.totals.answers;
+        }
+        assert!(answers > 10, "{answers}");
+        (longer, all)
+    };
+    let (longer, all) = count(Some(Saying::Fragments));
+    // Nearly all of them without: one such packet holds up all that its connection carries in twenty broadcasts.
+    assert!(longer <= all / 8, "{longer} of {all}");
+}
+
+/// A receiver, or a successor, that has not called has nothing to say: it is asked five times, and waited for.
+#[test]
+fn who_is_late_is_asked_a_few_times() {
+    for spec in ["multicast-pull:sync=random", "multicast-pull:sync=none", "multicast-push:sync=random"] {
+        let mut scenario = lossy(spec, 1, 8 << 10);
+        (scenario.nodes, scenario.faults.loss) = (2, 0.0);
+        scenario.faults.arrivals.late = Late::Node(1, Nanos(3000 * MILLI));
+        let outcome = run(&scenario);
+        let fragments = (8u64 << 10).div_ceil(1440) + u64::from(spec.contains("pull"));
+        assert_eq!(outcome.totals.datagrams, fragments + 5, "{spec}");
     }
 }
 
@@ -131,10 +202,27 @@ fn nothing_more_is_sent_where_nothing_is_lost() {
     let mut scenario = lossy("multicast-pull:sync=none", 4, 128 << 10);
     scenario.faults.loss = 0.0;
     let fragments = (128u64 << 10).div_ceil(1440);
-    for late in [Nanos(0), Nanos(50 * MILLI)] {
+    for late in [Nanos(0), Nanos(10 * MILLI)] {
         // MPI's messages take long, too: dones that are on their way are not missed.
         scenario.faults.message_delay = Delay::constant(late);
         let totals = run(&scenario).totals;
         assert_eq!((totals.datagrams, totals.urgent_requests), (4 * (fragments + 1), 0));
+        let mut pushed = lossy("multicast-push:sync=none", 4, 128 << 10);
+        (pushed.faults.loss, pushed.faults.message_delay) = (0.0, Delay::constant(late));
+        let totals = run(&pushed).totals;
+        assert_eq!((totals.datagrams, totals.urgent_requests), (4 * fragments, 0));
     }
+}
+
+/// On a network where messages always take as long as if they were stuck, nodes learn to wait for them.
+#[test]
+fn words_that_always_take_long_are_not_asked_for_again_and_again() {
+    let asked = |count: usize| {
+        let mut scenario = lossy("multicast-pull:sync=none", count, 128 << 10);
+        scenario.faults.loss = 0.0;
+        scenario.faults.message_delay = Delay::constant(Nanos(20 * MILLI));
+        run(&scenario).totals.urgent_requests
+    };
+    let [few, many] = [40, 120].map(asked);
+    assert!(few > 0 && many == few, "{few} in 40 broadcasts, {many} in 120");
 }

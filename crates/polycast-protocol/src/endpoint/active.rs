@@ -1,9 +1,10 @@
 use crate::datagram_repair::DatagramRepair;
 use crate::fragmentation::Fragmentation;
+use crate::question::{Question, Word};
 use crate::receiver::Receiver;
 use crate::ring_repair::RingRepair;
 use crate::sender::Sender;
-use crate::spec::Multicast;
+use crate::spec::{Form, Multicast};
 use crate::wire::{FLAG_LEAVE, FLAG_WAITED};
 use polycast_units::Nanos;
 
@@ -33,6 +34,7 @@ pub(super) struct Active {
     pub receiver: Receiver,
     pub ring: RingRepair,
     pub repair: DatagramRepair,
+    pub question: Question,
     /// The root only.
     pub sender: Option<Sender>,
     pub gate: Gate,
@@ -41,6 +43,8 @@ pub(super) struct Active {
     pub awaits_departure: bool,
     /// This node has been drawn and has not told the root that it is there.
     pub arrival_is_due: bool,
+    /// This node has kept what it pushes, or keeps nothing.
+    pub is_kept: bool,
     /// This node will not have the message.
     pub failed: Option<Failed>,
     /// Datagrams that the root sends, each once.
@@ -53,6 +57,19 @@ impl Active {
     /// Of all datagrams about this broadcast. `is_told`: the ranks are to leave multicast.
     pub fn flags(&self, is_told: bool) -> u16 {
         (if self.root_waited { FLAG_WAITED } else { 0 }) | if is_told { FLAG_LEAVE } else { 0 }
+    }
+
+    /// What this node waits for, if it waits for nothing else.
+    pub fn awaited(&self) -> Option<Word> {
+        if self.failed.is_some() {
+            return None;
+        }
+        if self.gate == Gate::Arrival {
+            return Some(Word::Arrived);
+        }
+        let is_pull = self.spec.form == Form::Pull;
+        let has_sent = self.sender.as_ref().is_none_or(Sender::is_through) && !self.awaits_departure;
+        (is_pull && has_sent && self.receiver.is_complete() && self.ring.awaits_done()).then_some(Word::Done)
     }
 
     /// Everything has been sent: what is missing is lost.

@@ -6,6 +6,7 @@ use crate::data::Data;
 use crate::fragmentation::Run;
 use crate::message::{self, Body, Runs};
 use crate::receiver::Seen;
+use crate::spec::Form;
 use crate::wire::{FLAG_AGAIN, FLAG_ANSWER, FLAG_LEAVE, FLAG_WAITED, Header, Kind};
 use polycast_units::Nanos;
 
@@ -28,7 +29,7 @@ impl Endpoint {
             return Ok(());
         }
         self.counters.received += 1;
-        if matches!(header.kind, Kind::Request | Kind::Done) {
+        if header.kind.is_of_repairs() {
             self.on_repair_datagram(header, payload, now);
             return Ok(());
         }
@@ -58,7 +59,7 @@ impl Endpoint {
         data: &mut Data<'_>,
     ) -> Result<(), Mismatch> {
         let mismatch = self.mismatch();
-        if matches!(header.kind, Kind::Request | Kind::Done) {
+        if header.kind.is_of_repairs() {
             self.use_repair_datagram(header, payload, now);
             return Ok(());
         }
@@ -95,13 +96,15 @@ impl Endpoint {
             },
             Kind::End => active.saw_end(now),
             Kind::Parity => active.receiver.take_parity(payload),
-            Kind::Probe | Kind::Request | Kind::Done => return Ok(()),
+            // Taken above.
+            Kind::Probe | Kind::Request | Kind::Done | Kind::Question | Kind::Arrived => return Ok(()),
         }
         if header.flags & FLAG_AGAIN == 0 {
             active.repair.streams(now);
             active.receiver.saw_multicast(header.fragment);
         } else {
             self.loss_probe.saw_loss();
+            active.question.heard_repair(now);
         }
         self.after_arrival(now, data);
         Ok(())
@@ -165,10 +168,14 @@ impl Endpoint {
             }
             Body::Request(runs) => self.on_request(runs),
             Body::Done => {
+                self.word_time.answered(now);
                 active.ring.successor_is_done();
                 active.repair.successor_is_done();
             }
-            Body::Arrived(_) => active.gate = Gate::Open,
+            Body::Arrived(_) => {
+                self.word_time.answered(now);
+                active.gate = Gate::Open;
+            }
             Body::Bye | Body::LossProbe | Body::Failed | Body::Deaf => {}
         }
         Ok(Delivery::Taken)
@@ -189,6 +196,10 @@ impl Endpoint {
             let (payload, rest) = bytes.split_at_checked(range.len()).ok_or(mismatch)?;
             bytes = rest;
             if active.receiver.take(fragment, payload, data) == Seen::New {
+                if active.spec.form == Form::Push && fragment < active.receiver.horizon() {
+                    // Those behind it have come by multicast.
+                    self.loss_probe.saw_loss();
+                }
                 active.ring.saw(fragment);
                 active.repair.news(&active.receiver, now);
                 active.repaired += 1;

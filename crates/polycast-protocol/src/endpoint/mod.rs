@@ -38,8 +38,10 @@ use super::datagram_repair::DatagramRepair;
 use super::early::Early;
 use super::fragmentation::Fragmentation;
 use super::hearing::Hearing;
+use super::kept::Kept;
 use super::message::MAX_FRAGMENT_BYTES;
 use super::pacing::Pacer;
+use super::question::{Question, Said};
 use super::receiver::Receiver;
 use super::ring_repair::RingRepair;
 use super::root_sync::{Learned, ReceptionReport, RootSync, drawn_receiver};
@@ -82,6 +84,10 @@ pub struct Endpoint {
     left_behind: LeftBehind,
     towards_root: TowardsRoot,
     answer_time: AnswerTime,
+    /// How long the words take that this node waits for.
+    word_time: AnswerTime,
+    said: Said,
+    kept: Kept,
     loss_probe: LossProbe,
     hearing: Hearing,
     deaf: Deaf,
@@ -108,6 +114,9 @@ impl Endpoint {
             left_behind: LeftBehind::default(),
             towards_root: TowardsRoot::default(),
             answer_time: AnswerTime::default(),
+            word_time: AnswerTime::default(),
+            said: Said::default(),
+            kept: Kept::default(),
             loss_probe: LossProbe::default(),
             hearing: Hearing::default(),
             deaf: Deaf::default(),
@@ -146,6 +155,7 @@ impl Endpoint {
             RootSync::Adaptive => Gate::Open,
         };
         let (receiver, ring) = self.before.take().unzip();
+        let repair = DatagramRepair::new(spec.form, cut, position, nodes, self.operation, self.answer_time);
         self.active = Some(Active {
             spec,
             cut,
@@ -155,12 +165,14 @@ impl Endpoint {
                 None => Receiver::new(cut, is_root),
             },
             ring: RingRepair::new(spec.form, cut, position, nodes, ring),
-            repair: DatagramRepair::new(spec.form, cut, position, nodes, self.operation, self.answer_time),
+            question: Question::new(self.word_time, repair.spread()),
+            repair,
             sender: is_root.then(|| Sender::new(cut, spec)),
             gate,
             awaits_departure: false,
             root_waited: gate == Gate::Arrival,
             arrival_is_due: !is_root && drawn == Some(position),
+            is_kept: spec.form == Form::Pull || position + 1 == nodes,
             failed: None,
             datagrams: u64::from(cut.fragments())
                 + u64::from(spec.parity)
@@ -174,6 +186,9 @@ impl Endpoint {
         self.counters.broadcasts += 1;
         self.hearing.begin();
         self.answer_time.begin();
+        self.word_time.begin();
+        self.said.begin();
+        self.kept.begin();
         let operation = self.operation;
         while let Some((header, payload)) = self.early.take(|header| header.operation == operation) {
             let used = self.use_datagram(&header, &payload, now, data);
@@ -197,6 +212,8 @@ impl Endpoint {
                 && !active.arrival_is_due
                 && !self.loss_probe.is_due()
                 && !active.repair.done_is_due()
+                && !self.said.is_due()
+                && !self.kept.is_due()
                 && !self.deaf.is_due();
             has_sent && has_all && has_said_all
         })

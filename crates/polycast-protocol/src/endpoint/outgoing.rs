@@ -5,6 +5,7 @@ use super::{Action, Capacity, Endpoint, Membership, Peer};
 use crate::data::Data;
 use crate::fragmentation::Fragmentation;
 use crate::message::{self, MessageHeader};
+use crate::sender::Sender;
 use crate::spec::Form;
 use crate::wire::{HEADER_BYTES, Header, Kind};
 use polycast_units::Nanos;
@@ -27,7 +28,11 @@ impl Endpoint {
         if capacity.has_departed && std::mem::take(&mut active.awaits_departure) {
             active.ring.saw_end(now, false);
         }
+        if active.question.waits(active.awaited(), now) {
+            self.word_time.asked(now);
+        }
         let is_push = active.spec.form == Form::Push;
+        self.keep_copy(data);
         if is_push {
             // The fast way first.
             let datagrams = self.next_datagrams(now, capacity, data, buffer);
@@ -35,6 +40,16 @@ impl Endpoint {
         }
         let message = self.next_message(now, capacity, data, buffer);
         message.or_else(|| self.next_datagrams(now, capacity, data, buffer))
+    }
+
+    /// Keeps what is pushed, when nothing waits for it any more. Every node but the last has something to send when it has all of the message.
+    fn keep_copy(&mut self, data: &Data<'_>) {
+        let Some(active) = self.active.as_mut().filter(|active| !active.is_kept) else { return };
+        if active.receiver.is_complete() && active.sender.as_ref().is_none_or(Sender::is_through) {
+            active.is_kept = true;
+            let (is_root, sees_losses) = (active.position == 0, self.loss_probe.sees_losses());
+            self.kept.keep(self.operation, active.cut, data.bytes(), is_root, sees_losses);
+        }
     }
 
     fn next_message(
@@ -54,11 +69,13 @@ impl Endpoint {
         }
         let to = if std::mem::take(&mut active.arrival_is_due) {
             message::encode_arrived(&header, &std::mem::take(&mut self.report), buffer);
+            self.said.arrived(now);
             let Membership { node, nodes, .. } = self.membership;
             Peer::Drawn((node + nodes - active.position) % nodes)
         } else if let Some(failed) = &mut active.failed {
             if std::mem::take(&mut failed.predecessor_is_to_know) {
                 message::encode_done(&header, buffer);
+                self.said.done(self.operation, now);
                 Peer::Predecessor
             } else if std::mem::take(&mut failed.successor_is_to_know) {
                 message::encode_failed(&header, buffer);
@@ -77,6 +94,7 @@ impl Endpoint {
                 active.repair.says_done(active.cut, self.membership.nodes, is_urgent);
             }
             message::encode_done(&header, buffer);
+            self.said.done(self.operation, now);
             Peer::Predecessor
         } else if active.ring.has_to_forward() && active.gate.is_open(now) {
             // A root that waits with the multicast waits with the ring, too: what it would push first comes in the way of what
@@ -145,6 +163,7 @@ impl Endpoint {
         self.pacer.sent(now, buffer.len());
         active.awaits_departure = sender.is_through();
         self.counters.sent += u64::from(count);
+        self.keep_copy(data);
         let full = HEADER_BYTES + self.membership.payload_bytes as usize;
         Some(Action::Datagrams { datagram_bytes: full.min(buffer.len()) })
     }
@@ -162,10 +181,12 @@ impl Endpoint {
         let is_sending = active.sender.as_ref().is_some_and(|sender| !sender.is_through());
         let datagrams = may_send.filter(|_| is_sending);
         let is_well = active.failed.is_none();
-        let repairs = link.filter(|_| is_well && active.repair.is_due());
-        let request = active.repair.ask_at(&active.receiver).filter(|_| is_well);
-        let request = request.map(|at| link.map_or(at, |link| at.max(link)));
-        [datagrams, repairs, request, active.ring.deadline()].into_iter().flatten().min()
+        let is_due = active.repair.is_due() || self.said.is_due() || self.kept.is_due();
+        let repairs = link.filter(|_| is_well && is_due);
+        let asks = [active.repair.ask_at(&active.receiver), active.question.ask_at()];
+        let asks = asks.into_iter().flatten().min().filter(|_| is_well);
+        let asks = asks.map(|at| link.map_or(at, |link| at.max(link)));
+        [datagrams, repairs, asks, active.ring.deadline()].into_iter().flatten().min()
     }
 }
 

@@ -133,7 +133,7 @@ pub struct Stalled {
     pub only: Option<Saying>,
 }
 
-/// What a message between neighbours says.
+/// What a message between nodes says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saying {
     /// Send me these.
@@ -144,6 +144,8 @@ pub enum Saying {
     End,
     /// I have everything.
     Done,
+    /// I have called.
+    Arrived,
 }
 
 impl Saying {
@@ -153,6 +155,7 @@ impl Saying {
             Body::Fragments(..) => Some(Saying::Fragments),
             Body::End => Some(Saying::End),
             Body::Done => Some(Saying::Done),
+            Body::Arrived(_) => Some(Saying::Arrived),
             _ => None,
         }
     }

@@ -1,0 +1,186 @@
+//! Copies of short messages that this node has pushed, for a successor that misses something of one.
+//!
+//! In push nobody waits for anybody: who is asked by datagram for what the ring does not bring has left that broadcast, and the program's
+//! memory with it. So a node keeps what it has pushed lately, and answers from there in whatever broadcast it is. Where the predecessor does
+//! not, for it is stuck itself, the root does, which needs nobody.
+//!
+//! Invariants
+//! 1. At most [`MAX_COPIES`] messages of at most [`MAX_BYTES`] each are kept.
+//! 2. In a broadcast of its own a node answers at most [`MAX_ANSWERS`] fragments so, each once in [`ANSWER_ONCE_IN`].
+
+use std::collections::VecDeque;
+
+use super::datagram_repair::ANSWER_ONCE_IN;
+use super::fragmentation::{Fragmentation, Run};
+use super::message::Runs;
+use polycast_units::Nanos;
+
+/// Messages that are kept.
+const MAX_COPIES: usize = 8;
+/// Longer ones are not: nobody pushes them who can help it.
+const MAX_BYTES: usize = 64 << 10;
+/// Longer ones only while losses are seen. To copy so much takes a hundredth of the broadcast.
+const ALWAYS_BYTES: usize = 16 << 10;
+/// Fragments that are answered in a broadcast.
+const MAX_ANSWERS: u32 = 64;
+
+#[derive(Debug)]
+struct Copy {
+    operation: u64,
+    cut: Fragmentation,
+    is_root: bool,
+    bytes: Vec<u8>,
+}
+
+/// What one node has pushed lately.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// The last one is the last.
+    copies: VecDeque<Copy>,
+    /// Broadcast and fragment.
+    due: VecDeque<(u64, u32)>,
+    answered: Vec<(u64, u32)>,
+    answered_since: Nanos,
+    answers: u32,
+}
+
+impl Kept {
+    /// A broadcast begins.
+    pub fn begin(&mut self) {
+        self.answers = 0;
+        self.due.clear();
+    }
+
+    /// This node has all of a message, and pushes it. `sees_losses`: the network loses something.
+    pub fn keep(
+        &mut self,
+        operation: u64,
+        cut: Fragmentation,
+        message: &[u8],
+        is_root: bool,
+        sees_losses: bool,
+    ) {
+        if message.len() > if sees_losses { MAX_BYTES } else { ALWAYS_BYTES } {
+            return;
+        }
+        let mut bytes = match self.copies.len() {
+            MAX_COPIES => self.copies.pop_front().map_or_else(Vec::new, |copy| copy.bytes),
+            _ => Vec::new(),
+        };
+        bytes.clear();
+        bytes.extend_from_slice(message);
+        self.copies.push_back(Copy { operation, cut, is_root, bytes });
+    }
+
+    /// A node misses these of a broadcast that this node has left: its successor, or one that has asked before.
+    pub fn is_asked(
+        &mut self,
+        operation: u64,
+        runs: Runs<'_>,
+        by_successor: bool,
+        is_repeated: bool,
+        now: Nanos,
+    ) {
+        let is_it =
+            |copy: &&Copy| copy.operation == operation && (by_successor || is_repeated && copy.is_root);
+        let Some(copy) = self.copies.iter().find(is_it) else { return };
+        if now - self.answered_since >= ANSWER_ONCE_IN {
+            self.answered_since = now;
+            self.answered.clear();
+        }
+        let existing =
+            runs.iter().flat_map(Run::fragments).take_while(|fragment| *fragment < copy.cut.fragments());
+        for fragment in existing.take(MAX_ANSWERS as usize) {
+            if self.answers < MAX_ANSWERS && !self.answered.contains(&(operation, fragment)) {
+                self.answers += 1;
+                self.answered.push((operation, fragment));
+                self.due.push_back((operation, fragment));
+            }
+        }
+    }
+
+    /// There is something to answer.
+    pub fn is_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// The next answer: broadcast, fragment, and its bytes.
+    pub fn take_answer(&mut self) -> Option<(u64, u32, &[u8])> {
+        let (operation, fragment) = self.due.pop_front()?;
+        let copy = self.copies.iter().find(|copy| copy.operation == operation)?;
+        Some((operation, fragment, &copy.bytes[copy.cut.range(fragment)?]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::datagram_repair::read_request;
+    use super::*;
+
+    const MILLI: u64 = 1_000_000;
+
+    fn ask(kept: &mut Kept, operation: u64, run: Run, now: u64) -> Vec<(u64, u32, Vec<u8>)> {
+        let mut payload = Vec::new();
+        run.write(&mut payload);
+        kept.is_asked(operation, read_request(&payload).unwrap(), true, false, Nanos(now));
+        std::iter::from_fn(|| {
+            kept.take_answer().map(|(operation, fragment, bytes)| (operation, fragment, bytes.to_vec()))
+        })
+        .collect()
+    }
+
+    #[test]
+    fn the_last_messages_are_answered_from_and_no_others() {
+        let cut = Fragmentation::new(10, 4).unwrap();
+        let mut kept = Kept::default();
+        for operation in 0..=MAX_COPIES as u64 {
+            kept.keep(operation, cut, &[operation as u8; 10], false, false);
+        }
+        for (operation, bytes, sees_losses) in [(100, ALWAYS_BYTES + 1, false), (101, MAX_BYTES + 1, true)] {
+            let cut = Fragmentation::new(bytes as u64, 4).unwrap();
+            kept.keep(operation, cut, &vec![0; bytes], false, sees_losses);
+        }
+        let all = Run { first: 0, count: u32::MAX };
+        assert_eq!(ask(&mut kept, 0, all, 5 * MILLI), [], "too old");
+        assert_eq!(
+            [100, 101].map(|operation| ask(&mut kept, operation, all, 5 * MILLI).len()),
+            [0; 2],
+            "too long"
+        );
+        let last = Run { first: 2, count: 1 };
+        assert_eq!(ask(&mut kept, 1, last, 5 * MILLI), [(1, 2, vec![1, 1])]);
+        assert_eq!(ask(&mut kept, 1, last, 8 * MILLI), [], "a moment ago");
+        assert_eq!(ask(&mut kept, 1, all, 9 * MILLI).len(), 3);
+        assert_eq!(ask(&mut kept, 1, Run { first: u32::MAX, count: u32::MAX }, 9 * MILLI), []);
+    }
+
+    #[test]
+    fn the_root_answers_who_asks_again() {
+        let cut = Fragmentation::new(10, 4).unwrap();
+        for (is_root, by_successor, is_repeated, is_answered) in [
+            (false, true, false, true),
+            (false, false, true, false),
+            (true, false, false, false),
+            (true, false, true, true),
+        ] {
+            let mut kept = Kept::default();
+            kept.keep(7, cut, &[1; 10], is_root, false);
+            let mut payload = Vec::new();
+            Run { first: 0, count: 1 }.write(&mut payload);
+            let runs = read_request(&payload).unwrap();
+            kept.is_asked(7, runs, by_successor, is_repeated, Nanos(5 * MILLI));
+            assert_eq!(kept.is_due(), is_answered, "{is_root} {by_successor} {is_repeated}");
+        }
+    }
+
+    #[test]
+    fn recorded_requests_are_answered_within_a_limit() {
+        let mut kept = Kept::default();
+        kept.keep(7, Fragmentation::new(1000, 10).unwrap(), &[1; 1000], false, false);
+        let all = Run { first: 0, count: 100 };
+        assert_eq!(ask(&mut kept, 7, all, 5 * MILLI).len(), MAX_ANSWERS as usize);
+        assert_eq!(ask(&mut kept, 7, all, 50 * MILLI), []);
+        kept.begin();
+        assert_eq!(ask(&mut kept, 7, all, 90 * MILLI).len(), MAX_ANSWERS as usize);
+    }
+}
