@@ -141,6 +141,7 @@ impl Communicator {
                 memory: None,
                 driver: None,
                 deaf: Deaf::default(),
+                by_multicast: 0,
                 activity: Activity::Nothing,
                 dynamic: DynamicTimes::default(),
                 early: Vec::new(),

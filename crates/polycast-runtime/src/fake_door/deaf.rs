@@ -151,6 +151,41 @@ fn ranks_that_lead_no_node_learn_of_it_too() {
     assert!(!served[17..35].contains(&true), "{served:?}");
 }
 
+/// It hears nothing in its own broadcasts but its leader's word in every fourth.
+#[test]
+fn a_rank_that_leads_no_node_and_is_always_the_root_learns_of_it_too() {
+    with_seeds(6, |seed| {
+        let random = &mut Random::new(seed);
+        let (hosts, roots) = random.one_of(&[
+            (&[0, 0, 1, 2][..], &[1][..]),
+            (&[0, 0, 1, 1, 2, 2, 2], &[6]),
+            (&[0, 1, 2, 0, 1, 2, 0], &[3]),
+            (&[0, 1, 1, 1, 2], &[2, 3]),
+        ]);
+        let (form, most) = random.one_of(&[
+            ("multicast-pull", 14),
+            ("multicast-pull:sync=none,parity", 14),
+            ("multicast-push", 24),
+            ("multicast-push:sync=random", 24),
+        ]);
+        let mut job = blocked_job(hosts, form, roots[0]);
+        job.seed = seed;
+        job.conditions.delays = Delays { one_in: random.one_of(&[0, 50]), most: Duration::from_micros(500) };
+        let mut turns = roots.iter().cycle();
+        for step in &mut job.program {
+            if let Step::Broadcast(call) = step {
+                call.root = *turns.next().unwrap_or(&0);
+            }
+        }
+        let served = served(&job.run(), &job);
+        let (dead, again) = served[5..].split_at(30);
+        let left = dead.iter().position(|is_served| !is_served);
+        assert!(left.is_some_and(|left| left < most), "{form}, {hosts:?}: {served:?}");
+        assert!(!dead[left.unwrap_or(0)..].contains(&true), "{served:?}");
+        assert!(again.contains(&true), "it comes back: {served:?}");
+    });
+}
+
 /// Communicators that come later, and those that share the group, need not find it out for themselves.
 #[test]
 fn a_group_that_has_died_is_not_used_by_others() {

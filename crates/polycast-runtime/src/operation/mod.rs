@@ -108,6 +108,8 @@ pub struct Shared {
     pub driver: Option<Box<Driver>>,
     /// Whether multicast still reaches all nodes.
     pub deaf: Deaf,
+    /// Broadcasts by multicast that have begun.
+    pub by_multicast: u64,
     pub activity: Activity,
     /// What this rank's last message of a dynamic broadcast has shown of the network.
     pub dynamic: DynamicTimes,

@@ -4,14 +4,18 @@
 //!   on the root's node     exchange ──▶ between nodes (its leader)
 //!   on the other nodes                  between nodes (their leaders) ──▶ exchange
 //! ```
+//! Who always is the root and leads no node hears nothing in this, so its leader could not tell it of nodes that multicast does not reach any
+//! more, and nobody else may tell the ranks to leave. So in every fourth broadcast from such a root a word of the leader's stands between
+//! the two on the root's node: one byte by a second exchange, with what travels beside all exchanges on a node.
 //! A rank that fails, or finds out that sizes differ, still takes part in what follows, with nothing to send, so that nobody waits for
 //! it.
 
+use polycast_core::collective;
 use polycast_core::protocol::{Data, Multicast};
-use polycast_core::units::Rank;
+use polycast_core::units::{Bytes, Rank};
 
 use super::exchange::Exchange;
-use super::{Call, Failure, Progress, Shared, guarded};
+use super::{Buffers, Call, Failure, Progress, Shared, guarded};
 use crate::messages::OperationKey;
 use crate::multicast::Part;
 
@@ -19,10 +23,14 @@ use crate::multicast::Part;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     OnRootNode,
+    LeadersWord,
     BetweenNodes,
     OnOtherNode,
     Over,
 }
+
+/// In every so many broadcasts of a communicator the leader of the root's node has a word, if the root does not lead it.
+const BROADCASTS_PER_WORD: u64 = 4;
 
 /// One call after another of the same size and root.
 pub struct MulticastBroadcast {
@@ -32,6 +40,9 @@ pub struct MulticastBroadcast {
     is_on_root_node: bool,
     /// Among the ranks on this one's node, if there are others.
     local: Option<Exchange>,
+    /// The leader's word to the ranks of the root's node, if this one's is that and another rank is the root; and what it has beside.
+    word: Option<(Exchange, Box<u8>)>,
+    has_word: bool,
     key: OperationKey,
     stage: Stage,
     /// The exchange has, if it is its turn.
@@ -49,12 +60,19 @@ impl MulticastBroadcast {
         let root: Rank = if is_on_root_node { call.of.root } else { shared.nodes.my_leader() };
         let has_others = shared.nodes.local().ranks() > 1;
         let local = has_others.then(|| Exchange::on_node(root, call, shared));
+        let leader = shared.nodes.my_leader();
+        let word = (is_on_root_node && leader != root).then(|| {
+            let of = collective::Call { bytes: Bytes(1), ..call.of };
+            (Exchange::on_node(leader, &Call { of, ..call.clone() }, shared), Box::new(0))
+        });
         MulticastBroadcast {
             spec,
             root_node,
             is_root: call.of.root == shared.rank,
             is_on_root_node,
             local,
+            word,
+            has_word: false,
             key: OperationKey(0),
             stage: Stage::Over,
             has_begun: false,
@@ -72,13 +90,19 @@ impl MulticastBroadcast {
         if self.is_root {
             shared.deaf.tell();
         }
+        // All ranks begin them in the same order, whoever is the root of which.
+        shared.by_multicast += 1;
+        self.has_word = self.word.is_some() && shared.by_multicast.is_multiple_of(BROADCASTS_PER_WORD);
         self.part = shared.driver.as_mut().map(|driver| driver.enqueue(self.spec, self.root_node));
         self.stage = if self.is_on_root_node { Stage::OnRootNode } else { Stage::BetweenNodes };
     }
 
     /// The exchange that goes on, if there is one.
     pub fn local(&mut self) -> Option<&mut Exchange> {
-        self.local.as_mut()
+        match (&mut self.word, self.stage) {
+            (Some((word, _)), Stage::LeadersWord) => Some(word),
+            _ => self.local.as_mut(),
+        }
     }
 
     /// It waits for nothing else.
@@ -90,6 +114,7 @@ impl MulticastBroadcast {
         loop {
             let progress = match self.stage {
                 Stage::OnRootNode | Stage::OnOtherNode => self.on_node(call, shared),
+                Stage::LeadersWord => self.leaders_word(call, shared),
                 Stage::BetweenNodes => self.between_nodes(call, shared),
                 Stage::Over => return self.failure.map_or(Progress::Done, Progress::Failed),
             };
@@ -104,7 +129,8 @@ impl MulticastBroadcast {
             }
             self.has_begun = false;
             self.stage = match self.stage {
-                Stage::OnRootNode => Stage::BetweenNodes,
+                Stage::OnRootNode if self.has_word => Stage::LeadersWord,
+                Stage::OnRootNode | Stage::LeadersWord => Stage::BetweenNodes,
                 Stage::BetweenNodes if !self.is_on_root_node => Stage::OnOtherNode,
                 _ => Stage::Over,
             };
@@ -120,6 +146,19 @@ impl MulticastBroadcast {
                 local.begin(*key, call, failure.is_some(), shared)?;
             }
             local.progress(shared)
+        })
+    }
+
+    fn leaders_word(&mut self, call: &Call, shared: &mut Shared) -> Progress {
+        let MulticastBroadcast { word: Some((word, byte)), key, has_begun, .. } = self else {
+            return Progress::Done;
+        };
+        guarded(*key, shared, |shared| {
+            if !std::mem::replace(has_begun, true) {
+                let call = Call { buffers: Buffers::broadcast(&mut **byte), ..call.clone() };
+                word.begin(*key, &call, false, shared)?;
+            }
+            word.progress(shared)
         })
     }
 
