@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use polycast_core::collective;
 use polycast_core::network::Network;
+use polycast_core::policy::trials::TOLD;
 use polycast_core::policy::{self, By, CallCounts, Capabilities, Choice, CommunicatorShape, Epoch, Policy};
 use polycast_core::units::Rank;
 
 use crate::ahead::Ahead;
-use crate::attach::{Agreed, Layout, View, World, agree_on_number};
+use crate::asked::{self, COMPARED_WORDS};
+use crate::attach::{Agreed, Agreement, Layout, View, World, agree_on_number};
 use crate::communicator::{Chosen, Communicator, Decision, Wanted};
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
@@ -22,7 +24,7 @@ use crate::report::{self, Log};
 use crate::settings::{self, Settings};
 use crate::trace::CallTrace;
 use crate::trials::Why;
-use crate::{asked, retired, trials};
+use crate::{retired, trials};
 
 /// What serves.
 enum State {
@@ -33,6 +35,27 @@ enum State {
     Served(Box<Communicator>),
     /// MPI failed, or polycast did, while ranks agreed on something: this one does not know what the others do.
     Broken(Failure),
+}
+
+/// A call that may be served if there is a number.
+#[derive(Clone, Copy)]
+struct For {
+    call: policy::Call,
+    epoch: Epoch,
+    /// Ways to serve it are to be measured.
+    tunes: bool,
+    /// What serves it may change from one call to the next, and is not forced.
+    is_comparable: bool,
+}
+
+impl For {
+    fn choice(&self, policy: &Policy) -> Choice {
+        policy.choose(&self.call, Capabilities::ALL, self.epoch).choice
+    }
+
+    fn wants_number(&self, policy: &Policy) -> bool {
+        self.tunes || self.choice(policy) != Choice::Stock
+    }
 }
 
 /// See the module. `polycast_communicator` of polycast.h.
@@ -202,19 +225,16 @@ impl Attached {
             return Ok(self.left(&call, epoch, why));
         }
         let choice = |attached: &Attached| *attached.policy.choose(&call, attached.capabilities(), epoch);
-        if self.policy.asks_before(&call, self.capabilities(), epoch) {
-            self.ask(choice(self).choice.is_by_multicast())?;
+        let may_serve =
+            self.policy.asks_before(&call, there, epoch) || choice(self).choice != Choice::Stock || tunes;
+        if may_serve && matches!(self.state, State::Unserved) {
+            let is_comparable = wanted.may_be_compared && first.by != By::Forced;
+            self.open(false, Some(For { call, epoch, tunes, is_comparable }))?;
             if let State::Served(communicator) = &mut self.state {
                 return Ok(communicator.plan_in(wanted, epoch));
             }
         }
-        let mut decision = choice(self);
-        if decision.choice != Choice::Stock || tunes {
-            if let Some(communicator) = self.serve(decision.choice.is_by_multicast())? {
-                return Ok(communicator.plan_in(wanted, epoch));
-            }
-            decision = choice(self);
-        }
+        let decision = choice(self);
         fault::point(Point::Choose);
         Ok(self.left(&call, epoch, Why::Rules(decision.by)))
     }
@@ -244,7 +264,7 @@ impl Attached {
     /// will be needed; if all leaders have one, nothing more is exchanged for it.
     pub fn serve(&mut self, is_by_multicast: bool) -> Result<Option<&mut Communicator>, MpiError> {
         if let State::Unserved = self.state {
-            self.open(is_by_multicast)?;
+            self.open(is_by_multicast, None)?;
         }
         Ok(match &mut self.state {
             State::Served(communicator) => Some(communicator),
@@ -252,62 +272,79 @@ impl Attached {
         })
     }
 
-    /// What the network is like decides, and this communicator does not know it. Collective.
-    fn ask(&mut self, is_by_multicast: bool) -> Result<(), MpiError> {
+    /// What serves, unless the MPI does. Collective, in one exchange mostly: it tells what the ranks know of the network, where that decides
+    /// `for_call`, agrees on a number, and brings what rank 0 knows of trials, where the call is to be compared.
+    fn open(&mut self, is_by_multicast: bool, for_call: Option<For>) -> Result<(), MpiError> {
         let (Some(world), Some(view)) = (World::get()?, self.view.clone()) else { return Ok(()) };
         let (door, rank, ranks) = (self.door, self.rank, self.ranks as usize);
-        let found = catch_unwind(AssertUnwindSafe(|| {
-            let world_ranks = door.world_ranks(ranks).ok()?;
-            Some(view.layout(&world, rank, &world_ranks, None))
-        }));
-        let layout = found.ok().flatten();
-        match (asked::common(&door, layout.as_deref())?, layout) {
-            (Some(network), Some(layout)) => {
-                self.network = Some(network);
-                self.policy = view.policy(&world, rank, &layout.world_ranks, self.network);
-            }
-            _ => self.open(is_by_multicast)?,
-        }
-        Ok(())
-    }
-
-    fn open(&mut self, is_by_multicast: bool) -> Result<(), MpiError> {
-        let Attached { door, rank, view, network, .. } = self;
-        let (Some(world), Some(view)) = (World::get()?, view) else { return Ok(()) };
+        let (asks, network) = (self.policy.asks(), self.network);
+        let is_compared = for_call.is_some_and(|call| call.is_comparable);
+        let are_told = is_compared && view.settings.trials && view.settings.tune.is_none();
         let found = catch_unwind(AssertUnwindSafe(|| {
             fault::point(Point::Open);
-            let world_ranks = door.world_ranks(self.ranks as usize).ok()?;
-            let layout = view.layout(&world, *rank, &world_ranks, *network);
+            let world_ranks = door.world_ranks(ranks).ok()?;
+            let layout = view.layout(&world, rank, &world_ranks, network);
+            let known = if asks { asked::known(&layout) } else { network };
+            let policy = view.policy(&world, rank, &world_ranks, known);
+            // Where ranks find different things here, because they know different things, no group is taken.
+            let is_by_multicast =
+                for_call.map_or(is_by_multicast, |call| call.choice(&policy).is_by_multicast());
             let Layout { nodes, hosts, processes, .. } = &*layout;
             let reuse = match is_by_multicast && nodes.count() > 1 {
-                true => Reuse::of(*rank, nodes, hosts, processes),
+                true => Reuse::of(rank, nodes, hosts, processes),
                 false => Reuse::NOTHING,
             };
-            Some((layout, reuse))
-        }));
-        let found = found.ok().flatten();
-        let more = found.as_ref().map_or([0; 2], |(_, reuse)| reuse.words());
-        let agreed = agree_on_number(&world, door, *rank, found.is_some(), more)?;
-        self.state = match (found, agreed) {
-            (Some((mut layout, reuse)), Some(Agreed { number, more })) => {
-                let mut is_clean = true;
-                if self.policy.asks() {
-                    let found = asked::find_out(door, &layout, world.tags.first_tag(number))?;
-                    is_clean = found.is_clean;
-                    layout = view.layout(&world, *rank, &layout.world_ranks, Some(found.network));
-                }
-                let (log, counts) = (std::mem::take(&mut self.log), std::mem::take(&mut self.counts));
-                let numbered = (number, world.tags);
-                let mut made =
-                    Communicator::new(*door, *rank, &layout, &view.settings, numbered, counts, log);
-                made.is_spoiled = !is_clean;
-                if let Some(driver) = reuse.take(more, &layout.nodes) {
-                    made.begin_multicast(driver);
-                }
-                State::Served(Box::new(made))
+            let mut beside = Vec::new();
+            if asks {
+                beside.extend(asked::compared(known));
             }
-            _ => State::Refused,
+            if are_told {
+                let shape = CommunicatorShape { network: known, ..layout.shape };
+                beside.extend(if rank == Rank(0) { trials::told(shape, &policy) } else { [u64::MAX; TOLD] });
+            }
+            Some((layout, reuse, beside))
+        }));
+        let (found, mut beside) = match found.ok().flatten() {
+            Some((layout, reuse, beside)) => (Some((layout, reuse)), beside),
+            None => (None, vec![0; if asks { COMPARED_WORDS } else { 0 } + if are_told { TOLD } else { 0 }]),
         };
+        let more = found.as_ref().map_or([0; 2], |(_, reuse)| reuse.words());
+        let mut common = None;
+        let agreed = agree_on_number(&world, &door, rank, found.is_some(), more, &mut beside, |beside| {
+            common = beside.first_chunk().filter(|_| asks).and_then(asked::in_common);
+            let (Some((layout, _)), Some(_)) = (&found, common) else { return true };
+            self.network = common;
+            self.policy = view.policy(&world, rank, &layout.world_ranks, common);
+            for_call.is_none_or(|call| call.wants_number(&self.policy))
+        })?;
+        let (Agreed { number, more }, (mut layout, reuse)) = match (agreed, found) {
+            (Agreement::Number(agreed), Some(found)) => (agreed, found),
+            (Agreement::NotWanted, _) => return Ok(()),
+            _ => {
+                self.state = State::Refused;
+                return Ok(());
+            }
+        };
+        let mut is_clean = true;
+        if asks && common.is_none() {
+            let found = asked::find_out(&door, &layout, world.tags.first_tag(number))?;
+            (is_clean, common) = (found.is_clean, Some(found.network));
+            beside.clear();
+        }
+        if asks {
+            layout = view.layout(&world, rank, &layout.world_ranks, common);
+        }
+        let (log, counts) = (std::mem::take(&mut self.log), std::mem::take(&mut self.counts));
+        let numbered = (number, world.tags);
+        let mut made = Communicator::new(door, rank, &layout, &view.settings, numbered, counts, log);
+        made.is_spoiled = !is_clean;
+        if let Some(told) = beside.last_chunk().filter(|_| are_told) {
+            made.comparison.begin_told(&layout.policy, told);
+        }
+        if let Some(driver) = reuse.take(more, &layout.nodes) {
+            made.begin_multicast(driver);
+        }
+        self.state = State::Served(Box::new(made));
         Ok(())
     }
 

@@ -138,6 +138,19 @@ impl Door {
         })
     }
 
+    /// What rank 0 says, by two of them.
+    pub fn say_to_all(&self, mine: String) -> Result<String, MpiError> {
+        let mut length = (mine.len() as u64).to_le_bytes();
+        self.broadcast(&mut length, 0)?;
+        let length = u64::from_le_bytes(length) as usize;
+        let mut bytes = mine.into_bytes();
+        bytes.resize(length, 0);
+        if length > 0 {
+            self.broadcast(&mut bytes, 0)?;
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     /// The stock MPI_Allreduce on the program's communicator.
     pub fn sum(&self, values: &mut [u64]) -> Result<(), MpiError> {
         // SAFETY: the values are as many as we say.

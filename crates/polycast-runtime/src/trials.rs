@@ -114,20 +114,13 @@ impl Comparison {
     /// Goes on with what rank 0 has learned on other communicators of this shape. Collective.
     pub fn begin(&mut self, door: &Door, policy: &Arc<Policy>, rank: Rank) -> Result<(), MpiError> {
         let Some(wanted) = self.0.as_deref_mut() else { return Ok(()) };
-        let mut told = [0; TOLD];
-        if rank == Rank(0) {
-            let recalled;
-            (told, recalled) = ledgers::told(wanted.shape, policy);
-            for Recalled { of, times, arm, .. } in recalled {
-                tell(of, wanted.shape, times, arm, By::EarlierJob);
-            }
-        }
+        let told = if rank == Rank(0) { told(wanted.shape, policy) } else { [0; TOLD] };
         let mut bytes = told.map(u64::to_le_bytes);
         door.broadcast(bytes.as_flattened_mut(), 0)?;
         let mut trials = ledgers::resumed(wanted.shape, policy, &bytes.map(u64::from_le_bytes));
         if let Some(tuning) = &mut wanted.tuning {
             let mine = if rank == Rank(0) { ledgers::tuned(wanted.shape, policy) } else { String::new() };
-            let lines = say_to_all(door, mine)?;
+            let lines = door.say_to_all(mine)?;
             let (known, is_new) = ledgers::tuned_elsewhere(wanted.shape, policy, &lines);
             for (recalled, is_new) in known.into_iter().zip(is_new) {
                 if is_new && rank == Rank(0) {
@@ -142,6 +135,13 @@ impl Comparison {
         }
         wanted.trials = Some(trials);
         Ok(())
+    }
+
+    /// The same, where rank 0's [`told`] has come with something else. Ways that are measured apart need more.
+    pub fn begin_told(&mut self, policy: &Arc<Policy>, told: &[u64; TOLD]) {
+        if let Some(wanted) = self.0.as_deref_mut().filter(|wanted| wanted.tuning.is_none()) {
+            wanted.trials = Some(ledgers::resumed(wanted.shape, policy, told));
+        }
     }
 
     /// Ways to serve such a call are to be measured, if there is time: [`Comparison::tuned`] is to be told what came of it.
@@ -289,6 +289,15 @@ impl Comparison {
     }
 }
 
+/// What rank 0 says to the others before calls of a communicator are compared.
+pub fn told(shape: CommunicatorShape, policy: &Arc<Policy>) -> [u64; TOLD] {
+    let (told, recalled) = ledgers::told(shape, policy);
+    for Recalled { of, times, arm, .. } in recalled {
+        tell(of, shape, times, arm, By::EarlierJob);
+    }
+    told
+}
+
 /// For the report.
 fn tell(of: Sameness, shape: CommunicatorShape, times: Vec<(Choice, u64)>, stays: Arm, by: By) {
     let (first_bytes, stays) = (of.first_bytes(), times[usize::from(stays)].0);
@@ -311,19 +320,6 @@ enum By {
     Trial,
     Tuning,
     EarlierJob,
-}
-
-/// What rank 0 says. Collective.
-pub fn say_to_all(door: &Door, mine: String) -> Result<String, MpiError> {
-    let mut length = (mine.len() as u64).to_le_bytes();
-    door.broadcast(&mut length, 0)?;
-    let length = u64::from_le_bytes(length) as usize;
-    let mut bytes = mine.into_bytes();
-    bytes.resize(length, 0);
-    if length > 0 {
-        door.broadcast(&mut bytes, 0)?;
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 impl Tuning {

@@ -29,7 +29,7 @@ use crate::machine;
 use crate::of_process::{Shared, of_process};
 use crate::operation::{Buffers, Failure};
 use crate::plan::{CollectiveCall, Reduction};
-use crate::trials::{ledgers, say_to_all};
+use crate::trials::ledgers;
 
 /// A rank keeps no more for measuring; what needs more is not measured.
 const MAX_BYTES: u64 = 128 << 20;
@@ -91,7 +91,7 @@ impl Communicator {
         let share = (left / PART_OF_WHAT_IS_LEFT).max(SHORTEST_SHARE.min(left));
         let is_time = is_first && !share.is_zero();
         let bytes = if is_time { call.bytes.0.to_string() } else { String::new() };
-        let told = say_to_all(&self.door, bytes)?;
+        let told = self.door.say_to_all(bytes)?;
         let measured = told.parse().ok().and_then(|bytes| Measured::new(self, call.collective, root, bytes));
         let mut line = String::new();
         if let Some(mut measured) = measured {
@@ -107,7 +107,7 @@ impl Communicator {
             }
             let found = leader.and_then(|leader| leader.session.found());
             let found = found.and_then(|found| self.line_of(call, &found));
-            line = say_to_all(&self.door, found.unwrap_or_default())?;
+            line = self.door.say_to_all(found.unwrap_or_default())?;
         }
         let of = Sameness::tuned(call.collective, call.bytes.0, self.capabilities);
         self.comparison.tuned(&self.shared.policy, of, &line);
@@ -153,7 +153,7 @@ impl Communicator {
         let text = next.map_or_else(String::new, |Order { choice, warms_up, repetitions }| {
             format!("{} {repetitions} {choice}", u32::from(warms_up))
         });
-        let told = say_to_all(&self.door, text)?;
+        let told = self.door.say_to_all(text)?;
         let mut words = told.splitn(3, ' ');
         let mut word = || words.next().unwrap_or_default();
         let (warms_up, repetitions, choice) = (word() == "1", word().parse(), word());

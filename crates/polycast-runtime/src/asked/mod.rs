@@ -2,7 +2,8 @@
 //! the process from then on.
 //!
 //! ```text
-//!   every rank    what this process knows of these nodes          MPI_Allreduce, the bits that all have: all the same, and it is over
+//!   every rank    what this process knows of these nodes          beside the agreement on a number, as the bits that all have: all the
+//!                                                                 same, and it is over
 //!   every rank    the same, where they differ                     MPI_Allgather: what the first knows counts
 //!   leaders       messages to the next one in the ring            by the MPI, on the communicator's own tags
 //!   every rank    latency and rate, and how fast multicast is     MPI_Allgather
@@ -50,7 +51,8 @@ fn set_of(layout: &Layout) -> u64 {
     hosts.into_iter().fold(Digest::of("polycast network"), Digest::number).finish()
 }
 
-fn known(layout: &Layout) -> Option<Network> {
+/// What this process knows.
+pub fn known(layout: &Layout) -> Option<Network> {
     let set = set_of(layout);
     KNOWN.change(|known| known.get(&set).copied())
 }
@@ -81,17 +83,23 @@ fn from_words([is_known, latency, rate, multicast_rate]: [u64; 4]) -> Option<Net
     })
 }
 
-/// What the processes of all ranks know alike, if they do. Collective. A rank without a layout knows nothing.
-pub fn common(door: &Door, layout: Option<&Layout>) -> Result<Option<Network>, MpiError> {
-    let mine = catch_unwind(AssertUnwindSafe(|| layout.and_then(known))).unwrap_or_default();
+/// Words of which the bits that all ranks have tell whether all know the same.
+pub const COMPARED_WORDS: usize = 8;
+
+/// Those of a rank that knows this.
+pub fn compared(mine: Option<Network>) -> [u64; COMPARED_WORDS] {
     let words = to_words(mine);
-    // A bit that all have, and one that nobody has, is the same everywhere.
-    let mut both = [0; 8];
+    let mut both = [0; COMPARED_WORDS];
     both[..4].copy_from_slice(&words);
+    // A bit that all have, and one that nobody has, is the same everywhere.
     both[4..].copy_from_slice(&words.map(|word| !word));
-    door.intersect(&mut both)?;
+    both
+}
+
+/// What the processes of all ranks know alike, if they do: the bits that all have in [`compared`].
+pub fn in_common(both: &[u64; COMPARED_WORDS]) -> Option<Network> {
     let is_same = (0..4).all(|index| both[index] == !both[4 + index]);
-    Ok(mine.filter(|_| is_same))
+    from_words([both[0], both[1], both[2], both[3]]).filter(|_| is_same)
 }
 
 /// Finds it out. Collective. Messages go by these tags and the next, as ranks of MPI_COMM_WORLD know them.
@@ -152,5 +160,22 @@ mod tests {
             assert_eq!(from_words(to_words(Some(network))), Some(network));
         }
         assert_eq!(from_words(to_words(None)), None);
+    }
+
+    #[test]
+    fn only_what_all_know_alike_is_known_to_all() {
+        let network = |latency| Some(Network { latency: Some(Nanos(latency)), ..Network::default() });
+        let common = |all: &[Option<Network>]| {
+            let mut both = [u64::MAX; COMPARED_WORDS];
+            for mine in all {
+                both.iter_mut().zip(compared(*mine)).for_each(|(common, mine)| *common &= mine);
+            }
+            in_common(&both)
+        };
+        assert_eq!(common(&[network(5); 3]), network(5));
+        assert_eq!(common(&[network(5), network(7)]), None);
+        assert_eq!(common(&[network(5), None]), None);
+        assert_eq!(common(&[None; 2]), None);
+        assert_eq!(in_common(&[0; COMPARED_WORDS]), None, "a rank that cannot even say what it knows");
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   search    every rank: which numbers are free here; rank 0: where to begin, by chance     MPI_Allreduce, the bits that all have
+//!             ├─ what goes along shows that none is needed
 //!             └─ none of the first: the same of all
 //!   confirm   with threads: every rank has taken it, or another thread was faster            MPI_Allreduce
 //!             └─ on some rank one was: search again
@@ -34,26 +35,52 @@ of_process! {
     static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { taken: Vec::new() });
 }
 
-/// A number that no other communicator of any of its ranks has; `None`, on all ranks, if there is none left, or some rank is not able to use
+/// A number that no other communicator of any of its ranks has; none, on all ranks, if there is none left, or some rank is not able to use
 /// it. Collective.
 ///
-/// `more` goes along, and comes back as the bits that all have.
+/// `more` and what stands `beside` go along in the first exchange, and come back as the bits that all have. `wants` is asked then, if all are
+/// able: whether a number is needed, which all ranks must find alike.
 pub fn agree(
     world: &World,
     door: &Door,
     rank: Rank,
     is_able: bool,
     more: [u64; MORE_WORDS],
-) -> Result<Option<Agreed>, MpiError> {
+    beside: &mut [u64],
+    wants: impl FnOnce(&[u64]) -> bool,
+) -> Result<Agreement, MpiError> {
     let mut negotiation = Negotiation::new(world.tags.numbers(), rank, is_able, more, world.has_threads);
+    let mut first = Some((beside, wants));
     loop {
         let chance = machine::random().unwrap_or(0);
         let mut words = NUMBERS.change(|numbers| negotiation.say(numbers, chance));
-        door.intersect(&mut words)?;
+        match first.take() {
+            None => door.intersect(&mut words)?,
+            Some((beside, wants)) => {
+                let own = words.len();
+                words.extend_from_slice(beside);
+                door.intersect(&mut words)?;
+                beside.copy_from_slice(&words[own..]);
+                words.truncate(own);
+                let are_able = words[0] != 0;
+                if are_able && !wants(beside) {
+                    return Ok(Agreement::NotWanted);
+                }
+            }
+        }
         if let Outcome::Ended(agreed) = NUMBERS.change(|numbers| negotiation.hear(numbers, &words)) {
-            return Ok(agreed);
+            return Ok(agreed.map_or(Agreement::Refused, Agreement::Number));
         }
     }
+}
+
+/// What comes of it.
+pub enum Agreement {
+    Number(Agreed),
+    /// There is none left, or some rank is not able.
+    Refused,
+    /// None was needed.
+    NotWanted,
 }
 
 /// What a communicator's ranks have in common.

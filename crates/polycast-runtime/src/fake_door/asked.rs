@@ -102,26 +102,46 @@ fn a_message_that_fails_in_a_measurement_costs_no_broadcast() {
     });
 }
 
-/// Later communicators over the same nodes cost one reduction, and no message.
+/// So many communicators over the same nodes, each used once, with a rule for such networks.
+fn lives(count: usize, network: &str, trials: &str, has_threads: bool) -> Outcome {
+    let table = tempfile::NamedTempFile::new().unwrap();
+    let text = format!("version = 1\n[[rule]]\ncollective = \"bcast\"\n{network}\nuse = \"flat\"\n");
+    std::fs::write(table.path(), text).unwrap();
+    let mut job = Job::new(3, 7, "", &[]).on_hosts(&[0, 1, 2], Weather::FINE);
+    job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+    job = job.with(None, "POLYCAST_TRIALS", trials);
+    job.conditions.has_threads = has_threads;
+    job.conditions.delays = Delays::default();
+    let live = |communicator| {
+        let broadcast = Broadcast { communicator, root: 0, bytes: vec![3000; 3] };
+        let members = vec![0, 1, 2];
+        [Step::Make { members }, Step::Broadcast(broadcast), Step::Free { communicator }]
+    };
+    job.program = (0..count).flat_map(live).collect();
+    let outcome = job.run();
+    assert_alike(&outcome, &job);
+    outcome
+}
+
+/// Later communicators over the same nodes cost one reduction, and no message, and no number if the MPI serves their calls.
 #[test]
 fn a_set_of_nodes_is_asked_once() {
-    let collectives = |lives: usize| {
-        let table = tempfile::NamedTempFile::new().unwrap();
-        let text = "version = 1\n[[rule]]\ncollective = \"bcast\"\nrate = \"1tbit..\"\nuse = \"flat\"\n";
-        std::fs::write(table.path(), text.replace("1tbit", "1000gbit")).unwrap();
-        let mut job = Job::new(3, 7, "", &[]).on_hosts(&[0, 1, 2], Weather::FINE);
-        job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
-        job.conditions.delays = Delays::default();
-        let live = |communicator| {
-            let broadcast = Broadcast { communicator, root: 0, bytes: vec![3000; 3] };
-            let members = vec![0, 1, 2];
-            [Step::Make { members }, Step::Broadcast(broadcast), Step::Free { communicator }]
-        };
-        job.program = (0..lives).flat_map(live).collect();
-        job.run().collectives
-    };
-    let [one, two, three] = [1, 2, 3].map(collectives);
-    assert_eq!(three - two, two - one, "each further one costs the same");
-    // The reduction, and the broadcast that stock serves.
-    assert!(two - one <= 3 * 2, "{one}, {two}");
+    for has_threads in [false, true] {
+        let collectives = |count| lives(count, "rate = \"1000gbit..\"", "off", has_threads).collectives;
+        let [one, two, three] = [1, 2, 3].map(collectives);
+        // The reduction, and the broadcast that stock serves.
+        assert_eq!((two - one, three - two), (2, 2), "{one}, {two}, {three}");
+    }
+}
+
+/// What the ranks know of the network, a number, and what rank 0 knows of trials come by one exchange; where threads may be faster, one more
+/// tells whether they were.
+#[test]
+fn a_communicator_whose_call_is_compared_costs_one_exchange() {
+    for (has_threads, each) in [(false, 1), (true, 2)] {
+        let [one, five] = [1, 5].map(|count| lives(count, "multicast_percent = \"0..\"", "on", has_threads));
+        let left = five.ranks[0].choices[1..].iter().filter(|choice| choice.to_string() == "stock").count();
+        assert!((1..4).contains(&left), "both ways have their turns: {:?}", five.ranks[0].choices);
+        assert_eq!(five.collectives - one.collectives, 4 * each + left);
+    }
 }
