@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 12u
+#define POLYCAST_INTERFACE_VERSION 13u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -184,7 +184,7 @@ int polycast_is_enabled(void);
 /* Overrides the environment variable `name` in this process for communicators attached from now on; an empty
  * value or NULL unsets it. Programs reach it as polycast_configure in libpolycast-mpi.so. Returns 0, or -1 if
  * polycast knows no such setting. Known: POLYCAST_BCAST and those of the other collectives, POLYCAST_TABLE, POLYCAST_TOPOLOGY, POLYCAST_PARAMS,
- * POLYCAST_TRIALS, POLYCAST_TUNE, POLYCAST_SHARED_MEMORY, POLYCAST_MULTICAST, POLYCAST_NET, POLYCAST_MADCAP. After MPI has begun it is to be called on all ranks, for then the
+ * POLYCAST_TRIALS, POLYCAST_TUNE, POLYCAST_SHARED_MEMORY, POLYCAST_MULTICAST, POLYCAST_NET, POLYCAST_MADCAP. After MPI has begun it is to be called on all ranks between the same calls, for then the
  * ranks of each communicator that is attached from now on compare their settings again. */
 int polycast_set(const char *name, const char *value);
 
@@ -194,6 +194,9 @@ int polycast_set(const char *name, const char *value);
  * time. 1, or 0 if the stock MPI is to serve everything (another version of polycast on some rank, for example); that is the same on all ranks.
  * Where MPI fails meanwhile, this rank does not know what the others do: all its calls are served, and give MPI's error. */
 int polycast_begin(const polycast_door *door, void *world, int rank, int size, int tag_most, int has_threads);
+
+/* 1 if the stock MPI serves such a call on whatever communicator: nothing need be made for one that has had no others. Local. */
+int polycast_leaves(uint32_t collective, uint64_t bytes);
 
 /* Makes the state of a communicator, of the ranks of MPI_COMM_WORLD that are in `world_ranks`, which may go afterwards. Local, unless the
  * program has called polycast_set since MPI began: then collective over it. *attached is NULL if this communicator is to be left to the

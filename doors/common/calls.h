@@ -78,6 +78,9 @@ static inline struct polycast_plan *plan_for(const struct call *call, enum when 
         return NULL;
     }
     if (!is_known) {
+        if (polycast_leaves(call->collective, *bytes)) {
+            return NULL;
+        }
         *state = door_communicator(call->comm);
     }
     if (!*state) {

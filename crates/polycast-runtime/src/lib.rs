@@ -38,6 +38,7 @@ mod fault;
 mod identity;
 mod idle;
 mod interface;
+mod left;
 mod machine;
 mod messages;
 mod multicast;

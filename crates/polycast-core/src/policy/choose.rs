@@ -26,7 +26,7 @@ impl<'a> Rules<'a> {
         Rules { forced, tables: (user, shipped), prediction }
     }
 
-    fn forced(&self, collective: Collective) -> Option<Choice> {
+    pub(super) fn forced(&self, collective: Collective) -> Option<Choice> {
         self.forced.iter().find(|(of, _)| *of == collective).map(|(_, choice)| *choice)
     }
 

@@ -11,6 +11,7 @@ use super::view::{View, agree_on_settings};
 use crate::door::{CAN_PACK, Door, MpiError};
 use crate::fault::{self, Point};
 use crate::identity::build_identity;
+use crate::left;
 use crate::machine::{self, process_identity};
 use crate::of_process::of_process;
 use crate::report;
@@ -67,7 +68,7 @@ impl World {
             report::all_ranks_report();
         }
         let view = Arc::new(View::new(settings, &told));
-        World {
+        let world = World {
             hosts: records.iter().map(|other| other.host).collect(),
             kernels: records.iter().map(|other| other.kernel).collect(),
             ranks_per_processor: ranks_per_processor(records),
@@ -77,7 +78,10 @@ impl World {
             has_threads: records.iter().any(|other| other.capabilities & HAS_THREADS != 0),
             view,
             changes: settings::changes(),
-        }
+        };
+        let all: Vec<u32> = (0..records.len() as u32).collect();
+        left::learn(&world.view.settings, world.view.shape(&world, &all));
+        world
     }
 }
 

@@ -24,8 +24,8 @@ use crate::attached::Attached;
 use crate::fault;
 use crate::interface::{
     LEFT_AND_TIMED, SERVED, polycast_attach, polycast_begin, polycast_build_identity, polycast_detach,
-    polycast_end_of_stock, polycast_finalize, polycast_is_enabled, polycast_plan, polycast_plan_free,
-    polycast_run, polycast_set, polycast_start, polycast_test, polycast_wait,
+    polycast_end_of_stock, polycast_finalize, polycast_is_enabled, polycast_leaves, polycast_plan,
+    polycast_plan_free, polycast_run, polycast_set, polycast_start, polycast_test, polycast_wait,
 };
 use crate::machine::test::enter;
 use crate::plan::{CollectiveCall, Operation};
@@ -81,6 +81,8 @@ pub struct Member {
     /// NULL if polycast does not serve it, or not any more.
     pub runtime: *mut Attached,
     is_attached: bool,
+    /// It has had no call that the door would make it for.
+    pub is_new: bool,
 }
 
 /// `None` if it panicked outside of polycast.
@@ -233,12 +235,18 @@ impl Member {
             };
             assert_eq!(error, 0, "attaching gives no error");
         }
-        Some(Member { door, rank, is_attached: !runtime.is_null(), runtime })
+        Some(Member { door, rank, is_attached: !runtime.is_null(), is_new: true, runtime })
     }
 
     fn give_up(&mut self, is_over: c_int) {
         // SAFETY: the pointer comes from polycast_attach, and is not used again.
         unsafe { polycast_detach(std::mem::replace(&mut self.runtime, null_mut()), is_over) };
+    }
+
+    /// As doors/common/calls.h: nobody looks at the communicator for such a call.
+    pub fn is_left(&mut self, wanted: &CollectiveCall) -> bool {
+        self.is_new &= polycast_leaves(wanted.collective, wanted.bytes as u64) != 0;
+        self.is_new
     }
 
     /// What was chosen, how it ended, and how often it asked for memory.
@@ -248,7 +256,8 @@ impl Member {
         let mut buffer = if self.rank == call.root { expected.clone() } else { vec![0xaa; bytes] };
         let wanted = wanted(call.root, bytes);
         let mut plan = null_mut();
-        let choose = || match self.runtime.is_null() {
+        let is_left = self.is_left(&wanted);
+        let choose = || match self.runtime.is_null() || is_left {
             true => 0,
             // SAFETY: the pointer comes from polycast_attach.
             false => unsafe { polycast_plan(self.runtime, &wanted, &mut plan) },
@@ -282,6 +291,7 @@ impl Member {
     }
 
     fn in_flight(&mut self, calls: &[Broadcast], number: usize, random: &mut Random) -> Vec<Ended> {
+        self.is_new = false;
         let bytes = |call: &Broadcast| call.bytes[self.rank as usize];
         let expected: Vec<Vec<u8>> = (number..).zip(calls).map(|(at, call)| data(at, bytes(call))).collect();
         let mut buffers = expected.clone();

@@ -11,7 +11,7 @@ use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
 use crate::operation::Failure;
 use crate::plan::{Answer, CollectiveCall, Operation, Plan};
-use crate::{report, retired, settings, trace};
+use crate::{left, report, retired, settings, trace};
 use polycast_core::policy::{Call, Choice, Collective};
 use polycast_core::units::{Bytes, Rank};
 
@@ -96,6 +96,12 @@ pub unsafe extern "C" fn polycast_set(name: *const c_char, value: *const c_char)
         let is_known = text(name).is_some_and(|name| settings::configure(&name, text(value).as_deref()));
         if is_known { 0 } else { -1 }
     })
+}
+
+/// Whether the MPI serves such a call on any communicator that was not attached yet.
+#[unsafe(no_mangle)]
+pub extern "C" fn polycast_leaves(collective: u32, bytes: u64) -> c_int {
+    left::is_left(collective as usize, bytes).into()
 }
 
 /// All ranks of MPI_COMM_WORLD tell each other what they are; 1 if polycast can serve them.

@@ -17,6 +17,7 @@ use polycast_core::variables::{
 };
 use polycast_net::{Family, InterfaceChoice, Range};
 
+use crate::left;
 use crate::machine;
 use crate::of_process::{Shared, of_process};
 use crate::say;
@@ -41,6 +42,7 @@ pub fn configure(name: &str, value: Option<&str>) -> bool {
     let Some(name) = FORCED.into_iter().chain(known).find(|known| *known == name) else { return false };
     let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
     OVERRIDES.change(|overrides| overrides.insert(name, value));
+    left::forget();
     CHANGES.with(|changes| changes.fetch_add(1, Ordering::Release));
     true
 }

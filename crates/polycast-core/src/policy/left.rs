@@ -1,0 +1,138 @@
+//! Which calls go to the MPI on every communicator of a job, so that nobody need look at these for them.
+
+use super::choose::borders;
+use super::{Choice, Collective, CommunicatorShape, Property, Range, Rule, Rules};
+
+/// For each collective: calls of fewer bytes go to the MPI on any communicator of some of the ranks that lie as `most` says, whatever the
+/// network between them is like.
+pub fn left_below(rules: Rules<'_>, most: CommunicatorShape) -> [u64; Collective::ALL.len()] {
+    Collective::ALL.map(|collective| match rules.forced(collective) {
+        Some(Choice::Stock) => u64::MAX,
+        Some(_) => 0,
+        None if rules.prediction(collective).is_some() => 0,
+        None => first_served(rules, collective, most),
+    })
+}
+
+/// The size of the shortest call that some rule may serve.
+fn first_served(rules: Rules<'_>, collective: Collective, most: CommunicatorShape) -> u64 {
+    let all = || rules.table(collective).rules().iter().filter(|rule| rule.collective == collective);
+    // Where calls are counted, each communicator counts its own.
+    let asks_for = |rule: &Rule, property| rule.conditions.iter().any(|of| of.property == property);
+    if all().any(|rule| asks_for(rule, Property::EarlierCalls)) {
+        return 0;
+    }
+    let starts = borders(all().map(bytes_of));
+    let is_served = |first: &u64| may_be_served(all().filter(|rule| bytes_of(rule).contains(*first)), most);
+    starts.into_iter().find(is_served).unwrap_or(u64::MAX)
+}
+
+fn bytes_of(rule: &Rule) -> Range {
+    let of_bytes = rule.conditions.iter().find(|condition| condition.property == Property::Bytes);
+    of_bytes.map_or(Range::all(), |condition| condition.range)
+}
+
+/// By one of these rules, the first of which that holds decides, on some communicator.
+fn may_be_served<'a>(rules: impl Iterator<Item = &'a Rule>, most: CommunicatorShape) -> bool {
+    for rule in rules {
+        let mut others = rule.conditions.iter().filter(|condition| condition.property != Property::Bytes);
+        let may_hold = others.clone().all(|condition| {
+            let largest = match condition.property {
+                Property::Ranks => most.ranks,
+                Property::Nodes => most.nodes,
+                Property::RanksPerNode => most.ranks_per_node,
+                Property::Switches => most.switches,
+                _ => return true,
+            };
+            condition.range.first() <= u64::from(largest)
+        });
+        match rule.choice {
+            Choice::Stock if others.next().is_none() => return false,
+            Choice::Algorithm(_) if may_hold => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Call, Capabilities, Policy, Table};
+    use super::*;
+    use crate::network::Network;
+    use crate::units::Bytes;
+
+    fn shape(ranks: u32, nodes: u32) -> CommunicatorShape {
+        CommunicatorShape::new(ranks, nodes, None).unwrap()
+    }
+
+    fn below(text: &str, most: CommunicatorShape) -> u64 {
+        let table = Table::parse(&format!("version = 1\n{text}"), "a table").unwrap();
+        left_below(Rules::new(&[], Some(&table), &Table::shipped(), None), most)[0]
+    }
+
+    #[test]
+    fn the_first_size_that_may_be_served_is_found() {
+        let rule = |conditions: &str, choice: &str| {
+            format!("[[rule]]\ncollective = \"bcast\"\n{conditions}\nuse = \"{choice}\"\n")
+        };
+        let most = shape(16, 4);
+        assert_eq!(below(&rule("", "chain"), most), 0);
+        assert_eq!(below(&rule("bytes = \"100..\"", "chain"), most), 100);
+        assert_eq!(below(&rule("nodes = \"5..\"", "chain"), most), u64::MAX, "there are four");
+        assert_eq!(below(&rule("nodes = \"..5\"", "chain"), most), 0);
+        assert_eq!(below(&rule("rate = \"1gbit..\"", "chain"), most), 0, "it may be so fast");
+        let stock_below = |conditions: &str| rule(conditions, "stock") + &rule("", "chain");
+        assert_eq!(below(&stock_below("bytes = \"..4KiB\""), most), 4096);
+        assert_eq!(below(&stock_below("bytes = \"..4KiB\"\nnodes = 1"), most), 0, "others may have two");
+        assert_eq!(below(&stock_below(""), most), u64::MAX);
+        assert_eq!(below(&rule("bytes = \"9..\"\nearlier_calls = \"5..\"", "chain"), most), 0, "counted");
+        assert_eq!(below("", most), u64::MAX);
+    }
+
+    #[test]
+    fn what_is_forced_or_predicted_counts() {
+        let (most, shipped) = (shape(16, 4), Table::shipped());
+        for (forced, expected) in [("stock", u64::MAX), ("chain", 0)] {
+            let forced = [(Collective::Broadcast, forced.parse().unwrap())];
+            assert_eq!(left_below(Rules::new(&forced, None, &shipped, None), most)[0], expected);
+        }
+        let rules = Rules::new(&[], None, &shipped, None);
+        assert_eq!(left_below(rules, most)[0], 8 << 10);
+        assert_eq!(left_below(rules, shape(64, 32))[0], 0, "short messages by multicast");
+    }
+
+    proptest! {
+        /// Of the built-in table.
+        #[test]
+        fn what_is_said_to_be_left_is_left(
+            (nodes, per_node) in (1u32..40, 1u32..9),
+            part in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+            bytes in prop::collection::vec((0u64..1 << 20, 0u32..20), 1..20),
+            network in prop::option::of((1u64..1 << 40, 1u64..1 << 20, 1u64..1 << 40)),
+        ) {
+            let shipped = Table::shipped();
+            let rules = Rules::new(&[], None, &shipped, None);
+            let below = left_below(rules, shape(nodes * per_node, nodes));
+            let nodes = 1 + part.0.index(nodes as usize) as u32;
+            let per_node = 1 + part.1.index(per_node as usize) as u32;
+            let network = network.map(|(rate, latency, multicast_rate)| Network {
+                rate: crate::units::Rate::from_bits_per_second(rate),
+                latency: Some(crate::units::Nanos(latency)),
+                multicast_rate: crate::units::Rate::from_bits_per_second(multicast_rate),
+            });
+            let policy = Policy::new(rules, CommunicatorShape { network, ..shape(nodes * per_node, nodes) });
+            for (collective, below) in Collective::ALL.into_iter().zip(below) {
+                for (number, shift) in &bytes {
+                    let call = Call { collective, bytes: Bytes(number >> shift) };
+                    let (there, epoch) = (Capabilities::ALL, policy.epoch(collective, 0));
+                    let is_left = policy.choose(&call, there, epoch).choice == Choice::Stock
+                        && !policy.asks_before(&call, there, epoch);
+                    prop_assert!(is_left || call.bytes.0 >= below, "{collective:?}, {}, below {below}", call.bytes.0);
+                }
+            }
+        }
+    }
+}
