@@ -2,8 +2,8 @@
  * processes that fork, threads that call at once. All of it follows from the seed, on all ranks alike, so everybody knows what
  * everybody has to have.
  *
- * Usage: collective_soak SEED CALLS [THREADS]. Rank 0 prints `SOAK calls=N bytes=N communicators=N forks=N`. Of several threads each has
- * its own communicators, for all of the time. */
+ * Usage: collective_soak SEED CALLS [THREADS [NEW]]. Rank 0 prints `SOAK calls=N bytes=N communicators=N forks=N`. Of several threads
+ * each has its own communicators, for all of the time. With NEW not 0 each call is a short one on a new communicator. */
 #include "check.h"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ struct slot {
 struct worker {
     pthread_t thread;
     uint64_t seed, drawn, calls;
-    bool is_alone;
+    bool is_alone, is_new_each;
     struct slot slots[SLOTS];
     uint64_t *sent, *received, bytes, communicators, forks;
 };
@@ -78,6 +78,8 @@ static void replace(struct worker *w, struct slot *slot) {
 }
 
 static size_t draw_size(struct worker *w) {
+    if (w->is_new_each)
+        return 1 + draw(w, draw(w, 8) == 0 ? 40000 : 3000);
     switch (draw(w, 4)) {
     case 0:
         return 1 + draw(w, 64);
@@ -193,7 +195,7 @@ static void *work(void *argument) {
     struct worker *w = argument;
     for (uint64_t at = 0; at < w->calls; at++) {
         struct slot *slot = &w->slots[draw(w, SLOTS)];
-        if (draw(w, 8) == 0 && w->is_alone)
+        if ((draw(w, 8) == 0 || w->is_new_each) && w->is_alone)
             replace(w, slot);
         if ((int)draw(w, 16 * (uint64_t)check_size()) == check_rank())
             usleep(2000);
@@ -224,6 +226,7 @@ int main(int argc, char **argv) {
         w->seed = (argc > 1 ? strtoull(argv[1], NULL, 10) : 0) * MAX_THREADS + (uint64_t)t;
         w->calls = argc > 2 ? strtoull(argv[2], NULL, 10) : 300;
         w->is_alone = threads == 1;
+        w->is_new_each = argc > 4 && atoi(argv[4]) != 0;
         w->sent = check_allocate((size_t)MAX_RANKS * MAX_WORDS * sizeof *w->sent);
         w->received = check_allocate(((size_t)MAX_RANKS * MAX_WORDS + 1) * sizeof *w->received);
         for (int slot = 0; slot < SLOTS; slot++) {

@@ -71,6 +71,16 @@ pub fn lab(hosts: usize, further: &[&str]) -> Option<Labs> {
     labs.up(&[&shape, further].concat()).then_some(labs)
 }
 
+/// Group and port of the socket on a host that is bound to a multicast address, if there is one.
+pub fn group_and_port(labs: &Labs, host: &str) -> Option<[String; 2]> {
+    let written = labs.exec(LAB, host, "awk '$2 ~ /EF:/ {print $2; exit}' /proc/net/udp");
+    let (address, port) = written.trim().split_once(':')?;
+    let number = |text: &str| u32::from_str_radix(text, 16).expect("hexadecimal");
+    // As a number of this machine, which is little-endian.
+    let address: Vec<String> = number(address).to_le_bytes().iter().map(u8::to_string).collect();
+    Some([address.join("."), number(port).to_string()])
+}
+
 /// A job to be run.
 #[derive(Clone)]
 pub struct LabJob<'a> {

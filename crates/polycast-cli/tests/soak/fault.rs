@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::cluster::Labs;
-use crate::job::LAB;
+use crate::job::{LAB, group_and_port};
 use crate::round::HOSTS;
 
 /// The program whose processes are looked for.
@@ -39,10 +39,14 @@ pub enum Fault {
     NeverThere(usize),
     /// A host sends again what it hears, changed and unchanged.
     Hostile(Duration),
+    /// A host sends as many datagrams of its own to the job's group as it can, from when there is one.
+    Flood(Duration),
     /// The switch forgets again and again who is a member of which group, as one does that hears no reports.
     Forgotten(Duration),
     /// Nothing goes wrong, but so many threads of each rank call at once.
     Threads(u32),
+    /// Nothing goes wrong, but each call is on a new communicator.
+    Communicators,
 }
 
 impl fmt::Display for Fault {
@@ -59,8 +63,10 @@ impl fmt::Display for Fault {
             Fault::Blocked(Some(host), time) => write!(f, "multicast to h{host} is blocked for {time:?}"),
             Fault::NeverThere(host) => write!(f, "no multicast reaches h{host}"),
             Fault::Hostile(time) => write!(f, "a hostile host for {time:?}"),
+            Fault::Flood(time) => write!(f, "a host floods the group for {time:?}"),
             Fault::Forgotten(time) => write!(f, "the switch forgets all members for {time:?}"),
             Fault::Threads(threads) => write!(f, "{threads} threads call at once"),
+            Fault::Communicators => write!(f, "a new communicator for each call"),
         }
     }
 }
@@ -70,7 +76,7 @@ impl fmt::Display for Fault {
 pub struct Happened {
     /// Whether the job ran when it began.
     pub is_amid: bool,
-    /// What a hostile host says.
+    /// What a host says that sends to the group.
     pub said: String,
 }
 
@@ -156,12 +162,20 @@ impl Fault {
             }
             Fault::Forgotten(time) => forget_members(labs, *time),
             Fault::Hostile(time) => {
-                let script = crate::common::checkout().join("tests/mpi/hostile.py");
-                let words = ["exec", LAB, "h1", "--", "python3", &script.to_string_lossy()];
                 let (seconds, seed) = (time.as_secs_f64().to_string(), seed.to_string());
-                let mut command = labs.command(&[&words[..], &[&seconds, &seed]].concat());
-                let output = command.stdin(Stdio::null()).output().expect("the tool is there");
-                happened.said = String::from_utf8_lossy(&output.stdout).into_owned();
+                happened.said = stranger(labs, "hostile.py", &[&seconds, &seed]);
+            }
+            Fault::Flood(time) => {
+                let until = Instant::now() + *time;
+                let mut group = None;
+                while group.is_none() && Instant::now() < until && !ranks().is_empty() {
+                    group = group_and_port(labs, "h1");
+                }
+                if let Some([group, port]) = group {
+                    let seconds = time.as_secs_f64().to_string();
+                    let kind = if seed.is_multiple_of(2) { "foreign" } else { "torn" };
+                    happened.said = stranger(labs, "flood.py", &[&seconds, &group, &port, FLOOD_RATE, kind]);
+                }
             }
             _ => {}
         }
@@ -176,6 +190,18 @@ impl Fault {
             _ => {}
         }
     }
+}
+
+/// Datagrams a second.
+const FLOOD_RATE: &str = "100000";
+
+/// What a program of `tests/mpi` says on a host of the lab.
+fn stranger(labs: &Labs, program: &str, arguments: &[&str]) -> String {
+    let script = crate::common::checkout().join("tests/mpi").join(program);
+    let words = ["exec", LAB, "h1", "--", "python3", &script.to_string_lossy()];
+    let mut command = labs.command(&[&words[..], arguments].concat());
+    let output = command.stdin(Stdio::null()).output().expect("the tool is there");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// `bridge mdb` says `dev sw0 port p1 grp 239.1.2.3 temp` of each member.

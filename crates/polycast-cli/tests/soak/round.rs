@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// How often it is looked whether ranks are gone.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What is forced; `None` is the table's choice.
+/// What is forced, multicast first; `None` is the table's choice.
 const FORCED: [Option<&str>; 8] = [
     Some("multicast-pull"),
     Some("multicast-push"),
@@ -35,6 +35,9 @@ const FORCED: [Option<&str>; 8] = [
     Some("scatter-ring"),
     None,
 ];
+
+/// So many of them are forms of multicast.
+const FORMS: usize = 4;
 
 /// Everything follows from the seed.
 #[derive(Clone, Debug)]
@@ -81,8 +84,8 @@ impl Round {
         let mut draws = fastrand::Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let scale = if is_long { 10 } else { 1 };
         let time = |draws: &mut fastrand::Rng| Duration::from_millis(draws.u64(100..1000) * scale);
-        // Each kind comes once in twelve rounds in a row.
-        let fault = match seed % 12 {
+        // Each kind comes once in fourteen rounds in a row.
+        let fault = match seed % 14 {
             0 => Fault::Nothing,
             1 => Fault::Killed,
             2 => Fault::Stopped(time(&mut draws)),
@@ -94,9 +97,15 @@ impl Round {
             8 => Fault::NeverThere(draws.usize(0..HOSTS)),
             9 => Fault::Forgotten(time(&mut draws)),
             10 => Fault::Threads(draws.u32(2..=4)),
+            11 => Fault::Flood(time(&mut draws)),
+            12 => Fault::Communicators,
             _ => Fault::LossOfAll(draws.usize(0..HOSTS), draws.u32(1..5)),
         };
-        let forced = FORCED[draws.usize(0..FORCED.len())];
+        let forced = match fault {
+            // Where there is a group.
+            Fault::Flood(_) => FORCED[draws.usize(0..FORMS)],
+            _ => FORCED[draws.usize(0..FORCED.len())],
+        };
         let mpi = if draws.bool() { Mpi::OpenMpi } else { Mpi::Mpich };
         let others = if draws.bool() { draw_others(&mut draws) } else { vec![] };
         let calls = match fault {
@@ -106,6 +115,8 @@ impl Round {
             Fault::LossOfAll(..) => draws.u64(10..30) * scale,
             // Each of them.
             Fault::Threads(threads) => draws.u64(60..200) * scale / u64::from(threads),
+            // Short ones.
+            Fault::Communicators => draws.u64(200..400) * scale,
             _ => draws.u64(60..200) * scale,
         };
         let ranks_per_host = if mpi == Mpi::OpenMpi { draws.usize(1..=2) } else { 1 };
@@ -126,6 +137,7 @@ impl Round {
         problems.extend(nothing_is_left(labs));
         totals.add_line("SOAK", &done.1);
         totals.add_line("HOSTILE", &happened.said);
+        totals.add_line("FLOOD", &happened.said);
         totals.add("faults amid a job", u64::from(happened.is_amid));
         if let Ok(report) = Report::parse(&done.2) {
             totals.add_report(&report);
@@ -138,8 +150,8 @@ impl Round {
 
     fn job<'a>(&self, labs: &'a Labs, with_polycast: bool) -> LabJob<'a> {
         let threads = if let Fault::Threads(threads) = self.fault { threads } else { 1 };
-        let [seed, calls, threads] =
-            [self.seed, self.calls, u64::from(threads)].map(|number| number.to_string());
+        let is_new = u64::from(matches!(self.fault, Fault::Communicators));
+        let arguments = [self.seed, self.calls, u64::from(threads), is_new].map(|number| number.to_string());
         let mut job = match self.fault {
             Fault::Late(time) => {
                 let program = self.mpi.built(PROGRAM);
@@ -152,7 +164,10 @@ impl Round {
             }
             _ => LabJob::stock(labs, self.mpi, HOSTS * self.ranks_per_host, PROGRAM),
         };
-        job = job.arguments(&[&seed, &calls, &threads]).ranks_per_host(self.ranks_per_host).limit(LIMIT);
+        job = job
+            .arguments(&arguments.each_ref().map(String::as_str))
+            .ranks_per_host(self.ranks_per_host)
+            .limit(LIMIT);
         if with_polycast {
             job = job.polycast().variable("POLYCAST_TRIALS", "off");
         }

@@ -27,7 +27,10 @@ impl Totals {
     pub fn add_line(&mut self, word: &str, output: &str) {
         for line in output.lines().filter(|line| line.split_whitespace().next() == Some(word)) {
             for (name, number) in line.split_whitespace().filter_map(|field| field.split_once('=')) {
-                self.add(name, number.parse().unwrap_or(0));
+                // Times are no counts.
+                if let Ok(number) = number.parse() {
+                    self.add(name, number);
+                }
             }
         }
     }

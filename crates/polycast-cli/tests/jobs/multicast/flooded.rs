@@ -9,21 +9,10 @@ use tempfile::tempdir;
 
 use crate::common::checkout;
 use crate::common::mpi::Mpi;
-use crate::job::{FORMS, LAB, LabJob, expect_multicast, lab, warnings};
+use crate::job::{FORMS, LAB, LabJob, expect_multicast, group_and_port, lab, warnings};
 
 /// The last host has no rank.
 const RANKS: usize = 3;
-
-/// Group and port of the socket on a host that is bound to a multicast address.
-const LISTENER: &str = "awk '$2 ~ /EF:/ {print $2; exit}' /proc/net/udp";
-
-/// As /proc/net/udp writes them: the address as a number of this machine, which is little-endian.
-fn group_and_port(written: &str) -> (String, String) {
-    let (address, port) = written.trim().split_once(':').expect("ADDRESS:PORT");
-    let number = |text: &str| u32::from_str_radix(text, 16).expect("hexadecimal");
-    let address: Vec<String> = number(address).to_le_bytes().iter().map(u8::to_string).collect();
-    (address.join("."), number(port).to_string())
-}
 
 #[test]
 fn strangers_do_not_stop_a_job() {
@@ -37,7 +26,7 @@ fn strangers_do_not_stop_a_job() {
         while !folder.path().join("reached.1").exists() && !job.is_finished() {
             thread::sleep(Duration::from_millis(10));
         }
-        let (group, port) = group_and_port(&labs.exec(LAB, "h1", LISTENER));
+        let [group, port] = group_and_port(&labs, "h1").expect("it uses multicast");
         let flood = checkout().join("tests/mpi/flood.py");
         let words = ["exec", LAB, &format!("h{RANKS}"), "--", "python3", &flood.to_string_lossy()];
         let mut command = labs.command(&[&words[..], &["3", &group, &port, "200000"]].concat());
