@@ -107,9 +107,8 @@ fn what_is_pushed_and_stands_still_is_asked_for() {
         for seed in 0..12 {
             let mut scenario = lossy("multicast-push:sync=none", 20, 8 << 10);
             scenario.seed = seed;
-            scenario.faults.loss = 0.05;
             scenario.faults.arrivals.period = Nanos(10 * MILLI);
-            scenario.faults.stalled = Some(Stalled { part: 0.02, by: TIMEOUT, only });
+            scenario.faults.stalled = Some(Stalled { part: 0.01, by: TIMEOUT, only });
             let outcome = run(&scenario);
             let of_interest = || outcome.broadcasts[..16].iter();
             longer += of_interest().filter(|timing| timing.completion() > MILLISECONDS).count();
@@ -120,8 +119,8 @@ fn what_is_pushed_and_stands_still_is_asked_for() {
         (longer, all)
     };
     let (longer, all) = count(Some(Saying::Fragments));
-    // Nearly all of them without: one such packet holds up all that its connection carries in twenty broadcasts.
-    assert!(longer <= all / 8, "{longer} of {all}");
+    // Most of them without: one such packet holds up all that its connection carries in twenty broadcasts.
+    assert!(longer <= all / 20, "{longer} of {all}");
 }
 
 /// A receiver, or a successor, that has not called has nothing to say: it is asked five times, and waited for.

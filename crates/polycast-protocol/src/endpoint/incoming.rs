@@ -6,7 +6,6 @@ use crate::data::Data;
 use crate::fragmentation::Run;
 use crate::message::{self, Body, Runs};
 use crate::receiver::Seen;
-use crate::spec::Form;
 use crate::wire::{FLAG_AGAIN, FLAG_ANSWER, FLAG_LEAVE, FLAG_WAITED, Header, Kind};
 use polycast_units::Nanos;
 
@@ -196,10 +195,6 @@ impl Endpoint {
             let (payload, rest) = bytes.split_at_checked(range.len()).ok_or(mismatch)?;
             bytes = rest;
             if active.receiver.take(fragment, payload, data) == Seen::New {
-                if active.spec.form == Form::Push && fragment < active.receiver.horizon() {
-                    // Those behind it have come by multicast.
-                    self.loss_probe.saw_loss();
-                }
                 active.ring.saw(fragment);
                 active.repair.news(&active.receiver, now);
                 active.repaired += 1;

@@ -41,7 +41,7 @@ pub struct MulticastBroadcast {
     /// Among the ranks on this one's node, if there are others.
     local: Option<Exchange>,
     /// The leader's word to the ranks of the root's node, if this one's is that and another rank is the root; and what it has beside.
-    word: Option<(Exchange, Box<u8>)>,
+    word: Option<Box<(Exchange, u8)>>,
     has_word: bool,
     key: OperationKey,
     stage: Stage,
@@ -63,7 +63,7 @@ impl MulticastBroadcast {
         let leader = shared.nodes.my_leader();
         let word = (is_on_root_node && leader != root).then(|| {
             let of = collective::Call { bytes: Bytes(1), ..call.of };
-            (Exchange::on_node(leader, &Call { of, ..call.clone() }, shared), Box::new(0))
+            Box::new((Exchange::on_node(leader, &Call { of, ..call.clone() }, shared), 0))
         });
         MulticastBroadcast {
             spec,
@@ -100,7 +100,7 @@ impl MulticastBroadcast {
     /// The exchange that goes on, if there is one.
     pub fn local(&mut self) -> Option<&mut Exchange> {
         match (&mut self.word, self.stage) {
-            (Some((word, _)), Stage::LeadersWord) => Some(word),
+            (Some(word), Stage::LeadersWord) => Some(&mut word.0),
             _ => self.local.as_mut(),
         }
     }
@@ -150,12 +150,13 @@ impl MulticastBroadcast {
     }
 
     fn leaders_word(&mut self, call: &Call, shared: &mut Shared) -> Progress {
-        let MulticastBroadcast { word: Some((word, byte)), key, has_begun, .. } = self else {
+        let MulticastBroadcast { word: Some(word), key, has_begun, .. } = self else {
             return Progress::Done;
         };
+        let (word, byte) = &mut **word;
         guarded(*key, shared, |shared| {
             if !std::mem::replace(has_begun, true) {
-                let call = Call { buffers: Buffers::broadcast(&mut **byte), ..call.clone() };
+                let call = Call { buffers: Buffers::broadcast(byte), ..call.clone() };
                 word.begin(*key, &call, false, shared)?;
             }
             word.progress(shared)
