@@ -6,7 +6,7 @@ use polycast_core::collective::Collective;
 use polycast_core::policy::{self, CommunicatorShape};
 
 use crate::of_process::of_process;
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
 
 const COLLECTIVES: usize = Collective::ALL.len();
 
@@ -15,9 +15,10 @@ of_process! {
     static BELOW: [AtomicU64; COLLECTIVES] = [const { AtomicU64::new(0) }; COLLECTIVES];
 }
 
-/// All ranks of the job lie so, and go by these settings. Where calls are counted, or ways are measured for each of them, none is of no interest.
-pub fn learn(settings: &Settings, most: CommunicatorShape) {
-    if !settings::is_report_wanted() && settings.tune.is_none() {
+/// All ranks of the job lie so, and go by these settings. Where some rank tells of its calls, or ways are measured for each of them, none is of no
+/// interest. All ranks come to the same: what they leave here they do not count, and rules may ask how many calls there were before.
+pub fn learn(settings: &Settings, most: CommunicatorShape, are_told: bool) {
+    if !are_told && settings.tune.is_none() {
         set(policy::left_below(settings.rules(None), most));
     }
 }

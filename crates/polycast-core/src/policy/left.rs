@@ -17,11 +17,6 @@ pub fn left_below(rules: Rules<'_>, most: CommunicatorShape) -> [u64; Collective
 /// The size of the shortest call that some rule may serve.
 fn first_served(rules: Rules<'_>, collective: Collective, most: CommunicatorShape) -> u64 {
     let all = || rules.table(collective).rules().iter().filter(|rule| rule.collective == collective);
-    // Where calls are counted, each communicator counts its own.
-    let asks_for = |rule: &Rule, property| rule.conditions.iter().any(|of| of.property == property);
-    if all().any(|rule| asks_for(rule, Property::EarlierCalls)) {
-        return 0;
-    }
     let starts = borders(all().map(bytes_of));
     let is_served = |first: &u64| may_be_served(all().filter(|rule| bytes_of(rule).contains(*first)), most);
     starts.into_iter().find(is_served).unwrap_or(u64::MAX)
@@ -36,11 +31,14 @@ fn bytes_of(rule: &Rule) -> Range {
 fn may_be_served<'a>(rules: impl Iterator<Item = &'a Rule>, most: CommunicatorShape) -> bool {
     for rule in rules {
         let mut others = rule.conditions.iter().filter(|condition| condition.property != Property::Bytes);
+        let is_on_one_node = others.clone().any(|of| of.property == Property::Nodes && !of.range.contains(2));
         let may_hold = others.clone().all(|condition| {
             let largest = match condition.property {
+                Property::Ranks if is_on_one_node => most.ranks_per_node,
                 Property::Ranks => most.ranks,
                 Property::Nodes => most.nodes,
                 Property::RanksPerNode => most.ranks_per_node,
+                Property::RanksPerProcessor => most.ranks_per_processor,
                 Property::Switches => most.switches,
                 _ => return true,
             };
@@ -88,7 +86,14 @@ mod tests {
         assert_eq!(below(&stock_below("bytes = \"..4KiB\""), most), 4096);
         assert_eq!(below(&stock_below("bytes = \"..4KiB\"\nnodes = 1"), most), 0, "others may have two");
         assert_eq!(below(&stock_below(""), most), u64::MAX);
-        assert_eq!(below(&rule("bytes = \"9..\"\nearlier_calls = \"5..\"", "chain"), most), 0, "counted");
+        assert_eq!(
+            below(&rule("bytes = \"9..\"\nearlier_calls = \"5..\"", "chain"), most),
+            9,
+            "it may have had so many"
+        );
+        assert_eq!(below(&(rule("earlier_calls = \"..5\"", "stock") + &rule("", "chain")), most), 0);
+        let crowded = rule("ranks_per_processor = \"2..\"", "chain");
+        assert_eq!([most, most.on_processors(2)].map(|most| below(&crowded, most)), [u64::MAX, 0]);
         assert_eq!(below("", most), u64::MAX);
     }
 
@@ -100,7 +105,9 @@ mod tests {
             assert_eq!(left_below(Rules::new(&forced, None, &shipped, None), most)[0], expected);
         }
         let rules = Rules::new(&[], None, &shipped, None);
-        assert_eq!(left_below(rules, most)[0], 8 << 10);
+        assert_eq!(left_below(rules, shape(4, 4))[0], 8 << 10);
+        assert_eq!(left_below(rules, most)[0], 1 << 10, "four ranks on one node, after some calls");
+        assert_eq!(left_below(rules, most.on_processors(2))[0], 0);
         assert_eq!(left_below(rules, shape(64, 32))[0], 0, "short messages by multicast");
     }
 
@@ -111,11 +118,12 @@ mod tests {
             (nodes, per_node) in (1u32..40, 1u32..9),
             part in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
             bytes in prop::collection::vec((0u64..1 << 20, 0u32..20), 1..20),
+            (crowd, earlier_calls) in (1u32..4, 0u64..600),
             network in prop::option::of((1u64..1 << 40, 1u64..1 << 20, 1u64..1 << 40)),
         ) {
             let shipped = Table::shipped();
             let rules = Rules::new(&[], None, &shipped, None);
-            let below = left_below(rules, shape(nodes * per_node, nodes));
+            let below = left_below(rules, shape(nodes * per_node, nodes).on_processors(crowd));
             let nodes = 1 + part.0.index(nodes as usize) as u32;
             let per_node = 1 + part.1.index(per_node as usize) as u32;
             let network = network.map(|(rate, latency, multicast_rate)| Network {
@@ -123,11 +131,11 @@ mod tests {
                 latency: Some(crate::units::Nanos(latency)),
                 multicast_rate: crate::units::Rate::from_bits_per_second(multicast_rate),
             });
-            let policy = Policy::new(rules, CommunicatorShape { network, ..shape(nodes * per_node, nodes) });
+            let policy = Policy::new(rules, CommunicatorShape { network, ..shape(nodes * per_node, nodes).on_processors(crowd) });
             for (collective, below) in Collective::ALL.into_iter().zip(below) {
                 for (number, shift) in &bytes {
                     let call = Call { collective, bytes: Bytes(number >> shift) };
-                    let (there, epoch) = (Capabilities::ALL, policy.epoch(collective, 0));
+                    let (there, epoch) = (Capabilities::ALL, policy.epoch(collective, earlier_calls));
                     let is_left = policy.choose(&call, there, epoch).choice == Choice::Stock
                         && !policy.asks_before(&call, there, epoch);
                     prop_assert!(is_left || call.bytes.0 >= below, "{collective:?}, {}, below {below}", call.bytes.0);

@@ -80,7 +80,8 @@ impl World {
             changes: settings::changes(),
         };
         let all: Vec<u32> = (0..records.len() as u32).collect();
-        left::learn(&world.view.settings, world.view.shape(&world, &all));
+        let are_told = records.iter().any(|other| other.capabilities & (WANTS_REPORT | WANTS_TRACE) != 0);
+        left::learn(&world.view.settings, world.view.shape(&world, &all), are_told);
         world
     }
 }
