@@ -3,8 +3,13 @@
 //! ```text
 //!   who listens    greeting: magic, nonce  ─────────────▶   who connects
 //!                ◀─────────────  request: purpose, node, first block, nonce, proof
-//!                  proof, then blocks: number, length, tag, bytes ─▶ … until the last one, or either end closes
+//!                  proof ───────────────────────────▶
+//!                ◀─────────────  confirmation: two bytes, each in a packet of its own
+//!                  blocks: number, length, tag, bytes ─▶ … until the last one, or either end closes
 //! ```
+//!
+//! Who connects tries again, beside the first try, when an answer takes long, and confirms the try that came first: the others are nothing. So a packet
+//! that gets lost costs a few milliseconds, not the second after which TCP sends a first one again.
 //!
 //! Both ends prove that they have the key, over both nonces, before a byte of a file travels. Blocks are tagged by the
 //! source and handed on as they are. A length that is less than the block's says that it travels compressed ([`crate::pack`]). Version 2 of this
@@ -22,6 +27,8 @@ pub const GREETING_BYTES: usize = 8 + NONCE_BYTES;
 pub const REQUEST_BYTES: usize = 1 + 4 + 8 + NONCE_BYTES + PROOF_BYTES;
 /// Bytes of a [`BlockHeader`].
 pub const BLOCK_HEADER_BYTES: usize = 8 + 4 + TAG_BYTES;
+/// Behind the proof, by who connects: this connection is the one. The second byte tells TCP at once that the first got lost, and says nothing else.
+pub const CONFIRMATION: [u8; 2] = [0xc0, 0x0f];
 /// The shortest blocks that a stream is cut into.
 pub const MIN_BLOCK_BYTES: u32 = 4 << 10;
 /// The longest.

@@ -66,7 +66,8 @@ impl ControlChannel for Channel<'_> {
     fn send(&mut self, to: Peer, message: &mut Vec<u8>) -> Result<(), Broken> {
         let to = if to == Peer::Predecessor { PREDECESSOR } else { SUCCESSOR };
         self.neighbours[to].say(Frame::Message(message));
-        Ok(())
+        // In a packet of its own: a loss probe that travels with the message before it gets lost with it.
+        Ok(self.neighbours[to].flush()?)
     }
 
     fn receive(&mut self, mut take: impl FnMut(&[u8]) -> Result<Delivery, Mismatch>) -> Result<bool, Broken> {
@@ -246,5 +247,32 @@ impl Lane {
             store.push_all(first, blocks, stop);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn messages_do_not_wait_for_those_behind_them() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let mut other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        other.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut neighbours: [Neighbour; 2] = Default::default();
+        neighbours[SUCCESSOR].connected(listener.accept().unwrap().0, 0).unwrap();
+        let mut channel = Channel { neighbours: &mut neighbours, inbox: &mut Default::default() };
+        for message in [[7; 24], [8; 24]] {
+            channel.send(Peer::Successor, &mut message.to_vec()).unwrap();
+            let mut frame = Vec::new();
+            Frame::Message(&message).encode(&mut frame);
+            let mut come = vec![0; frame.len()];
+            other.read_exact(&mut come).unwrap();
+            assert_eq!(come, frame);
+        }
     }
 }

@@ -19,6 +19,8 @@ pub struct Neighbour {
     /// What has come and is not used yet is at its beginning.
     incoming: Vec<u8>,
     come: usize,
+    /// Bytes in front of its first frame that say nothing.
+    skip: usize,
     outgoing: Vec<u8>,
     sent: usize,
     /// It has closed.
@@ -26,10 +28,10 @@ pub struct Neighbour {
 }
 
 impl Neighbour {
-    /// It is there.
-    pub fn connected(&mut self, connection: TcpStream) -> io::Result<()> {
+    /// It is there; so many bytes come before its first frame.
+    pub fn connected(&mut self, connection: TcpStream, skip: usize) -> io::Result<()> {
         connection.set_nonblocking(true)?;
-        self.connection = Some(connection);
+        (self.connection, self.skip) = (Some(connection), skip);
         Ok(())
     }
 
@@ -68,7 +70,8 @@ impl Neighbour {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             Err(error) => return Err(error),
         }
-        let mut at = 0;
+        let mut at = self.skip.min(self.come);
+        self.skip -= at;
         let come = &self.incoming[..self.come];
         while let Some((frame, bytes)) = Frame::decode(&come[at..]).map_err(io::Error::other)? {
             take(frame);

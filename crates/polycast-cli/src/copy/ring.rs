@@ -4,7 +4,9 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 
-use polycast_copy::{Frame, PackedSegments, SEGMENTS_UNDER_WAY, Segments, Stream, places_below};
+use polycast_copy::{
+    CONFIRMATION, Frame, PackedSegments, SEGMENTS_UNDER_WAY, Segments, Stream, places_below,
+};
 use polycast_core::units::Nanos;
 use polycast_protocol::message;
 use polycast_protocol::wire::Header;
@@ -25,6 +27,9 @@ const SAY_AGAIN: (Nanos, u32) = (Nanos::from_micros(4_000), 6);
 const LOOK: Nanos = Nanos::from_micros(1_000);
 /// Headers of a datagram on the wire: Ethernet's with its gap, IP's, UDP's.
 const WIRE_BYTES: usize = 66;
+
+/// Behind the first byte, which whoever took the connection has read.
+const REST_OF_CONFIRMATION: usize = CONFIRMATION.len() - 1;
 
 /// What holds for all rings of a copy.
 pub struct Terms {
@@ -108,12 +113,12 @@ impl Ring {
 
     pub fn connected(&mut self, side: Side, stream: TcpStream) -> io::Result<()> {
         match side {
-            Side::Predecessor => self.neighbours[PREDECESSOR].connected(stream),
-            Side::Successor => self.neighbours[SUCCESSOR].connected(stream),
-            Side::Above => self.above.connected(stream),
+            Side::Predecessor => self.neighbours[PREDECESSOR].connected(stream, 0),
+            Side::Successor => self.neighbours[SUCCESSOR].connected(stream, REST_OF_CONFIRMATION),
+            Side::Above => self.above.connected(stream, 0),
             Side::Below => {
                 let mut one = Neighbour::default();
-                one.connected(stream)?;
+                one.connected(stream, REST_OF_CONFIRMATION)?;
                 self.below.push((one, None));
                 Ok(())
             }

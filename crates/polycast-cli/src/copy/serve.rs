@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use polycast_copy::{BlockHeader, Greeting, NONCE_BYTES, Purpose, REQUEST_BYTES, Request, Tag};
+use polycast_copy::{BlockHeader, CONFIRMATION, Greeting, NONCE_BYTES, Purpose, REQUEST_BYTES, Request, Tag};
 
 use super::backing::{Backing, BlockReader};
 use super::group::{Handle, Side, Word};
@@ -123,6 +123,12 @@ impl Server {
             return Ok(None);
         }
         connection.write_all(&proof)?;
+        // Who connects may have had an answer on another connection first. The second byte may come later.
+        let mut confirmed = [0];
+        connection.read_exact(&mut confirmed)?;
+        if confirmed[0] != CONFIRMATION[0] {
+            return Ok(None);
+        }
         connection.set_write_timeout(None)?;
         Ok(Some(request))
     }
@@ -143,8 +149,9 @@ impl Server {
             let header = BlockHeader { block, bytes: bytes.len() as u32, tag }.encode();
             write_both(&mut connection, &header, bytes)?;
         }
-        // Whoever asked closes when it has read everything.
+        // Whoever asked closes when it has read everything; who closes before, with a byte unread, may take from it what is under way.
         connection.shutdown(std::net::Shutdown::Write)?;
+        io::copy(&mut connection.take(CONFIRMATION.len() as u64), &mut io::sink())?;
         Ok(())
     }
 }
