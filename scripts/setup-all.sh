@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the tests of `make test-all` need beside what scripts/setup.sh test asks for: Slurm, which they start for themselves in a
 # temporary directory (Debian's is built with what both MPIs need to be started by srun), what packages are made and looked at with,
-# a browser for the pages of reports, and an ssh daemon to copy files to.
+# a browser for the pages of reports, an ssh daemon to copy files to, and the applications of examples/applications.
 set -eu
 packages=
 is_there() {
@@ -13,7 +13,13 @@ done
 [ -e /usr/include/slurm/spank.h ] || packages="$packages libslurm-dev"
 is_there sshd || packages="$packages openssh-server"
 is_there dpkg-shlibdeps || packages="$packages dpkg-dev"
-for command in lintian debootstrap cmake chromium; do
+ls /usr/lib/*/libblas.so >/dev/null 2>&1 || packages="$packages libblas-dev"
+is_there lmp || packages="$packages lammps"
+is_there pw.x || packages="$packages quantum-espresso"
+[ -e /usr/share/espresso/pseudo/Si.pz-vbc.UPF ] || packages="$packages quantum-espresso-data"
+is_there abinit || packages="$packages abinit"
+[ -e /usr/share/abinit ] || packages="$packages abinit-data"
+for command in lintian debootstrap cmake chromium patch; do
     is_there "$command" || packages="$packages $command"
 done
 [ -n "$packages" ] || exit 0

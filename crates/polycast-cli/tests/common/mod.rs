@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: the MPI libraries, jobs with a time limit, and the report of a run.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod browser;
 pub mod ending;
 pub mod job;
 pub mod lease;

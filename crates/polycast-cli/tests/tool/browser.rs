@@ -1,10 +1,8 @@
 //! The page of `polycast report` in a real browser. It is steered by a script that is put at the page's end, and says what it saw in the title.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
+use crate::common::browser::{put_at_the_end, seen};
 use crate::fake::{World, output, traces};
 
 /// Clicks, keys and both looks; the answer is the text of a last element.
@@ -68,28 +66,12 @@ until(drawn, () => {
 </script>
 "##;
 
-/// What the page says of itself in a window of this width, and how long that took.
-fn seen(page: &Path, width: u32) -> (String, Duration) {
-    let began = Instant::now();
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new("timeout");
-    command.args(["120", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
-    command.arg(format!("--user-data-dir={}", folder.path().display()));
-    command.arg(format!("--window-size={width},1000")).arg("--virtual-time-budget=20000");
-    let output = command.arg(format!("file://{}", page.display())).stdin(Stdio::null()).output().unwrap();
-    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
-    let said = dom.split("id=\"seen\">").nth(1).and_then(|rest| rest.split('<').next());
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    (said.map_or_else(|| format!("nothing: {errors}"), str::to_owned), began.elapsed())
-}
-
 fn page_of(ranks: u32, calls: u32) -> (World, std::path::PathBuf) {
     let world = World::with_doors(&[]);
     traces::leave_calls(&world.path().join("traces"), ranks, calls);
     output(&mut world.polycast(&["report", "traces", "-o", "page.html"]));
     let file = world.path().join("page.html");
-    let page = fs::read_to_string(&file).unwrap();
-    fs::write(&file, page.replace("</body>", &format!("{VISIT}</body>"))).unwrap();
+    put_at_the_end(&file, VISIT);
     (world, file)
 }
 
