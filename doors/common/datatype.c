@@ -196,10 +196,11 @@ int door_look_at_type(MPI_Datatype type, MPI_Count count, struct element *elemen
     element->true_lower = (MPI_Aint)true_lower;
     int has_no_holes =
         element->size == true_extent && (count == 1 || element->size == (MPI_Count)element->extent);
-    /* Of one that MPI cannot describe it also makes no duplicate. */
+    /* Of no bytes none can be out of order, and none can tell. Of a type that MPI cannot describe it also makes no duplicate. */
     element->is_contiguous =
-        has_no_holes && !is_opaque(type) &&
-        (door_is_named_type(type) || is_known_in_order(type, element->true_lower, element->size));
+        element->size == 0 ||
+        (has_no_holes && !is_opaque(type) &&
+         (door_is_named_type(type) || is_known_in_order(type, element->true_lower, element->size)));
     return MPI_SUCCESS;
 }
 

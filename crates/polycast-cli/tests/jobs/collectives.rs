@@ -15,6 +15,7 @@ use crate::job::under_each_mpi;
 under_each_mpi!(
     collective_values,
     collective_errors,
+    collective_lengths,
     collective_mpifh,
     collective_mpi4py,
     a_table_turns_them_on,
@@ -89,6 +90,14 @@ fn collective_errors(mpi: Mpi) {
     let output = set(job(), &sets()[0]).run().expect_ok("collective_errors");
     assert_eq!(output.lines_of("ERR"), stock.lines_of("ERR"), "{}", mpi.name());
     expect_served(&output, Collective::Allreduce, &sets()[0][6].2);
+}
+
+/// Also where what is handed in has no bytes at all.
+fn collective_lengths(mpi: Mpi) {
+    let job = Job::stock(mpi, 3, "collective_lengths").polycast().variable("POLYCAST_ALLGATHER", "ring");
+    let output = job.variable("POLYCAST_ALLTOALL", "pairwise").run().expect_ok("collective_lengths");
+    expect_served(&output, Collective::Allgather, "ring");
+    expect_served(&output, Collective::Alltoall, "pairwise");
 }
 
 fn collective_mpifh(mpi: Mpi) {
