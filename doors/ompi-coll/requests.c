@@ -189,6 +189,8 @@ int polycast_make_persistent(polycast_module_t *module, const struct call *call,
                              ompi_request_t *below, ompi_request_t **request) {
     polycast_request_t *ours = new_request(module, call->comm, true);
     if (!ours) {
+        ompi_request_free(&below);
+        *request = MPI_REQUEST_NULL;
         return MPI_ERR_NO_MEM;
     }
     ours->super.super.req_start = start_again;
