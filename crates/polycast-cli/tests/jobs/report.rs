@@ -46,7 +46,7 @@ fn a_job_on_one_node_is_told_why_it_was_left_to_the_mpi() {
     for mpi in ALL {
         let output = mixed(mpi).run().expect_ok("bcast_mixed");
         assert!(lines(&output)[0].starts_with("served none of "), "{}", output.stderr);
-        expect_line(&output, &["left to the MPI: ", "within a node, and short", "line "]);
+        expect_line(&output, &["left to the MPI: ", "within a node: short", "line "]);
 
         let forced = mixed(mpi).variable("POLYCAST_BCAST", "stock").run().expect_ok("bcast_mixed");
         expect_line(&forced, &["left to the MPI: ", ": POLYCAST_BCAST=stock"]);

@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn the_shipped_table_says_why() {
         let one_node = reason(&Settings::default(), 1);
-        assert!(one_node.starts_with("within a node, and short"), "{one_node}");
+        assert!(one_node.starts_with("within a node: short"), "{one_node}");
         assert!(one_node.contains("(the rule for nodes 1 in line "), "{one_node}");
         let small = reason(&Settings::default(), 16);
         assert!(small.contains("the rule for bytes ..") && small.contains("shipped"), "{small}");
