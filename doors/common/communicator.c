@@ -34,9 +34,14 @@ int door_is_over(void) {
     return __atomic_load_n(&is_finalizing, __ATOMIC_RELAXED);
 }
 
-/* How often a communicator was freed that had a state: what a thread remembers is of no use afterwards, for MPI may give the
- * handle to another communicator. */
-static unsigned long frees;
+/* How often a communicator got a state, or was freed that had one: what a thread remembers is of no use afterwards, for MPI may give the
+ * handle of one that is gone to another. */
+static unsigned long changes = 1;
+
+static void forget_remembered(void) {
+    /* Release: with the acquire in door_known_communicator. */
+    __atomic_fetch_add(&changes, 1, __ATOMIC_RELEASE);
+}
 
 static pthread_mutex_t alive_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct communicator *alive;
@@ -86,8 +91,7 @@ void (*door_wait_for_flights)(const struct communicator *state);
 static int free_state(MPI_Comm comm, int keyval, void *attribute, void *extra) {
     struct communicator *state = attribute;
     (void)comm, (void)keyval, (void)extra;
-    /* Release: with the acquire in door_known_communicator. */
-    __atomic_fetch_add(&frees, 1, __ATOMIC_RELEASE);
+    forget_remembered();
     if (is_stock_for_ever(state)) {
         return MPI_SUCCESS;
     }
@@ -129,29 +133,29 @@ static void create_keyvals(void) {
     __atomic_store_n(&state_keyval, keyval, __ATOMIC_RELEASE);
 }
 
-/* MPI looks attributes up under a lock, which takes longer than a short message on a node: each thread remembers the communicator of
- * its last call. */
+/* MPI looks attributes up under a lock, which takes longer than a short message on a node: each thread remembers what it has found of the
+ * communicator of its last call. */
 int door_known_communicator(MPI_Comm comm, struct communicator **state) {
     static _Thread_local struct {
         MPI_Comm comm;
+        /* NULL: it has none. */
         struct communicator *state;
-        unsigned long frees;
+        unsigned long changes;
     } last;
-    unsigned long now = __atomic_load_n(&frees, __ATOMIC_ACQUIRE);
-    if (last.state && last.comm == comm && last.frees == now) {
+    unsigned long now = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
+    if (last.comm == comm && last.changes == now) {
         *state = last.state;
-        return 1;
+        return last.state != NULL;
     }
     int keyval = __atomic_load_n(&state_keyval, __ATOMIC_ACQUIRE);
     int is_known = 0;
-    if (keyval == MPI_KEYVAL_INVALID || PMPI_Comm_get_attr(comm, keyval, state, &is_known) != MPI_SUCCESS ||
-        !is_known) {
+    if (keyval == MPI_KEYVAL_INVALID || PMPI_Comm_get_attr(comm, keyval, state, &is_known) != MPI_SUCCESS) {
         return 0;
     }
     last.comm = comm;
-    last.state = *state;
-    last.frees = now;
-    return 1;
+    last.state = is_known ? *state : NULL;
+    last.changes = now;
+    return is_known;
 }
 
 int door_world_ranks(MPI_Comm comm, int size, int *world_ranks) {
@@ -288,6 +292,7 @@ struct communicator *door_communicator(MPI_Comm comm) {
     if (PMPI_Comm_set_attr(comm, state_keyval, state) != MPI_SUCCESS) {
         return NULL;
     }
+    forget_remembered();
     if (state->runtime) {
         add_to_alive(state);
     }

@@ -115,8 +115,10 @@ impl Segment {
     fn map(file: impl AsFd, shape: Shape) -> Result<Segment, SegmentError> {
         let length = NonZeroUsize::new(shape.bytes()).ok_or(SegmentError::Other("empty"))?;
         let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        // All pages at once: they are there, and a rank that meets them one by one takes as long for each as for a short message.
+        let flags = MapFlags::MAP_SHARED | MapFlags::MAP_POPULATE;
         // SAFETY: a new mapping, where the kernel likes.
-        let base = unsafe { mmap(None, length, protection, MapFlags::MAP_SHARED, file, 0)? }.cast();
+        let base = unsafe { mmap(None, length, protection, flags, file, 0)? }.cast();
         // SAFETY: it is this mapping; a child must not write in it.
         let advised = unsafe { madvise(base.cast(), length.get(), MmapAdvise::MADV_DONTFORK) };
         // SAFETY: the file was empty and is sealed at this length.
