@@ -148,11 +148,20 @@ mod tests {
             policy.choose(&call, Capabilities::ALL, Epoch::default()).choice.to_string()
         };
         let slow = "100mbit";
-        assert_eq!(chosen(Collective::Allgather, (8, 4), slow, 8 << 10), "two-level");
+        assert_eq!(chosen(Collective::Allgather, (8, 4), slow, 8 << 10), "two-level:segment=16KiB");
         assert_eq!(chosen(Collective::Gather, (32, 8), slow, 32 << 10), "two-level:between=flat");
         assert_eq!(chosen(Collective::Reduce, (32, 8), slow, 1 << 20), "two-level:segment=8KiB");
         assert_eq!(chosen(Collective::Allreduce, (12, 3), slow, 1 << 20), "two-level:segment=8KiB");
-        // One rank per node, one node, two; short; fast links; more nodes than were measured; what stock does as well.
+        assert_eq!(chosen(Collective::Allreduce, (32, 8), slow, 1 << 20), "two-level:segment=16KiB");
+        for (collective, bytes, expected) in [
+            (Collective::Allgather, 32 << 10, "ring:segment=16KiB"),
+            (Collective::Reduce, 64 << 10, "chain:segment=8KiB"),
+            (Collective::Allreduce, 256 << 10, "ring:segment=16KiB"),
+        ] {
+            assert_eq!(chosen(collective, (8, 8), slow, bytes), expected);
+            assert_eq!(chosen(collective, (8, 8), slow, bytes / 2), "stock");
+        }
+        // One node, two; short; fast links; more nodes than were measured; what stock does as well.
         for (collective, placed, rate, bytes) in [
             (Collective::Allgather, (8, 8), slow, 8 << 10),
             (Collective::Reduce, (8, 1), slow, 1 << 20),
@@ -160,7 +169,6 @@ mod tests {
             (Collective::Allgather, (8, 4), slow, 1 << 10),
             (Collective::Reduce, (8, 4), "1gbit", 1 << 20),
             (Collective::Allreduce, (8, 4), slow, 64 << 10),
-            (Collective::Allreduce, (32, 8), slow, 1 << 20),
             (Collective::Gather, (32, 8), slow, 1 << 10),
             (Collective::Gather, (32, 8), slow, 1 << 20),
             (Collective::Gather, (16, 8), slow, 8 << 10),
