@@ -62,10 +62,9 @@ fn schedule(algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule>
         0 => Step { action: Action::Receive(coming(index)), after: After::Start },
         _ => match index.checked_sub(segments) {
             None => Step { action: Action::Send(part(&own, index)), after: After::Start },
-            Some(came) => Step {
-                action: Action::Send(coming(came)),
-                after: After::Steps { lane: 0, count: came + 1 },
-            },
+            Some(came) => {
+                Step { action: Action::Send(coming(came)), after: After::Steps { lane: 0, count: came + 1 } }
+            }
         },
     };
     Box::new(Rule { lanes, scratch_bytes: 0, step })
