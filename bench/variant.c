@@ -48,7 +48,7 @@ static bool make_first_calls(int calls, int block_bytes, enum collective collect
     int rank, ranks;
     MPI_Comm_rank(communicator, &rank);
     MPI_Comm_size(communicator, &ranks);
-    if (!call_open(&call, collective, (int64_t)block_bytes * ranks, rank, ranks))
+    if (!call_open(&call, collective, block_bytes * ranks, rank, ranks))
         return false;
     const bool has_room = payload_open(&payload, call_room(&call), false);
     if (has_room) {

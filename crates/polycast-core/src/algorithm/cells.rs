@@ -114,6 +114,7 @@ impl Algorithm {
     }
 }
 
+// Inlined where a job runs them: that is compiled for speed, and this crate for size.
 impl Rounds {
     /// Of a call for which the algorithm was chosen, through cells of `room` bytes: enough for an element, and for a byte for each rank.
     #[inline]

@@ -27,7 +27,7 @@ pub(super) const ENTRY: Entry = Entry::on_one_node(
     &[Collective::Reduce, Collective::Allreduce],
     "direct",
     "on one node: each rank takes its share of what all have from where it is, combines it, and shows the result",
-    "Wu 2005, §2.4; Rabenseifner 2004",
+    "Wu 2005, §2.4",
     schedule,
 )
 .in_segments();
