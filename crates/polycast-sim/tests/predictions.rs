@@ -9,7 +9,7 @@ use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::collective::Call;
 use polycast_core::collective::{self, Collective};
 use polycast_core::cost::{self, Predictor, Sends, Work, list_schedule};
-use polycast_core::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
+use polycast_core::model::{ClassParameters, Curve, LinkClass, Parameters, Point, Provenance};
 use polycast_core::schedule::Nodes;
 use polycast_core::topology::{Host, Link, Placed, Switch, Topology};
 use polycast_core::tree::{Site, Tree};
@@ -22,7 +22,7 @@ fn parameters(network: &Network) -> Parameters {
     let latency = Curve::new(vec![Point::exact(1, network.latency_ns as f64)]);
     let gap = [1, 1 << 24].map(|bytes| Point::exact(bytes, network.ns_per_byte * bytes as f64));
     let class = ClassParameters::new(latency.unwrap(), Curve::new(gap.to_vec()).unwrap());
-    Parameters::new(Measured::default(), [(LinkClass::SameSwitch, class)].into()).unwrap()
+    Parameters::new(Provenance::default(), [(LinkClass::SameSwitch, class)].into()).unwrap()
 }
 
 fn predicted_and_simulated(latency_ns: u64, call: Call, algorithm: Algorithm) -> (u64, u64) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polycast_core::files::FileKind;
-use polycast_core::model::{CurveError, LinkClass, Measured, Parameters};
+use polycast_core::model::{CurveError, LinkClass, Parameters, Provenance};
 use polycast_core::topology::Topology;
 use polycast_core::units::Bytes;
 use polycast_lab::Lab;
@@ -97,7 +97,7 @@ pub fn run(args: Args) -> Outcome {
     let hosts: Vec<String> = job.hello().places.iter().map(|place| place.host.clone()).collect();
     let pairs = pairs::choose(&hosts, topology.as_ref());
     check(&pairs, topology.is_some())?;
-    let mut measured = Measured {
+    let mut measured = Provenance {
         when: time_stamp(),
         place: place(&hosts, target.lab()),
         how: how(&mpi, &pairs, &hosts, &args, topology.is_some()),
@@ -125,7 +125,7 @@ pub fn run(args: Args) -> Outcome {
 /// By class and size.
 type Classes = BTreeMap<LinkClass, Vec<Figures>>;
 
-fn parameters_of(classes: &Classes, measured: Measured) -> Result<Parameters, Box<dyn Error>> {
+fn parameters_of(classes: &Classes, measured: Provenance) -> Result<Parameters, Box<dyn Error>> {
     let of = |(class, figures): (&LinkClass, &Vec<Figures>)| Ok((*class, parameters::class(figures)?));
     let classes = classes.iter().map(of).collect::<Result<BTreeMap<_, _>, CurveError>>()?;
     Ok(Parameters::new(measured, classes)?)
@@ -133,7 +133,7 @@ fn parameters_of(classes: &Classes, measured: Measured) -> Result<Parameters, Bo
 
 /// Predictions would take what is hardly known for known: it is left out, and the file says so. A class of which too little is
 /// known leaves nothing to write, for the others would be taken for it.
-fn without_doubts(mut classes: Classes, measured: &mut Measured, args: &Args) -> Result<Classes, String> {
+fn without_doubts(mut classes: Classes, measured: &mut Provenance, args: &Args) -> Result<Classes, String> {
     let doubts: Vec<String> =
         classes.iter().flat_map(|(class, figures)| doubt::doubts(*class, figures)).collect();
     if doubts.is_empty() {

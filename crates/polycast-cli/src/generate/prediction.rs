@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use polycast_core::algorithm::broadcast::BINOMIAL;
 use polycast_core::cost::{Predictor, Prepared};
-use polycast_core::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
+use polycast_core::model::{ClassParameters, Curve, LinkClass, Parameters, Point, Provenance};
 use polycast_core::topology::Placed;
 use polycast_core::tree::{PlannedShape, Site};
 use polycast_core::units::{Bytes, Rank, Rate};
@@ -32,7 +32,7 @@ pub struct Model {
 impl Model {
     /// From a parameter file.
     pub fn measured(parameters: Parameters, file: String) -> Model {
-        let Measured { when, place, .. } = parameters.measured();
+        let Provenance { when, place, .. } = parameters.measured();
         Model { source: format!("by the parameters of {file}, measured on {when} ({place})"), parameters }
     }
 
@@ -52,7 +52,7 @@ impl Model {
             (LinkClass::AcrossSwitches, class(ASSUMED_LATENCY, ASSUMED_PER_MESSAGE, ns_per_byte)),
         ]);
         let parameters =
-            Parameters::new(Measured::default(), classes).expect("two classes of positive times");
+            Parameters::new(Provenance::default(), classes).expect("two classes of positive times");
         let source = format!(
             "nothing was measured, so links are taken to carry {rate}, and a message between hosts to take {} us and to keep \
              them {} us",

@@ -44,7 +44,7 @@ fn cell(curve: &Curve, row: usize) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use polycast_core::model::{ClassParameters, LinkClass, Measured, Point};
+    use polycast_core::model::{ClassParameters, LinkClass, Point, Provenance};
 
     use super::*;
     use crate::terminal::WIDTH;
@@ -59,7 +59,7 @@ mod tests {
             end: Some(curve()),
             ..ClassParameters::new(curve(), curve())
         };
-        let measured = Measured { when: "now".into(), place: "here".into(), how: "so".into() };
+        let measured = Provenance { when: "now".into(), place: "here".into(), how: "so".into() };
         let parameters = Parameters::new(measured, BTreeMap::from([(LinkClass::SameNode, class)])).unwrap();
         let text = print(&parameters);
         assert!(text.contains("9.14 ms ±97%") && text.contains("279 ms ±97%"), "{text}");

@@ -18,4 +18,4 @@ mod text;
 pub use class::{CURVE_NAMES, ClassParameters, LinkClass, ParseLinkClassError};
 pub use curve::{Curve, CurveError, MAX_BYTES, MAX_NS, MAX_POINTS, Point};
 pub use fit::{Hockney, Line, LogGp};
-pub use parameters::{MAX_NOTE_BYTES, MAX_TEXT_BYTES, Measured, Parameters, ParametersError};
+pub use parameters::{MAX_NOTE_BYTES, MAX_TEXT_BYTES, Parameters, ParametersError, Provenance};

@@ -11,7 +11,7 @@ pub const MAX_NOTE_BYTES: usize = 4096;
 
 /// When, where and how parameters were measured, in the measurer's words; at most [`MAX_NOTE_BYTES`] each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Measured {
+pub struct Provenance {
     /// The time, as `2026-11-22T03:00:00Z`.
     pub when: String,
     /// The hosts and the network.
@@ -23,7 +23,7 @@ pub struct Measured {
 /// What is known of a network's times: a set of curves for each link class that was measured, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    measured: Measured,
+    measured: Provenance,
     classes: BTreeMap<LinkClass, ClassParameters>,
 }
 
@@ -42,7 +42,7 @@ pub struct ParametersError {
 impl Parameters {
     /// Puts parameters together. The error has no file.
     pub fn new(
-        measured: Measured,
+        measured: Provenance,
         classes: BTreeMap<LinkClass, ClassParameters>,
     ) -> Result<Parameters, ParametersError> {
         let error =
@@ -81,7 +81,7 @@ impl Parameters {
     }
 
     /// When, where and how they were measured.
-    pub fn measured(&self) -> &Measured {
+    pub fn measured(&self) -> &Provenance {
         &self.measured
     }
 
@@ -116,7 +116,7 @@ mod tests {
     fn the_class_most_alike_stands_in() {
         let of = |classes: &[(LinkClass, f64)]| {
             let classes = classes.iter().map(|(name, gap)| (*name, class(0.0, *gap))).collect();
-            let parameters = Parameters::new(Measured::default(), classes).unwrap();
+            let parameters = Parameters::new(Provenance::default(), classes).unwrap();
             LinkClass::ALL.map(|class| parameters.class(class).gap.at(1))
         };
         use LinkClass::{AcrossSwitches, SameNode, SameSwitch};
@@ -130,7 +130,7 @@ mod tests {
     fn limits() {
         let new =
             |measured, gap| Parameters::new(measured, [(LinkClass::SameSwitch, class(-1.0, gap))].into());
-        let note = |bytes| Measured { how: "x".repeat(bytes), ..Measured::default() };
+        let note = |bytes| Provenance { how: "x".repeat(bytes), ..Provenance::default() };
         assert!(new(note(MAX_NOTE_BYTES), 0.0).is_ok());
         let error = new(note(MAX_NOTE_BYTES + 1), 1.0).unwrap_err();
         assert_eq!(error.place, "measured.how");

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use serde::Deserialize;
 
 use super::{
-    CURVE_NAMES, ClassParameters, Curve, LinkClass, MAX_TEXT_BYTES, Measured, Parameters, ParametersError,
-    Point,
+    CURVE_NAMES, ClassParameters, Curve, LinkClass, MAX_TEXT_BYTES, Parameters, ParametersError, Point,
+    Provenance,
 };
 
 /// What stands in the file's `format`.
@@ -130,12 +130,12 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Parameters, ParametersErro
             classes.insert(class, source.class(class, written)?);
         }
     }
-    Parameters::new(Measured { when, place, how }, classes)
+    Parameters::new(Provenance { when, place, how }, classes)
         .map_err(|error| ParametersError { file: file.to_owned(), ..error })
 }
 
 pub(super) fn print(parameters: &Parameters) -> String {
-    let Measured { when, place, how } = parameters.measured();
+    let Provenance { when, place, how } = parameters.measured();
     let note = |text: &str| serde_json::Value::from(text).to_string();
     let mut classes = Vec::new();
     for (class, parameters) in parameters.classes() {

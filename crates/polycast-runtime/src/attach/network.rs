@@ -8,7 +8,7 @@ use super::record::Record;
 use crate::digest::Digest;
 use crate::door::{Door, MpiError};
 use crate::machine;
-use crate::settings::{Network, Settings};
+use crate::settings::{NetworkSetting, Settings};
 
 /// Where Slurm says that a host is: its switches from the top, and its name, with dots between them.
 const ADDRESS: &str = "SLURM_TOPOLOGY_ADDR";
@@ -105,10 +105,10 @@ impl Told {
     pub fn find_out(&self, settings: &Settings) -> Option<Known> {
         let Told { host_names: names, addresses } = self;
         match &settings.network {
-            Network::Flat => None,
-            Network::Known(known) => Some(Known::new(&known.content, names, known.file.clone())),
-            Network::Unsaid if addresses.is_empty() => None,
-            Network::Unsaid => {
+            NetworkSetting::Flat => None,
+            NetworkSetting::Known(known) => Some(Known::new(&known.content, names, known.file.clone())),
+            NetworkSetting::Unsaid if addresses.is_empty() => None,
+            NetworkSetting::Unsaid => {
                 let told = names.iter().zip(addresses);
                 let told: Vec<_> = told.map(|(host, address)| Address { line: 0, host, address }).collect();
                 // Addresses that name no switch, or no names at all, say nothing.

@@ -153,7 +153,7 @@ impl Offer {
 
 /// What rank 0 decides.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct GroupPlan {
     /// `None`: go on.
     pub refusal: Option<Reason>,
     pub job: u32,
@@ -162,12 +162,12 @@ pub struct Plan {
     pub key: Key,
 }
 
-impl Plan {
+impl GroupPlan {
     pub const BYTES: usize = 32 + KEY_BYTES;
 
     /// Nothing comes of it.
-    pub fn refuse(reason: Reason) -> Plan {
-        Plan {
+    pub fn refuse(reason: Reason) -> GroupPlan {
+        GroupPlan {
             refusal: Some(reason),
             job: 0,
             communicator: 0,
@@ -177,8 +177,8 @@ impl Plan {
     }
 
     /// They hold the key, and wipe themselves.
-    pub fn to_bytes(&self) -> Zeroizing<[u8; Plan::BYTES]> {
-        let mut bytes = Zeroizing::new([0; Plan::BYTES]);
+    pub fn to_bytes(&self) -> Zeroizing<[u8; GroupPlan::BYTES]> {
+        let mut bytes = Zeroizing::new([0; GroupPlan::BYTES]);
         bytes[0] = self.refusal.map_or(0, |reason| reason as u8);
         bytes[1] = (self.group.family() == Family::V6).into();
         bytes[2..4].copy_from_slice(&self.group.port.to_le_bytes());
@@ -192,13 +192,13 @@ impl Plan {
         bytes
     }
 
-    pub fn from_bytes(bytes: &[u8; Plan::BYTES]) -> Plan {
+    pub fn from_bytes(bytes: &[u8; GroupPlan::BYTES]) -> GroupPlan {
         let address: [u8; 16] = std::array::from_fn(|at| bytes[16 + at]);
         let address = match bytes[1] {
             0 => Ipv4Addr::new(address[0], address[1], address[2], address[3]).into(),
             _ => Ipv6Addr::from(address).into(),
         };
-        Plan {
+        GroupPlan {
             refusal: Reason::from_code(bytes[0]),
             job: u32_at(bytes, 4),
             communicator: u32_at(bytes, 8),
@@ -234,8 +234,8 @@ mod tests {
         for address in ["239.192.1.2", "ff12::1234:5678"] {
             let group = Group { address: address.parse().unwrap(), port: 12345 };
             let key = Key::from_bytes(std::array::from_fn(|at| at as u8));
-            let plan = Plan { refusal: None, job: 1, communicator: 2, group, key };
-            let read = Plan::from_bytes(&plan.to_bytes());
+            let plan = GroupPlan { refusal: None, job: 1, communicator: 2, group, key };
+            let read = GroupPlan::from_bytes(&plan.to_bytes());
             assert_eq!((read.refusal, read.job, read.communicator, read.group), (None, 1, 2, group));
             assert_eq!(*read.key.to_bytes(), *plan.key.to_bytes());
         }

@@ -28,7 +28,7 @@ use zeroize::Zeroizing;
 use super::choose_group::choose_group;
 use super::datagrams::join;
 use super::group::{FIRST_COMMUNICATOR, Group, Pace};
-use super::offer::{Offer, Plan, Reason, VerbsOffer};
+use super::offer::{GroupPlan, Offer, Reason, VerbsOffer};
 use super::probe::Question;
 use super::prospect::interface_of;
 use super::registry::{self, Standing};
@@ -133,7 +133,7 @@ struct Means {
 }
 
 impl Means {
-    fn join(&self, plan: &Plan, is_verbs: bool) -> Result<Datagrams, Reason> {
+    fn join(&self, plan: &GroupPlan, is_verbs: bool) -> Result<Datagrams, Reason> {
         let interface = if is_verbs { &self.verbs } else { &self.interface };
         join(interface.as_ref().ok_or(Reason::Interface)?, plan.group, is_verbs)
     }
@@ -249,15 +249,19 @@ impl Party<'_> {
     }
 
     /// Rank 0 leads the first node.
-    fn plan(&self, terms: &Terms, reused: Option<&Group>) -> Result<(Plan, Option<LeaseRenewer>), MpiError> {
-        let mut bytes = Zeroizing::new([0; Plan::BYTES]);
+    fn plan(
+        &self,
+        terms: &Terms,
+        reused: Option<&Group>,
+    ) -> Result<(GroupPlan, Option<LeaseRenewer>), MpiError> {
+        let mut bytes = Zeroizing::new([0; GroupPlan::BYTES]);
         let mut renewer = None;
         if self.rank == Rank(0) {
-            let plan = guarded(|| new_plan(terms, reused, &mut renewer)).unwrap_or_else(Plan::refuse);
+            let plan = guarded(|| new_plan(terms, reused, &mut renewer)).unwrap_or_else(GroupPlan::refuse);
             bytes = plan.to_bytes();
         }
         self.door.broadcast(&mut bytes[..], 0)?;
-        Ok((Plan::from_bytes(&bytes), renewer))
+        Ok((GroupPlan::from_bytes(&bytes), renewer))
     }
 
     /// Everybody says whether it failed; the first failure.
@@ -303,7 +307,7 @@ impl Party<'_> {
 
     fn probe(
         &self,
-        plan: &Plan,
+        plan: &GroupPlan,
         terms: &Terms,
         mut socket: Option<Datagrams>,
         mut renewer: Option<LeaseRenewer>,
@@ -390,12 +394,12 @@ fn new_plan(
     terms: &Terms,
     reused: Option<&Group>,
     renewer: &mut Option<LeaseRenewer>,
-) -> Result<Plan, Reason> {
+) -> Result<GroupPlan, Reason> {
     let entropy = |_| Reason::Entropy;
     if let Some(group) = reused {
         // The group keeps its address and key; only the communicator is new.
         let communicator = group.next_communicator();
-        return Ok(Plan { refusal: None, communicator, ..Plan::refuse(Reason::Off) });
+        return Ok(GroupPlan { refusal: None, communicator, ..GroupPlan::refuse(Reason::Off) });
     }
     let family = if terms.is_ipv6 { Family::V6 } else { Family::V4 };
     let is_infiniband = terms.is_verbs && terms.is_ipv6;
@@ -411,5 +415,5 @@ fn new_plan(
     *renewer = kept;
     let key = Zeroizing::new(random_bytes().map_err(entropy)?);
     let job = (random().map_err(entropy)? as u32).max(1);
-    Ok(Plan { refusal: None, job, communicator: FIRST_COMMUNICATOR, group, key: Key::from_bytes(*key) })
+    Ok(GroupPlan { refusal: None, job, communicator: FIRST_COMMUNICATOR, group, key: Key::from_bytes(*key) })
 }

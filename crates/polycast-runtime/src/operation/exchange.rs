@@ -63,7 +63,7 @@ impl Among {
 }
 
 /// What this rank does, for whatever size.
-struct Plan<'a> {
+struct Scheduler<'a> {
     among: &'a Among,
     call: collective::Call,
     policy: &'a Policy,
@@ -72,10 +72,10 @@ struct Plan<'a> {
     rank: Rank,
 }
 
-impl executor::Call for Plan<'_> {
+impl executor::Call for Scheduler<'_> {
     /// `None` if this size is not served by messages.
     fn schedule(&mut self, bytes: u64) -> Option<Box<dyn Schedule>> {
-        let Plan { policy, planner, nodes, rank, .. } = self;
+        let Scheduler { policy, planner, nodes, rank, .. } = self;
         let call = collective::Call { bytes: Bytes(bytes), ..self.call };
         match *self.among {
             Among::All { algorithm, capabilities, epoch } => {
@@ -247,13 +247,13 @@ struct Rest<'a> {
     activity: &'a mut Activity,
 }
 
-fn plan<'a>(among: &'a Among, call: collective::Call, shared: &'a mut Shared) -> (Plan<'a>, Rest<'a>) {
+fn plan<'a>(among: &'a Among, call: collective::Call, shared: &'a mut Shared) -> (Scheduler<'a>, Rest<'a>) {
     let Shared { rank, nodes, policy, planner, on_node, messages, spare, deaf, memory, activity, .. } =
         shared;
     let planner = if let Among::Node = among { on_node } else { planner };
     let deaf = among.carries(deaf);
     let rest = Rest { messages, spare, deaf, memory: memory.as_deref_mut(), nodes, activity };
-    (Plan { among, call, policy, planner, nodes, rank: *rank }, rest)
+    (Scheduler { among, call, policy, planner, nodes, rank: *rank }, rest)
 }
 
 /// Starts the messages of one call, and does its local work.

@@ -23,7 +23,7 @@ use super::{FORCED, Loaded, PARAMETERS, TABLE, TOPOLOGY, TRIALS, TUNE, is_off, l
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     pub rules: Rules,
-    pub network: Network,
+    pub network: NetworkSetting,
     /// Measured; without them, tables choose.
     pub parameters: Option<Loaded<Arc<Parameters>>>,
     /// What the rules choose is compared with the MPI.
@@ -44,7 +44,7 @@ pub struct Rules {
 
 /// What is said of the network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub enum Network {
+pub enum NetworkSetting {
     /// Nothing: what Slurm tells the ranks counts.
     #[default]
     Unsaid,
@@ -114,9 +114,9 @@ impl Settings {
             without("the default table is used", problem);
             None
         });
-        let network = Network::read(topology).unwrap_or_else(|problem| {
+        let network = NetworkSetting::read(topology).unwrap_or_else(|problem| {
             without("the network is taken for one switch", problem);
-            Network::Flat
+            NetworkSetting::Flat
         });
         let parameters = parameters.map(Loaded::read).transpose().unwrap_or_else(|problem| {
             without("tables choose", problem);
@@ -150,12 +150,12 @@ impl Settings {
     }
 }
 
-impl Network {
-    fn read(file: Option<String>) -> Result<Network, String> {
+impl NetworkSetting {
+    fn read(file: Option<String>) -> Result<NetworkSetting, String> {
         match file {
-            None => Ok(Network::Unsaid),
-            Some(word) if is_off(&word) => Ok(Network::Flat),
-            Some(file) => Loaded::read(file).map(Network::Known),
+            None => Ok(NetworkSetting::Unsaid),
+            Some(word) if is_off(&word) => Ok(NetworkSetting::Flat),
+            Some(file) => Loaded::read(file).map(NetworkSetting::Known),
         }
     }
 }

@@ -3,7 +3,7 @@
 mod job;
 mod loaded;
 
-pub use job::{Current, Network, Rules, Settings};
+pub use job::{Current, NetworkSetting, Rules, Settings};
 pub use loaded::Loaded;
 
 use std::collections::BTreeMap;

@@ -185,7 +185,7 @@ fn takes_times(algorithm: &Algorithm) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ClassParameters, Curve, Measured, Point};
+    use crate::model::{ClassParameters, Curve, Point, Provenance};
 
     #[test]
     fn trees_are_kept_within_the_limit() {
@@ -218,7 +218,7 @@ mod tests {
             class
         };
         let classes = [(LinkClass::SameNode, class(1.0)), (LinkClass::SameSwitch, class(7.0))].into();
-        let parameters = Arc::new(Parameters::new(Measured::default(), classes).unwrap());
+        let parameters = Arc::new(Parameters::new(Provenance::default(), classes).unwrap());
         let site = Site::by_host(&[0, 0, 0, 0, 1, 1, 1, 1]);
         let planner = Planner::new(site.clone()).measured(parameters);
         let call = |bytes| Call::broadcast(8, Rank(0), Bytes(bytes));

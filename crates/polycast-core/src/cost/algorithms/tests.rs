@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::algorithm::Registry;
 use crate::cost::closed_forms::{binary_tree_ns, farthest, linear_tree_ns};
-use crate::model::{ClassParameters, Curve, LinkClass, Measured, Point};
+use crate::model::{ClassParameters, Curve, LinkClass, Point, Provenance};
 use crate::topology::{Host, Link, Switch, Topology};
 use crate::tree::Tree;
 
@@ -20,7 +20,7 @@ fn parameters(latency: f64, gap_per_byte: f64) -> Parameters {
     };
     let classes: BTreeMap<_, _> =
         [(LinkClass::SameNode, class(0.1)), (LinkClass::SameSwitch, class(1.0))].into();
-    Parameters::new(Measured::default(), classes).unwrap()
+    Parameters::new(Provenance::default(), classes).unwrap()
 }
 
 fn flat(ranks: u32) -> Placed {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::algorithm::Registry;
 use crate::collective::Collective;
-use crate::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
+use crate::model::{ClassParameters, Curve, LinkClass, Parameters, Point, Provenance};
 use crate::topology::Topology;
 use crate::units::Rank;
 
@@ -13,7 +13,7 @@ fn predictor(ranks: u32) -> Predictor {
     let latency = curve([(256, 110.0), (1024, 250.0), (2048, 318.0), (32768, 323.0)]);
     let gap = curve([(256, 30.0), (1024, 89.0), (2048, 177.0), (32768, 2781.0)]);
     let classes = [(LinkClass::SameSwitch, ClassParameters::new(latency, gap))].into();
-    let parameters = Parameters::new(Measured::default(), classes).unwrap();
+    let parameters = Parameters::new(Provenance::default(), classes).unwrap();
     let names: Vec<String> = (0..ranks).map(|rank| format!("h{rank}")).collect();
     Predictor::new(&Topology::flat(names.clone()).place(&names), &parameters, Rank(0))
 }

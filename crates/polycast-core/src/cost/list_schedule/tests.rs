@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
+use crate::model::{ClassParameters, Curve, LinkClass, Parameters, Point, Provenance};
 use crate::schedule::{After, Direction, Posting, Slice, Step, Stream};
 use crate::topology::Topology;
 
@@ -9,7 +9,7 @@ fn network(ranks: usize) -> Network {
     let gap = Curve::new([1, 1 << 20].map(|bytes| Point::exact(bytes, bytes as f64)).to_vec()).unwrap();
     let classes = [(LinkClass::SameSwitch, ClassParameters::new(latency, gap))].into();
     let names: Vec<String> = (0..ranks).map(|rank| format!("h{rank}")).collect();
-    let parameters = Parameters::new(Measured::default(), classes).unwrap();
+    let parameters = Parameters::new(Provenance::default(), classes).unwrap();
     Network::new(&Topology::flat(names.clone()).place(&names), &parameters)
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
+use crate::model::{ClassParameters, Curve, LinkClass, Parameters, Point, Provenance};
 use crate::topology::{Host, Link, Placed, Switch, Topology};
 
 /// `g(m) = m`, `L = 0`, so that a link has passed a message of 1448 bytes after 1448 ns.
@@ -7,7 +7,7 @@ fn network(switch_of_rank: &[usize]) -> Network {
     let zero = Curve::new(vec![Point::exact(1, 0.0)]).unwrap();
     let bytes = Curve::new([1, 1 << 20].map(|bytes| Point::exact(bytes, bytes as f64)).to_vec()).unwrap();
     let classes = [(LinkClass::SameSwitch, ClassParameters::new(zero, bytes))].into();
-    let parameters = Parameters::new(Measured::default(), classes).unwrap();
+    let parameters = Parameters::new(Provenance::default(), classes).unwrap();
     let link = Link::default();
     let top = Switch { name: "top".into(), parent: None, uplink: link };
     let leaves = (1..3).map(|leaf| Switch { name: format!("s{leaf}"), parent: Some(0), uplink: link });

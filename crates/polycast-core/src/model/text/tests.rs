@@ -112,7 +112,7 @@ proptest! {
         classes in prop::collection::btree_map(prop::sample::select(&LinkClass::ALL[..]), class(), 1..4),
         (when, place, how) in (any::<String>(), any::<String>(), any::<String>()),
     ) {
-        let parameters = Parameters::new(Measured { when, place, how }, classes).unwrap();
+        let parameters = Parameters::new(Provenance { when, place, how }, classes).unwrap();
         prop_assert_eq!(Parameters::parse(&parameters.to_json(), "p"), Ok(parameters));
     }
 

@@ -1,4 +1,4 @@
-use super::mixed::{Column, Entry, Message, Walk, within};
+use super::mixed::{Column, MatrixEntry, Message, Walk, within};
 use super::promising::between_nodes;
 use super::race::{whole, with_overlap, with_segment};
 use crate::algorithm::SEGMENTS;
@@ -82,7 +82,7 @@ impl Levels {
         let shared_us =
             |shared: u64| (without_us - fastest.between_us).max(0.0) * shared as f64 / bytes.max(1) as f64;
         let message = Message { bytes, nodes: self.nodes, shared_us: &shared_us };
-        let first = Entry { segment: fastest.segment, overlap: 0, time_us: best_us, is_measured: true };
+        let first = MatrixEntry { segment: fastest.segment, overlap: 0, time_us: best_us, is_measured: true };
         let mut walk = Walk::new(message, &self.columns, first);
         while let Some((segment, overlap)) = walk.next() {
             let Some(way) = with_segment(self.whole, segment) else { break };

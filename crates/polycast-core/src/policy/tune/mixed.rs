@@ -84,7 +84,7 @@ impl Message<'_> {
 
 /// One place of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Entry {
+pub struct MatrixEntry {
     /// Bytes.
     pub segment: u64,
     /// Bytes of it that are shared at once; 0: all is shared at the end.
@@ -100,12 +100,12 @@ pub struct Walk<'a> {
     message: Message<'a>,
     columns: Vec<Column>,
     at: usize,
-    entries: Vec<Entry>,
+    entries: Vec<MatrixEntry>,
 }
 
 impl<'a> Walk<'a> {
     /// `without`: the best that was measured without overlap; `columns`: all, by rising segments.
-    pub fn new(message: Message<'a>, columns: &[Column], without: Entry) -> Walk<'a> {
+    pub fn new(message: Message<'a>, columns: &[Column], without: MatrixEntry) -> Walk<'a> {
         let mut columns = within(columns, without.time_us);
         columns.retain(|column| column.segment <= message.bytes);
         Walk { message, columns, at: 0, entries: vec![without] }
@@ -124,25 +124,25 @@ impl<'a> Walk<'a> {
     /// What that took.
     pub fn took(&mut self, time_us: f64) {
         let Some((segment, overlap)) = self.next() else { return };
-        let measured = Entry { segment, overlap, time_us, is_measured: true };
+        let measured = MatrixEntry { segment, overlap, time_us, is_measured: true };
         self.entries.retain(|entry| (entry.segment, entry.overlap) != (segment, overlap));
         self.entries.push(measured);
         let Some(column) = self.columns.get(self.at).copied() else { return };
         let mode = self.message.mode_of(&column, overlap, time_us);
         for overlap in &overlaps(segment)[1..] {
             let time_us = self.message.predicted_us(mode, &column, *overlap);
-            self.entries.push(Entry { segment, overlap: *overlap, time_us, is_measured: false });
+            self.entries.push(MatrixEntry { segment, overlap: *overlap, time_us, is_measured: false });
         }
         self.at = if mode == Mode::Penalty { self.columns.len() } else { self.at + 1 };
     }
 
     /// Everything that was measured or predicted.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[MatrixEntry] {
         &self.entries
     }
 
     /// The fastest of them.
-    pub fn best(&self) -> Entry {
+    pub fn best(&self) -> MatrixEntry {
         let fastest = self.entries.iter().min_by(|one, other| one.time_us.total_cmp(&other.time_us));
         *fastest.expect("one without overlap")
     }

@@ -4,7 +4,7 @@ use super::mixed::Column;
 use super::race::HOPELESS;
 use crate::algorithm::{Algorithm, Registry};
 use crate::cost::{Predictor, compare};
-use crate::model::{ClassParameters, Curve, LinkClass, Measured, Parameters, Point};
+use crate::model::{ClassParameters, Curve, LinkClass, Parameters, Point, Provenance};
 use crate::network::Network;
 use crate::policy::{Choice, Collective, CommunicatorShape};
 use crate::topology::Topology;
@@ -111,7 +111,7 @@ fn predictor(shape: CommunicatorShape, network: Network) -> Option<Predictor> {
     let within =
         ClassParameters::new(curve(NODE_LATENCY_NS, 0.0)?, curve(MESSAGE_NS / 4.0, NODE_NS_PER_BYTE)?);
     let classes = BTreeMap::from([(LinkClass::SameSwitch, between), (LinkClass::SameNode, within)]);
-    let parameters = Parameters::new(Measured::default(), classes).ok()?;
+    let parameters = Parameters::new(Provenance::default(), classes).ok()?;
     let name = |node: u32| format!("n{node}");
     // Each node gets some, however few there are.
     let hosts: Vec<String> = (0..shape.ranks).map(|rank| name(rank * shape.nodes / shape.ranks)).collect();

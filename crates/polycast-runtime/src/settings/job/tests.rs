@@ -82,7 +82,10 @@ fn settings_that_differ_have_other_digests() {
 fn what_is_wrong_is_said_in_one_line_and_the_default_counts() {
     let (broken, cut) = (file("SwitchName=l0 Nodes=a[\nSwitchName=\n"), file("{"));
     let current = read([Some("chian"), None, broken.path().to_str(), cut.path().to_str(), None]);
-    assert_eq!(*current.settings, Settings { network: Network::Flat, trials: true, ..Settings::default() });
+    assert_eq!(
+        *current.settings,
+        Settings { network: NetworkSetting::Flat, trials: true, ..Settings::default() }
+    );
     let problem = current.problem.unwrap();
     for words in [
         "POLYCAST_BCAST=chian",
@@ -110,6 +113,6 @@ fn a_graph_that_is_no_tree_is_made_one() {
     let irregular = file(&format!("{TWO_SWITCHES}SwitchName=spine Switches=l0,l1\n"));
     let current = read([None, None, irregular.path().to_str(), None, None]);
     assert_eq!(current.problem, None);
-    let Network::Known(known) = &current.settings.network else { panic!("{current:?}") };
+    let NetworkSetting::Known(known) = &current.settings.network else { panic!("{current:?}") };
     assert_eq!(known.content.hosts.len(), 3);
 }

@@ -34,7 +34,7 @@ fn of_the_tables() -> Vec<Column> {
 #[test]
 fn the_tables_are_those_of_the_thesis() {
     let columns = of_the_tables();
-    let without = Entry { segment: 256 * KIB, overlap: 0, time_us: 170e3, is_measured: true };
+    let without = MatrixEntry { segment: 256 * KIB, overlap: 0, time_us: 170e3, is_measured: true };
     let left: Vec<u64> =
         within(&columns, without.time_us).iter().map(|column| column.segment / KIB).collect();
     assert_eq!(left, [64, 128, 256, 512, 1024, 2048]);
@@ -124,17 +124,17 @@ proptest! {
         let shared_us = |bytes: u64| land.start_us + land.shared_us * bytes as f64;
         let message = Message { bytes: MESSAGE, nodes, shared_us: &shared_us };
         let columns = land.columns();
-        let entry = |column: &Column, overlap| Entry {
+        let entry = |column: &Column, overlap| MatrixEntry {
             segment: column.segment, overlap, time_us: land.truth_us(&message, column, overlap), is_measured: true,
         };
-        let fastest = |entries: Vec<Entry>| entries.into_iter().map(|entry| entry.time_us).fold(f64::INFINITY, f64::min);
+        let fastest = |entries: Vec<MatrixEntry>| entries.into_iter().map(|entry| entry.time_us).fold(f64::INFINITY, f64::min);
         let without = columns.iter().map(|column| entry(column, 0));
         let without = without.min_by(|one, other| one.time_us.total_cmp(&other.time_us)).unwrap();
         let all = |column: &Column| {
             let overlaps = (0..14).map(|power| KIB << power).take_while(|overlap| *overlap <= column.segment);
             overlaps.map(|overlap| entry(column, overlap)).collect::<Vec<_>>()
         };
-        let matrix: Vec<Entry> = columns.iter().flat_map(all).collect();
+        let matrix: Vec<MatrixEntry> = columns.iter().flat_map(all).collect();
         let (places, best_us) = (matrix.len(), fastest(matrix).min(without.time_us));
 
         let (mut walk, mut measured) = (Walk::new(message, &columns, without), 0);
