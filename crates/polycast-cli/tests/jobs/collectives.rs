@@ -18,6 +18,7 @@ under_each_mpi!(
     collective_lengths,
     collective_mpifh,
     collective_mpi4py,
+    collective_growth,
     a_table_turns_them_on,
     without_a_word_first_calls_are_the_mpis,
 );
@@ -115,6 +116,23 @@ fn collective_mpi4py(mpi: Mpi) {
 }
 
 /// A rule for a collective, a size and a call number, and stock for all others.
+/// Communicators that come and go leave nothing behind: served by cells, whose segments are pooled, and left to the MPI.
+fn collective_growth(mpi: Mpi) {
+    // MPICH's ranks do not sleep: more of them than processors take turns.
+    let job =
+        || Job::stock(mpi, if mpi == Mpi::Mpich { 2 } else { 4 }, "collective_growth").arguments(&["3000"]);
+    job().polycast().run().expect_ok("collective_growth");
+    let cells = FORCED.iter().zip(Collective::ALL);
+    let cells = cells.filter(|(_, of)| {
+        Registry::BUILT_IN.samples_on_one_node(*of).iter().any(|a| a.to_string() == "cells")
+    });
+    let output = cells.fold(job().polycast(), |job, (name, _)| job.variable(name, "cells"));
+    let output = output.run().expect_ok("collective_growth");
+    for of in [Collective::Broadcast, Collective::Allgather, Collective::Allreduce, Collective::Barrier] {
+        expect_served(&output, of, "cells");
+    }
+}
+
 fn a_table_turns_them_on(mpi: Mpi) {
     let table = tempfile::NamedTempFile::new().unwrap();
     let rule = "[[rule]]\ncollective = 'allreduce'\nbytes = '1000..4000'\nuse = 'recursive-doubling'\n";
