@@ -24,7 +24,7 @@ pub(super) struct LaneState {
     pub stream_bytes: u64,
     /// Of a lane that publishes in shared memory: its next step has shown its data, and lasts until all readers have it.
     pub is_shown: bool,
-    /// Of a receive lane of a barrier, per message who had arrived when it was sent, or before.
+    /// Of a lane of a barrier that receives, publishes or fetches, per step who had arrived when that was sent or published, or before.
     pub arrived: Vec<Vec<bool>>,
 }
 

@@ -172,7 +172,9 @@ impl<S: Schedule> Run<'_, S> {
             }
             (Kind::Publish { fabric, .. }, Action::Publish(from)) => {
                 let values = member.read(at, &from, &clock)?;
-                let lane = &mut member.lanes[at.lane];
+                self.is_paired(at, at.step, from.length())?;
+                self.arrives((at.rank, at.lane), at.rank, &clock);
+                let lane = self.lane((at.rank, at.lane));
                 lane.stream.extend(values);
                 lane.stream_bytes += from.length();
                 // By address, what is published stays in use until it is fetched.
@@ -189,8 +191,13 @@ impl<S: Schedule> Run<'_, S> {
                         reason: "fetches what lies before what it has fetched",
                     });
                 }
-                let stream = partner.map_or(Values::new(), |writer| self.lane(writer).stream.clone());
+                self.is_paired(at, first, to.length())?;
+                let (stream, told) = match partner.map(|writer| self.lane(writer)) {
+                    Some(writer) => (writer.stream.clone(), writer.arrived.get(at.step as usize).cloned()),
+                    None => (Values::new(), None),
+                };
                 let member = &mut self.members[at.rank.index()];
+                member.lanes[at.lane].arrived.extend(told);
                 member.write(at, &to, value::part(&stream, first, to.length()), &clock)?;
                 member.lanes[at.lane].stream_bytes = first + to.length();
             }
@@ -215,14 +222,31 @@ impl<S: Schedule> Run<'_, S> {
         if to.length() != length {
             return Err(Violation::OtherLength { at: sent, sent: length, received: to.length() });
         }
-        if self.contract.call.collective == Collective::Barrier {
-            let before = self.lane(receiver).arrived.last().cloned().unwrap_or_default();
-            let arrived = self.arrived(sent.rank, clock, before);
-            self.lane(receiver).arrived.push(arrived);
-        }
+        self.arrives(receiver, sent.rank, clock);
         let member = &mut self.members[at.rank.index()];
         let clock = member.start(at, step.after);
         member.write(at, &to, values, &clock)
+    }
+
+    /// In a barrier, what goes along a lane tells who has begun.
+    fn arrives(&mut self, lane: LaneOf, from: Rank, clock: &Clock) {
+        if self.is_barrier() {
+            let before = self.lane(lane).arrived.last().cloned().unwrap_or_default();
+            let arrived = self.arrived(from, clock, before);
+            self.lane(lane).arrived.push(arrived);
+        }
+    }
+
+    /// So that it is known which step of a writer a reader has heard of, the bytes of a barrier are published and fetched one by one.
+    fn is_paired(&self, at: Place, first: u64, length: u64) -> Result<(), Violation> {
+        if self.is_barrier() && (first, length) != (at.step, 1) {
+            return Err(Violation::Malformed { at, reason: "is not the next byte of a barrier" });
+        }
+        Ok(())
+    }
+
+    fn is_barrier(&self) -> bool {
+        self.contract.call.collective == Collective::Barrier
     }
 
     /// Who has begun, as far as a step of `rank` with this knowledge can tell; added to `known`.
@@ -279,7 +303,7 @@ impl<S: Schedule> Run<'_, S> {
                     }
                 }
             }
-            if self.contract.call.collective == Collective::Barrier {
+            if self.is_barrier() {
                 let mut all = Clock::default();
                 for (lane, of) in (0..).zip(member.schedule.lanes()) {
                     all.add(lane, of.steps);

@@ -289,3 +289,24 @@ fn what_is_published_lasts_until_it_is_read() {
     assert!(matches!(checked(Fabric::Shared, true), Err(Violation::Deadlock { .. })));
     assert!(checked(Fabric::Cell, true).is_ok());
 }
+
+/// A barrier of two ranks on a node, in whose memory each publishes a byte; the second one looks at the first one's only if `is_awaited`.
+#[test]
+fn a_barrier_in_memory_is_proved_by_what_is_fetched() {
+    let of = |rank: u32, looks: bool| {
+        let (mut list, other) = (Listed::default(), Rank(1 - rank));
+        list.set_scratch_bytes(2);
+        let (fabric, readers) = (Fabric::Shared, vec![other].into());
+        let own = Action::Publish(Slice::scratch(0..1));
+        list.single(Kind::Publish { fabric, channel: 0, readers }, own, After::Start);
+        let lane = list.lane(Kind::Fetch { fabric, channel: 0, writer: other });
+        if looks {
+            list.add(lane, Action::Fetch { at: 0, to: Slice::scratch(1..2) }, After::Start);
+        }
+        list
+    };
+    let call = Call::new(Collective::Barrier, 2, Rank(0), Bytes(0));
+    assert!(check(&[of(0, true), of(1, true)], &call).is_ok());
+    let (rank, other) = (Rank(1), Rank(0));
+    assert_eq!(check(&[of(0, true), of(1, false)], &call), Err(Violation::NotAwaited { rank, other }));
+}
