@@ -15,7 +15,7 @@ pub struct Holding {
 }
 
 impl Holding {
-    fn of(rank: u32, slice: Slice, offset: u64) -> Holding {
+    pub(super) fn of(rank: u32, slice: Slice, offset: u64) -> Holding {
         Holding { slice, ranks: (rank, rank + 1), offset }
     }
 }
@@ -74,8 +74,7 @@ impl Contract {
         };
         let input = self.size(Rank(rank), Buffer::Input);
         let slice = match collective {
-            // A byte without a meaning, for ways through shared memory, where what has no bytes is not seen.
-            Collective::Barrier => Slice::scratch(0..1),
+            Collective::Barrier => return None,
             _ if has_root_only && Rank(rank) != root => return None,
             Collective::Gather | Collective::Allgather if is_in_place => {
                 let start = bytes.0 * u64::from(rank);

@@ -4,9 +4,9 @@ use super::clock::{Clock, History};
 use super::memory::{Denied, Memory};
 use super::value::{Contributors, Run as Values, Value};
 use super::{Place, Violation};
-use crate::collective::Call;
+use crate::collective::{Call, Collective};
 use crate::schedule::{
-    After, Buffer, Contract, Direction, Fabric, Kind, LaneIndex, Posting, Schedule, Slice, Step,
+    After, Buffer, Contract, Direction, Fabric, Holding, Kind, LaneIndex, Posting, Schedule, Slice, Step,
 };
 use crate::units::Rank;
 
@@ -44,7 +44,10 @@ impl<'a, S: Schedule> Member<'a, S> {
         let memory = [Buffer::Input, Buffer::Output, Buffer::Scratch].map(|buffer| Memory::new(size(buffer)));
         let lanes = schedule.lanes().iter().map(|_| LaneState::default()).collect();
         let mut member = Member { schedule, lanes, memory };
-        if let Some(holding) = contract.before(rank) {
+        // A barrier's byte has no meaning: it is there for shared memory, where what has no bytes is not seen.
+        let word = || Holding::of(rank.0, Slice::scratch(0..1), 0);
+        let word = (contract.call.collective == Collective::Barrier).then(word);
+        if let Some(holding) = contract.before(rank).or(word) {
             let value = Value { contributors: Contributors::run(holding.ranks), offset: holding.offset };
             member.memory_of(&holding.slice).fill(&holding.slice.bytes, &value);
         }
