@@ -105,13 +105,18 @@ impl Checksum {
     }
 }
 
-/// A text in as many words, cut where they end and not within a character.
+/// What stands in the place of the rest of a text.
+const CUT: &str = "…";
+
+/// A text in as many words. One that is longer is cut, which it shows, and not within a character.
 pub fn text_words<const N: usize>(text: &str) -> [u64; N] {
-    let whole = |end: &usize| text.is_char_boundary(*end);
-    let bytes = &text.as_bytes()[..(0..=text.len().min(N * 8)).rev().find(whole).unwrap_or(0)];
+    let is_cut = text.len() > N * 8;
+    let most = if is_cut { N * 8 - CUT.len() } else { text.len() };
+    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let mut words = [0; N];
-    for (index, byte) in bytes.iter().enumerate() {
-        words[index / 8] |= u64::from(*byte) << (index % 8 * 8);
+    let cut = if is_cut { CUT } else { "" };
+    for (index, byte) in text[..end].bytes().chain(cut.bytes()).enumerate() {
+        words[index / 8] |= u64::from(byte) << (index % 8 * 8);
     }
     words
 }

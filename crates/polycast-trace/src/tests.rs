@@ -1,7 +1,7 @@
 use fastrand::Rng;
 use proptest::prelude::*;
 
-use crate::layout::text_words;
+use crate::layout::{text_of, text_words};
 use crate::{
     About, Clock, DecodeError, Ending, Event, Job, JobError, Kind, NOT_NAMED, Recorder, Trace, calls, decode,
     phases, skew,
@@ -125,9 +125,11 @@ fn tables_that_are_full_name_nothing_more() {
 }
 
 #[test]
-fn a_long_name_is_cut_between_characters() {
-    let [word] = text_words::<1>("1234567é");
-    assert_eq!(word.to_le_bytes(), *b"1234567\0");
+fn a_long_name_is_cut_between_characters_and_shows_it() {
+    for (text, kept) in [("1234567é", "12345…"), ("1234é678", "1234…"), ("12345678", "12345678"), ("", "")]
+    {
+        assert_eq!(text_of(&text_words::<1>(text)), kept, "{text}");
+    }
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn of_job(summary: &Summary) -> String {
         "Time by collective, size and choice",
         "Each row is for calls of a class of sizes, each twice the one before. Time is that of all ranks together within the calls; the bar is \
          its share, orange where polycast knows that the rank waited. Click a heading to sort.",
-        &of_groups(&summary.groups),
+        &of_groups(&summary.served),
     );
     body += &section(
         "timeline",
@@ -95,7 +95,7 @@ fn of_job(summary: &Summary) -> String {
         "Three phases of calls with a root",
         "Startup: from the first call to the root's. Intermediate: from the root's call to the last one. Final: from the last call to the last return, \
          which is what an algorithm can be faster in. Medians over calls of which all ranks are known.",
-        &of_phases(&summary.groups),
+        &of_phases(&summary.served),
     );
     body += &section("last", "Who is last", &how_last(summary), &of_last(summary));
     body += &section(
@@ -104,14 +104,14 @@ fn of_job(summary: &Summary) -> String {
         "A point for each call: how far apart ranks came (across) and left (up). Below the diagonal a call brings ranks together, above it drives them apart.",
         &format!(
             "<canvas id=\"scatter\" role=\"img\" aria-label=\"skews of all calls; the table has the medians\"></canvas>{}",
-            of_skews(&summary.groups)
+            of_skews(&summary.served)
         ),
     );
     body += &section(
         "losses",
         "Losses and repairs",
         "What the leaders of nodes saw of multicast: datagrams that went and came, fragments that were sent again or restored from the parity.",
-        &of_losses(&summary.groups),
+        &of_losses(&summary.served),
     );
     body += &section(
         "choices",

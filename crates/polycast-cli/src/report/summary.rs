@@ -27,6 +27,9 @@ pub struct Summary {
     pub calls: usize,
     /// By collective, size and choice.
     pub groups: Vec<Group>,
+    /// The same, whatever the reason was.
+    #[serde(skip)]
+    pub served: Vec<Group>,
     /// Who called last how often, the most often first.
     pub last: Vec<Last>,
     /// Whole calls with a root, and those of them to which it came last.
@@ -146,6 +149,9 @@ fn us(nanos: u64) -> f64 {
     nanos as f64 / 1e3
 }
 
+/// By collective, class of sizes, choice and reason.
+type Groups = BTreeMap<(u8, u64, String, String), Of>;
+
 #[derive(Default)]
 struct Of {
     calls: u64,
@@ -220,13 +226,15 @@ impl Of {
 /// Of a job.
 pub fn summary(traced: &Traced) -> Summary {
     let job = &traced.job;
-    let mut groups: BTreeMap<(u8, u64, String, String), Of> = BTreeMap::new();
+    let (mut groups, mut served): (Groups, Groups) = Default::default();
     let mut lateness: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     let (mut rooted_calls, mut root_was_last) = (0, 0);
     for call in &traced.calls {
         let reason = call.parts.first().map_or(0, |part| part.reason);
         let names = (traced.name(call.choice()).to_owned(), traced.name(reason).to_owned());
-        groups.entry((call.collective, class_of(call.bytes), names.0, names.1)).or_default().add(call);
+        let (collective, class) = (call.collective, class_of(call.bytes));
+        served.entry((collective, class, names.0.clone(), String::new())).or_default().add(call);
+        groups.entry((collective, class, names.0, names.1)).or_default().add(call);
         // Who was last by less than clocks are wrong is not known.
         let Some(skew) = skew(call).filter(|skew| skew.in_ns > job.clock_error_ns) else { continue };
         if let Some(part) = call.parts.iter().find(|part| part.rank == skew.last) {
@@ -254,7 +262,8 @@ pub fn summary(traced: &Traced) -> Summary {
     hosts.sort_unstable();
     hosts.dedup();
     let uncounted = traced.uncounted().into_iter();
-    let groups: Vec<Group> = groups.into_iter().map(|(key, of)| of.group(key)).collect();
+    let [groups, served] =
+        [groups, served].map(|all| all.into_iter().map(|(key, of)| of.group(key)).collect::<Vec<Group>>());
     Summary {
         program: job.traces.first().map_or(String::new(), |trace| trace.program.clone()),
         ranks: job.ranks,
@@ -265,6 +274,7 @@ pub fn summary(traced: &Traced) -> Summary {
         calls: traced.calls.len(),
         trials: gains(traced.report.as_ref(), &groups),
         groups,
+        served,
         last,
         rooted_calls,
         root_was_last,

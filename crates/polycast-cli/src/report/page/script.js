@@ -107,7 +107,7 @@ function timeline() {
     }
     pen.restore();
     pen.fillStyle = style("--faint");
-    for (const at of ticks(view.from, view.to)) pen.fillText(time(at), Math.min(x(at), width - 50), 13);
+    for (const at of ticks(view.from, view.to)) pen.fillText(time(at), Math.min(x(at), width - 4 - pen.measureText(time(at)).width), 13);
     const every = Math.max(1, Math.ceil(14 / row));
     for (let rank = Math.ceil(Math.max(0, view.top) / every) * every; rank < Math.min(ranks, view.top + view.rows); rank += every) {
       pen.fillText(rank, 4, y(rank) + Math.min(row, 14) * 0.8);
@@ -244,9 +244,10 @@ function timeline() {
   document.getElementById("all").onclick = () => { view = { ...all }; redraw(); };
   const legend = document.getElementById("legend");
   data.kinds.forEach(([name, choice], kind) => {
-    const square = document.createElement("i");
+    const square = document.createElement("i"), entry = document.createElement("span");
     square.style.background = colour(kind);
-    legend.append(square, `${name} by ${choice}`);
+    entry.append(square, `${name} by ${choice}`);
+    legend.append(entry, " ");
   });
   if (data.left_out > 0) legend.append(` (the ${data.left_out} earliest calls of ranks are not drawn)`);
   return redraw;
@@ -272,7 +273,7 @@ function scatter() {
       pen.beginPath();
       pen.moveTo(x(at), 12); pen.lineTo(x(at), height - BELOW); pen.moveTo(LEFT, y(at)); pen.lineTo(width - 12, y(at));
       pen.stroke();
-      pen.fillText(time(at), x(at) - 14, height - BELOW + 14);
+      pen.fillText(time(at), Math.min(x(at) - 14, width - 4 - pen.measureText(time(at)).width), height - BELOW + 14);
       pen.fillText(time(at), 2, y(at) + 4);
     }
     pen.fillText("between the first call and the last", LEFT, height - 6);
