@@ -38,7 +38,8 @@ pub use pack::{BadPack, pack, unpack};
 pub use segment::{Packed, PackedSegments, SEGMENTS_UNDER_WAY, Segments, place_above, places_below};
 pub use wire::{
     BLOCK_HEADER_BYTES, BlockHeader, CONFIRMATION, GREETING_BYTES, Greeting, MAX_BLOCK_BYTES,
-    MIN_BLOCK_BYTES, NONCE_BYTES, PROOF_BYTES, Purpose, REQUEST_BYTES, Request,
+    MIN_BLOCK_BYTES, NONCE_BYTES, PROOF_BYTES, Purpose, REQUEST_BYTES, Request, of_place_in_ring,
+    place_in_ring,
 };
 
 /// What is done with any bytes that stand for a block that travels compressed, or for a segment of such blocks; for fuzzers.

@@ -79,10 +79,20 @@ pub struct Request {
     pub purpose: Purpose,
     /// Who it is.
     pub node: u32,
-    /// The first block that it wants; of a ring, its number.
+    /// The first block that it wants; of a ring, its number; from below, its [place in the ring](place_in_ring).
     pub block: u64,
     /// Random, new for every connection.
     pub nonce: [u8; NONCE_BYTES],
+}
+
+/// A place, and the number of the ring, as a request from below has them.
+pub fn place_in_ring(place: u32, ring: u32) -> u64 {
+    u64::from(place) << 32 | u64::from(ring)
+}
+
+/// The two again.
+pub fn of_place_in_ring(block: u64) -> (u32, u32) {
+    ((block >> 32) as u32, block as u32)
 }
 
 impl Request {

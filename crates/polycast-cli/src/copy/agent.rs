@@ -13,11 +13,12 @@ use polycast_copy::{Key, Layout, Manifest, Stream};
 use super::address;
 use super::backing::{Backing, BlockReader};
 use super::commit::{Commit, check_room, taken};
+use super::contact;
 use super::feed::Feed;
 use super::group::{Candidate, Handle, Word};
 use super::message::{Command, Event};
 use super::scan;
-use super::serve::{Limit, Server, serve};
+use super::serve::{Limit, PROOF_LIMIT, Server, serve};
 use super::staging::{Destination, Staging, Writer};
 use super::store::{Block, Found, Store};
 
@@ -123,6 +124,7 @@ impl Agent {
                 let (receiver, seat) = receive(node, store, destination, &manifest).map_err(text)?;
                 (self.receiver, self.seat) = (Some(receiver), Some(seat));
             }
+            Command::Expect(addresses) => contact::expect(&addresses),
             Command::Join(group, net) => {
                 say(&Event::Joined(self.seat.as_ref().and_then(|seat| seat.join(group, &net))));
             }
@@ -188,6 +190,7 @@ fn send(
         store: Arc::clone(&store),
         backing: Arc::clone(&backing),
         limit: bits_per_second.map(Limit::new),
+        proof_limit: PROOF_LIMIT,
         group: Arc::clone(&group),
         is_source: true,
         stop: Arc::clone(&stop),
@@ -251,6 +254,7 @@ fn receive(
         store: Arc::clone(&store),
         backing: Arc::clone(&backing),
         limit: None,
+        proof_limit: PROOF_LIMIT,
         group: Arc::clone(&group),
         is_source: false,
         stop: Arc::clone(&stop),
@@ -284,17 +288,19 @@ fn receive(
     Ok((Receiver { node, store, shared, feed: None }, seat))
 }
 
-/// Takes over what an earlier run has left; its bytes are looked at again, and the digest in the end covers them.
+/// Takes over what an earlier run has left, up to the first block that is not what was written: nobody is given one that is not. The digest in the
+/// end covers them, too.
 fn resume(staging: &Staging, store: &Store, digest: &str) -> Option<Backing> {
-    let (bytes, blocks) = staging.left(&store.stream)?;
+    let (bytes, noted) = staging.left(&store.stream)?;
     if *blake3::hash(&bytes).to_hex() != *digest {
         return None;
     }
     let backing = staging.backing(Manifest::decode(&bytes).ok()?, bytes).ok()?;
     let mut reader = BlockReader::new(&backing);
-    for block in 0..blocks {
+    for block in 0..noted.blocks() {
         // From the first one that cannot be read on, others send it.
-        let Ok(bytes) = reader.read(&store.stream, block) else { break };
+        let read = reader.read(&store.stream, block).ok();
+        let Some(bytes) = read.filter(|bytes| noted.is(block, bytes)) else { break };
         store.add_written(store.key.tag(block, &bytes));
     }
     drop(reader);
@@ -323,7 +329,8 @@ impl Shared {
         // Held by this thread alone until it has finished; who finishes comes later.
         let guard = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(staging) = &*guard else { return Ok(()) };
-        let mut writer = Writer::new(staging, backing, stream, self.destination.preserve);
+        let written = store.have_and_written().1;
+        let mut writer = Writer::new(staging, backing, (stream, written), self.destination.preserve)?;
         for (number, block) in pending.drain(..) {
             writer.write(number, block.bytes())?;
             store.wrote();

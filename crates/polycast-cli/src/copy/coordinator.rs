@@ -402,6 +402,7 @@ impl Copy<'_> {
         let orders: Vec<_> = std::iter::from_fn(|| fleet.next_order()).collect();
         let blocks = self.source.as_ref().map_or(0, |source| source.stream.blocks());
         for order in orders {
+            self.tell(order.parent, &Command::Expect(self.nodes[order.node as usize].addresses.clone()));
             let addresses = self.nodes[order.parent as usize].addresses.clone();
             self.tell(order.node, &Command::Feed { parent: order.parent, addresses });
         }

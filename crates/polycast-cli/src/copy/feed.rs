@@ -1,25 +1,15 @@
 //! Takes blocks from another node.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
 
-use polycast_copy::{
-    BLOCK_HEADER_BYTES, BlockHeader, CONFIRMATION, GREETING_BYTES, Greeting, Key, PROOF_BYTES, Purpose,
-    Request,
-};
+use polycast_copy::{BLOCK_HEADER_BYTES, BlockHeader, Purpose};
 
-use super::serve::nonce;
+use super::contact::{Caller, introduce};
 use super::store::{Block, Store};
-
-/// How long an address may take to answer, and a node to say that it has the key.
-const CONNECT_LIMIT: Duration = Duration::from_secs(3);
-/// How long a try may take before another one begins beside it; that one may take twice as long, and so on.
-const TRY_AGAIN: Duration = Duration::from_millis(30);
 
 /// A connection to another node, until it is stopped.
 pub struct Feed {
@@ -63,105 +53,14 @@ fn connect(
     stop: &AtomicBool,
     place: &Mutex<Option<TcpStream>>,
 ) -> io::Result<()> {
-    let mut last = io::Error::other("it has no address");
-    for address in addresses {
-        let have = store.have_and_written().0;
-        match introduce(node, *address, Purpose::Blocks, have, store) {
-            Ok(connection) => {
-                let clone = connection.try_clone()?;
-                *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(clone);
-                if stop.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
-                return take(&connection, have, store, stop);
-            }
-            Err(error) => last = io::Error::new(error.kind(), format!("{address}: {error}")),
-        }
+    let have = store.have_and_written().0;
+    let caller = Caller { node, purpose: Purpose::Blocks, block: have, key: store.key.clone() };
+    let connection = introduce(&caller, addresses)?;
+    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection.try_clone()?);
+    if stop.load(Ordering::Relaxed) {
+        return Ok(());
     }
-    Err(last)
-}
-
-/// A connection to another one in the ring of this number.
-pub fn introduce_to_ring(
-    node: u32,
-    addresses: &[SocketAddr],
-    purpose: Purpose,
-    number: u64,
-    store: &Store,
-) -> io::Result<TcpStream> {
-    let mut last = io::Error::other("it has no address");
-    for address in addresses {
-        match introduce(node, *address, purpose, number, store) {
-            Ok(connection) => return Ok(connection),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-/// A connection on which blocks will come, or messages of a ring. A try whose packet got lost is not waited for: another one begins beside it.
-fn introduce(
-    node: u32,
-    address: SocketAddr,
-    purpose: Purpose,
-    block: u64,
-    store: &Store,
-) -> io::Result<TcpStream> {
-    let (sender, tries) = channel();
-    let (began, mut patience, mut under_way) = (Instant::now(), TRY_AGAIN, 0);
-    while began.elapsed() < CONNECT_LIMIT {
-        let (sender, key) = (sender.clone(), store.key.clone());
-        thread::spawn(move || {
-            // Nobody may want it any more; then it closes, and was nothing.
-            let _ = sender.send(try_to_introduce(node, address, purpose, block, &key));
-        });
-        under_way += 1;
-        let again_at = Instant::now() + patience;
-        patience *= 2;
-        while let Ok(come) = tries.recv_timeout(again_at.saturating_duration_since(Instant::now())) {
-            match come {
-                Ok(mut connection) => {
-                    for byte in CONFIRMATION {
-                        connection.write_all(&[byte])?;
-                    }
-                    return Ok(connection);
-                }
-                Err(error) => {
-                    under_way -= 1;
-                    if under_way == 0 {
-                        return Err(error);
-                    }
-                }
-            }
-        }
-    }
-    Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer"))
-}
-
-fn try_to_introduce(
-    node: u32,
-    address: SocketAddr,
-    purpose: Purpose,
-    block: u64,
-    key: &Key,
-) -> io::Result<TcpStream> {
-    let mut connection = TcpStream::connect_timeout(&address, CONNECT_LIMIT)?;
-    connection.set_nodelay(true)?;
-    connection.set_read_timeout(Some(CONNECT_LIMIT))?;
-    let strange = || io::Error::other("who listens there does not belong to this copy");
-    let mut greeting = [0; GREETING_BYTES];
-    connection.read_exact(&mut greeting)?;
-    let greeting = Greeting::decode(&greeting).ok_or_else(strange)?;
-    let request = Request { purpose, node, block, nonce: nonce()? };
-    let (request, expected) = request.encode(&greeting, key);
-    connection.write_all(&request)?;
-    let mut proof = [0; PROOF_BYTES];
-    connection.read_exact(&mut proof)?;
-    if proof != expected {
-        return Err(strange());
-    }
-    connection.set_read_timeout(None)?;
-    Ok(connection)
+    take(&connection, have, store, stop)
 }
 
 fn take(mut connection: &TcpStream, first: u64, store: &Store, stop: &AtomicBool) -> io::Result<()> {

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use polycast_copy::Purpose;
+use polycast_copy::{Purpose, place_in_ring};
 use polycast_core::units::Nanos;
 use polycast_net::{Interface, InterfaceChoice, Socket, SocketOptions};
 use polycast_protocol::Key;
@@ -24,7 +24,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::agent::say;
 use super::backing::Backing;
-use super::feed::introduce_to_ring;
+use super::contact::{Caller, introduce};
 use super::lane::Broken;
 use super::message::{Event, Joined, Seat};
 use super::ring::{Ring, Terms};
@@ -64,7 +64,8 @@ pub enum Side {
     Predecessor,
     Successor,
     Above,
-    Below,
+    /// In this place.
+    Below(u32),
 }
 
 /// How others reach it.
@@ -238,13 +239,16 @@ impl Group {
             Word::Sit(seat) => {
                 self.probe = None;
                 let number = u64::from(seat.number);
-                let before = (Side::Predecessor, Purpose::Ring, seat.addresses.clone());
-                let above = (Side::Above, Purpose::Below, seat.above.clone());
-                for (side, purpose, addresses) in [before, above].into_iter().filter(|_| seat.place > 0) {
-                    let (store, own) = (Arc::clone(&self.member.store), self.own.clone());
-                    let node = self.member.node;
+                let before = (Side::Predecessor, Purpose::Ring, number, seat.addresses.clone());
+                let block = place_in_ring(seat.place, seat.number);
+                let above = (Side::Above, Purpose::Below, block, seat.above.clone());
+                for (side, purpose, block, addresses) in
+                    [before, above].into_iter().filter(|_| seat.place > 0)
+                {
+                    let (node, key) = (self.member.node, self.member.store.key.clone());
+                    let (caller, own) = (Caller { node, purpose, block, key }, self.own.clone());
                     thread::spawn(move || {
-                        own.say(match introduce_to_ring(node, &addresses, purpose, number, &store) {
+                        own.say(match introduce(&caller, &addresses) {
                             Ok(stream) => Word::Link(side, number, stream),
                             Err(_) => Word::Failed(number),
                         });

@@ -125,6 +125,8 @@ pub enum Command {
         parent: u32,
         addresses: Vec<SocketAddr>,
     },
+    /// Those with these addresses will connect to this node.
+    Expect(Vec<SocketAddr>),
     /// Join this group, by the interface that POLYCAST_NET says.
     Join((IpAddr, u16), String),
     /// Send datagrams of this payload to the group, so that all may hear them.

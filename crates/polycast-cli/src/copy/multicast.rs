@@ -3,7 +3,7 @@
 use std::env;
 use std::time::{Duration, Instant};
 
-use polycast_copy::{SOURCE, Segments, Standing, place_above};
+use polycast_copy::{SOURCE, Segments, Standing, place_above, places_below};
 use polycast_core::variables::{MULTICAST, NET, SWITCH, is_off};
 use polycast_net::{Family, Group};
 use polycast_protocol::message::MAX_FRAGMENT_BYTES;
@@ -207,6 +207,8 @@ impl Copy<'_> {
                 batch_datagrams: terms.batch_datagrams,
                 bits_per_second: terms.bits_per_second,
             };
+            let below = places_below(place, nodes).chain((place + 1 < nodes).then_some(place + 1));
+            self.tell(*node, &Command::Expect(below.flat_map(addresses).collect()));
             self.tell(*node, &Command::Sit(seat));
         }
     }

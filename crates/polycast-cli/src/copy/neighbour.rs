@@ -35,6 +35,10 @@ impl Neighbour {
         Ok(())
     }
 
+    pub fn is_connected(&self) -> bool {
+        self.connection.is_some()
+    }
+
     pub fn has_room(&self) -> bool {
         self.outgoing.len() - self.sent < MAX_WAITING_BYTES
     }

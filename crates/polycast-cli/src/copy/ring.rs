@@ -4,12 +4,10 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 
-use polycast_copy::{
-    CONFIRMATION, Frame, PackedSegments, SEGMENTS_UNDER_WAY, Segments, Stream, places_below,
-};
+use polycast_copy::{Frame, PackedSegments, SEGMENTS_UNDER_WAY, Segments, Stream};
 use polycast_core::units::Nanos;
 use polycast_protocol::message;
-use polycast_protocol::wire::Header;
+use polycast_protocol::wire::{Header, Kind, seal};
 use polycast_protocol::{Acted, Key, Membership};
 use rustix::event::PollFlags;
 
@@ -20,16 +18,12 @@ use super::message::Seat;
 use super::neighbour::Neighbour;
 use super::packing::Packing;
 use super::serve::fetch;
+use super::tally::{REST_OF_CONFIRMATION, Tally};
 
-/// Said again after so long, a few times, so that one that got lost is noticed by what follows it.
-const SAY_AGAIN: (Nanos, u32) = (Nanos::from_micros(4_000), 6);
 /// How soon a source looks whether what it has sent has left its host, and how soon a node whether there is room in its store.
 const LOOK: Nanos = Nanos::from_micros(1_000);
 /// Headers of a datagram on the wire: Ethernet's with its gap, IP's, UDP's.
 const WIRE_BYTES: usize = 66;
-
-/// Behind the first byte, which whoever took the connection has read.
-const REST_OF_CONFIRMATION: usize = CONFIRMATION.len() - 1;
 
 /// What holds for all rings of a copy.
 pub struct Terms {
@@ -53,11 +47,10 @@ pub struct Ring {
     begun: u64,
     stored: u64,
     over: u64,
-    /// Who is told what is over here and below, and those who tell it: each with what it has said.
-    above: Neighbour,
-    below: Vec<(Neighbour, Option<u64>)>,
-    /// What was said above: how much, when again, how often still.
-    said: (Option<u64>, Nanos, u32),
+    tally: Tally,
+    /// Of the datagrams that say what is over.
+    job: u32,
+    key: Key,
     /// Multicast so far; the link is free again at.
     sent: u64,
     free_at: Nanos,
@@ -89,14 +82,14 @@ impl Ring {
             segments,
             packing: terms.packs.then(|| Packing::new(PackedSegments::new(segments))),
             limit: [seat.bits_per_second, terms.limit].into_iter().flatten().min(),
+            tally: Tally::new(seat.place, seat.nodes),
             seat,
             neighbours: Default::default(),
             begun: 0,
             stored: 0,
             over: 0,
-            above: Neighbour::default(),
-            below: Vec::new(),
-            said: (None, Nanos(0), 0),
+            job: terms.job,
+            key: terms.key,
             sent: 0,
             free_at: Nanos(0),
             unsent: Vec::new(),
@@ -115,22 +108,8 @@ impl Ring {
         match side {
             Side::Predecessor => self.neighbours[PREDECESSOR].connected(stream, 0),
             Side::Successor => self.neighbours[SUCCESSOR].connected(stream, REST_OF_CONFIRMATION),
-            Side::Above => self.above.connected(stream, 0),
-            Side::Below => {
-                let mut one = Neighbour::default();
-                one.connected(stream, REST_OF_CONFIRMATION)?;
-                self.below.push((one, None));
-                Ok(())
-            }
-        }
-    }
-
-    /// What is over on all below; `None`: not all have said anything yet.
-    fn over_below(&self) -> Option<u64> {
-        let all = places_below(self.seat.place, self.seat.nodes);
-        match self.below.len() == all.len() {
-            true => self.below.iter().try_fold(u64::MAX, |least, (_, said)| Some(least.min((*said)?))),
-            false => None,
+            Side::Above => self.tally.connected_above(stream),
+            Side::Below(place) => self.tally.connected_below(place, stream),
         }
     }
 
@@ -153,6 +132,9 @@ impl Ring {
     }
 
     pub fn take_datagram(&mut self, header: &Header, payload: &[u8], now: Nanos) -> Result<(), Broken> {
+        if header.kind == Kind::Arrived && header.communicator == tallies(self.seat.number) {
+            self.tally.heard(header.fragment, header.operation);
+        }
         match self.lane_of(header.communicator) {
             Some(lane) => self.lanes[lane].take_datagram(header, payload, now),
             None => Ok(()),
@@ -170,11 +152,12 @@ impl Ring {
             }
         }
         self.settle(now, member)?;
-        self.acknowledge(now);
+        self.tell(now, member);
         let is_busy = self.send(now, member)?;
-        for neighbour in self.neighbours.iter_mut().chain([&mut self.above]) {
+        for neighbour in &mut self.neighbours {
             neighbour.flush()?;
         }
+        self.tally.flush()?;
         Ok(is_busy)
     }
 
@@ -196,23 +179,7 @@ impl Ring {
                 return Err(Broken);
             }
         }
-        // It says nothing, but it may go.
-        self.above.read(|_| ())?;
-        if self.above.is_gone && self.over < self.count() {
-            return Err(Broken);
-        }
-        let count = self.count();
-        for (one, said) in &mut self.below {
-            one.read(|frame| {
-                if let Frame::Acknowledged(segments) = frame {
-                    *said = (*said).max(Some(segments));
-                }
-            })?;
-            if one.is_gone && *said < Some(count) {
-                return Err(Broken);
-            }
-        }
-        Ok(())
+        self.tally.read(self.over, self.count())
     }
 
     /// Begins what may begin: at the source when those before it have gone, and all others are ready for it.
@@ -225,7 +192,8 @@ impl Ring {
                 // Of segments that travel compressed nobody knows the length before the first is there.
                 let knows = u64::from(self.packing.is_some() && segment > 0);
                 let are_ready = self
-                    .over_below()
+                    .tally
+                    .below()
                     .is_some_and(|over| over >= knows && segment < over + SEGMENTS_UNDER_WAY);
                 if !is_through || !are_ready {
                     break;
@@ -296,18 +264,15 @@ impl Ring {
     }
 
     /// Tells the one above how much is over here and below.
-    fn acknowledge(&mut self, now: Nanos) {
-        if self.is_source() {
-            return;
-        }
-        let Some(all) = self.over_below().map(|below| below.min(self.over)) else { return };
-        let (said, at, times) = self.said;
-        let is_new = said != Some(all);
-        if is_new || (now >= at && times > 0) {
-            self.above.say(Frame::Acknowledged(all));
-            let left = if is_new { SAY_AGAIN.1 } else { times - 1 };
-            self.said = (Some(all), now + SAY_AGAIN.0, left);
-        }
+    fn tell(&mut self, now: Nanos, member: &mut Member) {
+        let Some(all) = self.tally.tell(self.over, now) else { return };
+        let (job, communicator) = (self.job, tallies(self.seat.number));
+        let (operation, fragment) = (all, self.seat.place);
+        let header = Header { kind: Kind::Arrived, flags: 0, job, communicator, operation, fragment };
+        let mut datagram = Vec::new();
+        seal(&header, &[], &self.key, &mut datagram);
+        // It is said again.
+        let _ = member.socket.send(&datagram, datagram.len());
     }
 
     fn send(&mut self, now: Nanos, member: &mut Member) -> Result<bool, Broken> {
@@ -375,15 +340,18 @@ impl Ring {
         let lanes = active().filter_map(Lane::deadline);
         let is_sending = self.is_source() && active().any(|lane| !lane.is_through());
         let link = (is_sending && self.unsent.is_empty()).then_some(self.free_at);
-        let again = (self.said.2 > 0).then_some(self.said.1);
         let look = (self.waits_for_room || active().any(Lane::awaits_departure)).then_some(now + LOOK);
-        lanes.chain(link).chain(again).chain(look).min()
+        lanes.chain(link).chain(self.tally.deadline()).chain(look).min()
     }
 
     pub fn events(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
-        let below = self.below.iter().map(|(one, _)| one);
-        self.neighbours.iter().chain([&self.above]).chain(below).filter_map(Neighbour::events)
+        self.neighbours.iter().filter_map(Neighbour::events).chain(self.tally.events())
     }
+}
+
+/// The communicator of a ring's datagrams that say what is over: none of its lanes has it.
+fn tallies(ring: u32) -> u32 {
+    u32::MAX - ring
 }
 
 /// A segment as the source sends it.

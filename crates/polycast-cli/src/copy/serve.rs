@@ -1,23 +1,23 @@
 //! Gives blocks to whoever asks and has the key.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use polycast_copy::{BlockHeader, CONFIRMATION, Greeting, NONCE_BYTES, Purpose, REQUEST_BYTES, Request, Tag};
+use polycast_copy::{
+    BlockHeader, CONFIRMATION, Greeting, NONCE_BYTES, Purpose, REQUEST_BYTES, Request, Tag, of_place_in_ring,
+};
 
 use super::backing::{Backing, BlockReader};
 use super::group::{Handle, Side, Word};
 use super::store::{Block, Found, Store};
+use super::strangers::Strangers;
 
 /// Who has not shown by then that it has the key is not served.
-const PROOF_LIMIT: Duration = Duration::from_secs(5);
-
-/// Connections at once that have not shown it.
-const MAX_STRANGERS: usize = 64;
+pub const PROOF_LIMIT: Duration = Duration::from_secs(5);
 
 /// What this node gives, and how fast.
 pub struct Server {
@@ -26,6 +26,8 @@ pub struct Server {
     /// There as soon as something is on disk.
     pub backing: Arc<OnceLock<Backing>>,
     pub limit: Option<Limit>,
+    /// How long strangers are listened to.
+    pub proof_limit: Duration,
     /// Where those go that are next in a ring.
     pub group: Arc<OnceLock<Handle>>,
     pub is_source: bool,
@@ -61,35 +63,46 @@ pub fn nonce() -> io::Result<[u8; NONCE_BYTES]> {
     Ok(nonce)
 }
 
+type Waiting = Mutex<Strangers<TcpStream>>;
+
+fn lock(strangers: &Waiting) -> MutexGuard<'_, Strangers<TcpStream>> {
+    strangers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Serves until the process ends.
 pub fn serve(listener: TcpListener, server: Arc<Server>) {
-    let strangers = Arc::new(AtomicUsize::new(0));
-    for connection in listener.incoming() {
-        let Ok(connection) = connection else {
+    let strangers: Arc<Waiting> = Arc::default();
+    loop {
+        let come =
+            listener.accept().and_then(|(connection, from)| Ok((connection.try_clone()?, connection, from)));
+        let Ok((clone, connection, from)) = come else {
             // Out of descriptors, for example: others may close theirs.
             thread::sleep(Duration::from_millis(50));
             continue;
         };
-        if strangers.fetch_add(1, Ordering::Relaxed) >= MAX_STRANGERS {
-            strangers.fetch_sub(1, Ordering::Relaxed);
-            continue;
+        let (number, gone) = lock(&strangers).come(from.ip(), clone);
+        if let Some(gone) = gone {
+            let _ = gone.shutdown(Shutdown::Both);
         }
         let (server, strangers) = (Arc::clone(&server), Arc::clone(&strangers));
         thread::spawn(move || {
             let request = server.receive_request(&connection);
-            strangers.fetch_sub(1, Ordering::Relaxed);
+            lock(&strangers).known(number);
             // Whoever asked notices that the connection ends.
             let Ok(Some(request)) = request else { return };
-            let side = match request.purpose {
+            let (side, ring) = match request.purpose {
                 Purpose::Blocks => {
                     let _ = server.give(&connection, request);
                     return;
                 }
-                Purpose::Ring => Side::Successor,
-                Purpose::Below => Side::Below,
+                Purpose::Ring => (Side::Successor, request.block),
+                Purpose::Below => {
+                    let (place, ring) = of_place_in_ring(request.block);
+                    (Side::Below(place), ring.into())
+                }
             };
             if let Some(group) = server.group.get() {
-                group.say(Word::Link(side, request.block, connection));
+                group.say(Word::Link(side, ring, connection));
             }
         });
     }
@@ -98,23 +111,12 @@ pub fn serve(listener: TcpListener, server: Arc<Server>) {
 impl Server {
     fn receive_request(&self, mut connection: &TcpStream) -> io::Result<Option<Request>> {
         connection.set_nodelay(true)?;
-        connection.set_read_timeout(Some(PROOF_LIMIT))?;
-        connection.set_write_timeout(Some(PROOF_LIMIT))?;
+        connection.set_write_timeout(Some(self.proof_limit))?;
         let greeting = Greeting { nonce: nonce()? };
         connection.write_all(&greeting.encode())?;
-        let began = Instant::now();
+        let until = Instant::now() + self.proof_limit;
         let mut bytes = [0; REQUEST_BYTES];
-        let mut filled = 0;
-        // As a whole within the limit, not byte by byte.
-        while filled < bytes.len() {
-            if began.elapsed() >= PROOF_LIMIT {
-                return Ok(None);
-            }
-            match connection.read(&mut bytes[filled..])? {
-                0 => return Ok(None),
-                read => filled += read,
-            }
-        }
+        read_by(until, connection, &mut bytes)?;
         let Some((request, proof)) = Request::decode(&bytes, &greeting, &self.store.key) else {
             return Ok(None);
         };
@@ -125,10 +127,11 @@ impl Server {
         connection.write_all(&proof)?;
         // Who connects may have had an answer on another connection first. The second byte may come later.
         let mut confirmed = [0];
-        connection.read_exact(&mut confirmed)?;
+        read_by(until, connection, &mut confirmed)?;
         if confirmed[0] != CONFIRMATION[0] {
             return Ok(None);
         }
+        connection.set_read_timeout(None)?;
         connection.set_write_timeout(None)?;
         Ok(Some(request))
     }
@@ -150,10 +153,26 @@ impl Server {
             write_both(&mut connection, &header, bytes)?;
         }
         // Whoever asked closes when it has read everything; who closes before, with a byte unread, may take from it what is under way.
-        connection.shutdown(std::net::Shutdown::Write)?;
+        connection.shutdown(Shutdown::Write)?;
         io::copy(&mut connection.take(CONFIRMATION.len() as u64), &mut io::sink())?;
         Ok(())
     }
+}
+
+/// Reads all of it by then, not byte by byte.
+fn read_by(until: Instant, mut connection: &TcpStream, mut bytes: &mut [u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        connection.set_read_timeout(Some(left))?;
+        match connection.read(bytes)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => bytes = &mut bytes[read..],
+        }
+    }
+    Ok(())
 }
 
 /// A block's bytes, which may have to be read again.
@@ -182,4 +201,55 @@ fn write_both(connection: &mut &TcpStream, header: &[u8], bytes: &[u8]) -> io::R
     let sent = connection.write_vectored(&[IoSlice::new(header), IoSlice::new(bytes)])?;
     connection.write_all(&header[sent.min(header.len())..])?;
     connection.write_all(&bytes[sent.saturating_sub(header.len())..])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use polycast_copy::{GREETING_BYTES, KEY_BYTES, Key, Stream};
+
+    use super::super::contact::{Caller, introduce};
+    use super::*;
+
+    fn server(proof_limit: Duration) -> (SocketAddr, Key) {
+        let key = Key::from_bytes([3; KEY_BYTES]);
+        let stream = Stream { bytes: 0, manifest_bytes: 0, block_bytes: 4_096 };
+        let server = Server {
+            node: 1,
+            store: Arc::new(Store::new(stream, key.clone(), false)),
+            backing: Arc::default(),
+            limit: None,
+            proof_limit,
+            group: Arc::default(),
+            is_source: false,
+            stop: Arc::default(),
+        };
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || serve(listener, Arc::new(server)));
+        (address, key)
+    }
+
+    #[test]
+    fn strangers_leave_room_for_who_has_the_key() {
+        let (address, key) = server(Duration::from_secs(3_600));
+        let strangers: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let caller = Caller { node: 2, purpose: Purpose::Blocks, block: 0, key };
+        introduce(&caller, &[address]).unwrap();
+        // Those are out that had to go, and the others are still listened to.
+        let mut greeted = [0; GREETING_BYTES];
+        (&strangers[0]).read_exact(&mut greeted).unwrap();
+        assert_eq!((&strangers[0]).read(&mut greeted).unwrap_or(0), 0);
+    }
+
+    #[test]
+    fn who_does_not_show_the_key_is_not_listened_to_for_ever() {
+        let (address, _) = server(Duration::from_millis(50));
+        let mut silent = TcpStream::connect(address).unwrap();
+        silent.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut greeted = [0; GREETING_BYTES];
+        silent.read_exact(&mut greeted).unwrap();
+        assert_eq!(silent.read(&mut greeted).unwrap(), 0);
+    }
 }

@@ -1,7 +1,7 @@
 //! What comes is written beside its place, into a folder that an interrupted run leaves for the next one.
 //!
 //! ```text
-//!   DEST/.polycast-cp-4f1d…/   manifest   journal: blocks that are whole   tree/…: the files
+//!   DEST/.polycast-cp-4f1d…/   manifest   journal, sums: blocks that are whole   tree/…: the files
 //! ```
 
 use std::collections::HashMap;
@@ -17,9 +17,7 @@ use polycast_copy::{Kind, Manifest, Moment, Part, Stream};
 use rustix::fs::{FlockOperation, OFlags, Timespec, Timestamps, UTIME_OMIT, flock, futimens};
 
 use super::backing::Backing;
-
-/// Blocks between two entries in the journal.
-const JOURNAL_BLOCKS: u64 = 128;
+use super::journal::{Journal, Noted};
 
 /// The modes that are taken over: the owner may be another one, so not the bits that lend its rights.
 const MODES: u32 = 0o777;
@@ -112,30 +110,15 @@ impl Staging {
         Ok(Staging { folder, inside, _lock: lock })
     }
 
-    fn journal(&self) -> PathBuf {
-        self.inside.join("journal")
-    }
-
     pub fn tree(&self) -> PathBuf {
         self.inside.join("tree")
     }
 
-    /// The manifest and the blocks that an earlier run has left.
-    pub fn left(&self, stream: &Stream) -> Option<(Vec<u8>, u64)> {
+    /// The manifest and what is noted of the blocks that an earlier run has left.
+    pub fn left(&self, stream: &Stream) -> Option<(Vec<u8>, Noted)> {
         let manifest = fs::read(self.inside.join("manifest")).ok()?;
-        let words = fs::read_to_string(self.journal()).ok()?;
-        let (blocks, block_bytes) = words.trim().split_once(' ')?;
-        let fits =
-            block_bytes.parse() == Ok(stream.block_bytes) && manifest.len() as u64 == stream.manifest_bytes;
-        let blocks: u64 = blocks.parse().ok().filter(|blocks| fits && *blocks <= stream.blocks())?;
-        Some((manifest, blocks))
-    }
-
-    /// Never over the entry before: whoever is killed in the middle would leave none.
-    fn note(&self, blocks: u64, stream: &Stream) -> io::Result<()> {
-        let new = self.inside.join("journal.new");
-        fs::write(&new, format!("{blocks} {}\n", stream.block_bytes))?;
-        fs::rename(new, self.journal())
+        let noted = Journal::read(&self.inside, stream)?;
+        (manifest.len() as u64 == stream.manifest_bytes).then_some((manifest, noted))
     }
 
     /// Removes everything.
@@ -180,9 +163,9 @@ fn named(path: &Path) -> PathBuf {
 
 /// Writes blocks in their order.
 pub struct Writer<'a> {
-    staging: &'a Staging,
     backing: &'a Backing,
     stream: Stream,
+    journal: Journal,
     preserve: bool,
     /// The next entry that is to be made.
     next: u32,
@@ -190,12 +173,21 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub fn new(staging: &'a Staging, backing: &'a Backing, stream: Stream, preserve: bool) -> Writer<'a> {
-        Writer { staging, backing, stream, preserve, next: 0, file: None }
+    /// Goes on behind so many blocks.
+    pub fn new(
+        staging: &Staging,
+        backing: &'a Backing,
+        (stream, blocks): (Stream, u64),
+        preserve: bool,
+    ) -> io::Result<Writer<'a>> {
+        let journal =
+            Journal::open(&staging.inside, stream, blocks).map_err(|error| at(&staging.folder, error))?;
+        Ok(Writer { backing, stream, journal, preserve, next: 0, file: None })
     }
 
-    /// Writes a block.
-    pub fn write(&mut self, block: u64, mut bytes: &[u8]) -> io::Result<()> {
+    /// Writes the next block.
+    pub fn write(&mut self, block: u64, whole: &[u8]) -> io::Result<()> {
+        let mut bytes = whole;
         for part in self.backing.layout.parts(self.stream.range(block)) {
             let (these, behind) = bytes.split_at(part.bytes() as usize);
             bytes = behind;
@@ -206,10 +198,7 @@ impl<'a> Writer<'a> {
                 }
             }
         }
-        if (block + 1).is_multiple_of(JOURNAL_BLOCKS) {
-            self.staging.note(block + 1, &self.stream)?;
-        }
-        Ok(())
+        self.journal.wrote(whole)
     }
 
     /// All blocks are written.
@@ -219,7 +208,7 @@ impl<'a> Writer<'a> {
             self.make_up_to(entries - 1)?;
         }
         self.close()?;
-        self.staging.note(self.stream.blocks(), &self.stream)
+        self.journal.save()
     }
 
     /// Makes entries, this one the last; if it is a file it is open then.
@@ -298,20 +287,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_killed_between_two_entries_leaves_the_one_before() {
-        let folder = tempfile::tempdir().unwrap();
-        let destination = Destination::new(folder.path().into(), true, false, false).unwrap();
-        let staging = Staging::open(&destination, "a manifest").unwrap();
-        let stream = Stream { bytes: 40_960, manifest_bytes: 3, block_bytes: 4_096 };
-        staging.note(1, &stream).unwrap();
-        let kept = folder.path().join("kept");
-        fs::hard_link(staging.journal(), &kept).unwrap();
-        staging.note(2, &stream).unwrap();
-        assert_eq!(fs::read_to_string(kept).unwrap(), "1 4096\n");
-        fs::write(staging.folder.join("manifest"), "abc").unwrap();
-        assert_eq!(staging.left(&stream), Some((b"abc".to_vec(), 2)));
-    }
-    #[test]
     fn who_swaps_the_folder_for_a_link_gets_nothing_written_elsewhere() {
         let folder = tempfile::tempdir().unwrap();
         let inside = |name: &str| folder.path().join(name);
@@ -322,7 +297,7 @@ mod tests {
         fs::rename(&staging.folder, inside("to/away")).unwrap();
         symlink(inside("elsewhere"), &staging.folder).unwrap();
         let stream = Stream { bytes: 0, manifest_bytes: 0, block_bytes: 4_096 };
-        staging.note(0, &stream).unwrap();
+        Journal::open(&staging.inside, stream, 0).unwrap().save().unwrap();
         staging.backing(Manifest::default(), Vec::new()).unwrap();
         assert!(inside("to/away/tree").exists());
         assert_eq!(named(&staging.tree()), fs::canonicalize(inside("to/away/tree")).unwrap());
