@@ -116,7 +116,7 @@ fn of_job(summary: &Summary) -> String {
     body += &section(
         "choices",
         "The choice explained",
-        "Who served which calls, and the reason that decided. `polycast explain` tells more of a rule.",
+        "Who served which calls, and the reason that decided. The command polycast explain tells more of a rule.",
         &of_choices(summary),
     );
     body + &section(
