@@ -4,21 +4,53 @@
 //! ```text
 //!   byte 0            4
 //!       ├── bytes ────┼ a message of the multicast protocol      24 to 16,384 bytes
-//!       ├── 8 ────────┼ u64: so many segments are on this node and on all below it
+//!       ├── 16 ───────┼ u64, u64: so many segments are over on this node and on all below it, and so many have been read
 //! ```
 
 /// Of what stands behind the length.
 pub const MAX_FRAME_BYTES: usize = 16 << 10;
 const LENGTH_BYTES: usize = 4;
-const ACKNOWLEDGED_BYTES: usize = 8;
+const REACHED_BYTES: usize = 16;
+
+/// How far a node is, or the last of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// So many segments are there, for its successor, too, and it is ready for those that follow.
+    pub over: u64,
+    /// Of so many nothing more comes by multicast: they are out of its receive buffer.
+    pub read: u64,
+}
+
+impl Reached {
+    /// What both have reached.
+    pub fn least(self, other: Reached) -> Reached {
+        Reached { over: self.over.min(other.over), read: self.read.min(other.read) }
+    }
+
+    /// What one of both has reached.
+    pub fn most(self, other: Reached) -> Reached {
+        Reached { over: self.over.max(other.over), read: self.read.max(other.read) }
+    }
+
+    /// As it travels.
+    pub fn to_bytes(self) -> [u8; REACHED_BYTES] {
+        (u128::from(self.over) | u128::from(self.read) << 64).to_le_bytes()
+    }
+
+    /// `None` if it is something else.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Reached> {
+        let both = u128::from_le_bytes(bytes.try_into().ok()?);
+        Some(Reached { over: both as u64, read: (both >> 64) as u64 })
+    }
+}
 
 /// What a neighbour says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A message of the multicast protocol.
     Message(&'a [u8]),
-    /// So many segments are on this node and on all below it, and they are ready for the ones that follow.
-    Acknowledged(u64),
+    /// This node and all below it are so far.
+    Reached(Reached),
 }
 
 /// It does not speak this.
@@ -29,12 +61,12 @@ pub struct BadFrame;
 impl<'a> Frame<'a> {
     /// As it travels.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let number;
+        let numbers;
         let bytes = match self {
             Frame::Message(bytes) => *bytes,
-            Frame::Acknowledged(segments) => {
-                number = segments.to_le_bytes();
-                &number
+            Frame::Reached(reached) => {
+                numbers = reached.to_bytes();
+                &numbers
             }
         };
         out.extend((bytes.len() as u32).to_le_bytes());
@@ -48,14 +80,11 @@ impl<'a> Frame<'a> {
     pub fn decode(bytes: &'a [u8]) -> Result<Option<(Frame<'a>, usize)>, BadFrame> {
         let Some((length, rest)) = bytes.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
-        if !(ACKNOWLEDGED_BYTES..=MAX_FRAME_BYTES).contains(&length) {
+        if !(REACHED_BYTES..=MAX_FRAME_BYTES).contains(&length) {
             return Err(BadFrame);
         }
         let Some(bytes) = rest.get(..length) else { return Ok(None) };
-        let frame = match <[u8; ACKNOWLEDGED_BYTES]>::try_from(bytes) {
-            Ok(segments) => Frame::Acknowledged(u64::from_le_bytes(segments)),
-            Err(_) => Frame::Message(bytes),
-        };
+        let frame = Reached::from_bytes(bytes).map_or(Frame::Message(bytes), Frame::Reached);
         Ok(Some((frame, LENGTH_BYTES + length)))
     }
 }
@@ -67,8 +96,11 @@ mod tests {
     #[test]
     fn frames_come_in_pieces_and_one_after_the_other() {
         let mut bytes = Vec::new();
-        let frames =
-            [Frame::Message(&[7; 24]), Frame::Acknowledged(3), Frame::Message(&[1; MAX_FRAME_BYTES])];
+        let frames = [
+            Frame::Message(&[7; 24]),
+            Frame::Reached(Reached { over: 3, read: 1 << 40 }),
+            Frame::Message(&[1; MAX_FRAME_BYTES]),
+        ];
         frames.iter().for_each(|frame| frame.encode(&mut bytes));
         let mut rest = &bytes[..];
         for frame in frames {
@@ -83,7 +115,7 @@ mod tests {
     #[test]
     fn lengths_have_limits() {
         for (length, is_good) in
-            [(0u32, false), (7, false), (8, true), (16 << 10, true), ((16 << 10) + 1, false)]
+            [(0u32, false), (15, false), (16, true), (16 << 10, true), ((16 << 10) + 1, false)]
         {
             assert_eq!(Frame::decode(&length.to_le_bytes()).is_ok(), is_good, "{length}");
         }

@@ -29,13 +29,15 @@ mod segment;
 mod wire;
 
 pub use fleet::{Fleet, Order, Ring, SOURCE, Standing, Trouble, best_fanout};
-pub use frame::{BadFrame, Frame, MAX_FRAME_BYTES};
+pub use frame::{BadFrame, Frame, MAX_FRAME_BYTES, Reached};
 pub use key::{Digest, KEY_BYTES, Key, TAG_BYTES, Tag};
 pub use layout::{Layout, Part, Piece, Stream};
 pub use manifest::{Entry, Extent, Kind, MAX_ENTRIES, Manifest, ManifestError, Moment};
 pub use name::{MAX_NAME_BYTES, Name};
 pub use pack::{BadPack, pack, unpack};
-pub use segment::{Packed, PackedSegments, SEGMENTS_UNDER_WAY, Segments, place_above, places_below};
+pub use segment::{
+    Packed, PackedSegments, SEGMENTS_UNDER_WAY, SEGMENTS_UNREAD, Segments, place_above, places_below,
+};
 pub use wire::{
     BLOCK_HEADER_BYTES, BlockHeader, CONFIRMATION, GREETING_BYTES, Greeting, MAX_BLOCK_BYTES,
     MIN_BLOCK_BYTES, NONCE_BYTES, PROOF_BYTES, Purpose, REQUEST_BYTES, Request, of_place_in_ring,

@@ -10,8 +10,10 @@ pub use packed::{Packed, PackedSegments};
 use crate::key::TAG_BYTES;
 use crate::layout::Stream;
 
-/// The source is ahead of the slowest by no more segments. Receivers' buffers of 4 MiB have room for them.
-pub const SEGMENTS_UNDER_WAY: u64 = 4;
+/// The source is ahead of the one that finishes last by no more segments: those whose repairs take long hold nobody up for a while.
+pub const SEGMENTS_UNDER_WAY: u64 = 8;
+/// The source is ahead of the one that reads slowest by no more. Receivers' buffers of 4 MiB have room for them.
+pub const SEGMENTS_UNREAD: u64 = 4;
 /// So many tell one.
 const FAN_IN: u32 = 16;
 /// Of a segment, unless a block is longer.
@@ -54,9 +56,9 @@ impl Segments {
         at(segment)..at(segment + 1)
     }
 
-    /// Blocks that may be under way.
-    pub fn blocks_under_way(&self) -> u64 {
-        self.blocks_each * SEGMENTS_UNDER_WAY
+    /// Blocks that may be unread.
+    pub fn blocks_unread(&self) -> u64 {
+        self.blocks_each * SEGMENTS_UNREAD
     }
 
     /// Of a segment, tags included.

@@ -1,8 +1,9 @@
 //! A node's part in a multicast: a thread that has the group's socket, and one ring after the other.
 //!
 //! ```text
-//!   segments   0   1   2   3 │ 4   5 …       four lanes: segment s is begun on lane s mod 4 when s - 4 is over on this node
-//!   up a tree ◀── so many are over on this node and on all below it: the source is no further ahead than four
+//!   segments   0   1   2   3   4   5   6   7 │ 8   9 …    eight lanes: segment s is begun on lane s mod 8 when s - 8 is over on this node
+//!   up a tree ◀── so many are over on this node and on all below it: the source is no further ahead than eight; and so many have been
+//!                 read: it is no further ahead than four, for which receive buffers have room
 //! ```
 
 use std::io::{Read, Write};

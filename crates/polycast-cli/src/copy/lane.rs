@@ -138,6 +138,11 @@ impl Lane {
         self.segment.is_some() && self.endpoint.is_complete()
     }
 
+    /// Nothing more of it comes by multicast.
+    pub fn is_read(&self) -> bool {
+        self.is_complete() || self.endpoint.bytes_by_multicast().is_none()
+    }
+
     pub fn is_finished(&self) -> bool {
         self.endpoint.is_finished()
     }

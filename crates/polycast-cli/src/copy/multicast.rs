@@ -176,9 +176,9 @@ impl Copy<'_> {
     pub(super) fn begin(&mut self) {
         let now = self.now();
         let (Some(source), Some(fleet)) = (&self.source, &mut self.fleet) else { return };
-        let under_way = Segments::new(source.stream, 0).blocks_under_way();
+        let unread = Segments::new(source.stream, 0).blocks_unread();
         let hears = |node: u32| matches!(self.nodes[node as usize].membership, Membership::Hears(_));
-        fleet.begin_by_multicast(self.order, hears, under_way, now);
+        fleet.begin_by_multicast(self.order, hears, unread, now);
         self.has_ring = fleet.is_ring();
         if !self.has_ring && self.terms.is_some() {
             self.tell(SOURCE, &Command::Leave);

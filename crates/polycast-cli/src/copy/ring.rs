@@ -4,7 +4,7 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 
-use polycast_copy::{Frame, PackedSegments, SEGMENTS_UNDER_WAY, Segments, Stream};
+use polycast_copy::{Frame, PackedSegments, Reached, SEGMENTS_UNDER_WAY, SEGMENTS_UNREAD, Segments, Stream};
 use polycast_core::units::Nanos;
 use polycast_protocol::message;
 use polycast_protocol::wire::{Header, Kind, seal};
@@ -43,8 +43,9 @@ pub struct Ring {
     limit: Option<u64>,
     lanes: Vec<Lane>,
     neighbours: [Neighbour; 2],
-    /// Segments that have begun here, are in the store, are over here.
+    /// Segments that have begun here, come no more by multicast, are in the store, are over here.
     begun: u64,
+    read: u64,
     stored: u64,
     over: u64,
     tally: Tally,
@@ -86,6 +87,7 @@ impl Ring {
             seat,
             neighbours: Default::default(),
             begun: 0,
+            read: 0,
             stored: 0,
             over: 0,
             job: terms.job,
@@ -133,7 +135,9 @@ impl Ring {
 
     pub fn take_datagram(&mut self, header: &Header, payload: &[u8], now: Nanos) -> Result<(), Broken> {
         if header.kind == Kind::Arrived && header.communicator == tallies(self.seat.number) {
-            self.tally.heard(header.fragment, header.operation);
+            Reached::from_bytes(payload)
+                .into_iter()
+                .for_each(|reached| self.tally.heard(header.fragment, reached));
         }
         match self.lane_of(header.communicator) {
             Some(lane) => self.lanes[lane].take_datagram(header, payload, now),
@@ -191,10 +195,11 @@ impl Ring {
                 let is_through = segment == 0 || self.lane(segment - 1).is_through();
                 // Of segments that travel compressed nobody knows the length before the first is there.
                 let knows = u64::from(self.packing.is_some() && segment > 0);
-                let are_ready = self
-                    .tally
-                    .below()
-                    .is_some_and(|over| over >= knows && segment < over + SEGMENTS_UNDER_WAY);
+                let are_ready = self.tally.below().is_some_and(|Reached { over, read }| {
+                    over >= knows
+                        && segment < over.saturating_add(SEGMENTS_UNDER_WAY)
+                        && segment < read.saturating_add(SEGMENTS_UNREAD)
+                });
                 if !is_through || !are_ready {
                     break;
                 }
@@ -263,14 +268,18 @@ impl Ring {
         self.begin(now, member)
     }
 
-    /// Tells the one above how much is over here and below.
+    /// Tells the one above how far this node is, and those below.
     fn tell(&mut self, now: Nanos, member: &mut Member) {
-        let Some(all) = self.tally.tell(self.over, now) else { return };
+        self.read = self.read.max(self.over);
+        while self.read < self.begun && self.lane(self.read).is_read() {
+            self.read += 1;
+        }
+        let Some(all) = self.tally.tell(Reached { over: self.over, read: self.read }, now) else { return };
         let (job, communicator) = (self.job, tallies(self.seat.number));
-        let (operation, fragment) = (all, self.seat.place);
+        let (operation, fragment) = (0, self.seat.place);
         let header = Header { kind: Kind::Arrived, flags: 0, job, communicator, operation, fragment };
         let mut datagram = Vec::new();
-        seal(&header, &[], &self.key, &mut datagram);
+        seal(&header, &all.to_bytes(), &self.key, &mut datagram);
         // It is said again.
         let _ = member.socket.send(&datagram, datagram.len());
     }
@@ -349,7 +358,7 @@ impl Ring {
     }
 }
 
-/// The communicator of a ring's datagrams that say what is over: none of its lanes has it.
+/// The communicator of a ring's datagrams that say how far a node is: none of its lanes has it.
 fn tallies(ring: u32) -> u32 {
     u32::MAX - ring
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use polycast_copy::{Digest, Key, Stream, Tag, pack, unpack};
 
-/// Bytes of blocks that are kept in memory: four times what is under way in a multicast. Who is further behind gets what is on disk, which
+/// Bytes of blocks that are kept in memory: twice what is under way in a multicast. Who is further behind gets what is on disk, which
 /// the system has in memory, too; and a page that is used for the first time costs as much as copying it.
 const WINDOW_BYTES: u64 = 16 << 20;
 

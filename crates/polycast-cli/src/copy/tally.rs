@@ -1,4 +1,4 @@
-//! How many segments are over on this node and on all below it in the tree by which the source learns that.
+//! How far this node is, and all below it in the tree by which the source learns that.
 //!
 //! ```text
 //!        source          each tells the one above it by TCP; until that connection is there, by multicast, which needs to ask nobody
@@ -11,7 +11,7 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 
-use polycast_copy::{CONFIRMATION, Frame, places_below};
+use polycast_copy::{CONFIRMATION, Frame, Reached, places_below};
 use polycast_core::units::Nanos;
 use rustix::event::PollFlags;
 
@@ -30,7 +30,13 @@ pub const REST_OF_CONFIRMATION: usize = CONFIRMATION.len() - 1;
 #[derive(Default)]
 struct Below {
     link: Option<Neighbour>,
-    said: Option<u64>,
+    said: Option<Reached>,
+}
+
+impl Below {
+    fn says(&mut self, reached: Reached) {
+        self.said = Some(self.said.map_or(reached, |before| before.most(reached)));
+    }
 }
 
 /// See the module.
@@ -39,8 +45,8 @@ pub struct Tally {
     above: Neighbour,
     /// By their places, all of them.
     below: BTreeMap<u32, Below>,
-    /// What was said above: how much, when again, how often still.
-    said: (Option<u64>, Nanos, u32),
+    /// What was said above, when again, how often still.
+    said: (Option<Reached>, Nanos, u32),
 }
 
 impl Tally {
@@ -59,10 +65,10 @@ impl Tally {
         one.link.insert(Neighbour::default()).connected(stream, REST_OF_CONFIRMATION)
     }
 
-    /// It has said by multicast that so many are over.
-    pub fn heard(&mut self, place: u32, segments: u64) {
+    /// It has said by multicast how far it is.
+    pub fn heard(&mut self, place: u32, reached: Reached) {
         if let Some(one) = self.below.get_mut(&place) {
-            one.said = one.said.max(Some(segments));
+            one.says(reached);
         }
     }
 
@@ -73,28 +79,30 @@ impl Tally {
         if self.above.is_gone && over < count {
             return Err(Broken);
         }
-        for Below { link, said } in self.below.values_mut() {
-            let Some(link) = link else { continue };
+        for one in self.below.values_mut() {
+            let Some(mut link) = one.link.take() else { continue };
             link.read(|frame| {
-                if let Frame::Acknowledged(segments) = frame {
-                    *said = (*said).max(Some(segments));
+                if let Frame::Reached(reached) = frame {
+                    one.says(reached);
                 }
             })?;
-            if link.is_gone && *said < Some(count) {
+            if link.is_gone && one.said.is_none_or(|said| said.over < count) {
                 return Err(Broken);
             }
+            one.link = Some(link);
         }
         Ok(())
     }
 
-    /// What is over on all below; `None`: not all have said anything yet.
-    pub fn below(&self) -> Option<u64> {
-        self.below.values().try_fold(u64::MAX, |least, one| Some(least.min(one.said?)))
+    /// What all below have reached; `None`: not all have said anything yet.
+    pub fn below(&self) -> Option<Reached> {
+        let all = Reached { over: u64::MAX, read: u64::MAX };
+        self.below.values().try_fold(all, |least, one| Some(least.least(one.said?)))
     }
 
-    /// Tells the one above, when so many are over here; `Some`: to be said by multicast.
-    pub fn tell(&mut self, over: u64, now: Nanos) -> Option<u64> {
-        let all = self.below().filter(|_| !self.is_source)?.min(over);
+    /// Tells the one above, when this node is so far; `Some`: to be said by multicast.
+    pub fn tell(&mut self, own: Reached, now: Nanos) -> Option<Reached> {
+        let all = self.below().filter(|_| !self.is_source)?.least(own);
         let (said, at, times) = self.said;
         let is_new = said != Some(all);
         if !is_new && (now < at || times == 0) {
@@ -102,7 +110,7 @@ impl Tally {
         }
         let is_connected = self.above.is_connected();
         if is_new || is_connected {
-            self.above.say(Frame::Acknowledged(all));
+            self.above.say(Frame::Reached(all));
         }
         let left = if is_new { SAY_AGAIN.1 } else { times - u32::from(is_connected) };
         let again = if is_connected { SAY_AGAIN.0 } else { MULTICAST_AGAIN };
@@ -131,37 +139,41 @@ mod tests {
 
     const MILLI: u64 = 1_000_000;
 
+    fn at(over: u64, read: u64) -> Reached {
+        Reached { over, read }
+    }
+
     #[test]
     fn the_least_of_all_below_counts_however_it_was_said() {
         let mut source = Tally::new(0, 3);
         assert_eq!(source.below(), None);
-        source.heard(1, 4);
-        source.heard(7, 9);
+        source.heard(1, at(4, 5));
+        source.heard(7, at(9, 9));
         assert_eq!(source.below(), None, "one has said nothing, and one is not below");
-        source.heard(2, 2);
-        source.heard(2, 1);
-        assert_eq!(source.below(), Some(2), "an older word is late");
-        assert_eq!(source.tell(5, Nanos(0)), None, "nobody is above");
+        source.heard(2, at(2, 7));
+        source.heard(2, at(1, 6));
+        assert_eq!(source.below(), Some(at(2, 5)), "an older word is late");
+        assert_eq!(source.tell(at(5, 5), Nanos(0)), None, "nobody is above");
     }
 
     #[test]
     fn what_is_over_is_multicast_until_there_is_a_connection() {
         let mut node = Tally::new(1, 3);
-        assert_eq!(node.tell(0, Nanos(0)), Some(0), "it is there");
-        assert_eq!(node.tell(0, Nanos(MILLI)), None);
+        assert_eq!(node.tell(at(0, 0), Nanos(0)), Some(at(0, 0)), "it is there");
+        assert_eq!(node.tell(at(0, 0), Nanos(MILLI)), None);
         for again in 1..100 {
             assert_eq!(node.deadline(), Some(Nanos(again * 20 * MILLI)));
-            assert_eq!(node.tell(0, Nanos(again * 20 * MILLI)), Some(0));
+            assert_eq!(node.tell(at(0, 0), Nanos(again * 20 * MILLI)), Some(at(0, 0)));
         }
-        assert_eq!(node.tell(1, Nanos(2_000 * MILLI)), Some(1), "at once");
+        assert_eq!(node.tell(at(0, 1), Nanos(2_000 * MILLI)), Some(at(0, 1)), "at once");
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         node.connected_above(stream).unwrap();
-        assert_eq!(node.tell(2, Nanos(2_001 * MILLI)), None);
+        assert_eq!(node.tell(at(2, 2), Nanos(2_001 * MILLI)), None);
         // So often as if it had been there from the beginning.
         let times = (1..).take_while(|_| {
-            let at = node.deadline();
-            at.is_some_and(|at| node.tell(2, at).is_none())
+            let due = node.deadline();
+            due.is_some_and(|due| node.tell(at(2, 2), due).is_none())
         });
         assert_eq!(times.count(), SAY_AGAIN.1 as usize);
     }
@@ -170,10 +182,10 @@ mod tests {
     fn who_is_in_between_tells_of_all() {
         // Places 17 to 19 are below place 1.
         let mut node = Tally::new(1, 20);
-        assert_eq!(node.tell(3, Nanos(0)), None);
+        assert_eq!(node.tell(at(3, 3), Nanos(0)), None);
         for place in 17..20 {
-            node.heard(place, u64::from(place) - 16);
+            node.heard(place, at(u64::from(place) - 16, 9));
         }
-        assert_eq!(node.tell(3, Nanos(0)), Some(1));
+        assert_eq!(node.tell(at(3, 3), Nanos(0)), Some(at(1, 3)));
     }
 }

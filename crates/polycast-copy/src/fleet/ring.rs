@@ -10,11 +10,11 @@
 use polycast_units::Nanos;
 
 use super::{Fleet, SILENT, SOURCE, Standing, Trouble};
-use crate::segment::SEGMENTS_UNDER_WAY;
+use crate::segment::SEGMENTS_UNREAD;
 
 /// A ring that breaks so often, or does not move for a while, is no way.
 const MAX_BREAKS: u32 = 3;
-/// A member that is behind the first one by this part of what may be under way holds all up, if it is so for a whole window.
+/// A member that is behind the first one by this part of what may be unread holds all up, if it is so for a whole window.
 const HOLDS_UP: (u64, u64) = (3, 4);
 
 /// The source, who is not listed, and the others in their order.
@@ -36,8 +36,8 @@ pub(super) struct Rings {
     breaks: u32,
     /// A ring that broke: by then it is known who is gone.
     again_at: Option<Nanos>,
-    /// Blocks that may be under way.
-    under_way: u64,
+    /// Blocks that the source may be ahead of who reads slowest.
+    unread: u64,
     /// Who is last, and since when it holds all up.
     last: Option<(u32, Nanos)>,
     /// What all had together when somebody lacked what the source has, and since when it is no more.
@@ -55,13 +55,13 @@ impl Rings {
 }
 
 impl Fleet {
-    /// Those that are ready begin; those of them that hear the source by multicast take by it, if they are two or more. So many
-    /// blocks may be under way.
+    /// Those that are ready begin; those of them that hear the source by multicast take by it, if they are two or more. The source may be
+    /// ahead of who reads slowest by so many blocks.
     pub fn begin_by_multicast(
         &mut self,
         order: &[u32],
         hears: impl Fn(u32) -> bool,
-        under_way: u64,
+        unread: u64,
         now: Nanos,
     ) {
         let takes = |node: &u32| *self.standing(*node) == Standing::Taking;
@@ -72,7 +72,7 @@ impl Fleet {
         }
         self.has_begun = true;
         self.line.extend(&members);
-        self.rings = Rings { members, is_due: true, under_way, ..Rings::default() };
+        self.rings = Rings { members, is_due: true, unread, ..Rings::default() };
         for node in deaf {
             self.append(node, now);
         }
@@ -128,13 +128,13 @@ impl Fleet {
             _ => Some((all, now)),
         };
         // All that a segment brings is there at once.
-        let stalled = self.stalled(self.rings.under_way / SEGMENTS_UNDER_WAY);
+        let stalled = self.stalled(self.rings.unread / SEGMENTS_UNREAD);
         if self.rings.still.is_some_and(|(_, since)| now - since >= stalled) {
             (self.rings.breaks, self.rings.is_due) = (MAX_BREAKS, true);
             return;
         }
         let (part, of) = HOLDS_UP;
-        let is_far = |have: u64| (first - have) * of >= self.rings.under_way * part;
+        let is_far = |have: u64| (first - have) * of >= self.rings.unread * part;
         let holds_up = is_far(least) && second.is_some_and(|second| !is_far(second));
         self.rings.last = match self.rings.last {
             _ if !holds_up => None,
