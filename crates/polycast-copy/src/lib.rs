@@ -26,6 +26,7 @@ mod manifest;
 mod name;
 mod pack;
 mod segment;
+mod sum;
 mod wire;
 
 pub use fleet::{Fleet, Order, Ring, SOURCE, Standing, Trouble, best_fanout};
@@ -38,6 +39,7 @@ pub use pack::{BadPack, pack, unpack};
 pub use segment::{
     Packed, PackedSegments, SEGMENTS_UNDER_WAY, SEGMENTS_UNREAD, Segments, place_above, places_below,
 };
+pub use sum::sum;
 pub use wire::{
     BLOCK_HEADER_BYTES, BlockHeader, CONFIRMATION, GREETING_BYTES, Greeting, MAX_BLOCK_BYTES,
     MIN_BLOCK_BYTES, NONCE_BYTES, PROOF_BYTES, Purpose, REQUEST_BYTES, Request, of_place_in_ring,

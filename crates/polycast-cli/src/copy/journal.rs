@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   journal   "256 65536": so many blocks of so many bytes are written
-//!   sums      16 bytes for each block, one after the other: of its BLAKE3
+//!   sums      8 bytes for each block, one after the other
 //! ```
 //!
 //! Sums are there before the journal counts their blocks. They say nothing of who wrote them: whoever may write into the folder could change both,
@@ -14,20 +14,12 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use polycast_copy::Stream;
+use polycast_copy::{Stream, sum};
 use rustix::fs::OFlags;
 
-/// Of a block's BLAKE3: enough that no damage is missed.
-const SUM_BYTES: usize = 16;
+const SUM_BYTES: usize = 8;
 /// Blocks between two entries.
 const BLOCKS_PER_ENTRY: u64 = 128;
-
-/// What tells whether a block is the one that was written.
-type Sum = [u8; SUM_BYTES];
-
-fn sum(bytes: &[u8]) -> Sum {
-    blake3::hash(bytes).as_bytes().first_chunk().copied().unwrap_or_default()
-}
 
 /// What an earlier run has noted.
 pub struct Noted {
@@ -44,7 +36,7 @@ impl Noted {
     /// Whether these are the bytes of this block that were written.
     pub fn is(&self, block: u64, bytes: &[u8]) -> bool {
         let at = block as usize * SUM_BYTES;
-        self.sums.get(at..at + SUM_BYTES) == Some(&sum(bytes)[..])
+        self.sums.get(at..at + SUM_BYTES) == Some(&sum(bytes).to_le_bytes()[..])
     }
 }
 
@@ -70,7 +62,7 @@ impl Journal {
 
     /// The next block is written.
     pub fn wrote(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.unsaved.extend_from_slice(&sum(bytes));
+        self.unsaved.extend_from_slice(&sum(bytes).to_le_bytes());
         self.next += 1;
         if self.next.is_multiple_of(BLOCKS_PER_ENTRY) { self.save() } else { Ok(()) }
     }
@@ -140,7 +132,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), 0, 3).save().unwrap();
         assert!(Journal::read(folder.path(), &Stream { block_bytes: 8_192, ..STREAM }).is_none());
-        File::options().write(true).open(folder.path().join("sums")).unwrap().set_len(47).unwrap();
+        File::options().write(true).open(folder.path().join("sums")).unwrap().set_len(23).unwrap();
         assert!(Journal::read(folder.path(), &STREAM).is_none());
         fs::remove_file(folder.path().join("sums")).unwrap();
         assert!(Journal::read(folder.path(), &STREAM).is_none(), "as older versions left it");

@@ -227,10 +227,7 @@ fn a_compressed_copy_goes_on_after_an_interruption() {
     let (code, said) = site.report(&[&["-f"], &words[..]].concat());
     assert_eq!(code, Some(0), "{said:#}");
     assert!(node(&said, "n0")["resumed_bytes"].as_u64().unwrap() > 0, "{said:#}");
-    for host in ["n0", "n1"] {
-        assert_same(&site.at("first"), &site.out(host).join("first"));
-        assert_same(&site.at("second"), &site.out(host).join("second"));
-    }
+    ["n0", "n1"].iter().for_each(|host| assert_both_same(&site, host));
 }
 
 #[test]
@@ -278,6 +275,10 @@ fn halfway(site: &Site) -> (Child, fs::File) {
     (site.start(&["-t", "600", "-s", "4KiB", "--hosts", "n[0-2]", "first", "second", "out/%h/"]), second)
 }
 
+fn assert_both_same(site: &Site, host: &str) {
+    ["first", "second"].iter().for_each(|name| assert_same(&site.at(name), &site.out(host).join(name)));
+}
+
 fn has_both(site: &Site, host: &str) -> bool {
     ["first", "second"].iter().all(|name| site.out(host).join(name).exists())
 }
@@ -322,24 +323,18 @@ fn a_killed_node_is_gone_around_and_goes_on_in_the_next_run() {
     let mut bad = fs::read(&left).unwrap();
     bad[300_000] ^= 1;
     fs::write(&left, bad).unwrap();
-    let words = ["-s", "4KiB", "--hosts", "n0,n3", "first", "second", "out/%h/"];
-    let (code, said) = site.report(&words);
+    let (code, said) = site.report(&["-s", "4KiB", "--hosts", "n0,n3", "first", "second", "out/%h/"]);
     assert_eq!(code, Some(0), "{said:#}");
     assert!((200_000..300_000).contains(&node(&said, "n0")["resumed_bytes"].as_u64().unwrap()), "{said:#}");
-    for host in ["n0", "n3"] {
-        assert_same(&site.at("first"), &site.out(host).join("first"));
-        assert_same(&site.at("second"), &site.out(host).join("second"));
-        assert_eq!(site.leftovers(host), 0);
-    }
+    ["n0", "n3"].iter().for_each(|host| assert_both_same(&site, host));
+    assert_eq!(site.leftovers("n0") + site.leftovers("n3"), 0);
     // As it was left, all of it is gone on with.
-    for name in ["first", "second"] {
-        fs::remove_file(site.out("n0").join(name)).unwrap();
-    }
+    ["first", "second"].iter().for_each(|name| fs::remove_file(site.out("n0").join(name)).unwrap());
     assert!(Command::new("cp").arg("-a").args([&kept, &folder]).status().unwrap().success());
     let (code, said) = site.report(&["-s", "4KiB", "--hosts", "n0", "first", "second", "out/%h/"]);
     assert_eq!(code, Some(0), "{said:#}");
     assert!(node(&said, "n0")["resumed_bytes"].as_u64().unwrap() >= 512 << 10, "{said:#}");
-    assert_same(&site.at("first"), &site.out("n0").join("first"));
+    assert_both_same(&site, "n0");
     assert_eq!(site.leftovers("n0"), 0);
 }
 

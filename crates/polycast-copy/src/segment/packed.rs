@@ -1,11 +1,11 @@
 //! The same segments where blocks travel compressed: how long one is is known to the source alone, until it says so.
 //!
 //! ```text
-//!   segment 0   lengths of 1, 2, 3, 4                                      it has no blocks
-//!   segment s   length of s + 4 │ lengths of its blocks │ their tags │ blocks, each packed or as it is
+//!   segment 0   lengths of 1 to 8                                          it has no blocks
+//!   segment s   length of s + 8 │ lengths of its blocks │ their tags │ blocks, each packed or as it is
 //! ```
 //!
-//! Who begins segment s + 4 has finished s on the same lane, and so knows how much memory it needs: never more than the blocks have bytes.
+//! Who begins segment s + 8 has finished s on the same lane, and so knows how much memory it needs: never more than the blocks have bytes.
 
 use std::ops::Range;
 
