@@ -1,19 +1,23 @@
 //! `polycast measure`.
 
+mod sharing;
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polycast_core::files::FileKind;
-use polycast_core::model::{CurveError, LinkClass, Parameters, Provenance};
+use polycast_core::model::{CurveError, LinkClass, Parameters, Provenance, Sharing};
 use polycast_core::topology::Topology;
 use polycast_core::units::Bytes;
 use polycast_lab::Lab;
 
+use self::sharing::Learning;
 use super::job_args::JobArgs;
 use super::topology::Input;
 use super::{Outcome, interruption, write_file};
@@ -34,11 +38,15 @@ const EXAMPLES: &str = "\
 Examples:
   polycast measure --hosts a,b,c -o params.json
   polycast measure --hosts a:2,b,c --topology topology.conf -o params.json
+  polycast measure --hosts a:4,b:4 -o params.json
   polycast measure --lab hosts=4,rate=20mbit --sizes 256..64KiB --time 1s \\
     -o params.json
 
 Give a host two ranks to measure what is passed within a host. The other ranks
-sleep meanwhile, so a pair of hosts for each link class is enough.
+sleep meanwhile, so a pair of hosts for each link class is enough. Where hosts
+have several ranks, jobs with polycast follow, which measure what so many ranks
+take to share a message through memory (`polycast predict` needs it for
+two-level broadcasts): give hosts as many ranks as your jobs.
 docs/measuring.md says how each parameter is measured.
 
 Exit status: 0 if the parameters were written; 1 if not, for example because
@@ -71,6 +79,9 @@ pub struct Args {
     /// than half of its value
     #[arg(long)]
     force: bool,
+    /// Do not measure what ranks of a host take to share
+    #[arg(long)]
+    no_sharing: bool,
 }
 
 // clap takes a Vec for an option that may be repeated; this is a single value.
@@ -87,10 +98,10 @@ pub fn run(args: Args) -> Outcome {
     let program = args.job.measuring_program(&Installation::find()?, &mpi)?;
     let variables = args.job.stock_variables(&mpi)?;
     let interrupted = interruption()?;
-    let target = args.job.target()?;
+    let mut target = args.job.target()?;
     topology = topology.or_else(|| target.topology());
-    let command = target.command(&mpi, &variables, &[program.into(), ARGUMENT.into()])?;
-    let mut job = match RankJob::start(command, interrupted) {
+    let command = target.command(&mpi, &variables, &[program.clone().into(), ARGUMENT.into()])?;
+    let mut job = match RankJob::start(command, Arc::clone(&interrupted)) {
         Err(RankServerError::Interrupted) => return Ok(ExitCode::from(130)),
         other => other?,
     };
@@ -102,7 +113,8 @@ pub fn run(args: Args) -> Outcome {
         place: place(&hosts, target.lab()),
         how: how(&mpi, &pairs, &hosts, &args, topology.is_some()),
     };
-    let figures = match measure(&mut job, &pairs, &hosts, &plan(&args)) {
+    let progress = progress()?;
+    let figures = match measure(&mut job, &pairs, &hosts, &plan(&args), &progress) {
         Ok(figures) => figures,
         Err(error) if matches!(error.downcast_ref(), Some(RankServerError::Interrupted)) => {
             return Ok(ExitCode::from(130));
@@ -110,11 +122,24 @@ pub fn run(args: Args) -> Outcome {
         Err(error) => return Err(error),
     };
     job.shutdown()?;
+    let network = parameters_of(&figures, measured.clone())?;
+    let learned = (!args.no_sharing).then(|| {
+        let (args, target, mpi, hosts) = (&args, &mut target, &mpi, &hosts[..]);
+        let (program, progress, interrupted) = (program.as_path(), &progress, &interrupted);
+        Learning { args, target, mpi, program, hosts, parameters: &network, progress, interrupted }.run()
+    });
+    progress.finish_and_clear();
+    if interrupted.load(Ordering::Relaxed) {
+        return Ok(ExitCode::from(130));
+    }
+    let (sharing, how) = learned.flatten().unzip();
+    let sharing: Vec<Sharing> = sharing.into_iter().collect();
     if args.output.is_some() {
-        super::print(&table::print(&parameters_of(&figures, measured.clone())?))?;
+        super::print(&table::print(&network.with_sharing(sharing.clone())?))?;
     }
     let figures = without_doubts(figures, &mut measured, &args)?;
-    let text = parameters_of(&figures, measured)?.to_json();
+    measured.how.extend(how.map(|how| format!("; {how}")));
+    let text = parameters_of(&figures, measured)?.with_sharing(sharing)?.to_json();
     match &args.output {
         None => super::print(&text)?,
         Some(file) => write_file(file, text)?,
@@ -234,10 +259,8 @@ fn measure(
     pairs: &Pairs,
     hosts: &[String],
     plan: &Plan,
+    progress: &ProgressBar,
 ) -> Result<Classes, Box<dyn Error>> {
-    // Hidden by itself where standard error is no terminal.
-    let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    progress.set_style(ProgressStyle::with_template("{spinner} {wide_msg} {pos} sizes  {elapsed}")?);
     let mut classes = BTreeMap::new();
     for (&class, &(from, to)) in &pairs.by_class {
         let figures = sizes::measure(job, (from, to), plan, |bytes| {
@@ -246,6 +269,12 @@ fn measure(
         })?;
         classes.insert(class, figures);
     }
-    progress.finish_and_clear();
     Ok(classes)
+}
+
+/// Hidden by itself where standard error is no terminal.
+fn progress() -> Result<ProgressBar, Box<dyn Error>> {
+    let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    progress.set_style(ProgressStyle::with_template("{spinner} {wide_msg} {pos} sizes  {elapsed}")?);
+    Ok(progress)
 }

@@ -11,6 +11,7 @@ pub mod lab;
 pub mod madcap;
 pub mod man_pages;
 pub mod measure;
+mod one_launch;
 pub mod predict;
 pub mod report;
 pub mod run;

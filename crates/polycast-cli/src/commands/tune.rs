@@ -1,7 +1,6 @@
 //! `polycast tune`.
 
 pub(super) mod native;
-mod on;
 mod search;
 
 use std::error::Error;

@@ -83,6 +83,19 @@ impl JobTarget {
         Ok(())
     }
 
+    /// Further jobs use so many hosts, those with the most ranks, which keep them.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn narrow_to_fullest(&mut self, hosts: usize) -> Result<(), String> {
+        let mut fullest = self.all.clone();
+        fullest.sort_by_key(|(_, ranks)| std::cmp::Reverse(*ranks));
+        std::mem::swap(&mut self.all, &mut fullest);
+        let narrowed = self.narrow(hosts, None);
+        self.all = fullest;
+        narrowed
+    }
+
     /// Ranks of a job here.
     pub fn ranks(&self) -> usize {
         self.ranks

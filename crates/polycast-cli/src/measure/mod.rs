@@ -4,6 +4,7 @@
 //!  pairs: a pair per link class ──▶ sizes: which message sizes, more where a curve bends
 //!                                     └─▶ size: streams and round trips of one size, until they are known well
 //!                                           └─▶ RankServer
+//!  sharing: what ranks of one node take among themselves, from jobs with polycast
 //!  parameters: latency, gap, t_hold … of these ──▶ the core's model::Parameters ──▶ file, table
 //! ```
 //!
@@ -14,6 +15,7 @@ pub mod doubt;
 pub mod estimate;
 pub mod pairs;
 pub mod parameters;
+pub mod sharing;
 pub mod size;
 pub mod sizes;
 pub mod table;

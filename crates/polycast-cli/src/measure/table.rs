@@ -1,10 +1,10 @@
 //! Parameters as a table for people.
 
-use polycast_core::model::{Curve, Parameters};
+use polycast_core::model::{Curve, Parameters, Point, Sharing};
 use polycast_core::units::Bytes;
 
 use super::doubt::reach_ns;
-use crate::terminal::{nanoseconds, table};
+use crate::terminal::{margin, nanoseconds, table};
 
 /// The curves that are shown, with their headings; the others follow from them or are for simulators.
 const COLUMNS: [&str; 6] = ["bytes", "L(m)", "g(m)", "os(m)", "or(m)", "t_end(m)"];
@@ -27,7 +27,21 @@ pub fn print(parameters: &Parameters) -> String {
         let sizes = curves.gap.points().iter().map(|point| point.bytes).enumerate();
         text += &format!("{class}\n{}\n", table(COLUMNS, sizes.map(row).collect(), 0));
     }
+    parameters.sharing().iter().for_each(|sharing| text += &shared(sharing));
     text
+}
+
+/// What ranks of a node share, and where it is known the penalty.
+fn shared(Sharing { collective, ranks, cost: smcc, penalty }: &Sharing) -> String {
+    let row = |(row, point): (usize, &Point)| {
+        let ovp = penalty.as_ref().and_then(|curve| {
+            let place = curve.points().iter().position(|other| other.bytes == point.bytes)?;
+            Some(margin(curve.points()[place].ns, reach_ns(&curve.points()[place])))
+        });
+        vec![Bytes(point.bytes).to_string(), cell(smcc, row), ovp.unwrap_or_default()]
+    };
+    let rows = smcc.points().iter().enumerate().map(row).collect();
+    format!("{collective} on {ranks} ranks of a node\n{}\n", table(["bytes", "smcc(m)", "ovp(m)"], rows, 0))
 }
 
 /// `9.14 ms ±97%`
@@ -44,7 +58,8 @@ fn cell(curve: &Curve, row: usize) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use polycast_core::model::{ClassParameters, LinkClass, Point, Provenance};
+    use polycast_core::collective::Collective;
+    use polycast_core::model::{ClassParameters, LinkClass, Provenance};
 
     use super::*;
     use crate::terminal::WIDTH;
@@ -61,8 +76,11 @@ mod tests {
         };
         let measured = Provenance { when: "now".into(), place: "here".into(), how: "so".into() };
         let parameters = Parameters::new(measured, BTreeMap::from([(LinkClass::SameNode, class)])).unwrap();
-        let text = print(&parameters);
+        let sharing =
+            Sharing { collective: Collective::Broadcast, ranks: 16, cost: curve(), penalty: Some(curve()) };
+        let text = print(&parameters.with_sharing(vec![sharing]).unwrap());
         assert!(text.contains("9.14 ms ±97%") && text.contains("279 ms ±97%"), "{text}");
+        assert!(text.contains("bcast on 16 ranks of a node") && text.contains("9.14 ± 8.86 ms"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
     }
 }

@@ -10,7 +10,7 @@
 //! way, and a link that several messages of the tree use at the same time is slower by as much.
 //!
 //! That is quick, and is how trees are compared. Schedules of any form, of any collective, are followed message by message:
-//! [`list_schedule()`].
+//! [`list_schedule()`]. What nodes of several ranks share through their memory meanwhile is [`mixed`]'s.
 //!
 //! What is not modelled, and why: `docs/models.md`.
 
@@ -19,6 +19,7 @@ mod best;
 pub mod closed_forms;
 mod exchange;
 mod list_schedule;
+pub mod mixed;
 mod multicast;
 mod network;
 mod pipeline;

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::class::DIFFERENCES;
-use super::{CURVE_NAMES, ClassParameters, LinkClass, text};
+use super::{CURVE_NAMES, ClassParameters, LinkClass, Sharing, sharing, text};
+use crate::collective::Collective;
 
 /// Bytes that the text of a parameter file may have.
 pub const MAX_TEXT_BYTES: usize = 4 << 20;
@@ -20,11 +21,13 @@ pub struct Provenance {
     pub how: String,
 }
 
-/// What is known of a network's times: a set of curves for each link class that was measured, at least one.
+/// What is known of a network's times: a set of curves for each link class that was measured, at least one;
+/// and of sharing within its nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
     measured: Provenance,
     classes: BTreeMap<LinkClass, ClassParameters>,
+    sharing: Vec<Sharing>,
 }
 
 /// Why something is not a set of parameters. Written `FILE: PLACE: problem`.
@@ -67,7 +70,13 @@ impl Parameters {
                 }
             }
         }
-        Ok(Parameters { measured, classes })
+        Ok(Parameters { measured, classes, sharing: Vec::new() })
+    }
+
+    /// The same with what is known of sharing within a node: each collective and number of ranks once. The error has no file.
+    pub fn with_sharing(self, sharing: Vec<Sharing>) -> Result<Parameters, ParametersError> {
+        sharing::check(&sharing)?;
+        Ok(Parameters { sharing, ..self })
     }
 
     /// Reads the text of a parameter file; `file` is for errors. The format is in `docs/models.md`.
@@ -88,6 +97,16 @@ impl Parameters {
     /// The classes that were measured.
     pub fn classes(&self) -> impl Iterator<Item = (LinkClass, &ClassParameters)> {
         self.classes.iter().map(|(class, parameters)| (*class, parameters))
+    }
+
+    /// What is known of sharing within a node.
+    pub fn sharing(&self) -> &[Sharing] {
+        &self.sharing
+    }
+
+    /// What a collective takes among so many ranks of a node, if that was measured: with others it is another curve.
+    pub fn sharing_of(&self, collective: Collective, ranks: u32) -> Option<&Sharing> {
+        self.sharing.iter().find(|sharing| (sharing.collective, sharing.ranks) == (collective, ranks))
     }
 
     /// The parameters of a class, or of the class most like it that was measured.

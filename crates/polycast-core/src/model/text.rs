@@ -7,8 +7,9 @@ use serde::Deserialize;
 
 use super::{
     CURVE_NAMES, ClassParameters, Curve, LinkClass, MAX_TEXT_BYTES, Parameters, ParametersError, Point,
-    Provenance,
+    Provenance, Sharing,
 };
+use crate::collective::Collective;
 
 /// What stands in the file's `format`.
 const FORMAT: &str = "polycast-parameters";
@@ -32,6 +33,8 @@ struct WrittenParameters {
     _version: u64,
     measured: WrittenMeasured,
     classes: WrittenClasses,
+    #[serde(default)]
+    sharing: Vec<WrittenSharing>,
 }
 
 #[derive(Deserialize)]
@@ -63,6 +66,15 @@ struct WrittenClass {
     send: Option<Vec<Point>>,
     net: Option<Vec<Point>>,
     receive: Option<Vec<Point>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSharing {
+    collective: String,
+    ranks: u32,
+    cost: Vec<Point>,
+    penalty: Option<Vec<Point>>,
 }
 
 /// A file's name, for errors.
@@ -103,6 +115,20 @@ impl Source<'_> {
             receive: optional("receive", written.receive)?,
         })
     }
+
+    fn sharing(self, (index, written): (usize, WrittenSharing)) -> Result<Sharing, ParametersError> {
+        let WrittenSharing { collective, ranks, cost, penalty } = written;
+        let place = format!("sharing[{index}]");
+        let collective = collective
+            .parse::<Collective>()
+            .map_err(|unknown| self.error(format!("{place}.collective"), unknown.to_string()))?;
+        let curve = |name: &str, points| {
+            Curve::new(points)
+                .map_err(|curve| self.error(format!("{place}.{name}[{}]", curve.point), curve.problem))
+        };
+        let penalty = penalty.map(|points| curve("penalty", points)).transpose()?;
+        Ok(Sharing { collective, ranks, cost: curve("cost", cost)?, penalty })
+    }
 }
 
 pub(super) fn parse(text: &str, file: &str) -> Result<Parameters, ParametersError> {
@@ -130,7 +156,10 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Parameters, ParametersErro
             classes.insert(class, source.class(class, written)?);
         }
     }
+    let sharing = written.sharing.into_iter().enumerate().map(|one| source.sharing(one));
+    let sharing = sharing.collect::<Result<_, _>>()?;
     Parameters::new(Provenance { when, place, how }, classes)
+        .and_then(|parameters| parameters.with_sharing(sharing))
         .map_err(|error| ParametersError { file: file.to_owned(), ..error })
 }
 
@@ -144,15 +173,27 @@ pub(super) fn print(parameters: &Parameters) -> String {
             curves.filter_map(|(name, curve)| Some(print_curve(name, curve?))).collect();
         classes.push(format!("  \"{class}\": {{\n{}\n  }}", curves.join(",\n")));
     }
+    let sharing: Vec<String> = parameters.sharing().iter().map(print_sharing).collect();
+    let sharing = match sharing.is_empty() {
+        true => String::new(),
+        false => format!(",\n\"sharing\": [\n{}\n]", sharing.join(",\n")),
+    };
     format!(
         "{{\n\"format\": \"{FORMAT}\", \"version\": {VERSION},\n\
          \"measured\": {{\n  \"when\": {},\n  \"where\": {},\n  \"how\": {}\n}},\n\
-         \"classes\": {{\n{}\n}}\n}}\n",
+         \"classes\": {{\n{}\n}}{sharing}\n}}\n",
         note(when),
         note(place),
         note(how),
         classes.join(",\n")
     )
+}
+
+fn print_sharing(sharing: &Sharing) -> String {
+    let Sharing { collective, ranks, .. } = sharing;
+    let curves = sharing.curves().into_iter();
+    let curves: Vec<String> = curves.filter_map(|(name, curve)| Some(print_curve(name, curve?))).collect();
+    format!("  {{\"collective\": \"{collective}\", \"ranks\": {ranks},\n{}\n  }}", curves.join(",\n"))
 }
 
 fn print_curve(name: &str, curve: &Curve) -> String {

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use polycast_core::policy::tune::Measured;
 use polycast_core::units::Bytes;
 
-use super::on::{On, measured};
 use super::{Args, nothing_measured, place, shape};
 use crate::bench::operation::Operation;
 use crate::bench::variant::Variant;
+use crate::commands::one_launch::{On, measured};
 use crate::commands::{Outcome, interruption, print, write_file};
 use crate::install::Installation;
 use crate::jobs::target::JobTarget;

@@ -13,9 +13,9 @@ use polycast_core::policy::{Capabilities, Choice, CommunicatorShape};
 use polycast_core::units::{Bytes, Nanos};
 
 use super::Args;
-use super::on::{On, measured};
 use crate::bench::operation::Operation;
 use crate::bench::variant::{MAX_VARIANTS, Variant};
+use crate::commands::one_launch::{On, measured};
 use crate::jobs::target::JobTarget;
 use crate::mpi::Mpi;
 use crate::tune::{Key, Record, Size, Store};

@@ -90,7 +90,8 @@ pub struct TwoLevel {
 }
 
 impl TwoLevel {
-    fn of(algorithm: &Algorithm) -> TwoLevel {
+    /// The one that an algorithm of the name `two-level` names.
+    pub fn of(algorithm: &Algorithm) -> TwoLevel {
         let given = |parameter: &Parameter| algorithm.given(parameter.name);
         let segment = algorithm.segment.unwrap_or(NonZeroU64::MAX);
         TwoLevel {
@@ -103,6 +104,18 @@ impl TwoLevel {
                 Some(bytes) => bytes,
             },
         }
+    }
+
+    /// Bytes of a segment, in whole buffers.
+    pub fn cut_segment(&self) -> u64 {
+        let Cut { piece, per_segment, .. } = self.cut(0, self.overlap);
+        piece * per_segment
+    }
+
+    /// How many of them are published as soon as they have come, in whole buffers.
+    pub fn shared_at_once(&self) -> u64 {
+        let Cut { piece, early, .. } = self.cut(0, self.overlap);
+        piece * early
     }
 
     /// What `rank` does in `call`; `nodes` are as that rank sees them. Costs no memory per segment.

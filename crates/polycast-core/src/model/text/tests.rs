@@ -63,6 +63,56 @@ fn errors_say_where_and_what_was_expected() {
     );
 }
 
+const SHARING: &str = r#""sharing":[{"collective":"bcast","ranks":4,
+ "cost":[{"bytes":1024,"ns":9000,"low":8000,"high":9500,"samples":12}],
+ "penalty":[{"bytes":1024,"ns":100,"low":0,"high":200,"samples":7}]}]"#;
+
+fn with_sharing() -> String {
+    format!("{},{SHARING}}}", SMALLEST.strip_suffix('}').unwrap())
+}
+
+#[test]
+fn what_is_shared_on_a_node_is_read() {
+    let parameters = Parameters::parse(&with_sharing(), "p.json").unwrap();
+    let of_four = parameters.sharing_of(Collective::Broadcast, 4).unwrap();
+    assert_eq!((of_four.cost_ns(1024), of_four.penalty.as_ref().unwrap().at(1024)), (9000.0, 100.0));
+    assert_eq!(parameters.sharing_of(Collective::Broadcast, 2), None);
+    assert_eq!(parameters.sharing_of(Collective::Reduce, 4), None);
+    assert_eq!(Parameters::parse(&parameters.to_json(), "p.json"), Ok(parameters));
+    let without = Parameters::parse(SMALLEST, "p.json").unwrap();
+    assert!(without.sharing().is_empty() && !without.to_json().contains("sharing"));
+}
+
+#[test]
+fn errors_of_what_is_shared_say_where() {
+    let once_more =
+        r#"}]},{"collective":"bcast","ranks":4,"cost":[{"bytes":1,"ns":1,"low":1,"high":1,"samples":1}]}]"#;
+    for (from, to, expected) in [
+        ("bcast", "broadcasting", r#"sharing[0].collective: unknown collective "broadcasting""#),
+        (
+            r#""ranks":4"#,
+            r#""ranks":1"#,
+            "sharing[0].ranks: expected at least 2 ranks that share a node, found 1",
+        ),
+        (r#""ranks":4"#, r#""ranks":-4"#, "line 6, column"),
+        (r#""cost""#, r#""costs""#, "unknown field `costs`, expected one of `collective`, `ranks`"),
+        (r#""low":8000"#, r#""low":9001"#, "sharing[0].cost[0]: expected low <= ns <= high"),
+        (
+            r#""ns":100,"low":0"#,
+            r#""ns":-1,"low":-2"#,
+            "sharing[0].penalty[0]: expected a time that is not negative",
+        ),
+        ("}]}]", once_more, "sharing[1]: expected each once, found bcast of 4 ranks again"),
+    ] {
+        let text = with_sharing();
+        let (before, after) = text.split_at(text.find("sharing").unwrap());
+        assert!(after.contains(from), "{from}");
+        let text = format!("{before}{}", after.replacen(from, to, 1));
+        let error = Parameters::parse(&text, "p.json").unwrap_err().to_string();
+        assert!(error.starts_with("p.json: ") && error.contains(expected), "{to}: {error}");
+    }
+}
+
 #[test]
 fn a_text_may_have_so_many_bytes() {
     let padded = |bytes| format!("{SMALLEST}{}", " ".repeat(bytes - SMALLEST.len()));
@@ -106,13 +156,30 @@ fn class() -> impl Strategy<Value = ClassParameters> {
     })
 }
 
+fn sharing() -> impl Strategy<Value = Vec<Sharing>> {
+    let curves = (curve(false), prop::option::of(curve(false)));
+    let by_ranks = prop::collection::btree_map(2u32..100, curves, 0..3);
+    (prop::sample::select(&Collective::ALL[..]), by_ranks).prop_map(|(collective, by_ranks)| {
+        let made = |points| Curve::new(points).unwrap();
+        let of = |(ranks, (cost, penalty)): (u32, (Vec<Point>, Option<Vec<Point>>))| Sharing {
+            collective,
+            ranks,
+            cost: made(cost),
+            penalty: penalty.map(made),
+        };
+        by_ranks.into_iter().map(of).collect()
+    })
+}
+
 proptest! {
     #[test]
     fn what_is_printed_is_read_back(
+        sharing in sharing(),
         classes in prop::collection::btree_map(prop::sample::select(&LinkClass::ALL[..]), class(), 1..4),
         (when, place, how) in (any::<String>(), any::<String>(), any::<String>()),
     ) {
         let parameters = Parameters::new(Provenance { when, place, how }, classes).unwrap();
+        let parameters = parameters.with_sharing(sharing).unwrap();
         prop_assert_eq!(Parameters::parse(&parameters.to_json(), "p"), Ok(parameters));
     }
 

@@ -1,7 +1,8 @@
-use super::mixed::{Column, MatrixEntry, Message, Walk, within};
+use super::mixed::{MatrixEntry, Walk, within};
 use super::promising::between_nodes;
 use super::race::{whole, with_overlap, with_segment};
 use crate::algorithm::SEGMENTS;
+use crate::cost::mixed::{BetweenNodes, MixedMessage};
 use crate::network::Network;
 use crate::policy::{Choice, Collective, CommunicatorShape};
 
@@ -20,9 +21,8 @@ const TREES: [&str; 3] = ["chain", "binary", "binomial"];
 pub struct Levels {
     /// The way, not cut.
     pub(super) whole: Choice,
-    nodes: u32,
     /// By rising segments.
-    columns: Vec<Column>,
+    columns: Vec<BetweenNodes>,
 }
 
 /// For broadcasts where nodes have several ranks and the network between them is known; none elsewhere.
@@ -38,7 +38,7 @@ pub fn levels(
     let of = |tree: &&str| {
         let whole = Choice::read(collective, &format!("two-level:between={tree}")).ok()?;
         let columns = between_nodes(shape, network, tree, bytes, &segments)?;
-        (!columns.is_empty()).then_some(Levels { whole, nodes: shape.nodes, columns })
+        (!columns.is_empty()).then_some(Levels { whole, columns })
     };
     TREES.iter().filter_map(of).collect()
 }
@@ -53,8 +53,8 @@ impl Levels {
     }
 
     /// The column that is predicted to be the fastest between nodes.
-    fn fastest(&self) -> Option<&Column> {
-        self.columns.iter().min_by(|one, other| one.between_us.total_cmp(&other.between_us))
+    fn fastest(&self) -> Option<&BetweenNodes> {
+        self.columns.iter().min_by(|one, other| one.whole_ns.total_cmp(&other.whole_ns))
     }
 
     /// What is measured first: in the segment that is best between nodes, with nothing shared meanwhile.
@@ -73,15 +73,15 @@ impl Levels {
         let (Some(fastest), Some(without)) = (self.fastest(), self.without()) else { return Vec::new() };
         let Some(without_us) = known(without).filter(|us| *us <= limit_us) else { return Vec::new() };
         let best_us = known(self.whole).map_or(without_us, |whole_us| whole_us.min(without_us));
-        let bottom = |column: &Column| with_segment(self.whole, column.segment);
+        let bottom = |column: &BetweenNodes| with_segment(self.whole, column.segment);
         let left = within(&self.columns, best_us);
         let new: Vec<Choice> = left.iter().filter_map(bottom).filter(|way| known(*way).is_none()).collect();
         if !new.is_empty() {
             return new;
         }
-        let shared_us =
-            |shared: u64| (without_us - fastest.between_us).max(0.0) * shared as f64 / bytes.max(1) as f64;
-        let message = Message { bytes, nodes: self.nodes, shared_us: &shared_us };
+        let all_ns = (without_us * 1e3 - fastest.whole_ns).max(0.0);
+        let shared_ns = |shared: u64| all_ns * shared as f64 / bytes.max(1) as f64;
+        let message = MixedMessage { bytes, shared_ns: &shared_ns, penalty_ns: None };
         let first = MatrixEntry { segment: fastest.segment, overlap: 0, time_us: best_us, is_measured: true };
         let mut walk = Walk::new(message, &self.columns, first);
         while let Some((segment, overlap)) = walk.next() {

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use super::mixed::Column;
 use super::race::HOPELESS;
 use crate::algorithm::{Algorithm, Registry};
+use crate::cost::mixed::BetweenNodes;
 use crate::cost::{Predictor, compare};
 use crate::model::{ClassParameters, Curve, LinkClass, Parameters, Point, Provenance};
 use crate::network::Network;
@@ -84,14 +84,15 @@ pub(super) fn between_nodes(
     tree: &str,
     bytes: u64,
     segments: &[u64],
-) -> Option<Vec<Column>> {
+) -> Option<Vec<BetweenNodes>> {
     let of_nodes = CommunicatorShape { ranks: shape.nodes, ranks_per_node: 1, ..shape };
     let mut predictor = predictor(of_nodes, network)?;
     let column = |segment: &u64| {
         let algorithm: Algorithm = format!("{tree}:segment={segment}").parse().ok()?;
         let cost = predictor.cost(&algorithm, Bytes(bytes));
-        let [between_us, gap_us] = [cost.time, cost.interval].map(|time| time.0 as f64 / 1e3);
-        Some(Column { segment: *segment, between_us, gap_us, send_us: MESSAGE_NS / 1e3 })
+        let [whole_ns, interval_ns] = [cost.time, cost.interval].map(|time| time.0 as f64);
+        let hops = shape.nodes.saturating_sub(1);
+        Some(BetweenNodes { segment: *segment, whole_ns, interval_ns, busy_ns: MESSAGE_NS, hops })
     };
     segments.iter().map(column).collect()
 }

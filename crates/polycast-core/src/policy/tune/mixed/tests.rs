@@ -20,11 +20,11 @@ fn three_entries_of_each_column_are_left() {
 }
 
 /// Between nodes alone small segments cost messages, large ones fill the pipeline slowly; so the columns at both ends take longest.
-fn of_the_tables() -> Vec<Column> {
+fn of_the_tables() -> Vec<BetweenNodes> {
     let between_ms = [240.0, 190.0, 150.0, 130.0, 120.0, 125.0, 140.0, 165.0, 220.0, 400.0];
     let column = |(segment, ms): (u64, f64)| {
-        let gap_us = ms * 1e3 * segment as f64 / MESSAGE as f64;
-        Column { segment, between_us: ms * 1e3, gap_us, send_us: 0.3 * gap_us }
+        let interval_ns = ms * 1e6 * segment as f64 / MESSAGE as f64;
+        BetweenNodes { segment, whole_ns: ms * 1e6, interval_ns, busy_ns: 0.3 * interval_ns, hops: 7 }
     };
     segments().zip(between_ms).map(column).collect()
 }
@@ -39,8 +39,8 @@ fn the_tables_are_those_of_the_thesis() {
         within(&columns, without.time_us).iter().map(|column| column.segment / KIB).collect();
     assert_eq!(left, [64, 128, 256, 512, 1024, 2048]);
 
-    let shared_us = |bytes: u64| bytes as f64 * 0.006;
-    let message = Message { bytes: MESSAGE, nodes: 8, shared_us: &shared_us };
+    let shared_ns = |bytes: u64| bytes as f64 * 6.0;
+    let message = MixedMessage { bytes: MESSAGE, shared_ns: &shared_ns, penalty_ns: None };
     let mut walk = Walk::new(message, &columns, without);
     let mut measured = Vec::new();
     while let Some((segment, overlap)) = walk.next() {
@@ -49,8 +49,8 @@ fn the_tables_are_those_of_the_thesis() {
         }
         measured.push(segment / KIB);
         let column = columns.iter().find(|column| column.segment == segment).unwrap();
-        let mode = if segment < 512 * KIB { Mode::Complete } else { Mode::Penalty };
-        walk.took(message.predicted_us(mode, column, overlap));
+        let form = if segment < 512 * KIB { MixedForm::Complete } else { MixedForm::LargestPenalty };
+        walk.took(message.time_ns(form, column, overlap).unwrap() / 1e3);
     }
     assert_eq!(measured, [64, 128, 256, 512]);
     let predicted: Vec<(u64, u64)> = walk
@@ -61,22 +61,6 @@ fn the_tables_are_those_of_the_thesis() {
         .collect();
     let expected = [(64, 32), (64, 16), (128, 64), (128, 32), (256, 128), (256, 64), (512, 256), (512, 128)];
     assert_eq!(predicted, expected);
-}
-
-#[test]
-fn the_equations_are_those_of_the_thesis() {
-    let shared_us = |bytes: u64| bytes as f64 / 100.0;
-    let message = Message { bytes: 1000, nodes: 5, shared_us: &shared_us };
-    let column = Column { segment: 100, between_us: 50.0, gap_us: 1.2, send_us: 0.5 };
-    // m_s = 50: k = 10, m_r = 500.
-    let close =
-        |mode, expected: f64| assert!((message.predicted_us(mode, &column, 50) - expected).abs() < 1e-9);
-    close(Mode::Complete, 50.0 + 0.5 + 5.0);
-    close(Mode::Overlapping, 50.0 + 0.5 + 5.0);
-    close(Mode::Penalty, 50.0 + 0.5 + 5.0 + 0.5 * (10.0 + 9.0 + 3.0));
-    let all = message.predicted_us(Mode::Overlapping, &column, 100);
-    assert!((all - (50.0 + 1.0 + (0.5 + 1.0 - 1.2) * 9.0)).abs() < 1e-9);
-    assert_eq!(message.predicted_us(Mode::Complete, &column, 0), 50.0 + 10.0);
 }
 
 /// A cluster of the one or the other mode.
@@ -92,24 +76,25 @@ struct Land {
 }
 
 impl Land {
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<BetweenNodes> {
         let column = |segment: u64| {
-            let gap_us = self.message_us + self.rate_us * segment as f64;
+            let interval_ns = 1e3 * (self.message_us + self.rate_us * segment as f64);
             let steps = (MESSAGE / segment + u64::from(self.nodes) - 2) as f64;
-            Column { segment, between_us: steps * gap_us, gap_us, send_us: self.message_us }
+            let (whole_ns, busy_ns) = (steps * interval_ns, self.message_us * 1e3);
+            BetweenNodes { segment, whole_ns, interval_ns, busy_ns, hops: self.nodes - 1 }
         };
         segments().map(column).collect()
     }
 
-    fn truth_us(&self, message: &Message<'_>, column: &Column, overlap: u64) -> f64 {
-        let is_late = column.send_us + (message.shared_us)(overlap) > column.gap_us;
-        let mode = match is_late {
-            _ if overlap == 0 => Mode::Complete,
-            _ if column.segment >= self.penalty_from => Mode::Penalty,
-            true => Mode::Overlapping,
-            false => Mode::Complete,
+    fn truth_us(&self, message: &MixedMessage<'_>, column: &BetweenNodes, overlap: u64) -> f64 {
+        let is_late = column.busy_ns + (message.shared_ns)(overlap) > column.interval_ns;
+        let form = match is_late {
+            _ if overlap == 0 => MixedForm::Complete,
+            _ if column.segment >= self.penalty_from => MixedForm::LargestPenalty,
+            true => MixedForm::Overlapping,
+            false => MixedForm::Complete,
         };
-        message.predicted_us(mode, column, overlap)
+        message.time_ns(form, column, overlap).unwrap() / 1e3
     }
 }
 
@@ -121,16 +106,16 @@ proptest! {
         nodes in 2u32..64, penalty in 4u32..16, noise in prop::collection::vec(0.99..1.01f64, 40),
     ) {
         let land = Land { rate_us, message_us, shared_us: rate_us * share, start_us, nodes, penalty_from: KIB << penalty };
-        let shared_us = |bytes: u64| land.start_us + land.shared_us * bytes as f64;
-        let message = Message { bytes: MESSAGE, nodes, shared_us: &shared_us };
+        let shared_ns = |bytes: u64| 1e3 * (land.start_us + land.shared_us * bytes as f64);
+        let message = MixedMessage { bytes: MESSAGE, shared_ns: &shared_ns, penalty_ns: None };
         let columns = land.columns();
-        let entry = |column: &Column, overlap| MatrixEntry {
+        let entry = |column: &BetweenNodes, overlap| MatrixEntry {
             segment: column.segment, overlap, time_us: land.truth_us(&message, column, overlap), is_measured: true,
         };
         let fastest = |entries: Vec<MatrixEntry>| entries.into_iter().map(|entry| entry.time_us).fold(f64::INFINITY, f64::min);
         let without = columns.iter().map(|column| entry(column, 0));
         let without = without.min_by(|one, other| one.time_us.total_cmp(&other.time_us)).unwrap();
-        let all = |column: &Column| {
+        let all = |column: &BetweenNodes| {
             let overlaps = (0..14).map(|power| KIB << power).take_while(|overlap| *overlap <= column.segment);
             overlaps.map(|overlap| entry(column, overlap)).collect::<Vec<_>>()
         };

@@ -23,7 +23,7 @@ use crate::jobs::target::JobTarget;
 use crate::mpi::Mpi;
 
 /// Where something is measured.
-pub(super) struct On<'a> {
+pub struct On<'a> {
     pub target: &'a JobTarget,
     pub mpi: &'a Mpi,
     pub program: &'a Path,
@@ -75,7 +75,7 @@ impl On<'_> {
 }
 
 /// What a point says of a way; `None` if another one served, where this one cannot be had, or there is no time.
-pub(super) fn measured(point: &Point) -> Option<Measured> {
+pub fn measured(point: &Point) -> Option<Measured> {
     let served = point.algorithm.as_deref().unwrap_or(&point.variant);
     let median_us = point.median_us.filter(|_| served == point.variant)?;
     let (low, high) = (point.ci_low_us.unwrap_or(median_us), point.ci_high_us.unwrap_or(median_us));

@@ -1,0 +1,166 @@
+//! What ranks of one host take to share: a job of its own, with polycast, when the network is known.
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use polycast_core::algorithm::Algorithm;
+use polycast_core::collective::Collective;
+use polycast_core::model::{Curve, Parameters, Sharing};
+use polycast_core::policy::Choice;
+use polycast_core::units::Bytes;
+
+use super::Args;
+use crate::bench::operation::Operation;
+use crate::bench::variant::Variant;
+use crate::commands::bench::PRELOAD;
+use crate::commands::one_launch::{On, measured};
+use crate::install::Installation;
+use crate::jobs::target::JobTarget;
+use crate::measure::estimate::Estimate;
+use crate::measure::sharing::{self, ALONE, SEGMENTS};
+use crate::mpi::{Abi, Mpi};
+use crate::network;
+use crate::terminal::paragraph;
+
+/// Where it is measured, when all else has been.
+pub struct Learning<'a> {
+    pub args: &'a Args,
+    pub target: &'a mut JobTarget,
+    pub mpi: &'a Mpi,
+    pub program: &'a Path,
+    /// By rank.
+    pub hosts: &'a [String],
+    pub parameters: &'a Parameters,
+    pub progress: &'a ProgressBar,
+    pub interrupted: &'a Arc<AtomicBool>,
+}
+
+impl Learning<'_> {
+    /// The curves of the fullest host, and what the file is to say of them. What stands in the way is said, and leaves the parameters of the
+    /// network as they are.
+    pub fn run(mut self) -> Option<(Sharing, String)> {
+        match self.learn() {
+            Ok(learned) => Some(learned),
+            Err(_) if self.interrupted.load(Ordering::Relaxed) => None,
+            Err(reason) => {
+                let said = format!("what ranks of a host share is not measured: {reason}");
+                eprintln!("polycast: {}", paragraph(&said));
+                None
+            }
+        }
+    }
+
+    fn learn(&mut self) -> Result<(Sharing, String), Box<dyn Error>> {
+        let on = |host: &String| self.hosts.iter().filter(|other| *other == host).count();
+        let ranks = self.hosts.iter().map(on).max().unwrap_or(0);
+        if ranks < 2 {
+            return Err(
+                "each host has one rank; give hosts several, as --hosts a:4,b:4 or --ranks-per-host 4".into(),
+            );
+        }
+        let all = self.target.hosts().len();
+        if all == 0 && ranks < self.hosts.len() {
+            return Err("which hosts there are must be said, by --hosts or --hostfile".into());
+        }
+        let variables = self.variables()?;
+        if all > 0 {
+            self.target.narrow_to_fullest(1)?;
+        }
+        let sizes = match &self.args.sizes {
+            Some(sizes) => sizes.to_vec(),
+            None => sharing::sizes().into_iter().map(Bytes).collect(),
+        };
+        self.says(&format!("bcast on {ranks} ranks of a host"));
+        let alone = self.measure(&variables, sizes, &[ALONE.to_owned()])?;
+        let alone: Vec<(u64, Estimate)> =
+            alone.into_iter().map(|(bytes, _, estimate)| (bytes, estimate)).collect();
+        let (cost, doubts) = sharing::cost(&alone, self.args.force)?;
+        let cost = cost.ok_or_else(|| format!("intervals reach too far: {}", doubts.join(", ")))?;
+        let mut how = format!("bcast by {ALONE} on {ranks} ranks of a host");
+        if !doubts.is_empty() {
+            how += &format!(", left out with intervals that reach too far: {}", doubts.join(", "));
+        }
+        let penalty = if all > 1 { self.penalty(&variables)? } else { None };
+        let ranks = ranks as u32;
+        Ok((Sharing { collective: Collective::Broadcast, ranks, cost, penalty }, how))
+    }
+
+    /// From two hosts, for which four segments have to pass in a part of the time for a size; what is not known well is left out.
+    fn penalty(&mut self, variables: &[(String, String)]) -> Result<Option<Curve>, Box<dyn Error>> {
+        let gap = &self.parameters.class(polycast_core::model::LinkClass::SameSwitch).gap;
+        let limit_ns = self.args.time.as_secs_f64() * 1e9 / 4.0;
+        let segments = sharing::penalty_segments(|bytes| gap.at(bytes), limit_ns);
+        let mut points = Vec::new();
+        for segment in segments {
+            let bytes = [segment, segment * SEGMENTS];
+            self.target.narrow_to_fullest(1)?;
+            let alone = self.measure(variables, bytes.map(Bytes).to_vec(), &[ALONE.to_owned()])?;
+            self.target.narrow_to_fullest(2)?;
+            self.says(&format!("bcast of {} beside messages of two hosts", Bytes(segment)));
+            let both = self.measure(variables, vec![Bytes(bytes[1])], &sharing::ways(segment))?;
+            let of = |name: &str| both.iter().find(|(_, way, _)| way == name).map(|(.., estimate)| *estimate);
+            let [together, apart] = sharing::ways(segment).map(|way| of(&way));
+            let (Some((together, apart)), [one, all]) = (together.zip(apart), &alone[..]) else { continue };
+            let penalty = sharing::penalty(together, apart, one.2, all.2);
+            if self.args.force || sharing::is_known(penalty, one.2) {
+                points.push(penalty.at(segment));
+            }
+        }
+        Ok(if points.is_empty() { None } else { Some(Curve::new(points)?) })
+    }
+
+    fn says(&self, what: &str) {
+        self.progress.set_message(what.to_owned());
+        self.progress.inc(1);
+    }
+
+    /// By size and way, in one job.
+    fn measure(
+        &self,
+        variables: &[(String, String)],
+        sizes: Vec<Bytes>,
+        ways: &[String],
+    ) -> Result<Vec<(u64, String, Estimate)>, Box<dyn Error>> {
+        let read =
+            |way: &String| Ok::<_, Box<dyn Error>>(Choice::Algorithm(way.parse::<Algorithm>()?).into());
+        let variants: Vec<Variant> = ways.iter().map(read).collect::<Result<_, _>>()?;
+        let on = On {
+            target: self.target,
+            mpi: self.mpi,
+            program: self.program,
+            variables: variables.to_vec(),
+            interrupted: self.interrupted,
+        };
+        let time: Duration = self.args.time;
+        let report = on.measure(Operation::Bcast, sizes, variants, time)?;
+        if report.wrong {
+            return Err("a rank had wrong data after a call".into());
+        }
+        let served = report.points.iter().filter(|point| measured(point).is_some());
+        let times: Vec<_> = served
+            .filter_map(|point| Some((point.bytes, point.variant.clone(), sharing::estimate(point)?)))
+            .collect();
+        match times.is_empty() {
+            true => Err(format!("{} did not serve", ways.join(", ")).into()),
+            false => Ok(times),
+        }
+    }
+
+    /// Of ranks with polycast, and no multicast, which nothing here needs.
+    fn variables(&self) -> Result<network::Variables, Box<dyn Error>> {
+        let installation = Installation::find()?;
+        installation.require_door(Abi::from(self.mpi.family()))?;
+        let job = &self.args.job;
+        let mut variables = job.stock_variables(self.mpi)?;
+        variables.push((PRELOAD.to_owned(), installation.preload_value()?));
+        variables.push(("POLYCAST_MULTICAST".to_owned(), "off".to_owned()));
+        job.prefer_wanted(&mut variables);
+        network::forget(&mut variables);
+        self.target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
+        Ok(variables)
+    }
+}

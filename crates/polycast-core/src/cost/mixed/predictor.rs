@@ -1,0 +1,267 @@
+//! The forms for broadcasts by `two-level`, from measured parameters.
+
+use super::{BetweenNodes, MixedForm, MixedMessage};
+use crate::algorithm::broadcast::{Between, ON_NODE, TwoLevel};
+use crate::algorithm::{Algorithm, SEGMENTS};
+use crate::collective::Collective;
+use crate::cost::Predictor;
+use crate::model::{LinkClass, Parameters, Sharing};
+use crate::topology::Placed;
+use crate::tree::{PlannedTree, Tree};
+use crate::units::{Bytes, Nanos, Rank};
+
+/// The trees of nodes that are compared where nobody names one.
+const TREES: [&str; 3] = ["chain", "binary", "binomial"];
+
+/// Predicts two-level broadcasts of one communicator from one root.
+pub struct MixedPredictor<'a> {
+    /// One rank of each node, those of the root first.
+    leaders: Predictor,
+    parameters: &'a Parameters,
+    class: LinkClass,
+    sharing: &'a Sharing,
+}
+
+/// Why there is nothing to predict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotMixed {
+    /// All ranks are on one node, or none shares one.
+    OneLevel,
+    /// Nobody has measured what so many ranks of a node take to share.
+    Unmeasured {
+        /// On the fullest node.
+        ranks: u32,
+    },
+}
+
+/// What a two-level broadcast takes, form by form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MixedCost {
+    /// The broadcast, with its segment.
+    pub algorithm: Algorithm,
+    /// BetweenNodes nodes.
+    pub between: BetweenNodes,
+    /// Bytes of a segment that are shared at once, m_s.
+    pub overlap: u64,
+    /// What sharing them takes, `smcc(m_s)`, in nanoseconds.
+    pub shared_ns: f64,
+    /// By all forms that are known.
+    pub forms: Vec<(MixedForm, Nanos)>,
+    /// The one that parameters speak for; see [`MixedMessage::likely`].
+    pub used: MixedForm,
+}
+
+impl MixedCost {
+    /// By the form that is used.
+    pub fn time(&self) -> Nanos {
+        self.by(self.used).expect("the form in use is among those that are known")
+    }
+
+    /// By another form.
+    pub fn by(&self, form: MixedForm) -> Option<Nanos> {
+        self.forms.iter().find(|(known, _)| *known == form).map(|(_, time)| *time)
+    }
+}
+
+impl<'a> MixedPredictor<'a> {
+    /// For ranks that have been placed.
+    ///
+    /// # Panics
+    /// If the root is not one of the ranks.
+    pub fn new(
+        placed: &Placed,
+        parameters: &'a Parameters,
+        root: Rank,
+    ) -> Result<MixedPredictor<'a>, NotMixed> {
+        let hosts = &placed.host_of;
+        let first = |index: usize| hosts[..index].iter().all(|host| *host != hosts[index]);
+        let mut nodes: Vec<u32> =
+            (0..hosts.len()).filter(|index| first(*index)).map(|index| index as u32).collect();
+        let on_node = |rank: u32| hosts.iter().filter(|host| **host == hosts[rank as usize]).count() as u32;
+        let ranks = nodes.iter().map(|rank| on_node(*rank)).max().unwrap_or(0);
+        if ranks < 2 || nodes.len() < 2 {
+            return Err(NotMixed::OneLevel);
+        }
+        let sharing =
+            parameters.sharing_of(Collective::Broadcast, ranks).ok_or(NotMixed::Unmeasured { ranks })?;
+        let of_root = nodes.iter().position(|rank| hosts[*rank as usize] == hosts[root.index()]).unwrap_or(0);
+        nodes.rotate_left(of_root);
+        let leaders = Predictor::new(&placed.only(&nodes), parameters, Rank(0));
+        let class = leaders.usual_class();
+        Ok(MixedPredictor { leaders, parameters, class, sharing })
+    }
+
+    /// What was measured of the fullest node.
+    pub fn sharing(&self) -> &Sharing {
+        self.sharing
+    }
+
+    /// MixedForm by form; `None` for what is no two-level broadcast of messages. `between_ns` is 𝓛 where it was measured; else it is
+    /// predicted.
+    pub fn cost(
+        &mut self,
+        algorithm: &Algorithm,
+        bytes: Bytes,
+        between_ns: Option<f64>,
+    ) -> Option<MixedCost> {
+        if algorithm.entry.name != ON_NODE.entry.name {
+            return None;
+        }
+        let way = TwoLevel::of(algorithm);
+        let Between::Tree(tree) = way.between else { return None };
+        let order: Vec<Rank> = (0..self.leaders.network().ranks()).map(Rank).collect();
+        let tree: PlannedTree = Tree::plan(tree, &order);
+        let segment = way.cut_segment().min(bytes.0.max(1));
+        let prepared = self.leaders.prepare_tree(&tree);
+        let cost = prepared.cost(&self.leaders, bytes, (segment < bytes.0).then_some(segment));
+        let sends = order.iter().map(|rank| tree.children(*rank).len()).max().unwrap_or(0);
+        let class = self.parameters.class(self.class);
+        let send_ns = class.send_overhead.as_ref().map_or(0.0, |overhead| overhead.at(segment));
+        let between = BetweenNodes {
+            segment,
+            whole_ns: between_ns.unwrap_or(cost.time.0 as f64),
+            interval_ns: cost.interval.0 as f64,
+            busy_ns: send_ns * sends as f64,
+            hops: hops(&tree),
+        };
+        let sharing = self.sharing;
+        let shared_ns = |bytes: u64| sharing.cost_ns(bytes);
+        let penalty = sharing.penalty.as_ref();
+        let penalty_ns = |bytes: u64| penalty.map_or(0.0, |penalty| penalty.at(bytes));
+        let message = MixedMessage {
+            bytes: bytes.0,
+            shared_ns: &shared_ns,
+            penalty_ns: penalty.is_some().then_some(&penalty_ns as &dyn Fn(u64) -> f64),
+        };
+        let overlap = way.shared_at_once().min(segment);
+        let time = |form| {
+            let ns = message.time_ns(form, &between, overlap)?;
+            Some((form, Nanos(ns.round() as u64)))
+        };
+        Some(MixedCost {
+            algorithm: *algorithm,
+            between,
+            overlap,
+            shared_ns: sharing.cost_ns(overlap),
+            forms: MixedForm::ALL.into_iter().filter_map(time).collect(),
+            used: message.likely(&between, overlap).0,
+        })
+    }
+
+    /// The fastest with each tree of nodes, the fastest first: in all segments, all of each shared at once or nothing before the end.
+    pub fn best(&mut self, bytes: Bytes) -> Vec<MixedCost> {
+        let mut best: Vec<MixedCost> = Vec::new();
+        for tree in TREES {
+            let cut = SEGMENTS.into_iter().filter(|segment| *segment < bytes.0);
+            let cut = cut.map(|segment| format!("two-level:between={tree},segment={segment}"));
+            let whole = format!("two-level:between={tree}");
+            let texts =
+                std::iter::once(whole).chain(cut).flat_map(|all| [format!("{all},overlap=none"), all]);
+            let read = |text: String| text.parse::<Algorithm>().ok();
+            let costs = texts.filter_map(read).filter_map(|algorithm| self.cost(&algorithm, bytes, None));
+            best.extend(costs.min_by_key(MixedCost::time));
+        }
+        best.sort_by_key(MixedCost::time);
+        best
+    }
+}
+
+/// On the longest way.
+fn hops(tree: &PlannedTree) -> u32 {
+    let mut level = vec![tree.root()];
+    let mut hops = 0;
+    loop {
+        level = level.iter().flat_map(|rank| tree.children(*rank).to_vec()).collect();
+        if level.is_empty() {
+            return hops;
+        }
+        hops += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ClassParameters, Curve, Point, Provenance};
+    use crate::topology::Topology;
+
+    fn line(startup: f64, ns_per_byte: f64) -> Curve {
+        let at = |bytes: u64| Point::exact(bytes, startup + ns_per_byte * bytes as f64);
+        Curve::new(vec![at(0), at(1 << 20)]).unwrap()
+    }
+
+    /// L 10 µs, g 80 ns per byte, os 1 µs; sharing 1 µs and 1 ns per byte.
+    fn parameters(ranks: u32) -> Parameters {
+        let mut class = ClassParameters::new(line(10e3, 0.0), line(0.0, 80.0));
+        class.send_overhead = Some(line(1e3, 0.0));
+        let classes = [(LinkClass::SameSwitch, class)].into();
+        let sharing =
+            Sharing { collective: Collective::Broadcast, ranks, cost: line(1e3, 1.0), penalty: None };
+        Parameters::new(Provenance::default(), classes).unwrap().with_sharing(vec![sharing]).unwrap()
+    }
+
+    fn placed(nodes: usize, each: usize) -> Placed {
+        let hosts: Vec<String> = (0..nodes * each).map(|rank| format!("n{}", rank / each)).collect();
+        Topology::flat((0..nodes).map(|node| format!("n{node}"))).place(&hosts)
+    }
+
+    #[test]
+    fn there_have_to_be_two_levels_that_were_measured() {
+        let parameters = parameters(4);
+        let new = |nodes, each| MixedPredictor::new(&placed(nodes, each), &parameters, Rank(0)).err();
+        assert_eq!(new(1, 4), Some(NotMixed::OneLevel));
+        assert_eq!(new(8, 1), Some(NotMixed::OneLevel));
+        assert_eq!(new(8, 2), Some(NotMixed::Unmeasured { ranks: 2 }));
+        assert_eq!(new(8, 4), None);
+    }
+
+    #[test]
+    fn a_chain_of_nodes_by_hand() {
+        let parameters = parameters(4);
+        let mut levels = MixedPredictor::new(&placed(8, 4), &parameters, Rank(5)).unwrap();
+        let mut cost = |text: &str| levels.cost(&text.parse().unwrap(), Bytes(64_000), None);
+        let all = cost("two-level:between=chain,segment=1000").unwrap();
+        // 7 hops of 10 + 80 µs, and 63 further segments.
+        let between_ns = 7.0 * 90e3 + 63.0 * 80e3;
+        assert_eq!((all.between.whole_ns, all.between.interval_ns), (between_ns, 80e3));
+        assert_eq!((all.between.busy_ns, all.between.hops, all.overlap), (1e3, 7, 1000));
+        assert_eq!(all.used, MixedForm::Complete, "2 µs fit into 79");
+        assert_eq!(all.time(), Nanos((between_ns + 2e3) as u64));
+        assert_eq!(all.by(MixedForm::LargestPenalty), Some(Nanos((between_ns + 2e3 + 2e3 * 133.0) as u64)));
+        assert_eq!(all.by(MixedForm::Penalty), None);
+        let none = cost("two-level:between=chain,segment=1000,overlap=none").unwrap();
+        assert_eq!((none.used, none.time()), (MixedForm::NoOverlap, Nanos((between_ns + 65e3) as u64)));
+        // Whole buffers: 300 bytes are two of 200, and five of them make a segment.
+        let some = cost("two-level:between=chain,segment=1000,buffer=200,overlap=300").unwrap();
+        assert_eq!((some.overlap, some.between.segment), (400, 1000));
+        assert_eq!(cost("chain:segment=1000"), None);
+        let measured = levels.cost(&"two-level:between=chain".parse().unwrap(), Bytes(64_000), Some(1e6));
+        assert_eq!(measured.unwrap().time(), Nanos(1_065_000));
+    }
+
+    #[test]
+    fn other_trees_send_more_often_and_reach_less_far() {
+        let parameters = parameters(2);
+        let mut levels = MixedPredictor::new(&placed(8, 2), &parameters, Rank(0)).unwrap();
+        let mut of = |tree: &str| {
+            let text = format!("two-level:between={tree},segment=1000");
+            let between = levels.cost(&text.parse().unwrap(), Bytes(64_000), None).unwrap().between;
+            (between.hops, between.busy_ns / 1e3, between.interval_ns / 80e3)
+        };
+        assert_eq!(of("chain"), (7, 1.0, 1.0));
+        assert_eq!(of("binary"), (3, 2.0, 2.0));
+        assert_eq!(of("binomial"), (3, 3.0, 3.0));
+        assert_eq!(of("flat"), (1, 7.0, 7.0));
+    }
+
+    #[test]
+    fn the_best_of_each_tree() {
+        let parameters = parameters(4);
+        let mut levels = MixedPredictor::new(&placed(8, 4), &parameters, Rank(0)).unwrap();
+        let best = levels.best(Bytes(1 << 20));
+        assert_eq!(best.len(), TREES.len());
+        assert!(best.is_sorted_by_key(MixedCost::time));
+        assert!(best[0].algorithm.to_string().starts_with("two-level:between=chain,segment="), "{best:?}");
+        assert!(best.iter().all(|cost| cost.used != MixedForm::NoOverlap), "{best:?}");
+    }
+}
