@@ -1,6 +1,7 @@
 //! `polycast explain`.
 
 mod measured;
+mod mixed;
 mod placement;
 mod prediction;
 mod remembered;
@@ -20,6 +21,7 @@ use polycast_core::units::{Bytes, Nanos, Rank, Rate};
 use serde::Serialize;
 
 use self::measured::Measured;
+use self::mixed::OnTwoLevels;
 use self::placement::{Placement, Request};
 use self::prediction::Reason;
 use super::{Outcome, print};
@@ -193,6 +195,9 @@ struct Decision {
     /// What a tuning has measured for it, where the table is one that it wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<Measured>,
+    /// What parameters say of two levels, where nodes have several ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    two_level: Option<OnTwoLevels>,
 }
 
 #[derive(Serialize)]
@@ -233,6 +238,7 @@ impl Answer {
             }
             _ => None,
         };
+        let mut notes = settings.notes.clone();
         let decision = args.bytes.map(|bytes| {
             let call = Call { collective, bytes };
             let explanation = Explanation::new(rules, *shape, there, &call, args.earlier_calls.unwrap_or(0));
@@ -243,7 +249,11 @@ impl Answer {
             let times = times(&explanation.decision.choice, bytes);
             let table = rules.table(collective).origin();
             let measured = Measured::read(table, *shape, collective, bytes);
-            Decision { times, measured, ..Decision::new(explanation, table, bytes, reason) }
+            let choice = &explanation.decision.choice;
+            let parameters = settings.parameters.as_ref().filter(|_| collective == Collective::Broadcast);
+            let two_level = parameters.map(|(read, _)| OnTwoLevels::new(choice, placed, read, bytes));
+            let two_level = two_level.and_then(|found| found.map_err(|why| notes.extend(why)).ok());
+            Decision { times, measured, two_level, ..Decision::new(explanation, table, bytes, reason) }
         });
         let policy = Policy::new(rules, *shape);
         let epochs = match args.earlier_calls {
@@ -261,7 +271,6 @@ impl Answer {
         };
         let sizes: Vec<Size> =
             if decision.is_some() { vec![] } else { epochs.into_iter().flat_map(sizes).collect() };
-        let mut notes = settings.notes.clone();
         for size in &sizes {
             let assumed = size.times.as_ref().filter(|times| times.is_assumed());
             let note = assumed.map(|times| format!("{}: {}", size.choice, times.source()));
@@ -356,6 +365,7 @@ impl Decision {
             prediction: prediction.and_then(reason),
             times: None,
             measured: None,
+            two_level: None,
             looked_at: explanation.looked_at.iter().map(Rule::new).collect(),
         }
     }
@@ -363,6 +373,9 @@ impl Decision {
     fn write(&self, out: &mut String) -> std::fmt::Result {
         if let Some(times) = &self.times {
             writeln!(out, "{}", hanging("  planned for ", "    ", &times.to_string()))?;
+        }
+        if let Some(two_level) = &self.two_level {
+            two_level.write(out)?;
         }
         if let Some(prediction) = &self.prediction {
             return prediction.write(out);

@@ -4,6 +4,7 @@ mod against;
 mod chart;
 mod collectives;
 mod crossover;
+pub(super) mod mixed;
 mod models;
 mod place;
 mod results;
@@ -37,6 +38,7 @@ Examples:
     --algorithms chain,binary:segment=4KiB
   polycast predict --params cluster.json --topology topology.conf \\
     --against results.json
+  polycast predict --params cluster.json --ranks 32 --ranks-per-host 4
   polycast predict --params cluster.json --collective allreduce --ranks 32
   polycast predict --params cluster.json --crossover --ranks 512 --bytes 8,1KiB
   polycast predict --params cluster.json --models --ranks 32 --bytes 64KiB
@@ -55,6 +57,10 @@ pub struct Args {
     /// Ranks in all [default: one on each host]
     #[arg(short = 'n', long, value_name = "N", value_parser = whole(1u32..=place::MAX_RANKS))]
     ranks: Option<u32>,
+
+    /// Ranks on each host
+    #[arg(long, value_name = "K", value_parser = whole(1u32..=place::MAX_RANKS), conflicts_with = "hosts")]
+    ranks_per_host: Option<u32>,
 
     /// Hosts in the order of their ranks, each with an optional number of ranks: a:2,n[0-7] [default: those of the topology]
     #[arg(long, value_name = "HOSTS")]
@@ -105,6 +111,11 @@ pub struct Args {
     #[arg(long, value_name = "RESULTS")]
     against: Option<PathBuf>,
 
+    /// Results of the nodes among themselves, one rank each, by the same trees and segments: what two-level broadcasts in --against
+    /// take is held against them, and not against predictions [default: predicted]
+    #[arg(long, value_name = "RESULTS", requires = "against")]
+    between: Option<PathBuf>,
+
     /// Draw the times, or the predicted over the measured ones, into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -139,7 +150,7 @@ pub fn run(args: Args) -> Outcome {
 
 fn predict(args: &Args, parameters: &Parameters) -> Outcome {
     let sizes = rising_sizes(&args.bytes)?;
-    let placed = place::placed(args.topology.as_deref(), args.hosts.as_deref(), args.ranks)?;
+    let placed = placed(args)?;
     let mut predictor = predictor(&placed, parameters, args.root)?.loss(args.loss);
     if let Some(rate) = args.combine {
         let combine_ns_per_byte = 8e9 / rate.bits_per_second() as f64;
@@ -155,12 +166,20 @@ fn predict(args: &Args, parameters: &Parameters) -> Outcome {
         predictor: &predictor,
         comparisons: &comparisons,
         most_rows,
+        levels: match args.collective {
+            Collective::Broadcast => mixed::levels(&placed, parameters, Rank(args.root), &sizes),
+            _ => Err(String::new()),
+        },
     };
     print(&if args.json { page.json()? } else { page.text() })?;
     if let Some(file) = &args.svg {
         write_chart(file, &chart::of_times(&page)?)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn placed(args: &Args) -> Result<Placed, Box<dyn std::error::Error>> {
+    place::placed(args.topology.as_deref(), args.hosts.as_deref(), args.ranks, args.ranks_per_host)
 }
 
 fn rising_sizes(text: &str) -> Result<Vec<Bytes>, Box<dyn std::error::Error>> {
@@ -173,7 +192,7 @@ fn rising_sizes(text: &str) -> Result<Vec<Bytes>, Box<dyn std::error::Error>> {
 /// Without anything that says how many ranks there are, the models alone.
 fn show_models(args: &Args, parameters: &Parameters) -> Outcome {
     let sizes = rising_sizes(&args.bytes)?;
-    let mut predictor = match place::placed(args.topology.as_deref(), args.hosts.as_deref(), args.ranks) {
+    let mut predictor = match placed(args) {
         Ok(placed) if placed.host_of.len() > 1 => Some(predictor(&placed, parameters, args.root)?),
         Ok(_) => None,
         Err(error) if matches!(error.downcast_ref(), Some(place::PlaceError::Nothing)) => None,
@@ -192,7 +211,7 @@ fn show_crossover(args: &Args, parameters: &Parameters) -> Outcome {
         return Err(format!("--ranks {most}: expected 2 to {MOST_NODES} with --crossover").into());
     }
     let found = crossover::find(&sizes, most, |nodes| {
-        let placed = place::placed(None, None, Some(nodes))?;
+        let placed = place::placed(None, None, Some(nodes), None)?;
         compare(&mut predictor(&placed, parameters, args.root)?.loss(args.loss), args, &sizes)
     })?;
     match args.json {
@@ -206,8 +225,14 @@ fn hold_against(args: &Args, parameters: &Parameters, file: &Path) -> Outcome {
     let input = Input::read(file, FileKind::Results)?;
     let results = results::Results::parse(&input.text, &input.name)?;
     let hosts = args.hosts.clone().unwrap_or_else(|| results.hosts.clone());
-    let placed = place::placed(args.topology.as_deref(), Some(&hosts), args.ranks)?;
-    let comparison = against::Against::new(&results, parameters, &placed)?;
+    let placed = place::placed(args.topology.as_deref(), Some(&hosts), args.ranks, None)?;
+    let between = args.between.as_deref().map(|file| {
+        let input = Input::read(file, FileKind::Results)?;
+        Ok::<_, Box<dyn std::error::Error>>(results::Results::parse(&input.text, &input.name)?)
+    });
+    let between = between.transpose()?;
+    let between = between.as_ref().map(|results| &results.points[..]);
+    let comparison = against::Against::new(&results, between, parameters, &placed)?;
     print(&if args.json { comparison.json()? } else { comparison.text() })?;
     if let Some(file) = &args.svg {
         write_chart(file, &chart::of_errors(&comparison)?)?;

@@ -27,8 +27,8 @@ pub fn penalty_segments(gap_ns: impl Fn(u64) -> f64, limit_ns: f64) -> Vec<u64> 
 
 /// The ways from one node to another that tell it: a segment shared while the next one comes, and all shared at the end.
 pub fn ways(segment: u64) -> [String; 2] {
-    let together = format!("two-level:between=chain,segment={}", Bytes(segment));
-    [together.clone(), format!("{together},overlap=none")]
+    ["", "overlap=none,"]
+        .map(|overlap| format!("two-level:between=chain,{overlap}segment={}", Bytes(segment)))
 }
 
 /// The time of a way that was measured.
@@ -55,6 +55,11 @@ pub fn penalty(together: Estimate, apart: Estimate, one: Estimate, all: Estimate
 /// Whether a penalty is known: by its interval beside `smcc(m)`, of which it is a part, for it may well be 0.
 pub fn is_known(penalty: Estimate, one: Estimate) -> bool {
     penalty.high - penalty.low <= WIDEST * one.ns
+}
+
+/// Whether it says more than its order.
+pub fn is_narrow(estimate: &Estimate) -> bool {
+    (estimate.high - estimate.ns).max(estimate.ns - estimate.low) <= WIDEST * estimate.ns
 }
 
 /// `smcc(m)` as a curve, and what of it was left out, for its interval reaches too far; no curve where nothing is left.

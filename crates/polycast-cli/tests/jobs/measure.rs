@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::common::library_directory;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use polycast_core::collective::Collective;
 use polycast_core::model::{ClassParameters, LinkClass, Parameters};
 
 fn measure(arguments: &[&str]) -> Command {
@@ -66,10 +67,33 @@ fn every_link_class_of_a_lab_is_measured() {
             assert!(curve.at(65_536) > 20e6, "{class}: {:?}", curve.points());
         }
     }
+    // Two ranks share a host; that broadcast leaves out the network.
+    let sharing = parameters.sharing_of(Collective::Broadcast, 2).expect("it is measured");
+    let sizes: Vec<u64> = sharing.cost.points().iter().map(|point| point.bytes).collect();
+    assert_eq!(sizes, [1024, 65_536]);
+    assert_eq!(parameters.sharing().len(), 1);
     let measured = parameters.measured();
+    assert!(measured.how.contains("bcast by two-level on 2 ranks of a host"), "{measured:?}");
+    assert!(text(&output.stdout).contains("smcc(m)"), "a table is shown");
     assert!(measured.place.contains("20mbit") && measured.place.contains("3 hosts"), "{measured:?}");
     assert!(measured.how.contains("across-switches by ranks 0 and 4 (a and c)"), "{measured:?}");
     assert!(text(&output.stdout).contains("g(m)"), "a table is shown");
+}
+
+#[test]
+fn hosts_of_one_rank_have_nothing_to_share() {
+    let output = measure(&["--lab", "hosts=2,rate=20mbit", "--mpi", "openmpi", "--time", "200ms"])
+        .args(["--sizes", "1KiB", "--force"])
+        .output()
+        .unwrap();
+    succeeded(&output);
+    let parameters = Parameters::parse(&text(&output.stdout), "standard output").unwrap();
+    assert!(parameters.sharing().is_empty());
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("what ranks of a host share is not measured") && said.contains("--ranks-per-host 4"),
+        "{said}"
+    );
 }
 
 /// Debian's MPICH spins while it waits: two ranks, on this machine.

@@ -164,3 +164,44 @@ fn what_jobs_of_this_user_compared_is_told() {
     assert!(notes("64KiB").contains("stock stays"));
     assert!(!notes("2MiB").contains("compared"));
 }
+
+/// What a broadcast on two levels is predicted to take, and which mode says so; for ranks that nobody has measured, who learns it.
+#[test]
+fn the_mode_that_decided_is_named() {
+    let world = world();
+    let point =
+        |bytes: u64, ns: u64| format!(r#"{{"bytes":{bytes},"ns":{ns},"low":{ns},"high":{ns},"samples":9}}"#);
+    let line = |per_byte: u64| format!("[{},{}]", point(0, 1000), point(1 << 20, 1000 + (per_byte << 20)));
+    let parameters = |sharing: u64| {
+        format!(
+            r#"{{"format":"polycast-parameters","version":1,"measured":{{"when":"","where":"","how":""}},
+            "classes":{{"same-switch":{{"latency":{},"gap":{}}}}},"sharing":[{{"collective":"bcast","ranks":4,"cost":{}}}]}}"#,
+            line(0),
+            line(8),
+            line(sharing)
+        )
+    };
+    let explained = |sharing, nodes: &str, choice: &str| {
+        fs::write(world.path().join("p.json"), parameters(sharing)).unwrap();
+        let arguments = ["--ranks", "16", "--nodes", nodes, "--bytes", "1MiB", "--params", "p.json"];
+        explain(&world, &arguments, &[("POLYCAST_BCAST", choice)])
+    };
+    let of = |sharing, choice| explained(sharing, "4", choice)["decision"]["two_level"].clone();
+    let chosen = "two-level:between=chain,segment=16KiB";
+    for (sharing, choice, equation) in [
+        (1, chosen, "4.4"),
+        (20, chosen, "4.3"),
+        (1, "two-level:between=chain,overlap=none,segment=16KiB", "4.3.3"),
+    ] {
+        let found = of(sharing, choice);
+        assert_eq!((&found["equation"], &found["is_choice"]), (&equation.into(), &true.into()), "{found}");
+        assert_eq!(found["algorithm"], choice);
+    }
+    assert_eq!(of(1, "chain")["is_choice"], false, "the best one on two levels stands beside it");
+    let unknown = explained(1, "8", chosen);
+    assert_eq!(unknown["decision"]["two_level"], Value::Null);
+    assert!(unknown["notes"].to_string().contains("polycast measure --ranks-per-host 2"), "{unknown}");
+    let arguments = ["explain", "--ranks", "16", "--nodes", "4", "--bytes", "1MiB", "--params", "p.json"];
+    let page = output(world.polycast(&arguments).env("POLYCAST_BCAST", chosen));
+    assert!(page.contains("mode: complete overlap"), "{page}");
+}

@@ -80,6 +80,18 @@ fn the_page_has_the_keys_that_are_printed() {
         r#"{"variant":"chain","bytes":1024,"root":"0","median_us":12.5,"ci_low_us":12.0,"ci_high_us":13.0}"#;
     fs::write(world.path().join("results.json"), format!("{hosts}\n{point}\n")).unwrap();
 
+    // Of two ranks that share a node it is known what that takes, of three it is not.
+    let network = fs::read_to_string(&params).unwrap();
+    let sharing = r#""sharing":[{"collective":"bcast","ranks":2,"cost":[{"bytes":1024,"ns":2000,"low":1900,"high":2100,"samples":9}]}]"#;
+    let network = network.trim_end().strip_suffix('}').unwrap();
+    fs::write(world.path().join("sharing.json"), format!("{network},{sharing}}}")).unwrap();
+    let point = point.replace("chain", "two-level:between=chain,segment=1KiB").replace("1024", "65536");
+    for (file, ranks) in [("two.json", 2), ("three.json", 3)] {
+        let hosts = hosts.replace(r#""ranks":1"#, &format!(r#""ranks":{ranks}"#));
+        fs::write(world.path().join(file), format!("{hosts}\n{point}\n")).unwrap();
+    }
+    let shared = ["--params", "sharing.json", "--ranks", "6", "--bytes", "64KiB"];
+
     let placed = ["--hosts", "node[00-07]", "--topology", &cluster, "--params", &params];
     let explain = [&["explain", "--no-multicast"], &placed[..]].concat();
     let tree = ["tree", "--topology", &cluster];
@@ -90,7 +102,12 @@ fn the_page_has_the_keys_that_are_printed() {
         ("explain", [&explain[..], &["--bytes", "4KiB", "--earlier-calls", "3"]].concat()),
         ("explain", vec!["explain", "--ranks", "8", "--bytes", "64KiB", "--table", "table.toml"]),
         ("explain", [&explain[..], &["--earlier-calls", "3", "--table", "table.toml"]].concat()),
+        ("explain", [&["explain", "--no-multicast", "--nodes", "3"], &shared[..]].concat()),
         ("predict", [&predict[..], &["--ranks", "8", "--bytes", "64KiB"]].concat()),
+        ("predict", [&["predict", "--ranks-per-host", "2"], &shared[..]].concat()),
+        ("predict", [&["predict", "--ranks-per-host", "3"], &shared[..]].concat()),
+        ("predict --against", vec!["predict", "--params", "sharing.json", "--against", "two.json"]),
+        ("predict --against", vec!["predict", "--params", "sharing.json", "--against", "three.json"]),
         (
             "predict --crossover",
             [&predict[..], &["--crossover", "--ranks", "20", "--bytes", "64KiB"]].concat(),

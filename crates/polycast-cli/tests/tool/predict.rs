@@ -201,3 +201,76 @@ fn errors_say_what_to_do() {
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
 }
+
+/// Sharing takes 1 us and 0.5 ns a byte, on nodes of four ranks; down a chain of four nodes segments of 2 KiB follow each other after 177 us.
+fn world_of_levels() -> World {
+    let world = world();
+    let sharing = r#""sharing":[{"collective":"bcast","ranks":4,
+ "cost":[{"bytes":2000,"ns":2000,"low":2000,"high":2000,"samples":9},{"bytes":2002000,"ns":1002000,"low":1002000,"high":1002000,"samples":9}]}]"#;
+    let text = PARAMETERS.strip_suffix('}').unwrap();
+    fs::write(world.path().join("levels.json"), format!("{text},{sharing}}}")).unwrap();
+    world
+}
+
+#[test]
+fn two_levels_are_predicted_form_by_form() {
+    let world = world_of_levels();
+    let of = |further: &[&str]| {
+        let common = ["predict", "--params", "levels.json", "--bytes", "64KiB"];
+        output(&mut world.polycast(&[&common[..], further].concat()))
+    };
+    let answer: Value =
+        serde_json::from_str(&of(&["--ranks", "16", "--ranks-per-host", "4", "--json"])).unwrap();
+    let best = &answer["two_level"][0]["predictions"][0];
+    assert_eq!((&best["form"], &best["equation"]), (&"complete overlap".into(), &"4.4".into()));
+    let forms = best["forms"].as_array().unwrap();
+    let of_form = |equation: &str| forms.iter().find(|form| form["equation"] == equation).unwrap();
+    let time = |equation: &str| of_form(equation)["time_us"].as_f64().unwrap();
+    assert_eq!(best["time_us"], of_form("4.4")["time_us"]);
+    assert!(time("4.4") <= time("4.3") && time("4.3") < time("4.6"), "{best}");
+    assert!(forms.iter().all(|form| form["equation"] != "4.5"), "nobody knows the penalty");
+    let page = of(&["--ranks", "16", "--ranks-per-host", "4"]);
+    assert!(page.contains("complete overlap (4.4)") && page.contains("largest penalty (4.6)"), "{page}");
+    let unknown = of(&["--ranks", "16", "--ranks-per-host", "2"]);
+    assert!(unknown.contains("`polycast measure --ranks-per-host 2`"), "{unknown}");
+    assert!(!of(&["--ranks", "16"]).contains("two-level"), "one rank on each host");
+}
+
+/// Of the nodes alone as they were measured, and by equation how far it is off.
+#[test]
+fn two_levels_are_held_against_what_was_measured() {
+    let world = world_of_levels();
+    let results = |name: &str, ranks: u32, points: &[(&str, f64)]| {
+        let hosts =
+            ["a", "b", "c", "d"].map(|host| format!(r#"{{"name":"{host}","ranks":{ranks}}}"#)).join(",");
+        let point = |(variant, us): &(&str, f64)| {
+            format!(r#"{{"variant":"{variant}","bytes":65536,"root":"0","median_us":{us}}}"#)
+        };
+        let lines: Vec<String> = points.iter().map(point).collect();
+        let text = format!("{{\"environment\":{{\"hosts\":[{hosts}]}}}}\n{}\n", lines.join("\n"));
+        fs::write(world.path().join(name), text).unwrap();
+    };
+    let levels = [
+        ("two-level:between=chain,overlap=none,segment=2KiB", 6033.768),
+        ("two-level:between=chain,segment=2KiB", 6002.024),
+        ("two-level:between=chain,segment=4KiB", 9000.0),
+    ];
+    results("levels-results.json", 4, &levels);
+    results("between-results.json", 1, &[("chain:segment=2KiB", 6000.0)]);
+    let of = |further: &[&str]| {
+        let common = ["predict", "--params", "levels.json", "--against", "levels-results.json"];
+        output(&mut world.polycast(&[&common[..], &["--between", "between-results.json"], further].concat()))
+    };
+    let answer: Value = serde_json::from_str(&of(&["--json"])).unwrap();
+    let entries = answer["two_level"].as_array().unwrap();
+    assert_eq!(entries.len(), 3);
+    for (entry, nearest) in entries.iter().zip(["4.3.3", "4.4"]) {
+        assert_eq!((&entry["nearest"], &entry["between_us"]), (&nearest.into(), &6000.0.into()));
+        assert!(entry["error"].as_f64().unwrap().abs() < 1e-6, "{entry}");
+    }
+    assert_eq!(entries[2]["between_is_measured"], false);
+    let page = of(&[]);
+    for expected in ["64KiB down a chain of nodes", "nodes alone", "4.3.3 +0.0 %", "about ", "MEDIAN"] {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+}

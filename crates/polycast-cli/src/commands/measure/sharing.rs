@@ -1,5 +1,6 @@
 //! What ranks of one host take to share: a job of its own, with polycast, when the network is known.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +26,9 @@ use crate::measure::sharing::{self, ALONE, SEGMENTS};
 use crate::mpi::{Abi, Mpi};
 use crate::network;
 use crate::terminal::paragraph;
+
+/// How often sizes are measured again whose intervals are too wide, all in one job.
+const MAX_AGAIN: u32 = 2;
 
 /// Where it is measured, when all else has been.
 pub struct Learning<'a> {
@@ -75,9 +79,7 @@ impl Learning<'_> {
             None => sharing::sizes().into_iter().map(Bytes).collect(),
         };
         self.says(&format!("bcast on {ranks} ranks of a host"));
-        let alone = self.measure(&variables, sizes, &[ALONE.to_owned()])?;
-        let alone: Vec<(u64, Estimate)> =
-            alone.into_iter().map(|(bytes, _, estimate)| (bytes, estimate)).collect();
+        let alone = self.alone(&variables, sizes)?;
         let (cost, doubts) = sharing::cost(&alone, self.args.force)?;
         let cost = cost.ok_or_else(|| format!("intervals reach too far: {}", doubts.join(", ")))?;
         let mut how = format!("bcast by {ALONE} on {ranks} ranks of a host");
@@ -85,6 +87,9 @@ impl Learning<'_> {
             how += &format!(", left out with intervals that reach too far: {}", doubts.join(", "));
         }
         let penalty = if all > 1 { self.penalty(&variables)? } else { None };
+        if penalty.is_none() {
+            how += ", the penalty for messages not known: less than what their times scatter by, or not measured";
+        }
         let ranks = ranks as u32;
         Ok((Sharing { collective: Collective::Broadcast, ranks, cost, penalty }, how))
     }
@@ -98,19 +103,42 @@ impl Learning<'_> {
         for segment in segments {
             let bytes = [segment, segment * SEGMENTS];
             self.target.narrow_to_fullest(1)?;
-            let alone = self.measure(variables, bytes.map(Bytes).to_vec(), &[ALONE.to_owned()])?;
+            let alone = self.alone(variables, bytes.map(Bytes).to_vec())?;
             self.target.narrow_to_fullest(2)?;
             self.says(&format!("bcast of {} beside messages of two hosts", Bytes(segment)));
             let both = self.measure(variables, vec![Bytes(bytes[1])], &sharing::ways(segment))?;
             let of = |name: &str| both.iter().find(|(_, way, _)| way == name).map(|(.., estimate)| *estimate);
             let [together, apart] = sharing::ways(segment).map(|way| of(&way));
             let (Some((together, apart)), [one, all]) = (together.zip(apart), &alone[..]) else { continue };
-            let penalty = sharing::penalty(together, apart, one.2, all.2);
-            if self.args.force || sharing::is_known(penalty, one.2) {
+            let penalty = sharing::penalty(together, apart, one.1, all.1);
+            if self.args.force || sharing::is_known(penalty, one.1) {
                 points.push(penalty.at(segment));
             }
         }
         Ok(if points.is_empty() { None } else { Some(Curve::new(points)?) })
+    }
+
+    /// `smcc(m)`; what is doubtful is measured again, and the narrowest intervals count.
+    fn alone(
+        &self,
+        variables: &[(String, String)],
+        mut sizes: Vec<Bytes>,
+    ) -> Result<Vec<(u64, Estimate)>, Box<dyn Error>> {
+        let mut best: BTreeMap<u64, Estimate> = BTreeMap::new();
+        for _ in 0..=MAX_AGAIN {
+            for (bytes, _, estimate) in self.measure(variables, sizes.clone(), &[ALONE.to_owned()])? {
+                let width = |estimate: &Estimate| (estimate.high - estimate.low) / estimate.ns;
+                let narrowest = best.entry(bytes).or_insert(estimate);
+                if width(&estimate) < width(narrowest) {
+                    *narrowest = estimate;
+                }
+            }
+            sizes.retain(|bytes| best.get(&bytes.0).is_none_or(|estimate| !sharing::is_narrow(estimate)));
+            if sizes.is_empty() {
+                break;
+            }
+        }
+        Ok(best.into_iter().collect())
     }
 
     fn says(&self, what: &str) {

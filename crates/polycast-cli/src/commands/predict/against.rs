@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use polycast_core::algorithm::broadcast::ON_NODE;
+use polycast_core::cost::mixed::{MixedPredictor, NotMixed};
 use polycast_core::cost::{Predicted, Predictor};
 use polycast_core::model::Parameters;
 use polycast_core::policy::Choice;
@@ -9,6 +11,7 @@ use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Nanos, Rank};
 use serde::Serialize;
 
+use super::mixed::{self, Entry};
 use super::results::{Measured, Results};
 use super::table::us;
 use crate::terminal::{nanoseconds, paragraph, table};
@@ -44,6 +47,12 @@ pub struct Against {
     pub pairs: Vec<Pair>,
     /// Variants of which nothing can be predicted.
     pub left_out: Vec<String>,
+    /// Two-level broadcasts, form by form.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub two_level: Vec<Entry>,
+    /// Why there are none, although some were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub two_level_missing: Option<String>,
 }
 
 /// Nothing to compare.
@@ -65,12 +74,37 @@ pub enum AgainstError {
 }
 
 impl Against {
-    /// Predicts everything that was measured. A root that rotates is predicted as rank 0.
-    pub fn new(results: &Results, parameters: &Parameters, placed: &Placed) -> Result<Against, AgainstError> {
+    /// Predicts everything that was measured, `between` the nodes alone, too. A root that rotates is predicted as rank 0.
+    pub fn new(
+        results: &Results,
+        between: Option<&[Measured]>,
+        parameters: &Parameters,
+        placed: &Placed,
+    ) -> Result<Against, AgainstError> {
         let mut predictors: BTreeMap<u32, Predictor> = BTreeMap::new();
-        let mut against =
-            Against { median_error: 0.0, p90_error: 0.0, pairs: Vec::new(), left_out: Vec::new() };
+        let mut against = Against {
+            median_error: 0.0,
+            p90_error: 0.0,
+            pairs: Vec::new(),
+            left_out: Vec::new(),
+            two_level: Vec::new(),
+            two_level_missing: None,
+        };
+        let on_two_levels: Vec<Measured> =
+            results.points.iter().filter(|point| is_on_two_levels(point)).cloned().collect();
+        match MixedPredictor::new(placed, parameters, Rank(0)) {
+            Ok(mut predictor) => against.two_level = mixed::entries(&mut predictor, &on_two_levels, between),
+            Err(why) if why != NotMixed::OneLevel && !on_two_levels.is_empty() => {
+                against.two_level_missing = Some(mixed::nothing(why));
+            }
+            Err(_) => {}
+        }
+        let is_entry =
+            |point: &Measured, against: &Against| is_on_two_levels(point) && !against.two_level.is_empty();
         for point in &results.points {
+            if is_entry(point, &against) {
+                continue;
+            }
             let root = point.root.parse().unwrap_or(0);
             if root as usize >= placed.host_of.len() {
                 return Err(AgainstError::Root { root, ranks: placed.host_of.len() });
@@ -86,7 +120,8 @@ impl Against {
             }
         }
         if against.pairs.is_empty() {
-            return Err(AgainstError::Nothing);
+            let is_of_levels = !against.two_level.is_empty() || against.two_level_missing.is_some();
+            return if is_of_levels { Ok(against) } else { Err(AgainstError::Nothing) };
         }
         let sizes = sorted_errors(against.pairs.iter());
         (against.median_error, against.p90_error) = (quantile(&sizes, 0.5), quantile(&sizes, 0.9));
@@ -100,6 +135,14 @@ impl Against {
 
     /// A table by size, what it comes to, and the worst cases.
     pub fn text(&self) -> String {
+        let levels = match &self.two_level_missing {
+            _ if !self.two_level.is_empty() => mixed::matrices(&self.two_level),
+            Some(why) => format!("\n{}\n", paragraph(why)),
+            None => String::new(),
+        };
+        if self.pairs.is_empty() {
+            return levels.trim_start().to_owned();
+        }
         let row = |pair: &Pair| {
             vec![
                 Bytes(pair.bytes).to_string(),
@@ -134,12 +177,20 @@ impl Against {
             let left_out = self.left_out.join(", ");
             text += &(paragraph(&format!("not predictable, left out: {left_out}")) + "\n");
         }
-        text
+        text + &levels
     }
+}
+
+fn is_on_two_levels(point: &Measured) -> bool {
+    let name = point.variant.split(':').next();
+    name == Some(ON_NODE.entry.name)
 }
 
 fn predicted(predictor: &mut Predictor, point: &Measured) -> Option<Nanos> {
     let Choice::Algorithm(algorithm) = super::choice_of(&point.variant)? else { return None };
+    if algorithm.entry.shares_memory() {
+        return None;
+    }
     Some(Predicted::of(predictor, &algorithm, Bytes(point.bytes)).time)
 }
 

@@ -24,6 +24,16 @@ pub enum PlaceError {
     /// No or too many ranks.
     #[error("--ranks {0}: expected 1 to {MAX_RANKS}")]
     Ranks(u32),
+    /// More ranks than places.
+    #[error("{ranks} ranks with {per_host} on each host need more hosts than the {hosts} of the topology")]
+    TooFewHosts {
+        /// Ranks that are wanted.
+        ranks: usize,
+        /// On each host.
+        per_host: usize,
+        /// In the topology.
+        hosts: usize,
+    },
     /// A topology without hosts.
     #[error("the topology has no hosts to put ranks on")]
     NoHosts,
@@ -34,6 +44,7 @@ pub fn placed(
     topology: Option<&Path>,
     hosts: Option<&str>,
     ranks: Option<u32>,
+    ranks_per_host: Option<u32>,
 ) -> Result<Placed, Box<dyn std::error::Error>> {
     if let Some(ranks) = ranks.filter(|ranks| !(1..=MAX_RANKS).contains(ranks)) {
         return Err(PlaceError::Ranks(ranks).into());
@@ -41,12 +52,13 @@ pub fn placed(
     let topology = topology
         .map(|file| Ok::<_, Box<dyn std::error::Error>>(Input::read(file, FileKind::Topology)?.topology()?));
     let topology = topology.transpose()?;
+    let each = ranks_per_host.unwrap_or(1);
     let names: Vec<String> = match (hosts, &topology, ranks) {
         (Some(hosts), ..) => {
             hosts::of_ranks(hosts::place(&hosts::parse(hosts)?, ranks.map(|ranks| ranks as usize))?)
         }
-        (None, Some(topology), ranks) => spread(topology, ranks)?,
-        (None, None, Some(ranks)) => (0..ranks).map(|rank| format!("host{rank}")).collect(),
+        (None, Some(topology), ranks) => spread(topology, ranks, ranks_per_host)?,
+        (None, None, Some(ranks)) => (0..ranks).map(|rank| format!("host{}", rank / each)).collect(),
         (None, None, None) => return Err(PlaceError::Nothing.into()),
     };
     Ok(match topology {
@@ -61,12 +73,20 @@ pub fn placed(
 }
 
 /// Ranks on the hosts of a topology in the order of their names, as schedulers list them, evenly.
-fn spread(topology: &Topology, ranks: Option<u32>) -> Result<Vec<String>, PlaceError> {
+fn spread(
+    topology: &Topology,
+    ranks: Option<u32>,
+    ranks_per_host: Option<u32>,
+) -> Result<Vec<String>, PlaceError> {
     let hosts = topology.hosts_by_name();
-    let ranks = ranks.map_or(hosts.len(), |ranks| ranks as usize);
-    let per_host = ranks.div_ceil(hosts.len().max(1));
+    let each = ranks_per_host.map(|each| each as usize);
+    let ranks = ranks.map_or(hosts.len() * each.unwrap_or(1), |ranks| ranks as usize);
+    let per_host = each.unwrap_or(ranks.div_ceil(hosts.len().max(1)));
     if hosts.is_empty() {
         return Err(PlaceError::NoHosts);
+    }
+    if ranks > per_host * hosts.len() {
+        return Err(PlaceError::TooFewHosts { ranks, per_host, hosts: hosts.len() });
     }
     Ok((0..ranks).map(|rank| topology.hosts[hosts[rank / per_host]].name.clone()).collect())
 }
@@ -115,16 +135,22 @@ mod tests {
     #[test]
     fn ranks_go_on_hosts_in_their_order() {
         let hosts = |hosts, ranks| {
-            let placed = placed(None, hosts, ranks).unwrap();
+            let placed = placed(None, hosts, ranks, None).unwrap();
             let names = placed.host_of.iter().map(|host| placed.topology.hosts[*host].name.clone());
             names.collect::<Vec<_>>().join(" ")
         };
         assert_eq!(hosts(Some("b,a:2"), None), "b a a");
         assert_eq!(hosts(Some("n[0-1]:2"), None), "n0 n0 n1 n1");
         assert_eq!(hosts(None, Some(2)), "host0 host1");
-        assert!(placed(None, None, None).unwrap_err().to_string().contains("--ranks"));
-        assert!(placed(None, None, Some(0)).unwrap_err().to_string().contains("1 to 1048576"));
-        assert!(placed(None, None, Some(MAX_RANKS + 1)).is_err());
+        assert!(placed(None, None, None, None).unwrap_err().to_string().contains("--ranks"));
+        assert!(placed(None, None, Some(0), None).unwrap_err().to_string().contains("1 to 1048576"));
+        assert!(placed(None, None, Some(MAX_RANKS + 1), None).is_err());
+        assert_eq!(placed(None, None, Some(5), Some(2)).unwrap().host_of, [0, 0, 1, 1, 2]);
+        let topology = Topology::flat(["a", "b"].map(str::to_owned));
+        assert_eq!(spread(&topology, None, Some(2)).unwrap(), ["a", "a", "b", "b"]);
+        assert!(
+            spread(&topology, Some(5), Some(2)).unwrap_err().to_string().contains("more hosts than the 2")
+        );
     }
 
     #[test]

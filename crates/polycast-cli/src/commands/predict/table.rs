@@ -8,6 +8,7 @@ use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Nanos};
 use serde::Serialize;
 
+use super::mixed::{self, Levels};
 use super::models::cheap_segments;
 use crate::terminal::{count, nanoseconds, paragraph, size, table};
 use crate::times::Times;
@@ -21,6 +22,8 @@ pub struct Page<'a> {
     pub comparisons: &'a [Comparison],
     /// So many of a size are for people; JSON has all.
     pub most_rows: usize,
+    /// Broadcasts on two levels, or why there are none.
+    pub levels: Result<Vec<Levels>, String>,
 }
 
 #[derive(Serialize)]
@@ -30,6 +33,12 @@ struct Answer<'a> {
     root: u32,
     measured: Measured<'a>,
     sizes: Vec<Size>,
+    /// Broadcasts on two levels, where nodes have several ranks and the parameters know what they share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    two_level: Option<&'a [Levels]>,
+    /// Why there are none, although there are two levels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    two_level_missing: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -106,6 +115,8 @@ impl Page<'_> {
             root: self.predictor.root().0,
             measured: Measured { when: &measured.when, r#where: &measured.place, how: &measured.how },
             sizes: sizes.collect(),
+            two_level: self.levels.as_deref().ok(),
+            two_level_missing: self.levels.as_ref().err().map(|why| &why[..]).filter(|why| !why.is_empty()),
         };
         Ok(serde_json::to_string_pretty(&answer)? + "\n")
     }
@@ -149,6 +160,11 @@ impl Page<'_> {
         text += &(paragraph(&below) + "\n");
         for note in self.notes_on_times() {
             text += &(paragraph(&note) + "\n");
+        }
+        match &self.levels {
+            Ok(levels) => text += &mixed::text(levels, self.most_rows == usize::MAX),
+            Err(why) if why.is_empty() => {}
+            Err(why) => text += &format!("\n{}\n", paragraph(why)),
         }
         text
     }

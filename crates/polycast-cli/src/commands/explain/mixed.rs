@@ -1,0 +1,96 @@
+//! What measured parameters say of a broadcast on two levels: which mode it is in, and why (Wu 2005, §4.5).
+
+use std::fmt::Write;
+
+use polycast_core::cost::mixed::{MixedCost, MixedForm, MixedPredictor};
+use polycast_core::model::Parameters;
+use polycast_core::policy::Choice;
+use polycast_core::topology::Placed;
+use polycast_core::units::{Bytes, Rank};
+use serde::Serialize;
+
+use crate::commands::predict::mixed::nothing;
+use crate::terminal::{hanging, nanoseconds};
+
+/// As `--json` says it.
+#[derive(Serialize)]
+pub struct OnTwoLevels {
+    /// The choice, or else the two-level broadcast that is predicted to be the fastest.
+    algorithm: String,
+    is_choice: bool,
+    /// The form that decided.
+    form: &'static str,
+    /// Where it stands in Wu 2005.
+    equation: &'static str,
+    ns: u64,
+    /// What the nodes take among themselves.
+    between_ns: u64,
+    /// From one segment to the next, and what of it the sender is busy.
+    interval_ns: u64,
+    busy_ns: u64,
+    /// Sharing a segment, or what of it is shared at once, takes so long.
+    shared_ns: u64,
+}
+
+impl OnTwoLevels {
+    /// Of a broadcast from rank 0; a note where parameters are missing; neither where there are no two levels.
+    pub fn new(
+        choice: &Choice,
+        placed: &Placed,
+        parameters: &Parameters,
+        bytes: Bytes,
+    ) -> Result<OnTwoLevels, Option<String>> {
+        let mut predictor = MixedPredictor::new(placed, parameters, Rank(0))
+            .map_err(|why| Some(nothing(why)).filter(|why| !why.is_empty()))?;
+        let chosen = match choice {
+            Choice::Algorithm(algorithm) => predictor.cost(algorithm, bytes, None),
+            _ => None,
+        };
+        let is_choice = chosen.is_some();
+        let cost = chosen.or_else(|| predictor.best(bytes).into_iter().next()).ok_or(None)?;
+        Ok(OnTwoLevels::of(&cost, is_choice))
+    }
+
+    fn of(cost: &MixedCost, is_choice: bool) -> OnTwoLevels {
+        let [between_ns, interval_ns, busy_ns, shared_ns] =
+            [cost.between.whole_ns, cost.between.interval_ns, cost.between.busy_ns, cost.shared_ns]
+                .map(|ns| ns.round() as u64);
+        OnTwoLevels {
+            algorithm: cost.algorithm.to_string(),
+            is_choice,
+            form: cost.used.name(),
+            equation: cost.used.equation(),
+            ns: cost.time().0,
+            between_ns,
+            interval_ns,
+            busy_ns,
+            shared_ns,
+        }
+    }
+
+    /// Some lines.
+    pub fn write(&self, out: &mut String) -> std::fmt::Result {
+        let time = |ns: u64| nanoseconds(ns as f64);
+        let OnTwoLevels { algorithm, is_choice, form, equation, ns, between_ns, .. } = self;
+        let who = if *is_choice { "it" } else { algorithm };
+        let [interval, busy, shared] = [self.interval_ns, self.busy_ns, self.shared_ns].map(time);
+        let is = |form: MixedForm| form.name() == self.form;
+        let because = if is(MixedForm::NoOverlap) {
+            "all is shared at the end".to_owned()
+        } else if is(MixedForm::Complete) {
+            format!("sharing a segment, {shared}, fits into what its sender is idle, {interval} less {busy}")
+        } else if is(MixedForm::Overlapping) {
+            format!(
+                "sharing a segment, {shared}, takes longer than its sender is idle, {interval} less {busy}"
+            )
+        } else {
+            format!("sharing a segment, {shared}, was measured to delay messages")
+        };
+        let text = format!(
+            "{who} is predicted to take {}, of which {} between nodes; mode: {form} (Wu 2005, {equation}), for {because}",
+            time(*ns),
+            time(*between_ns)
+        );
+        writeln!(out, "{}", hanging("  on two levels ", "    ", &text))
+    }
+}
