@@ -10,7 +10,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use polycast_core::algorithm::Algorithm;
 use polycast_core::collective::Collective;
-use polycast_core::model::{Curve, Parameters, Sharing};
+use polycast_core::model::{Curve, LinkClass, Parameters, Sharing};
 use polycast_core::policy::Choice;
 use polycast_core::units::Bytes;
 
@@ -42,6 +42,9 @@ pub struct Learning<'a> {
     pub progress: &'a ProgressBar,
     pub interrupted: &'a Arc<AtomicBool>,
 }
+
+/// A size, a way and what it took.
+type Timed = (u64, String, Estimate);
 
 impl Learning<'_> {
     /// The curves of the fullest host, and what the file is to say of them. What stands in the way is said, and leaves the parameters of the
@@ -86,17 +89,25 @@ impl Learning<'_> {
         if !doubts.is_empty() {
             how += &format!(", left out with intervals that reach too far: {}", doubts.join(", "));
         }
-        let penalty = if all > 1 { self.penalty(&variables)? } else { None };
-        if penalty.is_none() {
-            how += ", the penalty for messages not known: less than what their times scatter by, or not measured";
-        }
+        let penalty = match if all > 1 { self.penalty(&variables) } else { Ok(None) } {
+            Err(reason) if self.interrupted.load(Ordering::Relaxed) => return Err(reason),
+            Err(reason) => {
+                how += &format!(", the penalty for messages not measured: {reason}");
+                None
+            }
+            Ok(None) if all > 1 => {
+                how += ", the penalty for messages not known: their times scatter by more";
+                None
+            }
+            Ok(penalty) => penalty,
+        };
         let ranks = ranks as u32;
         Ok((Sharing { collective: Collective::Broadcast, ranks, cost, penalty }, how))
     }
 
     /// From two hosts, for which four segments have to pass in a part of the time for a size; what is not known well is left out.
     fn penalty(&mut self, variables: &[(String, String)]) -> Result<Option<Curve>, Box<dyn Error>> {
-        let gap = &self.parameters.class(polycast_core::model::LinkClass::SameSwitch).gap;
+        let gap = &self.parameters.class(LinkClass::SameSwitch).gap;
         let limit_ns = self.args.time.as_secs_f64() * 1e9 / 4.0;
         let segments = sharing::penalty_segments(|bytes| gap.at(bytes), limit_ns);
         let mut points = Vec::new();
@@ -152,7 +163,7 @@ impl Learning<'_> {
         variables: &[(String, String)],
         sizes: Vec<Bytes>,
         ways: &[String],
-    ) -> Result<Vec<(u64, String, Estimate)>, Box<dyn Error>> {
+    ) -> Result<Vec<Timed>, Box<dyn Error>> {
         let read =
             |way: &String| Ok::<_, Box<dyn Error>>(Choice::Algorithm(way.parse::<Algorithm>()?).into());
         let variants: Vec<Variant> = ways.iter().map(read).collect::<Result<_, _>>()?;
