@@ -53,7 +53,7 @@ pub fn read_topology(file: &Path) -> Result<Topology, ReadError> {
 
 /// Reads a file of measured parameters.
 pub fn read_parameters(file: &Path) -> Result<Parameters, ReadError> {
-    read(("parameters", FileKind::Parameters), file, model::MAX_TEXT_BYTES, Parameters::parse)
+    read(("parameters", FileKind::Parameters), file, model::MAX_TEXT_BYTES, Parameters::parse_all)
 }
 
 /// No more of the file is read than such a file may have.

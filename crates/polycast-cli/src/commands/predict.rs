@@ -134,7 +134,7 @@ const ROWS_OF_A_SIZE: usize = 4;
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
     let input = Input::read(&args.params, FileKind::Parameters)?;
-    let parameters = Parameters::parse(&input.text, &input.name)?;
+    let parameters = Parameters::parse_all(&input.text, &input.name)?;
     let is_of_broadcasts = args.models || args.crossover || args.against.is_some();
     if args.collective != Collective::Broadcast && is_of_broadcasts {
         let expected = "expected --collective bcast, of which there are closed forms and measurements";

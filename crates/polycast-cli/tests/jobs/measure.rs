@@ -56,7 +56,7 @@ fn every_link_class_of_a_lab_is_measured() {
         .output()
         .unwrap();
     succeeded(&output);
-    let parameters = Parameters::parse(&fs::read_to_string(&file).unwrap(), "params.json").unwrap();
+    let parameters = Parameters::parse_all(&fs::read_to_string(&file).unwrap(), "params.json").unwrap();
     let classes: Vec<_> = parameters.classes().map(|(class, _)| class).collect();
     assert_eq!(classes, LinkClass::ALL);
     parameters.classes().for_each(|(class, parameters)| assert_complete(class, parameters));
@@ -87,7 +87,7 @@ fn hosts_of_one_rank_have_nothing_to_share() {
         .output()
         .unwrap();
     succeeded(&output);
-    let parameters = Parameters::parse(&text(&output.stdout), "standard output").unwrap();
+    let parameters = Parameters::parse_all(&text(&output.stdout), "standard output").unwrap();
     assert!(parameters.sharing().is_empty());
     let said = text(&output.stderr);
     assert!(
@@ -104,7 +104,7 @@ fn mpich_on_this_machine_to_standard_output() {
         .output()
         .unwrap();
     succeeded(&output);
-    let parameters = Parameters::parse(&text(&output.stdout), "standard output").unwrap();
+    let parameters = Parameters::parse_all(&text(&output.stdout), "standard output").unwrap();
     assert_eq!(parameters.classes().map(|(class, _)| class).collect::<Vec<_>>(), [LinkClass::SameNode]);
     assert!(text(&output.stderr).contains("no --topology"), "{}", text(&output.stderr));
     assert!(parameters.measured().how.contains("taken to be on one switch"));
@@ -199,5 +199,5 @@ fn what_could_not_be_measured_is_not_written_without_force() {
     let forced = run(&["--force"]);
     succeeded(&forced);
     assert!(text(&forced.stderr).contains("intervals reach further"), "{}", text(&forced.stderr));
-    Parameters::parse(&fs::read_to_string(&file).unwrap(), "params.json").unwrap();
+    Parameters::parse_all(&fs::read_to_string(&file).unwrap(), "params.json").unwrap();
 }

@@ -79,12 +79,18 @@ impl Parameters {
         Ok(Parameters { sharing, ..self })
     }
 
-    /// Reads the text of a parameter file; `file` is for errors. The format is in `docs/models.md`.
+    /// Reads the text of a parameter file but what it says of sharing within nodes, which jobs do not need; `file` is for errors. The format
+    /// is in `docs/models.md`.
     pub fn parse(text: &str, file: &str) -> Result<Parameters, ParametersError> {
         text::parse(text, file)
     }
 
-    /// The text of a parameter file, with a line per point; [`Parameters::parse`] reads it back exactly.
+    /// Reads all of it.
+    pub fn parse_all(text: &str, file: &str) -> Result<Parameters, ParametersError> {
+        text::parse_all(text, file)
+    }
+
+    /// The text of a parameter file, with a line per point; [`Parameters::parse_all`] reads it back exactly.
     pub fn to_json(&self) -> String {
         text::print(self)
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::{
     CURVE_NAMES, ClassParameters, Curve, LinkClass, MAX_TEXT_BYTES, Parameters, ParametersError, Point,
@@ -33,6 +34,14 @@ struct WrittenParameters {
     _version: u64,
     measured: WrittenMeasured,
     classes: WrittenClasses,
+    /// Read by those who ask for it.
+    #[serde(default, rename = "sharing")]
+    _sharing: IgnoredAny,
+}
+
+/// The same file as to nodes.
+#[derive(Deserialize)]
+struct WrittenNodes {
     #[serde(default)]
     sharing: Vec<WrittenSharing>,
 }
@@ -156,10 +165,16 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Parameters, ParametersErro
             classes.insert(class, source.class(class, written)?);
         }
     }
-    let sharing = written.sharing.into_iter().enumerate().map(|one| source.sharing(one));
-    let sharing = sharing.collect::<Result<_, _>>()?;
     Parameters::new(Provenance { when, place, how }, classes)
-        .and_then(|parameters| parameters.with_sharing(sharing))
+        .map_err(|error| ParametersError { file: file.to_owned(), ..error })
+}
+
+pub(super) fn parse_all(text: &str, file: &str) -> Result<Parameters, ParametersError> {
+    let (parameters, source) = (parse(text, file)?, Source(file));
+    let written: WrittenNodes = source.json(text)?;
+    let sharing = written.sharing.into_iter().enumerate().map(|one| source.sharing(one));
+    parameters
+        .with_sharing(sharing.collect::<Result<_, _>>()?)
         .map_err(|error| ParametersError { file: file.to_owned(), ..error })
 }
 
