@@ -3,7 +3,9 @@
 # overlaps, beside what the nodes take among themselves and what ranks of a node take to share. After `make build`; as root, best with
 # nothing else on the machine.
 #
-#     benches/mixed_mode.sh [FOLDER]        RATE=100mbit SIZES=4MiB TIME=8s
+#     benches/mixed_mode.sh [FOLDER]        RATE=100mbit SIZES=4MiB TIME=8s SEGMENTS='4 16 64 256 1024' (KiB)
+#
+# Parameters that are in the folder already are not measured again.
 set -eu
 cd "$(dirname "$0")/.."
 folder=${1:-build/mixed-mode}
@@ -14,7 +16,7 @@ mkdir -p "$folder"
 
 # Overlaps of a column are powers of 4 up to the segment; what is shared at once is one buffer.
 between='' levels=''
-for segment in 4 16 64 256 1024; do
+for segment in ${SEGMENTS:-4 16 64 256 1024}; do
     between="$between,chain:segment=${segment}KiB"
     way="two-level:between=chain,segment=${segment}KiB"
     levels="$levels,$way,overlap=none,$way"
@@ -25,7 +27,7 @@ done
 
 uptime
 echo "parameters"
-"$polycast" measure --lab "$lab" --ranks-per-host 4 --mpi openmpi --time 1s -o "$folder/params.json"
+[ -s "$folder/params.json" ] || "$polycast" measure --lab "$lab" --ranks-per-host 4 --mpi openmpi --time 1s -o "$folder/params.json"
 echo "the nodes among themselves"
 "$polycast" bench --lab "$lab" --no-calibration --mpi openmpi --env POLYCAST_MULTICAST=off --variants "${between#,}" --sizes "$sizes" \
     --time "$time" --json "$folder/between.json"
