@@ -113,7 +113,7 @@ fn place(args: &Args) -> Result<Placed, String> {
 
 fn parameters(file: &Path) -> Result<Parameters, String> {
     let input = Input::read(file, FileKind::Parameters).map_err(|error| error.to_string())?;
-    Parameters::parse(&input.text, &input.name).map_err(|error| error.to_string())
+    Parameters::parse_all(&input.text, &input.name).map_err(|error| error.to_string())
 }
 
 /// An identifier of C that is no keyword one would try.

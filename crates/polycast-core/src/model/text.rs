@@ -25,25 +25,18 @@ struct Envelope {
     version: Option<u64>,
 }
 
+/// `S` is what is read of sharing: jobs pass over it.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenParameters {
+#[serde(deny_unknown_fields, bound = "S: Deserialize<'de> + Default")]
+struct WrittenParameters<S> {
     #[serde(rename = "format")]
     _format: String,
     #[serde(rename = "version")]
     _version: u64,
     measured: WrittenMeasured,
     classes: WrittenClasses,
-    /// Read by those who ask for it.
-    #[serde(default, rename = "sharing")]
-    _sharing: IgnoredAny,
-}
-
-/// The same file as to nodes.
-#[derive(Deserialize)]
-struct WrittenNodes {
     #[serde(default)]
-    sharing: Vec<WrittenSharing>,
+    sharing: S,
 }
 
 #[derive(Deserialize)]
@@ -140,7 +133,10 @@ impl Source<'_> {
     }
 }
 
-pub(super) fn parse(text: &str, file: &str) -> Result<Parameters, ParametersError> {
+fn read<'de, S: Deserialize<'de> + Default>(
+    text: &'de str,
+    file: &str,
+) -> Result<(Parameters, S), ParametersError> {
     let source = Source(file);
     if text.len() > MAX_TEXT_BYTES {
         let problem = format!("expected at most {MAX_TEXT_BYTES} bytes of text, found {}", text.len());
@@ -156,7 +152,7 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Parameters, ParametersErro
         let problem = format!("expected {VERSION}, which this polycast reads, found {found}");
         return Err(source.error("version", problem));
     }
-    let written: WrittenParameters = source.json(text)?;
+    let written: WrittenParameters<S> = source.json(text)?;
     let WrittenMeasured { when, place, how } = written.measured;
     let WrittenClasses { same_node, same_switch, across_switches } = written.classes;
     let mut classes = BTreeMap::new();
@@ -165,14 +161,18 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Parameters, ParametersErro
             classes.insert(class, source.class(class, written)?);
         }
     }
-    Parameters::new(Provenance { when, place, how }, classes)
-        .map_err(|error| ParametersError { file: file.to_owned(), ..error })
+    let parameters = Parameters::new(Provenance { when, place, how }, classes)
+        .map_err(|error| ParametersError { file: file.to_owned(), ..error })?;
+    Ok((parameters, written.sharing))
+}
+
+pub(super) fn parse(text: &str, file: &str) -> Result<Parameters, ParametersError> {
+    read::<IgnoredAny>(text, file).map(|(parameters, _)| parameters)
 }
 
 pub(super) fn parse_all(text: &str, file: &str) -> Result<Parameters, ParametersError> {
-    let (parameters, source) = (parse(text, file)?, Source(file));
-    let written: WrittenNodes = source.json(text)?;
-    let sharing = written.sharing.into_iter().enumerate().map(|one| source.sharing(one));
+    let (parameters, sharing) = read::<Vec<WrittenSharing>>(text, file)?;
+    let sharing = sharing.into_iter().enumerate().map(|one| Source(file).sharing(one));
     parameters
         .with_sharing(sharing.collect::<Result<_, _>>()?)
         .map_err(|error| ParametersError { file: file.to_owned(), ..error })
