@@ -290,7 +290,7 @@ fn what_is_published_lasts_until_it_is_read() {
     assert!(checked(Fabric::Cell, true).is_ok());
 }
 
-/// A barrier of two ranks on a node, in whose memory each publishes a byte; the second one looks at the first one's only if `is_awaited`.
+/// A barrier of two ranks on a node, in whose memory each publishes a byte; of which the second one may not look at the first one's.
 #[test]
 fn a_barrier_in_memory_is_proved_by_what_is_fetched() {
     let of = |rank: u32, looks: bool| {
