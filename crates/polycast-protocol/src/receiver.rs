@@ -3,7 +3,8 @@
 //! Invariants
 //! 1. A fragment is written into the program's buffer once, at its own place, when it is seen for the first time.
 //! 2. `absent` is the number of fragments that have not been seen.
-//! 3. Every fragment below `horizon()` that has not been seen is not on its way by multicast any more.
+//! 3. All fragments below `prefix` have been seen, and `prefix` has not.
+//! 4. Every fragment below `horizon()` that has not been seen is not on its way by multicast any more.
 
 use fixedbitset::FixedBitSet;
 
@@ -30,6 +31,7 @@ pub struct Receiver {
     cut: Fragmentation,
     seen: FixedBitSet,
     absent: u32,
+    prefix: u32,
     /// One more than the last fragment that came by multicast.
     multicast_end: u32,
     /// Nothing more comes by multicast.
@@ -42,7 +44,8 @@ impl Receiver {
     /// Nothing has been seen; or everything, for the root.
     pub fn new(cut: Fragmentation, has_all: bool) -> Receiver {
         let (seen, parity) = Default::default();
-        Receiver { cut, seen, absent: 0, multicast_end: 0, is_over: false, parity }.renewed(cut, has_all)
+        Receiver { cut, seen, absent: 0, prefix: 0, multicast_end: 0, is_over: false, parity }
+            .renewed(cut, has_all)
     }
 
     /// Another message takes its memory.
@@ -53,8 +56,8 @@ impl Receiver {
             self.seen.insert_range(..);
         }
         self.parity.clear();
-        let absent = if has_all { 0 } else { cut.fragments() };
-        Receiver { cut, absent, multicast_end: 0, is_over: has_all, ..self }
+        let (absent, prefix) = if has_all { (0, cut.fragments()) } else { (cut.fragments(), 0) };
+        Receiver { cut, absent, prefix, multicast_end: 0, is_over: has_all, ..self }
     }
 
     /// Takes one fragment.
@@ -67,6 +70,9 @@ impl Receiver {
         }
         self.absent -= 1;
         data.write(range, payload);
+        while self.seen.contains(self.prefix as usize) {
+            self.prefix += 1;
+        }
         Seen::New
     }
 
@@ -110,6 +116,11 @@ impl Receiver {
     /// Nothing is absent.
     pub fn is_complete(&self) -> bool {
         self.absent == 0
+    }
+
+    /// So many bytes are there from the beginning on.
+    pub fn prefix_bytes(&self) -> u64 {
+        (u64::from(self.prefix) * u64::from(self.cut.payload_bytes())).min(self.cut.message_bytes())
     }
 
     /// Whether this one is there.
@@ -179,6 +190,8 @@ mod tests {
                 let seen = receiver.take(fragment, &message[cut.range(fragment).unwrap()], &mut Data::Sink(&mut buffer));
                 let was = std::mem::replace(&mut expected[fragment as usize], true);
                 prop_assert_eq!(seen, if was { Seen::Again } else { Seen::New });
+                let prefix = expected.iter().take_while(|is_there| **is_there).count() as u64;
+                prop_assert_eq!(receiver.prefix_bytes(), (prefix * u64::from(payload)).min(message.len() as u64));
             }
             prop_assert!(receiver.is_complete());
             prop_assert_eq!(buffer, message);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch};
+use polycast_core::schedule::Nodes;
 use polycast_core::tree::DynamicTimes;
 use polycast_core::units::{Bytes, Rank};
 use polycast_shm::Processors;
@@ -98,6 +99,13 @@ pub struct Communicator {
     pub(crate) broken: Option<Failure>,
 }
 
+/// For schedules among the ranks on this rank's node, by their positions.
+fn planner_on_node(nodes: &Nodes, rank: Rank) -> Planner {
+    let (ranks, position) = (nodes.local().ranks(), nodes.local().position(rank));
+    let all: Vec<Rank> = (0..ranks).map(Rank).collect();
+    Planner::flat(ranks).on_nodes(Arc::new(Nodes::new(&vec![0; all.len()], &all, position)))
+}
+
 impl Communicator {
     /// With a number that its ranks have agreed on. It has had these calls.
     pub fn new(
@@ -135,7 +143,7 @@ impl Communicator {
                 rank,
                 policy: layout.policy.clone(),
                 planner,
-                on_node: Planner::flat(nodes.local().ranks()),
+                on_node: planner_on_node(&nodes, rank),
                 nodes,
                 messages: Messages::new(door, address),
                 memory: None,
@@ -235,8 +243,17 @@ impl Communicator {
     }
 
     pub(crate) fn has(&mut self, needs: Capabilities) -> Result<bool, MpiError> {
-        Ok((!needs.has(Capabilities::MULTICAST) || self.has_multicast()?)
-            && (!needs.has(Capabilities::SHARED) || self.has_memory()?))
+        if needs.has(Capabilities::MULTICAST) {
+            if !self.has_multicast()? {
+                return Ok(false);
+            }
+            let Layout { nodes, world_ranks, .. } = &*self.layout;
+            if (nodes.count() as usize) < world_ranks.len() {
+                // Through which ranks of a node hand on what has come; without it they send messages.
+                self.has_memory()?;
+            }
+        }
+        Ok(!needs.has(Capabilities::SHARED) || self.has_memory()?)
     }
 
     /// What it may have or not.

@@ -214,7 +214,7 @@ impl Communicator {
 
     /// Nothing can go on before something comes. Whether there is reason to ask MPI afterwards.
     fn rest(&mut self, asks_always: bool) -> bool {
-        let Communicator { shared, idle, .. } = self;
+        let Communicator { operations, shared, idle, .. } = self;
         let is_sending = shared.messages.is_sending();
         if !asks_always
             && let Some(driver) = shared.driver.as_mut().filter(|_| idle.is_crowded())
@@ -223,7 +223,7 @@ impl Communicator {
             machine::sleep(interval);
             return true;
         }
-        if asks_always && shared.memory.is_some() && shared.driver.is_none() && !shared.messages.are_any() {
+        if asks_always && shared.memory.is_some() && operations.wait_for_memory() {
             idle.wait_for_memory();
             return true;
         }

@@ -148,6 +148,13 @@ impl<M: Deref<Target: Memory>> Streams<M> {
         self.own[usize::from(channel)].announced.push_back(announced);
     }
 
+    /// Readers of a stream that was announced are told another total, if it is not open yet.
+    pub fn retell(&mut self, channel: u8, operation: u64, total: u64) {
+        let own = &mut self.own[usize::from(channel)];
+        let not_open = own.announced.iter_mut().skip(usize::from(own.is_open));
+        not_open.filter(|one| one.operation == operation).for_each(|one| one.total = total);
+    }
+
     /// Whether the stream of this operation is open now, so that its readers know of it.
     pub fn is_open(&mut self, channel: u8, operation: u64) -> bool {
         self.pass_over_abandoned(channel);

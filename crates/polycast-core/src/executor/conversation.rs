@@ -225,6 +225,16 @@ impl Conversation {
         Ok(())
     }
 
+    /// Messages are on their way.
+    pub fn is_outstanding(&self) -> bool {
+        self.outstanding > 0
+    }
+
+    /// This rank has no data to send from now on.
+    pub fn spoil(&mut self) {
+        self.is_spoiled = true;
+    }
+
     /// Starts what can be started. `None`: it is not over.
     pub fn advance<T: Transport>(&mut self, transport: &mut T) -> Result<Option<Outcome>, T::Error> {
         loop {

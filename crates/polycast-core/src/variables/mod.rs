@@ -206,7 +206,7 @@ pub const ALL: [Variable; 25] = [
         reader: Reader::Library,
         values: Values::Switch { further: &[], otherwise: "taken for on" },
         default: "on",
-        meaning: "whether the ranks of a node share memory of polycast's; `off` on any rank: none do, the next rule decides, or the MPI serves",
+        meaning: "whether the ranks of a node share memory of polycast's; `off` on any rank: none do; broadcasts by multicast are handed on by messages, for the rest the next rule decides, or the MPI serves",
     },
     Variable {
         name: MULTICAST,

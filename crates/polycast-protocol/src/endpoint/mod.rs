@@ -310,6 +310,12 @@ impl Endpoint {
         self.active.as_ref().is_none_or(|active| active.receiver.is_complete())
     }
 
+    /// Of the broadcast in progress this node has so many bytes, from the beginning on. Who has any has heard whether the root tells the ranks to
+    /// leave.
+    pub fn prefix_bytes(&self) -> u64 {
+        self.active.as_ref().map_or(0, |active| active.receiver.prefix_bytes())
+    }
+
     /// While a message comes in by multicast: bytes up to the last datagram so far, and those behind it.
     pub fn bytes_by_multicast(&self) -> Option<(u64, u64)> {
         let active = self.active.as_ref().filter(|active| !active.receiver.is_over())?;

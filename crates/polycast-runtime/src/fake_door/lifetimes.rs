@@ -201,7 +201,7 @@ fn the_next_communicator_takes_the_group_of_the_last() {
     assert_eq!(datagrams[0] + 9, datagrams[1]);
 }
 
-/// One exchange for each: what is known of the network, its number, and the group.
+/// One exchange for each: what is known of the network, its number, and the group; and one for the memory that ranks of a host share.
 #[test]
 fn to_take_a_group_costs_no_exchange() {
     let cycle = |communicator| {
@@ -211,14 +211,16 @@ fn to_take_a_group_costs_no_exchange() {
             Step::Free { communicator },
         ]
     };
-    let mut job = Job::new(4, 1, "multicast-pull", &[]).on_hosts(&[0, 1, 1, 2], Weather::FINE);
-    job.program = cycle(0).into();
-    let one = job.run();
-    job.program.extend((1..9).flat_map(cycle));
-    let nine = job.run();
-    assert_right(&nine, &job);
-    assert!(nine.ranks[3].choices.iter().all(|choice| choice.to_string() == "multicast-pull"));
-    assert_eq!(nine.collectives, one.collectives + 8);
+    for (hosts, exchanges) in [([0, 1, 2, 3], 1), ([0, 1, 1, 2], 2)] {
+        let mut job = Job::new(4, 1, "multicast-pull", &[]).on_hosts(&hosts, Weather::FINE);
+        job.program = cycle(0).into();
+        let one = job.run();
+        job.program.extend((1..9).flat_map(cycle));
+        let nine = job.run();
+        assert_right(&nine, &job);
+        assert!(nine.ranks[3].choices.iter().all(|choice| choice.to_string() == "multicast-pull"));
+        assert_eq!(nine.collectives, one.collectives + 8 * exchanges, "{hosts:?}");
+    }
 }
 
 #[test]

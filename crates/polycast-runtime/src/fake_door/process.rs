@@ -60,6 +60,8 @@ pub struct Told {
     pub calls: Vec<Ended>,
     /// What was chosen for each of them.
     pub choices: Vec<Choice>,
+    /// When each had returned, in the time of the ranks.
+    pub returned: Vec<Duration>,
     /// When that call, or the last, had returned.
     pub outstanding_receives: usize,
     /// Communicators that polycast takes care of.
@@ -132,6 +134,7 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
                 let (choice, ended, allocations) = member.broadcast(call, number);
                 told.allocations.push(allocations);
                 told.calls.push(ended);
+                told.returned.push(Duration::from_nanos(world.stage.nanos()));
                 told.choices.push(choice);
                 if ![0, ERROR_SIZE].contains(&ended.code) {
                     world.abort();

@@ -14,9 +14,6 @@ pub use self::sockets::local_addresses;
 use self::sockets::{MAX_BLIND_SLEEP, Wake};
 use crate::machine;
 
-/// Nothing but the time ends a sleep of a rank that waits for memory, so it goes on giving way where it would be a shorter one.
-const SHORTEST_SLEEP_FOR_MEMORY: Duration = Duration::from_micros(250);
-
 /// What ends a rest beside MPI's sockets.
 pub struct Watch<'a> {
     pub socket: BorrowedFd<'a>,
@@ -64,16 +61,10 @@ impl Idle {
 
     /// The same where what is waited for comes through memory: MPI does not give way, and no socket tells.
     pub fn wait_for_memory(&mut self) {
-        match self.rules.nothing(machine::now() - self.made) {
-            Rest::None => {}
+        match self.rules.untold(machine::now() - self.made) {
             Rest::Spin => machine::spin(),
-            Rest::GiveWay | Rest::Look => machine::give_way(),
-            Rest::Pause(pause) => machine::sleep(pause),
-            Rest::Sleep(longest) if longest < SHORTEST_SLEEP_FOR_MEMORY => machine::give_way(),
-            Rest::Sleep(longest) => {
-                machine::sleep(longest);
-                self.rules.slept(Ended::Elsewhere);
-            }
+            Rest::Sleep(time) => machine::sleep(time),
+            _ => machine::give_way(),
         }
     }
 

@@ -37,6 +37,9 @@ const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 /// The same where sleeps are told, so that they end when there is reason to.
 const SHORTEST_SLEEP_TOLD: Duration = Duration::from_millis(1);
 
+/// Nothing but the time ends a sleep of a rank that waits for memory, so it goes on giving way where it would be a shorter one.
+const SHORTEST_SLEEP_UNTOLD: Duration = Duration::from_micros(250);
+
 /// Where every message comes through a socket, which ends the sleep, and where some may come through shared memory, which
 /// does not.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
@@ -185,6 +188,17 @@ impl Rules {
             _ => (SLEEP_PER_TIME_WAITED, SHORTEST_SLEEP),
         };
         Rest::Sleep((waited / part).max(least).min(self.longest_sleep))
+    }
+
+    /// What is waited for comes through memory: no sleep is told, whatever messages have shown.
+    pub fn untold(&mut self, now: Duration) -> Rest {
+        let waited = self.waited(now);
+        let sleep = (waited / SLEEP_PER_TIME_WAITED).min(self.longest_sleep);
+        match waited {
+            _ if waited < SPIN && !self.is_crowded => Rest::Spin,
+            _ if waited < self.awake || sleep < SHORTEST_SLEEP_UNTOLD => Rest::GiveWay,
+            _ => Rest::Sleep(sleep),
+        }
     }
 
     /// What is waited for wakes who sleeps; who wakes many of them, one by one, takes longer than they take in giving way to each other.

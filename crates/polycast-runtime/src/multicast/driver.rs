@@ -216,6 +216,11 @@ impl Driver {
         Ok(outcome.map_or_else(Progress::Failed, |()| Progress::Done))
     }
 
+    /// How much of a broadcast that is not over is there, from the beginning on.
+    pub fn prefix_bytes(&self, part: Part) -> u64 {
+        if part.number == self.served + 1 { self.endpoint.prefix_bytes() } else { 0 }
+    }
+
     fn begin(
         &mut self,
         part: Part,

@@ -28,9 +28,16 @@ use crate::node_memory::NodeMemory;
 /// processor, and enough sends in all that children which have not arrived do not hold up their siblings.
 const LIMITS: Limits = Limits { per_lane: 16, sends: 256 };
 
-/// How data goes from a leader to the others on its node: through MPI's shared memory, where messages are cheap and copies
-/// are not.
-const ON_NODE: Algorithm = Algorithm { segment: NonZeroU64::new(64 << 10), ..broadcast::BINOMIAL };
+/// How data goes from a rank to the others on its node by messages: through MPI's shared memory, where messages are cheap and copies are
+/// not.
+const BY_MESSAGES: Algorithm = Algorithm { segment: NonZeroU64::new(64 << 10), ..broadcast::BINOMIAL };
+
+/// The same through memory that they share: of what comes over a network an eighth at a time, so that little is left to do when the last
+/// of it has come; but not so little that ranks are woken for nothing, and not more than the others fetch while the next piece comes.
+fn through_memory(bytes: u64) -> Algorithm {
+    let piece = bytes.div_ceil(8).clamp(8 << 10, 512 << 10);
+    Algorithm { segment: NonZeroU64::new(piece), ..broadcast::ON_NODE }
+}
 
 /// Bytes of an announcement, in front of what travels with it.
 const ANNOUNCEMENT_BYTES: usize = 8;
@@ -52,13 +59,15 @@ enum Among {
         capabilities: Capabilities,
         epoch: Epoch,
     },
-    Node,
+    Node {
+        through_memory: bool,
+    },
 }
 
 impl Among {
     /// What travels with the announcements on a node.
     fn carries<'a>(&self, deaf: &'a mut Deaf) -> Option<&'a mut Deaf> {
-        matches!(self, Among::Node).then_some(deaf)
+        matches!(self, Among::Node { .. }).then_some(deaf)
     }
 }
 
@@ -97,10 +106,11 @@ impl executor::Call for Scheduler<'_> {
                     }
                 })
             }
-            Among::Node => {
+            Among::Node { through_memory: is_so } => {
+                let algorithm = if is_so { through_memory(bytes) } else { BY_MESSAGES };
                 let local = nodes.local();
                 let call = collective::Call { ranks: local.ranks(), root: local.position(call.root), ..call };
-                let schedule = ON_NODE.schedule(call, local.position(*rank), planner);
+                let schedule = algorithm.schedule(call, local.position(*rank), planner);
                 Some(Box::new(local.apply(schedule)))
             }
         }
@@ -129,6 +139,8 @@ struct Ends {
     buffers: Buffers,
     scratch: Vec<u8>,
     scratch_place: *mut u8,
+    /// Of the output, so many bytes are there to be published.
+    available: u64,
     /// First messages that have come and were not asked for yet.
     firsts: Vec<(LaneIndex, Vec<u8>)>,
     shared: SharedLanes,
@@ -152,9 +164,15 @@ impl Exchange {
         Exchange::new(Among::All { algorithm, capabilities, epoch: chosen.epoch }, of, shared)
     }
 
-    /// A broadcast among the ranks of this rank's node, from `root`.
+    /// A broadcast among the ranks of this rank's node, from `root`; through the memory that they share, if they do.
     pub fn on_node(root: Rank, call: &Call, shared: &mut Shared) -> Exchange {
-        Exchange::new(Among::Node, collective::Call { root, ..call.of }, shared)
+        let through_memory = shared.memory.is_some();
+        Exchange::new(Among::Node { through_memory }, collective::Call { root, ..call.of }, shared)
+    }
+
+    /// The same by messages. What goes through memory begins on all ranks in one order, so whatever has to wait goes so.
+    pub fn on_node_by_messages(root: Rank, call: &Call, shared: &mut Shared) -> Exchange {
+        Exchange::new(Among::Node { through_memory: false }, collective::Call { root, ..call.of }, shared)
     }
 
     fn new(among: Among, call: collective::Call, shared: &mut Shared) -> Exchange {
@@ -169,6 +187,7 @@ impl Exchange {
             buffers: Buffers::broadcast(std::ptr::null_mut()),
             scratch: Vec::new(),
             scratch_place: std::ptr::null_mut(),
+            available: u64::MAX,
             firsts: Vec::with_capacity(SLOTS),
             shared: SharedLanes::default(),
         };
@@ -192,10 +211,21 @@ impl Exchange {
             ends.scratch = vec![0; scratch_bytes];
         }
         ends.scratch_place = ends.scratch.as_mut_ptr();
+        ends.available = u64::MAX;
         (ends.key, ends.tag, ends.buffers) = (key, call.tag, call.buffers);
         ends.shared.begin(call.operation);
         let (_, rest) = plan(&self.among, self.call, shared);
         conversation.begin(is_spoiled, &mut Transport { ends, rest })
+    }
+
+    /// Of what is to be published so many bytes are there, from the beginning on: for a call that has begun, until it is said again.
+    pub fn limit(&mut self, available: u64) {
+        self.ends.available = available;
+    }
+
+    /// What is not published yet will not come.
+    pub fn spoil(&mut self) {
+        self.conversation.iter_mut().for_each(Conversation::spoil);
     }
 
     /// Takes what has completed, and starts what can be started.
@@ -216,6 +246,11 @@ impl Exchange {
             Some(Outcome::Complete) => Progress::Done,
             Some(Outcome::SizesDiffer) => Progress::Failed(Failure::Size),
         })
+    }
+
+    /// It waits for what comes through memory alone.
+    pub fn waits_for_memory(&self) -> bool {
+        !self.conversation.as_ref().is_some_and(Conversation::is_outstanding)
     }
 
     /// Nothing of it is on its way.
@@ -250,7 +285,7 @@ struct Rest<'a> {
 fn plan<'a>(among: &'a Among, call: collective::Call, shared: &'a mut Shared) -> (Scheduler<'a>, Rest<'a>) {
     let Shared { rank, nodes, policy, planner, on_node, messages, spare, deaf, memory, activity, .. } =
         shared;
-    let planner = if let Among::Node = among { on_node } else { planner };
+    let planner = if let Among::Node { .. } = among { on_node } else { planner };
     let deaf = among.carries(deaf);
     let rest = Rest { messages, spare, deaf, memory: memory.as_deref_mut(), nodes, activity };
     (Scheduler { among, call, policy, planner, nodes, rank: *rank }, rest)
@@ -395,16 +430,25 @@ impl executor::Transport for Transport<'_> {
 
     fn share(&mut self, lane: LaneIndex, kind: &Kind, what: Share<'_>) -> Result<Went, Failure> {
         let place = match what {
+            Share::Publish { from, is_spoiled: false } if from.bytes.end > self.ends.available => {
+                return Ok(Went::Waits);
+            }
             Share::Publish { from, .. } => {
                 Place { address: self.source(from).cast_mut(), bytes: from.length() }
             }
             Share::Fetch { to, .. } => Place { address: self.place(to), bytes: to.length() },
             _ => Place { address: std::ptr::null_mut(), bytes: 0 },
         };
-        let Rest { memory, nodes, activity, .. } = &mut self.rest;
+        let Rest { memory, nodes, activity, deaf, .. } = &mut self.rest;
         let memory = memory.as_mut().ok_or(Failure::Internal)?;
+        if let (Some(deaf), Share::Publish { .. }, Kind::Publish { channel, .. }) = (&deaf, &what, kind) {
+            self.ends.shared.retell(lane, *channel, memory, |total| deaf.beside(total));
+        }
         // SAFETY: the place is inside its buffer (see `Operations::start`); what is published is there, and nobody else uses where it goes.
-        let went = unsafe { self.ends.shared.share((lane, kind), what, place, memory, nodes.local()) }?;
+        let mut went = unsafe { self.ends.shared.share((lane, kind), what, place, memory, nodes.local()) }?;
+        if let (Some(deaf), Went::Heard(total)) = (deaf, &mut went) {
+            *total = deaf.learn(*total);
+        }
         if matches!(went, Went::Moved | Went::Done) {
             **activity = Activity::Datagrams.max(**activity);
         }

@@ -313,6 +313,17 @@ impl Operations {
         self.0.iter().any(|operation| operation.state == State::Running)
     }
 
+    /// All that run wait for what other ranks of the node do in memory that they share.
+    pub fn wait_for_memory(&self) -> bool {
+        let waits = |operation: &Operation| match &operation.kind {
+            Kind::Exchange(exchange) => exchange.waits_for_memory(),
+            Kind::Cells(_) => true,
+            Kind::Dynamic(_) => false,
+            Kind::Multicast(broadcast) => broadcast.waits_for_memory(),
+        };
+        self.0.iter().filter(|operation| operation.state == State::Running).all(waits)
+    }
+
     /// All that run wait for the multicast between nodes, so MPI need be asked only when its sockets have something.
     pub fn are_between_nodes(&self, shared: &Shared) -> bool {
         let is_between = |operation: &Operation| match &operation.kind {

@@ -1,9 +1,17 @@
-//! A broadcast by multicast: three operations in a row.
+//! A broadcast by multicast: an exchange on the root's node, a multicast between nodes, an exchange on each other node.
 //!
 //! ```text
-//!   on the root's node     exchange ──▶ between nodes (its leader)
-//!   on the other nodes                  between nodes (their leaders) ──▶ exchange
+//!   by messages, in a row
+//!     on the root's node     exchange ──▶ between nodes (its leader)
+//!     on the other nodes                  between nodes (their leaders) ──▶ exchange
+//!
+//!   where the ranks of a node share memory
+//!     the root leads         between nodes ║ exchange                  at once
+//!     another rank leads     exchange ──▶ between nodes (it alone)
+//!     on the other nodes     between nodes ║ exchange                  leaders publish what is there from the beginning on, others read it meanwhile
 //! ```
+//! So the ranks of a node have everything soon after its leader has, however long its neighbours still need it.
+//!
 //! Who always is the root and leads no node hears nothing in this, so its leader could not tell it of nodes that multicast does not reach any
 //! more, and nobody else may tell the ranks to leave. So in every fourth broadcast from such a root a word of the leader's stands between
 //! the two on the root's node: one byte by a second exchange, with what travels beside all exchanges on a node.
@@ -25,6 +33,8 @@ enum Stage {
     OnRootNode,
     LeadersWord,
     BetweenNodes,
+    /// Between nodes and on this rank's.
+    Together,
     OnOtherNode,
     Over,
 }
@@ -40,6 +50,8 @@ pub struct MulticastBroadcast {
     is_on_root_node: bool,
     /// Among the ranks on this one's node, if there are others.
     local: Option<Exchange>,
+    /// They share memory.
+    through_memory: bool,
     /// The leader's word to the ranks of the root's node, if this one's is that and another rank is the root; and what it has beside.
     word: Option<Box<(Exchange, u8)>>,
     has_word: bool,
@@ -47,7 +59,10 @@ pub struct MulticastBroadcast {
     stage: Stage,
     /// The exchange has, if it is its turn.
     has_begun: bool,
-    /// This rank's node in the broadcast between nodes, if it leads one.
+    is_exchange_over: bool,
+    /// Everything has come from another node.
+    has_come: bool,
+    /// This rank's node in the broadcast between nodes, if it leads one; until that is over, if it goes on together with the exchange.
     part: Option<Part>,
     /// What went wrong first.
     failure: Option<Failure>,
@@ -63,7 +78,7 @@ impl MulticastBroadcast {
         let leader = shared.nodes.my_leader();
         let word = (is_on_root_node && leader != root).then(|| {
             let of = collective::Call { bytes: Bytes(1), ..call.of };
-            Box::new((Exchange::on_node(leader, &Call { of, ..call.clone() }, shared), 0))
+            Box::new((Exchange::on_node_by_messages(leader, &Call { of, ..call.clone() }, shared), 0))
         });
         MulticastBroadcast {
             spec,
@@ -71,11 +86,14 @@ impl MulticastBroadcast {
             is_root: call.of.root == shared.rank,
             is_on_root_node,
             local,
+            through_memory: has_others && shared.memory.is_some(),
             word,
             has_word: false,
             key: OperationKey(0),
             stage: Stage::Over,
             has_begun: false,
+            is_exchange_over: false,
+            has_come: false,
             part: None,
             failure: None,
         }
@@ -83,7 +101,8 @@ impl MulticastBroadcast {
 
     /// Its turn between the nodes comes in the order in which broadcasts begin.
     pub fn begin(&mut self, key: OperationKey, shared: &mut Shared) {
-        (self.key, self.failure, self.has_begun) = (key, None, false);
+        (self.key, self.failure) = (key, None);
+        (self.has_begun, self.is_exchange_over, self.has_come) = (false, false, false);
         if let Some(driver) = &shared.driver {
             driver.inform(&mut shared.deaf);
         }
@@ -94,7 +113,13 @@ impl MulticastBroadcast {
         shared.by_multicast += 1;
         self.has_word = self.word.is_some() && shared.by_multicast.is_multiple_of(BROADCASTS_PER_WORD);
         self.part = shared.driver.as_mut().map(|driver| driver.enqueue(self.spec, self.root_node));
-        self.stage = if self.is_on_root_node { Stage::OnRootNode } else { Stage::BetweenNodes };
+        // A leader that is not the root may have been told nothing yet of the call, or that the ranks are to leave.
+        let has_source = self.is_root || !self.is_on_root_node;
+        self.stage = match self.is_on_root_node {
+            _ if self.through_memory && self.part.is_some() && has_source => Stage::Together,
+            true => Stage::OnRootNode,
+            false => Stage::BetweenNodes,
+        };
     }
 
     /// The exchange that goes on, if there is one.
@@ -105,27 +130,38 @@ impl MulticastBroadcast {
         }
     }
 
+    /// It waits for what the others of the node do in memory that they share.
+    pub fn waits_for_memory(&self) -> bool {
+        let of_local = || self.local.as_ref().is_some_and(Exchange::waits_for_memory);
+        match self.stage {
+            Stage::OnRootNode | Stage::OnOtherNode => of_local(),
+            Stage::Together => !self.is_exchange_over && (self.part.is_none() || self.has_come) && of_local(),
+            Stage::LeadersWord | Stage::BetweenNodes | Stage::Over => false,
+        }
+    }
+
     /// It waits for nothing else.
     pub fn is_between_nodes(&self) -> bool {
-        self.stage == Stage::BetweenNodes
+        match self.stage {
+            Stage::BetweenNodes => true,
+            Stage::Together => self.part.is_some() && (self.is_exchange_over || !self.has_come),
+            _ => false,
+        }
     }
 
     pub fn progress(&mut self, call: &Call, shared: &mut Shared) -> Progress {
         loop {
             let progress = match self.stage {
-                Stage::OnRootNode | Stage::OnOtherNode => self.on_node(call, shared),
+                Stage::OnRootNode | Stage::OnOtherNode => self.on_node(call, shared, u64::MAX),
                 Stage::LeadersWord => self.leaders_word(call, shared),
                 Stage::BetweenNodes => self.between_nodes(call, shared),
+                Stage::Together => self.together(call, shared),
                 Stage::Over => return self.failure.map_or(Progress::Done, Progress::Failed),
             };
             match progress {
                 Progress::Pending => return Progress::Pending,
                 Progress::Done => {}
-                Progress::Failed(failure) => {
-                    // That sizes differ may only be what comes of it.
-                    let is_worse = self.failure.is_none_or(|first| first == Failure::Size);
-                    self.failure = if is_worse { Some(failure) } else { self.failure };
-                }
+                Progress::Failed(failure) => self.note(failure),
             }
             self.has_begun = false;
             self.stage = match self.stage {
@@ -137,13 +173,56 @@ impl MulticastBroadcast {
         }
     }
 
-    fn on_node(&mut self, call: &Call, shared: &mut Shared) -> Progress {
-        let MulticastBroadcast { local: Some(local), key, failure, has_begun, .. } = self else {
+    fn note(&mut self, failure: Failure) {
+        // That sizes differ may only be what comes of it.
+        if self.failure.is_none_or(|first| first == Failure::Size) {
+            self.failure = Some(failure);
+        }
+    }
+
+    /// The multicast, and the exchange as far as that has come. Either goes on if the other has failed.
+    fn together(&mut self, call: &Call, shared: &mut Shared) -> Progress {
+        let mut available = u64::MAX;
+        if let Some(part) = self.part {
+            match self.between_nodes(call, shared) {
+                Progress::Pending if self.is_on_root_node => {}
+                Progress::Pending => {
+                    available = shared.driver.as_ref().map_or(0, |driver| driver.prefix_bytes(part));
+                    self.has_come = available == call.of.bytes.0;
+                }
+                Progress::Done => self.part = None,
+                Progress::Failed(failure) => {
+                    self.part = None;
+                    self.note(failure);
+                }
+            }
+        }
+        if !self.is_exchange_over {
+            match self.on_node(call, shared, available) {
+                Progress::Pending => {}
+                Progress::Done => self.is_exchange_over = true,
+                Progress::Failed(failure) => {
+                    self.is_exchange_over = true;
+                    self.note(failure);
+                }
+            }
+        }
+        if self.part.is_none() && self.is_exchange_over { Progress::Done } else { Progress::Pending }
+    }
+
+    /// The exchange, in which this rank can publish so many bytes.
+    fn on_node(&mut self, call: &Call, shared: &mut Shared, available: u64) -> Progress {
+        let MulticastBroadcast { local: Some(local), key, failure, has_begun, is_on_root_node, .. } = self
+        else {
             return Progress::Done;
         };
         guarded(*key, shared, |shared| {
             if !std::mem::replace(has_begun, true) {
                 local.begin(*key, call, failure.is_some(), shared)?;
+            }
+            local.limit(available);
+            if failure.is_some() && !*is_on_root_node {
+                local.spoil();
             }
             local.progress(shared)
         })
@@ -166,7 +245,7 @@ impl MulticastBroadcast {
     fn between_nodes(&mut self, call: &Call, shared: &mut Shared) -> Progress {
         let Some(part) = self.part else { return Progress::Done };
         let (buffer, bytes, is_spoiled) =
-            (call.buffers.output, call.of.bytes.0 as usize, self.failure.is_some());
+            (call.buffers.output, call.of.bytes.0 as usize, self.is_on_root_node && self.failure.is_some());
         // SAFETY: see `Operations::start`; a root only reads, and its node's leader has the data by now.
         let mut data = unsafe {
             match self.is_on_root_node {

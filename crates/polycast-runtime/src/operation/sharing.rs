@@ -29,6 +29,8 @@ pub struct SharedLanes {
 
 #[derive(Default)]
 struct SharedLane {
+    /// What this rank was called with, of a lane on which it publishes.
+    total: u64,
     /// Of what this rank publishes.
     readers: Option<Arc<[u32]>>,
     style: Option<Style>,
@@ -64,6 +66,18 @@ impl SharedLanes {
         }
     }
 
+    /// What is announced on a lane on which this rank publishes, if its readers have not heard it: by the number of bytes that it was called with.
+    pub fn retell(
+        &self,
+        lane: LaneIndex,
+        channel: u8,
+        memory: &mut NodeMemory,
+        announcement: impl FnOnce(u64) -> u64,
+    ) {
+        let total = self.lanes.get(lane).map_or(0, |lane| lane.total);
+        memory.streams().retell(channel, self.operation, announcement(total));
+    }
+
     /// See [`polycast_core::executor::Transport::share`]. `place` is what a step publishes, or where it goes.
     ///
     /// # Safety
@@ -87,7 +101,7 @@ impl SharedLanes {
                 let readers = state.readers.get_or_insert_with(to_local).clone();
                 let is_long = first_bytes > memory.ring_bytes() && memory.reads_others();
                 let style = if is_long { Style::Addresses } else { Style::Data };
-                state.style = Some(style);
+                (state.style, state.total) = (Some(style), total);
                 memory.streams().announce(*channel, operation, total, style, readers);
                 Ok(Went::Done)
             }

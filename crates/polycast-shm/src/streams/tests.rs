@@ -362,6 +362,23 @@ mod of_a_node {
     }
 
     #[test]
+    fn what_is_told_anew_before_a_stream_is_open_is_heard() {
+        let heap = Heap::new(2);
+        let [mut writer, mut reader] = [0, 1].map(|me| Streams::new(Shared(heap.clone()), me, 1 << 10));
+        for operation in 1..=2 {
+            reader.expect(UP, operation);
+            writer.announce(0, operation, 10, Style::Data, [1].into());
+            writer.retell(0, operation, 10 + operation);
+        }
+        assert!(writer.is_open(0, 1));
+        writer.retell(0, 1, 20);
+        assert_eq!(reader.hear(UP, 1).map(|opening| opening.total), Some(11), "as it was when it was opened");
+        assert!(writer.close(0, 1) && writer.close(0, 2));
+        reader.finish(UP, 1);
+        assert_eq!(reader.hear(UP, 2).map(|opening| opening.total), Some(12));
+    }
+
+    #[test]
     fn who_has_nothing_to_publish_says_so() {
         let heap = Heap::new(2);
         let [mut writer, mut reader] = [0, 1].map(|me| Streams::new(Shared(heap.clone()), me, 1 << 10));

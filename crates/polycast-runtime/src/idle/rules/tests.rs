@@ -127,3 +127,19 @@ proptest! {
         prop_assert_eq!(of(Duration::ZERO), of(micros(begin)));
     }
 }
+
+/// After messages that were told sleeps are a millisecond at the least, for sockets end them. Nothing ends those of a rank that waits for memory.
+#[test]
+fn what_sockets_have_told_says_nothing_of_memory() {
+    let mut rules = Rules::new(Neighbours { on_this_kernel: 32, on_this_host: 4 }, 2);
+    for message in 1..=MESSAGES_UNTIL_BELIEVED {
+        wait(&mut rules, micros(100_000) * message, micros(500), true);
+    }
+    let start = micros(1_000_000);
+    assert_eq!(rules.rest(start), Rest::GiveWay);
+    assert_eq!(rules.rest(start + micros(100)), Rest::Sleep(SHORTEST_SLEEP_TOLD));
+    assert_eq!(rules.untold(start + micros(100)), Rest::GiveWay);
+    assert_eq!(rules.untold(start + micros(1900)), Rest::GiveWay);
+    assert_eq!(rules.untold(start + micros(4000)), Rest::Sleep(micros(500)));
+    assert_eq!(rules.untold(start + micros(80_000)), Rest::Sleep(LONGEST_SLEEP_WITH_NEIGHBOURS));
+}
