@@ -406,6 +406,12 @@ impl Communicator {
     pub fn detach(mut self: Box<Communicator>, is_over: bool) {
         report::released(self.shared.driver.as_deref());
         self.comparison.end(&self.shared.policy);
+        // At once on all ranks of the node: who leads it keeps the rest for longer than they do.
+        if self.is_clean()
+            && let Some(memory) = self.shared.memory.take()
+        {
+            memory.give_back();
+        }
         if let Some(driver) = self.shared.driver.take() {
             if let Ok(control) = driver.say_bye(&mut self.shared.messages) {
                 self.multicast = MulticastState::Leaving(Box::new(control));
@@ -434,15 +440,16 @@ impl Communicator {
         }
     }
 
+    /// Nothing has gone wrong, and nothing is running.
+    fn is_clean(&self) -> bool {
+        !self.is_spoiled && self.broken.is_none() && !self.operations.are_running()
+    }
+
     /// The door may free what it has, and another communicator may have the number.
     pub fn close(mut self: Box<Communicator>) {
-        let is_clean = !self.is_spoiled && self.broken.is_none() && !self.operations.are_running();
-        if is_clean && !self.shared.messages.is_sending() {
+        if self.is_clean() && !self.shared.messages.is_sending() {
             self.abandon();
             give_back_number(self.number);
-            if let Some(memory) = self.shared.memory.take() {
-                memory.give_back();
-            }
         } else {
             self.abandon();
         }

@@ -223,6 +223,24 @@ fn to_take_a_group_costs_no_exchange() {
     }
 }
 
+/// Who leads a node keeps a communicator until its neighbours have said goodbye, the others of the node do not; so of the memory that they
+/// shared the others have it back before.
+#[test]
+fn memory_of_the_last_communicator_is_taken_by_all_or_none() {
+    with_seeds(20, |seed| {
+        let random = &mut Random::new(seed);
+        let mut job = Job::new(6, seed, "multicast-push", &[]).on_hosts(&[0, 0, 1, 1, 2, 2], Weather::FINE);
+        for communicator in 0..8 {
+            let members = (0..6).collect();
+            let of = Broadcast { communicator, root: random.below(6) as u32, bytes: vec![1388; 6] };
+            job.program.extend([Step::Make { members }, Step::Broadcast(of), Step::Free { communicator }]);
+        }
+        job.conditions.delays = Delays { one_in: 10, most: Duration::from_millis(20) };
+        let outcome = job.run();
+        assert_right(&outcome, &job);
+    });
+}
+
 #[test]
 fn where_multicast_did_not_work_it_is_tried_again_after_calls_and_time() {
     let deaf = Some((1, Duration::ZERO..Duration::from_secs(20)));

@@ -172,9 +172,12 @@ fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) 
     if told.iter().any(|told| told.mark == 0) {
         return None;
     }
-    if told.len() == 1 || free.is_some() {
+    // The leader may hold an earlier communicator's still, which the others have back: all take what it says.
+    let is_old = told[leader].free != 0;
+    if told.len() == 1 || is_old {
         return Some(Opened { memory: free, _until_vote: (None, mark) });
     }
+    free.into_iter().for_each(NodeMemory::give_back);
     let live = Live::new()?;
     let Told { new: name, process, descriptor, .. } = told[leader];
     let (segment, file) = match new {
