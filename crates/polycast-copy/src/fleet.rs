@@ -24,7 +24,7 @@ use ring::Rings;
 /// The node that has the files.
 pub const SOURCE: u32 = 0;
 
-/// A node that tells nothing for so long is gone around. They tell four times as often.
+/// A node that tells nothing for so long is gone around. They tell four times as often. Whoever asks must not count time in which nobody listened.
 const SILENT: Nanos = Nanos::from_micros(400_000);
 /// A node that gets nothing for so long although its parent has more asks another one.
 const STALLED: Nanos = Nanos::from_micros(1_500_000);
@@ -193,6 +193,11 @@ impl Fleet {
         1..self.nodes.len() as u32
     }
 
+    /// A node is there, or nothing is expected of it yet.
+    pub fn heard(&mut self, node: u32, now: Nanos) {
+        self.nodes[node as usize].heard = now;
+    }
+
     /// A node is ready, and has so many blocks of an earlier run.
     pub fn ready(&mut self, node: u32, have: u64, now: Nanos) {
         let it = &mut self.nodes[node as usize];
@@ -279,13 +284,15 @@ impl Fleet {
         for node in self.others() {
             let it = &self.nodes[node as usize];
             let silence = now - it.heard;
-            let is_awaited = matches!(it.standing, Standing::Taking | Standing::Silent);
-            if is_awaited && silence >= self.patience {
+            // Who has all blocks has not put everything in its place yet.
+            let is_out = matches!(it.standing, Standing::Out(_));
+            if !is_out && silence >= self.patience {
                 let seconds = self.patience.0 / 1_000_000_000;
                 self.lost(node, format!("nothing was heard of it for {seconds} s"), now);
             } else if self.has_begun
                 && silence >= SILENT
                 && matches!(it.standing, Standing::Taking | Standing::Complete)
+                && !self.is_in_ring_that_moves(node, now)
             {
                 self.set_aside(node, Trouble::Silent, now);
             } else if self.is_slow(node) {
@@ -316,8 +323,12 @@ impl Fleet {
 
     fn is_stalled(&self, node: u32, now: Nanos) -> bool {
         let it = &self.nodes[node as usize];
-        let sharing = self.nodes.iter().filter(|other| other.parent == it.parent).count() as u64;
-        it.standing == Standing::Taking && now - it.moved >= self.stalled(sharing) && it.parent.is_some()
+        let still = now - it.moved;
+        // Who shares is counted only where it matters: with each word all are looked at.
+        it.standing == Standing::Taking && it.parent.is_some() && still >= self.stalled(0) && {
+            let sharing = self.nodes.iter().filter(|other| other.parent == it.parent).count() as u64;
+            still >= self.stalled(sharing)
+        }
     }
 
     fn has_all_of_parent(&self, node: u32) -> bool {

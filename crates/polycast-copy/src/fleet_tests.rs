@@ -171,6 +171,26 @@ fn who_dies_or_is_never_heard_again_is_out() {
     assert_eq!(fleet.standing(2), &Standing::Out("nothing was heard of it for 60 s".into()));
 }
 
+/// It has not put it in its place yet, and another one is not even ready.
+#[test]
+fn who_has_all_or_gets_ready_and_is_never_heard_again_is_out() {
+    let mut fleet = Fleet::new(3, BLOCKS, 1, ms(60_000));
+    fleet.ready(1, 0, ms(1));
+    fleet.ready(2, 0, ms(1));
+    // Its agent has begun to read what is left of an earlier run.
+    fleet.heard(3, ms(30_000));
+    fleet.progress(1, BLOCKS, ms(100));
+    run(&mut fleet, 100, 60_100, |node, _| (node == 2).then_some(BLOCKS));
+    assert_eq!(
+        [1, 2, 3].map(|node| fleet.standing(node).clone()),
+        [Standing::Complete, Standing::Complete, Standing::Away]
+    );
+    run(&mut fleet, 60_100, 90_100, |node, _| (node == 2).then_some(BLOCKS));
+    let out = Standing::Out("nothing was heard of it for 60 s".into());
+    assert_eq!([1, 2, 3].map(|node| fleet.standing(node).clone()), [out.clone(), Standing::Complete, out]);
+    assert!(fleet.is_over());
+}
+
 #[test]
 fn who_comes_late_is_served_by_the_last() {
     let mut fleet = Fleet::new(3, BLOCKS, 1, ms(60_000));

@@ -242,6 +242,8 @@ fn receive(
     manifest: &str,
 ) -> io::Result<(Receiver, Candidate)> {
     let staging = Staging::open(&destination, manifest)?;
+    // What is left may take long to read.
+    tell(Arc::clone(&store), false);
     let backing = Arc::new(OnceLock::new());
     if let Some(kept) = resume(&staging, &store, manifest) {
         Commit::new(&kept, &destination, &[]).check()?;
@@ -276,7 +278,6 @@ fn receive(
         stop,
     });
     say(&Event::Ready { have: store.have_and_written().0, addresses });
-    tell(Arc::clone(&store), false);
     let (writing, of_writer) = (Arc::clone(&store), Arc::clone(&shared));
     let manifest = manifest.to_owned();
     thread::spawn(move || {

@@ -1,19 +1,21 @@
 //! Starts the agents, tells everybody whom to take from, and collects what came of it.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::process::Command as Process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use polycast_copy::{Fleet, KEY_BYTES, Key, SOURCE, Standing, Stream};
 use polycast_core::units::Nanos;
 
+use super::clock::Clock;
 use super::crew::{Agent, News};
 use super::message::{Command, Event, Spoiled};
-use super::multicast::{Attempt, Membership, Terms};
+use super::multicast::{Attempt, Terms};
+use super::node::Node;
 use super::report::Report;
 
 /// How long the first bytes wait for nodes that are not ready, when half of them are.
@@ -59,21 +61,6 @@ pub struct Progress<'a> {
     pub behind: Vec<&'a str>,
 }
 
-pub(super) struct Node {
-    pub(super) host: String,
-    pub(super) destination: OsString,
-    pub(super) agent: Option<Agent>,
-    pub(super) has_said_hello: bool,
-    pub(super) addresses: Vec<SocketAddr>,
-    pub(super) resumed: u64,
-    pub(super) has_been_told_to_finish: bool,
-    pub(super) written: u64,
-    pub(super) membership: Membership,
-    pub(super) done_at: Option<f64>,
-    /// Of its agent, if it did not start: what to do about it.
-    pub(super) reason: Option<String>,
-}
-
 pub(super) struct Source {
     pub(super) stream: Stream,
     pub(super) manifest: String,
@@ -100,6 +87,9 @@ pub(super) struct Copy<'a> {
     pub(super) fleet: Option<Fleet>,
     pub(super) read: Option<Read>,
     pub(super) has_asked_to_read: bool,
+    pub(super) clock: Clock,
+    /// Where news come from.
+    pub(super) sender: Sender<(u32, News)>,
     pub(super) began: Instant,
     pub(super) begun_at: Option<f64>,
     pub(super) half_ready: Option<Instant>,
@@ -123,29 +113,10 @@ pub fn run(
     let mut key = [0; KEY_BYTES];
     getrandom::fill(&mut key).map_err(|error| format!("no random numbers: {error}"))?;
     let (sender, news) = channel();
-    let mut nodes = Vec::new();
     let own =
         Target { host: "the source".to_owned(), destination: OsString::new(), process: source, tool: None };
-    for (number, target) in [own].into_iter().chain(targets).enumerate() {
-        let started = Agent::start(number as u32, target.process, target.tool, sender.clone());
-        let (agent, reason) = match started {
-            Ok(agent) => (Some(agent), None),
-            Err(error) => (None, Some(format!("cannot be started: {error}"))),
-        };
-        nodes.push(Node {
-            host: target.host,
-            destination: target.destination,
-            agent,
-            has_said_hello: false,
-            addresses: Vec::new(),
-            resumed: 0,
-            has_been_told_to_finish: false,
-            written: 0,
-            membership: Membership::None,
-            done_at: None,
-            reason,
-        });
-    }
+    let all = (0..).zip([own].into_iter().chain(targets));
+    let nodes = all.map(|(number, target)| Node::start(number, target, sender.clone())).collect();
     let mut copy = Copy {
         request,
         key: Key::from_bytes(key),
@@ -154,6 +125,8 @@ pub fn run(
         fleet: None,
         read: None,
         has_asked_to_read: false,
+        clock: Clock::new(),
+        sender,
         began: Instant::now(),
         begun_at: None,
         half_ready: None,
@@ -163,13 +136,15 @@ pub fn run(
         order,
         remedy,
     };
-    copy.go(&news, interrupted, &mut show)?;
+    let outcome = copy.go(&news, interrupted, &mut show);
+    copy.end();
+    outcome?;
     Ok(copy.report())
 }
 
 impl Copy<'_> {
     pub(super) fn now(&self) -> Nanos {
-        Nanos(self.began.elapsed().as_nanos() as u64)
+        self.clock.now()
     }
 
     fn go(
@@ -186,10 +161,15 @@ impl Copy<'_> {
                         .into(),
                 );
             }
-            match news.recv_timeout(LOOK) {
-                Ok((node, news)) => self.take(node, news)?,
-                Err(RecvTimeoutError::Timeout) => {}
+            let first = match news.recv_timeout(LOOK) {
+                Ok(first) => Some(first),
+                Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return Err("every agent is gone".into()),
+            };
+            self.clock.turn();
+            // All that has come: nobody is silent whose word is here.
+            for (node, news) in first.into_iter().chain(news.try_iter()) {
+                self.take(node, news)?;
             }
             self.begin_if_due();
             self.carry_out();
@@ -198,12 +178,16 @@ impl Copy<'_> {
                 self.show(show);
             }
         }
+        Ok(())
+    }
+
+    /// Ends all agents at the same time, however it went.
+    fn end(&mut self) {
         let by = Instant::now() + END_LIMIT;
         self.nodes.iter_mut().filter_map(|node| node.agent.as_mut()).for_each(Agent::dismiss);
         for agent in self.nodes.iter_mut().filter_map(|node| node.agent.as_mut()) {
             agent.end(by);
         }
-        Ok(())
     }
 
     fn is_over(&self) -> bool {
@@ -223,11 +207,16 @@ impl Copy<'_> {
         let index = node as usize;
         match news {
             News::Gone => {
-                let (code, said) = match &mut self.nodes[index].agent {
-                    Some(agent) => agent.last_words(),
-                    None => (None, String::new()),
-                };
-                self.nodes[index].agent = None;
+                // Its last words may be long in coming, and the others are not to wait for them.
+                if let Some(mut agent) = self.nodes[index].agent.take() {
+                    let news = self.sender.clone();
+                    thread::spawn(move || {
+                        let (code, said) = agent.last_words();
+                        let _ = news.send((node, News::Ended(code, said)));
+                    });
+                }
+            }
+            News::Ended(code, said) => {
                 if node == SOURCE {
                     return Err(format!("the source ended with {said}"));
                 }
@@ -254,6 +243,7 @@ impl Copy<'_> {
             }
             Event::Hello { .. } => {
                 self.nodes[index].has_said_hello = true;
+                self.with_fleet(|fleet| fleet.heard(node, now));
                 if node == SOURCE {
                     let Request { sources, recursive, block_bytes, bits_per_second, compress, .. } =
                         self.request;
@@ -287,6 +277,7 @@ impl Copy<'_> {
                 let fleet = Fleet::new(others, stream.blocks(), fanout, patience);
                 self.fleet = Some(fleet.limited(block_time));
                 for other in 1..=others {
+                    self.with_fleet(|fleet| fleet.heard(other, now));
                     if let Some(reason) = self.nodes[other as usize].reason.take() {
                         self.lose(other, reason);
                     } else if self.nodes[other as usize].has_said_hello {
@@ -398,6 +389,10 @@ impl Copy<'_> {
     fn carry_out(&mut self) {
         let now = self.now();
         let Some(fleet) = &mut self.fleet else { return };
+        // To whom the tool itself is still on its way cannot speak.
+        let are_brought =
+            (0..).zip(&self.nodes).filter(|(_, node)| node.agent.as_ref().is_some_and(Agent::is_brought));
+        are_brought.for_each(|(node, _)| fleet.heard(node, now));
         fleet.tick(now);
         let orders: Vec<_> = std::iter::from_fn(|| fleet.next_order()).collect();
         let blocks = self.source.as_ref().map_or(0, |source| source.stream.blocks());

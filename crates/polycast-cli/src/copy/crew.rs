@@ -16,6 +16,8 @@ pub enum News {
     Event(Event),
     /// It says nothing any more.
     Gone,
+    /// And has ended: its exit code, and its last words.
+    Ended(Option<i32>, String),
 }
 
 /// An agent, and how to reach it.
@@ -70,6 +72,11 @@ impl Agent {
             self.process.listen_to(to_come.recv().ok());
         }
         self.process.tell(command);
+    }
+
+    /// The tool itself goes to it first, and it has not been told anything since.
+    pub fn is_brought(&self) -> bool {
+        self.stdin_to_come.is_some()
     }
 
     /// It may end.

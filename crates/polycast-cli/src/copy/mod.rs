@@ -14,6 +14,7 @@
 mod address;
 pub mod agent;
 mod backing;
+mod clock;
 mod commit;
 mod contact;
 pub mod coordinator;
@@ -25,6 +26,7 @@ mod lane;
 mod message;
 mod multicast;
 mod neighbour;
+mod node;
 mod outcome;
 mod packing;
 pub mod report;

@@ -1,22 +1,23 @@
 //! Whether a copy goes by multicast: all join a group, and who hears the source's datagrams takes part.
 
 use std::env;
-use std::time::{Duration, Instant};
 
 use polycast_copy::{SOURCE, Segments, Standing, place_above, places_below};
+use polycast_core::units::Nanos;
 use polycast_core::variables::{MULTICAST, NET, SWITCH, is_off};
 use polycast_net::{Family, Group};
 use polycast_protocol::message::MAX_FRAGMENT_BYTES;
 use polycast_protocol::wire::HEADER_BYTES;
 
-use super::coordinator::{Copy, Node};
+use super::coordinator::Copy;
 use super::message::{Command, Joined, Seat};
+use super::node::Node;
 
 /// What is shorter is there by a chain before multicast has been tried.
 const WORTH_BYTES: u64 = 1 << 20;
 /// How long nodes may take to join, and then to hear the source; who names a protocol wants it, and waits longer.
-const JOIN_LIMIT: Duration = Duration::from_millis(500);
-const HEAR_LIMIT: Duration = Duration::from_millis(250);
+const JOIN_LIMIT: Nanos = Nanos::from_micros(500_000);
+const HEAR_LIMIT: Nanos = Nanos::from_micros(250_000);
 
 /// Datagrams of one call, with their headers: as many as go through the kernel, and a token bucket, in one piece.
 const BATCH_WIRE_BYTES: u32 = 1 << 16;
@@ -30,8 +31,8 @@ const BITS_PER_BUFFER_BYTE: u64 = 1_000 * 8 / 2;
 pub(super) enum Attempt {
     /// None has been made.
     None,
-    Joining(Instant),
-    Hearing(Instant),
+    Joining(Nanos),
+    Hearing(Nanos),
     /// It is known what comes of it.
     Over,
 }
@@ -129,15 +130,15 @@ impl Copy<'_> {
             self.nodes[node as usize].membership = Membership::Asked;
             self.tell(node, &join);
         }
-        self.attempt = Attempt::Joining(Instant::now());
+        self.attempt = Attempt::Joining(self.now());
         true
     }
 
     /// Goes on with the attempt; true when it has become clear who takes part.
     pub(super) fn attempt_is_over(&mut self) -> bool {
         let is_named = is_named(&env::var(MULTICAST).unwrap_or_default());
-        let within =
-            |since: Instant, limit| since.elapsed() < if is_named { self.request.patience } else { limit };
+        let (now, patience) = (self.now(), Nanos(self.request.patience.as_nanos() as u64));
+        let within = |since: Nanos, limit| now - since < if is_named { patience } else { limit };
         match self.attempt {
             Attempt::None | Attempt::Over => false,
             Attempt::Joining(since) => {
@@ -156,7 +157,7 @@ impl Copy<'_> {
                 };
                 self.terms = Some(terms);
                 self.tell(SOURCE, &Command::Probe(terms.payload_bytes));
-                self.attempt = Attempt::Hearing(Instant::now());
+                self.attempt = Attempt::Hearing(now);
                 false
             }
             Attempt::Hearing(since) => {

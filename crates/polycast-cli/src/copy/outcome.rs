@@ -2,7 +2,8 @@
 
 use polycast_copy::{Standing, Trouble};
 
-use super::coordinator::{Copy, Node, Progress};
+use super::coordinator::{Copy, Progress};
+use super::node::Node;
 use super::report::{LeftOut, NodeReport, Report};
 
 impl Copy<'_> {

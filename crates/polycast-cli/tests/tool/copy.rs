@@ -15,6 +15,8 @@ use serde_json::Value;
 use crate::common::cannot_run;
 use crate::common::lease::hold;
 
+mod silence;
+
 const TOOL: &str = env!("CARGO_BIN_EXE_polycast");
 
 /// Longer than anything takes that works.
@@ -281,26 +283,6 @@ fn assert_both_same(site: &Site, host: &str) {
 
 fn has_both(site: &Site, host: &str) -> bool {
     ["first", "second"].iter().all(|name| site.out(host).join(name).exists())
-}
-
-#[test]
-fn a_stopped_node_delays_nobody_and_catches_up() {
-    let site = Site::new(&["n0", "n1", "n2"]);
-    let (child, second) = halfway(&site);
-    wait_for(|| site.journal("n1").is_some());
-    let stopped = site.process("n1");
-    kill(stopped, Signal::SIGSTOP).unwrap();
-    drop(second);
-    wait_for(|| has_both(&site, "n0") && has_both(&site, "n2"));
-    assert!(!site.out("n1").join("second").exists());
-    kill(stopped, Signal::SIGCONT).unwrap();
-    let (code, said) = report(child.wait_with_output().unwrap());
-    assert_eq!(code, Some(0), "{said:#}");
-    assert_eq!(node(&said, "n1")["set_aside"], "silent");
-    for host in ["n0", "n1", "n2"] {
-        assert_same(&site.at("first"), &site.out(host).join("first"));
-        assert_same(&site.at("second"), &site.out(host).join("second"));
-    }
 }
 
 #[test]

@@ -12,6 +12,8 @@ use polycast_units::Nanos;
 use super::{Fleet, SILENT, SOURCE, Standing, Trouble};
 use crate::segment::SEGMENTS_UNREAD;
 
+/// So often each tells how far it is.
+const TOLD: Nanos = Nanos(SILENT.0 / 4);
 /// A ring that breaks so often, or does not move for a while, is no way.
 const MAX_BREAKS: u32 = 3;
 /// A member that is behind the first one by this part of what may be unread holds all up, if it is so for a whole window.
@@ -109,6 +111,12 @@ impl Fleet {
     /// Some take by multicast.
     pub fn is_ring(&self) -> bool {
         !self.rings.members.is_empty()
+    }
+
+    /// As long as the others of a ring get on this one does: they would wait for it before long. Its words are on their way.
+    pub(super) fn is_in_ring_that_moves(&self, node: u32, now: Nanos) -> bool {
+        let moves = |other: &u32| *other != node && now - self.nodes[*other as usize].moved < TOLD;
+        self.rings.members.contains(&node) && self.rings.members.iter().any(moves)
     }
 
     pub(super) fn tick_ring(&mut self, now: Nanos) {

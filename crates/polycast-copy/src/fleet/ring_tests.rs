@@ -70,12 +70,30 @@ fn a_ring_goes_on_without_who_is_silent_or_gone() {
 }
 
 #[test]
+fn whose_words_do_not_come_is_there_while_the_others_get_on() {
+    let mut fleet = begun(3, &[]);
+    fleet.next_ring(ms(1));
+    let have = |node, at: u64| (node != 2 || at < 200).then_some(at);
+    assert_eq!(run(&mut fleet, (100, 1_600), have), (vec![], vec![]));
+    // When they stand still it may be the one.
+    let (rings, _) = run(&mut fleet, (1_600, 1_700), |node, _| (node != 2).then_some(1_500));
+    assert_eq!((rings, fleet.trouble(2)), (vec![ring(2, &[1, 3], 1_500)], Some(Trouble::Silent)));
+    // Nor is it waited for without end.
+    let mut fleet = begun(3, &[]);
+    fleet.next_ring(ms(1));
+    run(&mut fleet, (100, 1_800), have);
+    assert_eq!(fleet.trouble(2), Some(Trouble::Slow));
+}
+
+#[test]
 fn who_has_all_and_falls_silent_is_left_out_too() {
     let mut fleet = begun(3, &[]);
     fleet.next_ring(ms(1));
-    let have = |node, at: u64| (node != 2 || at < 300).then_some(if node == 2 { BLOCKS } else { at });
+    // The others wait for its word.
+    let have =
+        |node, at: u64| (node != 2 || at < 300).then_some(if node == 2 { BLOCKS } else { at.min(500) });
     let (rings, _) = run(&mut fleet, (100, 1_000), have);
-    assert_eq!(rings.first(), Some(&ring(2, &[1, 3], 600)));
+    assert_eq!(rings.first(), Some(&ring(2, &[1, 3], 500)));
     assert_eq!(fleet.standing(2), &Standing::Complete);
 }
 
