@@ -79,9 +79,42 @@ fn take(mut connection: &TcpStream, first: u64, store: &Store, stop: &AtomicBool
         let tag = Some(header.tag);
         let received = Block::received(&store.key, (block, whole as usize), tag, Arc::new(bytes), came)
             .ok_or_else(|| io::Error::other("a block is not what the source has sent"))?;
-        if !store.push_all(block, [received], stop) {
+        // What is not the next one any more is here: the ring that this node was in has brought it meanwhile.
+        if !store.push_all(block, [received], stop) && stop.load(Ordering::Relaxed) {
             return Ok(());
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use polycast_copy::{KEY_BYTES, Key, Stream};
+
+    use super::*;
+
+    /// A ring that a node leaves may bring it a segment more, when it has said what it has.
+    #[test]
+    fn what_is_here_already_is_passed_over() {
+        let stream = Stream { bytes: 40, manifest_bytes: 0, block_bytes: 10 };
+        let store = Store::new(stream, Key::from_bytes([3; KEY_BYTES]), false);
+        let stop = AtomicBool::new(false);
+        let block = |number: u64| {
+            let bytes = vec![number as u8; 10];
+            store.block(number, store.key.tag(number, &bytes), bytes)
+        };
+        assert!(store.push_all(0, [block(0), block(1)], &stop));
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let mut other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        for number in 0..4 {
+            let header = BlockHeader { block: number, bytes: 10, tag: block(number).tag };
+            other.write_all(&header.encode()).unwrap();
+            other.write_all(block(number).bytes()).unwrap();
+        }
+        take(&listener.accept().unwrap().0, 0, &store, &stop).unwrap();
+        assert_eq!(store.have_and_written().0, 4);
+    }
 }
