@@ -51,7 +51,7 @@ pub enum Word {
     Probe(usize),
     /// Be in this ring from now on.
     Sit(Seat),
-    /// Be in none.
+    /// Be in none, and not in the group: what it sends comes no more over the link that others bring blocks on.
     Leave,
     /// A connection to another one in the ring of this number.
     Link(Side, u64, TcpStream),
@@ -150,6 +150,7 @@ struct Group {
     early: Vec<(Side, u64, TcpStream)>,
     probe: Option<Probe>,
     has_heard: bool,
+    has_left: bool,
 }
 
 impl Member {
@@ -173,9 +174,10 @@ impl Member {
             early: Vec::new(),
             probe: None,
             has_heard: false,
+            has_left: false,
         };
         thread::spawn(move || {
-            while !group.member.stop.load(Ordering::Relaxed) {
+            while !group.has_left && !group.member.stop.load(Ordering::Relaxed) {
                 group.turn();
             }
         });
@@ -224,7 +226,7 @@ impl Group {
             Word::Probe(payload_bytes) => {
                 self.probe = Some(Probe { payload_bytes, sent: 0, at: self.now() });
             }
-            Word::Leave => (self.ring, self.probe) = (None, None),
+            Word::Leave => (self.ring, self.has_left) = (None, true),
             Word::Link(side, number, stream) => {
                 self.early.push((side, number, stream));
                 if self.early.len() > MAX_EARLY_LINKS {
@@ -249,10 +251,12 @@ impl Group {
                     let (node, key) = (self.member.node, self.member.store.key.clone());
                     let (caller, own) = (Caller { node, purpose, block, key }, self.own.clone());
                     thread::spawn(move || {
-                        own.say(match introduce(&caller, &addresses) {
-                            Ok(stream) => Word::Link(side, number, stream),
-                            Err(_) => Word::Failed(number),
-                        });
+                        match introduce(&caller, &addresses) {
+                            Ok(stream) => own.say(Word::Link(side, number, stream)),
+                            // It goes on saying by multicast how far it is.
+                            Err(_) if side == Side::Above => {}
+                            Err(_) => own.say(Word::Failed(number)),
+                        }
                     });
                 }
                 let terms = Terms {
