@@ -41,14 +41,33 @@ pub struct Lane {
     endpoint: Endpoint,
     /// The segment; when it is complete the store has a part in it, and nobody writes any more.
     memory: Arc<Vec<u8>>,
-    /// Memory of segments before: used again when the store has let go of it.
-    spare: VecDeque<Arc<Vec<u8>>>,
+    spare: Spare,
     is_source: bool,
     pub segment: Option<u64>,
     /// Messages of the neighbours that have not been used.
     inbox: [VecDeque<Vec<u8>>; 2],
     /// What had been sent to all when all of the segment had been: it has left this host when no more than came behind it is in its queues.
     through_at: Option<u64>,
+}
+
+/// Memory of segments before: used again when the store has let go of it.
+#[derive(Default)]
+struct Spare(VecDeque<Arc<Vec<u8>>>);
+
+impl Spare {
+    fn take(&mut self, bytes: usize) -> Arc<Vec<u8>> {
+        // Compressed segments have a length each: what is of another one would stay for ever.
+        self.0.retain(|spare| spare.len() == bytes);
+        // Zeroed memory is had from the system faster than this crate, compiled for size, fills it.
+        match self.0.front().is_some_and(|spare| Arc::strong_count(spare) == 1) {
+            true => self.0.pop_front().unwrap_or_default(),
+            false => Arc::new(vec![0; bytes]),
+        }
+    }
+
+    fn give_back(&mut self, memory: Arc<Vec<u8>>) {
+        self.0.push_back(memory);
+    }
 }
 
 struct Channel<'a> {
@@ -91,7 +110,7 @@ impl Lane {
             is_source: membership.node == 0,
             endpoint: Endpoint::new(membership),
             memory: Arc::default(),
-            spare: VecDeque::new(),
+            spare: Spare::default(),
             segment: None,
             inbox: Default::default(),
             through_at: None,
@@ -113,12 +132,7 @@ impl Lane {
         now: Nanos,
         fill: impl FnOnce(&mut [u8]) -> Result<(), Broken>,
     ) -> Result<(), Broken> {
-        // Zeroed memory is had from the system faster than this crate, compiled for size, fills it.
-        let is_free = |spare: &Arc<Vec<u8>>| spare.len() == bytes && Arc::strong_count(spare) == 1;
-        self.memory = match self.spare.front().is_some_and(is_free) {
-            true => self.spare.pop_front().unwrap_or_default(),
-            false => Arc::new(vec![0; bytes]),
-        };
+        self.memory = self.spare.take(bytes);
         if let Some(memory) = Arc::get_mut(&mut self.memory) {
             fill(memory)?;
         }
@@ -131,7 +145,7 @@ impl Lane {
     pub fn end(&mut self) {
         self.endpoint.end();
         self.segment = None;
-        self.spare.push_back(std::mem::take(&mut self.memory));
+        self.spare.give_back(std::mem::take(&mut self.memory));
     }
 
     pub fn is_complete(&self) -> bool {
@@ -262,6 +276,22 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn memory_is_used_again_and_does_not_grow_with_segments() {
+        let mut spare = Spare::default();
+        let store = spare.take(100);
+        let first = store.as_ptr();
+        spare.give_back(Arc::clone(&store));
+        assert_ne!(spare.take(100).as_ptr(), first, "the store has it");
+        drop(store);
+        assert_eq!(spare.take(100).as_ptr(), first);
+        for bytes in 1..1_000 {
+            let memory = spare.take(bytes);
+            spare.give_back(memory);
+        }
+        assert_eq!(spare.0.len(), 1);
+    }
 
     #[test]
     fn messages_do_not_wait_for_those_behind_them() {
