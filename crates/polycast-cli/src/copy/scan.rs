@@ -96,8 +96,7 @@ impl Scan {
             match self.first_names.get(&identity).filter(|_| metadata.nlink() > 1) {
                 Some(first) => Kind::HardLink(*first),
                 None => {
-                    let extents =
-                        extents(path, metadata, !self.is_recursive).map_err(|error| wrong(&error))?;
+                    let extents = extents(path, metadata, !self.is_recursive);
                     Kind::File { bytes: metadata.len(), extents }
                 }
             }
@@ -146,30 +145,33 @@ fn stamp(metadata: &Metadata) -> Stamp {
 }
 
 /// What of a file has content. Only files with fewer blocks on disk than bytes are asked for holes.
-fn extents(path: &Path, metadata: &Metadata, follow: bool) -> io::Result<Vec<Extent>> {
+fn extents(path: &Path, metadata: &Metadata, follow: bool) -> Vec<Extent> {
     let bytes = metadata.len();
     if bytes == 0 {
-        return Ok(Vec::new());
+        return Vec::new();
     }
+    let whole = vec![Extent { at: 0, bytes }];
     if metadata.blocks() * 512 >= bytes {
-        return Ok(vec![Extent { at: 0, bytes }]);
+        return whole;
     }
-    let file = open(path, follow)?;
+    // One that cannot be read is found out, and left out, when it is.
+    let Ok(file) = open(path, follow) else { return whole };
     let mut found: Vec<Extent> = Vec::new();
     let mut at = 0;
     while at < bytes {
         let begin = match seek(&file, SeekFrom::Data(at)) {
             Ok(begin) => begin,
             Err(rustix::io::Errno::NXIO) => break,
-            Err(_) => return Ok(vec![Extent { at: 0, bytes }]),
+            Err(_) => return whole,
         };
-        let end = seek(&file, SeekFrom::Hole(begin))?.min(bytes);
+        let Ok(end) = seek(&file, SeekFrom::Hole(begin)) else { return whole };
+        let end = end.min(bytes);
         if end > begin {
             found.push(Extent { at: begin, bytes: end - begin });
         }
         at = end.max(at + 1);
     }
-    Ok(found)
+    found
 }
 
 /// Reads all blocks, as they are wanted, and says which files are not what they were, and as how many bytes the blocks travel.
@@ -239,5 +241,22 @@ impl Scan {
     /// The parts that live on when the scan is over.
     pub fn into_parts(self) -> (Manifest, HashMap<u32, PathBuf>, HashMap<u32, Stamp>) {
         (self.manifest, self.places, self.stamps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_holes_that_cannot_be_read_is_left_to_who_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("holes");
+        File::create(&path).unwrap().set_len(1 << 20).unwrap();
+        let metadata = fs::metadata(&path).unwrap();
+        assert_eq!(extents(&path, &metadata, false), []);
+        // Whatever the reason; root may read everything.
+        fs::remove_file(&path).unwrap();
+        assert_eq!(extents(&path, &metadata, false), [Extent { at: 0, bytes: 1 << 20 }]);
     }
 }
