@@ -225,8 +225,10 @@ fn with_name(destination: &OsStr, host: &str) -> Result<OsString, String> {
 /// Starts an agent from the tool that comes first on its standard input, so many bytes.
 fn brought_along(agent: &[String], host: &str, bytes: usize) -> Command {
     let file = "\"${TMPDIR:-/tmp}/polycast-$$\"";
+    // A part of it, if the way to the host ends or its disk is full, is removed and not run.
     let script = format!(
-        "umask 077; set -C; head -c {bytes} > {file} && chmod 700 {file} && exec {file} {AGENT_VERB} --remove-tool"
+        "umask 077; set -C; : > {file} && trap 'rm -f {file}' EXIT && head -c {bytes} >> {file} && \
+         [ $(wc -c < {file}) = {bytes} ] && chmod 700 {file} && exec {file} {AGENT_VERB} --remove-tool"
     );
     let mut command = Command::new(&agent[0]);
     command.args(&agent[1..]).arg(host);
@@ -333,6 +335,21 @@ mod tests {
         let of_address = with_name(OsStr::new("/tmp/%h"), "10.0.0.2").unwrap();
         assert_eq!(of_address, "/tmp/10.0.0.2", "no domain of 10");
         assert!(named("/tmp/%x").is_err() && named("/tmp/%").is_err());
+    }
+
+    #[test]
+    fn a_tool_that_comes_in_part_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let command = brought_along(&["launcher".to_owned()], "host", 1_000);
+        let script = command.get_args().last().unwrap();
+        for bytes in [0, 999] {
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(script).env("TMPDIR", folder.path()).stdin(std::process::Stdio::piped());
+            let mut shell = shell.spawn().unwrap();
+            std::io::Write::write_all(&mut shell.stdin.take().unwrap(), &vec![b' '; bytes]).unwrap();
+            assert!(!shell.wait().unwrap().success());
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{bytes} bytes of it");
+        }
     }
 
     #[test]
