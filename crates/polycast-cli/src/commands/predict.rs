@@ -59,7 +59,8 @@ pub struct Args {
     ranks: Option<u32>,
 
     /// Ranks on each host
-    #[arg(long, value_name = "K", value_parser = whole(1u32..=place::MAX_RANKS), conflicts_with = "hosts")]
+    #[arg(long, value_name = "K", value_parser = whole(1u32..=place::MAX_RANKS),
+          conflicts_with_all = ["hosts", "against", "crossover"])]
     ranks_per_host: Option<u32>,
 
     /// Hosts in the order of their ranks, each with an optional number of ranks: a:2,n[0-7] [default: those of the topology]

@@ -269,6 +269,14 @@ fn two_levels_are_held_against_what_was_measured() {
         assert!(entry["error"].as_f64().unwrap().abs() < 1e-6, "{entry}");
     }
     assert_eq!(entries[2]["between_is_measured"], false);
+    let text = fs::read_to_string(world.path().join("levels-results.json")).unwrap();
+    fs::write(world.path().join("other-root.json"), text.replace(r#""root":"0""#, r#""root":"16""#)).unwrap();
+    let other_root = ["predict", "--params", "levels.json", "--against", "other-root.json"];
+    let said = error(&mut world.polycast(&other_root), 1);
+    assert!(said.contains("root 16, but there are 16 ranks"), "{said}");
+    let each = [&other_root[..], &["--ranks-per-host", "4"]].concat();
+    let said = error(&mut world.polycast(&each), 2);
+    assert!(said.contains("cannot be used with"), "the results say it: {said}");
     let page = of(&[]);
     for expected in ["64KiB down a chain of nodes", "nodes alone", "4.3.3 +0.0 %", "about ", "MEDIAN"] {
         assert!(page.contains(expected), "{expected}: {page}");

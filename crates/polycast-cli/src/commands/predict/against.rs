@@ -90,14 +90,23 @@ impl Against {
             two_level: Vec::new(),
             two_level_missing: None,
         };
-        let on_two_levels: Vec<Measured> =
-            results.points.iter().filter(|point| is_on_two_levels(point)).cloned().collect();
-        match MixedPredictor::new(placed, parameters, Rank(0)) {
-            Ok(mut predictor) => against.two_level = mixed::entries(&mut predictor, &on_two_levels, between),
-            Err(why) if why != NotMixed::OneLevel && !on_two_levels.is_empty() => {
-                against.two_level_missing = Some(mixed::nothing(why));
+        let ranks = placed.host_of.len();
+        let root_of = |point: &Measured| point.root.parse::<u32>().unwrap_or(0);
+        if let Some(root) = results.points.iter().map(root_of).find(|root| *root as usize >= ranks) {
+            return Err(AgainstError::Root { root, ranks });
+        }
+        let mut on_two_levels: BTreeMap<u32, Vec<Measured>> = BTreeMap::new();
+        for point in results.points.iter().filter(|point| is_on_two_levels(point)) {
+            on_two_levels.entry(root_of(point)).or_default().push(point.clone());
+        }
+        for (root, points) in on_two_levels {
+            match MixedPredictor::new(placed, parameters, Rank(root)) {
+                Ok(mut predictor) => {
+                    against.two_level.extend(mixed::entries(&mut predictor, &points, between));
+                }
+                Err(NotMixed::OneLevel) => {}
+                Err(why) => against.two_level_missing = Some(mixed::nothing(why)),
             }
-            Err(_) => {}
         }
         let is_entry =
             |point: &Measured, against: &Against| is_on_two_levels(point) && !against.two_level.is_empty();
@@ -105,10 +114,7 @@ impl Against {
             if is_entry(point, &against) {
                 continue;
             }
-            let root = point.root.parse().unwrap_or(0);
-            if root as usize >= placed.host_of.len() {
-                return Err(AgainstError::Root { root, ranks: placed.host_of.len() });
-            }
+            let root = root_of(point);
             let predictor =
                 predictors.entry(root).or_insert_with(|| Predictor::new(placed, parameters, Rank(root)));
             match predicted(predictor, point) {

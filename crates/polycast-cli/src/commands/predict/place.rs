@@ -23,7 +23,7 @@ pub enum PlaceError {
     Nothing,
     /// No or too many ranks.
     #[error("--ranks {0}: expected 1 to {MAX_RANKS}")]
-    Ranks(u32),
+    Ranks(usize),
     /// More ranks than places.
     #[error("{ranks} ranks with {per_host} on each host need more hosts than the {hosts} of the topology")]
     TooFewHosts {
@@ -47,7 +47,7 @@ pub fn placed(
     ranks_per_host: Option<u32>,
 ) -> Result<Placed, Box<dyn std::error::Error>> {
     if let Some(ranks) = ranks.filter(|ranks| !(1..=MAX_RANKS).contains(ranks)) {
-        return Err(PlaceError::Ranks(ranks).into());
+        return Err(PlaceError::Ranks(ranks as usize).into());
     }
     let topology = topology
         .map(|file| Ok::<_, Box<dyn std::error::Error>>(Input::read(file, FileKind::Topology)?.topology()?));
@@ -84,6 +84,9 @@ fn spread(
     let per_host = each.unwrap_or(ranks.div_ceil(hosts.len().max(1)));
     if hosts.is_empty() {
         return Err(PlaceError::NoHosts);
+    }
+    if ranks > MAX_RANKS as usize {
+        return Err(PlaceError::Ranks(ranks));
     }
     if ranks > per_host * hosts.len() {
         return Err(PlaceError::TooFewHosts { ranks, per_host, hosts: hosts.len() });
@@ -148,6 +151,8 @@ mod tests {
         assert_eq!(placed(None, None, Some(5), Some(2)).unwrap().host_of, [0, 0, 1, 1, 2]);
         let topology = Topology::flat(["a", "b"].map(str::to_owned));
         assert_eq!(spread(&topology, None, Some(2)).unwrap(), ["a", "a", "b", "b"]);
+        let too_many = spread(&topology, None, Some(MAX_RANKS)).unwrap_err().to_string();
+        assert!(too_many.contains("--ranks 2097152: expected 1 to 1048576"), "{too_many}");
         assert!(
             spread(&topology, Some(5), Some(2)).unwrap_err().to_string().contains("more hosts than the 2")
         );

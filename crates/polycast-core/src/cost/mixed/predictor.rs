@@ -39,7 +39,7 @@ pub enum NotMixed {
 pub struct MixedCost {
     /// The broadcast, with its segment.
     pub algorithm: Algorithm,
-    /// BetweenNodes nodes.
+    /// Between nodes.
     pub between: BetweenNodes,
     /// Bytes of a segment that are shared at once, m_s.
     pub overlap: u64,
@@ -74,11 +74,15 @@ impl<'a> MixedPredictor<'a> {
         root: Rank,
     ) -> Result<MixedPredictor<'a>, NotMixed> {
         let hosts = &placed.host_of;
-        let first = |index: usize| hosts[..index].iter().all(|host| *host != hosts[index]);
-        let mut nodes: Vec<u32> =
-            (0..hosts.len()).filter(|index| first(*index)).map(|index| index as u32).collect();
-        let on_node = |rank: u32| hosts.iter().filter(|host| **host == hosts[rank as usize]).count() as u32;
-        let ranks = nodes.iter().map(|rank| on_node(*rank)).max().unwrap_or(0);
+        let mut nodes: Vec<u32> = Vec::new();
+        let mut ranks_on = vec![0; placed.topology.hosts.len()];
+        for (rank, host) in (0..).zip(hosts) {
+            if ranks_on[*host] == 0 {
+                nodes.push(rank);
+            }
+            ranks_on[*host] += 1;
+        }
+        let ranks = ranks_on.into_iter().max().unwrap_or(0);
         if ranks < 2 || nodes.len() < 2 {
             return Err(NotMixed::OneLevel);
         }
@@ -96,7 +100,7 @@ impl<'a> MixedPredictor<'a> {
         self.sharing
     }
 
-    /// MixedForm by form; `None` for what is no two-level broadcast of messages. `between_ns` is 𝓛 where it was measured; else it is
+    /// Form by form; `None` for what is no two-level broadcast of messages. `between_ns` is 𝓛 where it was measured; else it is
     /// predicted.
     pub fn cost(
         &mut self,
