@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polycast_core::files::FileKind;
-use polycast_core::model::{CurveError, LinkClass, Parameters, Provenance, Sharing};
+use polycast_core::model::{CurveError, LinkClass, MAX_NOTE_BYTES, Parameters, Provenance, Sharing};
 use polycast_core::topology::Topology;
 use polycast_core::units::Bytes;
 use polycast_lab::Lab;
@@ -139,6 +139,7 @@ pub fn run(args: Args) -> Outcome {
     }
     let figures = without_doubts(figures, &mut measured, &args)?;
     measured.how.extend(how.map(|how| format!("; {how}")));
+    measured.how = as_note(measured.how);
     let text = parameters_of(&figures, measured)?.with_sharing(sharing)?.to_json();
     match &args.output {
         None => super::print(&text)?,
@@ -254,6 +255,17 @@ fn how(mpi: &Mpi, pairs: &Pairs, hosts: &[String], args: &Args, has_topology: bo
     )
 }
 
+/// As much of it as a parameter file takes: lists and reasons may be long, and what was measured is not to be lost for them.
+fn as_note(mut how: String) -> String {
+    const REST: &str = " …";
+    if how.len() > MAX_NOTE_BYTES {
+        let end = (0..=MAX_NOTE_BYTES - REST.len()).rev().find(|at| how.is_char_boundary(*at));
+        how.truncate(end.unwrap_or(0));
+        how += REST;
+    }
+    how
+}
+
 fn measure(
     job: &mut RankJob,
     pairs: &Pairs,
@@ -277,4 +289,20 @@ fn progress() -> Result<ProgressBar, Box<dyn Error>> {
     let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     progress.set_style(ProgressStyle::with_template("{spinner} {wide_msg} {pos} sizes  {elapsed}")?);
     Ok(progress)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_notes_are_cut() {
+        assert_eq!(as_note("as it is".to_owned()), "as it is");
+        let longest = "x".repeat(MAX_NOTE_BYTES);
+        assert_eq!(as_note(longest.clone()), longest);
+        for word in ["x", "±"] {
+            let cut = as_note(word.repeat(MAX_NOTE_BYTES + 1));
+            assert!(cut.len() <= MAX_NOTE_BYTES && cut.ends_with(&format!("{word} …")), "{}", cut.len());
+        }
+    }
 }
