@@ -44,6 +44,12 @@ impl Shape {
         Shape { ranks, ring_bytes }
     }
 
+    /// With rings of so many bytes, a power of two.
+    pub fn with_ring(self, ring_bytes: usize) -> Shape {
+        debug_assert!(ring_bytes.is_power_of_two());
+        Shape { ring_bytes, ..self }
+    }
+
     fn ways(self) -> usize {
         self.ranks as usize * CHANNELS
     }
