@@ -6,33 +6,24 @@ use std::time::Duration;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch};
-use polycast_core::schedule::Nodes;
 use polycast_core::tree::DynamicTimes;
 use polycast_core::units::{Bytes, Rank};
 use polycast_shm::Processors;
 
-use crate::attach::{Layout, give_back_number};
+use crate::attach::Layout;
 pub use crate::decision::{Chosen, Decision, Wanted};
 use crate::door::{Door, GIVES_WAY, MpiError};
 use crate::fault::{self, Point};
 use crate::idle::Idle;
-use crate::machine;
 use crate::messages::{Address, Messages};
-use crate::multicast::{
-    Deaf, Driver, NodeMessages, RETRY_AFTER, Reason, Seat, Unavailable, left_group, set_up,
-};
+use crate::multicast::{Deaf, Driver, NodeMessages, RETRY_AFTER, Reason, Seat, Unavailable, set_up};
 use crate::node_memory::{self, Found};
 use crate::operation::{Activity, CellCall, Failure, Operations, Shared};
 use crate::report::{self, Log};
-use crate::retired;
 use crate::say::warn_once;
 use crate::settings::{self, Settings};
 use crate::tags::{TagSpace, Tags};
 use crate::trials::{Comparison, Why};
-
-/// How long freeing a communicator waits for the last messages between its nodes. What takes longer is looked at when the
-/// next communicator is attached.
-const SETTLING: Duration = Duration::from_millis(1);
 
 /// Calls for which multicast would have been chosen, until it is tried again where it did not work; then twice as many, and so on up to
 /// the most: so it is tried before twice the time is over after which the leaders hold it worth its time. Such a try takes a second,
@@ -45,7 +36,7 @@ const MAX_RETRY_AFTER_CALLS: u32 = 1 << 16;
 const CALLS_UNTIL_LOOK: u32 = 4;
 
 /// Whether its nodes are connected by multicast.
-enum MulticastState {
+pub(crate) enum MulticastState {
     Untried,
     /// Leaders have a driver.
     Ready,
@@ -72,14 +63,14 @@ enum MemoryState {
 pub struct Communicator {
     pub(crate) door: Door,
     /// Its messages' own on the private communicator of all ranks.
-    number: u32,
+    pub(crate) number: u32,
     /// Something went wrong with its messages, so nobody else may have the number: some may be on their way.
     pub(crate) is_spoiled: bool,
     /// What this communicator has, as far as it was tried; the rest is assumed.
     pub(crate) capabilities: Capabilities,
     pub(crate) counts: CallCounts,
     pub(crate) layout: Arc<Layout>,
-    multicast: MulticastState,
+    pub(crate) multicast: MulticastState,
     memory: MemoryState,
     calls_until_look: u32,
     /// What calls that were not waited for would have used, had it been tried: it is, in the next call that is.
@@ -97,13 +88,6 @@ pub struct Communicator {
     /// MPI failed, or polycast did, while ranks agreed on something, or in no operation's own message: this one does not know what the
     /// others do.
     pub(crate) broken: Option<Failure>,
-}
-
-/// For schedules among the ranks on this rank's node, by their positions.
-fn planner_on_node(nodes: &Nodes, rank: Rank) -> Planner {
-    let (ranks, position) = (nodes.local().ranks(), nodes.local().position(rank));
-    let all: Vec<Rank> = (0..ranks).map(Rank).collect();
-    Planner::flat(ranks).on_nodes(Arc::new(Nodes::new(&vec![0; all.len()], &all, position)))
 }
 
 impl Communicator {
@@ -143,7 +127,7 @@ impl Communicator {
                 rank,
                 policy: layout.policy.clone(),
                 planner,
-                on_node: planner_on_node(&nodes, rank),
+                on_node: Planner::flat(nodes.local().ranks()).on_nodes(Arc::new(nodes.alone(rank))),
                 nodes,
                 messages: Messages::new(door, address),
                 memory: None,
@@ -391,74 +375,6 @@ impl Communicator {
         self.multicast = MulticastState::Ready;
         self.calls_until_look = CALLS_UNTIL_LOOK;
         self.capabilities = self.capabilities | Capabilities::MULTICAST;
-    }
-
-    /// At the end: MPI touches no buffer of ours any more.
-    fn abandon(&mut self) {
-        self.operations.end_all(Failure::Internal, &mut self.shared);
-        self.shared.messages.cancel(|_| true);
-    }
-}
-
-impl Communicator {
-    /// The program frees the communicator: it is counted, and goes when MPI has nothing more for it. `is_over`: MPI ends, and
-    /// nobody will ask again.
-    pub fn detach(mut self: Box<Communicator>, is_over: bool) {
-        report::released(self.shared.driver.as_deref());
-        self.comparison.end(&self.shared.policy);
-        // At once on all ranks of the node: who leads it keeps the rest for longer than they do.
-        if self.is_clean()
-            && let Some(memory) = self.shared.memory.take()
-        {
-            memory.give_back();
-        }
-        if let Some(driver) = self.shared.driver.take() {
-            if let Ok(control) = driver.say_bye(&mut self.shared.messages) {
-                self.multicast = MulticastState::Leaving(Box::new(control));
-            }
-            left_group();
-        }
-        let mut is_settled = self.is_settled();
-        let patience = if is_over { Duration::ZERO } else { SETTLING };
-        let end = machine::now() + patience;
-        while !is_settled && machine::now() < end {
-            is_settled = self.is_settled();
-            machine::give_way();
-        }
-        if is_settled {
-            self.close();
-        } else {
-            retired::add(self);
-        }
-    }
-
-    /// Nothing is on its way between its nodes. Does not wait.
-    pub fn is_settled(&mut self) -> bool {
-        match &mut self.multicast {
-            MulticastState::Leaving(control) => control.is_settled(&mut self.shared.messages).unwrap_or(true),
-            _ => true,
-        }
-    }
-
-    /// Nothing has gone wrong, and nothing is running.
-    fn is_clean(&self) -> bool {
-        !self.is_spoiled && self.broken.is_none() && !self.operations.are_running()
-    }
-
-    /// The door may free what it has, and another communicator may have the number.
-    pub fn close(mut self: Box<Communicator>) {
-        if self.is_clean() && !self.shared.messages.is_sending() {
-            self.abandon();
-            give_back_number(self.number);
-        } else {
-            self.abandon();
-        }
-        self.door.close();
-    }
-
-    /// MPI ends: it frees what the door has.
-    pub fn leave_to_mpi(mut self: Box<Communicator>) {
-        self.abandon();
     }
 }
 

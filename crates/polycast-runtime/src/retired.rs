@@ -1,4 +1,4 @@
-//! Communicators that the program has freed, and MPI still has messages for.
+//! Communicators that the program has freed, until MPI has no messages for them any more.
 //!
 //! A rank may leave a pushed broadcast before its predecessor has sent what it does not need any more. If the private
 //! communicator went meanwhile, that message would meet the next communicator with the same context, which has other ranks
@@ -7,12 +7,88 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::communicator::Communicator;
+use crate::attach::give_back_number;
+use crate::communicator::{Communicator, MulticastState};
 use crate::machine;
+use crate::multicast::left_group;
 use crate::of_process::{Shared, of_process};
+use crate::operation::Failure;
+use crate::report;
+
+/// How long freeing a communicator waits for the last messages between its nodes. What takes longer is looked at when the
+/// next communicator is attached.
+const SETTLING: Duration = Duration::from_millis(1);
 
 /// How long `MPI_Finalize` waits for messages that are on their way.
 const LAST_PATIENCE: Duration = Duration::from_millis(100);
+
+impl Communicator {
+    /// The program frees the communicator: it is counted, and goes when MPI has nothing more for it. `is_over`: MPI ends, and
+    /// nobody will ask again.
+    pub fn detach(mut self: Box<Communicator>, is_over: bool) {
+        report::released(self.shared.driver.as_deref());
+        self.comparison.end(&self.shared.policy);
+        // At once on all ranks of the node: who leads it keeps the rest for longer than they do.
+        if self.is_clean()
+            && let Some(memory) = self.shared.memory.take()
+        {
+            memory.give_back();
+        }
+        if let Some(driver) = self.shared.driver.take() {
+            if let Ok(control) = driver.say_bye(&mut self.shared.messages) {
+                self.multicast = MulticastState::Leaving(Box::new(control));
+            }
+            left_group();
+        }
+        let mut is_settled = self.is_settled();
+        let patience = if is_over { Duration::ZERO } else { SETTLING };
+        let end = machine::now() + patience;
+        while !is_settled && machine::now() < end {
+            is_settled = self.is_settled();
+            machine::give_way();
+        }
+        if is_settled {
+            self.close();
+        } else {
+            add(self);
+        }
+    }
+
+    /// Nothing is on its way between its nodes. Does not wait.
+    pub fn is_settled(&mut self) -> bool {
+        match &mut self.multicast {
+            MulticastState::Leaving(control) => control.is_settled(&mut self.shared.messages).unwrap_or(true),
+            _ => true,
+        }
+    }
+
+    /// Nothing has gone wrong, and nothing is running.
+    fn is_clean(&self) -> bool {
+        !self.is_spoiled && self.broken.is_none() && !self.operations.are_running()
+    }
+
+    /// At the end: MPI touches no buffer of ours any more.
+    fn abandon(&mut self) {
+        self.operations.end_all(Failure::Internal, &mut self.shared);
+        self.shared.messages.cancel(|_| true);
+    }
+
+    /// The door may free what it has, and another communicator may have the number.
+    pub fn close(mut self: Box<Communicator>) {
+        if self.is_clean() && !self.shared.messages.is_sending() {
+            self.abandon();
+            give_back_number(self.number);
+        } else {
+            self.abandon();
+        }
+        self.door.close();
+    }
+
+    /// MPI ends: it frees what the door has.
+    pub fn leave_to_mpi(mut self: Box<Communicator>) {
+        self.abandon();
+    }
+}
 
 struct Retired(Box<Communicator>);
 

@@ -32,6 +32,12 @@ impl Nodes {
         Nodes { node_of, leaders, mine, local }
     }
 
+    /// As if there were no others than `rank`'s, which this is of: its ranks by their positions in [`Nodes::local`].
+    pub fn alone(&self, rank: Rank) -> Nodes {
+        let all: Vec<Rank> = (0..self.local.ranks()).map(Rank).collect();
+        Nodes::new(&vec![0; all.len()], &all, self.local.position(rank))
+    }
+
     /// How many there are.
     pub fn count(&self) -> u32 {
         self.leaders.len() as u32

@@ -1,28 +1,23 @@
 //! An operation by messages, local work and shared memory: runs a schedule of any collective, among all ranks of a communicator or those
 //! of a node.
 
-use std::ffi::c_int;
 use std::num::NonZeroU64;
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::{self, Planner};
 use polycast_core::collective::{self, Collective};
-use polycast_core::executor::{
-    self, Completed, Content, Conversation, Limits, MAX_FIRST_DATA_BYTES, Message, MessageId, Outcome, Part,
-    Share, Shared as Went,
-};
+use polycast_core::executor::{self, Conversation, Limits, MessageId, Outcome};
 use polycast_core::policy::{Capabilities, Choice, Epoch, Policy};
-use polycast_core::schedule::{self, Action, Buffer, Direction, Kind, LaneIndex, Nodes, Schedule, Slice};
+use polycast_core::schedule::{self, Nodes, Schedule};
 use polycast_core::units::{Bytes, Rank};
 
-use super::sharing::{Place, SharedLanes};
+use super::sharing::SharedLanes;
+use super::transport::{Ends, MAX_FIRST_BYTES, MAX_SPARE, Rest, Transport};
 use super::{Activity, Buffers, Call, Failure, Progress, Shared};
 use crate::communicator::broadcast_of;
-use crate::door::{MESSAGE_MOST_BYTES, MpiError};
-use crate::fault::{self, Point};
-use crate::messages::{Done, Messages, OperationKey, Purpose, Route, SLOTS};
+use crate::door::MESSAGE_MOST_BYTES;
+use crate::messages::{Done, OperationKey, SLOTS};
 use crate::multicast::Deaf;
-use crate::node_memory::NodeMemory;
 
 /// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed
 /// processor, and enough sends in all that children which have not arrived do not hold up their siblings.
@@ -38,14 +33,6 @@ fn through_memory(bytes: u64) -> Algorithm {
     let piece = bytes.div_ceil(8).clamp(8 << 10, 512 << 10);
     Algorithm { segment: NonZeroU64::new(piece), ..broadcast::ON_NODE }
 }
-
-/// Bytes of an announcement, in front of what travels with it.
-const ANNOUNCEMENT_BYTES: usize = 8;
-/// The longest first message of a lane.
-const MAX_FIRST_BYTES: usize = ANNOUNCEMENT_BYTES + MAX_FIRST_DATA_BYTES as usize;
-
-/// Memory of first messages that is kept.
-const MAX_SPARE: usize = 64;
 
 /// Scratch memory that is kept for the next call. Getting more takes no time beside the call that needs it, and programs need their memory.
 pub const MAX_KEPT_SCRATCH_BYTES: usize = 4 << 20;
@@ -130,20 +117,6 @@ fn with_possible_messages(algorithm: Algorithm, bytes: u64) -> Algorithm {
         None if bytes <= MESSAGE_MOST_BYTES => algorithm,
         _ => Algorithm { segment: most, ..algorithm },
     }
-}
-
-/// The buffers and messages of one call.
-struct Ends {
-    key: OperationKey,
-    tag: c_int,
-    buffers: Buffers,
-    scratch: Vec<u8>,
-    scratch_place: *mut u8,
-    /// Of the output, so many bytes are there to be published.
-    available: u64,
-    /// First messages that have come and were not asked for yet.
-    firsts: Vec<(LaneIndex, Vec<u8>)>,
-    shared: SharedLanes,
 }
 
 /// One call after another that is the same.
@@ -271,17 +244,6 @@ impl Exchange {
     }
 }
 
-/// What a transport takes from what operations share.
-struct Rest<'a> {
-    messages: &'a mut Messages,
-    spare: &'a mut Vec<Vec<u8>>,
-    /// Travels with the announcements on a node.
-    deaf: Option<&'a mut Deaf>,
-    memory: Option<&'a mut NodeMemory>,
-    nodes: &'a Nodes,
-    activity: &'a mut Activity,
-}
-
 fn plan<'a>(among: &'a Among, call: collective::Call, shared: &'a mut Shared) -> (Scheduler<'a>, Rest<'a>) {
     let Shared { rank, nodes, policy, planner, on_node, messages, spare, deaf, memory, activity, .. } =
         shared;
@@ -289,182 +251,6 @@ fn plan<'a>(among: &'a Among, call: collective::Call, shared: &'a mut Shared) ->
     let deaf = among.carries(deaf);
     let rest = Rest { messages, spare, deaf, memory: memory.as_deref_mut(), nodes, activity };
     (Scheduler { among, call, policy, planner, nodes, rank: *rank }, rest)
-}
-
-/// Starts the messages of one call, and does its local work.
-struct Transport<'a> {
-    ends: &'a mut Ends,
-    rest: Rest<'a>,
-}
-
-impl Transport<'_> {
-    /// Where bytes are read that a schedule names, and that are there.
-    fn source(&self, slice: &Slice) -> *const u8 {
-        match slice.buffer {
-            Buffer::Input => self.ends.buffers.input.wrapping_add(slice.bytes.start as usize),
-            Buffer::Output | Buffer::Scratch => self.place(slice),
-        }
-    }
-
-    /// Where bytes are written.
-    fn place(&self, slice: &Slice) -> *mut u8 {
-        // wrapping_add: an empty message at the end of a buffer points behind it.
-        let buffer =
-            if slice.buffer == Buffer::Scratch { self.ends.scratch_place } else { self.ends.buffers.output };
-        buffer.wrapping_add(slice.bytes.start as usize)
-    }
-
-    fn memory(&mut self, bytes: usize) -> Vec<u8> {
-        match bytes > MAX_FIRST_BYTES {
-            true => vec![0; bytes],
-            false => self.rest.spare.pop().unwrap_or_else(|| vec![0; MAX_FIRST_BYTES]),
-        }
-    }
-
-    fn give_back(&mut self, memory: Vec<u8>) {
-        if self.rest.spare.len() < MAX_SPARE && memory.len() == MAX_FIRST_BYTES {
-            self.rest.spare.push(memory);
-        }
-    }
-
-    fn send(&mut self, purpose: Purpose, to: Route, content: &Content) -> Result<(), MpiError> {
-        let (source, bytes) = match content {
-            Content::First { total, data } => {
-                let length = data.length() as usize;
-                let mut first = self.memory(MAX_FIRST_BYTES);
-                let total = self.rest.deaf.as_ref().map_or(*total, |deaf| deaf.beside(*total));
-                first[..ANNOUNCEMENT_BYTES].copy_from_slice(&total.to_le_bytes());
-                let place = first[ANNOUNCEMENT_BYTES..][..length].as_mut_ptr();
-                // SAFETY: the range is inside the buffer (see `Operations::start`), its bytes are there, and this memory is another.
-                unsafe { copy(self.source(data), place, length) };
-                return self.rest.messages.send(purpose, to, first, ANNOUNCEMENT_BYTES + length);
-            }
-            Content::Data(data) => (self.source(data), data.length() as usize),
-            Content::Scrap(_) => (std::ptr::null(), 0),
-        };
-        // SAFETY: the bytes are inside the buffer (see `Operations::start`), where nobody writes them before this is done.
-        unsafe { self.rest.messages.send_from(purpose, to, source, bytes) }
-    }
-
-    fn receive(&mut self, purpose: Purpose, from: Route, content: &Content) -> Result<(), MpiError> {
-        let bytes = match content {
-            Content::First { .. } => MAX_FIRST_BYTES,
-            Content::Scrap(most) => *most as usize,
-            Content::Data(data) => {
-                let place = self.place(data);
-                // SAFETY: the place is inside the buffer (see `Operations::start`), where nobody reads or writes before this is done.
-                return unsafe {
-                    self.rest.messages.receive_into(purpose, from, place, data.length() as usize)
-                };
-            }
-        };
-        let memory = self.memory(bytes);
-        self.rest.messages.receive(purpose, from, memory, bytes)
-    }
-
-    /// Takes what a completed message had in memory of its own.
-    fn take(&mut self, done: Done<MessageId>) -> Result<Completed, Failure> {
-        let Done { purpose: id, is_receive, outcome, memory } = done;
-        let bytes = outcome?;
-        let mut completed = Completed { id, total: 0, received_bytes: bytes as u64 };
-        if !is_receive {
-            completed.received_bytes = 0;
-            self.give_back(memory);
-        } else if id.part == Part::First {
-            let first = memory.get(..bytes).ok_or(Failure::Internal)?;
-            let (total, data) = first.split_first_chunk().ok_or(Failure::Internal)?;
-            let total = u64::from_le_bytes(*total);
-            completed.total = self.rest.deaf.as_mut().map_or(total, |deaf| deaf.learn(total));
-            completed.received_bytes = data.len() as u64;
-            self.ends.firsts.push((id.lane, memory));
-        } else {
-            self.give_back(memory);
-        }
-        Ok(completed)
-    }
-}
-
-impl executor::Transport for Transport<'_> {
-    type Error = Failure;
-
-    fn start(&mut self, message: &Message) -> Result<(), Failure> {
-        fault::point(Point::Message);
-        let purpose = Purpose::Step { operation: self.ends.key, id: message.id };
-        let route = Route { peer: message.peer, tag: self.ends.tag + c_int::from(message.channel) };
-        match message.direction {
-            Direction::Receive => self.receive(purpose, route, &message.content)?,
-            Direction::Send => self.send(purpose, route, &message.content)?,
-        }
-        Ok(())
-    }
-
-    fn keep(&mut self, lane: LaneIndex, to: Option<Slice>) {
-        let Some(at) = self.ends.firsts.iter().position(|(of, _)| *of == lane) else { return };
-        let (_, first) = self.ends.firsts.swap_remove(at);
-        if let Some(to) = to {
-            let data = &first[ANNOUNCEMENT_BYTES..][..to.length() as usize];
-            // SAFETY: the range is inside the buffer (see `Operations::start`), which is not this memory.
-            unsafe { copy(data.as_ptr(), self.place(&to), data.len()) };
-        }
-        self.give_back(first);
-    }
-
-    fn work(&mut self, action: &Action) -> Result<(), Failure> {
-        let (Some(from), Some(to)) = (action.source(), action.target()) else {
-            return Err(Failure::Internal);
-        };
-        let (source, place, bytes) = (self.source(from), self.place(to), to.length() as usize);
-        if let Action::Copy { .. } = action {
-            // SAFETY: both are inside their buffers (see `Operations::start`) and do not overlap, the source is there, and nobody else uses
-            // the place now: what the checker of schedules proves.
-            unsafe { copy(source, place, bytes) };
-            return Ok(());
-        }
-        // SAFETY: the caller's promise, which is about calls that combine; for the slices as above.
-        let code = unsafe {
-            let reduction = self.ends.buffers.reduction.as_ref().ok_or(Failure::Internal)?;
-            (reduction.combine)(reduction, source.cast(), place.cast(), bytes)
-        };
-        if code == 0 { Ok(()) } else { Err(Failure::Mpi(MpiError(code))) }
-    }
-
-    fn share(&mut self, lane: LaneIndex, kind: &Kind, what: Share<'_>) -> Result<Went, Failure> {
-        let place = match what {
-            Share::Publish { from, is_spoiled: false } if from.bytes.end > self.ends.available => {
-                return Ok(Went::Waits);
-            }
-            Share::Publish { from, .. } => {
-                Place { address: self.source(from).cast_mut(), bytes: from.length() }
-            }
-            Share::Fetch { to, .. } => Place { address: self.place(to), bytes: to.length() },
-            _ => Place { address: std::ptr::null_mut(), bytes: 0 },
-        };
-        let Rest { memory, nodes, activity, deaf, .. } = &mut self.rest;
-        let memory = memory.as_mut().ok_or(Failure::Internal)?;
-        if let (Some(deaf), Share::Publish { .. }, Kind::Publish { channel, .. }) = (&deaf, &what, kind) {
-            self.ends.shared.retell(lane, *channel, memory, |total| deaf.beside(total));
-        }
-        // SAFETY: the place is inside its buffer (see `Operations::start`); what is published is there, and nobody else uses where it goes.
-        let mut went = unsafe { self.ends.shared.share((lane, kind), what, place, memory, nodes.local()) }?;
-        if let (Some(deaf), Went::Heard(total)) = (deaf, &mut went) {
-            *total = deaf.learn(*total);
-        }
-        if matches!(went, Went::Moved | Went::Done) {
-            **activity = Activity::Datagrams.max(**activity);
-        }
-        Ok(went)
-    }
-}
-
-/// Copies nothing from nowhere, too.
-///
-/// # Safety
-/// If there are bytes, `source` is readable and `place` writable for as many, and they do not overlap.
-unsafe fn copy(source: *const u8, place: *mut u8, bytes: usize) {
-    if bytes > 0 {
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(source, place, bytes) };
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! ```text
 //!     mod            the operations of a communicator
 //!         exchange     after a schedule, among all ranks or those of a node: messages, local work,
+//!             transport    on which these act,
 //!             sharing      and what the ranks of a node share
 //!         cells        short messages on one node: by hand, after the rounds of an algorithm
 //!         dynamic      among all ranks, who find out on the way who sends to whom
@@ -19,6 +20,7 @@ mod dynamic;
 mod exchange;
 mod multicast;
 mod sharing;
+mod transport;
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,0 +1,225 @@
+//! What an exchange's messages, local work and shared memory act on.
+
+use std::ffi::c_int;
+
+use polycast_core::executor::{
+    self, Completed, Content, MAX_FIRST_DATA_BYTES, Message, MessageId, Part, Share, Shared as Went,
+};
+use polycast_core::schedule::{Action, Buffer, Direction, Kind, LaneIndex, Nodes, Slice};
+
+use super::sharing::{Place, SharedLanes};
+use super::{Activity, Buffers, Failure};
+use crate::door::MpiError;
+use crate::fault::{self, Point};
+use crate::messages::{Done, Messages, OperationKey, Purpose, Route};
+use crate::multicast::Deaf;
+use crate::node_memory::NodeMemory;
+
+/// Bytes of an announcement, in front of what travels with it.
+const ANNOUNCEMENT_BYTES: usize = 8;
+/// The longest first message of a lane.
+pub(super) const MAX_FIRST_BYTES: usize = ANNOUNCEMENT_BYTES + MAX_FIRST_DATA_BYTES as usize;
+
+/// Memory of first messages that is kept.
+pub(super) const MAX_SPARE: usize = 64;
+
+/// The buffers and messages of one call.
+pub(super) struct Ends {
+    pub(super) key: OperationKey,
+    pub(super) tag: c_int,
+    pub(super) buffers: Buffers,
+    pub(super) scratch: Vec<u8>,
+    pub(super) scratch_place: *mut u8,
+    /// Of the output, so many bytes are there to be published.
+    pub(super) available: u64,
+    /// First messages that have come and were not asked for yet.
+    pub(super) firsts: Vec<(LaneIndex, Vec<u8>)>,
+    pub(super) shared: SharedLanes,
+}
+
+/// What a transport takes from what operations share.
+pub(super) struct Rest<'a> {
+    pub(super) messages: &'a mut Messages,
+    pub(super) spare: &'a mut Vec<Vec<u8>>,
+    /// Travels with the announcements on a node.
+    pub(super) deaf: Option<&'a mut Deaf>,
+    pub(super) memory: Option<&'a mut NodeMemory>,
+    pub(super) nodes: &'a Nodes,
+    pub(super) activity: &'a mut Activity,
+}
+
+/// Starts the messages of one call, and does its local work.
+pub(super) struct Transport<'a> {
+    pub(super) ends: &'a mut Ends,
+    pub(super) rest: Rest<'a>,
+}
+
+impl Transport<'_> {
+    /// Where bytes are read that a schedule names, and that are there.
+    fn source(&self, slice: &Slice) -> *const u8 {
+        match slice.buffer {
+            Buffer::Input => self.ends.buffers.input.wrapping_add(slice.bytes.start as usize),
+            Buffer::Output | Buffer::Scratch => self.place(slice),
+        }
+    }
+
+    /// Where bytes are written.
+    fn place(&self, slice: &Slice) -> *mut u8 {
+        // wrapping_add: an empty message at the end of a buffer points behind it.
+        let buffer =
+            if slice.buffer == Buffer::Scratch { self.ends.scratch_place } else { self.ends.buffers.output };
+        buffer.wrapping_add(slice.bytes.start as usize)
+    }
+
+    fn memory(&mut self, bytes: usize) -> Vec<u8> {
+        match bytes > MAX_FIRST_BYTES {
+            true => vec![0; bytes],
+            false => self.rest.spare.pop().unwrap_or_else(|| vec![0; MAX_FIRST_BYTES]),
+        }
+    }
+
+    fn give_back(&mut self, memory: Vec<u8>) {
+        if self.rest.spare.len() < MAX_SPARE && memory.len() == MAX_FIRST_BYTES {
+            self.rest.spare.push(memory);
+        }
+    }
+
+    fn send(&mut self, purpose: Purpose, to: Route, content: &Content) -> Result<(), MpiError> {
+        let (source, bytes) = match content {
+            Content::First { total, data } => {
+                let length = data.length() as usize;
+                let mut first = self.memory(MAX_FIRST_BYTES);
+                let total = self.rest.deaf.as_ref().map_or(*total, |deaf| deaf.beside(*total));
+                first[..ANNOUNCEMENT_BYTES].copy_from_slice(&total.to_le_bytes());
+                let place = first[ANNOUNCEMENT_BYTES..][..length].as_mut_ptr();
+                // SAFETY: the range is inside the buffer (see `Operations::start`), its bytes are there, and this memory is another.
+                unsafe { copy(self.source(data), place, length) };
+                return self.rest.messages.send(purpose, to, first, ANNOUNCEMENT_BYTES + length);
+            }
+            Content::Data(data) => (self.source(data), data.length() as usize),
+            Content::Scrap(_) => (std::ptr::null(), 0),
+        };
+        // SAFETY: the bytes are inside the buffer (see `Operations::start`), where nobody writes them before this is done.
+        unsafe { self.rest.messages.send_from(purpose, to, source, bytes) }
+    }
+
+    fn receive(&mut self, purpose: Purpose, from: Route, content: &Content) -> Result<(), MpiError> {
+        let bytes = match content {
+            Content::First { .. } => MAX_FIRST_BYTES,
+            Content::Scrap(most) => *most as usize,
+            Content::Data(data) => {
+                let place = self.place(data);
+                // SAFETY: the place is inside the buffer (see `Operations::start`), where nobody reads or writes before this is done.
+                return unsafe {
+                    self.rest.messages.receive_into(purpose, from, place, data.length() as usize)
+                };
+            }
+        };
+        let memory = self.memory(bytes);
+        self.rest.messages.receive(purpose, from, memory, bytes)
+    }
+
+    /// Takes what a completed message had in memory of its own.
+    pub(super) fn take(&mut self, done: Done<MessageId>) -> Result<Completed, Failure> {
+        let Done { purpose: id, is_receive, outcome, memory } = done;
+        let bytes = outcome?;
+        let mut completed = Completed { id, total: 0, received_bytes: bytes as u64 };
+        if !is_receive {
+            completed.received_bytes = 0;
+            self.give_back(memory);
+        } else if id.part == Part::First {
+            let first = memory.get(..bytes).ok_or(Failure::Internal)?;
+            let (total, data) = first.split_first_chunk().ok_or(Failure::Internal)?;
+            let total = u64::from_le_bytes(*total);
+            completed.total = self.rest.deaf.as_mut().map_or(total, |deaf| deaf.learn(total));
+            completed.received_bytes = data.len() as u64;
+            self.ends.firsts.push((id.lane, memory));
+        } else {
+            self.give_back(memory);
+        }
+        Ok(completed)
+    }
+}
+
+impl executor::Transport for Transport<'_> {
+    type Error = Failure;
+
+    fn start(&mut self, message: &Message) -> Result<(), Failure> {
+        fault::point(Point::Message);
+        let purpose = Purpose::Step { operation: self.ends.key, id: message.id };
+        let route = Route { peer: message.peer, tag: self.ends.tag + c_int::from(message.channel) };
+        match message.direction {
+            Direction::Receive => self.receive(purpose, route, &message.content)?,
+            Direction::Send => self.send(purpose, route, &message.content)?,
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, lane: LaneIndex, to: Option<Slice>) {
+        let Some(at) = self.ends.firsts.iter().position(|(of, _)| *of == lane) else { return };
+        let (_, first) = self.ends.firsts.swap_remove(at);
+        if let Some(to) = to {
+            let data = &first[ANNOUNCEMENT_BYTES..][..to.length() as usize];
+            // SAFETY: the range is inside the buffer (see `Operations::start`), which is not this memory.
+            unsafe { copy(data.as_ptr(), self.place(&to), data.len()) };
+        }
+        self.give_back(first);
+    }
+
+    fn work(&mut self, action: &Action) -> Result<(), Failure> {
+        let (Some(from), Some(to)) = (action.source(), action.target()) else {
+            return Err(Failure::Internal);
+        };
+        let (source, place, bytes) = (self.source(from), self.place(to), to.length() as usize);
+        if let Action::Copy { .. } = action {
+            // SAFETY: both are inside their buffers (see `Operations::start`) and do not overlap, the source is there, and nobody else uses
+            // the place now: what the checker of schedules proves.
+            unsafe { copy(source, place, bytes) };
+            return Ok(());
+        }
+        // SAFETY: the caller's promise, which is about calls that combine; for the slices as above.
+        let code = unsafe {
+            let reduction = self.ends.buffers.reduction.as_ref().ok_or(Failure::Internal)?;
+            (reduction.combine)(reduction, source.cast(), place.cast(), bytes)
+        };
+        if code == 0 { Ok(()) } else { Err(Failure::Mpi(MpiError(code))) }
+    }
+
+    fn share(&mut self, lane: LaneIndex, kind: &Kind, what: Share<'_>) -> Result<Went, Failure> {
+        let place = match what {
+            Share::Publish { from, is_spoiled: false } if from.bytes.end > self.ends.available => {
+                return Ok(Went::Waits);
+            }
+            Share::Publish { from, .. } => {
+                Place { address: self.source(from).cast_mut(), bytes: from.length() }
+            }
+            Share::Fetch { to, .. } => Place { address: self.place(to), bytes: to.length() },
+            _ => Place { address: std::ptr::null_mut(), bytes: 0 },
+        };
+        let Rest { memory, nodes, activity, deaf, .. } = &mut self.rest;
+        let memory = memory.as_mut().ok_or(Failure::Internal)?;
+        if let (Some(deaf), Share::Publish { .. }, Kind::Publish { channel, .. }) = (&deaf, &what, kind) {
+            self.ends.shared.retell(lane, *channel, memory, |total| deaf.beside(total));
+        }
+        // SAFETY: the place is inside its buffer (see `Operations::start`); what is published is there, and nobody else uses where it goes.
+        let mut went = unsafe { self.ends.shared.share((lane, kind), what, place, memory, nodes.local()) }?;
+        if let (Some(deaf), Went::Heard(total)) = (deaf, &mut went) {
+            *total = deaf.learn(*total);
+        }
+        if matches!(went, Went::Moved | Went::Done) {
+            **activity = Activity::Datagrams.max(**activity);
+        }
+        Ok(went)
+    }
+}
+
+/// Copies nothing from nowhere, too.
+///
+/// # Safety
+/// If there are bytes, `source` is readable and `place` writable for as many, and they do not overlap.
+unsafe fn copy(source: *const u8, place: *mut u8, bytes: usize) {
+    if bytes > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(source, place, bytes) };
+    }
+}
