@@ -31,7 +31,7 @@ fn bytes_of(rule: &Rule) -> Range {
 fn may_be_served<'a>(rules: impl Iterator<Item = &'a Rule>, most: CommunicatorShape) -> bool {
     for rule in rules {
         let mut others = rule.conditions.iter().filter(|condition| condition.property != Property::Bytes);
-        let is_on_one_node = others.clone().any(|of| of.property == Property::Nodes && !of.range.contains(2));
+        let is_on_one_node = others.clone().any(|of| of.property == Property::Nodes && of.range.last() < 2);
         let may_hold = others.clone().all(|condition| {
             let largest = match condition.property {
                 Property::Ranks if is_on_one_node => most.ranks_per_node,
@@ -81,6 +81,12 @@ mod tests {
         assert_eq!(below(&rule("bytes = \"100..\"", "chain"), most), 100);
         assert_eq!(below(&rule("nodes = \"5..\"", "chain"), most), u64::MAX, "there are four");
         assert_eq!(below(&rule("nodes = \"..5\"", "chain"), most), 0);
+        assert_eq!(below(&rule("nodes = 1\nranks = 8", "chain"), most), u64::MAX, "a node has four");
+        assert_eq!(
+            below(&rule("ranks = 16\nnodes = 4\nranks_per_node = 4", "chain"), most),
+            0,
+            "as tuning writes them"
+        );
         assert_eq!(below(&rule("rate = \"1gbit..\"", "chain"), most), 0, "it may be so fast");
         let stock_below = |conditions: &str| rule(conditions, "stock") + &rule("", "chain");
         assert_eq!(below(&stock_below("bytes = \"..4KiB\""), most), 4096);

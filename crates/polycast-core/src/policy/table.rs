@@ -1,5 +1,5 @@
 use super::parse::{self, TableError};
-use super::{Choice, Collective, Condition, Range};
+use super::{Choice, Collective, Condition, Property, Range};
 
 /// The text of the table that polycast comes with.
 pub const SHIPPED_TEXT: &str = include_str!("../../../../tuning/default.toml");
@@ -34,10 +34,23 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Whether its algorithm is for ranks of one node, and whether it is for nodes of about as many ranks each, as one node is.
+    fn is_for_one_or_even_nodes(&self) -> (bool, bool) {
+        match self.choice {
+            Choice::Algorithm(algorithm) => (algorithm.entry.is_on_one_node(), algorithm.entry.is_padded),
+            Choice::Stock => (false, false),
+        }
+    }
+
     /// Whether it is for every call that the other one is for.
     fn covers(&self, other: &Rule) -> bool {
         let of_other = |property| other.conditions.iter().find(|condition| condition.property == property);
+        let (needs_one, needs_even) = self.is_for_one_or_even_nodes();
+        let (has_one, has_even) = other.is_for_one_or_even_nodes();
+        let has_one = has_one || of_other(Property::Nodes).is_some_and(|nodes| nodes.range.last() < 2);
         self.collective == other.collective
+            && (has_one || !needs_one)
+            && (has_one || has_even || !needs_even)
             && other.choice.needs().has(self.choice.needs())
             && self.conditions.iter().all(|condition| {
                 let range = of_other(condition.property).map_or(Range::all(), |other| other.range);
@@ -132,6 +145,26 @@ mod tests {
         let table = Table::parse(&format!("version = 1\n{}", rules.concat()), "t").unwrap();
         let idle: Vec<_> = table.idle_rules().map(|(rule, before)| (rule.line, before.line)).collect();
         assert_eq!(idle, [(11, 6), (16, 2)], "where there is no multicast, line 6 decides");
+    }
+
+    /// `cells` is for one node, and `two-level` passes over nodes of very different numbers of ranks.
+    #[test]
+    fn a_rule_is_not_idle_where_the_one_before_it_cannot_be_had() {
+        let idle = |rules: [(&str, &str); 2]| {
+            let rules = rules.map(|(conditions, choice)| {
+                format!("[[rule]]\ncollective = \"allgather\"\n{conditions}\nuse = \"{choice}\"\n")
+            });
+            Table::parse(&format!("version = 1\n{}", rules.concat()), "t").unwrap().idle_rules().count()
+        };
+        for (rules, expected) in [
+            ([("", "cells"), ("", "two-level")], 0),
+            ([("", "cells"), ("nodes = 1", "two-level")], 1),
+            ([("", "cells"), ("", "direct")], 1),
+            ([("", "two-level"), ("", "two-level:segment=4KiB")], 1),
+            ([("", "two-level"), ("", "direct")], 1),
+        ] {
+            assert_eq!(idle(rules), expected, "{rules:?}");
+        }
     }
 
     /// Where that was measured: several ranks on each of three nodes and more, which slow links connect.
