@@ -16,9 +16,10 @@ impl Bytes {
         (self.0 as f64 * other.0 as f64).sqrt()
     }
 
-    /// The first size that is nearer to the larger one than to this one, as a ratio.
+    /// The first size that is nearer to the larger one than to this one, as a ratio. To 0 nothing else is near.
     pub fn border(self, larger: Bytes) -> Bytes {
-        Bytes(self.geometric_mean(larger).ceil() as u64)
+        let mean = self.geometric_mean(larger).ceil() as u64;
+        Bytes(mean.max(self.0.saturating_add(1)))
     }
 }
 
@@ -114,6 +115,15 @@ mod tests {
             ("2tb", 2_000_000_000_000),
         ] {
             assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_border_lies_behind_the_smaller_size() {
+        for (one, other, border) in
+            [(1024, 16384, 4096), (1, 2, 2), (1000, 1001, 1001), (0, 1024, 1), (0, 1, 1)]
+        {
+            assert_eq!(Bytes(one).border(Bytes(other)), Bytes(border), "{one} to {other}");
         }
     }
 

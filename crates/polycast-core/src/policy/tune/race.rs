@@ -10,12 +10,23 @@ use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape};
 pub struct Measured {
     /// The median.
     pub median_us: f64,
-    /// The ends of its 95 % interval; the same as the median where there are too few samples for one.
+    /// The ends of its 95 % interval; of all samples where there are too few for one.
     pub low_us: f64,
     /// Its upper end.
     pub high_us: f64,
     /// How many repetitions it rests on.
     pub samples: usize,
+}
+
+impl Measured {
+    /// So many samples an interval needs.
+    pub const LEAST_SAMPLES: usize = 6;
+
+    /// Whether it is less beyond both intervals, or so much less that few samples tell.
+    pub fn is_surely_below(&self, other: &Measured) -> bool {
+        let is_apart = self.samples >= Measured::LEAST_SAMPLES && self.high_us < other.low_us;
+        is_apart || self.median_us * HOPELESS < other.median_us
+    }
 }
 
 /// How long each way is measured, in units of a short time.
@@ -42,9 +53,6 @@ const LOOKED_AT: Effort = Effort(2);
 const OFTEN: usize = 20;
 /// Other segments are tried while ways are measured for so long at most.
 const TRIES_OTHERS: Effort = Effort(2);
-/// Samples from which on an interval says something.
-pub(super) const LEAST_SAMPLES: usize = 6;
-
 /// A message that comes in few parts.
 const SHORT: u64 = 8 << 10;
 
@@ -240,7 +248,7 @@ impl Race {
         let Some((best, time)) = self.best() else { return };
         for way in self.ways.iter_mut().filter(|way| way.choice != best) {
             let Some(known) = way.known else { continue };
-            let is_sure = known.samples >= LEAST_SAMPLES && time.samples >= LEAST_SAMPLES;
+            let is_sure = known.samples.min(time.samples) >= Measured::LEAST_SAMPLES;
             // Nothing more is to be learnt of what is as good as the best one.
             let is_known = self.effort >= LOOKED_AT || known.samples.min(time.samples) >= OFTEN;
             way.is_out |= is_known && known.median_us <= ALIKE * time.median_us;
@@ -365,17 +373,15 @@ impl Race {
         let time_of = |choice| known().find(|(of, _)| *of == choice).map(|(_, time)| time);
         let stock = time_of(Choice::Stock);
         // Nobody is harmed by the MPI's own way.
-        let is_worth = |time: &Measured| {
-            let is_sure = |stock: Measured| time.samples >= LEAST_SAMPLES && time.high_us < stock.low_us;
-            stock.is_none_or(|stock| is_sure(stock) || time.median_us * HOPELESS < stock.median_us)
-        };
+        let is_worth = |time: &Measured| stock.is_none_or(|stock| time.is_surely_below(&stock));
         let mut all: Vec<(Choice, Measured)> = known().collect();
         all.sort_by(|one, other| one.1.median_us.total_cmp(&other.1.median_us));
         let worth = all.iter().find(|(choice, time)| *choice != Choice::Stock && is_worth(time));
         let best = worth.map_or(Choice::Stock, |(choice, _)| *choice);
         let time = time_of(best);
         let second = all.iter().find(|(choice, _)| *choice != best).copied();
-        let are_known = |one: &Measured, other: &Measured| one.samples.min(other.samples) >= LEAST_SAMPLES;
+        let are_known =
+            |one: &Measured, other: &Measured| one.samples.min(other.samples) >= Measured::LEAST_SAMPLES;
         let separates = time.zip(second).is_some_and(|(time, (_, second))| {
             let is_apart = time.high_us < second.low_us || second.high_us < time.low_us;
             is_apart && are_known(&time, &second)

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use super::race::{HOPELESS, LEAST_SAMPLES};
+use super::race::HOPELESS;
 use super::{Effort, Found, Levels, Measured, Race};
 use crate::policy::Choice;
 
@@ -116,7 +116,8 @@ impl Session {
     fn is_open(found: &Found) -> bool {
         let faster =
             found.second.zip(found.time).filter(|((_, second), time)| second.median_us < time.median_us);
-        found.best == Choice::Stock && faster.is_some_and(|((_, second), _)| second.samples < LEAST_SAMPLES)
+        found.best == Choice::Stock
+            && faster.is_some_and(|((_, second), _)| second.samples < Measured::LEAST_SAMPLES)
     }
 }
 

@@ -150,6 +150,31 @@ fn a_table_of_what_was_found_chooses_it() {
         assert_eq!(choice(bytes, SHAPE), expected, "{bytes}");
     }
     assert_ne!(choice(65536, CommunicatorShape { ranks: 15, nodes: 15, ..SHAPE }), chain);
+    // Between nothing and something all is nearer to something.
+    let made = rules(Collective::Broadcast, SHAPE, &[(0, found(Choice::Stock)), (1024, found(chain))]);
+    let bytes = made.iter().map(|rule| rule.conditions.last().unwrap().to_string());
+    assert_eq!(bytes.collect::<Vec<_>>(), ["bytes 0", "bytes 1.."]);
+}
+
+/// An interval of the fewer samples holds all of them, so few do not tell, unless they are very far apart.
+#[test]
+fn less_is_what_lies_below_both_intervals() {
+    let time = |median_us: f64, half: f64, samples| Measured {
+        median_us,
+        low_us: median_us - half,
+        high_us: median_us + half,
+        samples,
+    };
+    let stock = time(100.0, 5.0, 20);
+    for (other, expected) in [
+        (time(90.0, 4.0, 6), true),
+        (time(90.0, 4.0, 5), false),
+        (time(90.0, 6.0, 20), false),
+        (time(30.0, 0.0, 1), true),
+        (stock, false),
+    ] {
+        assert_eq!(other.is_surely_below(&stock), expected, "{other:?}");
+    }
 }
 
 #[test]
