@@ -112,13 +112,22 @@ pub fn run(args: Args) -> Outcome {
             let of_table = |table: &Table| -> Result<(Rules, u32), Box<dyn Error>> {
                 let ranks = ranks.ok_or("--ranks: expected the size of the communicators, found nothing")?;
                 let shape = CommunicatorShape::new(ranks, nodes.unwrap_or(ranks), None)?;
+                if library == Library::Mpich && shape.nodes < ranks {
+                    return Err(format!(
+                        "--nodes: expected one for each of {ranks} ranks, found {}: within a host MPICH has other ways, which no file decides",
+                        shape.nodes
+                    )
+                    .into());
+                }
                 let (rules, lacking) = of_table(table, library, shape);
                 lacking.iter().for_each(|problem| eprintln!("{}: {problem}", input.name));
                 Ok((rules, ranks))
             };
             print(&match (File::read(&input)?, to.format()) {
-                (File::Rules(rules), Some(format)) => rules.write(format, &[]),
-                (File::Ours(table), Some(format)) => of_table(&table)?.0.write(format, &[]),
+                (File::Rules(rules), Some(format)) => {
+                    rules.write(format, &[]).map_err(|problem| format!("{}: {problem}", input.name))?
+                }
+                (File::Ours(table), Some(format)) => of_table(&table)?.0.write(format, &[])?,
                 (File::Ours(table), None) => {
                     let (rules, ranks) = of_table(&table)?;
                     let mpi = Mpi::resolve(&mpi)?;

@@ -11,10 +11,12 @@
 //! ```
 
 use super::names::{collective_of, number_of};
-use super::{OfCollective, OfRanks, Rule, Rules, Way};
+use super::{OfCollective, OfRanks, Placement, Rule, Rules, Way};
 
 /// More of one thing no file has.
 const MOST: u64 = 10_000;
+/// So begin files of a later version, whose rules may have a fifth number.
+pub const VERSION: &str = "rule-file-version-";
 
 struct Numbers<'a> {
     left: Box<dyn Iterator<Item = (usize, &'a str)> + 'a>,
@@ -33,6 +35,12 @@ impl Numbers<'_> {
 }
 
 pub fn parse(text: &str) -> Result<Rules, String> {
+    if let Some(version) = text.trim_start().strip_prefix(VERSION) {
+        let version = version.split_whitespace().next().unwrap_or_default();
+        return Err(format!(
+            "expected a file without {VERSION}…, whose rules have four numbers, found version {version}"
+        ));
+    }
     let words = text.lines().enumerate().flat_map(|(index, line)| {
         let line = line.split('#').next().unwrap_or_default();
         line.split_whitespace().map(move |word| (index + 1, word))
@@ -47,7 +55,7 @@ pub fn parse(text: &str) -> Result<Rules, String> {
         let mut communicators = Vec::new();
         for _ in 0..numbers.next("how many sizes of communicators", MOST)? {
             let ranks = numbers.next("a number of ranks", u32::MAX.into())? as u32;
-            let mut of_ranks = OfRanks { ranks, rules: Vec::new() };
+            let mut of_ranks = OfRanks::new(ranks, Vec::new());
             for _ in 0..numbers.next("how many rules", MOST)? {
                 let bytes = numbers.next("bytes", u64::MAX)?;
                 let algorithm = numbers.next("an algorithm", MOST)? as u32;
@@ -71,7 +79,7 @@ pub fn parse(text: &str) -> Result<Rules, String> {
     }
 }
 
-pub fn write(rules: &Rules, head: &[String]) -> String {
+pub fn write(rules: &Rules, head: &[String]) -> Result<String, String> {
     let mut text: String = head.iter().map(|line| format!("# {line}\n")).collect();
     text += &format!("{} # collectives\n", rules.collectives.len());
     for OfCollective { collective, communicators } in &rules.collectives {
@@ -80,7 +88,13 @@ pub fn write(rules: &Rules, head: &[String]) -> String {
             number_of(*collective),
             communicators.len()
         );
-        for OfRanks { ranks, rules } in communicators {
+        for OfRanks { placement, ranks, rules } in communicators {
+            if *placement != Placement::Any {
+                return Err(format!(
+                    "{collective} has rules for ranks that are {}, of which a file in numbers knows nothing: choose another format",
+                    placement.name()
+                ));
+            }
             text += &format!(
                 "{ranks} # ranks and more\n{} # rules: bytes, algorithm, fan-out, segment\n",
                 rules.len()
@@ -91,5 +105,5 @@ pub fn write(rules: &Rules, head: &[String]) -> String {
             }
         }
     }
-    text
+    Ok(text)
 }

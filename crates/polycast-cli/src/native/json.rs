@@ -1,9 +1,10 @@
-//! The same by names, as Open MPI's main branch reads it (`coll_tuned_dynamic_rules_filename` with `coll_tuned_dynamic_rules_fileformat json`).
+//! The same by names, as Open MPI 6 reads it (ompi/mca/coll/tuned/coll_tuned_dynamic_file.c and coll_tuned_dynamic_rules.c): of a collective the
+//! first entry that a communicator suits decides, and of its rules the first that the bytes suit; where none does, the library.
 
 use polycast_core::collective::Collective;
 use serde_json::{Value, json};
 
-use super::{OfCollective, OfRanks, Rule, Rules, Way};
+use super::{OfCollective, OfRanks, Placement, Rule, Rules, Way};
 
 const VERSION: u64 = 3;
 
@@ -20,38 +21,97 @@ fn number<N: TryFrom<u64> + Default>(of: &Value, name: &str) -> Result<N, String
     fitting.ok_or_else(|| format!("{name}: expected a number of {} bits, found {value}", 8 * size_of::<N>()))
 }
 
-/// What comes behind the last that something is for; `None` if it is for all up to the next one.
-fn end<N: TryFrom<u64> + Default>(of: &Value, name: &str) -> Result<Option<N>, String> {
-    match of.get(name).and_then(Value::as_u64) {
-        Some(last) => Ok(last.checked_add(1).and_then(|end| N::try_from(end).ok())),
-        None if matches!(of.get(name), None | Some(Value::String(_))) => Ok(None),
-        None => number(of, name).map(Some),
+/// What comes behind the last that something is for; `None` if there is no end.
+fn end<N: TryFrom<u64>>(of: &Value, name: &str) -> Result<Option<N>, String> {
+    match &of[name] {
+        Value::Null => Ok(None),
+        Value::String(word) if ["inf", "Inf", "INF"].contains(&&word[..]) => Ok(None),
+        Value::Number(last) if last.is_u64() => {
+            Ok(last.as_u64().and_then(|last| N::try_from(last.checked_add(1)?).ok()))
+        }
+        other => Err(format!("{name}: expected a number or \"inf\", found {other}")),
     }
 }
 
-/// In order, each with its begin and end. Where one ends before the next begins, or with nothing behind it, the library decides: our rules and the
-/// older format know begins only, so that is a rule of its own.
-fn without_gaps<T, N: Ord + Copy>(all: Vec<(T, N, Option<N>)>, stock: impl Fn(N) -> T) -> Vec<T> {
-    let begins: Vec<N> = all.iter().map(|(_, begin, _)| *begin).collect();
-    let mut filled = Vec::new();
-    for (place, (one, _, end)) in all.into_iter().enumerate() {
-        filled.push(one);
-        let is_gap = |end: &N| begins.get(place + 1).is_none_or(|next| end < next);
-        filled.extend(end.filter(is_gap).map(&stock));
-    }
-    filled
+/// What begins and ends there, if it ends.
+type Ranged<T, N> = (N, Option<N>, T);
+
+/// Ranges may overlap and leave gaps: the first that a value lies in decides, and the library where there is none. Our rules and the older format
+/// know begins only; so this is what holds from which value on, from 0 on.
+fn from_each<T, N: Ord + Copy + Default>(ranged: &[Ranged<T, N>]) -> Vec<(N, Option<&T>)> {
+    let ends = ranged.iter().flat_map(|(begin, end, _)| [Some(*begin), *end]);
+    let mut begins: Vec<N> = ends.flatten().chain([N::default()]).collect();
+    begins.sort_unstable();
+    begins.dedup();
+    let at = |value: N| {
+        let holds = |(begin, end, _): &&Ranged<T, N>| *begin <= value && end.is_none_or(|end| value < end);
+        ranged.iter().find(holds).map(|(.., it)| it)
+    };
+    let mut found: Vec<(N, Option<&T>)> = begins.into_iter().map(|value| (value, at(value))).collect();
+    found.dedup_by(|later, earlier| later.1.map(std::ptr::from_ref) == earlier.1.map(std::ptr::from_ref));
+    found
 }
 
-fn rule(collective: Collective, of: &Value) -> Result<Rule, String> {
+fn way(collective: Collective, of: &Value) -> Result<Way, String> {
     let (fan, segment) = (number(of, "faninout")?, number(of, "seg_size")?);
+    if number::<u64>(of, "reqs")? > 0 {
+        return Err(format!(
+            "{collective}: expected rules without reqs, which nothing here knows of, found {}",
+            of["reqs"]
+        ));
+    }
     let way = match &of["alg"] {
         Value::String(name) => Way::named(collective, name, fan, segment),
         other => {
             other.as_u64().and_then(|number| Way::new(collective, u32::try_from(number).ok()?, fan, segment))
         }
     };
-    let way = way.ok_or_else(|| format!("{collective} has no algorithm {} that is known here", of["alg"]))?;
-    Ok(Rule { bytes: number(of, "msg_size_min")?, way, because: None })
+    way.ok_or_else(|| format!("{collective} has no algorithm {} that is known here", of["alg"]))
+}
+
+/// What serves which bytes.
+fn rules(collective: Collective, of: &Value) -> Result<Vec<Rule>, String> {
+    let one = |of: &Value| Ok((number(of, "msg_size_min")?, end(of, "msg_size_max")?, way(collective, of)?));
+    let ways = list(of, "rules")?.iter().map(one).collect::<Result<Vec<_>, String>>()?;
+    let rule = |(bytes, way): (u64, Option<&Way>)| {
+        way.map_or_else(|| Rule::stock(bytes), |way| Rule { way: *way, ..Rule::stock(bytes) })
+    };
+    Ok(from_each(&ways).into_iter().map(rule).collect())
+}
+
+fn placement(of: &Value) -> Result<Placement, String> {
+    const NAME: &str = "comm_rank_distribution";
+    let known = Placement::ALL.into_iter().find(|known| of[NAME] == known.name());
+    let known = known.or_else(|| of.get(NAME).is_none().then_some(Placement::Any));
+    known.ok_or_else(|| {
+        let names = Placement::ALL.map(Placement::name).join(", ");
+        format!("{NAME}: expected one of {names}, found {}", of[NAME])
+    })
+}
+
+/// Of each placement the first that is for it and a number of ranks decides. If all come to the same, no placement has rules of its own.
+fn communicators(collective: Collective, list: &[Value]) -> Result<Vec<OfRanks>, String> {
+    let one = |of: &Value| {
+        let ranks = (number(of, "comm_size_min")?, end(of, "comm_size_max")?);
+        Ok((placement(of)?, (ranks.0, ranks.1, rules(collective, of)?)))
+    };
+    let all = list.iter().map(one).collect::<Result<Vec<_>, String>>()?;
+    let of_placement = |placement: Placement| -> Vec<OfRanks> {
+        let is_for_it = |(of, _): &&(Placement, _)| [placement, Placement::Any].contains(of);
+        let ranged: Vec<Ranged<Vec<Rule>, u32>> =
+            all.iter().filter(is_for_it).map(|(_, one)| one.clone()).collect();
+        let of_ranks = |(ranks, rules): (u32, Option<&Vec<Rule>>)| match rules {
+            Some(rules) => OfRanks::new(ranks, rules.clone()),
+            None => OfRanks::stock(ranks),
+        };
+        from_each(&ranged).into_iter().map(of_ranks).collect()
+    };
+    let [own, single, any] = Placement::ALL.map(of_placement);
+    if own == any && single == any {
+        return Ok(any);
+    }
+    let placed = Placement::ALL.into_iter().zip([own, single, any]);
+    Ok(placed.flat_map(|(placement, of)| of.into_iter().map(move |of| OfRanks { placement, ..of })).collect())
 }
 
 pub fn parse(text: &str) -> Result<Rules, String> {
@@ -66,41 +126,40 @@ pub fn parse(text: &str) -> Result<Rules, String> {
     for name in all.keys() {
         let collective: Collective =
             name.parse().map_err(|_| format!("collective {name:?} is none that is known here"))?;
-        let of_bytes = |of: &Value| {
-            let rule = rule(collective, of)?;
-            let begin = rule.bytes;
-            Ok((rule, begin, end(of, "msg_size_max")?))
-        };
-        let of_ranks = |of: &Value| {
-            let rules = list(of, "rules")?.iter().map(of_bytes).collect::<Result<_, String>>()?;
-            let (ranks, rules) = (number(of, "comm_size_min")?, without_gaps(rules, Rule::stock));
-            Ok((OfRanks { ranks, rules }, ranks, end(of, "comm_size_max")?))
-        };
-        let communicators =
-            list(&file["collectives"], name)?.iter().map(of_ranks).collect::<Result<_, String>>()?;
-        let communicators = without_gaps(communicators, OfRanks::stock);
+        let communicators = communicators(collective, list(&file["collectives"], name)?)?;
         rules.collectives.push(OfCollective { collective, communicators });
     }
     rules.collectives.sort_by_key(|one| super::names::number_of(one.collective));
     Ok(rules)
 }
 
+/// What has no end is written without one: Open MPI takes a communicator's "inf" for -1.
+fn until(of: &mut Value, name: &str, next: Option<u64>) {
+    if let Some(next) = next {
+        of[name] = json!(next - 1);
+    }
+}
+
 pub fn write(rules: &Rules) -> String {
-    let until = |next: Option<u64>| next.map_or_else(|| json!("inf"), |next| json!(next - 1));
     let of_collective = |of: &OfCollective| {
         let communicators = of.communicators.iter().enumerate().map(|(place, of_ranks)| {
             let rules = of_ranks.rules.iter().enumerate().map(|(place, rule)| {
-                let most = until(of_ranks.rules.get(place + 1).map(|next| next.bytes));
-                json!({
+                let mut one = json!({
                     "msg_size_min": rule.bytes,
-                    "msg_size_max": most,
-                    "alg": rule.way.name,
+                    "alg": rule.way.name_in_json(of.collective),
                     "faninout": rule.way.fan,
                     "seg_size": rule.way.segment,
-                })
+                });
+                until(&mut one, "msg_size_max", of_ranks.rules.get(place + 1).map(|next| next.bytes));
+                one
             });
-            let most = until(of.communicators.get(place + 1).map(|next| next.ranks.into()));
-            json!({"comm_size_min": of_ranks.ranks, "comm_size_max": most, "rules": rules.collect::<Vec<_>>()})
+            let mut one = json!({"comm_size_min": of_ranks.ranks, "rules": rules.collect::<Vec<_>>()});
+            if of_ranks.placement != Placement::Any {
+                one["comm_rank_distribution"] = json!(of_ranks.placement.name());
+            }
+            let next = of.communicators.get(place + 1).filter(|next| next.placement == of_ranks.placement);
+            until(&mut one, "comm_size_max", next.map(|next| next.ranks.into()));
+            one
         });
         (of.collective.to_string(), Value::from(communicators.collect::<Vec<_>>()))
     };

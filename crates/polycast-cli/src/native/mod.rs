@@ -20,8 +20,6 @@ pub use of_table::of_table;
 pub use search::Search;
 pub use tree::Tree;
 
-use std::iter;
-
 use polycast_core::collective::Collective;
 use polycast_core::units::Bytes;
 
@@ -37,17 +35,45 @@ pub struct Rules {
 pub struct OfCollective {
     /// Which.
     pub collective: Collective,
-    /// By rising sizes of communicators; each is for those up to the next.
+    /// By rising sizes of communicators; each is for those up to the next. Where placements have rules of their own, those of one behind
+    /// those of another, and [`Placement::Any`] last.
     pub communicators: Vec<OfRanks>,
 }
 
 /// The rules for communicators from a size on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfRanks {
+    /// Where their ranks are.
+    pub placement: Placement,
     /// The fewest ranks.
     pub ranks: u32,
     /// By rising bytes, from 0 on; each is for those up to the next.
     pub rules: Vec<Rule>,
+}
+
+/// Where the ranks of a communicator are, as far as Open MPI 6 asks: `comm_rank_distribution`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Each on a node of its own.
+    OnePerNode,
+    /// All on one.
+    SingleNode,
+    /// Wherever they are, if these have no rules of their own.
+    Any,
+}
+
+impl Placement {
+    /// Those with rules of their own first.
+    const ALL: [Placement; 3] = [Placement::OnePerNode, Placement::SingleNode, Placement::Any];
+
+    /// Open MPI's name.
+    fn name(self) -> &'static str {
+        match self {
+            Placement::OnePerNode => "one-per-node",
+            Placement::SingleNode => "single-node",
+            Placement::Any => "any",
+        }
+    }
 }
 
 /// What serves messages from a size on.
@@ -69,9 +95,14 @@ impl Rule {
 }
 
 impl OfRanks {
+    /// From so many ranks on these.
+    fn new(ranks: u32, rules: Vec<Rule>) -> OfRanks {
+        OfRanks { placement: Placement::Any, ranks, rules }
+    }
+
     /// From so many ranks on the library decides.
     fn stock(ranks: u32) -> OfRanks {
-        OfRanks { ranks, rules: vec![Rule::stock(0)] }
+        OfRanks::new(ranks, vec![Rule::stock(0)])
     }
 }
 
@@ -110,25 +141,27 @@ impl Format {
     /// The format that a text has the marks of; `None`: none of these.
     pub fn of(text: &str) -> Option<Format> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let first = lines.clone().next()?.chars().next()?;
-        match first {
+        let first = lines.clone().next()?;
+        match first.chars().next()? {
             '{' => Some(Format::OpenmpiJson),
             digit if digit.is_ascii_digit() => Some(Format::Openmpi),
+            _ if first.starts_with(classic::VERSION) => Some(Format::Openmpi),
             _ => None,
         }
     }
 }
 
 impl Rules {
-    /// For this number of ranks alone: others are as the library has it.
+    /// For this number of ranks alone: others are as the library has it. Up to Open MPI 4 the first rules are for smaller communicators, too.
     pub fn for_ranks(ranks: u32, of: Vec<(Collective, Vec<Rule>)>) -> Rules {
         let one = |(collective, mut rules): (Collective, Vec<Rule>)| {
-            rules.dedup_by(|later, earlier| later.way == earlier.way);
             if rules.first().is_none_or(|rule| rule.bytes > 0) {
                 rules.insert(0, Rule::stock(0));
             }
+            rules.dedup_by(|later, earlier| later.way == earlier.way);
             let larger = ranks.checked_add(1).map(OfRanks::stock);
-            let communicators = iter::once(OfRanks { ranks, rules }).chain(larger).collect();
+            let communicators =
+                [OfRanks::stock(0), OfRanks::new(ranks, rules)].into_iter().chain(larger).collect();
             OfCollective { collective, communicators }
         };
         let mut collectives: Vec<OfCollective> = of.into_iter().map(one).collect();
@@ -150,20 +183,25 @@ impl Rules {
     }
 
     /// As a file of that format.
-    pub fn write(&self, format: Format, head: &[String]) -> String {
+    ///
+    /// # Errors
+    /// It cannot say that.
+    pub fn write(&self, format: Format, head: &[String]) -> Result<String, String> {
         match format {
             Format::Openmpi => classic::write(self, head),
-            Format::OpenmpiJson => json::write(self),
+            Format::OpenmpiJson => Ok(json::write(self)),
         }
     }
 
     /// What the library would not understand, or understand otherwise than it looks.
     fn check(&self) -> Result<(), String> {
         for OfCollective { collective, communicators } in &self.collectives {
-            if communicators.windows(2).any(|two| two[0].ranks >= two[1].ranks) {
+            let is_behind =
+                |two: &[OfRanks]| two[0].placement == two[1].placement && two[0].ranks >= two[1].ranks;
+            if communicators.windows(2).any(is_behind) {
                 return Err(format!("{collective}: expected rising sizes of communicators"));
             }
-            for OfRanks { ranks, rules } in communicators {
+            for OfRanks { ranks, rules, .. } in communicators {
                 let of = || format!("{collective} of {ranks} ranks and more");
                 if rules.first().is_none_or(|rule| rule.bytes != 0) {
                     return Err(format!("{}: expected the first rule to be for 0 bytes", of()));
@@ -180,8 +218,13 @@ impl Rules {
     pub fn show(&self) -> String {
         let mut text = String::new();
         for OfCollective { collective, communicators } in &self.collectives {
-            for OfRanks { ranks, rules } in communicators {
-                text += &format!("{collective}, {ranks} ranks and more\n");
+            for OfRanks { placement, ranks, rules } in communicators {
+                let placed = match placement {
+                    Placement::OnePerNode => ", each on its own node",
+                    Placement::SingleNode => ", all on one node",
+                    Placement::Any => "",
+                };
+                text += &format!("{collective}, {ranks} ranks and more{placed}\n");
                 for rule in rules {
                     text += &format!("  from {:>8}  {}\n", Bytes(rule.bytes).to_string(), rule.way);
                 }

@@ -26,6 +26,8 @@ impl Way {
             return Some(Way::STOCK);
         }
         let name = algorithms(collective).get(algorithm as usize - 1)?.0;
+        // From Open MPI 5 on its rounds grow by that factor, and with less than 2 they never end.
+        let fan = if (collective, name) == BRUCK { fan.max(2) } else { fan };
         Some(Way { algorithm, fan, segment, name })
     }
 
@@ -34,8 +36,21 @@ impl Way {
         if name == Way::STOCK.name {
             return Some(Way::STOCK);
         }
+        let name = if (collective, name) == (BRUCK.0, BRUCK_IN_JSON) { BRUCK.1 } else { name };
         let place = algorithms(collective).iter().position(|(known, _)| *known == name)?;
         Way::new(collective, place as u32 + 1, fan, segment)
+    }
+
+    /// Whether it does something with segments.
+    pub fn can_be_cut(self, collective: Collective) -> bool {
+        let known =
+            self.algorithm.checked_sub(1).and_then(|place| algorithms(collective).get(place as usize));
+        known.is_some_and(|(_, takes)| *takes != Nothing)
+    }
+
+    /// What Open MPI 6 calls it.
+    pub fn name_in_json(self, collective: Collective) -> &'static str {
+        if (collective, self.name) == BRUCK { BRUCK_IN_JSON } else { self.name }
     }
 
     /// The variables by which Open MPI (3 to 5) serves all calls of the collective so.
@@ -138,6 +153,12 @@ fn algorithms(collective: Collective) -> &'static [(&'static str, Takes)] {
     }
 }
 
+/// It has another name since Open MPI 5, where the fan-out counts.
+const BRUCK: (Collective, &str) = (Collective::Allgather, "bruck");
+const BRUCK_IN_JSON: &str = "bruck-k-fanout";
+/// The k of Open MPI's k-nomial trees, whatever a rule says: only a variable for all calls changes it.
+pub const RADIX: u32 = 4;
+
 /// Segments that are searched.
 const SEARCHED: [u64; 4] = [2 << 10, 8 << 10, 32 << 10, 128 << 10];
 /// Children that are searched.
@@ -206,19 +227,18 @@ impl Library {
     }
 }
 
-/// All that may be tried for messages of at most so many bytes, the library's own decision first. Not those that send everything to
-/// everybody from one rank, where that is a lot: with segments they are no better.
+/// All that may be tried for messages of at most so many bytes, the library's own decision first.
 fn ways(collective: Collective, most_bytes: u64) -> Vec<Way> {
     let mut found = vec![Way::STOCK];
     for (place, (name, takes)) in algorithms(collective).iter().enumerate() {
-        let way = |fan, segment| Way { algorithm: place as u32 + 1, fan, segment, name };
+        let mut add = |fan, segment| found.extend(Way::new(collective, place as u32 + 1, fan, segment));
         let segments = SEARCHED.into_iter().filter(|segment| *segment < most_bytes);
         match takes {
-            Nothing => found.push(way(0, 0)),
-            Segments => found.extend([0].into_iter().chain(segments).map(|segment| way(0, segment))),
+            Nothing => add(0, 0),
+            Segments => [0].into_iter().chain(segments).for_each(|segment| add(0, segment)),
             SegmentsAndFan => {
-                let fans = FANS.into_iter().filter(|fan| *name != "knomial" || *fan > 2);
-                found.extend(fans.flat_map(|fan| segments.clone().map(move |segment| way(fan, segment))));
+                let fans = FANS.into_iter().filter(|fan| *name != "knomial" || *fan == RADIX);
+                fans.for_each(|fan| segments.clone().for_each(|segment| add(fan, segment)));
             }
         }
     }

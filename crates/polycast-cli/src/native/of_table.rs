@@ -1,6 +1,7 @@
 use polycast_core::collective::Collective;
 use polycast_core::policy::{Capabilities, Choice, CommunicatorShape, Epoch, Policy, Rules as Chosen, Table};
 
+use super::names::RADIX;
 use super::{Library, Rule, Rules, Way};
 
 /// What a table of ours says for communicators of a shape, as far as the stock library can do it by itself, with a clause for each choice that it
@@ -50,33 +51,35 @@ fn way_of(library: Library, collective: Collective, choice: Choice) -> Option<Wa
     }
     let segment = algorithm.segment.map_or(0, |segment| segment.get());
     let fan = algorithm.given("k").unwrap_or(0) as u32;
-    let (name, fan) = match (collective, algorithm.entry.name) {
-        (Collective::Broadcast, "flat") => ("basic_linear", 0),
-        (Collective::Broadcast | Collective::Reduce, "chain") => ("pipeline", 0),
-        (Collective::Broadcast, "binary") => ("binary_tree", 0),
-        (Collective::Broadcast, "k-nomial") => ("knomial", fan),
-        (Collective::Broadcast, "split-binary") => ("split_binary_tree", 0),
-        (Collective::Broadcast, "scatter-doubling") => ("scatter_allgather", 0),
-        (Collective::Broadcast, "scatter-ring") => ("scatter_allgather_ring", 0),
-        (Collective::Scatter | Collective::Gather, "flat") => ("basic_linear", 0),
-        (Collective::Reduce, "flat") => ("linear", 0),
-        (Collective::Reduce, "binary") => ("binary", 0),
+    let name = match (collective, algorithm.entry.name) {
+        (Collective::Broadcast, "flat") => "basic_linear",
+        (Collective::Broadcast | Collective::Reduce, "chain") => "pipeline",
+        (Collective::Broadcast, "binary") => "binary_tree",
+        (Collective::Broadcast, "k-nomial") if fan == RADIX => "knomial",
+        (Collective::Broadcast, "split-binary") => "split_binary_tree",
+        (Collective::Broadcast, "scatter-doubling") => "scatter_allgather",
+        (Collective::Broadcast, "scatter-ring") => "scatter_allgather_ring",
+        (Collective::Scatter | Collective::Gather, "flat") => "basic_linear",
+        (Collective::Reduce, "flat") => "linear",
+        (Collective::Reduce, "binary") => "binary",
         (
             Collective::Broadcast | Collective::Scatter | Collective::Gather | Collective::Reduce,
             "binomial",
-        ) => ("binomial", 0),
-        (Collective::Allgather | Collective::Allreduce, "recursive-doubling") => ("recursive_doubling", 0),
-        (Collective::Allgather | Collective::Allreduce, "ring") => ("ring", 0),
-        (Collective::Allgather, "bruck") => ("bruck", 0),
-        (Collective::Alltoall, "pairwise") => ("pairwise", 0),
-        (Collective::Alltoall, "linear") => ("linear", 0),
-        (Collective::Alltoall, "bruck") => ("modified_bruck", 0),
-        (Collective::Barrier, "dissemination") => ("bruck", 0),
-        (Collective::Allreduce, "flat") => ("basic_linear", 0),
-        (Collective::Allreduce, "halving-doubling") => ("rabenseifner", 0),
+        ) => "binomial",
+        (Collective::Allgather | Collective::Allreduce, "recursive-doubling") => "recursive_doubling",
+        (Collective::Allreduce, "ring") if segment > 0 => "segmented_ring",
+        (Collective::Allgather | Collective::Allreduce, "ring") => "ring",
+        (Collective::Allgather, "bruck") => "bruck",
+        (Collective::Alltoall, "pairwise") => "pairwise",
+        (Collective::Alltoall, "linear") => "linear",
+        (Collective::Alltoall, "bruck") => "modified_bruck",
+        (Collective::Barrier, "dissemination") => "bruck",
+        (Collective::Allreduce, "flat") => "basic_linear",
+        (Collective::Allreduce, "halving-doubling") => "rabenseifner",
         _ => return None,
     };
-    Way::named(collective, name, fan, segment)
+    let way = Way::named(collective, name, fan, segment);
+    way.filter(|way| segment == 0 || way.can_be_cut(collective))
 }
 
 fn name_in_mpich(collective: Collective, name: &str) -> Option<&'static str> {

@@ -15,7 +15,7 @@ const CLASSIC: &str = "\
 ";
 
 const JSON: &str = r#"{"rule_file_version":3,"module":"tuned","collectives":{"bcast":[{"comm_size_min":8,"comm_size_max":64,
-    "comm_rank_distribution":"one-per-node","rules":[{"msg_size_min":0,"msg_size_max":65535,"alg":"binomial"},
+    "comm_rank_distribution":"any","rules":[{"msg_size_min":0,"msg_size_max":65535,"alg":"binomial"},
     {"msg_size_min":65536,"msg_size_max":"inf","alg":"pipeline","seg_size":16384}]}]}}"#;
 
 fn way(algorithm: u32, segment: u64) -> Way {
@@ -28,12 +28,23 @@ fn both_formats_say_the_same() {
     let json = Rules::parse(JSON, Format::of(JSON).unwrap()).unwrap();
     let rules = &classic.collectives[0].communicators[0];
     assert_eq!((rules.ranks, rules.rules[0].way, rules.rules[1].way), (16, way(6, 0), way(3, 16384)));
-    assert_eq!(json.collectives[0].communicators[0].rules, rules.rules);
+    assert_eq!(json.collectives[0].communicators[1].rules, rules.rules);
     assert_eq!(
         classic.show(),
         "bcast, 16 ranks and more\n  from        0  binomial\n  from    64KiB  pipeline, segments of 16KiB\n"
     );
     assert_eq!(Format::of("version = 1\n"), None);
+    // Open MPI 6 takes a communicator's "inf" for -1.
+    assert!(
+        ["inf", "comm_size_max"].iter().all(|end| !written(&classic).contains(end)),
+        "{}",
+        written(&classic)
+    );
+}
+
+/// As Open MPI 6 reads it.
+fn written(rules: &Rules) -> String {
+    rules.write(Format::OpenmpiJson, &[]).unwrap()
 }
 
 #[test]
@@ -61,6 +72,18 @@ fn mistakes_are_named_with_their_line() {
     }
     for (from, to, expected) in [
         (":3,", ":1,", "expected rule_file_version 3"),
+        (
+            "\"any\"",
+            "\"one per node\"",
+            "comm_rank_distribution: expected one of one-per-node, single-node, any, found \"one per node\"",
+        ),
+        ("\"inf\"", "\"infinite\"", "msg_size_max: expected a number or \"inf\", found \"infinite\""),
+        ("65535", "-1", "msg_size_max: expected a number or \"inf\", found -1"),
+        (
+            "\"seg_size\":16384",
+            "\"reqs\":8",
+            "bcast: expected rules without reqs, which nothing here knows of, found 8",
+        ),
         // 2^32 and a little: not what the little says.
         (":8,", ":4294967304,", "comm_size_min: expected a number of 32 bits, found 4294967304"),
         ("\"binomial\"", "4294967302", "bcast has no algorithm 4294967302"),
@@ -69,6 +92,9 @@ fn mistakes_are_named_with_their_line() {
         let error = Rules::parse(&JSON.replacen(from, to, 1), Format::OpenmpiJson).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
+    let later = format!("rule-file-version-2\n{CLASSIC}");
+    let error = Rules::parse(&later, Format::of(&later).unwrap()).unwrap_err();
+    assert!(error.contains("whose rules have four numbers, found version 2"), "{error}");
 }
 
 #[test]
@@ -77,11 +103,80 @@ fn where_a_file_says_nothing_the_library_decides() {
     let rules = Rules::parse(&gap, Format::OpenmpiJson).unwrap();
     assert_eq!(
         rules.show(),
-        "bcast, 8 ranks and more\n  from        0  binomial\n  from     1KiB  as the library decides\n  \
+        "bcast, 0 ranks and more\n  from        0  as the library decides\n\
+         bcast, 8 ranks and more\n  from        0  binomial\n  from     1KiB  as the library decides\n  \
          from    64KiB  pipeline, segments of 16KiB\n  from     1MiB  as the library decides\n\
          bcast, 65 ranks and more\n  from        0  as the library decides\n"
     );
-    assert_eq!(Rules::parse(&rules.write(Format::OpenmpiJson, &[]), Format::OpenmpiJson).unwrap(), rules);
+    assert_eq!(Rules::parse(&written(&rules), Format::OpenmpiJson).unwrap(), rules);
+}
+
+/// In coll_tuned_dynamic_rules.c of Open MPI 6 the first entry that holds decides, among communicators as among bytes.
+#[test]
+fn of_ranges_that_overlap_the_first_decides() {
+    let text = r#"{"rule_file_version":3,"module":"tuned","collectives":{"bcast":[
+        {"comm_size_min":8,"comm_size_max":16,"rules":[{"msg_size_min":4096,"msg_size_max":8191,"alg":"chain"},{"alg":"binomial"}]},
+        {"comm_size_min":4,"comm_size_max":64,"rules":[{"alg":"pipeline"},{"msg_size_min":1024,"alg":"knomial"}]}]}}"#;
+    let rules = Rules::parse(text, Format::OpenmpiJson).unwrap();
+    assert_eq!(
+        rules.show(),
+        "bcast, 0 ranks and more\n  from        0  as the library decides\n\
+         bcast, 4 ranks and more\n  from        0  pipeline\n\
+         bcast, 8 ranks and more\n  from        0  binomial\n  from     4KiB  chain\n  from     8KiB  binomial\n\
+         bcast, 17 ranks and more\n  from        0  pipeline\n\
+         bcast, 65 ranks and more\n  from        0  as the library decides\n"
+    );
+    let classic = rules.write(Format::Openmpi, &[]).unwrap();
+    assert_eq!(Rules::parse(&classic, Format::Openmpi).unwrap(), rules);
+}
+
+#[test]
+fn rules_may_be_for_ranks_that_are_on_one_node_or_on_a_node_each() {
+    let text = r#"{"rule_file_version":3,"module":"tuned","collectives":{"bcast":[
+        {"comm_size_max":7,"rules":[{"alg":"basic_linear"}]},
+        {"comm_rank_distribution":"single-node","rules":[{"alg":"binomial"}]},
+        {"comm_size_min":32,"rules":[{"alg":"chain"}]}]}}"#;
+    let rules = Rules::parse(text, Format::OpenmpiJson).unwrap();
+    let linear = |placed| format!("bcast, 0 ranks and more{placed}\n  from        0  basic_linear\n");
+    let chain = |placed| {
+        format!(
+            "bcast, 8 ranks and more{placed}\n  from        0  as the library decides\n\
+             bcast, 32 ranks and more{placed}\n  from        0  chain\n"
+        )
+    };
+    let (own, single) = (", each on its own node", ", all on one node");
+    let binomial = format!("bcast, 8 ranks and more{single}\n  from        0  binomial\n");
+    let expected = [linear(own), chain(own), linear(single), binomial, linear(""), chain("")].concat();
+    assert_eq!(rules.show(), expected);
+    assert_eq!(Rules::parse(&written(&rules), Format::OpenmpiJson).unwrap(), rules);
+    let error = rules.write(Format::Openmpi, &[]).unwrap_err();
+    assert!(error.starts_with("bcast has rules for ranks that are one-per-node"), "{error}");
+    // Where it makes no difference, there is none.
+    let same = text.replace("\"binomial\"", "\"chain\"").replace("\"comm_size_min\":32,", "");
+    assert!(Rules::parse(&same, Format::OpenmpiJson).unwrap().write(Format::Openmpi, &[]).is_ok());
+}
+
+/// With a factor below 2 the rounds of Open MPI 5 never end.
+#[test]
+fn rounds_of_an_allgather_grow() {
+    let file = CLASSIC
+        .replace("7            # bcast", "0")
+        .replace("0 6 0 0", "0 2 0 0")
+        .replace("65536 3 0", "65536 2 4");
+    let rules = Rules::parse(&file, Format::Openmpi).unwrap();
+    assert!(
+        rules.show().contains("bruck, fan-out 2\n") && rules.show().contains("fan-out 4\n"),
+        "{}",
+        rules.show()
+    );
+    let json = written(&rules);
+    assert_eq!(json.matches("\"alg\": \"bruck-k-fanout\"").count(), 2, "{json}");
+    assert_eq!(
+        Rules::parse(&json.replace("bruck-k-fanout", "bruck"), Format::OpenmpiJson),
+        Rules::parse(&json, Format::OpenmpiJson)
+    );
+    let ways = Library::OpenMpi.ways(Collective::Allgather, 1 << 20, 4);
+    assert!(ways.iter().any(|way| (way.name, way.fan) == ("bruck", 2)), "{ways:?}");
 }
 
 #[test]
@@ -101,8 +196,11 @@ fn the_librarys_own_decision_stays_where_nothing_is_faster() {
     let expected = [(1024, Way::STOCK), (8192, way(3, 8192))];
     assert_eq!(rules.iter().map(|rule| (rule.bytes, rule.way)).collect::<Vec<_>>(), expected);
     let rules = Rules::for_ranks(16, vec![(Collective::Broadcast, rules)]);
-    let text = rules.write(Format::Openmpi, &["head".to_owned()]);
-    assert!(text.starts_with("# head\n1 # collectives\n7 # bcast\n2 # sizes"), "{text}");
+    let text = rules.write(Format::Openmpi, &["head".to_owned()]).unwrap();
+    // Up to Open MPI 4 smaller communicators have the first rules.
+    let begin = "# head\n1 # collectives\n7 # bcast\n3 # sizes of communicators\n0 # ranks and more\n\
+        1 # rules: bytes, algorithm, fan-out, segment\n0 0 0 0 # as the library decides\n16 # ranks and more\n2 # rules";
+    assert!(text.starts_with(begin), "{text}");
     assert!(
         text.contains("8192 3 0 8192 # pipeline, segments of 8KiB; 64KiB in 6554 us, by itself 65536 us"),
         "{text}"
@@ -113,7 +211,7 @@ fn the_librarys_own_decision_stays_where_nothing_is_faster() {
 #[test]
 fn the_largest_communicator_has_none_above_it() {
     let rules = Rules::for_ranks(u32::MAX, vec![(Collective::Broadcast, Vec::new())]);
-    assert_eq!(rules.collectives[0].communicators.len(), 1);
+    assert_eq!(rules.collectives[0].communicators.len(), 2);
 }
 
 #[test]
@@ -135,6 +233,29 @@ fn our_table_becomes_theirs_as_far_as_they_can() {
         ),
         "{shown}"
     );
+}
+
+/// Of k-nomial trees it has one k, and what it does not cut stays whole.
+#[test]
+fn what_the_library_would_do_otherwise_is_left_to_it() {
+    let way = |collective: &str, name: &str| {
+        let rule = format!("version = 1\n[[rule]]\ncollective = \"{collective}\"\nuse = \"{name}\"\n");
+        let table = Table::parse(&rule, "t").unwrap();
+        let (rules, lacking) =
+            of_table(&table, Library::OpenMpi, CommunicatorShape::new(16, 16, None).unwrap());
+        let way = rules.of_ranks(16).next().map(|(_, rules)| rules[0].way.to_string());
+        way.ok_or_else(|| lacking.concat())
+    };
+    assert_eq!(way("bcast", "k-nomial:k=4"), Ok("knomial, fan-out 4".to_owned()));
+    assert_eq!(way("allreduce", "ring:segment=8KiB"), Ok("segmented_ring, segments of 8KiB".to_owned()));
+    assert_eq!(way("allgather", "ring"), Ok("ring".to_owned()));
+    assert_eq!(way("allgather", "bruck"), Ok("bruck, fan-out 2".to_owned()));
+    for (collective, name) in
+        [("bcast", "k-nomial:k=8"), ("bcast", "flat:segment=8KiB"), ("allgather", "ring:segment=8KiB")]
+    {
+        let expected = format!("{collective} from 0: the library has no {name}, and decides itself");
+        assert_eq!(way(collective, name), Err(expected));
+    }
 }
 
 /// MPICH has few of ours, and some of these for powers of two only.
@@ -199,7 +320,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read_back(rules in any_rules()) {
         for format in [Format::Openmpi, Format::OpenmpiJson] {
-            let text = rules.write(format, &[]);
+            let text = rules.write(format, &[]).unwrap();
             prop_assert_eq!(Rules::parse(&text, format).map_err(|error| format!("{error}\n{text}")), Ok(rules.clone()));
         }
     }

@@ -171,7 +171,8 @@ impl Tree {
         };
         let mut ours = Tree::default();
         for (place, rule) in rules.iter().enumerate() {
-            let end = rules.get(place + 1).map(|next| next.bytes / blocks).filter(|end| *end <= MOST_BYTES);
+            let end = rules.get(place + 1).map(|next| next.bytes.div_ceil(blocks));
+            let end = end.filter(|end| *end <= MOST_BYTES);
             let condition = end.map_or_else(|| format!("{size}=any"), |end| format!("{size}<{end}"));
             let way = match rule.way.algorithm {
                 0 => own.clone(),
@@ -285,7 +286,8 @@ mod tests {
         tree.graft(Collective::Broadcast, 6, &rules).unwrap();
         let rules = [rule(Collective::Allreduce, 0, "reduce_scatter_allgather")];
         tree.graft(Collective::Allreduce, 6, &rules).unwrap();
-        let rules = [rule(Collective::Alltoall, 0, "brucks"), rule(Collective::Alltoall, 600, "pairwise")];
+        // 100 bytes for each of 6 ranks are less than that, 101 are not.
+        let rules = [rule(Collective::Alltoall, 0, "brucks"), rule(Collective::Alltoall, 601, "pairwise")];
         tree.graft(Collective::Alltoall, 6, &rules).unwrap();
         let again = Tree::parse(&tree.text()).unwrap();
         assert_eq!(again, tree);
@@ -304,7 +306,7 @@ mod tests {
         for expected in [
             "    is_op_built_in=yes\n",
             "count<pow2\n",
-            "avg_msg_size<100\n",
+            "avg_msg_size<101\n",
             "MPIR_Alltoall_intra_pairwise_sendrecv_replace",
         ] {
             assert!(shown.contains(expected), "{expected} in {shown}");

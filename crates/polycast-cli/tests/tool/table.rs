@@ -67,12 +67,15 @@ fn files_of_stock_libraries_are_read_and_written() {
             "{shown}"
         );
         assert!(shown.contains("  from    64KiB  pipeline, segments of 8KiB\nbcast, 17 ranks"), "{shown}");
-        assert_eq!(output(&mut world.polycast(&["table", "check", file])), format!("{file}: 3 rules\n"));
+        assert_eq!(output(&mut world.polycast(&["table", "check", file])), format!("{file}: 4 rules\n"));
     }
     assert_eq!(convert("rules.json", "openmpi", &[]), classic);
     fs::write(world.path().join("rules"), classic.replace("65536 3", "65536 33")).unwrap();
     let said = error(&mut world.polycast(&["table", "check", "rules"]), 1);
-    assert!(said.contains("rules: line 7: bcast has no algorithm 33"), "{said}");
+    assert!(said.contains("rules: line 10: bcast has no algorithm 33"), "{said}");
     let said = error(&mut world.polycast(&["table", "convert", "mine.toml", "--to", "openmpi"]), 1);
     assert!(said.contains("--ranks: expected"), "{said}");
+    let crowded = ["table", "convert", "mine.toml", "--to", "mpich", "--ranks", "16", "--nodes", "4"];
+    let said = error(&mut world.polycast(&crowded), 1);
+    assert!(said.contains("--nodes: expected one for each of 16 ranks, found 4"), "{said}");
 }

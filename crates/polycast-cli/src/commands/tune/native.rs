@@ -88,7 +88,7 @@ pub fn run(args: &Args, wanted: Target) -> Outcome {
             .to_owned(),
     ];
     let file = match wanted.format() {
-        Some(format) => rules.write(format, &head),
+        Some(format) => rules.write(format, &head)?,
         None => in_its_tree(tree, ranks, &rules)?,
     };
     write_file(&args.output, file)?;
