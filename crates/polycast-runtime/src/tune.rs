@@ -40,7 +40,7 @@ const PART_OF_WHAT_IS_LEFT: u32 = 4;
 const SHORTEST_SHARE: Duration = Duration::from_millis(250);
 
 of_process! {
-    /// What this process has spent as rank 0.
+    /// What this process has spent, whoever was rank 0.
     static SPENT: Mutex<Duration> = Mutex::new(Duration::ZERO);
 }
 
@@ -92,6 +92,8 @@ impl Communicator {
         let is_time = is_first && !share.is_zero();
         let bytes = if is_time { call.bytes.0.to_string() } else { String::new() };
         let told = self.door.say_to_all(bytes)?;
+        // Others may have waited for rank 0.
+        let began = if is_first { began } else { machine::now() };
         let measured = told.parse().ok().and_then(|bytes| Measured::new(self, call.collective, root, bytes));
         let mut line = String::new();
         if let Some(mut measured) = measured {
@@ -111,9 +113,7 @@ impl Communicator {
         }
         let of = Sameness::tuned(call.collective, call.bytes.0, self.capabilities);
         self.comparison.tuned(&self.shared.policy, of, &line);
-        if is_first {
-            SPENT.change(|spent| *spent += machine::now() - began);
-        }
+        SPENT.change(|spent| *spent += machine::now() - began);
         Ok(())
     }
 

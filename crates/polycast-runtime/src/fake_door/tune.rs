@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use super::conditions::{Fault, Function};
-use super::job::{Job, Outcome, Step};
+use super::job::{Broadcast, Job, Outcome, Step};
 use super::network::Weather;
 use super::random::{Random, with_seeds};
 use super::trials::TABLE;
@@ -129,4 +130,18 @@ fn each_communicator_of_a_shape_knows_it() {
     let choices = all_alike(&forced, &outcome);
     assert!(choices.iter().all(|choice| choice == "chain:segment=512"), "{choices:?}");
     assert!(outcome.collectives < 20, "{}", outcome.collectives);
+}
+
+/// Communicators of other leaders have no other budget.
+#[test]
+fn the_budget_is_that_of_the_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut job = job(3, 1, &[0, 1, 2], &[(0, 9000)], folder.path());
+    let Step::Broadcast(first) = job.program[1].clone() else { panic!("{job:?}") };
+    for (communicator, members) in [(1, vec![1, 2, 0]), (2, vec![2, 0, 1])] {
+        let next = Broadcast { communicator, bytes: vec![20_000 << communicator; 3], ..first.clone() };
+        job.program.extend([Step::Make { members }, Step::Broadcast(next)]);
+    }
+    let took = job.with(None, "POLYCAST_TUNE", "40ms").run().took;
+    assert!(took < Duration::from_millis(90), "{took:?}");
 }

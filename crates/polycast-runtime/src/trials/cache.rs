@@ -34,8 +34,10 @@ pub fn add(folder: &Path, memory: &Memory, today: u64) -> io::Result<()> {
         let memories = Memory::read(&text, today);
         let lines = memories[memories.len() / 2..].iter().map(|memory| memory.line() + "\n");
         let beside = folder.join(format!("{CACHE_FILE}.{}", std::process::id()));
-        fs::write(&beside, lines.collect::<String>() + &memory.line() + "\n")?;
-        return fs::rename(&beside, &path).inspect_err(|_| drop(fs::remove_file(&beside)));
+        let written = fs::write(&beside, lines.collect::<String>() + &memory.line() + "\n");
+        let renamed = written.and_then(|()| fs::rename(&beside, &path));
+        // A full disk is not to get fuller with each job.
+        return renamed.inspect_err(|_| drop(fs::remove_file(&beside)));
     }
     // A job may have ended in the middle of its line.
     file.write_all(format!("\n{}\n", memory.line()).as_bytes())
