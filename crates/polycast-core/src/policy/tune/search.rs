@@ -50,10 +50,12 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Of these sizes; of those that are `known` nothing is measured.
+    /// Of these rising sizes; of those that are `known` nothing is measured, nor twice of those that rules cannot tell apart.
     pub fn new(aim: Aim<'a>, sizes: &[u64], known: Vec<(u64, Found)>) -> Search<'a> {
-        let is_new = |bytes: &u64| known.iter().all(|(of, _)| of != bytes);
-        let todo = ends_first(sizes).into_iter().filter(is_new).map(|bytes| (bytes, None)).rev().collect();
+        let mut sizes = sizes.to_vec();
+        sizes.dedup_by_key(|bytes| (aim.block)(*bytes));
+        let is_new = |bytes: &u64| known.iter().all(|(of, _)| (aim.block)(*of) != (aim.block)(*bytes));
+        let todo = ends_first(&sizes).into_iter().filter(is_new).map(|bytes| (bytes, None)).rev().collect();
         let mut found: Vec<_> = known.into_iter().map(|(bytes, found)| (bytes, found, Vec::new())).collect();
         found.sort_by_key(|(bytes, ..)| *bytes);
         Search { aim, todo, is_refined: false, now: None, found }
@@ -145,8 +147,10 @@ impl<'a> Search<'a> {
     /// Sizes between neighbours that are served best in different ways, with these two and stock as the only candidates.
     fn between(&self) -> Vec<(u64, Option<Vec<Choice>>)> {
         let pairs = self.found.windows(2).filter(|two| are_different(&two[0].1, &two[1].1));
+        let block = self.aim.block;
         let middle = |two: &[(u64, Found, Vec<Choice>)]| {
-            let bytes = between(two[0].0, two[1].0)?;
+            let is_new = |bytes: &u64| two.iter().all(|(end, ..)| block(*end) != block(*bytes));
+            let bytes = between(two[0].0, two[1].0).filter(is_new)?;
             let mut among = vec![Choice::Stock];
             among.extend(two.iter().map(|(_, found, _)| found.best).filter(|best| *best != Choice::Stock));
             Some((bytes, Some(among)))
@@ -179,4 +183,39 @@ fn ends_first(sizes: &[u64]) -> Vec<u64> {
         }
     }
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(text: &str) -> Choice {
+        Choice::read(Collective::Scatter, text).unwrap()
+    }
+
+    /// Blocks of 16 ranks: the first sizes have one byte in each, as the geometric mean of the last two has.
+    #[test]
+    fn what_rules_cannot_tell_apart_is_measured_once() {
+        let block = |bytes: u64| bytes.div_ceil(16);
+        let aim = Aim {
+            collective: Collective::Scatter,
+            shape: CommunicatorShape::new(16, 16, None).unwrap(),
+            there: Capabilities::PRIVATE,
+            network: None,
+            block: &block,
+            is_exhaustive: false,
+        };
+        let mut search = Search::new(aim, &[1, 4, 16, 64], Vec::new());
+        while let Some(task) = search.task() {
+            let time = |way: Choice| {
+                let is_best = way == choice(if task.bytes < 64 { "binomial" } else { "chain" });
+                let median_us = if is_best { 1.0 } else { 9.0 };
+                Measured { median_us, low_us: median_us, high_us: median_us, samples: 20 }
+            };
+            search.took(&task.ways.iter().map(|way| (*way, Some(time(*way)))).collect::<Vec<_>>());
+            search.finished(false);
+        }
+        let found: Vec<_> = search.found().map(|(bytes, found)| (bytes, found.best)).collect();
+        assert_eq!(found, [(1, choice("binomial")), (64, choice("chain"))]);
+    }
 }
