@@ -3,8 +3,10 @@
 pub(super) mod native;
 mod search;
 
+use std::collections::BTreeSet;
 use std::error::Error;
-use std::path::PathBuf;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +15,7 @@ use polycast_core::policy::{CommunicatorShape, Table, tune};
 use polycast_lab::Lab;
 
 use self::search::Tuning;
-use super::bench::{Operations, Sizes, parse_operations, parse_sizes, variables};
+use super::bench::{Operations, PRELOAD, Sizes, parse_operations, parse_sizes, variables};
 use super::job_args::JobArgs;
 use super::{Outcome, beside, interruption, print, write_file};
 use crate::bench::arrival::parse_duration;
@@ -23,6 +25,7 @@ use crate::jobs::target::JobTarget;
 use crate::mpi::{Abi, Mpi};
 use crate::native::Target;
 use crate::network::{self, KnownParameters, KnownTopology};
+use crate::settings::CACHE;
 use crate::tune::{Key, Map, Store};
 
 const EXAMPLES: &str = "\
@@ -43,7 +46,7 @@ The table has the rules that were found for this number of nodes and ranks, with
 their measurements, and behind them the built-in ones. Jobs take it by
 POLYCAST_TABLE=cluster.toml; `polycast explain --table cluster.toml` shows it.
 What was found is kept in FILE.found as it comes: the next run with the same
-hosts, MPI and build goes on there.
+hosts, MPI, settings and version goes on there.
 
 Exit status: 0 if the table was written; 1 if not; 130 if it was interrupted,
 with a table of what there is, or none if nothing was measured.";
@@ -91,9 +94,8 @@ pub fn run(args: Args) -> Outcome {
     if let Some(library) = args.native {
         return native::run(&args, library);
     }
-    // Allgatherv is served by what serves allgather.
-    let operations: Vec<Operation> =
-        args.collective.iter().copied().filter(|operation| *operation != Operation::Allgatherv).collect();
+    require_folder(&args.output)?;
+    let operations = operations(&args)?;
     let mpi = args.job.mpi()?;
     let installation = Installation::find()?;
     installation.require_door(Abi::from(mpi.family()))?;
@@ -102,19 +104,19 @@ pub fn run(args: Args) -> Outcome {
     let mut store = Store::open(&beside(&args.output, ".found"))?;
     let interrupted = interruption()?;
     let mut target = args.job.target()?;
+    let settings = settings(&args, &target, &variables);
     target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
     let shapes = match &args.shapes {
         Some(shapes) => shapes.iter().map(|shape| Some(*shape)).collect(),
         None => vec![None],
     };
+    // All of them, before the first takes its time.
+    shapes.iter().try_for_each(|shape| narrow(&mut target, *shape).map(drop))?;
     let (mut rules, mut map, mut told) = (Vec::new(), Map::default(), Vec::new());
     let began = Instant::now();
     let mut races = shapes.len() * operations.len();
     for of_hosts in shapes {
-        if let Some(Shape { hosts, ranks_per_host }) = of_hosts {
-            target.narrow(hosts, ranks_per_host)?;
-        }
-        let shape = shape(&target)?;
+        let shape = narrow(&mut target, of_hosts)?;
         told.push(format!("{} ranks on {} nodes ({})", shape.ranks, shape.nodes, place(&target)));
         for operation in &operations {
             let left = args.budget.saturating_sub(began.elapsed()) / races as u32;
@@ -127,7 +129,7 @@ pub fn run(args: Args) -> Outcome {
                 variables: &variables,
                 shape,
                 operation: *operation,
-                key: key(&args, &mpi, &target, shape, *operation),
+                key: Key { settings: settings.clone(), ..key(&args, &mpi, &target, shape, *operation) },
                 ends: (!args.exhaustive).then(|| Instant::now() + left),
                 interrupted: &interrupted,
             };
@@ -146,6 +148,36 @@ pub fn run(args: Args) -> Outcome {
     write_file(&picture, map.svg())?;
     print(&format!("{}\nwritten: {}, {}\n", map.text(), args.output.display(), picture.display()))?;
     Ok(if interrupted.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
+}
+
+/// What is tuned: allgatherv is served by what serves allgather.
+fn operations(args: &Args) -> Result<Vec<Operation>, String> {
+    let all = args.collective.iter().copied();
+    let operations: Vec<Operation> = all.filter(|operation| *operation != Operation::Allgatherv).collect();
+    match operations.is_empty() {
+        true => {
+            Err("--collective: expected allgather, whose rules serve allgatherv, found allgatherv alone"
+                .into())
+        }
+        false => Ok(operations),
+    }
+}
+
+/// The sizes that were asked for, rising.
+fn sizes(args: &Args, operation: Operation) -> Vec<u64> {
+    let asked = || args.sizes.iter().map(|bytes| bytes.0).collect::<BTreeSet<u64>>();
+    if operation == Operation::Barrier { vec![0] } else { asked().into_iter().collect() }
+}
+
+/// What takes long to find out is not to be lost for want of a folder.
+fn require_folder(output: &Path) -> Result<(), String> {
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.is_none_or(Path::is_dir) {
+        true => Ok(()),
+        false => {
+            Err(format!("--output: expected a file in a folder that there is, found {}", output.display()))
+        }
+    }
 }
 
 /// There is nothing to write.
@@ -180,6 +212,14 @@ fn parse_shapes(text: &str) -> Result<Shapes, String> {
         of(one).ok_or_else(|| format!("expected hosts, or hosts x ranks on each, as in 4,8x2; found {one:?}"))
     };
     text.split(',').map(|one| read(one.trim())).collect()
+}
+
+/// Further jobs have this shape.
+fn narrow(target: &mut JobTarget, of_hosts: Option<Shape>) -> Result<CommunicatorShape, Box<dyn Error>> {
+    if let Some(Shape { hosts, ranks_per_host }) = of_hosts {
+        target.narrow(hosts, ranks_per_host).map_err(|problem| format!("--shapes: {problem}"))?;
+    }
+    shape(target)
 }
 
 fn shape(target: &JobTarget) -> Result<CommunicatorShape, Box<dyn Error>> {
@@ -220,7 +260,22 @@ fn key(args: &Args, mpi: &Mpi, target: &JobTarget, shape: CommunicatorShape, ope
         ranks_per_node: shape.ranks_per_node,
         collective: operation.name().to_owned(),
         exhaustive: args.exhaustive,
+        settings: Vec::new(),
     }
+}
+
+/// What else times depend on: the links of a lab, how long calls are measured, how ranks are started, and what they are told.
+fn settings(args: &Args, target: &JobTarget, variables: &[(String, String)]) -> Vec<String> {
+    let links = target.lab().map(|lab| {
+        let mut digest = DefaultHasher::new();
+        format!("{:?}", (&lab.plan().switches, &lab.plan().hosts)).hash(&mut digest);
+        format!("links {:016x}", digest.finish())
+    });
+    let of_installation = [PRELOAD, "LD_LIBRARY_PATH", CACHE];
+    let told = variables.iter().filter(|(name, _)| !of_installation.contains(&&name[..]));
+    let told = told.map(|(name, value)| format!("{name}={value}"));
+    let time = format!("--time {:?}", args.time);
+    links.into_iter().chain([time]).chain(args.job.mpiexec_args.clone()).chain(told).collect()
 }
 
 fn head(mpi: &Mpi, told: &[String]) -> Vec<String> {
@@ -230,7 +285,8 @@ fn head(mpi: &Mpi, told: &[String]) -> Vec<String> {
             "Made by polycast {} on {}: {}",
             env!("CARGO_PKG_VERSION"),
             crate::measure::time_stamp(),
-            words.join(" ")
+            // They are in a comment of a line.
+            words.join(" ").replace(char::is_control, " ")
         ),
         format!(
             "{}, {}. Medians with 95 % intervals; behind the rules for these ranks and nodes stand",

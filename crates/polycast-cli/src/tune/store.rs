@@ -27,6 +27,9 @@ pub struct Key {
     pub collective: String,
     /// All ways were measured for long.
     pub exhaustive: bool,
+    /// What the user has set besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
 }
 
 /// What was found for a size.
@@ -160,6 +163,7 @@ mod tests {
             ranks_per_node: 1,
             collective: "bcast".into(),
             exhaustive: false,
+            settings: Vec::new(),
         };
         let found = Found {
             best: Choice::read(Collective::Broadcast, best).unwrap(),
@@ -189,7 +193,9 @@ mod tests {
             (found.best.to_string().as_str(), found.measured, found.all.len()),
             ("chain:segment=1KiB", 5, 1)
         );
-        let other = Key { ranks: 3, ..records[0].key.clone() };
-        assert!(again.of(&other).is_empty());
+        let key = &records[0].key;
+        for other in [Key { ranks: 3, ..key.clone() }, Key { settings: vec!["A=1".into()], ..key.clone() }] {
+            assert!(again.of(&other).is_empty());
+        }
     }
 }

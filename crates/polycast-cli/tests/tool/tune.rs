@@ -1,10 +1,12 @@
-//! `polycast tune` where nothing can be measured.
+//! `polycast tune` where nothing can be measured, or where a launcher says what was.
 
-use crate::fake::{OPEN_MPI_4, World, error};
+use std::fs;
+
+use crate::fake::{OPEN_MPI_4, World, error, output};
 
 /// A launcher that starts nothing, and does this.
 fn world(does: &str) -> World {
-    let world = World::with_doors(&[]);
+    let world = World::with_doors(&["openmpi"]);
     let script =
         format!("#!/bin/sh\nif [ \"$1\" = --version ]; then\n  echo '{OPEN_MPI_4}'\n  exit\nfi\n{does}\n");
     world.executable("bin/mpiexec", &script);
@@ -29,4 +31,81 @@ fn without_time_it_writes_nothing() {
     let said = error(&mut world.polycast(&[&TUNE[..], &["--budget", "1ns"]].concat()), 1);
     assert!(said.contains("nothing was measured"), "{said}");
     assert!(!world.path().join("rules").exists());
+}
+
+/// What the measuring program says of two ranks on two hosts, and of a barrier of stock's.
+const JOB: &str = "cat <<.
+polycast-bench 3
+mpi Some MPI 1.0
+rank 0 host a kernel 0 cores 2
+rank 1 host b kernel 1 cores 2
+clock shared 1 0 0
+oversubscribed 0
+point 0
+repetition 1 0 0 ok 0 0 10 0 20
+block 1 5
+.
+";
+/// And that this was all.
+const END: &str = "echo point-end 0 0 0 0\necho end\n";
+
+const BARRIER: [&str; 9] =
+    ["tune", "-n", "2", "--program", "measures", "--collective", "barrier", "-o", "table.toml"];
+
+/// In a batch job mpiexec knows the nodes, and nobody else does.
+#[test]
+fn rules_are_not_written_for_other_nodes_than_the_jobs() {
+    let world = world(&format!("PATH=/bin:/usr/bin\n{JOB}{END}"));
+    let said = error(&mut world.polycast(&BARRIER), 1);
+    let expected = "--hosts: expected a job on as many nodes as the rules would be for, 1, found one on 2: name the hosts";
+    assert!(said.contains(expected), "{said}");
+    assert!(!world.path().join("table.toml").exists());
+}
+
+/// The next run goes on with what was found, unless it was found with other settings.
+#[test]
+fn what_was_found_is_measured_once() {
+    let job = format!("PATH=/bin:/usr/bin\necho >> launches\n{JOB}{END}");
+    let world = world(&job.replace("host b kernel 1", "host a kernel 0"));
+    let none: &[&str] = &[];
+    for (more, launches) in [(none, 1), (none, 1), (&["--env", "A=1"], 2), (&["--time", "1s"], 3), (none, 3)]
+    {
+        output(&mut world.polycast(&[&BARRIER[..], more].concat()));
+        let made = fs::read_to_string(world.path().join("launches")).unwrap();
+        assert_eq!(made.lines().count(), launches, "{more:?}");
+    }
+    // Whatever stands on the command line, which the table quotes.
+    output(&mut world.polycast(&[&BARRIER[..], &["--env", "A=a\nb"]].concat()));
+    output(&mut world.polycast(&["table", "check", "table.toml"]));
+}
+
+/// A launch that was interrupted tells nothing: stock may have had a call, and others none. The next run measures it.
+#[test]
+fn what_was_interrupted_is_not_taken_for_found() {
+    let does = format!("{JOB}sleep 1\nkill -INT $PPID\nexec sleep 600")
+        .replace("host b kernel 1", "host a kernel 0");
+    let world = world(&format!("PATH=/bin:/usr/bin\n{does}"));
+    let said = error(&mut world.polycast(&BARRIER), 130);
+    assert!(said.contains("interrupted before anything was measured"), "{said}");
+    assert!(!world.path().join("table.toml.found").exists(), "{said}");
+}
+
+#[test]
+fn what_cannot_be_tuned_is_said_before_anything_is_measured() {
+    let world = world("exit 1");
+    let said = |words: &[&str]| {
+        let mut command = world.polycast(&[&["tune", "--program", "measures"], words].concat());
+        error(command.env("OMPI_MCA_plm_rsh_agent", "none"), 1)
+    };
+    for native in ["--native", "--budget=1m"] {
+        let nowhere = said(&[native, "-n", "2", "-o", "there/is/none"]);
+        assert!(
+            nowhere.contains("--output: expected a file in a folder that there is, found there/is/none"),
+            "{nowhere}"
+        );
+        let alone = said(&[native, "-n", "2", "--collective", "allgatherv", "-o", "t"]);
+        assert!(alone.contains("--collective: expected allgather"), "{alone}");
+    }
+    let many = said(&["--hosts", "a,b", "--shapes", "2,3", "-o", "t"]);
+    assert!(many.contains("--shapes: expected at most 2 hosts, as are there, found 3"), "{many}");
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use polycast_core::policy::tune::Measured;
 use polycast_core::units::Bytes;
 
-use super::{Args, nothing_measured, place, shape};
+use super::{Args, nothing_measured, operations, place, require_folder, shape, sizes};
 use crate::bench::operation::Operation;
 use crate::bench::variant::Variant;
 use crate::commands::one_launch::{On, measured};
@@ -45,6 +45,8 @@ pub fn run(args: &Args, wanted: Target) -> Outcome {
             .into());
         }
     };
+    require_folder(&args.output)?;
+    let operations = operations(args)?;
     let target = args.job.target()?;
     let shape = shape(&target)?;
     let ranks = shape.ranks;
@@ -72,7 +74,7 @@ pub fn run(args: &Args, wanted: Target) -> Outcome {
         None => own_tree(&measuring.program, &measuring.variables)?,
     };
     let (mut rules, mut text) = (Vec::new(), String::new());
-    for operation in args.collective.iter().copied().filter(|one| *one != Operation::Allgatherv) {
+    for operation in operations {
         let search = measuring.search(operation)?;
         text += &map(operation, &search);
         rules.push((operation.collective(), search.rules()));
@@ -138,17 +140,14 @@ struct Measuring<'a> {
 
 impl Measuring<'_> {
     fn search(&self, operation: Operation) -> Result<Search, Box<dyn Error>> {
-        let sizes: Vec<u64> = match operation {
-            Operation::Barrier => vec![0],
-            _ => self.args.sizes.iter().map(|bytes| bytes.0).collect(),
-        };
+        let sizes = sizes(self.args, operation);
         let mut search = Search::new(self.library, operation.collective(), sizes, self.ranks);
         for time in [self.args.time, self.args.time * LONGER] {
             let is_first = time == self.args.time;
             let all = if is_first { search.first_round() } else { search.second_round() };
             let count = all.len();
             for (index, (way, sizes)) in all.into_iter().enumerate() {
-                if self.interrupted.load(Ordering::Relaxed) || Instant::now() > self.ends {
+                if self.is_over() {
                     return Ok(search);
                 }
                 eprintln!("{operation}: {way} ({} of {count})", index + 1);
@@ -158,6 +157,10 @@ impl Measuring<'_> {
             }
         }
         Ok(search)
+    }
+
+    fn is_over(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed) || Instant::now() > self.ends
     }
 
     fn launch(

@@ -12,7 +12,7 @@ use polycast_core::policy::tune::{Aim, Found, Measured, Search, Task};
 use polycast_core::policy::{Capabilities, Choice, CommunicatorShape};
 use polycast_core::units::{Bytes, Nanos};
 
-use super::Args;
+use super::{Args, sizes};
 use crate::bench::operation::Operation;
 use crate::bench::variant::{MAX_VARIANTS, Variant};
 use crate::commands::one_launch::{On, measured};
@@ -53,10 +53,7 @@ impl Tuning<'_> {
     /// Everything that was found, now or earlier, by rising bytes.
     pub fn run(&self, store: &mut Store) -> Result<Vec<Size>, Box<dyn Error>> {
         let collective = self.operation.collective();
-        let sizes: Vec<u64> = match self.operation {
-            Operation::Barrier => vec![0],
-            _ => self.args.sizes.iter().map(|bytes| bytes.0).collect(),
-        };
+        let sizes = sizes(self.args, self.operation);
         let block = |bytes: u64| self.operation.block_bytes(bytes, self.shape.ranks as usize);
         let aim = Aim {
             collective,
@@ -76,8 +73,12 @@ impl Tuning<'_> {
             if let Some(task) = &task {
                 let one = now.get_or_insert_with(|| self.begin(task.bytes, search.left()));
                 if !(one.is_measured && one.ends.is_some_and(|ends| Instant::now() > ends)) {
-                    search.took(&self.measure(task)?);
-                    one.is_measured = true;
+                    let times = self.measure(task)?;
+                    // Of a launch that was interrupted some are missing, stock perhaps.
+                    if !self.interrupted.load(Ordering::Relaxed) {
+                        search.took(&times);
+                        one.is_measured = true;
+                    }
                 }
             }
             let is_late = |one: &Now| is_over || one.ends.is_some_and(|ends| Instant::now() > ends);
@@ -85,12 +86,11 @@ impl Tuning<'_> {
                 match search.finished(is_late(&one)) {
                     Some((bytes, found)) if !found.all.is_empty() => {
                         let took = one.began.elapsed();
-                        store.add(Record::new(
-                            &self.key,
-                            (bytes, block(bytes)),
-                            &found,
-                            took.as_secs_f64(),
-                        ))?;
+                        // The next run would take what there is for all.
+                        if !self.interrupted.load(Ordering::Relaxed) {
+                            let size = (bytes, block(bytes));
+                            store.add(Record::new(&self.key, size, &found, took.as_secs_f64()))?;
+                        }
                         self.tell(one.bytes, &found, took, search.left());
                     }
                     Some(_) => {}
@@ -129,8 +129,9 @@ impl Tuning<'_> {
     }
 
     fn measure(&self, task: &Task) -> Result<Times, Box<dyn Error>> {
-        let Task { bytes, ways, effort, least_us } = task;
-        let time = (self.args.time * effort.0).max(Duration::from_secs_f64(least_us / 1e6));
+        let Task { bytes, ways, .. } = task;
+        let left = self.ends.map(|ends| ends.saturating_duration_since(Instant::now()));
+        let time = time_for_each(task, self.args.time, left);
         let mut times = Vec::new();
         for some in ways.chunks(MAX_VARIANTS) {
             let on = On {
@@ -149,6 +150,15 @@ impl Tuning<'_> {
                     self.operation,
                     Bytes(*bytes),
                     self.operation.name()
+                )
+                .into());
+            }
+            if let Some(found) = report.points.first().map(|point| point.nodes)
+                && found != self.shape.nodes as usize
+            {
+                return Err(format!(
+                    "--hosts: expected a job on as many nodes as the rules would be for, {}, found one on {found}: name the hosts",
+                    self.shape.nodes
                 )
                 .into());
             }
@@ -178,5 +188,30 @@ impl Tuning<'_> {
             took.as_secs_f64(),
             if left == 1 { "size" } else { "sizes" }
         );
+    }
+}
+
+/// No longer than there is time, but for the shortest that says something.
+fn time_for_each(task: &Task, shortest: Duration, left: Option<Duration>) -> Duration {
+    let wanted = (shortest * task.effort.0).max(Duration::from_secs_f64(task.least_us / 1e6));
+    let share = left.map(|left| left / task.ways.len().max(1) as u32);
+    share.map_or(wanted, |share| wanted.min(share.max(shortest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use polycast_core::policy::tune::Effort;
+
+    use super::*;
+
+    #[test]
+    fn no_way_is_measured_for_longer_than_there_is_time() {
+        let task = |least_us| Task { bytes: 8, ways: vec![Choice::Stock; 2], effort: Effort(4), least_us };
+        let [short, ten, hour] = [1, 10, 3600].map(Duration::from_secs);
+        assert_eq!(time_for_each(&task(0.0), short, Some(hour)), 4 * short);
+        assert_eq!(time_for_each(&task(60e6), short, Some(hour)), 6 * ten);
+        assert_eq!(time_for_each(&task(60e6), short, None), 6 * ten);
+        assert_eq!(time_for_each(&task(60e6), short, Some(ten)), ten / 2);
+        assert_eq!(time_for_each(&task(60e6), short, Some(Duration::ZERO)), short);
     }
 }
