@@ -78,6 +78,29 @@ impl On<'_> {
 pub fn measured(point: &Point) -> Option<Measured> {
     let served = point.algorithm.as_deref().unwrap_or(&point.variant);
     let median_us = point.median_us.filter(|_| served == point.variant)?;
-    let (low, high) = (point.ci_low_us.unwrap_or(median_us), point.ci_high_us.unwrap_or(median_us));
-    Some(Measured { median_us, low_us: low, high_us: high, samples: point.samples })
+    // Where there is no interval, all samples.
+    let (low, high) = (point.ci_low_us.or(point.min_us), point.ci_high_us.or(point.max_us));
+    let [low_us, high_us] = [low, high].map(|end| end.unwrap_or(median_us));
+    Some(Measured { median_us, low_us, high_us, samples: point.samples })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_samples_lie_as_far_apart_as_they_do() {
+        let (variant, few) = ("stock".to_owned(), [Some(2.0), Some(1.0), Some(9.0)]);
+        let [median_us, min_us, max_us] = few;
+        let few = Point { variant, median_us, min_us, max_us, samples: 3, ..Point::default() };
+        let of = |point: &Point| measured(point).map(|time| (time.low_us, time.high_us));
+        assert_eq!(of(&few), Some((1.0, 9.0)));
+        let many = Point { ci_low_us: Some(1.5), ci_high_us: Some(2.5), ..few.clone() };
+        assert_eq!(of(&many), Some((1.5, 2.5)));
+        assert_eq!(
+            measured(&Point { algorithm: Some("chain".to_owned()), ..few }),
+            None,
+            "another one served"
+        );
+    }
 }

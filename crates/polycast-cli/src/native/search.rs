@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use polycast_core::collective::Collective;
 use polycast_core::policy::tune::Measured;
 use polycast_core::units::Bytes;
@@ -6,6 +8,8 @@ use super::{Library, Rule, Way};
 
 /// Ways that take longer than the best one so many times are not measured again.
 const PROMISING: f64 = 1.3;
+/// So many calls of those that are take enough time for as many as an interval needs: some of it passes between them.
+const CALLS: f64 = 1.5 * Measured::LEAST_SAMPLES as f64;
 
 /// The library's own ways, each measured in launches of its own: all once, then those that may win for longer.
 #[derive(Clone, Debug)]
@@ -27,7 +31,8 @@ impl Search {
 
     /// All of them, with the sizes that each is to be measured at.
     pub fn first_round(&self) -> Vec<(Way, Vec<u64>)> {
-        let worth = |way: &Way| self.sizes.iter().copied().filter(|bytes| way.segment < *bytes).collect();
+        let is_cut = |way: &Way, bytes: u64| way.segment == 0 || way.segment < bytes;
+        let worth = |way: &Way| self.sizes.iter().copied().filter(|bytes| is_cut(way, *bytes)).collect();
         let all = self.ways.iter().map(|(way, _)| (*way, worth(way)));
         all.filter(|(_, sizes): &(Way, Vec<u64>)| !sizes.is_empty()).collect()
     }
@@ -48,6 +53,18 @@ impl Search {
         all.filter(|(_, sizes)| !sizes.is_empty()).collect()
     }
 
+    /// The launches of one of these, for as long a time or, where calls take long, as an interval needs: then each size by itself.
+    pub fn launches(&self, way: Way, sizes: Vec<u64>, time: Duration) -> Vec<(Vec<u64>, Duration)> {
+        let needed = |bytes: &u64| {
+            let place = self.sizes.iter().position(|size| size == bytes);
+            let known = place.and_then(|place| self.time(way, place));
+            known.map_or(time, |known| Duration::from_secs_f64(CALLS * known.median_us / 1e6))
+        };
+        let (short, long): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|bytes| needed(bytes) <= time);
+        let together = (!short.is_empty()).then_some((short, time));
+        together.into_iter().chain(long.into_iter().map(|bytes| (vec![bytes], needed(&bytes)))).collect()
+    }
+
     /// What was measured last counts.
     pub fn took(&mut self, way: Way, bytes: u64, time: Measured) {
         let place = self.sizes.iter().position(|size| *size == bytes);
@@ -62,19 +79,23 @@ impl Search {
     }
 
     fn best(&self, place: usize) -> Option<(Way, Measured)> {
+        self.fastest(place, |_| true)
+    }
+
+    fn fastest(&self, place: usize, counts: impl Fn(&Measured) -> bool) -> Option<(Way, Measured)> {
         let known = self.ways.iter().filter_map(|(way, times)| Some((*way, times[place]?)));
+        let known = known.filter(|(_, time)| counts(time));
         known.min_by(|one, other| one.1.median_us.total_cmp(&other.1.median_us))
     }
 
     /// The best way and its time at each size, with the library's own time: that of the library, unless it is beaten beyond both intervals.
     pub fn found(&self) -> Vec<(u64, Way, Measured, Option<Measured>)> {
         let at = |(place, bytes): (usize, &u64)| {
-            let (way, time) = self.best(place)?;
             let stock = self.time(Way::STOCK, place);
-            match stock {
-                Some(stock) if time.high_us >= stock.low_us => Some((*bytes, Way::STOCK, stock, Some(stock))),
-                _ => Some((*bytes, way, time, stock)),
-            }
+            let is_worth = |time: &Measured| stock.is_none_or(|stock| time.is_surely_below(&stock));
+            let own = || stock.map(|stock| (Way::STOCK, stock));
+            let (way, time) = self.fastest(place, is_worth).or_else(own)?;
+            Some((*bytes, way, time, stock))
         };
         self.sizes.iter().enumerate().filter_map(at).collect()
     }
@@ -96,5 +117,64 @@ impl Search {
             rules.push(Rule { bytes: first, way: *way, because });
         }
         rules
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::native::{Format, Rules};
+
+    fn way(algorithm: u32, segment: u64) -> Way {
+        Way::new(Collective::Broadcast, algorithm, 0, segment).unwrap()
+    }
+
+    /// Of what takes long there are few samples at first, of which a median says nothing.
+    #[test]
+    fn few_samples_do_not_beat_the_library() {
+        let time = |us: f64, samples| Measured { median_us: us, low_us: us, high_us: us, samples };
+        let mut search = Search::new(Library::OpenMpi, Collective::Broadcast, vec![1 << 20], 16);
+        search.took(Way::STOCK, 1 << 20, time(1000e3, 2));
+        search.took(way(3, 8192), 1 << 20, time(900e3, 1));
+        assert_eq!(search.found()[0].1, Way::STOCK);
+        // The next round is long enough, and of those that are sure the fastest counts.
+        let short = Duration::from_millis(100);
+        let launches = search.launches(way(3, 8192), vec![1 << 20], short);
+        assert_eq!(launches, [(vec![1 << 20], Duration::from_millis(8100))]);
+        assert_eq!(
+            search.launches(way(6, 0), vec![1 << 20], short),
+            [(vec![1 << 20], short)],
+            "nothing is known"
+        );
+        search.took(way(6, 0), 1 << 20, time(950e3, 9));
+        assert_eq!(search.found()[0].1, way(6, 0));
+        search.took(way(5, 0), 1 << 20, time(300e3, 1));
+        assert_eq!(search.found()[0].1, way(5, 0), "it is so much faster");
+    }
+
+    #[test]
+    fn a_barrier_has_no_bytes_and_is_measured() {
+        let mut search = Search::new(Library::OpenMpi, Collective::Barrier, vec![0], 16);
+        let round = search.first_round();
+        assert_eq!(round.len(), 5);
+        for (way, sizes) in round {
+            let us = if way.name == "bruck" { 50.0 } else { 100.0 };
+            let time = Measured { median_us: us, low_us: us, high_us: us, samples: 9 };
+            sizes.into_iter().for_each(|bytes| search.took(way, bytes, time));
+        }
+        let rules = search.rules();
+        assert_eq!(rules.iter().map(|rule| (rule.bytes, rule.way.name)).collect::<Vec<_>>(), [(0, "bruck")]);
+    }
+
+    /// Between nothing and something all is nearer to something.
+    #[test]
+    fn rules_of_no_bytes_end_before_the_next() {
+        let mut search = Search::new(Library::OpenMpi, Collective::Broadcast, vec![0, 1024], 16);
+        for (bytes, one) in [(0, way(6, 0)), (1024, way(8, 0))] {
+            search.took(one, bytes, Measured { median_us: 1.0, low_us: 1.0, high_us: 1.0, samples: 9 });
+        }
+        let rules = Rules::for_ranks(16, vec![(Collective::Broadcast, search.rules())]);
+        let file = rules.write(Format::Openmpi, &[]).unwrap();
+        assert_eq!(Rules::parse(&file, Format::Openmpi).unwrap().count(), 4, "{file}");
     }
 }

@@ -151,8 +151,17 @@ impl Measuring<'_> {
                     return Ok(search);
                 }
                 eprintln!("{operation}: {way} ({} of {count})", index + 1);
-                for (bytes, time) in self.launch(operation, way, &sizes, time)? {
-                    search.took(way, bytes, time);
+                for (sizes, time) in search.launches(way, sizes, time) {
+                    let left = self.ends.saturating_duration_since(Instant::now());
+                    let time = time.min(left.max(self.args.time));
+                    let times = self.launch(operation, way, &sizes, time)?;
+                    // Of a launch that was interrupted some are missing.
+                    if !self.interrupted.load(Ordering::Relaxed) {
+                        times.into_iter().for_each(|(bytes, time)| search.took(way, bytes, time));
+                    }
+                    if self.is_over() {
+                        return Ok(search);
+                    }
                 }
             }
         }
