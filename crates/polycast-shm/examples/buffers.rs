@@ -7,7 +7,6 @@
 //! Ranks are threads, each bound to a processor of its own if there are as many, where they spin; else they give way. Medians and quartiles of
 //! all rounds, the combinations by turns.
 
-use std::ops::Deref;
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
@@ -21,42 +20,25 @@ const ROUNDS: usize = 40;
 const MESSAGES: u64 = 5;
 const OPERATIONS: u64 = ROUNDS as u64 * MESSAGES;
 
-#[derive(Clone)]
-struct Mapped(Arc<Segment>);
-
-impl Deref for Mapped {
-    type Target = Raw;
-
-    fn deref(&self) -> &Raw {
-        &self.0
-    }
-}
-
 fn main() {
     let mut arguments = std::env::args().skip(1).map(|word| word.parse::<usize>().expect("a number"));
     let ranks = arguments.next().unwrap_or(2) as u32;
     let bytes = arguments.next().unwrap_or(4096) << 10;
-    let shared: Vec<(usize, Mapped)> = BUFFERS
+    let shared: Vec<(usize, Segment)> = BUFFERS
         .iter()
         .map(|(count, kib)| {
             let shape = Shape::new(ranks).with_ring((count * kib) << 10);
             let (segment, ..) = Segment::create(shape, 1).expect("a segment");
-            (kib << 10, Mapped(Arc::new(segment)))
+            (kib << 10, segment)
         })
         .collect();
     let barrier = Barrier::new(ranks as usize);
     let mut times = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..ranks)
-            .map(|me| {
-                scope.spawn({
-                    let (shared, barrier) = (&shared, &barrier);
-                    move || run(me, ranks, bytes, shared, barrier)
-                })
-            })
-            .collect();
-        let times = run(0, ranks, bytes, &shared, &barrier);
-        others.into_iter().for_each(|other| drop(other.join().expect("a thread that ends")));
-        times
+        let (shared, barrier) = (&shared, &barrier);
+        for me in 1..ranks {
+            scope.spawn(move || run(me, ranks, bytes, shared, barrier));
+        }
+        run(0, ranks, bytes, shared, barrier)
     });
     println!("{ranks} ranks, {} KiB: GB/s to each reader, median (quartiles) of {ROUNDS}", bytes >> 10);
     for ((count, kib), times) in BUFFERS.iter().zip(&mut times) {
@@ -68,17 +50,16 @@ fn main() {
 }
 
 /// The nanoseconds of each round, by combination; rank 0 publishes.
-fn run(me: u32, ranks: u32, bytes: usize, shared: &[(usize, Mapped)], barrier: &Barrier) -> Vec<Vec<u64>> {
+fn run(me: u32, ranks: u32, bytes: usize, shared: &[(usize, Segment)], barrier: &Barrier) -> Vec<Vec<u64>> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let rest: fn() = match ranks as usize <= processors {
-        true => std::hint::spin_loop,
-        false => std::thread::yield_now,
-    };
-    if ranks as usize <= processors {
+    let rest: fn() = if ranks as usize <= processors {
         bind(me as usize);
-    }
+        std::hint::spin_loop
+    } else {
+        std::thread::yield_now
+    };
     let mut streams: Vec<_> =
-        shared.iter().map(|(buffer, memory)| Streams::new(memory.clone(), me, *buffer)).collect();
+        shared.iter().map(|(buffer, memory)| Streams::new(&**memory, me, *buffer)).collect();
     // Not zero: pages of zeros that nobody has written are all one page.
     let mut message = vec![1 + me as u8; bytes];
     let readers: Arc<[u32]> = (1..ranks).collect();
@@ -101,7 +82,7 @@ fn run(me: u32, ranks: u32, bytes: usize, shared: &[(usize, Mapped)], barrier: &
     times
 }
 
-fn publish(streams: &mut Streams<Mapped>, operation: u64, message: &[u8], readers: &Arc<[u32]>, rest: fn()) {
+fn publish(streams: &mut Streams<&Raw>, operation: u64, message: &[u8], readers: &Arc<[u32]>, rest: fn()) {
     streams.announce(0, operation, message.len() as u64, Style::Data, readers.clone());
     let mut done = 0;
     while done < message.len() {
@@ -117,7 +98,7 @@ fn publish(streams: &mut Streams<Mapped>, operation: u64, message: &[u8], reader
     }
 }
 
-fn fetch(streams: &mut Streams<Mapped>, operation: u64, message: &mut [u8], rest: fn()) {
+fn fetch(streams: &mut Streams<&Raw>, operation: u64, message: &mut [u8], rest: fn()) {
     let way = Way { writer: 0, channel: 0 };
     streams.expect(way, operation);
     let opening = loop {

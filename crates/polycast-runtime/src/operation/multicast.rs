@@ -115,10 +115,12 @@ impl MulticastBroadcast {
         self.part = shared.driver.as_mut().map(|driver| driver.enqueue(self.spec, self.root_node));
         // A leader that is not the root may have been told nothing yet of the call, or that the ranks are to leave.
         let has_source = self.is_root || !self.is_on_root_node;
-        self.stage = match self.is_on_root_node {
-            _ if self.through_memory && self.part.is_some() && has_source => Stage::Together,
-            true => Stage::OnRootNode,
-            false => Stage::BetweenNodes,
+        self.stage = if self.through_memory && self.part.is_some() && has_source {
+            Stage::Together
+        } else if self.is_on_root_node {
+            Stage::OnRootNode
+        } else {
+            Stage::BetweenNodes
         };
     }
 
@@ -158,10 +160,8 @@ impl MulticastBroadcast {
                 Stage::Together => self.together(call, shared),
                 Stage::Over => return self.failure.map_or(Progress::Done, Progress::Failed),
             };
-            match progress {
-                Progress::Pending => return Progress::Pending,
-                Progress::Done => {}
-                Progress::Failed(failure) => self.note(failure),
+            if !self.has_ended(progress) {
+                return Progress::Pending;
             }
             self.has_begun = false;
             self.stage = match self.stage {
@@ -173,39 +173,31 @@ impl MulticastBroadcast {
         }
     }
 
-    fn note(&mut self, failure: Failure) {
-        // That sizes differ may only be what comes of it.
-        if self.failure.is_none_or(|first| first == Failure::Size) {
-            self.failure = Some(failure);
+    /// Whether a part of it has; what went wrong is noted.
+    fn has_ended(&mut self, progress: Progress) -> bool {
+        if let Progress::Failed(failure) = progress {
+            // That sizes differ may only be what comes of it.
+            let is_worse = self.failure.is_none_or(|first| first == Failure::Size);
+            self.failure = if is_worse { Some(failure) } else { self.failure };
         }
+        progress != Progress::Pending
     }
 
     /// The multicast, and the exchange as far as that has come. Either goes on if the other has failed.
     fn together(&mut self, call: &Call, shared: &mut Shared) -> Progress {
         let mut available = u64::MAX;
         if let Some(part) = self.part {
-            match self.between_nodes(call, shared) {
-                Progress::Pending if self.is_on_root_node => {}
-                Progress::Pending => {
-                    available = shared.driver.as_ref().map_or(0, |driver| driver.prefix_bytes(part));
-                    self.has_come = available == call.of.bytes.0;
-                }
-                Progress::Done => self.part = None,
-                Progress::Failed(failure) => {
-                    self.part = None;
-                    self.note(failure);
-                }
+            let progress = self.between_nodes(call, shared);
+            if self.has_ended(progress) {
+                self.part = None;
+            } else if !self.is_on_root_node {
+                available = shared.driver.as_ref().map_or(0, |driver| driver.prefix_bytes(part));
+                self.has_come = available == call.of.bytes.0;
             }
         }
         if !self.is_exchange_over {
-            match self.on_node(call, shared, available) {
-                Progress::Pending => {}
-                Progress::Done => self.is_exchange_over = true,
-                Progress::Failed(failure) => {
-                    self.is_exchange_over = true;
-                    self.note(failure);
-                }
-            }
+            let progress = self.on_node(call, shared, available);
+            self.is_exchange_over = self.has_ended(progress);
         }
         if self.part.is_none() && self.is_exchange_over { Progress::Done } else { Progress::Pending }
     }
