@@ -16,7 +16,7 @@ const ERROR_SIZE: i32 = -2;
 /// Of the same size on all ranks.
 fn calls(random: &mut Random, ranks: u64, count: u64) -> Vec<Broadcast> {
     let call = |_| {
-        let most = random.one_of(&[10, 3000, 60_000]);
+        let most = random.one_of(if cfg!(miri) { &[10, 300, 3000] } else { &[10, 3000, 60_000] });
         let bytes = random.within(1, most) as usize;
         Broadcast { communicator: 0, root: random.below(ranks) as u32, bytes: vec![bytes; ranks as usize] }
     };

@@ -78,7 +78,7 @@ pub struct Told {
 
 /// A communicator of this process, from when it is made until MPI ends.
 pub struct Member {
-    pub door: Box<RankDoor>,
+    pub door: Arc<RankDoor>,
     pub rank: u32,
     /// NULL if polycast does not serve it, or not any more.
     pub runtime: *mut Attached,
@@ -221,10 +221,10 @@ impl Member {
         world.make(number, of);
         let rank = of.iter().position(|member| *member == process)? as u32;
         let part = Part { communicator: number, process };
-        let door = Box::new(RankDoor::new(world, part));
+        let door = Arc::new(RankDoor::new(world, part));
         let mut runtime = null_mut();
         if is_served && of.len() > 1 {
-            let handle: *mut c_void = (&raw const *door).cast_mut().cast();
+            let handle: *mut c_void = Arc::as_ptr(&door).cast_mut().cast();
             // SAFETY: the table accepts this handle, which lives until MPI has ended.
             let error = unsafe {
                 polycast_attach(

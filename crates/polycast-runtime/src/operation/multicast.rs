@@ -18,6 +18,9 @@
 //! A rank that fails, or finds out that sizes differ, still takes part in what follows, with nothing to send, so that nobody waits for
 //! it.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+
 use polycast_core::collective;
 use polycast_core::protocol::{Data, Multicast};
 use polycast_core::units::{Bytes, Rank};
@@ -52,8 +55,9 @@ pub struct MulticastBroadcast {
     local: Option<Exchange>,
     /// They share memory.
     through_memory: bool,
-    /// The leader's word to the ranks of the root's node, if this one's is that and another rank is the root; and what it has beside.
-    word: Option<Box<(Exchange, u8)>>,
+    /// The leader's word to the ranks of the root's node, if this one's is that and another rank is the root; and its byte, to which the exchange keeps
+    /// a pointer while this moves.
+    word: Option<Box<(Exchange, Arc<AtomicU8>)>>,
     has_word: bool,
     key: OperationKey,
     stage: Stage,
@@ -78,7 +82,10 @@ impl MulticastBroadcast {
         let leader = shared.nodes.my_leader();
         let word = (is_on_root_node && leader != root).then(|| {
             let of = collective::Call { bytes: Bytes(1), ..call.of };
-            Box::new((Exchange::on_node_by_messages(leader, &Call { of, ..call.clone() }, shared), 0))
+            Box::new((
+                Exchange::on_node_by_messages(leader, &Call { of, ..call.clone() }, shared),
+                Arc::default(),
+            ))
         });
         MulticastBroadcast {
             spec,
@@ -227,7 +234,7 @@ impl MulticastBroadcast {
         let (word, byte) = &mut **word;
         guarded(*key, shared, |shared| {
             if !std::mem::replace(has_begun, true) {
-                let call = Call { buffers: Buffers::broadcast(byte), ..call.clone() };
+                let call = Call { buffers: Buffers::broadcast(byte.as_ptr()), ..call.clone() };
                 word.begin(*key, &call, false, shared)?;
             }
             word.progress(shared)
