@@ -22,9 +22,13 @@ impl Measured {
     /// So many samples an interval needs.
     pub const LEAST_SAMPLES: usize = 6;
 
+    fn has_interval(&self) -> bool {
+        self.samples >= Measured::LEAST_SAMPLES
+    }
+
     /// Whether it is less beyond both intervals, or so much less that few samples tell.
     pub fn is_surely_below(&self, other: &Measured) -> bool {
-        let is_apart = self.samples >= Measured::LEAST_SAMPLES && self.high_us < other.low_us;
+        let is_apart = self.has_interval() && self.high_us < other.low_us;
         is_apart || self.median_us * HOPELESS < other.median_us
     }
 }
@@ -269,10 +273,12 @@ impl Race {
         }
     }
 
-    /// The fastest few are measured for longer, and stock, for who is faster than that counts.
+    /// The fastest few are measured for longer, and stock, for who is faster than that counts. Of few samples most may be of a bad moment, and
+    /// no moment makes one too good: the best of them speaks for a way.
     fn keep_the_fastest(&mut self) {
         let Some((_, left)) = LEFT.into_iter().find(|(effort, _)| *effort == self.effort.0) else { return };
-        let time = |way: &Way| way.known.map_or(f64::INFINITY, |known| known.median_us);
+        let promises = |known: Measured| if known.has_interval() { known.median_us } else { known.low_us };
+        let time = |way: &Way| way.known.map_or(f64::INFINITY, promises);
         let mut times: Vec<f64> = self.ways.iter().filter(|way| !way.is_out).map(time).collect();
         times.sort_unstable_by(f64::total_cmp);
         if let Some(limit) = times.get(left - 1) {

@@ -209,3 +209,30 @@ fn overlaps_are_tried_on_two_levels() {
     }
     assert!(race.found().best.to_string().contains("overlap=8KiB"), "{:?} {tried:?}", race.found());
 }
+
+/// Two of three calls were slow while there was little time for each way.
+#[test]
+fn a_bad_moment_does_not_cost_the_best_way_its_place() {
+    let names = "multicast-pull chain:segment=1KiB chain:segment=2KiB chain:segment=4KiB binary:segment=1KiB \
+                 binary:segment=2KiB binary:segment=4KiB binomial";
+    let ways: Vec<Choice> =
+        names.split_whitespace().map(|name| Choice::read(Collective::Broadcast, name).unwrap()).collect();
+    let best = ways[0];
+    let mut race = Race::among([&[Choice::Stock], &ways[..]].concat(), 256 << 10);
+    while let Some((choices, effort)) = race.next() {
+        let measured = |choice: Choice| match (choice, ways.iter().position(|way| *way == choice)) {
+            (Choice::Stock, _) => Measured { median_us: 90.0, low_us: 88.0, high_us: 91.0, samples: 6 },
+            (_, Some(0)) if effort < Effort(4) => {
+                Measured { median_us: 70.0, low_us: 45.0, high_us: 71.0, samples: 3 }
+            }
+            (_, Some(0)) => Measured { median_us: 44.0, low_us: 43.0, high_us: 45.0, samples: 6 },
+            (_, place) => {
+                let median_us = 50.0 + place.unwrap() as f64;
+                Measured { median_us, low_us: median_us - 1.0, high_us: median_us + 1.0, samples: 3 }
+            }
+        };
+        let times: Vec<_> = choices.into_iter().map(|choice| (choice, Some(measured(choice)))).collect();
+        race.took(&times);
+    }
+    assert_eq!(race.found().best, best);
+}
