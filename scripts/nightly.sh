@@ -4,7 +4,7 @@
 #   Miri              undefined behaviour in unsafe code: aliasing, memory that is used after it went, uninitialised bytes
 # Both need a nightly toolchain, and two parts of it that are fetched here if they are missing. Units, protocol and core have no unsafe code
 # and no threads (`forbid(unsafe_code)`), so what of them jobs run, runs here along with the runtime. Miri takes some thousand times as long,
-# a quarter of an hour in all: one seed of tests whose jobs are small, with a shipped table without rules. What calls C cannot run there (the
+# three quarters of an hour in all: one seed of tests whose jobs are small, with a shipped table without rules. What calls C cannot run there (the
 # header's test, which asks a compiler; sockets of the network; tests of shared memory that ask the kernel say so), and jobs have no memfd.
 # And the C programs of tests/mpi under MPIs from PyPI, on this machine and in labs, after `make build`:
 #   mpis              Open MPI 5, MPICH 5, Intel MPI, the standard ABI under the last two
