@@ -28,7 +28,7 @@ impl RankMachine {
     /// An error, if the kernel does not do this for this rank.
     fn refuse(&self, what: Refused) -> io::Result<()> {
         if cfg!(miri) {
-            // It has no memfd.
+            // It has no memfd, and reads no other process.
             return Err(io::ErrorKind::Unsupported.into());
         }
         let is_refused = self.world.conditions.refused.contains(&(self.rank, what));

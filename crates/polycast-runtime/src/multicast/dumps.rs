@@ -12,6 +12,7 @@ pub fn keep_out(key: &Key) {
 /// One of the two advices about core dumps.
 fn advise(key: &Key, advice: Advice) {
     if cfg!(miri) {
+        // It has no madvise.
         return;
     }
     let (begin, bytes) = key.memory();

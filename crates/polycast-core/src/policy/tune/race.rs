@@ -22,7 +22,7 @@ impl Measured {
     /// So many samples an interval needs.
     pub const LEAST_SAMPLES: usize = 6;
 
-    fn has_interval(&self) -> bool {
+    pub(super) fn has_interval(&self) -> bool {
         self.samples >= Measured::LEAST_SAMPLES
     }
 
@@ -252,7 +252,7 @@ impl Race {
         let Some((best, time)) = self.best() else { return };
         for way in self.ways.iter_mut().filter(|way| way.choice != best) {
             let Some(known) = way.known else { continue };
-            let is_sure = known.samples.min(time.samples) >= Measured::LEAST_SAMPLES;
+            let is_sure = known.has_interval() && time.has_interval();
             // Nothing more is to be learnt of what is as good as the best one.
             let is_known = self.effort >= LOOKED_AT || known.samples.min(time.samples) >= OFTEN;
             way.is_out |= is_known && known.median_us <= ALIKE * time.median_us;
@@ -386,11 +386,9 @@ impl Race {
         let best = worth.map_or(Choice::Stock, |(choice, _)| *choice);
         let time = time_of(best);
         let second = all.iter().find(|(choice, _)| *choice != best).copied();
-        let are_known =
-            |one: &Measured, other: &Measured| one.samples.min(other.samples) >= Measured::LEAST_SAMPLES;
         let separates = time.zip(second).is_some_and(|(time, (_, second))| {
             let is_apart = time.high_us < second.low_us || second.high_us < time.low_us;
-            is_apart && are_known(&time, &second)
+            is_apart && time.has_interval() && second.has_interval()
         });
         Found { best, time, stock, second, separates, measured: all.len(), all }
     }

@@ -116,8 +116,7 @@ impl Session {
     fn is_open(found: &Found) -> bool {
         let faster =
             found.second.zip(found.time).filter(|((_, second), time)| second.median_us < time.median_us);
-        found.best == Choice::Stock
-            && faster.is_some_and(|((_, second), _)| second.samples < Measured::LEAST_SAMPLES)
+        found.best == Choice::Stock && faster.is_some_and(|((_, second), _)| !second.has_interval())
     }
 }
 
