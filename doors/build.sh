@@ -25,26 +25,41 @@ mkdir -p "$library/doors" "$library/bench"
 "$cc" $flags $compact -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/vote.c" -ldl -pthread
 mv "$library/.new" "$library/libpolycast-mpi.so"
 
-# Open MPI's component, where its mpicc has the headers of its insides. They are another for each release line; this is for 4.
+# Open MPI's component, where the headers of its insides are: its mpicc's, or in OPENMPI_HEADERS="FOLDER…", where PMIx's may be, too. They
+# are another for each release line, and so is the component: openmpi/ is for 4, openmpi5/ for 5.
 build_component() {
-    for folder in $("$1" --showme:incdirs); do
+    line=$(echo 'OMPI_MAJOR_VERSION.OMPI_MINOR_VERSION' | "$1" -E -P -include mpi.h -x c - | tail -n 1 | tr -d ' ')
+    for folder in ${OPENMPI_HEADERS:-} $("$1" --showme:incdirs); do
         inside=$folder/openmpi
         [ -e "$inside/ompi/mca/coll/coll.h" ] || continue
-        if ! grep -q '^#define OMPI_MAJOR_VERSION 4$' "$inside/opal_config.h"; then
-            echo "doors: no component for the Open MPI of $1: it is for version 4" >&2
+        of=$(sed -n 's/^#define OMPI_M[AI][JN]OR_VERSION //p' "$inside/opal_config.h" | paste -sd .)
+        if [ "$of" != "$line" ]; then
+            echo "doors: no component for the Open MPI $line of $1: $inside is of $of" >&2
             return
         fi
+        case $of in
+        4.*) name=openmpi absent= ;;
+        5.*) name=openmpi5 absent="-isystem $sources/ompi-coll/absent-5" ;;
+        *)
+            echo "doors: no component for the Open MPI of $1: it is for versions 4 and 5, found $of" >&2
+            return
+            ;;
+        esac
+        others=$(pkg-config --cflags-only-I pmix 2>/dev/null | sed 's/-I/-isystem /g') || others=
+        for other in ${OPENMPI_HEADERS:-}; do
+            others="$others -isystem $other"
+        done
         version=$(sed -n 's/^version = "\([0-9.]*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
         numbers=$(echo "$version" | sed 's/\(.*\)\.\(.*\)\.\(.*\)/-DPOLYCAST_MAJOR=\1 -DPOLYCAST_MINOR=\2 -DPOLYCAST_RELEASE=\3/')
-        mkdir -p "$library/openmpi"
-        "$1" $flags -std=gnu17 $numbers -isystem "$inside" -isystem "$sources/ompi-coll/absent" -I"$sources/pmpi" -I"$sources/ompi-coll" $compact -shared -o "$library/openmpi/.new" \
+        mkdir -p "$library/$name"
+        "$1" $flags -std=gnu17 $numbers -isystem "$inside" $others -isystem "$sources/ompi-coll/absent" $absent -I"$sources/pmpi" -I"$sources/ompi-coll" $compact -shared -o "$library/$name/.new" \
             "$sources"/ompi-coll/component.c "$sources"/ompi-coll/beginning.c "$sources"/ompi-coll/module.c "$sources"/ompi-coll/requests.c "$sources"/ompi-coll/below.c "$sources"/pmpi/vote.c \
             -L"$library/doors" -l:polycast-door-openmpi.so -ldl -Wl,-z,nodelete -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../doors'
-        mv "$library/openmpi/.new" "$library/openmpi/mca_coll_polycast.so"
-        echo "doors: a component for Open MPI"
+        mv "$library/$name/.new" "$library/$name/mca_coll_polycast.so"
+        echo "doors: a component for Open MPI $of"
         return
     done
-    echo "doors: no component for Open MPI: $1 has no headers of its insides (Debian's libopenmpi-dev has)"
+    echo "doors: no component for Open MPI $line: $1 has no headers of its insides (Debian's libopenmpi-dev has)"
 }
 
 # Multicast over InfiniBand and RoCE, where its headers are (libibverbs-dev and librdmacm-dev, or rdma-core-devel).
@@ -76,7 +91,12 @@ for mpicc in "$@"; do
     *" $family "*)
         case " $files " in
         *" $file "*) ;; # Another name of the one that was used.
-        *) echo "doors: $mpicc left out: it belongs to $family, too, whose door is built already" >&2 ;;
+        *)
+            # Of another release line perhaps.
+            [ "$family" != openmpi ] || build_component "$mpicc"
+            files="$files $file"
+            echo "doors: $mpicc left out: it belongs to $family, too, whose door is built already" >&2
+            ;;
         esac
         continue
         ;;

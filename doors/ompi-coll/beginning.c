@@ -18,7 +18,17 @@
 
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/proc/proc.h"
+#if OMPI_MAJOR_VERSION == 4
 #include "opal/mca/pmix/pmix.h"
+#define CAN_ANNOUNCE (opal_pmix.put != NULL)
+#define TO_ALL OPAL_PMIX_GLOBAL
+#define NUMBER OPAL_UINT32
+#else
+#include "opal/mca/pmix/pmix-internal.h"
+#define CAN_ANNOUNCE PMIx_Initialized()
+#define TO_ALL PMIX_GLOBAL
+#define NUMBER PMIX_UINT32
+#endif
 
 #include "vote.h"
 
@@ -34,10 +44,10 @@ static char key[] = "polycast.coll";
 void polycast_announce(void) {
     uint32_t version = 1, *is_there = &version;
     int error;
-    if (!opal_pmix.put) {
+    if (!CAN_ANNOUNCE) {
         return; /* ompi_info */
     }
-    OPAL_MODEX_SEND_VALUE(error, OPAL_PMIX_GLOBAL, key, is_there, OPAL_UINT32);
+    OPAL_MODEX_SEND_VALUE(error, TO_ALL, key, is_there, NUMBER);
     (void)error; /* Then this rank is taken to lack it. */
 }
 
@@ -45,7 +55,7 @@ static int has_component(int rank) {
     opal_process_name_t name = ompi_group_get_proc_name(ompi_mpi_comm_world.comm.c_local_group, rank);
     uint32_t version = 0, *found = &version;
     int error;
-    OPAL_MODEX_RECV_VALUE_IMMEDIATE(error, key, &name, &found, OPAL_UINT32);
+    OPAL_MODEX_RECV_VALUE_IMMEDIATE(error, key, &name, &found, NUMBER);
     return error == OPAL_SUCCESS;
 }
 

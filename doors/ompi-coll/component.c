@@ -11,10 +11,12 @@
 #include "component.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "ompi/mca/coll/base/coll_base_util.h"
 #include "ompi/mca/hook/base/base.h"
 #include "opal/mca/base/mca_base_var.h"
 
@@ -52,6 +54,9 @@ enum { SETTINGS = sizeof settings / sizeof *settings };
 
 static char *values[SETTINGS];
 
+/* Layouts may change within a release line, or with its options: what we were built with, and what runs. */
+#define IS_AS_BUILT(type) (OBJ_CLASS(type)->cls_sizeof == sizeof(type))
+
 static int register_parameters(void);
 static int open_component(void);
 static int init_query(bool enable_progress_threads, bool enable_mpi_threads);
@@ -61,7 +66,11 @@ static mca_coll_base_module_t *comm_query(struct ompi_communicator_t *comm, int 
 __attribute__((visibility("default"))) const mca_coll_base_component_t mca_coll_polycast_component = {
     .collm_version =
         {
+#if OMPI_MAJOR_VERSION == 4
             MCA_COLL_BASE_VERSION_2_0_0,
+#else
+            MCA_COLL_BASE_VERSION_2_4_0,
+#endif
             .mca_component_name = "polycast",
             MCA_BASE_MAKE_VERSION(component, POLYCAST_MAJOR, POLYCAST_MINOR, POLYCAST_RELEASE),
             .mca_open_component = open_component,
@@ -96,9 +105,23 @@ static int register_parameters(void) {
     return OMPI_SUCCESS;
 }
 
+static int fits(void) {
+    return IS_AS_BUILT(ompi_communicator_t) && IS_AS_BUILT(ompi_group_t) && IS_AS_BUILT(ompi_datatype_t) &&
+           IS_AS_BUILT(mca_coll_base_module_t) && IS_AS_BUILT(ompi_coll_base_nbc_request_t);
+}
+
 /* In a program with more rights than its user polycast reads nothing from outside. */
 static int open_component(void) {
     if (priority <= 0 || getauxval(AT_SECURE) != 0) {
+        return OMPI_ERR_NOT_AVAILABLE;
+    }
+    if (!fits()) {
+        const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+        if (!rank || strcmp(rank, "0") == 0) {
+            fprintf(stderr, "polycast: warning: the component for Open MPI was built with headers of %s, which "
+                            "this one's insides do not match; build it with its own; the stock MPI serves every call\n",
+                    OMPI_VERSION);
+        }
         return OMPI_ERR_NOT_AVAILABLE;
     }
     for (int i = 0; i < SETTINGS; i++) {

@@ -108,7 +108,7 @@ make_package() {
 
 cd "$stage"
 # shellcheck disable=SC2046
-lay_out polycast $(find . -type f ! -path './lib/polycast/doors/*' ! -path './lib/polycast/openmpi/*' ! -path './lib/polycast/bench/*' ! -path './lib/polycast/slurm/*' | cut -c 3-)
+lay_out polycast $(find . -type f ! -path './lib/polycast/doors/*' ! -path './lib/polycast/openmpi*/*' ! -path './lib/polycast/bench/*' ! -path './lib/polycast/slurm/*' | cut -c 3-)
 make_package polycast "MPI collectives at the speed of the wire" <<'END'
 polycast slides under an MPI program when it starts and runs MPI_Bcast, and
 where asked the collectives built on it, by reliable IP multicast or by
@@ -126,8 +126,10 @@ for mpi in openmpi mpich abi; do
     mpich) name=MPICH ;;
     abi) name="MPIs with the standard ABI" ;;
     esac
-    component=lib/polycast/$mpi/mca_coll_polycast.so
-    [ -e "$component" ] || component=
+    component=
+    for file in lib/polycast/"$mpi"*/mca_coll_polycast.so; do
+        [ ! -e "$file" ] || component="$component $file"
+    done
     lay_out "polycast-$mpi" "$door" $component "lib/polycast/bench/polycast-bench-$mpi"
     make_package "polycast-$mpi" "polycast for programs under $name" "polycast (= $version)" <<END
 The door through which polycast serves programs under $name${component:+, a

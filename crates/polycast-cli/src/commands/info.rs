@@ -158,7 +158,9 @@ impl Info {
             library_directory: installation.as_ref().map(|i| i.library_directory().display().to_string()),
             preload: installation.as_ref().map(|i| i.preload().display().to_string()),
             doors: doors.into(),
-            component: built("openmpi/mca_coll_polycast.so"),
+            component: ["openmpi", "openmpi5"]
+                .into_iter()
+                .find_map(|line| built(&format!("{line}/mca_coll_polycast.so"))),
             launchers: launchers.collect(),
             verbs: VerbsInfo { path: built(OBJECT), devices: polycast_net::verbs::devices() },
             tables: tables(&settings),

@@ -26,6 +26,7 @@ mod measure;
 mod methods;
 mod more_mpis;
 mod multicast;
+mod open_mpi_5;
 mod packages;
 mod placement;
 mod report;

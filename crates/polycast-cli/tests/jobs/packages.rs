@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-fn succeeds(command: &mut Command, limit: Duration) -> String {
+pub fn succeeds(command: &mut Command, limit: Duration) -> String {
     let output = output_within(command, limit);
     assert!(output.status.success(), "{command:?}: {}\n{}", output.status, text(&output));
     text(&output)
@@ -109,6 +109,16 @@ fn packages(folder: &Path) -> Vec<PathBuf> {
     made
 }
 
+/// Runs a line of the shell in another system, whose processes end with it.
+pub fn inside(root: &Path, line: &str) -> String {
+    let proc = format!("--mount-proc={}", root.join("proc").display());
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--pid", "--fork", &proc, "chroot"]);
+    command.arg(root).args(["sh", "-c", line]).env("DEBIAN_FRONTEND", "noninteractive");
+    command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    succeeds(&mut command, Duration::from_secs(900))
+}
+
 #[test]
 #[ignore = "make test-all: needs lintian, debootstrap, root, and Debian's packages"]
 fn debian_packages_are_clean_and_serve_in_a_fresh_system() {
@@ -126,14 +136,7 @@ fn debian_packages_are_clean_and_serve_in_a_fresh_system() {
     for package in &made {
         fs::copy(package, root.path().join("tmp").join(package.file_name().unwrap())).unwrap();
     }
-    let inside = |line: &str| {
-        let proc = format!("--mount-proc={}", root.path().join("proc").display());
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "--pid", "--fork", &proc, "chroot"]);
-        command.arg(root.path()).args(["sh", "-c", line]).env("DEBIAN_FRONTEND", "noninteractive");
-        command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-        succeeds(&mut command, Duration::from_secs(900))
-    };
+    let inside = |line: &str| inside(root.path(), line);
     inside("apt-get install -y --no-install-recommends /tmp/polycast_*.deb /tmp/polycast-mpich_*.deb mpich");
     let version = inside("polycast --version");
     assert_eq!(version.trim(), format!("polycast {}", env!("CARGO_PKG_VERSION")));
