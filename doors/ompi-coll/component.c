@@ -118,9 +118,11 @@ static int open_component(void) {
     if (!fits()) {
         const char *rank = getenv("OMPI_COMM_WORLD_RANK");
         if (!rank || strcmp(rank, "0") == 0) {
-            fprintf(stderr, "polycast: warning: the component for Open MPI was built with headers of %s, which "
-                            "this one's insides do not match; build it with its own; the stock MPI serves every call\n",
-                    OMPI_VERSION);
+            fprintf(
+                stderr,
+                "polycast: warning: the component for Open MPI was built with headers of %s, which "
+                "this one's insides do not match; build it with its own; the stock MPI serves every call\n",
+                OMPI_VERSION);
         }
         return OMPI_ERR_NOT_AVAILABLE;
     }
