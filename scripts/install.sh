@@ -9,4 +9,9 @@ to=$2
     [ ! -x "$from/$file" ] || mode=755
     install -D -m "$mode" "$from/$file" "$to/$file"
 done
+(cd "$from" && find . -type l) | while read -r link; do
+    mkdir -p "$(dirname "$to/$link")"
+    rm -rf "${to:?}/$link"
+    cp -P "$from/$link" "$to/$link"
+done
 echo "installed in $to: $(du -sh "$from" | cut -f 1)"

@@ -43,7 +43,9 @@ versioned modulefile.in "share/modulefiles/polycast/$version"
 
 documents=$stage/share/doc/polycast
 mkdir -p "$documents/fuzz" "$documents/tests"
-cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs examples include packaging tuning "$documents/"
+cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs examples include packaging "$documents/"
+# Once is enough.
+ln -s ../../polycast "$documents/tuning"
 cp fuzz/README.md "$documents/fuzz/"
 cp tests/README.md "$documents/tests/"
 

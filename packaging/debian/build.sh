@@ -46,6 +46,10 @@ lay_out() {
         case $file in *.so) mode=644 ;; esac
         target=$work/$package/usr/$to
         mkdir -p "$(dirname "$target")"
+        if [ -L "$stage/$file" ]; then
+            cp -P "$stage/$file" "$target"
+            continue
+        fi
         case $file:$to in
         *.gz:*) cp "$stage/$file" "$target" ;;
         *:*.gz) gzip -9nc "$stage/$file" >"$target" ;;
@@ -108,7 +112,7 @@ make_package() {
 
 cd "$stage"
 # shellcheck disable=SC2046
-lay_out polycast $(find . -type f ! -path './lib/polycast/doors/*' ! -path './lib/polycast/openmpi*/*' ! -path './lib/polycast/bench/*' ! -path './lib/polycast/slurm/*' | cut -c 3-)
+lay_out polycast $(find . ! -type d ! -path './lib/polycast/doors/*' ! -path './lib/polycast/openmpi*/*' ! -path './lib/polycast/bench/*' ! -path './lib/polycast/slurm/*' | cut -c 3-)
 make_package polycast "MPI collectives at the speed of the wire" <<'END'
 polycast slides under an MPI program when it starts and runs MPI_Bcast, and
 where asked the collectives built on it, by reliable IP multicast or by

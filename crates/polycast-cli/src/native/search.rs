@@ -74,6 +74,11 @@ impl Search {
         }
     }
 
+    /// One that fails, or has wrong data, is none of them.
+    pub fn leave_out(&mut self, way: Way) {
+        self.ways.retain(|(known, _)| *known != way);
+    }
+
     fn time(&self, way: Way, place: usize) -> Option<Measured> {
         self.ways.iter().find(|(known, _)| *known == way).and_then(|(_, times)| times[place])
     }
@@ -127,6 +132,18 @@ mod tests {
 
     fn way(algorithm: u32, segment: u64) -> Way {
         Way::new(Collective::Broadcast, algorithm, 0, segment).unwrap()
+    }
+
+    #[test]
+    fn what_failed_later_does_not_win() {
+        let time = |us: f64| Measured { median_us: us, low_us: us, high_us: us, samples: 9 };
+        let mut search = Search::new(Library::OpenMpi, Collective::Broadcast, vec![1 << 20], 16);
+        search.took(Way::STOCK, 1 << 20, time(1000.0));
+        search.took(way(3, 8192), 1 << 20, time(100.0));
+        assert_eq!(search.found()[0].1, way(3, 8192));
+        search.leave_out(way(3, 8192));
+        assert_eq!(search.found()[0].1, Way::STOCK);
+        assert!(search.first_round().iter().all(|(left, _)| *left != way(3, 8192)));
     }
 
     /// Of what takes long there are few samples at first, of which a median says nothing.

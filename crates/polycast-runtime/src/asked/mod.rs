@@ -13,9 +13,9 @@
 
 mod way;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{LazyLock, Mutex};
+use std::sync::Mutex;
 
 use polycast_core::network::{Network, Told};
 use polycast_core::units::{Nanos, Rank, Rate};
@@ -33,7 +33,7 @@ use crate::say::warn_once;
 const MAX_SETS: usize = 1024;
 
 of_process! {
-    static KNOWN: Mutex<LazyLock<HashMap<u64, Network>>> = Mutex::new(LazyLock::new(HashMap::new));
+    static KNOWN: Mutex<BTreeMap<u64, Network>> = Mutex::new(BTreeMap::new());
 }
 
 /// What was found.

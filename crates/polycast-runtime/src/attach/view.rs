@@ -130,11 +130,11 @@ impl View {
     pub(super) fn shape(&self, world: &World, ranks: &[u32]) -> CommunicatorShape {
         let mut hosts: Vec<u64> = ranks.iter().map(|rank| world.hosts[*rank as usize]).collect();
         hosts.sort_unstable();
-        let on_each = hosts.chunk_by(|one, other| one == other).map(|same| same.len() as u32);
+        let on_each = || hosts.chunk_by(|one, other| one == other).map(|same| same.len() as u32);
         CommunicatorShape {
             ranks: ranks.len() as u32,
-            nodes: on_each.clone().count() as u32,
-            ranks_per_node: on_each.max().unwrap_or(1),
+            nodes: on_each().count() as u32,
+            ranks_per_node: on_each().max().unwrap_or(1),
             ranks_per_processor: ranks
                 .iter()
                 .map(|rank| world.ranks_per_processor[*rank as usize])

@@ -154,7 +154,14 @@ impl Measuring<'_> {
                 for (sizes, time) in search.launches(way, sizes, time) {
                     let left = self.ends.saturating_duration_since(Instant::now());
                     let time = time.min(left.max(self.args.time));
-                    let times = self.launch(operation, way, &sizes, time)?;
+                    let times = match self.launch(operation, way, &sizes, time) {
+                        Err(error) if way != Way::STOCK => {
+                            eprintln!("{operation}: {way} is left out: {error}");
+                            search.leave_out(way);
+                            break;
+                        }
+                        times => times?,
+                    };
                     // Of a launch that was interrupted some are missing.
                     if !self.interrupted.load(Ordering::Relaxed) {
                         times.into_iter().for_each(|(bytes, time)| search.took(way, bytes, time));
