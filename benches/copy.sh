@@ -62,6 +62,10 @@ copy "16 hosts, 100 Mb/s, 32 MiB" hosts=16,rate=100mbit 100 $((32 << 20)) "$work
 export POLYCAST_MULTICAST=off
 copy "16 hosts, 100 Mb/s, 32 MiB" hosts=16,rate=100mbit 100 $((32 << 20)) "$work/32MiB"
 unset POLYCAST_MULTICAST
+# Where the machine is not the limit, and where it is.
+for hosts in 2 3 4 8; do
+    copy "$hosts hosts, 1 Gb/s, 64 MiB" "hosts=$hosts,rate=1gbit" 1000 $((64 << 20)) "$work/64MiB"
+done
 copy "16 hosts, 1 Gb/s, 64 MiB" hosts=16,rate=1gbit 1000 $((64 << 20)) "$work/64MiB"
 copy "4 hosts, 200 Mb/s, 1 % loss, 32 MiB" hosts=4,rate=200mbit,loss=1% 200 $((32 << 20)) "$work/32MiB"
 copy "16 hosts, 200 Mb/s, 1 % loss, 32 MiB" hosts=16,rate=200mbit,loss=1% 200 $((32 << 20)) "$work/32MiB"
@@ -81,9 +85,9 @@ unset POLYCAST_MULTICAST
 # The same file to all by others, from host to host of one lab.
 lab=copybench$$
 on() {
-    host=$1
+    at=$1
     shift
-    "$tool" lab exec "$lab" "$host" -- "$@" > /dev/null 2>&1 || true
+    "$tool" lab exec "$lab" "$at" -- "$@" > /dev/null 2>&1 || true
 }
 
 # name, command: how long it takes, until all 15 have the file
