@@ -26,10 +26,20 @@ impl Measured {
         self.samples >= Measured::LEAST_SAMPLES
     }
 
+    /// What it may come to: of few samples most may be of a bad moment, and no moment makes one too good.
+    fn promise_us(&self) -> f64 {
+        if self.has_interval() { self.median_us } else { self.low_us }
+    }
+
+    /// Whether it takes so much longer that few samples tell.
+    fn is_hopeless_beside(&self, best: &Measured) -> bool {
+        self.promise_us() > HOPELESS * best.median_us
+    }
+
     /// Whether it is less beyond both intervals, or so much less that few samples tell.
     pub fn is_surely_below(&self, other: &Measured) -> bool {
         let is_apart = self.has_interval() && self.high_us < other.low_us;
-        is_apart || self.median_us * HOPELESS < other.median_us
+        is_apart || other.is_hopeless_beside(self)
     }
 }
 
@@ -257,7 +267,7 @@ impl Race {
             let is_known = self.effort >= LOOKED_AT || known.samples.min(time.samples) >= OFTEN;
             way.is_out |= is_known && known.median_us <= ALIKE * time.median_us;
             way.is_out |= is_sure && known.low_us > time.high_us;
-            way.is_out |= known.median_us > HOPELESS * time.median_us;
+            way.is_out |= known.is_hopeless_beside(&time);
         }
     }
 
@@ -273,12 +283,10 @@ impl Race {
         }
     }
 
-    /// The fastest few are measured for longer, and stock, for who is faster than that counts. Of few samples most may be of a bad moment, and
-    /// no moment makes one too good: the best of them speaks for a way.
+    /// The fastest few are measured for longer, and stock, for who is faster than that counts.
     fn keep_the_fastest(&mut self) {
         let Some((_, left)) = LEFT.into_iter().find(|(effort, _)| *effort == self.effort.0) else { return };
-        let promises = |known: Measured| if known.has_interval() { known.median_us } else { known.low_us };
-        let time = |way: &Way| way.known.map_or(f64::INFINITY, promises);
+        let time = |way: &Way| way.known.map_or(f64::INFINITY, |known| known.promise_us());
         let mut times: Vec<f64> = self.ways.iter().filter(|way| !way.is_out).map(time).collect();
         times.sort_unstable_by(f64::total_cmp);
         if let Some(limit) = times.get(left - 1) {
@@ -361,7 +369,7 @@ impl Race {
     /// The algorithms, whatever their segments, that take too many times as long as the best way.
     pub fn hopeless(&self) -> Vec<Choice> {
         let Some((_, best)) = self.best() else { return Vec::new() };
-        let is_near = |way: &Way| way.known.is_some_and(|known| known.median_us <= HOPELESS * best.median_us);
+        let is_near = |way: &Way| way.known.is_some_and(|known| !known.is_hopeless_beside(&best));
         let near: Vec<Choice> =
             self.ways.iter().filter(|way| is_near(way)).map(|way| whole(way.choice)).collect();
         let mut hopeless: Vec<Choice> = Vec::new();
