@@ -70,9 +70,20 @@ const TRIES_OTHERS: Effort = Effort(2);
 /// A message that comes in few parts.
 const SHORT: u64 = 8 << 10;
 
-/// What uses the memory of a node, with the trees of nodes that carry most.
-const SHARING: [&str; 4] =
-    ["cells", "two-level:between=chain", "two-level:between=binary", "two-level:between=binomial"];
+/// What uses the memory of a node, with what carries most between nodes. Each collective has some of these.
+const SHARING: [&str; 8] = [
+    "cells",
+    "direct",
+    "two-level",
+    "two-level:between=chain",
+    "two-level:between=binary",
+    "two-level:between=binomial",
+    "two-level:between=flat",
+    "two-level:between=recursive-doubling",
+];
+/// Of so many nodes some node misses something of most broadcasts.
+const MANY_NODES: u32 = 32;
+const WITH_PARITY: &str = "multicast-push:parity";
 
 /// What may serve a collective on communicators of this shape, stock first; where nodes have several ranks, what uses their memory; each algorithm that is compared where nobody says which, and
 /// where it can be cut, in few and in many segments, whose neighbours the race tries; and the forms of multicast, if the network carries it.
@@ -100,6 +111,9 @@ pub fn candidates(
             let cut = segments.into_iter().filter(|size| *size < bytes && name.starts_with("two"));
             cut.filter_map(|segment| with_segment(choice, segment)).for_each(&mut add);
         }
+    }
+    if shape.nodes >= MANY_NODES {
+        Choice::read(collective, WITH_PARITY).into_iter().for_each(&mut add);
     }
     for algorithm in Registry::BUILT_IN.compared(collective) {
         add(Choice::Algorithm(algorithm));

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::super::{between, rules};
 use super::*;
-use crate::policy::{Call, Epoch, Policy, Rules, Table};
+use crate::policy::{Call, Epoch, Policy, Rule, Rules, Table};
 use crate::units::Bytes;
 
 const SHAPE: CommunicatorShape = CommunicatorShape {
@@ -253,4 +253,21 @@ fn a_bad_moment_does_not_cost_stock_its_place() {
         race.took(&choices.iter().map(|choice| (*choice, Some(measured(choice)))).collect::<Vec<_>>());
     }
     assert_eq!(race.found().best, Choice::Stock);
+}
+
+/// Else a table that was tuned lost what the shipped one has.
+#[test]
+fn what_the_shipped_table_names_is_measured() {
+    let is_measured = |rule: &Rule| {
+        [(8, 1), (32, 8), (16, 16), (64, 64)].into_iter().any(|(ranks, nodes)| {
+            let shape = CommunicatorShape::new(ranks, nodes, None).unwrap();
+            let all = candidates(rule.collective, shape, 256 << 10, Capabilities::ALL);
+            all.iter().any(|choice| whole(*choice) == whole(rule.choice))
+        })
+    };
+    let table = Table::shipped();
+    let missing = table.rules().iter().filter(|rule| rule.choice != Choice::Stock && !is_measured(rule));
+    let missing: Vec<String> =
+        missing.map(|rule| format!("line {}: {} by {}", rule.line, rule.collective, rule.choice)).collect();
+    assert_eq!(missing, [""; 0]);
 }
