@@ -15,7 +15,8 @@ pub fn between(below: u64, above: u64) -> Option<u64> {
 }
 
 /// What a shape was found to be served best by, as rules: for the shape alone, from the first size that was measured on. Between two sizes
-/// with different ways their geometric mean is the border; neighbours with the same way are one rule. `found`: by rising bytes, as rules count them.
+/// with different ways their geometric mean is the border; neighbours with the same way are one rule. What wins at the largest size is taken for all
+/// longer ones; that the MPI does says nothing of them, so they are left to the rules behind. `found`: by rising bytes, as rules count them.
 pub fn rules(collective: Collective, shape: CommunicatorShape, found: &[(u64, Found)]) -> Vec<Rule> {
     let mut rules: Vec<(u64, Choice, Option<Choice>, Vec<String>)> = Vec::new();
     for (index, (bytes, one)) in found.iter().enumerate() {
@@ -32,7 +33,11 @@ pub fn rules(collective: Collective, shape: CommunicatorShape, found: &[(u64, Fo
             }
         }
     }
-    let ends = rules.iter().skip(1).map(|(first, ..)| first - 1).chain([u64::MAX]).collect::<Vec<_>>();
+    let end = match found.last() {
+        Some((bytes, one)) if one.best == Choice::Stock && *bytes > 0 => bytes.saturating_mul(NEAR) - 1,
+        _ => u64::MAX,
+    };
+    let ends = rules.iter().skip(1).map(|(first, ..)| first - 1).chain([end]).collect::<Vec<_>>();
     let of_shape = [
         (Property::Ranks, shape.ranks),
         (Property::Nodes, shape.nodes),

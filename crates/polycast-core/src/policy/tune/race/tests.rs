@@ -154,6 +154,9 @@ fn a_table_of_what_was_found_chooses_it() {
     let made = rules(Collective::Broadcast, SHAPE, &[(0, found(Choice::Stock)), (1024, found(chain))]);
     let bytes = made.iter().map(|rule| rule.conditions.last().unwrap().to_string());
     assert_eq!(bytes.collect::<Vec<_>>(), ["bytes 0", "bytes 1.."]);
+    // An allreduce of up to 64 KiB was left to the MPI, and so were those of 256 KiB, for which the shipped table had a ring.
+    let made = rules(Collective::Broadcast, SHAPE, &[(64 << 10, found(Choice::Stock))]);
+    assert_eq!(made[0].conditions.last().unwrap().to_string(), "bytes 64KiB..128KiB");
 }
 
 /// An interval of the fewer samples holds all of them, so few do not tell, unless they are very far apart.
