@@ -39,13 +39,13 @@ build_component() {
         fi
         case $of in
         4.*) name=openmpi absent= ;;
-        5.*) name=openmpi5 absent="-isystem $sources/ompi-coll/absent-5" ;;
+        5.*) name=openmpi5 absent="-isystem $sources/ompi-coll/absent-5 $(pkg-config --cflags-only-I pmix 2>/dev/null | sed 's/-I/-isystem /g')" ;;
         *)
             echo "doors: no component for the Open MPI of $1: it is for versions 4 and 5, found $of" >&2
             return
             ;;
         esac
-        others=$(pkg-config --cflags-only-I pmix 2>/dev/null | sed 's/-I/-isystem /g') || others=
+        others=
         for other in ${OPENMPI_HEADERS:-}; do
             others="$others -isystem $other"
         done
