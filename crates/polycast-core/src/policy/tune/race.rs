@@ -81,7 +81,7 @@ const SHARING: [&str; 8] = [
     "two-level:between=flat",
     "two-level:between=recursive-doubling",
 ];
-/// Of so many nodes some node misses something of most broadcasts.
+/// From so many nodes on the shipped table has parity, by simulations.
 const MANY_NODES: u32 = 32;
 const WITH_PARITY: &str = "multicast-push:parity";
 
