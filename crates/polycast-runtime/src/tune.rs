@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use polycast_core::collective;
 use polycast_core::policy::trials::{Finding, MAX_ARMS, Sameness};
-use polycast_core::policy::tune::{Found, Order, Session, candidates, levels, promising};
+use polycast_core::policy::tune::{Found, Known, Order, Session, candidates, levels, promising};
 use polycast_core::policy::{self, Capabilities, Choice, Collective, Decision, Epoch};
 use polycast_core::schedule::{Buffer, Contract};
 use polycast_core::units::{Bytes, Rank};
@@ -99,9 +99,9 @@ impl Communicator {
         if let Some(mut measured) = measured {
             let ways = self.ways(call.collective, measured.of.bytes)?;
             let mut leader = is_first.then(|| {
-                let shape = self.layout.shape;
-                let levels = levels(call.collective, shape, shape.network, measured.of.bytes.0);
-                let session = Session::new(ways, levels, measured.of.bytes.0);
+                let (shape, bytes) = (self.layout.shape, measured.of.bytes.0);
+                let levels = levels(call.collective, shape, self.known().as_ref(), bytes);
+                let session = Session::new(ways, levels, shape.ranks, bytes);
                 Leader { session, ends: began + share }
             });
             while let Some(order) = self.order(call.collective, &mut leader)? {
@@ -117,6 +117,12 @@ impl Communicator {
         Ok(())
     }
 
+    /// What the job asked its network.
+    fn known(&self) -> Option<Known> {
+        let shape = self.layout.shape;
+        shape.network.and_then(|network| Known::assumed(shape, network))
+    }
+
     /// What may serve such calls, on rank 0 without what cannot win; whether multicast and shared memory are there is found out for that. Collective.
     fn ways(&mut self, collective: Collective, bytes: Bytes) -> Result<Vec<Choice>, MpiError> {
         let shape = self.layout.shape;
@@ -130,8 +136,9 @@ impl Communicator {
         if self.shared.rank != Rank(0) {
             return Ok(ways);
         }
-        let mut ways = promising(ways, collective, shape, shape.network, bytes.0);
-        if shape.network.is_some_and(|network| network.rate.is_some()) {
+        let known = self.known();
+        let mut ways = promising(ways, collective, known.as_ref(), bytes.0);
+        if known.is_some() {
             return Ok(ways);
         }
         // Those that are likely to be fast first: by them others are judged before they have taken long.

@@ -1,13 +1,13 @@
 //! `polycast measure`.
 
-mod sharing;
+pub(super) mod sharing;
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -17,7 +17,7 @@ use polycast_core::topology::Topology;
 use polycast_core::units::Bytes;
 use polycast_lab::Lab;
 
-use self::sharing::Learning;
+use self::sharing::{Effort, Learning};
 use super::job_args::JobArgs;
 use super::topology::Input;
 use super::{Outcome, interruption, write_file};
@@ -101,11 +101,7 @@ pub fn run(args: Args) -> Outcome {
     let mut target = args.job.target()?;
     topology = topology.or_else(|| target.topology());
     let command = target.command(&mpi, &variables, &[program.clone().into(), ARGUMENT.into()])?;
-    let mut job = match RankJob::start(command, Arc::clone(&interrupted)) {
-        Err(RankServerError::Interrupted) => return Ok(ExitCode::from(130)),
-        other => other?,
-    };
-    let hosts: Vec<String> = job.hello().places.iter().map(|place| place.host.clone()).collect();
+    let Some((mut job, hosts)) = start(command, &interrupted)? else { return Ok(ExitCode::from(130)) };
     let pairs = pairs::choose(&hosts, topology.as_ref());
     check(&pairs, topology.is_some())?;
     let mut measured = Provenance {
@@ -124,9 +120,12 @@ pub fn run(args: Args) -> Outcome {
     job.shutdown()?;
     let network = parameters_of(&figures, measured.clone())?;
     let learned = (!args.no_sharing).then(|| {
-        let (args, target, mpi, hosts) = (&args, &mut target, &mpi, &hosts[..]);
+        let (job, target, mpi, hosts) = (&args.job, &mut target, &mpi, &hosts[..]);
         let (program, progress, interrupted) = (program.as_path(), &progress, &interrupted);
-        Learning { args, target, mpi, program, hosts, parameters: &network, progress, interrupted }.run()
+        let sizes = args.sizes.as_ref().map_or_else(sharing_sizes, |sizes| sizes.to_vec());
+        let (time, force, most_penalties, parameters) = (args.time, args.force, usize::MAX, &network);
+        let effort = Effort { sizes, time, force, most_penalties };
+        Learning { job, effort, target, mpi, program, hosts, parameters, progress, interrupted }.run()
     });
     progress.finish_and_clear();
     if interrupted.load(Ordering::Relaxed) {
@@ -148,10 +147,28 @@ pub fn run(args: Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// By class and size.
-type Classes = BTreeMap<LinkClass, Vec<Figures>>;
+/// Where nobody names them.
+fn sharing_sizes() -> Vec<Bytes> {
+    crate::measure::sharing::sizes().into_iter().map(Bytes).collect()
+}
 
-fn parameters_of(classes: &Classes, measured: Provenance) -> Result<Parameters, Box<dyn Error>> {
+/// By class and size.
+pub(super) type Classes = BTreeMap<LinkClass, Vec<Figures>>;
+
+/// A job that measures, and the host of each rank; `None`: it was interrupted.
+pub(super) fn start(
+    command: Command,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Option<(RankJob, Vec<String>)>, Box<dyn Error>> {
+    let job = match RankJob::start(command, Arc::clone(interrupted)) {
+        Err(RankServerError::Interrupted) => return Ok(None),
+        other => other?,
+    };
+    let hosts = job.hello().places.iter().map(|place| place.host.clone()).collect();
+    Ok(Some((job, hosts)))
+}
+
+pub(super) fn parameters_of(classes: &Classes, measured: Provenance) -> Result<Parameters, Box<dyn Error>> {
     let of = |(class, figures): (&LinkClass, &Vec<Figures>)| Ok((*class, parameters::class(figures)?));
     let classes = classes.iter().map(of).collect::<Result<BTreeMap<_, _>, CurveError>>()?;
     Ok(Parameters::new(measured, classes)?)
@@ -256,7 +273,7 @@ fn how(mpi: &Mpi, pairs: &Pairs, hosts: &[String], args: &Args, has_topology: bo
 }
 
 /// As much of it as a parameter file takes: lists and reasons may be long, and what was measured is not to be lost for them.
-fn as_note(mut how: String) -> String {
+pub(super) fn as_note(mut how: String) -> String {
     const REST: &str = " …";
     if how.len() > MAX_NOTE_BYTES {
         let end = (0..=MAX_NOTE_BYTES - REST.len()).rev().find(|at| how.is_char_boundary(*at));
@@ -266,7 +283,7 @@ fn as_note(mut how: String) -> String {
     how
 }
 
-fn measure(
+pub(super) fn measure(
     job: &mut RankJob,
     pairs: &Pairs,
     hosts: &[String],
@@ -285,7 +302,7 @@ fn measure(
 }
 
 /// Hidden by itself where standard error is no terminal.
-fn progress() -> Result<ProgressBar, Box<dyn Error>> {
+pub(super) fn progress() -> Result<ProgressBar, Box<dyn Error>> {
     let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     progress.set_style(ProgressStyle::with_template("{spinner} {wide_msg} {pos} sizes  {elapsed}")?);
     Ok(progress)

@@ -1,5 +1,6 @@
 //! `polycast tune`.
 
+mod beforehand;
 pub(super) mod native;
 mod search;
 
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use polycast_core::policy::{CommunicatorShape, Table, tune};
 use polycast_lab::Lab;
 
+use self::beforehand::Beforehand;
 use self::search::Tuning;
 use super::bench::{Operations, PRELOAD, Sizes, parse_operations, parse_sizes, variables};
 use super::job_args::JobArgs;
@@ -37,16 +39,21 @@ Examples:
   polycast tune --native --mpi openmpi --hosts n[0-7] -o openmpi.rules
   polycast tune --native=mpich --mpi mpich --hosts n[0-7] -o mpich.json
 
+Messages between hosts and what ranks of one share are measured first, for a
+twentieth of the budget at most; what cannot win by them is left out. They stand
+in FILE.params.json, which `polycast predict --params` reads, too.
+
 Each size is a race: all ways are measured for a short time, in one job and by
 turns; who is slower than the best one beyond both intervals is out, the others
-are measured for twice the time. Segment sizes next to the best one enter while
-they may win. Stock stays wherever nothing is faster beyond the intervals.
+are measured for twice the time. Segments, overlaps, buffers and radices next to
+the best ones enter while they may win. Stock stays wherever nothing is faster
+beyond the intervals.
 
 The table has the rules that were found for this number of nodes and ranks, with
 their measurements, and behind them the built-in ones. Jobs take it by
 POLYCAST_TABLE=cluster.toml; `polycast explain --table cluster.toml` shows it.
 What was found is kept in FILE.found as it comes: the next run with the same
-hosts, MPI, settings and version goes on there.
+hosts, MPI, settings and version goes on there, with the same FILE.params.json.
 
 Exit status: 0 if the table was written; 1 if not; 130 if it was interrupted,
 with a table of what there is, or none if nothing was measured.";
@@ -68,7 +75,7 @@ pub struct Args {
     /// The shortest time for which a way is measured; the longest is eight times that
     #[arg(long, value_name = "TIME", default_value = "150ms", value_parser = parse_duration)]
     time: Duration,
-    /// Measure all ways with all segment sizes for the longest time, whatever it takes: for comparison
+    /// Measure all ways with all segments, overlaps, buffers and radices for the longest time, whatever it takes: for comparison
     #[arg(long, conflicts_with = "budget")]
     exhaustive: bool,
     /// Measure the own algorithms, segments and fan-outs of Open MPI (openmpi, openmpi-json) or MPICH (mpich), one launch each, and write
@@ -112,26 +119,31 @@ pub fn run(args: Args) -> Outcome {
     };
     // All of them, before the first takes its time.
     shapes.iter().try_for_each(|shape| narrow(&mut target, *shape).map(drop))?;
-    let (mut rules, mut map, mut told) = (Vec::new(), Map::default(), Vec::new());
     let began = Instant::now();
+    let (args, mpi, program, interrupted) = (&args, &mpi, &program, &interrupted);
+    let beforehand = Beforehand { args, mpi, program, variables: &variables, interrupted };
+    let network = beforehand.network(&mut target)?;
+    let (mut rules, mut map, mut told) = (Vec::new(), Map::default(), Vec::new());
     let mut races = shapes.len() * operations.len();
     for of_hosts in shapes {
         let shape = narrow(&mut target, of_hosts)?;
+        let known = network.known(&target, shape);
         told.push(format!("{} ranks on {} nodes ({})", shape.ranks, shape.nodes, place(&target)));
         for operation in &operations {
             let left = args.budget.saturating_sub(began.elapsed()) / races as u32;
             races -= 1;
             let tuning = Tuning {
-                args: &args,
-                mpi: &mpi,
+                args,
+                mpi,
                 target: &target,
-                program: &program,
+                program,
                 variables: &variables,
                 shape,
+                known: known.as_ref(),
                 operation: *operation,
-                key: Key { settings: settings.clone(), ..key(&args, &mpi, &target, shape, *operation) },
+                key: Key { settings: settings.clone(), ..key(args, mpi, &target, shape, *operation) },
                 ends: (!args.exhaustive).then(|| Instant::now() + left),
-                interrupted: &interrupted,
+                interrupted,
             };
             let found = tuning.run(&mut store)?;
             let by_block: Vec<_> = found.iter().map(|size| (size.block_bytes, size.found.clone())).collect();
@@ -140,9 +152,9 @@ pub fn run(args: Args) -> Outcome {
         }
     }
     if rules.is_empty() {
-        return nothing_measured(&interrupted);
+        return nothing_measured(interrupted);
     }
-    let table = Table::of_rules("tuned", head(&mpi, &told), rules, Table::shipped());
+    let table = Table::of_rules("tuned", head(mpi, &told), rules, Table::shipped());
     write_file(&args.output, table.to_string())?;
     let picture = beside(&args.output, ".svg");
     write_file(&picture, map.svg())?;

@@ -96,6 +96,12 @@ impl JobTarget {
         narrowed
     }
 
+    /// Further jobs use all hosts again.
+    pub fn widen(&mut self) {
+        // Where hosts are not known, no job used fewer.
+        let _ = self.narrow(self.all.len(), None);
+    }
+
     /// Ranks of a job here.
     pub fn ranks(&self) -> usize {
         self.ranks

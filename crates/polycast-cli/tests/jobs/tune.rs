@@ -34,6 +34,9 @@ fn tuning_writes_a_table_that_chooses_what_it_found() {
     };
     let output = tune();
     assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.contains("polycast: measured beforehand, ") && said.contains("same-switch "), "{said}");
+    let parameters = folder.path().join("cluster.toml.params.json");
     let map = text(&output.stdout);
     let tool = |words: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_polycast")).args(words).output().unwrap();
@@ -42,6 +45,7 @@ fn tuning_writes_a_table_that_chooses_what_it_found() {
     };
     let file = table.to_str().unwrap();
     tool(&["table", "check", file]);
+    tool(&["predict", "--params", parameters.to_str().unwrap(), "--ranks", "4"]);
     let mut ranks = "";
     for line in map.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -64,7 +68,9 @@ fn tuning_writes_a_table_that_chooses_what_it_found() {
     assert!(svg.contains("2 ranks, 2 nodes") && svg.contains("4 ranks, 4 nodes"), "{svg}");
     let found = fs::read_to_string(folder.path().join("cluster.toml.found")).unwrap();
     assert!(found.lines().count() >= 2, "{found}");
-    assert!(tune().status.success());
+    let output = tune();
+    assert!(output.status.success());
+    assert!(text(&output.stderr).contains("as measured on "), "{}", text(&output.stderr));
     // The first run may have had too little time for the sizes between.
     let again = fs::read_to_string(folder.path().join("cluster.toml.found")).unwrap();
     assert!(again.starts_with(&found), "{again}");

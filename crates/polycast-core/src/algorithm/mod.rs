@@ -38,6 +38,7 @@ mod spec;
 mod two_level;
 
 pub use build::{Builder, OnNodes};
+pub(crate) use parameter::NONE;
 pub use parameter::{Domain, Need, Parameter, SEGMENTS};
 pub use parse::ParseAlgorithmError;
 pub use registry::{Entry, Form, Registry};

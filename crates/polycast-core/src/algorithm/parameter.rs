@@ -66,7 +66,7 @@ pub const SEGMENTS: [u64; 10] =
     [1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10];
 
 /// The value of [`Domain::SizeOrNone`] that is none.
-pub(super) const NONE: u64 = u64::MAX;
+pub(crate) const NONE: u64 = u64::MAX;
 
 /// The largest message; without it everything goes whole.
 pub(super) const SEGMENT: Parameter = Parameter {

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use super::build::{Build, Builder, OnNodes};
 use super::parameter::{READY, SEGMENT};
 use super::plan::Plan;
-use super::{Algorithm, Need, Parameter, broadcast};
+use super::{Algorithm, Domain, Need, Parameter, broadcast};
 use super::{allgather, allreduce, alltoall, barrier, cells, direct, gather, reduce, scatter, two_level};
 use crate::collective::{Call, Collective};
 use crate::tree::{PlannedShape, Tree};
@@ -201,6 +201,14 @@ impl Entry {
     /// Whether it understands one of this name.
     pub fn has_parameter(&self, name: &str) -> bool {
         self.all_parameters().any(|parameter| parameter.name == name)
+    }
+
+    /// The number that its tree has to have: children of a rank, or ports.
+    pub fn radix(&self) -> Option<&'static Parameter> {
+        let is_radix = |parameter: &&Parameter| {
+            matches!(parameter.domain, Domain::Number { .. }) && parameter.need == Need::Required
+        };
+        self.parameters.iter().find(is_radix)
     }
 
     /// It is for operations that commute only.

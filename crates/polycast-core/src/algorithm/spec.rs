@@ -53,6 +53,24 @@ impl Algorithm {
         Algorithm { segment: None, ready: false, ..self }
     }
 
+    /// The same with this value of one of its own parameters; `None` if it has none of that name.
+    pub fn with_value(self, name: &str, value: u64) -> Option<Algorithm> {
+        let at = self.entry.parameters.iter().position(|parameter| parameter.name == name)?;
+        let mut values = self.values.0;
+        values[at] = value;
+        let Algorithm { segment, ready, .. } = self;
+        Some(Algorithm { segment, ready, ..Algorithm::new(self.entry, values) })
+    }
+
+    /// The same with each radix that a search tries on `ranks` ranks, rising; itself, if it has none.
+    pub fn radices(self, ranks: u32) -> Vec<Algorithm> {
+        let Some(radix) = self.entry.radix() else { return vec![self] };
+        let values = radix.tried(ranks, 0).into_iter();
+        let all = values.filter_map(|value| self.with_value(radix.name, value));
+        // With one of them it may be another algorithm, which is there by its own name.
+        all.filter(|other| other.entry == self.entry).collect()
+    }
+
     /// The value of one of its own parameters, if it is given.
     pub fn given(&self, name: &str) -> Option<u64> {
         let at = self.entry.parameters.iter().position(|parameter| parameter.name == name)?;

@@ -7,7 +7,7 @@ use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::collective::{Call, Collective};
 use polycast_core::network;
-use polycast_core::policy::tune::{Measured, Task};
+use polycast_core::policy::tune::{Known, Measured, Task};
 use polycast_core::policy::{Choice, CommunicatorShape};
 use polycast_core::topology::Topology;
 use polycast_core::tree::Site;
@@ -45,12 +45,11 @@ impl Cluster {
         }
     }
 
-    pub fn known(&self) -> Option<network::Network> {
-        self.told.map(|(rate, latency_ns)| network::Network {
-            rate: rate.parse().ok(),
-            latency: Some(Nanos(latency_ns)),
-            multicast_rate: None,
-        })
+    pub fn known(&self) -> Option<Known> {
+        let (rate, latency_ns) = self.told?;
+        let latency = Some(Nanos(latency_ns));
+        let network = network::Network { rate: rate.parse().ok(), latency, multicast_rate: None };
+        Known::assumed(self.shape(), network)
     }
 
     /// As MPI libraries choose: trees for what is short, rings and chains for what is long.

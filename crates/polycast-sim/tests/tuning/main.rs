@@ -78,7 +78,7 @@ fn tune(field: &mut Field<'_>, aim: Aim<'_>, sizes: &[u64]) -> Vec<(u64, Found)>
 fn compare(cluster: &Cluster, sizes: &[u64], seed: u64) -> (f64, f64, Vec<String>) {
     let (mut spent, mut exhaustive, mut worse) = (0.0, 0.0, Vec::new());
     for collective in Collective::ALL {
-        let truths = RefCell::default();
+        let (truths, known) = (RefCell::default(), cluster.known());
         let ranks = u64::from(cluster.shape().ranks);
         let block = |bytes: u64| match collective {
             Collective::Scatter | Collective::Gather | Collective::Allgather | Collective::Alltoall => {
@@ -91,7 +91,7 @@ fn compare(cluster: &Cluster, sizes: &[u64], seed: u64) -> (f64, f64, Vec<String
             shape: cluster.shape(),
             // In virtual time multicast is a protocol of its own.
             there: Capabilities::ALL.without(Capabilities::MULTICAST),
-            network: cluster.known(),
+            known: known.as_ref(),
             block: &block,
             is_exhaustive,
         };

@@ -14,10 +14,10 @@ use polycast_core::model::{Curve, LinkClass, Parameters, Sharing};
 use polycast_core::policy::Choice;
 use polycast_core::units::Bytes;
 
-use super::Args;
 use crate::bench::operation::Operation;
 use crate::bench::variant::Variant;
 use crate::commands::bench::PRELOAD;
+use crate::commands::job_args::JobArgs;
 use crate::commands::one_launch::{On, measured};
 use crate::install::Installation;
 use crate::jobs::target::JobTarget;
@@ -30,9 +30,21 @@ use crate::terminal::paragraph;
 /// How often sizes are measured again whose intervals are too wide, all in one job.
 const MAX_AGAIN: u32 = 2;
 
+/// What is measured, and for how long.
+pub struct Effort {
+    pub sizes: Vec<Bytes>,
+    /// For a size.
+    pub time: Duration,
+    /// Keep also what is hardly known.
+    pub force: bool,
+    /// Segments whose penalty is measured.
+    pub most_penalties: usize,
+}
+
 /// Where it is measured, when all else has been.
 pub struct Learning<'a> {
-    pub args: &'a Args,
+    pub job: &'a JobArgs,
+    pub effort: Effort,
     pub target: &'a mut JobTarget,
     pub mpi: &'a Mpi,
     pub program: &'a Path,
@@ -77,25 +89,22 @@ impl Learning<'_> {
         if all > 0 {
             self.target.narrow_to_fullest(1)?;
         }
-        let sizes = match &self.args.sizes {
-            Some(sizes) => sizes.to_vec(),
-            None => sharing::sizes().into_iter().map(Bytes).collect(),
-        };
         self.says(&format!("bcast on {ranks} ranks of a host"));
-        let alone = self.alone(&variables, sizes)?;
-        let (cost, doubts) = sharing::cost(&alone, self.args.force)?;
+        let alone = self.alone(&variables, self.effort.sizes.clone())?;
+        let (cost, doubts) = sharing::cost(&alone, self.effort.force)?;
         let cost = cost.ok_or_else(|| format!("intervals reach too far: {}", doubts.join(", ")))?;
         let mut how = format!("bcast by {ALONE} on {ranks} ranks of a host");
         if !doubts.is_empty() {
             how += &format!(", left out with intervals that reach too far: {}", doubts.join(", "));
         }
-        let penalty = match if all > 1 { self.penalty(&variables) } else { Ok(None) } {
+        let is_wanted = all > 1 && self.effort.most_penalties > 0;
+        let penalty = match if is_wanted { self.penalty(&variables) } else { Ok(None) } {
             Err(reason) if self.interrupted.load(Ordering::Relaxed) => return Err(reason),
             Err(reason) => {
                 how += &format!(", the penalty for messages not measured: {reason}");
                 None
             }
-            Ok(None) if all > 1 => {
+            Ok(None) if is_wanted => {
                 how += ", the penalty for messages not known: their times scatter by more";
                 None
             }
@@ -108,10 +117,10 @@ impl Learning<'_> {
     /// From two hosts, for which four segments have to pass in a part of the time for a size; what is not known well is left out.
     fn penalty(&mut self, variables: &[(String, String)]) -> Result<Option<Curve>, Box<dyn Error>> {
         let gap = &self.parameters.class(LinkClass::SameSwitch).gap;
-        let limit_ns = self.args.time.as_secs_f64() * 1e9 / 4.0;
+        let limit_ns = self.effort.time.as_secs_f64() * 1e9 / 4.0;
         let segments = sharing::penalty_segments(|bytes| gap.at(bytes), limit_ns);
         let mut points = Vec::new();
-        for segment in segments {
+        for segment in segments.into_iter().take(self.effort.most_penalties) {
             let bytes = [segment, segment * SEGMENTS];
             self.target.narrow_to_fullest(1)?;
             let alone = self.alone(variables, bytes.map(Bytes).to_vec())?;
@@ -122,7 +131,7 @@ impl Learning<'_> {
             let [together, apart] = sharing::ways(segment).map(|way| of(&way));
             let (Some((together, apart)), [one, all]) = (together.zip(apart), &alone[..]) else { continue };
             let penalty = sharing::penalty(together, apart, one.1, all.1);
-            if self.args.force || sharing::is_known(penalty, one.1) {
+            if self.effort.force || sharing::is_known(penalty, one.1) {
                 points.push(penalty.at(segment));
             }
         }
@@ -174,8 +183,7 @@ impl Learning<'_> {
             variables: variables.to_vec(),
             interrupted: self.interrupted,
         };
-        let time: Duration = self.args.time;
-        let report = on.measure(Operation::Bcast, sizes, variants, time)?;
+        let report = on.measure(Operation::Bcast, sizes, variants, self.effort.time)?;
         if report.wrong {
             return Err("a rank had wrong data after a call".into());
         }
@@ -193,7 +201,7 @@ impl Learning<'_> {
     fn variables(&self) -> Result<network::Variables, Box<dyn Error>> {
         let installation = Installation::find()?;
         installation.require_door(Abi::from(self.mpi.family()))?;
-        let job = &self.args.job;
+        let job = self.job;
         let mut variables = job.stock_variables(self.mpi)?;
         variables.push((PRELOAD.to_owned(), installation.preload_value()?));
         variables.push(("POLYCAST_MULTICAST".to_owned(), "off".to_owned()));

@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::HumanDuration;
-use polycast_core::network::Network;
-use polycast_core::policy::tune::{Aim, Found, Measured, Search, Task};
+use polycast_core::policy::tune::{Aim, Found, Known, Measured, Search, Task};
 use polycast_core::policy::{Capabilities, Choice, CommunicatorShape};
-use polycast_core::units::{Bytes, Nanos};
+use polycast_core::units::Bytes;
 
 use super::{Args, sizes};
 use crate::bench::operation::Operation;
@@ -19,9 +18,6 @@ use crate::commands::one_launch::{On, measured};
 use crate::jobs::target::JobTarget;
 use crate::mpi::Mpi;
 use crate::tune::{Key, Record, Size, Store};
-
-/// What a short message takes in a lab, for predictions of what cannot win.
-const LAB_LATENCY: Nanos = Nanos::from_micros(50);
 
 /// What ways took; nothing for those that cannot be had.
 type Times = Vec<(Choice, Option<Measured>)>;
@@ -34,6 +30,8 @@ pub(super) struct Tuning<'a> {
     pub program: &'a Path,
     pub variables: &'a [(String, String)],
     pub shape: CommunicatorShape,
+    /// What leaves out ways that cannot win.
+    pub known: Option<&'a Known>,
     pub operation: Operation,
     pub key: Key,
     /// No race begins later.
@@ -59,7 +57,7 @@ impl Tuning<'_> {
             collective,
             shape: self.shape,
             there: Capabilities::ALL,
-            network: self.network(),
+            known: self.known,
             block: &block,
             is_exhaustive: self.args.exhaustive,
         };
@@ -116,16 +114,6 @@ impl Tuning<'_> {
 
     fn is_over(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed) || self.ends.is_some_and(|ends| Instant::now() > ends)
-    }
-
-    /// A lab's links are known; of other networks nothing is said beforehand.
-    fn network(&self) -> Option<Network> {
-        let rate = self.target.lab().map(|lab| lab.plan().slowest_rate());
-        rate.map(|rate| Network {
-            rate: rate.to_string().parse().ok(),
-            latency: Some(LAB_LATENCY),
-            multicast_rate: None,
-        })
     }
 
     fn measure(&self, task: &Task) -> Result<Times, Box<dyn Error>> {

@@ -1,9 +1,9 @@
+use super::Known;
 use super::mixed::{MatrixEntry, Walk, within};
-use super::promising::between_nodes;
-use super::race::{whole, with_overlap, with_segment};
+use super::ways::{plainly_handed_on, whole, with_overlap, with_segment};
 use crate::algorithm::SEGMENTS;
 use crate::cost::mixed::{BetweenNodes, MixedMessage};
-use crate::network::Network;
+use crate::model::Sharing;
 use crate::policy::{Choice, Collective, CommunicatorShape};
 
 /// Trees between nodes that carry most.
@@ -16,29 +16,33 @@ const TREES: [&str; 3] = ["chain", "binary", "binomial"];
 ///  measured  nothing shared before all has come ─▶ filter 2 ─▶ all of a segment, for those that are left ─▶ filter 3 ─▶ the best of what
 ///            in the segment predicted to be best                                                          is predicted, if it is not measured
 /// ```
-/// How long the nodes take among themselves is predicted; what sharing takes follows from the first measurement.
+/// How long the nodes take among themselves is predicted; what sharing takes was measured on a node by itself, or follows from the first
+/// measurement.
 #[derive(Clone, Debug)]
 pub struct Levels {
     /// The way, not cut.
     pub(super) whole: Choice,
     /// By rising segments.
     columns: Vec<BetweenNodes>,
+    /// What ranks of a node take, if that was measured.
+    sharing: Option<Sharing>,
 }
 
 /// For broadcasts where nodes have several ranks and the network between them is known; none elsewhere.
 pub fn levels(
     collective: Collective,
     shape: CommunicatorShape,
-    network: Option<Network>,
+    known: Option<&Known>,
     bytes: u64,
 ) -> Vec<Levels> {
     let is_for_it = collective == Collective::Broadcast && shape.ranks_per_node > 1;
-    let Some(network) = network.filter(|_| is_for_it) else { return Vec::new() };
+    let Some(known) = known.filter(|_| is_for_it) else { return Vec::new() };
     let segments: Vec<u64> = SEGMENTS.into_iter().take_while(|segment| *segment < bytes).collect();
     let of = |tree: &&str| {
         let whole = Choice::read(collective, &format!("two-level:between={tree}")).ok()?;
-        let columns = between_nodes(shape, network, tree, bytes, &segments)?;
-        (!columns.is_empty()).then_some(Levels { whole, columns })
+        let columns = known.between_nodes(tree, bytes, &segments)?;
+        let sharing = known.sharing(collective, shape.ranks_per_node).cloned();
+        (!columns.is_empty()).then_some(Levels { whole, columns, sharing })
     };
     TREES.iter().filter_map(of).collect()
 }
@@ -46,10 +50,7 @@ pub fn levels(
 impl Levels {
     /// Whether a way is one of these.
     pub(super) fn is_of(&self, way: Choice) -> bool {
-        match (with_overlap(self.whole, None), without_overlap(way)) {
-            (Some(_), Some(way)) => whole(way) == self.whole,
-            _ => false,
-        }
+        plainly_handed_on(way).is_some_and(|way| whole(way) == self.whole)
     }
 
     /// The column that is predicted to be the fastest between nodes.
@@ -80,7 +81,10 @@ impl Levels {
             return new;
         }
         let all_ns = (without_us * 1e3 - fastest.whole_ns).max(0.0);
-        let shared_ns = |shared: u64| all_ns * shared as f64 / bytes.max(1) as f64;
+        let shared_ns = |shared: u64| match &self.sharing {
+            Some(sharing) => sharing.cost_ns(shared),
+            None => all_ns * shared as f64 / bytes.max(1) as f64,
+        };
         let message = MixedMessage { bytes, shared_ns: &shared_ns, penalty_ns: None };
         let first = MatrixEntry { segment: fastest.segment, overlap: 0, time_us: best_us, is_measured: true };
         let mut walk = Walk::new(message, &self.columns, first);
@@ -96,13 +100,4 @@ impl Levels {
         }
         Vec::new()
     }
-}
-
-/// The same way with all of each segment shared at once; `None` for what has no such parameter.
-fn without_overlap(way: Choice) -> Option<Choice> {
-    let Choice::Algorithm(algorithm) = way else { return None };
-    let text = way.to_string();
-    let kept: Vec<&str> = text.split(',').filter(|part| !part.starts_with("overlap=")).collect();
-    let is_it = algorithm.entry.has_parameter("overlap");
-    is_it.then(|| Choice::read(Collective::Broadcast, &kept.join(",")).ok()).flatten()
 }

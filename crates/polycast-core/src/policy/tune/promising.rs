@@ -1,39 +1,27 @@
-use std::collections::BTreeMap;
-
+use super::Known;
 use super::race::HOPELESS;
+use super::ways::are_kin;
 use crate::algorithm::{Algorithm, Registry};
-use crate::cost::mixed::BetweenNodes;
 use crate::cost::{Predictor, compare};
-use crate::model::{ClassParameters, Curve, LinkClass, Parameters, Point, Provenance};
-use crate::network::Network;
-use crate::policy::{Choice, Collective, CommunicatorShape};
-use crate::topology::Topology;
-use crate::units::{Bytes, Nanos, Rank};
+use crate::policy::{Choice, Collective};
+use crate::units::{Bytes, Nanos};
 
-/// What a message costs its sender beyond its bytes, in nanoseconds. Nobody has measured it when this is asked; one that is too small lets
-/// segments be too small at first, and the race tries larger ones.
-const MESSAGE_NS: f64 = 2000.0;
-/// Within a node: what messages through the memory of a machine take.
-const NODE_LATENCY_NS: f64 = 500.0;
-const NODE_NS_PER_BYTE: f64 = 0.2;
 /// Schedules with more steps in all are not followed, for the ranks wait meanwhile.
 const MAX_STEPS: u64 = 50_000;
 /// Broadcasts that are predicted to take so many times as long as the best one are not tried.
 const FAR: u64 = 3;
-/// Of more ranks than these nothing is predicted.
-const MAX_RANKS: u32 = 512;
+/// On more ranks trees are predicted with the typical radix alone, for the same reason.
+const MAX_RADICES: u32 = 64;
 
-/// Those of the ways that may be the fastest on a network that was measured, the fastest first, behind stock and what cannot be predicted. Messages cost
-/// their latency and their bytes at its rate (Hockney 1994). Trees of broadcasts come with the segments that are best by it. All of them, where
-/// nothing is known.
+/// Those of the ways that may be the fastest on a network of which something is known, the fastest first, behind stock and what cannot be
+/// predicted. Trees of broadcasts come with the segments and radices that are best by it. All of them, where nothing is known.
 pub fn promising(
     ways: Vec<Choice>,
     collective: Collective,
-    shape: CommunicatorShape,
-    network: Option<Network>,
+    known: Option<&Known>,
     bytes: u64,
 ) -> Vec<Choice> {
-    let Some(mut predictor) = network.and_then(|network| predictor(shape, network)) else { return ways };
+    let Some(mut predictor) = known.map(Known::predictor) else { return ways };
     let (predictable, mut kept): (Vec<Choice>, Vec<Choice>) =
         ways.into_iter().partition(|way| matches!(way, Choice::Algorithm(of) if is_predictable(of)));
     let predicted = match collective {
@@ -49,14 +37,22 @@ fn is_predictable(algorithm: &Algorithm) -> bool {
 }
 
 fn trees(predictor: &mut Predictor, bytes: u64) -> Vec<Choice> {
-    let all = Registry::BUILT_IN.compared_schedules(Collective::Broadcast);
+    let mut all = Registry::BUILT_IN.compared_schedules(Collective::Broadcast);
+    let ranks = predictor.network().ranks();
+    if ranks <= MAX_RADICES {
+        all = all.into_iter().flat_map(|algorithm| algorithm.radices(ranks)).collect();
+    }
     let compared = compare(predictor, &all, &[Bytes(bytes)]).remove(0).predicted;
     let limit = compared.first().map_or(0, |best| best.time.0 * FAR);
-    compared
-        .iter()
-        .take_while(|one| one.time.0 <= limit)
-        .map(|one| Choice::Algorithm(one.algorithm))
-        .collect()
+    let mut found: Vec<Choice> = Vec::new();
+    for one in compared.iter().take_while(|one| one.time.0 <= limit) {
+        let choice = Choice::Algorithm(one.algorithm);
+        // The best radix of each; the race tries those beside it.
+        if !found.iter().any(|faster| are_kin(*faster, choice)) {
+            found.push(choice);
+        }
+    }
+    found
 }
 
 fn followed(predictor: &mut Predictor, collective: Collective, bytes: u64, ways: &[Choice]) -> Vec<Choice> {
@@ -77,54 +73,12 @@ fn followed(predictor: &mut Predictor, collective: Collective, bytes: u64, ways:
     times.into_iter().map(|(way, _)| way).collect()
 }
 
-/// What a tree of nodes takes by itself, whole in segments of these sizes; `None` where nothing can be predicted.
-pub(super) fn between_nodes(
-    shape: CommunicatorShape,
-    network: Network,
-    tree: &str,
-    bytes: u64,
-    segments: &[u64],
-) -> Option<Vec<BetweenNodes>> {
-    let of_nodes = CommunicatorShape { ranks: shape.nodes, ranks_per_node: 1, ..shape };
-    let mut predictor = predictor(of_nodes, network)?;
-    let column = |segment: &u64| {
-        let algorithm: Algorithm = format!("{tree}:segment={segment}").parse().ok()?;
-        let cost = predictor.cost(&algorithm, Bytes(bytes));
-        let [whole_ns, interval_ns] = [cost.time, cost.interval].map(|time| time.0 as f64);
-        let hops = shape.nodes.saturating_sub(1);
-        Some(BetweenNodes { segment: *segment, whole_ns, interval_ns, busy_ns: MESSAGE_NS, hops })
-    };
-    segments.iter().map(column).collect()
-}
-
-/// Of ranks that are placed node by node.
-fn predictor(shape: CommunicatorShape, network: Network) -> Option<Predictor> {
-    let (rate, latency) = network.rate.zip(network.latency)?;
-    if shape.ranks > MAX_RANKS || shape.nodes < 2 {
-        return None;
-    }
-    let ns_per_byte = 8e9 / rate.bits_per_second() as f64;
-    let curve = |first: f64, slope: f64| {
-        let at = |bytes: u64| Point::exact(bytes, first + slope * bytes as f64);
-        Curve::new(vec![at(1), at(1 << 20)]).ok()
-    };
-    let between = ClassParameters::new(curve(latency.0 as f64, 0.0)?, curve(MESSAGE_NS, ns_per_byte)?);
-    let within =
-        ClassParameters::new(curve(NODE_LATENCY_NS, 0.0)?, curve(MESSAGE_NS / 4.0, NODE_NS_PER_BYTE)?);
-    let classes = BTreeMap::from([(LinkClass::SameSwitch, between), (LinkClass::SameNode, within)]);
-    let parameters = Parameters::new(Provenance::default(), classes).ok()?;
-    let name = |node: u32| format!("n{node}");
-    // Each node gets some, however few there are.
-    let hosts: Vec<String> = (0..shape.ranks).map(|rank| name(rank * shape.nodes / shape.ranks)).collect();
-    let placed = Topology::flat((0..shape.nodes).map(name)).place(&hosts);
-    Some(Predictor::new(&placed, &parameters, Rank(0)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::candidates;
     use super::*;
-    use crate::policy::Capabilities;
+    use crate::network::Network;
+    use crate::policy::{Capabilities, CommunicatorShape};
 
     fn kept(collective: Collective, mbit: u64, bytes: u64) -> (usize, Vec<String>) {
         let shape = CommunicatorShape::new(16, 16, None).unwrap();
@@ -134,7 +88,7 @@ mod tests {
             multicast_rate: None,
         };
         let all = candidates(collective, shape, bytes, Capabilities::ALL);
-        let kept = promising(all.clone(), collective, shape, Some(network), bytes);
+        let kept = promising(all.clone(), collective, Known::assumed(shape, network).as_ref(), bytes);
         (all.len(), kept.iter().map(ToString::to_string).collect())
     }
 
@@ -166,20 +120,9 @@ mod tests {
     }
 
     #[test]
-    fn each_node_is_there_however_few_ranks_it_has() {
-        let network =
-            Network { rate: "1gbit".parse().ok(), latency: Some(Nanos(50_000)), multicast_rate: None };
-        for (ranks, nodes) in [(5, 4), (9, 8), (16, 4), (512, 511)] {
-            let shape = CommunicatorShape::new(ranks, nodes, None).unwrap();
-            assert_eq!(predictor(shape, network).unwrap().network().nodes(), nodes, "{ranks} ranks");
-        }
-    }
-
-    #[test]
     fn where_nothing_is_known_all_are_tried() {
         let shape = CommunicatorShape::new(16, 16, None).unwrap();
         let all = candidates(Collective::Broadcast, shape, 4096, Capabilities::ALL);
-        assert_eq!(promising(all.clone(), Collective::Broadcast, shape, None, 4096), all);
-        assert_eq!(promising(all.clone(), Collective::Broadcast, shape, Some(Network::default()), 4096), all);
+        assert_eq!(promising(all.clone(), Collective::Broadcast, None, 4096), all);
     }
 }

@@ -1,8 +1,6 @@
-use std::num::NonZeroU64;
-
 use super::levels::Levels;
-use super::mixed;
-use crate::algorithm::{Algorithm, Registry, SEGMENTS};
+use super::ways::{self, are_kin, whole, with_segment};
+use crate::algorithm::{Registry, SEGMENTS};
 use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape};
 
 /// The time of a call, in µs.
@@ -127,6 +125,7 @@ pub fn candidates(
 /// Ways to serve calls of one size, held against each other.
 #[derive(Clone, Debug)]
 pub struct Race {
+    ranks: u32,
     bytes: u64,
     ways: Vec<Way>,
     effort: Effort,
@@ -145,6 +144,12 @@ struct Way {
     /// What it was measured for.
     effort: Effort,
     is_out: bool,
+}
+
+impl Way {
+    fn time_us(&self) -> f64 {
+        self.known.map_or(f64::INFINITY, |known| known.median_us)
+    }
 }
 
 /// What a race came to.
@@ -167,10 +172,11 @@ pub struct Found {
 }
 
 impl Race {
-    /// Between these, which may be cut if they send messages of `bytes`.
-    pub fn new(candidates: Vec<Choice>, bytes: u64) -> Race {
+    /// Between these on `ranks` ranks, which may be cut if they send messages of `bytes`.
+    pub fn new(candidates: Vec<Choice>, ranks: u32, bytes: u64) -> Race {
         let way = |choice| Way { choice, known: None, effort: Effort(0), is_out: false };
         Race {
+            ranks,
             bytes,
             ways: candidates.into_iter().map(way).collect(),
             effort: Effort(1),
@@ -181,8 +187,8 @@ impl Race {
     }
 
     /// Between these alone, just as they are.
-    pub fn among(candidates: Vec<Choice>, bytes: u64) -> Race {
-        Race { is_closed: true, ..Race::new(candidates, bytes) }
+    pub fn among(candidates: Vec<Choice>, ranks: u32, bytes: u64) -> Race {
+        Race { is_closed: true, ..Race::new(candidates, ranks, bytes) }
     }
 
     /// Of ways on two levels what the filters of [`mixed`] leave, in place of a few segments and their neighbours.
@@ -196,23 +202,11 @@ impl Race {
         self
     }
 
-    /// All of them in segments and overlaps of every size, and nobody leaves: what a race is to be held against.
-    pub fn exhaustive(candidates: Vec<Choice>, bytes: u64) -> Race {
-        let mut all = candidates.clone();
-        let mut add = |choice: Choice| {
-            if !all.contains(&choice) {
-                all.push(choice);
-            }
-        };
-        for choice in candidates {
-            for segment in SEGMENTS.into_iter().take_while(|size| *size < bytes) {
-                let Some(cut) = with_segment(choice, segment) else { continue };
-                add(cut);
-                let overlaps = SEGMENTS.into_iter().take_while(|overlap| *overlap < segment).map(Some);
-                overlaps.chain([None]).filter_map(|overlap| with_overlap(cut, overlap)).for_each(&mut add);
-            }
-        }
-        Race { is_exhaustive: true, ..Race::new(all, bytes) }
+    /// All of them with segments, overlaps, buffers and radices of every size, and nobody leaves: what a race is to be held against.
+    pub fn exhaustive(candidates: Vec<Choice>, ranks: u32, bytes: u64) -> Race {
+        let mut race = Race { is_exhaustive: true, ..Race::new(candidates.clone(), ranks, bytes) };
+        race.add(candidates.into_iter().flat_map(|choice| ways::all(choice, ranks, bytes)).collect());
+        race
     }
 
     /// Who is to be measured next, and for how long; `None`: it is over.
@@ -310,39 +304,25 @@ impl Race {
         }
     }
 
-    /// Segments of half and twice the size of those that may win. They begin with little effort, as all did.
+    /// What is a step away from those that may win. They begin with little effort, as all did.
     fn try_neighbours(&mut self) -> bool {
         let Some((_, best)) = self.best() else { return false };
-        let time = |way: &Way| way.known.map_or(f64::INFINITY, |known| known.median_us);
         let is_promising = |way: &&Way| {
-            let is_near = !way.is_out && time(way) <= PROMISING * best.median_us;
-            let is_walked = self.levels.iter().any(|levels| levels.is_of(way.choice));
-            is_near && !is_walked && self.is_best_of_its_kind(way)
+            let is_near = !way.is_out && way.time_us() <= PROMISING * best.median_us;
+            is_near && self.is_best(way, |other| whole(other) == whole(way.choice))
         };
         let mut promising: Vec<&Way> = self.ways.iter().filter(is_promising).collect();
-        promising.sort_by(|one, other| time(one).total_cmp(&time(other)));
-        let mut new: Vec<Choice> = Vec::new();
-        for way in promising.into_iter().take(MOST_KINDS[usize::from(self.effort >= LOOKED_AT)]) {
-            let Choice::Algorithm(algorithm) = way.choice else { continue };
-            let Some(segment) = algorithm.segment else {
-                // Uncut it is the best of its kind so far: perhaps in two parts.
-                let largest = SEGMENTS.into_iter().take_while(|size| *size < self.bytes).last();
-                new.extend(largest.and_then(|size| with_segment(way.choice, size)));
-                continue;
-            };
-            for size in [segment.get() / 2, segment.get() * 2] {
-                let is_size = SEGMENTS.contains(&size) && size < self.bytes;
-                let cut = with_segment(way.choice, size).filter(|_| is_size);
-                new.extend(cut.filter(|cut| self.ways.iter().all(|way| way.choice != *cut)));
+        promising.sort_by(|one, other| one.time_us().total_cmp(&other.time_us()));
+        promising.truncate(MOST_KINDS[usize::from(self.effort >= LOOKED_AT)]);
+        let neighbours = |way: &Way| {
+            // Their segments and overlaps are gone through by filters.
+            if self.levels.iter().any(|levels| levels.is_of(way.choice)) {
+                return ways::smaller_buffers(way.choice, self.bytes);
             }
-            // Of what is handed on within nodes meanwhile, all is tried first; less than a quarter gains nothing.
-            if algorithm.given("overlap").is_none() {
-                let [_, half, quarter] = mixed::overlaps(segment.get());
-                let cut =
-                    [half, quarter].into_iter().filter_map(|overlap| with_overlap(way.choice, Some(overlap)));
-                new.extend(cut.filter(|cut| self.ways.iter().all(|way| way.choice != *cut)));
-            }
-        }
+            let is_best_kin = self.is_best(way, |other| are_kin(other, way.choice));
+            ways::neighbours(way.choice, self.ranks, self.bytes, is_best_kin)
+        };
+        let new = promising.into_iter().flat_map(neighbours).collect();
         self.add(new)
     }
 
@@ -364,20 +344,16 @@ impl Race {
     /// What is to be measured next of ways on two levels.
     fn levels_next(&self) -> Vec<Choice> {
         let Some((_, best)) = self.best() else { return Vec::new() };
-        let known = |choice: Choice| {
-            let way = self.ways.iter().find(|way| way.choice == choice)?;
-            Some(way.known.map_or(f64::INFINITY, |known| known.median_us))
-        };
+        let known = |choice: Choice| self.ways.iter().find(|way| way.choice == choice).map(Way::time_us);
         self.levels
             .iter()
             .flat_map(|levels| levels.next(self.bytes, HOPELESS * best.median_us, &known))
             .collect()
     }
 
-    /// Whether no other segment size of its algorithm is faster so far.
-    fn is_best_of_its_kind(&self, way: &Way) -> bool {
-        let time = |way: &Way| way.known.map_or(f64::INFINITY, |known| known.median_us);
-        self.ways.iter().all(|other| whole(other.choice) != whole(way.choice) || time(other) >= time(way))
+    /// Whether none of those is faster so far.
+    fn is_best(&self, way: &Way, is_among: impl Fn(Choice) -> bool) -> bool {
+        self.ways.iter().all(|other| !is_among(other.choice) || other.time_us() >= way.time_us())
     }
 
     /// The algorithms, whatever their segments, that take too many times as long as the best way.
@@ -414,34 +390,6 @@ impl Race {
         });
         Found { best, time, stock, second, separates, measured: all.len(), all }
     }
-}
-
-/// The same, not cut.
-pub(super) fn whole(choice: Choice) -> Choice {
-    match choice {
-        Choice::Algorithm(algorithm) => Choice::Algorithm(algorithm.whole()),
-        Choice::Stock => Choice::Stock,
-    }
-}
-
-pub(super) fn with_segment(choice: Choice, size: u64) -> Option<Choice> {
-    match choice {
-        Choice::Algorithm(algorithm) if algorithm.entry.has_parameter("segment") => {
-            Some(Choice::Algorithm(Algorithm { segment: NonZeroU64::new(size), ..algorithm }))
-        }
-        _ => None,
-    }
-}
-
-/// So many bytes at once, or nothing; `None` for what has no such parameter.
-pub(super) fn with_overlap(choice: Choice, bytes: Option<u64>) -> Option<Choice> {
-    let Choice::Algorithm(algorithm) = choice else { return None };
-    if !algorithm.entry.has_parameter("overlap") {
-        return None;
-    }
-    let bytes = bytes.map_or_else(|| "none".to_owned(), |bytes| bytes.to_string());
-    let text = format!("{choice},overlap={bytes}");
-    Collective::ALL.into_iter().find_map(|collective| Choice::read(collective, &text).ok())
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 
-use super::race::{ALIKE, whole};
-use super::{Effort, Found, Measured, Race, between, candidates, levels, promising};
-use crate::network::Network;
+use super::race::ALIKE;
+use super::ways::whole;
+use super::{Effort, Found, Known, Measured, Race, between, candidates, levels, promising};
 use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape};
 
 /// What is searched for.
@@ -14,7 +14,7 @@ pub struct Aim<'a> {
     /// What these have.
     pub there: Capabilities,
     /// Where the network is known: what cannot win by it is left out.
-    pub network: Option<Network>,
+    pub known: Option<&'a Known>,
     /// The bytes by which rules count a call of a size.
     pub block: &'a dyn Fn(u64) -> u64,
     /// All ways are measured for as long as any, for comparison.
@@ -108,20 +108,20 @@ impl<'a> Search<'a> {
     }
 
     fn race(&self, bytes: u64, among: Option<Vec<Choice>>) -> Race {
-        let Aim { collective, shape, there, network, block, is_exhaustive } = self.aim;
+        let Aim { collective, shape, there, known, block, is_exhaustive } = self.aim;
         let all = candidates(collective, shape, bytes, there);
         match among {
-            Some(among) => Race::among(among, bytes),
-            None if is_exhaustive => Race::exhaustive(all, bytes),
+            Some(among) => Race::among(among, shape.ranks, bytes),
+            None if is_exhaustive => Race::exhaustive(all, shape.ranks, bytes),
             None => {
-                let mut ways = promising(all, collective, shape, network, block(bytes));
+                let mut ways = promising(all, collective, known, block(bytes));
                 ways.retain(|way| !self.is_hopeless(bytes, *way));
                 for way in self.best_nearby(bytes) {
                     if !ways.contains(&way) {
                         ways.push(way);
                     }
                 }
-                Race::new(ways, bytes).on_levels(levels(collective, shape, network, bytes))
+                Race::new(ways, shape.ranks, bytes).on_levels(levels(collective, shape, known, bytes))
             }
         }
     }
@@ -201,7 +201,7 @@ mod tests {
             collective: Collective::Scatter,
             shape: CommunicatorShape::new(16, 16, None).unwrap(),
             there: Capabilities::PRIVATE,
-            network: None,
+            known: None,
             block: &block,
             is_exhaustive: false,
         };

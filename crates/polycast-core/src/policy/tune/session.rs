@@ -50,10 +50,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// Between these ways to serve calls of this size; what is likely to be fast had better come first, for it tells how long others are
+    /// Between these ways to serve calls of this size on `ranks` ranks; what is likely to be fast had better come first, for it tells how long others are
     /// worth waiting for.
-    pub fn new(candidates: Vec<Choice>, levels: Vec<Levels>, bytes: u64) -> Session {
-        let race = Race::new(candidates, bytes).on_levels(levels);
+    pub fn new(candidates: Vec<Choice>, levels: Vec<Levels>, ranks: u32, bytes: u64) -> Session {
+        let race = Race::new(candidates, ranks, bytes).on_levels(levels);
         let (waiting, took) = Default::default();
         let (effort, fastest_us, share_us, whole_us) = (Effort(0), f64::INFINITY, 0.0, None);
         Session { race, waiting, effort, took, fastest_us, share_us, whole_us, is_round: false }
@@ -161,7 +161,7 @@ mod tests {
 
     /// Runs it for as long; what it came to, and what it took.
     fn run(budget_us: f64, seed: u64, noise: f64) -> (Session, f64) {
-        let mut session = Session::new(all(), Vec::new(), BYTES);
+        let mut session = Session::new(all(), Vec::new(), 8, BYTES);
         let (mut spent, mut draw) = (0.0, seed);
         while let Some(order) = session.next(budget_us - spent) {
             let (mut samples, before) = (Vec::new(), spent);
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn what_is_far_faster_needs_no_second_look() {
         for (fast_us, expected) in [(40e3, true), (200e3, false)] {
-            let mut session = Session::new(all(), Vec::new(), BYTES);
+            let mut session = Session::new(all(), Vec::new(), 8, BYTES);
             let mut left_us = 1e6;
             while let Some(order) = session.next(left_us) {
                 let took_us = if order.choice == Choice::Stock { 320e3 } else { fast_us };
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_way_that_cannot_be_had_is_left_out() {
-        let mut session = Session::new(all(), Vec::new(), BYTES);
+        let mut session = Session::new(all(), Vec::new(), 8, BYTES);
         while let Some(order) = session.next(1e9) {
             let is_there = !order.choice.is_by_multicast();
             session.took(if is_there { vec![truth_us(order.choice, 1); 6] } else { Vec::new() });

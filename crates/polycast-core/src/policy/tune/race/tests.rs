@@ -86,8 +86,8 @@ proptest! {
         let land = Landscape { latency_us, us_per_kib, software_us, multicast };
         let bytes = 1u64 << power;
         let all = candidates(Collective::Broadcast, SHAPE, bytes, Capabilities::ALL);
-        let (little, found) = run(Race::new(all.clone(), bytes), land, bytes, seed);
-        let (much, best) = run(Race::exhaustive(all, bytes), land, bytes, !seed);
+        let (little, found) = run(Race::new(all.clone(), SHAPE.ranks, bytes), land, bytes, seed);
+        let (much, best) = run(Race::exhaustive(all, SHAPE.ranks, bytes), land, bytes, !seed);
         let time = |found: &Found| land.truth(found.best, bytes, place_of(found.best));
         prop_assert!(time(&found) <= 1.10 * time(&best), "{found:?} {best:?}");
         prop_assert!(little * 2 <= much, "{little} of {much}");
@@ -103,7 +103,7 @@ fn stock_stays_where_nothing_is_faster_beyond_the_intervals() {
         samples: 20,
     };
     let chain = Choice::read(Collective::Broadcast, "chain").unwrap();
-    let mut race = Race::new(vec![Choice::Stock, chain], 1024);
+    let mut race = Race::new(vec![Choice::Stock, chain], 4, 1024);
     while let Some((choices, _)) = race.next() {
         let of = |choice| if choice == chain { time(95.0, 6.0) } else { time(100.0, 6.0) };
         race.took(&choices.into_iter().map(|choice| (choice, Some(of(choice)))).collect::<Vec<_>>());
@@ -115,7 +115,7 @@ fn stock_stays_where_nothing_is_faster_beyond_the_intervals() {
 #[test]
 fn what_cannot_be_measured_is_out() {
     let chain = Choice::read(Collective::Broadcast, "chain").unwrap();
-    let mut race = Race::new(vec![Choice::Stock, chain], 1024);
+    let mut race = Race::new(vec![Choice::Stock, chain], 4, 1024);
     race.took(&[(Choice::Stock, None), (chain, None)]);
     assert_eq!(race.next(), None);
     assert_eq!((race.found().best, race.found().time), (Choice::Stock, None));
@@ -198,7 +198,7 @@ fn overlaps_are_tried_on_two_levels() {
     assert!(!names.contains(&"cells".to_owned()), "it is for one node");
     let there = Capabilities::ALL.without(Capabilities::SHARED);
     assert!(candidates(Collective::Broadcast, shape, 1 << 20, there).len() < all.len());
-    let mut race = Race::new(all, 1 << 20);
+    let mut race = Race::new(all, 16, 1 << 20);
     let mut tried = Vec::new();
     while let Some((choices, _)) = race.next() {
         let time = |choice: Choice| {
@@ -221,7 +221,7 @@ fn a_bad_moment_does_not_cost_the_best_way_its_place() {
     let ways: Vec<Choice> =
         names.split_whitespace().map(|name| Choice::read(Collective::Broadcast, name).unwrap()).collect();
     let best = ways[0];
-    let mut race = Race::among([&[Choice::Stock], &ways[..]].concat(), 256 << 10);
+    let mut race = Race::among([&[Choice::Stock], &ways[..]].concat(), 16, 256 << 10);
     while let Some((choices, effort)) = race.next() {
         let measured = |choice: Choice| match (choice, ways.iter().position(|way| *way == choice)) {
             (Choice::Stock, _) => Measured { median_us: 90.0, low_us: 88.0, high_us: 91.0, samples: 6 },
@@ -244,7 +244,7 @@ fn a_bad_moment_does_not_cost_the_best_way_its_place() {
 #[test]
 fn a_bad_moment_does_not_cost_stock_its_place() {
     let ways = ["binary", "binomial"].map(|name| Choice::read(Collective::Broadcast, name).unwrap());
-    let mut race = Race::among([&[Choice::Stock], &ways[..]].concat(), 1 << 10);
+    let mut race = Race::among([&[Choice::Stock], &ways[..]].concat(), 16, 1 << 10);
     while let Some((choices, effort)) = race.next() {
         let measured = |choice: &Choice| match *choice {
             Choice::Stock if effort < Effort(2) => {

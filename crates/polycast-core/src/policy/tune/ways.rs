@@ -1,0 +1,178 @@
+use std::num::NonZeroU64;
+
+use super::mixed;
+use crate::algorithm::{Algorithm, NONE, SEGMENTS};
+use crate::policy::Choice;
+
+/// On a node less than this at a time gains nothing.
+const LEAST_BUFFER: u64 = 4 << 10;
+
+/// The same, not cut.
+pub(super) fn whole(choice: Choice) -> Choice {
+    match choice {
+        Choice::Algorithm(algorithm) => Choice::Algorithm(algorithm.whole()),
+        Choice::Stock => Choice::Stock,
+    }
+}
+
+pub(super) fn with_segment(choice: Choice, size: u64) -> Option<Choice> {
+    match choice {
+        Choice::Algorithm(algorithm) if algorithm.entry.has_parameter("segment") => {
+            Some(Choice::Algorithm(Algorithm { segment: NonZeroU64::new(size), ..algorithm }))
+        }
+        _ => None,
+    }
+}
+
+fn with_value(choice: Choice, name: &str, value: u64) -> Option<Choice> {
+    let Choice::Algorithm(algorithm) = choice else { return None };
+    algorithm.with_value(name, value).map(Choice::Algorithm)
+}
+
+/// So many bytes at once, or nothing; `None` for what has no such parameter.
+pub(super) fn with_overlap(choice: Choice, bytes: Option<u64>) -> Option<Choice> {
+    with_value(choice, "overlap", bytes.unwrap_or(NONE))
+}
+
+/// With nothing said of how it is handed on within nodes; `None` for what has no overlap.
+pub(super) fn plainly_handed_on(choice: Choice) -> Option<Choice> {
+    with_value(with_value(choice, "overlap", 0)?, "buffer", 0)
+}
+
+/// Smaller buffers than these, so that others of the node begin earlier; none where that was said already.
+pub(super) fn smaller_buffers(choice: Choice, bytes: u64) -> Vec<Choice> {
+    let Choice::Algorithm(algorithm) = choice else { return Vec::new() };
+    if ["overlap", "buffer"].into_iter().any(|name| algorithm.given(name).is_some()) {
+        return Vec::new();
+    }
+    let at_once = algorithm.segment.map_or(bytes, NonZeroU64::get);
+    let sizes = [at_once / 4, at_once / 16].map(|size| if size == 0 { 0 } else { 1 << size.ilog2() });
+    let sizes = sizes.into_iter().filter(|size| *size >= LEAST_BUFFER);
+    sizes.filter_map(|size| with_value(choice, "buffer", size)).collect()
+}
+
+/// With each radix that a search tries.
+pub(super) fn radices(choice: Choice, ranks: u32) -> Vec<Choice> {
+    match choice {
+        Choice::Algorithm(algorithm) => algorithm.radices(ranks).into_iter().map(Choice::Algorithm).collect(),
+        Choice::Stock => vec![Choice::Stock],
+    }
+}
+
+/// With the radices next to its own.
+fn next_radices(choice: Choice, ranks: u32) -> Vec<Choice> {
+    let all = radices(choice, ranks);
+    let Some(place) = all.iter().position(|one| *one == choice) else { return Vec::new() };
+    let places = [place.checked_sub(1), Some(place + 1)];
+    places.into_iter().flatten().filter_map(|place| all.get(place).copied()).collect()
+}
+
+/// Whether they are one algorithm, whatever its parameters.
+pub(super) fn are_kin(one: Choice, other: Choice) -> bool {
+    match (one, other) {
+        (Choice::Algorithm(one), Choice::Algorithm(other)) => one.entry == other.entry,
+        _ => one == other,
+    }
+}
+
+/// In segments of half and twice the size; if it is not cut, in two parts perhaps.
+fn next_segments(choice: Choice, bytes: u64) -> Vec<Choice> {
+    let Choice::Algorithm(algorithm) = choice else { return Vec::new() };
+    let Some(segment) = algorithm.segment else {
+        let largest = SEGMENTS.into_iter().take_while(|size| *size < bytes).last();
+        return largest.and_then(|size| with_segment(choice, size)).into_iter().collect();
+    };
+    let sizes = [segment.get() / 2, segment.get() * 2].into_iter();
+    let sizes = sizes.filter(|size| SEGMENTS.contains(size) && *size < bytes);
+    sizes.filter_map(|size| with_segment(choice, size)).collect()
+}
+
+/// Of what is handed on within nodes meanwhile, all is tried first; less than a quarter gains nothing.
+fn less_overlap(choice: Choice) -> Vec<Choice> {
+    let Choice::Algorithm(algorithm) = choice else { return Vec::new() };
+    match algorithm.segment {
+        Some(segment) if plainly_handed_on(choice) == Some(choice) => {
+            let [_, half, quarter] = mixed::overlaps(segment.get());
+            [half, quarter].into_iter().filter_map(|overlap| with_overlap(choice, Some(overlap))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What differs from it by one step of one parameter. `is_best_kin`: no other radix is faster so far.
+pub(super) fn neighbours(choice: Choice, ranks: u32, bytes: u64, is_best_kin: bool) -> Vec<Choice> {
+    let mut found = next_segments(choice, bytes);
+    found.extend(less_overlap(choice));
+    found.extend(smaller_buffers(choice, bytes));
+    if is_best_kin {
+        found.extend(next_radices(choice, ranks));
+    }
+    found
+}
+
+/// In segments, overlaps, buffers and with radices of every size.
+pub(super) fn all(choice: Choice, ranks: u32, bytes: u64) -> Vec<Choice> {
+    let mut found = Vec::new();
+    for choice in radices(choice, ranks) {
+        let cut = SEGMENTS.into_iter().take_while(|size| *size < bytes);
+        found.extend(cut.filter_map(|size| with_segment(choice, size)));
+        found.push(choice);
+    }
+    for cut in found.clone() {
+        let Choice::Algorithm(Algorithm { segment: Some(segment), .. }) = cut else { continue };
+        let overlaps = SEGMENTS.into_iter().take_while(|overlap| *overlap < segment.get()).map(Some);
+        found.extend(overlaps.chain([None]).filter_map(|overlap| with_overlap(cut, overlap)));
+        found.extend(smaller_buffers(cut, bytes));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Collective;
+
+    fn names(of: &[Choice]) -> Vec<String> {
+        of.iter().map(ToString::to_string).collect()
+    }
+
+    fn broadcast(text: &str) -> Choice {
+        Choice::read(Collective::Broadcast, text).unwrap()
+    }
+
+    #[test]
+    fn neighbours_differ_by_one_step() {
+        let of = |text, is_best| names(&neighbours(broadcast(text), 16, 64 << 10, is_best));
+        assert_eq!(of("chain:segment=4KiB", true), ["chain:segment=2KiB", "chain:segment=8KiB"]);
+        assert_eq!(of("chain:segment=1KiB", true), ["chain:segment=2KiB"]);
+        assert_eq!(of("chain", true), ["chain:segment=32KiB"]);
+        let cut = ["k-ary:k=4,segment=4KiB", "k-ary:k=4,segment=16KiB"];
+        assert_eq!(of("k-ary:k=4,segment=8KiB", false), cut);
+        let radices = ["k-ary:k=3,segment=8KiB", "k-ary:k=8,segment=8KiB"];
+        assert_eq!(of("k-ary:k=4,segment=8KiB", true), [cut, radices].concat());
+        let two_level = "two-level:between=chain";
+        let expected =
+            ["segment=8KiB", "segment=32KiB", "overlap=8KiB,segment=16KiB", "overlap=4KiB,segment=16KiB"];
+        let expected: Vec<String> = expected
+            .into_iter()
+            .chain(["buffer=4KiB,segment=16KiB"])
+            .map(|rest| format!("{two_level},{rest}"))
+            .collect();
+        assert_eq!(of("two-level:between=chain,segment=16KiB", true), expected);
+        assert_eq!(of("multicast-push", true), [""; 0]);
+        assert_eq!(names(&neighbours(Choice::Stock, 16, 64, true)), [""; 0]);
+    }
+
+    #[test]
+    fn all_have_each_radix_with_each_segment() {
+        let found = names(&all(broadcast("k-nomial:k=4"), 16, 4 << 10));
+        let expected = ["k-nomial:k=3,segment=1KiB", "k-nomial:k=8,segment=2KiB", "k-nomial:k=4"];
+        assert!(expected.into_iter().all(|one| found.contains(&one.to_owned())), "{found:?}");
+        assert!(!found.iter().any(|name| name.starts_with("binomial")), "it is there by its own name");
+        let found = names(&all(broadcast("two-level"), 16, 64 << 10));
+        let expected =
+            ["two-level:overlap=none,segment=32KiB", "two-level:buffer=8KiB,segment=32KiB", "two-level"];
+        assert!(expected.into_iter().all(|one| found.contains(&one.to_owned())), "{found:?}");
+        assert_eq!(all(Choice::Stock, 16, 64), [Choice::Stock]);
+    }
+}
