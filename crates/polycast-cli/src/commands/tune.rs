@@ -112,6 +112,7 @@ pub fn run(args: Args) -> Outcome {
     let interrupted = interruption()?;
     let mut target = args.job.target()?;
     let settings = settings(&args, &target, &variables);
+    let topology = beforehand::topology(&variables, &target)?;
     target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
     let shapes = match &args.shapes {
         Some(shapes) => shapes.iter().map(|shape| Some(*shape)).collect(),
@@ -122,7 +123,7 @@ pub fn run(args: Args) -> Outcome {
     let began = Instant::now();
     let (args, mpi, program, interrupted) = (&args, &mpi, &program, &interrupted);
     let beforehand = Beforehand { args, mpi, program, variables: &variables, interrupted };
-    let network = beforehand.network(&mut target)?;
+    let network = beforehand.network(&mut target, topology)?;
     let (mut rules, mut map, mut told) = (Vec::new(), Map::default(), Vec::new());
     let mut races = shapes.len() * operations.len();
     for of_hosts in shapes {

@@ -31,7 +31,7 @@ use crate::measure::sizes::Plan;
 use crate::measure::{doubt, time_stamp};
 use crate::mpi::Mpi;
 use crate::network::Variables;
-use crate::settings::{PARAMETERS, TOPOLOGY, read_parameters, read_topology};
+use crate::settings::{PARAMETERS, ReadError, TOPOLOGY, read_parameters, read_topology};
 use crate::terminal::nanoseconds;
 
 /// Of the budget it takes this part; the step that is under way is not cut short.
@@ -63,15 +63,28 @@ pub(super) struct Beheld {
     topology: Option<Topology>,
 }
 
+/// The switches as the user has them, else the lab's; before a lab tells its ranks of a file that only they see.
+pub(super) fn topology(variables: &Variables, target: &JobTarget) -> Result<Option<Topology>, ReadError> {
+    match variables.iter().find(|(name, _)| name == TOPOLOGY) {
+        None => Ok(target.topology()),
+        Some(_) => value(variables, TOPOLOGY).map(read_topology).transpose(),
+    }
+}
+
+/// The file that a variable names.
+fn value<'a>(variables: &'a Variables, of: &str) -> Option<&'a Path> {
+    let value = variables.iter().find(|(name, _)| name == of).map(|(_, value)| Path::new(value));
+    value.filter(|value| *value != Path::new("off"))
+}
+
 impl Beforehand<'_> {
     /// What stands in the way of measuring is said; then more ways are tried.
-    pub fn network(&self, target: &mut JobTarget) -> Result<Beheld, Box<dyn Error>> {
-        let value = |of: &str| {
-            let value = self.variables.iter().find(|(name, _)| name == of).map(|(_, value)| Path::new(value));
-            value.filter(|value| *value != Path::new("off"))
-        };
-        let topology = value(TOPOLOGY).map(read_topology).transpose()?;
-        let parameters = match value(PARAMETERS) {
+    pub fn network(
+        &self,
+        target: &mut JobTarget,
+        topology: Option<Topology>,
+    ) -> Result<Beheld, Box<dyn Error>> {
+        let parameters = match value(self.variables, PARAMETERS) {
             Some(file) => Some(read_parameters(file)?),
             None => self.earlier_or_measured(target, topology.as_ref()),
         };

@@ -103,7 +103,9 @@ pub fn candidates(
         }
     };
     if shape.ranks_per_node > 1 {
-        for name in SHARING {
+        // On one node nothing is between nodes.
+        let is_other = |name: &&str| shape.nodes > 1 || !name.contains("between=");
+        for name in SHARING.into_iter().filter(is_other) {
             let Ok(choice) = Choice::read(collective, name) else { continue };
             add(choice);
             let cut = segments.into_iter().filter(|size| *size < bytes && name.starts_with("two"));

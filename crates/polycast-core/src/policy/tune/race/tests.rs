@@ -213,6 +213,21 @@ fn overlaps_are_tried_on_two_levels() {
     assert!(race.found().best.to_string().contains("overlap=8KiB"), "{:?} {tried:?}", race.found());
 }
 
+/// What they differ by is how nodes speak to each other.
+#[test]
+fn on_one_node_two_levels_are_one_way() {
+    let shape = CommunicatorShape::new(8, 1, None).unwrap();
+    for collective in Collective::ALL {
+        let all = candidates(collective, shape, 64 << 10, Capabilities::ALL);
+        let two_level: Vec<String> = all
+            .iter()
+            .map(|way| whole(*way).to_string())
+            .filter(|name| name.starts_with("two-level"))
+            .collect();
+        assert!(two_level.iter().all(|name| name == "two-level"), "{collective}: {two_level:?}");
+    }
+}
+
 /// Two of three calls were slow while there was little time for each way.
 #[test]
 fn a_bad_moment_does_not_cost_the_best_way_its_place() {
