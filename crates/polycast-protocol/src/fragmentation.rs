@@ -33,6 +33,15 @@ impl Fragmentation {
         self.fragments
     }
 
+    /// How many of them the first so many bytes of the message hold.
+    pub fn whole_fragments(self, bytes: u64) -> u32 {
+        if bytes >= self.message_bytes {
+            self.fragments
+        } else {
+            (bytes / u64::from(self.payload_bytes)) as u32
+        }
+    }
+
     /// Where a fragment stands in the message; `None` beyond the last one.
     pub fn range(self, fragment: u32) -> Option<Range<usize>> {
         let start = u64::from(fragment) * u64::from(self.payload_bytes);

@@ -26,6 +26,8 @@ use super::wire::{FLAG_AGAIN, Header, Kind, seal};
 #[derive(Debug)]
 pub struct Sender {
     cut: Fragmentation,
+    /// Fragments of the message that are there to be sent, from the beginning on.
+    there: u32,
     next_fragment: u32,
     has_sent_last: bool,
     again: VecDeque<u32>,
@@ -34,16 +36,34 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Nothing has been sent.
+    /// Nothing has been sent, and everything is there.
     pub fn new(cut: Fragmentation, spec: Multicast) -> Sender {
         Sender {
             cut,
+            there: cut.fragments(),
             next_fragment: 0,
             has_sent_last: false,
             again: VecDeque::new(),
             parity_is_due: spec.parity,
             end_is_due: spec.form == Form::Pull,
         }
+    }
+
+    /// So many bytes of the message are there, from the beginning on: no more is sent before it is said again.
+    pub fn limit(&mut self, bytes: u64) {
+        self.there = self.cut.whole_fragments(bytes);
+    }
+
+    /// All of the message is there.
+    pub fn has_all(&self) -> bool {
+        self.there == self.cut.fragments()
+    }
+
+    /// Something is left to send that is there.
+    pub fn can_send(&self) -> bool {
+        let can_go_on =
+            if self.has_sent_all() { !self.is_through() } else { self.next_fragment < self.there };
+        can_go_on || self.again.front().is_some_and(|fragment| *fragment < self.there)
     }
 
     /// The successor missed this one: others may have, too.
@@ -67,6 +87,7 @@ impl Sender {
             self.cut.range(last).is_none_or(|range| range.len() < self.cut.payload_bytes() as usize);
         let turn = if last < most { 0 } else { most - 1 };
         !self.has_sent_last
+            && self.has_all()
             && self.end_is_due
             && is_short
             && last > 0
@@ -112,11 +133,13 @@ impl Sender {
         if is_turn_of_last {
             self.has_sent_last = true;
             Some((Kind::Data, 0, all - 1))
-        } else if let Some(fragment) = self.again.pop_front() {
+        } else if let Some(&fragment) = self.again.front().filter(|fragment| **fragment < self.there) {
+            self.again.pop_front();
             Some((Kind::Data, FLAG_AGAIN, fragment))
         } else if !self.has_sent_all() {
+            let fragment = Some(self.next_fragment).filter(|fragment| *fragment < self.there)?;
             self.next_fragment += 1;
-            Some((Kind::Data, 0, self.next_fragment - 1))
+            Some((Kind::Data, 0, fragment))
         } else if std::mem::take(&mut self.parity_is_due) {
             Some((Kind::Parity, 0, all))
         } else if std::mem::take(&mut self.end_is_due) {
@@ -168,6 +191,30 @@ mod tests {
                 vec![(parity, 0, 3), (end, 0, 3)],
             ]
         );
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_sent() {
+        let key = Key::from_bytes([3; KEY_BYTES]);
+        let like = Header { kind: Kind::Data, flags: 0, job: 1, communicator: 2, operation: 3, fragment: 0 };
+        let mut sender = Sender::new(Fragmentation::new(18, 4).unwrap(), Form::Pull.into());
+        let mut count = |sender: &mut Sender| {
+            sender.batch(9, &like, b"0123456789abcdefgh", &key, &mut Vec::new(), &mut Vec::new())
+        };
+        // The last one is shorter, so the end comes by itself.
+        for (bytes, sent) in [(0, 0), (3, 0), (4, 1), (11, 1), (11, 0), (17, 2), (18, 1), (18, 1)] {
+            sender.limit(bytes);
+            assert!(!sender.is_through());
+            assert_eq!((sender.can_send(), count(&mut sender)), (sent > 0, sent), "{bytes} bytes are there");
+        }
+        assert!(sender.is_through());
+        // Nobody asks for what was not sent; if somebody did it would wait, too.
+        let mut sender = Sender::new(Fragmentation::new(18, 4).unwrap(), Form::Pull.into());
+        sender.limit(4);
+        sender.send_again(2);
+        assert_eq!((count(&mut sender), sender.can_send()), (1, false));
+        sender.limit(12);
+        assert_eq!(count(&mut sender), 3);
     }
 
     #[test]

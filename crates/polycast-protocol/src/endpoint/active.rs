@@ -59,6 +59,11 @@ impl Active {
         (if self.root_waited { FLAG_WAITED } else { 0 }) | if is_told { FLAG_LEAVE } else { 0 }
     }
 
+    /// What this node may be asked for is there: on a root all of the message. Until then it answers nobody, who cannot miss anything yet.
+    pub fn has_source(&self) -> bool {
+        self.sender.as_ref().is_none_or(Sender::has_all)
+    }
+
     /// What this node waits for, if it waits for nothing else.
     pub fn awaited(&self) -> Option<Word> {
         if self.failed.is_some() {

@@ -198,6 +198,19 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Of the message that this root multicasts so many bytes are there, from the beginning on. It sends no more before it is said again, and answers
+    /// nobody; where it is not said, all is there.
+    pub fn limit(&mut self, bytes: u64) {
+        if let Some(sender) = self.active.as_mut().and_then(|active| active.sender.as_mut()) {
+            sender.limit(bytes);
+        }
+    }
+
+    /// The root in progress, if this node is that, has all of its message.
+    pub fn has_source(&self) -> bool {
+        self.active.as_ref().is_none_or(Active::has_source)
+    }
+
     /// The broadcast in progress needs nothing from this node any more, and this node nothing from it.
     pub fn is_finished(&self) -> bool {
         self.active.as_ref().is_some_and(|active| {

@@ -1,6 +1,6 @@
 //! What is to be done next.
 
-use super::active::Gate;
+use super::active::{Active, Gate};
 use super::{Action, Capacity, Endpoint, Membership, Peer};
 use crate::data::Data;
 use crate::fragmentation::Fragmentation;
@@ -96,7 +96,7 @@ impl Endpoint {
             message::encode_done(&header, buffer);
             self.said.done(self.operation, now);
             Peer::Predecessor
-        } else if active.ring.has_to_forward() && active.gate.is_open(now) {
+        } else if active.ring.has_to_forward() && active.gate.is_open(now) && active.has_source() {
             // A root that waits with the multicast waits with the ring, too: what it would push first comes in the way of what
             // all wait for.
             let runs = active.ring.forward(fragments_per_message(active.spec.form, active.cut));
@@ -149,12 +149,13 @@ impl Endpoint {
     ) -> Option<Action> {
         let may_send = capacity.datagrams && self.pacer.wait_until(now).is_none();
         self.active.as_ref().filter(|active| may_send && active.failed.is_none())?;
-        if let Some(repair) = self.next_repair(now, data, buffer) {
+        let has_source = self.active.as_ref().is_some_and(Active::has_source);
+        if has_source && let Some(repair) = self.next_repair(now, data, buffer) {
             return Some(repair);
         }
         let active = self.active.as_mut().filter(|active| active.gate.is_open(now))?;
         let flags = active.flags(self.deaf.is_told);
-        let sender = active.sender.as_mut().filter(|sender| !sender.is_through())?;
+        let sender = active.sender.as_mut().filter(|sender| sender.can_send())?;
         buffer.clear();
         let Membership { job, communicator, ref key, batch_datagrams, .. } = self.membership;
         let like =
@@ -178,9 +179,9 @@ impl Endpoint {
             // Only a message opens it.
             Gate::Arrival => None,
         };
-        let is_sending = active.sender.as_ref().is_some_and(|sender| !sender.is_through());
+        let is_sending = active.sender.as_ref().is_some_and(Sender::can_send);
         let datagrams = may_send.filter(|_| is_sending);
-        let is_well = active.failed.is_none();
+        let is_well = active.failed.is_none() && active.has_source();
         let is_due = active.repair.is_due() || self.said.is_due() || self.kept.is_due();
         let repairs = link.filter(|_| is_well && is_due);
         let asks = [active.repair.ask_at(&active.receiver), active.question.ask_at()];

@@ -2,6 +2,7 @@
 //! job where it does not work.
 
 use std::io::Write;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use polycast_core::protocol::message::MAX_TO_SUCCESSOR_BYTES;
@@ -12,6 +13,7 @@ use super::network::Weather;
 use super::process::Ended;
 use super::random::{Random, with_seeds};
 use super::stage::Delays;
+use crate::operation::RELAYED_PARTS;
 
 const ERROR_SIZE: i32 = -2;
 const FORMS: [&str; 2] = ["multicast-pull", "multicast-push"];
@@ -231,6 +233,21 @@ fn ranks_of_a_node_do_not_wait_for_the_next_node() {
     let took: Vec<Duration> = last.map(|at| at - outcome.ranks[0].returned[0]).collect();
     assert!(took[2] >= LATE, "{took:?}");
     assert!(took[1] < LATE / 2 && took[3] < LATE / 2, "{took:?}");
+}
+
+/// A root that leads no node: its leader multicasts what it has, and waits for the rest.
+#[test]
+fn what_comes_from_the_root_is_multicast_while_more_comes() {
+    let before = RELAYED_PARTS.load(Ordering::Relaxed);
+    with_seeds(6, |seed| {
+        let random = &mut Random::new(seed);
+        let calls: Vec<_> = (0..8).map(|_| (random.one_of(&[1, 2, 4]) as u32, 150_000)).collect();
+        let mut job =
+            Job::new(6, seed, "multicast-pull", &calls).on_hosts(&[0, 0, 0, 1, 1, 2], weather(random));
+        job.conditions.delays = delays(random);
+        assert_right(&job.run(), &job);
+    });
+    assert!(RELAYED_PARTS.load(Ordering::Relaxed) > before);
 }
 
 /// More than a switch's port or a socket takes at once: each says once that it is there.

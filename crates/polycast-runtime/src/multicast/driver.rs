@@ -92,6 +92,15 @@ pub struct Driver {
     send_errors: u64,
 }
 
+/// What the root's node has to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// This node has failed, and has nothing.
+    pub is_spoiled: bool,
+    /// So many bytes of the message, from the beginning on, while more come from the root; `u64::MAX`: all of it.
+    pub there_bytes: u64,
+}
+
 impl Driver {
     pub fn new(seat: Seat, leaders: &[Rank]) -> Driver {
         let Seat { endpoint, communicator, group, node, set } = seat;
@@ -175,12 +184,11 @@ impl Driver {
         self.active.is_some()
     }
 
-    /// Goes on with a broadcast if it has its turn, until this node owes nobody anything. `is_spoiled`: this node has failed, and has
-    /// nothing to send.
+    /// Goes on with a broadcast if it has its turn, until this node owes nobody anything.
     pub fn progress(
         &mut self,
         part: Part,
-        is_spoiled: bool,
+        source: Source,
         deaf: Deaf,
         data: &mut Data<'_>,
         messages: &mut Messages,
@@ -189,9 +197,13 @@ impl Driver {
         if part.number != self.served + 1 {
             return Ok(Progress::Pending);
         }
-        if self.active.is_none() && !self.begin(part, is_spoiled, deaf, data, messages, activity)? {
+        if self.active.is_none() && !self.begin(part, source.is_spoiled, deaf, data, messages, activity)? {
             return Ok(Progress::Pending);
         }
+        if source.is_spoiled && !self.endpoint.has_source() {
+            self.fail();
+        }
+        self.endpoint.limit(source.there_bytes);
         let found = match self.receive(data, messages) {
             Err(Failure::Size) => {
                 self.fail();

@@ -34,7 +34,7 @@ mod verbs;
 
 pub use control::NodeMessages;
 pub use deaf::Deaf;
-pub use driver::{Driver, Part};
+pub use driver::{Driver, Part, Source};
 pub use group::{Dropped, Group};
 pub use offer::Reason;
 pub use prospect::prospect;

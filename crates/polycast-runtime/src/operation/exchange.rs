@@ -161,6 +161,7 @@ impl Exchange {
             scratch: Vec::new(),
             scratch_place: std::ptr::null_mut(),
             available: u64::MAX,
+            came: 0,
             firsts: Vec::with_capacity(SLOTS),
             shared: SharedLanes::default(),
         };
@@ -184,7 +185,7 @@ impl Exchange {
             ends.scratch = vec![0; scratch_bytes];
         }
         ends.scratch_place = ends.scratch.as_mut_ptr();
-        ends.available = u64::MAX;
+        (ends.available, ends.came) = (u64::MAX, 0);
         (ends.key, ends.tag, ends.buffers) = (key, call.tag, call.buffers);
         ends.shared.begin(call.operation);
         let (_, rest) = plan(&self.among, self.call, shared);
@@ -194,6 +195,11 @@ impl Exchange {
     /// Of what is to be published so many bytes are there, from the beginning on: for a call that has begun, until it is said again.
     pub fn limit(&mut self, available: u64) {
         self.ends.available = available;
+    }
+
+    /// Of a broadcast through memory so many bytes have come, from the beginning on.
+    pub fn came_bytes(&self) -> u64 {
+        self.ends.came
     }
 
     /// What is not published yet will not come.

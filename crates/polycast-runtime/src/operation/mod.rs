@@ -51,6 +51,8 @@ use exchange::Exchange;
 #[cfg(test)]
 pub use exchange::MAX_KEPT_SCRATCH_BYTES;
 use multicast::MulticastBroadcast;
+#[cfg(test)]
+pub use multicast::RELAYED_PARTS;
 
 /// Operations that have ended, whose memory is kept.
 pub(crate) const MAX_KEPT: usize = 4;

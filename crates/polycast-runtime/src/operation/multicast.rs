@@ -7,7 +7,8 @@
 //!
 //!   where the ranks of a node share memory
 //!     the root leads         between nodes ║ exchange                  at once
-//!     another rank leads     exchange ──▶ between nodes (it alone)
+//!     another rank leads     exchange ║ between nodes                  its leader multicasts what has come so far; a short message, and every
+//!                                                                      fourth (see below), when all has
 //!     on the other nodes     between nodes ║ exchange                  leaders publish what is there from the beginning on, others read it meanwhile
 //! ```
 //! So the ranks of a node have everything soon after its leader has, however long its neighbours still need it.
@@ -22,13 +23,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 
 use polycast_core::collective;
-use polycast_core::protocol::{Data, Multicast};
+use polycast_core::protocol::{Data, Form, Multicast};
 use polycast_core::units::{Bytes, Rank};
 
 use super::exchange::Exchange;
 use super::{Buffers, Call, Failure, Progress, Shared, guarded};
 use crate::messages::OperationKey;
-use crate::multicast::Part;
+use crate::multicast::{Part, Source};
 
 /// Where the broadcast is, as this rank sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,10 @@ enum Stage {
 
 /// In every so many broadcasts of a communicator the leader of the root's node has a word, if the root does not lead it.
 const BROADCASTS_PER_WORD: u64 = 4;
+
+/// For tests: how often a part of a message was handed to the multicast while more came.
+#[cfg(test)]
+pub static RELAYED_PARTS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 /// One call after another of the same size and root.
 pub struct MulticastBroadcast {
@@ -64,8 +69,10 @@ pub struct MulticastBroadcast {
     /// The exchange has, if it is its turn.
     has_begun: bool,
     is_exchange_over: bool,
-    /// Everything has come from another node.
+    /// Nothing is to come from another node any more.
     has_come: bool,
+    /// This rank leads the root's node, and multicasts what comes from the root while more does.
+    relays: bool,
     /// This rank's node in the broadcast between nodes, if it leads one; until that is over, if it goes on together with the exchange.
     part: Option<Part>,
     /// What went wrong first.
@@ -101,6 +108,7 @@ impl MulticastBroadcast {
             has_begun: false,
             is_exchange_over: false,
             has_come: false,
+            relays: false,
             part: None,
             failure: None,
         }
@@ -122,7 +130,11 @@ impl MulticastBroadcast {
         self.part = shared.driver.as_mut().map(|driver| driver.enqueue(self.spec, self.root_node));
         // A leader that is not the root may have been told nothing yet of the call, or that the ranks are to leave.
         let has_source = self.is_root || !self.is_on_root_node;
-        self.stage = if self.through_memory && self.part.is_some() && has_source {
+        let goes_together = self.through_memory && self.part.is_some();
+        // What is pushed goes along the ring at once.
+        self.relays = goes_together && !has_source && !self.has_word && self.spec.form == Form::Pull;
+        self.has_come = self.relays;
+        self.stage = if goes_together && (has_source || self.relays) {
             Stage::Together
         } else if self.is_on_root_node {
             Stage::OnRootNode
@@ -192,6 +204,9 @@ impl MulticastBroadcast {
 
     /// The multicast, and the exchange as far as that has come. Either goes on if the other has failed.
     fn together(&mut self, call: &Call, shared: &mut Shared) -> Progress {
+        if self.relays {
+            return self.relay(call, shared);
+        }
         let mut available = u64::MAX;
         if let Some(part) = self.part {
             let progress = self.between_nodes(call, shared);
@@ -207,6 +222,29 @@ impl MulticastBroadcast {
             self.is_exchange_over = self.has_ended(progress);
         }
         if self.part.is_none() && self.is_exchange_over { Progress::Done } else { Progress::Pending }
+    }
+
+    /// The exchange, and the multicast of what has come by it. Nothing is multicast before anything has come: with that the leader knows what the
+    /// root tells the ranks.
+    fn relay(&mut self, call: &Call, shared: &mut Shared) -> Progress {
+        if !self.is_exchange_over {
+            let progress = self.on_node(call, shared, u64::MAX);
+            self.is_exchange_over = self.has_ended(progress);
+        }
+        if self.part.is_some() && (self.is_exchange_over || self.came_bytes() > 0) {
+            #[cfg(test)]
+            RELAYED_PARTS
+                .fetch_add(usize::from(!self.is_exchange_over), std::sync::atomic::Ordering::Relaxed);
+            let progress = self.between_nodes(call, shared);
+            if self.has_ended(progress) {
+                self.part = None;
+            }
+        }
+        if self.part.is_none() && self.is_exchange_over { Progress::Done } else { Progress::Pending }
+    }
+
+    fn came_bytes(&self) -> u64 {
+        self.local.as_ref().map_or(0, Exchange::came_bytes)
     }
 
     /// The exchange, in which this rank can publish so many bytes.
@@ -243,9 +281,16 @@ impl MulticastBroadcast {
 
     fn between_nodes(&mut self, call: &Call, shared: &mut Shared) -> Progress {
         let Some(part) = self.part else { return Progress::Done };
-        let (buffer, bytes, is_spoiled) =
-            (call.buffers.output, call.of.bytes.0 as usize, self.is_on_root_node && self.failure.is_some());
-        // SAFETY: see `Operations::start`; a root only reads, and its node's leader has the data by now.
+        let (buffer, bytes) = (call.buffers.output, call.of.bytes.0 as usize);
+        let source = Source {
+            is_spoiled: self.is_on_root_node && self.failure.is_some(),
+            // The end of the exchange says whether the root has as many, so the last of them waits for that.
+            there_bytes: match self.relays && !self.is_exchange_over {
+                true => self.came_bytes().min(call.of.bytes.0 - 1),
+                false => u64::MAX,
+            },
+        };
+        // SAFETY: see `Operations::start`; a root only reads, and its node's leader has the data by now, or reads what has come.
         let mut data = unsafe {
             match self.is_on_root_node {
                 true => Data::Source(std::slice::from_raw_parts(buffer, bytes)),
@@ -255,7 +300,7 @@ impl MulticastBroadcast {
         let progress = guarded(self.key, shared, |shared| {
             let Shared { driver, messages, activity, deaf, .. } = shared;
             let driver = driver.as_mut().ok_or(Failure::Internal)?;
-            let progress = driver.progress(part, is_spoiled, *deaf, &mut data, messages, activity);
+            let progress = driver.progress(part, source, *deaf, &mut data, messages, activity);
             driver.inform(deaf);
             progress
         });

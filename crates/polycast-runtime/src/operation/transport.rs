@@ -32,6 +32,8 @@ pub(super) struct Ends {
     pub(super) scratch_place: *mut u8,
     /// Of the output, so many bytes are there to be published.
     pub(super) available: u64,
+    /// And so many have come through memory, from the beginning on, where one stream brings all.
+    pub(super) came: u64,
     /// First messages that have come and were not asked for yet.
     pub(super) firsts: Vec<(LaneIndex, Vec<u8>)>,
     pub(super) shared: SharedLanes,
@@ -196,6 +198,7 @@ impl executor::Transport for Transport<'_> {
             Share::Fetch { to, .. } => Place { address: self.place(to), bytes: to.length() },
             _ => Place { address: std::ptr::null_mut(), bytes: 0 },
         };
+        let fetched_to = if let Share::Fetch { to, .. } = &what { Some(to.bytes.end) } else { None };
         let Rest { memory, nodes, activity, deaf, .. } = &mut self.rest;
         let memory = memory.as_mut().ok_or(Failure::Internal)?;
         if let (Some(deaf), Share::Publish { .. }, Kind::Publish { channel, .. }) = (&deaf, &what, kind) {
@@ -203,6 +206,9 @@ impl executor::Transport for Transport<'_> {
         }
         // SAFETY: the place is inside its buffer (see `Operations::start`); what is published is there, and nobody else uses where it goes.
         let mut went = unsafe { self.ends.shared.share((lane, kind), what, place, memory, nodes.local()) }?;
+        if let (Some(end), Went::Done) = (fetched_to, went) {
+            self.ends.came = end;
+        }
         if let (Some(deaf), Went::Heard(total)) = (deaf, &mut went) {
             *total = deaf.learn(*total);
         }
