@@ -42,6 +42,8 @@ pub struct Faults {
     pub arrivals: Arrivals,
     /// Nodes that take their time.
     pub slow: Option<Slow>,
+    /// Roots of pulls that get their messages by and by.
+    pub trickle: Option<Trickle>,
     /// Per datagram that is multicast, the probability that somebody else sends one to the group, too: noise, of
     /// another job, with a wrong key, for another communicator, or an old one of ours again.
     pub hostile: f64,
@@ -209,6 +211,23 @@ pub struct Slow {
     pub most: Nanos,
 }
 
+/// A root that has a part of its message when it begins, and further ones at intervals: from a rank of its node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trickle {
+    /// How many parts there are, at least 1.
+    pub parts: u64,
+    /// From one to the next.
+    pub every: Nanos,
+}
+
+impl Trickle {
+    /// Of so many bytes, so long after the beginning.
+    pub(super) fn there_bytes(self, bytes: u64, since: Nanos) -> u64 {
+        let parts = 1 + since.0 / self.every.0.max(1);
+        if parts >= self.parts { u64::MAX } else { bytes / self.parts * parts }
+    }
+}
+
 /// What the protocol relies on, broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sabotage {
@@ -260,6 +279,9 @@ impl Faults {
             arrivals: Arrivals::draw(random, nodes),
             slow: random.chance(0.3).then(|| Slow { part: random.unit(), most: micros(random, 1e6) }),
             hostile: if random.chance(0.3) { random.log_within(0.01, 0.5) } else { 0.0 },
+            trickle: random
+                .chance(0.3)
+                .then(|| Trickle { parts: random.within(2, 9), every: micros(random, 1e4) }),
             asks_first: random.chance(0.3),
             sabotage: None,
             // Behind all else, so that older seeds keep what they had.

@@ -65,6 +65,7 @@ pub(super) struct Active {
     pub index: usize,
     pub broadcast: Broadcast,
     pub is_root: bool,
+    pub began: Nanos,
     pub cut: Fragmentation,
     /// Fragments that had been repaired when it began.
     pub repaired_before: u64,

@@ -118,6 +118,12 @@ impl Hardware {
 const MAX_WORK: u64 = 2000;
 
 impl Scenario {
+    /// What of its message the root of a broadcast has so long after its beginning; `None`: all.
+    pub(super) fn there_bytes(&self, Broadcast { spec, bytes, .. }: Broadcast, since: Nanos) -> Option<u64> {
+        let trickle = self.faults.trickle.filter(|_| spec.form == Form::Pull)?;
+        Some(trickle.there_bytes(bytes, since))
+    }
+
     /// One communicator on hardware and a network of no cost and no faults.
     ///
     /// # Panics

@@ -1,5 +1,7 @@
 //! What a node does while it is in a call.
 
+use std::borrow::Cow;
+
 use polycast_core::units::Nanos;
 use polycast_protocol::{Acted, Capacity};
 
@@ -132,7 +134,15 @@ impl World<'_> {
         let end = &mut self.nodes[index as usize].ends[communicator];
         let Some(active) = end.active else { return Ok(false) };
         let mut out = std::mem::take(&mut self.out);
-        let data = End::data(Some(&active), &mut end.buffer, &self.messages[communicator][active.index]);
+        let mut content = Cow::Borrowed(&self.messages[communicator][active.index][..]);
+        if let Some(bytes) = self.scenario.there_bytes(active.broadcast, self.now - active.began) {
+            end.endpoint.limit(bytes);
+            if active.is_root && bytes < active.broadcast.bytes {
+                // What is not there yet is something else.
+                content.to_mut()[bytes as usize..].iter_mut().for_each(|byte| *byte = !*byte);
+            }
+        }
+        let data = End::data(Some(&active), &mut end.buffer, &content);
         let mut channel = MemoryChannel::new(&mut end.inbox, self.store, self.timeline, self.now, index);
         channel.has_capacity = capacity.message;
         let acted = end.endpoint.act(
@@ -179,6 +189,15 @@ impl World<'_> {
                 continue;
             }
             let capacity = self.capacity(index, communicator);
+            if let (Some(trickle), Some(active), false) =
+                (self.scenario.faults.trickle, end.active, end.endpoint.has_source())
+            {
+                let every = trickle.every.0.max(1);
+                let parts = 1 + (self.now - active.began).0 / every;
+                self.wake_at(index, active.began + Nanos(parts * every));
+            }
+            let node = &self.nodes[index as usize];
+            let end = &node.ends[communicator];
             let departure = end.endpoint.awaits_departure().then_some(node.outgoing_free);
             if let Some(deadline) = end.endpoint.deadline() {
                 if deadline > self.now {

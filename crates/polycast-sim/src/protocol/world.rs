@@ -231,6 +231,7 @@ impl World<'_> {
             index: turn,
             broadcast,
             is_root,
+            began: self.now,
             cut,
             repaired_before: end.endpoint.counters().repaired + end.endpoint.counters().restored,
         });
@@ -251,6 +252,9 @@ impl World<'_> {
         end.endpoint
             .begin(broadcast.spec, broadcast.root, self.now, &mut data)
             .map_err(|mismatch| (index, mismatch.into()))?;
+        if let Some(bytes) = self.scenario.there_bytes(broadcast, Nanos(0)) {
+            end.endpoint.limit(bytes);
+        }
         let drawn = end.endpoint.expects_arrival_from();
         node.threads[thread].is_calling = true;
         for neighbor in [Peer::Predecessor, Peer::Successor] {
