@@ -62,6 +62,22 @@ fn rules_are_not_written_for_other_nodes_than_the_jobs() {
     assert!(!world.path().join("table.toml").exists());
 }
 
+/// What is measured beforehand only leaves something out.
+#[test]
+fn where_messages_cannot_be_measured_all_ways_are_tried() {
+    let world = world(&format!("PATH=/bin:/usr/bin\n{JOB}{END}"));
+    let words =
+        ["tune", "--hosts", "a,b", "--program", "measures", "--collective", "barrier", "-o", "table.toml"];
+    let mut command = world.polycast(&words);
+    let output = command.env("OMPI_MCA_plm_rsh_agent", "none").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("polycast: messages are not measured, so more ways are tried: "), "{said}");
+    assert!(
+        world.path().join("table.toml").exists() && !world.path().join("table.toml.params.json").exists()
+    );
+}
+
 /// The next run goes on with what was found, unless it was found with other settings.
 #[test]
 fn what_was_found_is_measured_once() {

@@ -42,8 +42,6 @@ const LEAST: Duration = Duration::from_secs(2);
 const MESSAGES: [u64; 5] = [1, 1 << 10, 8 << 10, 64 << 10, 512 << 10];
 /// What ranks of a host share.
 const SHARED: [u64; 4] = [1 << 10, 16 << 10, 128 << 10, 1 << 20];
-/// Of more ranks nothing is predicted.
-const MOST_RANKS: usize = 512;
 /// What a short message takes in a lab where nothing was measured.
 const LAB_LATENCY: Nanos = Nanos::from_micros(50);
 
@@ -58,7 +56,7 @@ pub(super) struct Beforehand<'a> {
 }
 
 /// What is known of the network of all hosts.
-pub(super) struct Beheld {
+pub(super) struct KnownNetwork {
     parameters: Option<Parameters>,
     topology: Option<Topology>,
 }
@@ -83,17 +81,18 @@ impl Beforehand<'_> {
         &self,
         target: &mut JobTarget,
         topology: Option<Topology>,
-    ) -> Result<Beheld, Box<dyn Error>> {
+    ) -> Result<KnownNetwork, Box<dyn Error>> {
         let parameters = match value(self.variables, PARAMETERS) {
             Some(file) => Some(read_parameters(file)?),
             None => self.earlier_or_measured(target, topology.as_ref()),
         };
-        Ok(Beheld { parameters, topology })
+        Ok(KnownNetwork { parameters, topology })
     }
 
     fn earlier_or_measured(&self, target: &mut JobTarget, topology: Option<&Topology>) -> Option<Parameters> {
         // All ways are measured anyway, or nothing is predicted.
-        let is_for_it = target.hosts().len() > 1 && target.ranks() <= MOST_RANKS && !self.args.exhaustive;
+        let is_for_it =
+            target.hosts().len() > 1 && target.ranks() <= Known::MAX_RANKS && !self.args.exhaustive;
         let allowed = self.args.budget / PART_OF_BUDGET;
         if !is_for_it || allowed < LEAST {
             return None;
@@ -190,7 +189,7 @@ impl Beforehand<'_> {
     }
 }
 
-impl Beheld {
+impl KnownNetwork {
     /// For the hosts that a job uses now.
     pub fn known(&self, target: &JobTarget, shape: CommunicatorShape) -> Option<Known> {
         let Some(parameters) = &self.parameters else {

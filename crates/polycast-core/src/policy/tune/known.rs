@@ -15,9 +15,6 @@ const MESSAGE_NS: f64 = 2000.0;
 /// Within a node: what messages through the memory of a machine take.
 const NODE_LATENCY_NS: f64 = 500.0;
 const NODE_NS_PER_BYTE: f64 = 0.2;
-/// Of more ranks than these nothing is predicted.
-const MAX_RANKS: u32 = 512;
-
 /// What is known of a network before the ways to use it are measured: enough to leave out what cannot win.
 #[derive(Clone, Debug)]
 pub struct Known {
@@ -28,6 +25,9 @@ pub struct Known {
 }
 
 impl Known {
+    /// Of more ranks than these nothing is predicted.
+    pub const MAX_RANKS: usize = 512;
+
     /// By parameters that were measured (`polycast measure`), for ranks on these hosts. `None`: all are on one, or they are too many to
     /// predict anything.
     pub fn measured(parameters: Parameters, topology: &Topology, hosts: &[String]) -> Option<Known> {
@@ -37,14 +37,14 @@ impl Known {
                 nodes.push(host)
             }
         });
-        let is_for_it = hosts.len() <= MAX_RANKS as usize && nodes.len() > 1;
+        let is_for_it = hosts.len() <= Known::MAX_RANKS && nodes.len() > 1;
         is_for_it.then(|| Known { parameters, ranks: topology.place(hosts), nodes: topology.place(&nodes) })
     }
 
     /// By the rate of all links and the latency of a message alone (Hockney 1994), for ranks that are placed node by node.
     pub fn assumed(shape: CommunicatorShape, network: Network) -> Option<Known> {
         let (rate, latency) = network.rate.zip(network.latency)?;
-        if shape.ranks > MAX_RANKS || shape.nodes < 2 {
+        if shape.ranks as usize > Known::MAX_RANKS || shape.nodes < 2 {
             return None;
         }
         let ns_per_byte = 8e9 / rate.bits_per_second() as f64;
