@@ -198,7 +198,7 @@ mod tests {
         let key = Key::from_bytes([3; KEY_BYTES]);
         let like = Header { kind: Kind::Data, flags: 0, job: 1, communicator: 2, operation: 3, fragment: 0 };
         let mut sender = Sender::new(Fragmentation::new(18, 4).unwrap(), Form::Pull.into());
-        let mut count = |sender: &mut Sender| {
+        let count = |sender: &mut Sender| {
             sender.batch(9, &like, b"0123456789abcdefgh", &key, &mut Vec::new(), &mut Vec::new())
         };
         // The last one is shorter, so the end comes by itself.

@@ -1,7 +1,7 @@
 //! What is measured before the search: messages between hosts, and what ranks of one share, with little time. It leaves out what cannot win.
 //!
 //! ```text
-//!   --params FILE ─┐
+//!   --params FILE ───────────────────────┐
 //!   FILE.params.json, of an earlier run ─┼─▶ Parameters ─▶ Known, for each shape ─▶ the search
 //!   measured now, and written there ─────┘
 //! ```
