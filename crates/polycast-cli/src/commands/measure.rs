@@ -101,7 +101,8 @@ pub fn run(args: Args) -> Outcome {
     let mut target = args.job.target()?;
     topology = topology.or_else(|| target.topology());
     let command = target.command(&mpi, &variables, &[program.clone().into(), ARGUMENT.into()])?;
-    let Some((mut job, hosts)) = start(command, &interrupted)? else { return Ok(ExitCode::from(130)) };
+    let Some(mut job) = start(command, &interrupted)? else { return Ok(ExitCode::from(130)) };
+    let hosts = hosts(&job);
     let pairs = pairs::choose(&hosts, topology.as_ref());
     check(&pairs, topology.is_some())?;
     let mut measured = Provenance {
@@ -155,17 +156,20 @@ fn sharing_sizes() -> Vec<Bytes> {
 /// By class and size.
 pub(super) type Classes = BTreeMap<LinkClass, Vec<Figures>>;
 
-/// A job that measures, and the host of each rank; `None`: it was interrupted.
+/// A job that measures; `None`: it was interrupted.
 pub(super) fn start(
     command: Command,
     interrupted: &Arc<AtomicBool>,
-) -> Result<Option<(RankJob, Vec<String>)>, Box<dyn Error>> {
-    let job = match RankJob::start(command, Arc::clone(interrupted)) {
-        Err(RankServerError::Interrupted) => return Ok(None),
-        other => other?,
-    };
-    let hosts = job.hello().places.iter().map(|place| place.host.clone()).collect();
-    Ok(Some((job, hosts)))
+) -> Result<Option<RankJob>, RankServerError> {
+    match RankJob::start(command, Arc::clone(interrupted)) {
+        Err(RankServerError::Interrupted) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// By rank.
+pub(super) fn hosts(job: &RankJob) -> Vec<String> {
+    job.hello().places.iter().map(|place| place.host.clone()).collect()
 }
 
 pub(super) fn parameters_of(classes: &Classes, measured: Provenance) -> Result<Parameters, Box<dyn Error>> {

@@ -22,7 +22,7 @@ use polycast_core::units::{Bytes, Nanos};
 
 use super::{Args, place};
 use crate::commands::measure::sharing::{Effort, Learning};
-use crate::commands::measure::{as_note, measure, parameters_of, progress, start};
+use crate::commands::measure::{as_note, hosts, measure, parameters_of, progress, start};
 use crate::commands::{beside, write_file};
 use crate::jobs::ARGUMENT;
 use crate::jobs::target::JobTarget;
@@ -142,7 +142,8 @@ impl Beforehand<'_> {
         let began = Instant::now();
         let stock = args.job.stock_variables(mpi)?;
         let command = target.command(mpi, &stock, &[program.into(), ARGUMENT.into()])?;
-        let (mut job, hosts) = start(command, interrupted)?.ok_or("interrupted")?;
+        let mut job = start(command, interrupted)?.ok_or("interrupted")?;
+        let hosts = hosts(&job);
         let pairs = pairs::choose(&hosts, topology);
         let limit_ns = 2.0 * args.time.as_secs_f64() * 1e9;
         let plan = Plan { sizes: MESSAGES.to_vec(), may_stop: true, most: MESSAGES.len(), limit_ns };
