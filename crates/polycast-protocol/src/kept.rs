@@ -24,19 +24,43 @@ const ALWAYS_BYTES: usize = 16 << 10;
 /// Fragments that are answered in a broadcast.
 const MAX_ANSWERS: u32 = 64;
 
+/// A message that this node pushes.
+#[derive(Clone, Copy, Debug)]
+pub struct Pushed {
+    /// Which broadcast's.
+    pub operation: u64,
+    /// How it is cut.
+    pub cut: Fragmentation,
+    /// This node is the root.
+    pub is_root: bool,
+    /// The broadcast tells the ranks to leave multicast: who has nothing of it but answers has to know that, too.
+    pub tells_to_leave: bool,
+}
+
 #[derive(Debug)]
-struct Copy {
-    operation: u64,
-    cut: Fragmentation,
-    is_root: bool,
+struct Stored {
+    of: Pushed,
     bytes: Vec<u8>,
+}
+
+/// Of a message that was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer<'a> {
+    /// Which broadcast's.
+    pub operation: u64,
+    /// Which of its fragments.
+    pub fragment: u32,
+    /// As in [`Pushed`].
+    pub tells_to_leave: bool,
+    /// What it is.
+    pub bytes: &'a [u8],
 }
 
 /// What one node has pushed lately.
 #[derive(Debug, Default)]
 pub struct Kept {
     /// The last one is the last.
-    copies: VecDeque<Copy>,
+    copies: VecDeque<Stored>,
     /// Broadcast and fragment.
     due: VecDeque<(u64, u32)>,
     answered: Vec<(u64, u32)>,
@@ -52,14 +76,7 @@ impl Kept {
     }
 
     /// This node has all of a message, and pushes it. `sees_losses`: the network loses something.
-    pub fn keep(
-        &mut self,
-        operation: u64,
-        cut: Fragmentation,
-        message: &[u8],
-        is_root: bool,
-        sees_losses: bool,
-    ) {
+    pub fn keep(&mut self, of: Pushed, message: &[u8], sees_losses: bool) {
         if message.len() > if sees_losses { MAX_BYTES } else { ALWAYS_BYTES } {
             return;
         }
@@ -69,7 +86,7 @@ impl Kept {
         };
         bytes.clear();
         bytes.extend_from_slice(message);
-        self.copies.push_back(Copy { operation, cut, is_root, bytes });
+        self.copies.push_back(Stored { of, bytes });
     }
 
     /// A node misses these of a broadcast that this node has left: its successor, or one that has asked before.
@@ -81,15 +98,16 @@ impl Kept {
         is_repeated: bool,
         now: Nanos,
     ) {
-        let is_it =
-            |copy: &&Copy| copy.operation == operation && (by_successor || is_repeated && copy.is_root);
+        let is_it = |copy: &&Stored| {
+            copy.of.operation == operation && (by_successor || is_repeated && copy.of.is_root)
+        };
         let Some(copy) = self.copies.iter().find(is_it) else { return };
         if now - self.answered_since >= ANSWER_ONCE_IN {
             self.answered_since = now;
             self.answered.clear();
         }
         let existing =
-            runs.iter().flat_map(Run::fragments).take_while(|fragment| *fragment < copy.cut.fragments());
+            runs.iter().flat_map(Run::fragments).take_while(|fragment| *fragment < copy.of.cut.fragments());
         for fragment in existing.take(MAX_ANSWERS as usize) {
             if self.answers < MAX_ANSWERS && !self.answered.contains(&(operation, fragment)) {
                 self.answers += 1;
@@ -104,11 +122,12 @@ impl Kept {
         !self.due.is_empty()
     }
 
-    /// The next answer: broadcast, fragment, and its bytes.
-    pub fn take_answer(&mut self) -> Option<(u64, u32, &[u8])> {
+    /// The next answer.
+    pub fn take_answer(&mut self) -> Option<Answer<'_>> {
         let (operation, fragment) = self.due.pop_front()?;
-        let copy = self.copies.iter().find(|copy| copy.operation == operation)?;
-        Some((operation, fragment, &copy.bytes[copy.cut.range(fragment)?]))
+        let Stored { of, bytes } = self.copies.iter().find(|copy| copy.of.operation == operation)?;
+        let bytes = &bytes[of.cut.range(fragment)?];
+        Some(Answer { operation, fragment, tells_to_leave: of.tells_to_leave, bytes })
     }
 }
 
@@ -119,12 +138,16 @@ mod tests {
 
     const MILLI: u64 = 1_000_000;
 
+    fn pushed(operation: u64, cut: Fragmentation) -> Pushed {
+        Pushed { operation, cut, is_root: false, tells_to_leave: false }
+    }
+
     fn ask(kept: &mut Kept, operation: u64, run: Run, now: u64) -> Vec<(u64, u32, Vec<u8>)> {
         let mut payload = Vec::new();
         run.write(&mut payload);
         kept.is_asked(operation, read_request(&payload).unwrap(), true, false, Nanos(now));
         std::iter::from_fn(|| {
-            kept.take_answer().map(|(operation, fragment, bytes)| (operation, fragment, bytes.to_vec()))
+            kept.take_answer().map(|answer| (answer.operation, answer.fragment, answer.bytes.to_vec()))
         })
         .collect()
     }
@@ -134,11 +157,11 @@ mod tests {
         let cut = Fragmentation::new(10, 4).unwrap();
         let mut kept = Kept::default();
         for operation in 0..=MAX_COPIES as u64 {
-            kept.keep(operation, cut, &[operation as u8; 10], false, false);
+            kept.keep(pushed(operation, cut), &[operation as u8; 10], false);
         }
         for (operation, bytes, sees_losses) in [(100, ALWAYS_BYTES + 1, false), (101, MAX_BYTES + 1, true)] {
             let cut = Fragmentation::new(bytes as u64, 4).unwrap();
-            kept.keep(operation, cut, &vec![0; bytes], false, sees_losses);
+            kept.keep(pushed(operation, cut), &vec![0; bytes], sees_losses);
         }
         let all = Run { first: 0, count: u32::MAX };
         assert_eq!(ask(&mut kept, 0, all, 5 * MILLI), [], "too old");
@@ -164,7 +187,7 @@ mod tests {
             (true, false, true, true),
         ] {
             let mut kept = Kept::default();
-            kept.keep(7, cut, &[1; 10], is_root, false);
+            kept.keep(Pushed { is_root, ..pushed(7, cut) }, &[1; 10], false);
             let mut payload = Vec::new();
             Run { first: 0, count: 1 }.write(&mut payload);
             let runs = read_request(&payload).unwrap();
@@ -174,9 +197,26 @@ mod tests {
     }
 
     #[test]
+    fn answers_tell_what_their_broadcast_told() {
+        let cut = Fragmentation::new(10, 4).unwrap();
+        let mut kept = Kept::default();
+        for (operation, tells_to_leave) in [(7, false), (8, true)] {
+            kept.keep(Pushed { tells_to_leave, ..pushed(operation, cut) }, &[1; 10], false);
+            let mut payload = Vec::new();
+            Run { first: 0, count: 1 }.write(&mut payload);
+            kept.is_asked(operation, read_request(&payload).unwrap(), true, false, Nanos(5 * MILLI));
+        }
+        let told = [
+            kept.take_answer().map(|answer| answer.tells_to_leave),
+            kept.take_answer().map(|answer| answer.tells_to_leave),
+        ];
+        assert_eq!(told, [Some(false), Some(true)]);
+    }
+
+    #[test]
     fn recorded_requests_are_answered_within_a_limit() {
         let mut kept = Kept::default();
-        kept.keep(7, Fragmentation::new(1000, 10).unwrap(), &[1; 1000], false, false);
+        kept.keep(pushed(7, Fragmentation::new(1000, 10).unwrap()), &[1; 1000], false);
         let all = Run { first: 0, count: 100 };
         assert_eq!(ask(&mut kept, 7, all, 5 * MILLI).len(), MAX_ANSWERS as usize);
         assert_eq!(ask(&mut kept, 7, all, 50 * MILLI), []);

@@ -4,6 +4,7 @@ use super::active::{Active, Gate};
 use super::{Action, Capacity, Endpoint, Membership, Peer};
 use crate::data::Data;
 use crate::fragmentation::Fragmentation;
+use crate::kept::Pushed;
 use crate::message::{self, MessageHeader};
 use crate::sender::Sender;
 use crate::spec::Form;
@@ -47,8 +48,10 @@ impl Endpoint {
         let Some(active) = self.active.as_mut().filter(|active| !active.is_kept) else { return };
         if active.receiver.is_complete() && active.sender.as_ref().is_none_or(Sender::is_through) {
             active.is_kept = true;
-            let (is_root, sees_losses) = (active.position == 0, self.loss_probe.sees_losses());
-            self.kept.keep(self.operation, active.cut, data.bytes(), is_root, sees_losses);
+            // Who is through with a broadcast knows what it tells.
+            let (operation, cut, is_root) = (self.operation, active.cut, active.position == 0);
+            let pushed = Pushed { operation, cut, is_root, tells_to_leave: self.deaf.is_told };
+            self.kept.keep(pushed, data.bytes(), self.loss_probe.sees_losses());
         }
     }
 

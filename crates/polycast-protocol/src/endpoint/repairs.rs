@@ -4,6 +4,7 @@ use super::active::Gate;
 use super::{Action, Active, Endpoint, Membership};
 use crate::data::Data;
 use crate::datagram_repair::{DONE_BYTES, Due, URGENT_DONES, read_done, read_request};
+use crate::kept::Answer;
 use crate::message::Body;
 use crate::spec::Form;
 use crate::wire::{
@@ -211,8 +212,8 @@ impl Endpoint {
     fn next_kept(&mut self, buffer: &mut Vec<u8>) -> bool {
         let Membership { job, communicator, ref key, .. } = self.membership;
         buffer.clear();
-        if let Some((operation, fragment, bytes)) = self.kept.take_answer() {
-            let flags = FLAG_AGAIN | FLAG_ANSWER;
+        if let Some(Answer { operation, fragment, tells_to_leave, bytes }) = self.kept.take_answer() {
+            let flags = FLAG_AGAIN | FLAG_ANSWER | if tells_to_leave { FLAG_LEAVE } else { 0 };
             seal(
                 &Header { kind: Kind::Data, flags, job, communicator, operation, fragment },
                 bytes,
