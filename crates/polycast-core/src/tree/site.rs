@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::traversal::{Traversal, Visits};
 use crate::model::LinkClass;
-use crate::topology::{Edge, Link, Paths, Placed, Topology};
+use crate::topology::{Edge, Link, Locality, Paths, Placed, Topology, by_locality};
 use crate::units::{Nanos, Rank};
 
 /// The ranks of a communicator on the switches and hosts that carry them, made once per communicator.
@@ -28,6 +28,9 @@ pub struct Site {
     /// All ranks, as a walk from rank 0 meets them.
     ring: Vec<Rank>,
     ring_position: Vec<u32>,
+    /// Of each rank; empty where nothing is known.
+    localities: Vec<Locality>,
+    moved: u32,
 }
 
 /// A switch or a host.
@@ -37,7 +40,7 @@ struct Node {
     is_host: bool,
     /// Those with ranks below, in the order of their first ranks.
     children: Vec<usize>,
-    /// On a host, in rising order.
+    /// On a host, as they are met there: rising where it is not known who is near whom.
     ranks: Vec<Rank>,
     /// At or below this node.
     ranks_below: u32,
@@ -66,13 +69,40 @@ impl Site {
             }
         }
         let paths = Paths::new(placed);
-        let mut site = Site { nodes, paths, node_of, ring: Vec::new(), ring_position: Vec::new() };
-        site.ring = site.from_root(Rank(0)).ranks().to_vec();
-        site.ring_position = vec![0; site.ring.len()];
-        for (position, rank) in (0..).zip(&site.ring) {
-            site.ring_position[rank.index()] = position;
-        }
+        let (ring, ring_position, localities) = (Vec::new(), vec![0; node_of.len()], Vec::new());
+        let mut site = Site { nodes, paths, node_of, ring, ring_position, localities, moved: 0 };
+        site.find_ring();
         site
+    }
+
+    /// With ranks of a host that are near each other one behind the other: what visits them goes from one NUMA node or cache to the next as rarely as it
+    /// can. Of each rank; none where nothing is known. The first rank of a host stays the first.
+    pub fn with_localities(mut self, localities: Vec<Locality>) -> Site {
+        if localities.is_empty() {
+            return self;
+        }
+        for node in &mut self.nodes {
+            by_locality(&mut node.ranks, &localities);
+        }
+        debug_assert_eq!(localities.len(), self.node_of.len());
+        self.localities = localities;
+        let before = self.ring_position.clone();
+        self.find_ring();
+        self.moved =
+            before.iter().zip(&self.ring_position).filter(|(one, other)| one != other).count() as u32;
+        self
+    }
+
+    /// How many ranks stand elsewhere on the ring because of where on their hosts they run.
+    pub fn moved(&self) -> u32 {
+        self.moved
+    }
+
+    fn find_ring(&mut self) {
+        self.ring = self.from_root(Rank(0)).ranks().to_vec();
+        for (position, rank) in (0..).zip(&self.ring) {
+            self.ring_position[rank.index()] = position;
+        }
     }
 
     /// Where nothing is known of the network: hosts on one switch. `host_of` has an entry per rank, the same for ranks on
@@ -150,8 +180,12 @@ impl Site {
         let ranks_of = |node: usize, visits: &mut Visits| {
             let ranks = &self.nodes[node].ranks;
             if node == start {
-                visits.ranks([root]);
-                visits.ranks(ranks.iter().copied().filter(|rank| *rank != root));
+                let others = ranks.iter().copied().filter(|rank| *rank != root);
+                let mut ranks: Vec<Rank> = std::iter::once(root).chain(others).collect();
+                if !self.localities.is_empty() {
+                    by_locality(&mut ranks, &self.localities);
+                }
+                visits.ranks(ranks);
             } else {
                 visits.ranks(ranks.iter().copied());
             }
@@ -252,6 +286,22 @@ mod tests {
         assert_eq!([0, 1, 2, 3, 4].map(|rank| site.ring_position(Rank(rank))), [0, 2, 1, 4, 3]);
         assert_eq!(site.most_ranks_on_a_host(), 2);
         assert_eq!(site.from_root(Rank(4)).ranks(), [4, 1, 0, 2, 3].map(Rank));
+    }
+
+    /// Two hosts whose ranks go to two sockets by turns.
+    #[test]
+    fn ranks_of_a_socket_stand_together() {
+        let socket = |of: u32| Locality::new(&[of], [Some(of.to_string()), None, None, None]);
+        let site = Site::by_host(&[0, 0, 0, 0, 1, 1, 1, 1]);
+        let near = site.clone().with_localities([7, 5, 7, 5, 7, 5, 7, 5].map(socket).to_vec());
+        assert_eq!(near.ring(), [0, 2, 1, 3, 4, 6, 5, 7].map(Rank));
+        assert_eq!([0, 1, 2, 3].map(|rank| near.ring_position(Rank(rank))), [0, 2, 1, 3]);
+        assert_eq!((site.moved(), near.moved()), (0, 4));
+        assert_eq!(near.from_root(Rank(3)).ranks(), [3, 1, 0, 2, 4, 6, 5, 7].map(Rank));
+        let in_order = site.clone().with_localities([7, 7, 5, 5, 7, 7, 5, 5].map(socket).to_vec());
+        assert_eq!((in_order.ring(), in_order.moved()), (site.ring(), 0));
+        assert_eq!(in_order.from_root(Rank(2)).ranks(), [2, 3, 0, 1, 4, 5, 6, 7].map(Rank));
+        assert_eq!(site.clone().with_localities(Vec::new()).ring(), site.ring());
     }
 
     #[test]
