@@ -127,7 +127,7 @@ impl Communicator {
                 rank,
                 policy: layout.policy.clone(),
                 planner,
-                on_node: Planner::flat(nodes.local().ranks()).on_nodes(Arc::new(nodes.alone(rank))),
+                on_node: Planner::new(layout.node.clone()).on_nodes(Arc::new(nodes.alone(rank))),
                 nodes,
                 messages: Messages::new(door, address),
                 memory: None,

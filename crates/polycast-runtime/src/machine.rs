@@ -4,9 +4,11 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use polycast_core::topology::Locality;
 use polycast_shm::{Offer, Segment, SegmentError, Shape};
 use rustix::event::{PollFd, Timespec};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -25,8 +27,12 @@ macro_rules! stand_in {
 }
 pub(crate) use stand_in;
 
+mod locality;
 #[cfg(test)]
 pub mod test;
+
+/// Where Linux says what the machine is made of.
+const SYSTEM: &str = "/sys/devices/system";
 
 #[inline]
 pub fn now() -> Instant {
@@ -97,10 +103,19 @@ pub fn processors() -> usize {
 
 /// Which those are: a number for each, none where it is not known.
 pub fn binding() -> Vec<u8> {
-    stand_in!(|_machine| Vec::new());
+    stand_in!(|machine| machine.locality().to_bits().to_le_bytes().to_vec());
+    bound().into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+fn bound() -> Vec<u32> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
-    let bound = (0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor));
-    bound.flat_map(|processor| (processor as u32).to_le_bytes()).collect()
+    (0..CpuSet::MAX_CPU as u32).filter(|processor| set.is_set(*processor as usize)).collect()
+}
+
+/// Where on its host this process runs, as far as it is bound.
+pub fn locality() -> Locality {
+    stand_in!(|machine| machine.locality());
+    locality::read(Path::new(SYSTEM), &bound())
 }
 
 /// The host's name, and a text that is another one after each start of its kernel.

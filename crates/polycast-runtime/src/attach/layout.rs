@@ -13,6 +13,7 @@ use super::network;
 use super::view::View;
 use super::world::World;
 use crate::idle::Neighbours;
+use crate::{report, settings};
 
 /// Shared by this process's communicators over the same ranks in the same order.
 pub struct Layout {
@@ -27,6 +28,8 @@ pub struct Layout {
     pub site: Arc<Site>,
     /// As this process's rank sees them.
     pub nodes: Arc<Nodes>,
+    /// The ranks of its node alone, by their positions in [`Nodes::local`].
+    pub node: Arc<Site>,
     pub neighbours: Neighbours,
 }
 
@@ -51,13 +54,24 @@ impl Layout {
                 Arc::new(Policy::new(rules, shape))
             }
         };
+        let localities = world.told.localities(&view.settings, ranks);
         let site = placed.as_ref().map_or_else(|| Site::by_host(&hosts), Site::new);
+        let nodes = Nodes::new(&hosts, site.ring(), rank);
+        let local = nodes.local().in_order();
+        let near = localities.iter().zip(0..).filter(|(_, rank)| nodes.of(Rank(*rank)) == nodes.mine());
+        let node = Site::by_host(&vec![0; local.len()])
+            .with_localities(near.map(|(locality, _)| *locality).collect());
+        let site = site.with_localities(localities);
+        if site.moved() > 0 && settings::is_report_wanted() {
+            report::choices(format!("order=locality moved={}", site.moved()));
+        }
         Layout {
             rank,
             world_ranks: ranks.into(),
             shape,
             policy,
-            nodes: Arc::new(Nodes::new(&hosts, site.ring(), rank)),
+            nodes: Arc::new(nodes),
+            node: Arc::new(node),
             site: Arc::new(site),
             neighbours: Neighbours { on_this_kernel, on_this_host },
             processes: of(&world.processes),

@@ -3,6 +3,8 @@
 use std::ffi::c_int;
 use std::time::Duration;
 
+use polycast_core::topology::Locality;
+
 use super::network::Weather;
 use super::stage::Delays;
 
@@ -72,6 +74,8 @@ pub struct Conditions {
     pub weather: Weather,
     /// The host of each rank.
     pub hosts: Vec<u32>,
+    /// Where on it each rank runs; none: nobody knows.
+    pub localities: Vec<Locality>,
     pub processors: usize,
     /// A message of so many bytes needs no receive to be done; of a longer one chance decides.
     pub eager_bytes: usize,

@@ -115,6 +115,7 @@ impl Job {
                 delays: Delays::default(),
                 weather: Weather::FINE,
                 hosts: vec![0; ranks as usize],
+                localities: Vec::new(),
                 processors: 64,
                 eager_bytes: 0,
                 stalled: None,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use polycast_core::topology::Locality;
 use polycast_net::verbs::VerbsPort;
 use polycast_net::{Carrier, Group, Interface};
 use polycast_shm::{Offer, Segment, SegmentError, Shape};
@@ -70,6 +71,10 @@ impl Machine for RankMachine {
 
     fn processors(&self) -> usize {
         self.world.conditions.processors
+    }
+
+    fn locality(&self) -> Locality {
+        self.world.conditions.localities.get(self.rank as usize).copied().unwrap_or_default()
     }
 
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {

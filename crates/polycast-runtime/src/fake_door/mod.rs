@@ -28,6 +28,7 @@ mod failures;
 mod in_flight;
 mod job;
 mod lifetimes;
+mod locality;
 mod machine;
 mod mail;
 mod memory;

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use polycast_core::topology::Locality;
 use polycast_net::verbs::VerbsPort;
 use polycast_net::{Carrier, Group, Interface};
 use polycast_shm::{Offer, Segment, SegmentError, Shape};
@@ -23,6 +24,7 @@ pub trait Machine {
     fn give_way(&self);
     fn poll(&self, watched: &[PollFd<'_>], longest: Duration) -> usize;
     fn processors(&self) -> usize;
+    fn locality(&self) -> Locality;
     fn random(&self, bytes: &mut [u8]) -> io::Result<()>;
     fn host(&self) -> (String, String);
     fn variable(&self, name: &str) -> Option<OsString>;
