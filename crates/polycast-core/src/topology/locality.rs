@@ -13,75 +13,150 @@ use std::ops::RangeInclusive;
 use crate::units::Rank;
 
 /// Package, NUMA node, last cache, core: what is further out comes first.
-pub const LEVELS: usize = 4;
-const BITS: usize = 16;
+const LEVELS: usize = 4;
+const BITS: usize = 12;
+/// A rank, by where it stood before.
+const POSITION_BITS: usize = 16;
 
-/// Where a rank runs. By what two localities have in common in front they are near each other.
+/// Caches of a processor, and NUMA nodes, that are looked at.
+const MAX_CACHES: u32 = 16;
+const MAX_NODES: usize = 1024;
+
+/// Where a rank runs: at each level one more than the lowest processor of the place, or 0. By what two localities have in common in front they are near
+/// each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Locality(u64);
 
 impl Locality {
-    /// By the processors that the rank is bound to, and at each level a list of those that are around one of them, as Linux writes it. What it has
-    /// not, or is no list, is as if the rank ran in several.
-    pub fn new<T: AsRef<str>>(bound: &[u32], around: [Option<T>; LEVELS]) -> Locality {
-        let place = |list: &Option<T>| lowest_around(bound, list.as_ref()?.as_ref());
-        let level = |list| place(&list).and_then(|lowest| u16::try_from(lowest.checked_add(1)?).ok());
-        Locality(around.into_iter().fold(0, |all, list| all << BITS | u64::from(level(list).unwrap_or(0))))
+    /// Bytes that stand before a text.
+    pub const DIGITS: usize = LEVELS * BITS / 4;
+
+    /// By the processors that the rank is bound to, and by what Linux says in files of `/sys/devices/system`. What is in none, or is no list, is as if the
+    /// rank ran in several.
+    ///
+    /// ```text
+    ///   cpu/cpuN/topology/core_siblings_list      the package       node/has_cpu, node/nodeN/cpulist         the NUMA node
+    ///   cpu/cpuN/topology/thread_siblings_list    the core          cpu/cpuN/cache/indexN/shared_cpu_list    the cache of the highest level
+    /// ```
+    pub fn find(bound: &[u32], file: &dyn Fn(&str) -> Option<String>) -> Locality {
+        let Some(first) = bound.first() else { return Locality::default() };
+        let of_first = |name: &str| file(&format!("cpu/cpu{first}/{name}"));
+        let of_cache = |cache: u32, name: &str| of_first(&format!("cache/index{cache}/{name}"));
+        let mut last = None;
+        for cache in 0..MAX_CACHES {
+            let Some(kind) = of_cache(cache, "type") else { break };
+            let level: Option<u32> = of_cache(cache, "level").and_then(|level| level.trim().parse().ok());
+            if kind.trim() != "Instruction" && level.is_some() {
+                last = last.max(Some((level, cache)));
+            }
+        }
+        let nodes = file("node/has_cpu").and_then(|nodes| list(&nodes)).into_iter().flatten().flatten();
+        let node = nodes.take(MAX_NODES).find_map(|node| {
+            file(&format!("node/node{node}/cpulist")).filter(|list| lowest_around(bound, list).is_some())
+        });
+        let around = [
+            of_first("topology/core_siblings_list"),
+            node,
+            last.and_then(|(_, cache)| of_cache(cache, "shared_cpu_list")),
+            of_first("topology/thread_siblings_list"),
+        ];
+        Locality::new(around.map(|list| lowest_around(bound, &list?)))
     }
 
-    /// For other ranks of the host.
+    fn new(lowest: [Option<u32>; LEVELS]) -> Locality {
+        let place = |lowest: Option<u32>| lowest.map_or(0, |lowest| u64::from(lowest) + 1);
+        let known = |place: u64| if place < 1 << BITS { place } else { 0 };
+        Locality(lowest.into_iter().fold(0, |all, lowest| all << BITS | known(place(lowest))))
+    }
+
+    /// In front of a text that a rank tells.
+    pub fn put_before(self, text: &str) -> String {
+        format!("{:0digits$x}{text}", self.0, digits = Locality::DIGITS)
+    }
+
+    /// Takes from a text what its rank has put before it; anything else is as if it had known nothing.
+    pub fn take_from(text: &mut String) -> Locality {
+        let bits = text.get(..Locality::DIGITS).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        *text = text.chars().skip(Locality::DIGITS).collect();
+        Locality::from_bits(bits.unwrap_or(0))
+    }
+
+    /// The places of each level, one more than their lowest processors.
+    pub fn from_bits(bits: u64) -> Locality {
+        Locality(bits & ((1 << (LEVELS * BITS)) - 1))
+    }
+
+    /// The same.
     pub fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// What another rank has told.
-    pub fn from_bits(bits: u64) -> Locality {
-        Locality(bits)
-    }
-
     /// All bits of the levels where it has a place.
     fn known(self) -> u64 {
-        let places = (0..LEVELS).map(|level| 0xffff << (level * BITS));
-        places.filter(|level| self.0 & level != 0).sum()
+        let levels = (0..LEVELS).map(|level| ((1 << BITS) - 1) << (level * BITS));
+        levels.filter(|level| self.0 & level != 0).sum()
     }
 }
 
-/// The lowest processor of a list that all of these are in, which tells it from other lists.
-pub fn lowest_around(bound: &[u32], list: &str) -> Option<u32> {
-    let processors = |item: &str| -> Option<RangeInclusive<u32>> {
+/// Numbers as Linux lists them.
+fn list(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
+    let numbers = |item: &str| -> Option<RangeInclusive<u32>> {
         let (first, last) = item.split_once('-').unwrap_or((item, item));
         Some(first.parse().ok()?..=last.parse().ok()?)
     };
-    let list: Vec<RangeInclusive<u32>> = list.trim().split(',').map(processors).collect::<Option<_>>()?;
+    text.trim().split(',').map(numbers).collect()
+}
+
+/// The lowest processor of a list that all of these are in, which tells it from other lists.
+fn lowest_around(bound: &[u32], text: &str) -> Option<u32> {
+    let list = list(text)?;
     let is_in = |processor| list.iter().any(|range| range.contains(processor));
-    let lowest = list.iter().map(|range| *range.start()).min()?;
-    (!bound.is_empty() && bound.iter().all(is_in)).then_some(lowest)
+    let lowest = list.iter().map(|range| *range.start()).min();
+    lowest.filter(|_| bound.iter().all(is_in))
+}
+
+/// Whether an order of the ranks of some host may be better than another: it has three, which are not all bound alike. Of each rank its host, and what
+/// it is bound to. The kernel need not be asked what ranks share that may run anywhere.
+pub fn may_order(ranks: &[(u64, u64)]) -> bool {
+    let sorted = |of: &dyn Fn(&(u64, u64)) -> u64| {
+        let mut all: Vec<u64> = ranks.iter().map(of).collect();
+        all.sort_unstable();
+        all
+    };
+    let (mut hosts, mut both) = (sorted(&|of| of.0), sorted(&|of| of.0 ^ of.1.rotate_left(1)));
+    let have_three = hosts.windows(3).any(|of| of[0] == of[2]);
+    hosts.dedup();
+    both.dedup();
+    have_three && both.len() > hosts.len()
 }
 
 /// Brings ranks of a host that are near each other together: packages, in each its NUMA nodes, and so on. What was first stands in front at each level, so
 /// ranks of which nothing is known, or that are all alike, stay where they are. `localities` has an entry per rank.
 pub fn by_locality(ranks: &mut [Rank], localities: &[Locality]) {
     let of = |rank: &Rank| localities[rank.index()];
-    let places: Vec<u64> = ranks.iter().map(|rank| of(rank).0).collect();
     let known = ranks.iter().fold(u64::MAX, |known, rank| known & of(rank).known());
-    let are_alike = places.iter().all(|place| place & known == places[0] & known);
-    if are_alike || ranks.len() > 1 << BITS {
+    let places: Vec<u64> = ranks.iter().map(|rank| of(rank).0 & known).collect();
+    if places.iter().all(|place| *place == places[0]) || ranks.len() > 1 << POSITION_BITS {
         return;
     }
-    // Of each rank where the first one stands that is as near, level by level.
-    let mut keys = vec![0; ranks.len()];
-    for level in (0..LEVELS).rev() {
-        let mut groups: Vec<(u64, usize)> =
-            places.iter().map(|place| (place & known) >> (level * BITS)).zip(0..).collect();
-        groups.sort_unstable();
-        for group in groups.chunk_by(|one, other| one.0 == other.0) {
-            group.iter().for_each(|(_, at)| keys[*at] = keys[*at] << BITS | group[0].1 as u64);
-        }
-    }
-    let mut order: Vec<(u64, usize)> = keys.into_iter().zip(0..).collect();
-    order.sort_unstable();
     let before = ranks.to_vec();
-    ranks.iter_mut().zip(order).for_each(|(place, (_, at))| *place = before[at]);
+    let position = |packed: u64| (packed & ((1 << POSITION_BITS) - 1)) as usize;
+    let mut order: Vec<u64> = (0..ranks.len() as u64).collect();
+    // The innermost level first: a later one keeps that order in each of its places.
+    for level in 0..LEVELS {
+        let place = |at: u64| places[position(at)] >> (level * BITS);
+        let mut near: Vec<u64> = (0..).take(order.len()).map(|at| place(at) << POSITION_BITS | at).collect();
+        near.sort_unstable();
+        let mut first = vec![0; order.len()];
+        for group in near.chunk_by(|one, other| one >> POSITION_BITS == other >> POSITION_BITS) {
+            group.iter().for_each(|at| first[position(*at)] = position(group[0]) as u64);
+        }
+        let stands =
+            |(now, at): (u64, u64)| (first[position(at)] << POSITION_BITS | now) << POSITION_BITS | at;
+        order = (0..).zip(order).map(|(now, at)| stands((now, position(at) as u64))).collect();
+        order.sort_unstable();
+    }
+    ranks.iter_mut().zip(order).for_each(|(place, at)| *place = before[position(at)]);
 }
 
 #[cfg(test)]
@@ -90,7 +165,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn at(places: [u64; 4]) -> Locality {
-        Locality(places.into_iter().fold(0, |all, place| all << BITS | place))
+        Locality::new(places.map(|place| (place as u32).checked_sub(1)))
     }
 
     fn order(localities: &[Locality]) -> Vec<u32> {
@@ -107,7 +182,6 @@ mod tests {
             (&[3, 4], "0-3,8-11", None),
             (&[5], "5", Some(5)),
             (&[9], "8,1,9", Some(1)),
-            (&[], "0-3", None),
             (&[0], "", None),
             (&[0], "0-", None),
             (&[0], "0-1-2", None),
@@ -121,19 +195,27 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_known_at_each_level_that_all_processors_are_in() {
-        let around = |bound: &[u32]| {
-            Locality::new(bound, [Some("0-7,16-23"), Some("0-7,16-23"), Some("4-7,20-23"), Some("5,21")])
-        };
-        assert_eq!(around(&[5, 21]), at([1, 1, 5, 6]));
-        assert_eq!(around(&[5, 6]), at([1, 1, 5, 0]));
-        assert_eq!(around(&[1, 5]), at([1, 1, 0, 0]));
-        assert_eq!(around(&[5, 8]), Locality::default());
-        assert_eq!(Locality::new(&[0], [None, Some("0"), Some("oops"), Some("65534")]), at([0, 1, 0, 0]));
-        let far =
-            |processor: u32| Locality::new(&[processor], [None, None, None, Some(processor.to_string())]);
-        assert_eq!((far(65_534), far(65_535)), (at([0, 0, 0, 65_535]), Locality::default()));
-        assert_eq!(far(u32::MAX), Locality::default());
+    fn a_processor_whose_number_is_too_high_is_nowhere() {
+        let far = |lowest: u32| Locality::new([None, None, None, Some(lowest)]);
+        assert_eq!((far(4094), far(4095), far(u32::MAX)), (at([0, 0, 0, 4095]), at([0; 4]), at([0; 4])));
+        assert_eq!(Locality::from_bits(far(3).to_bits() | 1 << 48), far(3), "whatever a rank tells");
+    }
+
+    #[test]
+    fn a_locality_stands_before_a_text() {
+        let mut text = at([1, 2, 3, 4095]).put_before("hôte");
+        assert_eq!(text, "001002003fffhôte");
+        assert_eq!((Locality::take_from(&mut text), text.as_str()), (at([1, 2, 3, 4095]), "hôte"));
+        assert_eq!((Locality::take_from(&mut text), text.as_str()), (at([0; 4]), ""));
+    }
+
+    #[test]
+    fn there_is_nothing_to_order_where_ranks_are_few_or_bound_alike() {
+        assert!(may_order(&[(1, 5), (1, 6), (1, 5)]));
+        assert!(may_order(&[(2, 5), (1, 6), (2, 6), (2, 5)]));
+        assert!(!may_order(&[(1, 5), (1, 6), (2, 5), (2, 6)]));
+        assert!(!may_order(&[(1, 5), (1, 5), (1, 5), (2, 6)]));
+        assert!(!may_order(&[]));
     }
 
     #[test]
@@ -195,7 +277,7 @@ mod tests {
 
         #[test]
         fn no_text_is_too_much(text in ".{0,40}", bound in prop::collection::vec(any::<u32>(), 0..4)) {
-            let _ = lowest_around(&bound, &text);
+            let _ = Locality::find(&bound, &|_| Some(text.clone()));
         }
     }
 }

@@ -38,7 +38,7 @@ pub use format::{Format, ParseFormatError, Reading, Written};
 pub use hostlist::compress as hostlist;
 pub use hostlist::expand as expand_hostlist;
 pub use lldp::Neighbours;
-pub use locality::{LEVELS, Locality, by_locality, lowest_around};
+pub use locality::{Locality, by_locality, may_order};
 pub use name_order::counting_key;
 pub use paths::{Edge, Paths};
 pub use placed::Placed;

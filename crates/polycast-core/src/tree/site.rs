@@ -93,6 +93,13 @@ impl Site {
         self
     }
 
+    /// As if there were no other ranks than these of a host, counted from 0 on.
+    pub fn alone(&self, ranks: &[Rank]) -> Site {
+        let known = ranks.iter().filter_map(|rank| self.localities.get(rank.index()));
+        let localities = known.copied().collect();
+        Site::by_host(&vec![0; ranks.len()]).with_localities(localities)
+    }
+
     /// How many ranks stand elsewhere on the ring because of where on their hosts they run.
     pub fn moved(&self) -> u32 {
         self.moved
@@ -291,7 +298,7 @@ mod tests {
     /// Two hosts whose ranks go to two sockets by turns.
     #[test]
     fn ranks_of_a_socket_stand_together() {
-        let socket = |of: u32| Locality::new(&[of], [Some(of.to_string()), None, None, None]);
+        let socket = Locality::from_bits;
         let site = Site::by_host(&[0, 0, 0, 0, 1, 1, 1, 1]);
         let near = site.clone().with_localities([7, 5, 7, 5, 7, 5, 7, 5].map(socket).to_vec());
         assert_eq!(near.ring(), [0, 2, 1, 3, 4, 6, 5, 7].map(Rank));
@@ -302,6 +309,9 @@ mod tests {
         assert_eq!((in_order.ring(), in_order.moved()), (site.ring(), 0));
         assert_eq!(in_order.from_root(Rank(2)).ranks(), [2, 3, 0, 1, 4, 5, 6, 7].map(Rank));
         assert_eq!(site.clone().with_localities(Vec::new()).ring(), site.ring());
+        let host = [4, 5, 6, 7].map(Rank);
+        assert_eq!(near.alone(&host).ring(), [0, 2, 1, 3].map(Rank));
+        assert_eq!(site.alone(&host).ring(), [0, 1, 2, 3].map(Rank));
     }
 
     #[test]

@@ -54,14 +54,9 @@ impl Layout {
                 Arc::new(Policy::new(rules, shape))
             }
         };
-        let localities = world.told.localities(&view.settings, ranks);
         let site = placed.as_ref().map_or_else(|| Site::by_host(&hosts), Site::new);
+        let site = site.with_localities(world.told.localities(&view.settings, ranks));
         let nodes = Nodes::new(&hosts, site.ring(), rank);
-        let local = nodes.local().in_order();
-        let near = localities.iter().zip(0..).filter(|(_, rank)| nodes.of(Rank(*rank)) == nodes.mine());
-        let node = Site::by_host(&vec![0; local.len()])
-            .with_localities(near.map(|(locality, _)| *locality).collect());
-        let site = site.with_localities(localities);
         if site.moved() > 0 && settings::is_report_wanted() {
             report::choices(format!("order=locality moved={}", site.moved()));
         }
@@ -70,8 +65,8 @@ impl Layout {
             world_ranks: ranks.into(),
             shape,
             policy,
+            node: Arc::new(site.alone(nodes.local().in_order())),
             nodes: Arc::new(nodes),
-            node: Arc::new(node),
             site: Arc::new(site),
             neighbours: Neighbours { on_this_kernel, on_this_host },
             processes: of(&world.processes),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 
-use polycast_core::topology::{Address, Locality, Placed, Reading, Topology};
+use polycast_core::topology::{Address, Locality, Placed, Reading, Topology, may_order};
 
 use super::record::Record;
 use crate::digest::Digest;
@@ -92,42 +92,22 @@ pub struct Told {
     localities: Vec<Locality>,
 }
 
-/// Whether an order of the ranks of a host, by what they are bound to, may be better than another. The kernel need not be asked what ranks share that
-/// may run anywhere on their host.
-fn is_order_of_use(bound: &&[(u64, u64)]) -> bool {
-    bound.len() > 2 && bound.first() != bound.last()
-}
-
-/// Collective. Addresses are asked for only where somebody has one, and where it may be of use each rank says where on
-/// its host it runs, in front of that one's name.
+/// Collective. Addresses are asked for only where somebody has one, and where on its host each rank runs only where it may be of use.
 pub fn ask(door: &Door, records: &[Record], here: &Here) -> Result<Told, MpiError> {
     let has_addresses = records.iter().any(|record| record.address_bytes > 0);
-    let mut bound: Vec<(u64, u64)> = records.iter().map(|record| (record.host, record.kernel)).collect();
-    bound.sort_unstable();
-    let mut near = bound.chunk_by(|one, other| one.0 == other.0).filter(is_order_of_use).peekable();
-    let has_near = near.peek().is_some();
-    let mut mine = Vec::new();
-    if has_near {
-        let is_mine = near.any(|of| of[0].0 == here.host);
-        let locality = if is_mine { catch_unwind(machine::locality).ok() } else { None };
-        mine.extend(locality.unwrap_or_default().to_bits().to_le_bytes());
+    let bound: Vec<(u64, u64)> = records.iter().map(|record| (record.host, record.kernel)).collect();
+    let (mut before, mut mine) = (0, here.host_name.clone());
+    if may_order(&bound) {
+        let locality = catch_unwind(machine::locality).unwrap_or_default();
+        (before, mine) = (Locality::DIGITS as u32, locality.put_before(&mine));
     }
-    let in_front = mine.len();
-    mine.extend(here.host_name.as_bytes());
-    let all = gather(door, records, |record| in_front + record.name_bytes as usize, &mine)?;
-    let locality =
-        |told: &Vec<u8>| told.first_chunk().map(|bits| Locality::from_bits(u64::from_le_bytes(*bits)));
-    let localities = all.iter().filter(|_| has_near).filter_map(locality).collect();
-    let host_names = texts(all.iter().map(|told| &told[in_front..]));
+    let mut host_names = gather(door, records, |record| before + record.name_bytes, &mine)?;
+    let localities = host_names.iter_mut().filter(|_| before > 0).map(Locality::take_from).collect();
     let addresses = match has_addresses {
-        true => gather(door, records, |record| record.address_bytes as usize, here.address.as_bytes())?,
+        true => gather(door, records, |record| record.address_bytes, &here.address)?,
         false => Vec::new(),
     };
-    Ok(Told { host_names, addresses: texts(addresses.iter().map(Vec::as_slice)), localities })
-}
-
-fn texts<'a>(told: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
-    told.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect()
+    Ok(Told { host_names, addresses, localities })
 }
 
 impl Told {
@@ -179,17 +159,21 @@ fn unplaced_hosts(placed: &Placed) -> Option<String> {
     }
 }
 
-/// The bytes of every rank; all ranks know from the records how many each has.
+/// The text of every rank; all ranks know from the records how long each is.
 fn gather(
     door: &Door,
     records: &[Record],
-    bytes_of: impl Fn(&Record) -> usize,
-    mine: &[u8],
-) -> Result<Vec<Vec<u8>>, MpiError> {
-    let most = records.iter().map(&bytes_of).max().unwrap_or(0);
-    let mut padded = mine.to_vec();
+    bytes_of: impl Fn(&Record) -> u32,
+    mine: &str,
+) -> Result<Vec<String>, MpiError> {
+    let most = records.iter().map(&bytes_of).max().unwrap_or(0) as usize;
+    let mut padded = mine.as_bytes().to_vec();
     padded.resize(most, 0);
     let all = door.allgather_bytes(&padded, records.len())?;
-    let told = |(index, record)| all[index * most..][..bytes_of(record)].to_vec();
-    Ok(records.iter().enumerate().map(told).collect())
+    let text = |(index, record)| {
+        let start = index * most;
+        let bytes = &all[start..start + bytes_of(record) as usize];
+        String::from_utf8_lossy(bytes).into_owned()
+    };
+    Ok(records.iter().enumerate().map(text).collect())
 }

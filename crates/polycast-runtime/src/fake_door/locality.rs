@@ -8,7 +8,7 @@ use super::process::Ended;
 use super::random::{Random, with_seeds};
 
 fn on_socket(socket: u32) -> Locality {
-    Locality::new(&[socket], [Some(socket.to_string()), None, None, None])
+    Locality::from_bits(u64::from(socket) + 1)
 }
 
 #[test]

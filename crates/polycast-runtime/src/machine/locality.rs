@@ -1,46 +1,18 @@
-//! What the kernel says of caches and NUMA nodes around the processors that this process is bound to.
-//!
-//! ```text
-//!   cpu/cpuN/topology/core_siblings_list         the package         node/node*/cpulist                         the NUMA node
-//!   cpu/cpuN/topology/thread_siblings_list       the core            cpu/cpuN/cache/index*/shared_cpu_list      the cache of the highest level
-//! ```
-//! A file that is not there, or says something else, is as if nothing were known of that.
+//! Where on its host this process runs, as far as it is bound.
 
 use std::fs;
 use std::path::Path;
 
-use polycast_core::topology::{Locality, lowest_around};
+use polycast_core::topology::Locality;
 
-/// Caches of a processor that are looked at.
-const MAX_CACHES: u32 = 16;
-
-/// What the files below `root` say of these processors.
+/// By the files below `root`.
 pub fn read(root: &Path, bound: &[u32]) -> Locality {
-    let Some(first) = bound.first() else { return Locality::default() };
-    let text = |path: &str| fs::read_to_string(root.join(path)).ok();
-    let of_first = |file: &str| text(&format!("cpu/cpu{first}/{file}"));
-    let around_all = |list: &String| lowest_around(bound, list).is_some();
-    let package = of_first("topology/core_siblings_list");
-    // Of a rank that may go from one package to another the rest is not known either.
-    if package.as_ref().is_some_and(|list| !around_all(list)) {
-        return Locality::default();
-    }
-    let nodes = fs::read_dir(root.join("node")).into_iter().flatten().flatten();
-    let lists = nodes.filter_map(|node| fs::read_to_string(node.path().join("cpulist")).ok());
-    let node = lists.into_iter().find(around_all);
-    let of_cache = |cache: u32, file: &str| of_first(&format!("cache/index{cache}/{file}"));
-    let kinds = (0..MAX_CACHES).map_while(|cache| Some((cache, of_cache(cache, "type")?)));
-    let for_data = kinds.filter(|(_, kind)| kind.trim() != "Instruction");
-    let levels = for_data
-        .filter_map(|(cache, _)| Some((of_cache(cache, "level")?.trim().parse::<u32>().ok()?, cache)));
-    let cache = levels.max().and_then(|(_, cache)| of_cache(cache, "shared_cpu_list"));
-    Locality::new(bound, [package, node, cache, of_first("topology/thread_siblings_list")])
+    Locality::find(bound, &|file| fs::read_to_string(root.join(file)).ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use polycast_core::topology::LEVELS;
     use tempfile::TempDir;
 
     /// Two packages, a NUMA node each, of two last caches, of two cores, of two processors: N and N + 8.
@@ -75,7 +47,7 @@ mod tests {
         write(&folder, "node/node1/cpulist", &pairs(4, 7));
         // Memory alone.
         write(&folder, "node/node2/cpulist", "\n");
-        write(&folder, "node/online", "0-2\n");
+        write(&folder, "node/has_cpu", "0-1\n");
         folder
     }
 
@@ -86,12 +58,12 @@ mod tests {
     }
 
     /// The lowest processor of package, NUMA node, last cache and core.
-    fn places(folder: &TempDir, bound: &[u32]) -> [Option<u64>; LEVELS] {
+    fn places(folder: &TempDir, bound: &[u32]) -> [Option<u64>; 4] {
         let bits = read(folder.path(), bound).to_bits();
-        [48, 32, 16, 0].map(|shift| (bits >> shift & 0xffff).checked_sub(1))
+        [36, 24, 12, 0].map(|shift| (bits >> shift & 0xfff).checked_sub(1))
     }
 
-    const NONE: [Option<u64>; LEVELS] = [None; LEVELS];
+    const NONE: [Option<u64>; 4] = [None; 4];
 
     #[test]
     fn a_rank_is_in_what_all_its_processors_share() {
@@ -119,6 +91,8 @@ mod tests {
         assert_eq!(places(&folder, &[7]), [None, None, None, Some(7)]);
         fs::remove_dir_all(folder.path().join("cpu/cpu7")).unwrap();
         assert_eq!(places(&folder, &[7]), NONE);
+        write(&folder, "node/has_cpu", "0-4294967295");
+        assert_eq!(places(&folder, &[1]), [Some(0), Some(0), Some(0), Some(1)]);
         assert_eq!(places(&TempDir::new().unwrap(), &[0]), NONE);
     }
 
