@@ -250,28 +250,34 @@ impl Communicator {
     /// Tries it the first time.
     fn has_memory(&mut self) -> Result<bool, MpiError> {
         if self.memory == MemoryState::Untried {
-            self.finish_all();
-            let Layout { nodes, world_ranks, .. } = &*self.layout;
-            self.memory = match node_memory::set_up(&self.door, self.shared.rank, nodes, world_ranks)? {
-                Found::Memory(mut memory) => {
-                    if let Some(memory) = &mut memory {
-                        let is_crowded = self.idle.is_crowded();
-                        memory.cells().set_processors(if is_crowded {
-                            Processors::Shared
-                        } else {
-                            Processors::Own
-                        });
-                    }
-                    self.shared.memory = memory;
-                    MemoryState::Ready
-                }
-                Found::Unavailable => {
-                    self.capabilities = self.capabilities.without(Capabilities::SHARED);
-                    MemoryState::Unavailable
-                }
-            };
+            self.try_memory()?;
         }
         Ok(self.memory == MemoryState::Ready)
+    }
+
+    #[cold]
+    fn try_memory(&mut self) -> Result<(), MpiError> {
+        self.finish_all();
+        let Layout { nodes, world_ranks, .. } = &*self.layout;
+        self.memory = match node_memory::set_up(&self.door, self.shared.rank, nodes, world_ranks)? {
+            Found::Memory(mut memory) => {
+                if let Some(memory) = &mut memory {
+                    let is_crowded = self.idle.is_crowded();
+                    memory.cells().set_processors(if is_crowded {
+                        Processors::Shared
+                    } else {
+                        Processors::Own
+                    });
+                }
+                self.shared.memory = memory;
+                MemoryState::Ready
+            }
+            Found::Unavailable => {
+                self.capabilities = self.capabilities.without(Capabilities::SHARED);
+                MemoryState::Unavailable
+            }
+        };
+        Ok(())
     }
 
     /// Tries it the first time; looks at times whether it has died.

@@ -159,9 +159,15 @@ pub fn create_segment(shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offe
 }
 
 /// Memory that another rank of the node has created.
-pub fn open_segment(offer: Offer, shape: Shape) -> Result<Segment, SegmentError> {
+pub fn open_segment(offer: Offer, shape: Shape) -> Result<(Segment, OwnedFd), SegmentError> {
     stand_in!(|machine| machine.open_segment(offer, shape));
     Segment::open(offer, shape)
+}
+
+/// Takes the part of the memory that a rank of the node will write.
+pub fn take_memory(segment: &Segment, file: &OwnedFd, rank: u32) -> Result<(), SegmentError> {
+    stand_in!(|machine| machine.take_memory(segment, file, rank));
+    segment.take(file, rank)
 }
 
 /// Copies what stands in another process of the node.

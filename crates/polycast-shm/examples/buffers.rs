@@ -28,7 +28,9 @@ fn main() {
         .iter()
         .map(|(count, kib)| {
             let shape = Shape::new(ranks).with_ring((count * kib) << 10);
-            let (segment, ..) = Segment::create(shape, 1).expect("a segment");
+            let (segment, file, _) = Segment::create(shape, 1).expect("a segment");
+            (0..ranks).for_each(|rank| segment.take(&file, rank).expect("memory"));
+            segment.meet();
             (kib << 10, segment)
         })
         .collect();

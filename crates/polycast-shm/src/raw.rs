@@ -1,13 +1,15 @@
 //! Where everything stands in a segment.
 //!
 //! ```text
-//!   0        64 bytes that say what it is, for `segment`
-//!            per writer and channel: heads, then `written`             lines that the writer writes
-//!            per reader: `Taken` of each writer and channel            lines that the reader writes
-//!   a page   per writer and channel: a ring
-//!   a page   per rank: how far it is, then its cells, each with its stamp       lines that the rank writes
+//!   a page         says what it is, for `segment`
+//!   of each rank   per channel: heads, then `written`         lines that it writes as a writer
+//!                  `Taken` of each writer and channel         lines that it writes as a reader
+//!                  how far it is, then its cells, each with its stamp
+//!     a page       per channel: a ring
 //! ```
+//! So what a rank writes stands in pages of its own, which are in the memory of its NUMA node if it was the first to take them.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -63,12 +65,33 @@ impl Shape {
         SLOTS * size_of::<Head>() + LINE
     }
 
-    fn rows_at(self) -> usize {
-        LINE + self.ways() * Shape::way_bytes()
+    // Where they stand in what a rank has.
+
+    fn row_at() -> usize {
+        CHANNELS * Shape::way_bytes()
+    }
+
+    fn cells_at(self) -> usize {
+        Shape::row_at() + self.row_bytes()
     }
 
     fn rings_at(self) -> usize {
-        (self.rows_at() + self.ranks as usize * self.row_bytes()).next_multiple_of(PAGE)
+        (self.cells_at() + LINE + CELLS * self.cell_bytes()).next_multiple_of(PAGE)
+    }
+
+    fn rank_bytes(self) -> usize {
+        (self.rings_at() + CHANNELS * self.ring_bytes).next_multiple_of(PAGE)
+    }
+
+    /// What stands in front of what the ranks have.
+    pub(crate) fn of_nobody() -> Range<usize> {
+        0..PAGE
+    }
+
+    /// What a rank writes.
+    pub(crate) fn of_rank(self, rank: u32) -> Range<usize> {
+        let start = PAGE + rank as usize * self.rank_bytes();
+        start..start + self.rank_bytes()
     }
 
     /// What a cell holds: at least a byte for each rank.
@@ -82,18 +105,9 @@ impl Shape {
         self.room() + LINE
     }
 
-    /// Of one rank.
-    fn cells_bytes(self) -> usize {
-        LINE + CELLS * self.cell_bytes()
-    }
-
-    fn cells_at(self) -> usize {
-        self.rings_at() + self.ways() * self.ring_bytes
-    }
-
     /// The whole segment.
     pub fn bytes(self) -> usize {
-        self.cells_at() + self.ranks as usize * self.cells_bytes()
+        self.of_rank(self.ranks).start
     }
 }
 
@@ -127,8 +141,8 @@ impl Raw {
     /// this type. They were zeros when the first one was made.
     pub unsafe fn new(base: NonNull<u8>, shape: Shape) -> Raw {
         let cells = CellPlaces {
-            at: shape.cells_at(),
-            bytes_per_rank: shape.cells_bytes(),
+            at: shape.of_rank(0).start + shape.cells_at(),
+            bytes_per_rank: shape.rank_bytes(),
             bytes_per_cell: shape.cell_bytes(),
             room: shape.room(),
         };
@@ -148,6 +162,15 @@ impl Raw {
         unsafe { self.base.add(offset).cast().as_ref() }
     }
 
+    /// Reads something of each page, which others may write meanwhile: who meets pages one by one in its first calls takes as long for each as for a short
+    /// message.
+    pub fn meet(&self) {
+        for page in (0..self.shape.bytes()).step_by(PAGE) {
+            // SAFETY: it is in the segment; what is read is not looked at.
+            unsafe { self.base.add(page).read_volatile() };
+        }
+    }
+
     /// One of the numbers in front.
     pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < LINE / 8);
@@ -155,13 +178,15 @@ impl Raw {
         unsafe { self.at(index * 8) }
     }
 
-    fn index(&self, way: Way) -> usize {
-        debug_assert!(way.writer < self.shape.ranks && usize::from(way.channel) < CHANNELS);
-        way.writer as usize * CHANNELS + usize::from(way.channel)
+    /// What stands so far behind the beginning of what a rank has.
+    fn in_rank(&self, rank: u32, offset: usize) -> usize {
+        debug_assert!(rank < self.shape.ranks);
+        PAGE + rank as usize * self.cells.bytes_per_rank + offset
     }
 
     fn way_at(&self, way: Way) -> usize {
-        LINE + self.index(way) * Shape::way_bytes()
+        debug_assert!(usize::from(way.channel) < CHANNELS);
+        self.in_rank(way.writer, usize::from(way.channel) * Shape::way_bytes())
     }
 
     #[inline]
@@ -181,7 +206,8 @@ impl Raw {
     fn pieces(&self, way: Way, position: u64, bytes: usize) -> [(*mut u8, usize); 2] {
         let length = self.shape.ring_bytes;
         debug_assert!(bytes <= length);
-        let ring = self.base.as_ptr().wrapping_add(self.shape.rings_at() + self.index(way) * length);
+        let ring = self.shape.rings_at() + usize::from(way.channel) * length;
+        let ring = self.base.as_ptr().wrapping_add(self.in_rank(way.writer, ring));
         let first = position as usize & (length - 1);
         let until_end = bytes.min(length - first);
         [(ring.wrapping_add(first), until_end), (ring, bytes - until_end)]
@@ -206,9 +232,9 @@ impl Memory for Raw {
 
     fn taken(&self, way: Way, reader: u32) -> &Taken {
         debug_assert!(reader < self.shape.ranks);
-        let row = self.shape.rows_at() + reader as usize * self.shape.row_bytes();
+        let index = way.writer as usize * CHANNELS + usize::from(way.channel);
         // SAFETY: each row has one for each way.
-        unsafe { self.at(row + self.index(way) * size_of::<Taken>()) }
+        unsafe { self.at(self.in_rank(reader, Shape::row_at() + index * size_of::<Taken>())) }
     }
 
     unsafe fn put(&self, way: Way, position: u64, source: *const u8, bytes: usize) {
@@ -237,7 +263,7 @@ impl Board for Raw {
 
     #[inline]
     fn reached(&self, rank: u32) -> &AtomicU64 {
-        // SAFETY: what a rank has begins with it, in a line of its own.
+        // SAFETY: what it has of cells begins with it, in a line of its own.
         unsafe { self.at(self.cell_at(rank, 0) - LINE) }
     }
 
@@ -293,7 +319,7 @@ mod tests {
     fn a_segment_has_some_hundred_kibibytes() {
         let [one, two, eight, most] = [1, 2, 8, 64].map(Shape::new);
         assert_eq!([one, two, eight, most].map(|shape| shape.ring_bytes >> 10), [64, 64, 32, 4]);
-        assert!([one, two, eight].iter().all(|shape| shape.bytes() < 800 << 10), "{eight:?}");
+        assert!([one, two, eight].iter().all(|shape| shape.bytes() < 810 << 10), "{eight:?}");
         assert!(most.bytes() < 1300 << 10, "{most:?}");
         assert_eq!(
             [one, two, eight, most, Shape::new(5000)].map(|shape| shape.room() >> 10),

@@ -1,12 +1,12 @@
 //! A segment: a file without a name, mapped by the ranks of a node.
 //!
 //! Its leader makes it, and tells the others its process and descriptor; they open `/proc/PROCESS/fd/DESCRIPTOR`, which the kernel refuses to other
-//! users. Nothing stands in any directory: it is gone with the last process that has mapped it, however that ends. All its memory is taken
-//! at once, so that none is missing later, and its length is sealed.
+//! users. Nothing stands in any directory: it is gone with the last process that has mapped it, however that ends. Its length is sealed, and each rank
+//! takes the memory of what it will write, before anybody writes: so none is missing later, and the kernel gives what is near the rank.
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
@@ -15,7 +15,7 @@ use nix::fcntl::{self, FcntlArg, OFlag, SealFlag};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
 use nix::sys::stat::{Mode, fstat};
-use nix::unistd::geteuid;
+use nix::unistd::{ftruncate, geteuid};
 
 use crate::raw::{Raw, Shape};
 use crate::sync::Ordering::Relaxed;
@@ -72,11 +72,16 @@ fn reserve(mut reserve: impl FnMut() -> nix::Result<()>) -> nix::Result<()> {
     (1..TRIES).map(|_| reserve()).find(|result| *result != Err(Errno::EINTR)).unwrap_or_else(reserve)
 }
 
+fn take(file: &OwnedFd, bytes: Range<usize>) -> nix::Result<()> {
+    reserve(|| fcntl::posix_fallocate(file, bytes.start as i64, bytes.len() as i64))
+}
+
 impl Segment {
     /// Makes one. The others can open it as long as the descriptor lives.
     pub fn create(shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError> {
         let file = memfd_create(c"polycast", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
-        reserve(|| fcntl::posix_fallocate(&file, 0, shape.bytes() as i64))?;
+        ftruncate(&file, shape.bytes() as i64)?;
+        take(&file, Shape::of_nobody())?;
         fcntl::fcntl(&file, FcntlArg::F_ADD_SEALS(SEALS))?;
         let segment = Segment::map(&file, shape)?;
         // Relaxed: others open it when they have been told, by other means.
@@ -88,7 +93,7 @@ impl Segment {
     }
 
     /// Opens the one that was offered.
-    pub fn open(offer: Offer, shape: Shape) -> Result<Segment, SegmentError> {
+    pub fn open(offer: Offer, shape: Shape) -> Result<(Segment, OwnedFd), SegmentError> {
         let path = format!("/proc/{}/fd/{}", offer.process, offer.descriptor);
         let file = fcntl::open(
             &*path,
@@ -107,18 +112,21 @@ impl Segment {
         let segment = Segment::map(&file, shape)?;
         let words = [0, 1, 2].map(|index| segment.raw.word(index).load(Relaxed));
         match words == [MAGIC, offer.name, shape.ranks.into()] {
-            true => Ok(segment),
+            true => Ok((segment, file)),
             false => Err(SegmentError::Other("another content")),
         }
+    }
+
+    /// Takes the memory of what this rank will write, in a segment that was mapped from this file. When all ranks have done so, each can write.
+    pub fn take(&self, file: &OwnedFd, rank: u32) -> Result<(), SegmentError> {
+        Ok(take(file, self.raw.shape().of_rank(rank))?)
     }
 
     fn map(file: impl AsFd, shape: Shape) -> Result<Segment, SegmentError> {
         let length = NonZeroUsize::new(shape.bytes()).ok_or(SegmentError::Other("empty"))?;
         let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        // All pages at once: they are there, and a rank that meets them one by one takes as long for each as for a short message.
-        let flags = MapFlags::MAP_SHARED | MapFlags::MAP_POPULATE;
         // SAFETY: a new mapping, where the kernel likes.
-        let base = unsafe { mmap(None, length, protection, flags, file, 0)? }.cast();
+        let base = unsafe { mmap(None, length, protection, MapFlags::MAP_SHARED, file, 0)? }.cast();
         // SAFETY: it is this mapping; a child must not write in it.
         let advised = unsafe { madvise(base.cast(), length.get(), MmapAdvise::MADV_DONTFORK) };
         // SAFETY: the file was empty and is sealed at this length.
@@ -170,7 +178,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "asks the kernel")]
     fn what_one_writes_another_reads() {
         let (leader, _file, offer) = Segment::create(SHAPE(), 7).unwrap();
-        let other = Segment::open(offer, SHAPE()).unwrap();
+        let (other, _file) = Segment::open(offer, SHAPE()).unwrap();
         let way = Way { writer: 2, channel: 1 };
         leader.written(way).store(5, Relaxed);
         assert_eq!(other.written(way).load(Relaxed), 5);
@@ -185,13 +193,29 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn each_rank_takes_its_own_memory() {
+        let (leader, file, offer) = Segment::create(SHAPE(), 7).unwrap();
+        let taken = || fstat(&file).unwrap().st_blocks as usize * 512;
+        let own = SHAPE().of_rank(0).len();
+        assert!(taken() < own, "{} bytes of {}", taken(), SHAPE().bytes());
+        let (other, others) = Segment::open(offer, SHAPE()).unwrap();
+        other.take(&others, 2).unwrap();
+        assert!((own..2 * own).contains(&taken()));
+        (0..2).for_each(|rank| leader.take(&file, rank).unwrap());
+        assert_eq!(taken(), SHAPE().bytes());
+        other.meet();
+        assert_eq!(taken(), SHAPE().bytes());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
     fn what_is_something_else_is_refused() {
         let (_leader, file, offer) = Segment::create(SHAPE(), 7).unwrap();
         let refused = |offer, shape| Segment::open(offer, shape).unwrap_err().to_string();
         assert!(refused(Offer { name: 8, ..offer }, SHAPE()).ends_with("another content"));
         assert!(refused(offer, Shape::new(4)).ends_with("another owner or length"));
         let unsealed = memfd_create(c"other", MFdFlags::MFD_CLOEXEC).unwrap();
-        nix::unistd::ftruncate(&unsealed, SHAPE().bytes() as i64).unwrap();
+        ftruncate(&unsealed, SHAPE().bytes() as i64).unwrap();
         let other = Offer { descriptor: unsealed.as_raw_fd() as u32, ..offer };
         assert!(refused(other, SHAPE()).ends_with("not sealed"));
         drop(file);

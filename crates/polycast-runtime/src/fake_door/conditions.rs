@@ -41,6 +41,8 @@ pub enum Refused {
     Create,
     /// To open what the leader of its node has.
     Open,
+    /// Its own part of that.
+    Take,
     /// To read what other ranks have.
     Read,
 }

@@ -101,9 +101,14 @@ impl Machine for RankMachine {
         outside(|| Segment::create(shape, name))
     }
 
-    fn open_segment(&self, offer: Offer, shape: Shape) -> Result<Segment, SegmentError> {
+    fn open_segment(&self, offer: Offer, shape: Shape) -> Result<(Segment, OwnedFd), SegmentError> {
         self.refuse(Refused::Open)?;
         outside(|| Segment::open(offer, shape))
+    }
+
+    fn take_memory(&self, segment: &Segment, file: &OwnedFd, rank: u32) -> Result<(), SegmentError> {
+        self.refuse(Refused::Take)?;
+        segment.take(file, rank)
     }
 
     fn read_process(&self, process: u32, address: u64, place: &mut [u8]) -> io::Result<()> {

@@ -92,7 +92,7 @@ fn what_the_kernel_refuses_to_one_nobody_uses() {
         let random = &mut Random::new(seed);
         let mut job = job(random, seed);
         job.conditions.hosts.fill(0);
-        let refused = random.one_of(&[Refused::Create, Refused::Open, Refused::Read]);
+        let refused = random.one_of(&[Refused::Create, Refused::Open, Refused::Take, Refused::Read]);
         // The first rank leads.
         let rank =
             if refused == Refused::Create { 0 } else { random.within(1, u64::from(job.ranks()) - 1) as u32 };

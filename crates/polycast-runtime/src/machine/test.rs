@@ -31,7 +31,8 @@ pub trait Machine {
     fn say(&self, text: &str);
     fn interfaces(&self) -> Vec<Interface>;
     fn create_segment(&self, shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError>;
-    fn open_segment(&self, offer: Offer, shape: Shape) -> Result<Segment, SegmentError>;
+    fn open_segment(&self, offer: Offer, shape: Shape) -> Result<(Segment, OwnedFd), SegmentError>;
+    fn take_memory(&self, segment: &Segment, file: &OwnedFd, rank: u32) -> Result<(), SegmentError>;
     fn read_process(&self, process: u32, address: u64, place: &mut [u8]) -> io::Result<()>;
     /// The port of an interface.
     fn verbs_port(&self) -> Option<VerbsPort>;

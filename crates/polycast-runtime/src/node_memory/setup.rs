@@ -4,7 +4,7 @@
 //!   tell     every rank: a segment of an earlier communicator of its node that it has free; its process, and where it keeps its mark
 //!            leaders: without such a one, a new segment                                                MPI_Allgather
 //!            └─ on some node not all have the same one free: it is forgotten there, and all tell again
-//!   vote     has this rank opened its node's, can it read the others' marks?                           the bits that all have
+//!   vote     has this rank opened its node's and taken its part of it, can it read the others' marks?  the bits that all have
 //!            └─ not if no node has a new one
 //! ```
 
@@ -123,12 +123,15 @@ pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Re
             .is_some_and(|opened| opened.memory.as_ref().is_none_or(|memory| memory.reads_others));
         let mut words = [flag(opened.is_some()), flag(reads)];
         door.intersect(&mut words)?;
-        return Ok(match opened.filter(|_| words[0] != 0) {
-            None => Found::Unavailable,
-            Some(opened) => Found::Memory(
-                opened.memory.map(|memory| Box::new(NodeMemory { reads_others: words[1] != 0, ..*memory })),
-            ),
-        });
+        let Some(Opened { mut memory, .. }) = opened.filter(|_| words[0] != 0) else {
+            return Ok(Found::Unavailable);
+        };
+        if let Some(memory) = &mut memory {
+            memory.reads_others = words[1] != 0;
+            // All have taken theirs.
+            memory.streams.memory().meet();
+        }
+        return Ok(Found::Memory(memory));
     }
     Ok(Found::Unavailable)
 }
@@ -181,13 +184,14 @@ fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) 
     let live = Live::new()?;
     let Told { new: name, process, descriptor, .. } = told[leader];
     let (segment, file) = match new {
-        Some((segment, file)) => (segment, Some(file)),
+        Some(made) => made,
         None if name != 0 => {
             let offer = Offer { process, descriptor, name };
-            (machine::open_segment(offer, Shape::new(told.len() as u32)).ok()?, None)
+            machine::open_segment(offer, Shape::new(told.len() as u32)).ok()?
         }
         None => return None,
     };
+    machine::take_memory(&segment, &file, me as u32).ok()?;
     let mut place = [0; 8];
     let mut can_read = |other: &Told| {
         machine::read_process(other.process, other.mark_at, &mut place).is_ok()
@@ -200,5 +204,5 @@ fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) 
     let processes = told.iter().map(|told| told.process).collect();
     let memory =
         NodeMemory { streams, cells, processes, reads_others, operation: 0, group, name, _live: live };
-    Some(Opened { memory: Some(Box::new(memory)), _until_vote: (file, mark) })
+    Some(Opened { memory: Some(Box::new(memory)), _until_vote: (Some(file), mark) })
 }
