@@ -171,7 +171,7 @@ pub const ALL: [Variable; 25] = [
         reader: Reader::Library,
         values: Values::Free("FILE, off"),
         default: "what Slurm tells the ranks, else one switch",
-        meaning: "the switches and hosts; `off`: all hosts are taken to be on one switch",
+        meaning: "the switches and hosts; `off`: all hosts are taken to be on one switch, and their ranks in the order of their numbers",
     },
     Variable {
         name: PARAMETERS,
