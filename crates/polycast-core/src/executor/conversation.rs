@@ -28,9 +28,6 @@ use crate::schedule::{
 use crate::units::Rank;
 use shared::{Sharing, Went};
 
-/// The first segment of a lane travels with the announcement, through memory of the transport, if it is not longer.
-pub const MAX_FIRST_DATA_BYTES: u64 = 8 << 10;
-
 /// Which of a lane's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
@@ -54,8 +51,7 @@ pub struct MessageId {
 /// What travels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// To send: this total, and these bytes. To receive: a total, and up to [`MAX_FIRST_DATA_BYTES`] bytes, into
-    /// memory of the transport.
+    /// To send: this total, and these bytes. To receive: a total, and up to [`Call::most_first_data_bytes`], into memory of the transport.
     First {
         /// The bytes of the call.
         total: u64,
@@ -110,6 +106,10 @@ pub trait Call {
 
     /// From this many bytes on, all lanes exist that exist for any size.
     fn bytes_for_all_lanes(&self) -> u64;
+
+    /// The first segment of a lane travels with the announcement, through memory of the transport, if it is not longer. The same on all
+    /// ranks, whatever size they have called with.
+    fn most_first_data_bytes(&self) -> u64;
 }
 
 /// Starts messages, of which those that have completed go to [`Conversation::complete`], and does local work.
@@ -155,6 +155,8 @@ enum Lanes {
 /// See the module. It may be used for one call after another of the same size, without new memory.
 pub struct Conversation {
     total: u64,
+    /// See [`Call::most_first_data_bytes`].
+    most_first: u64,
     executor: Executor<Box<dyn Schedule>>,
     /// Lanes that other sizes have and this one has not.
     further: Vec<Lane>,
@@ -181,8 +183,9 @@ impl Conversation {
             if total < call.bytes_for_all_lanes() { further_lanes(call, &*schedule) } else { Vec::new() };
         let executor = Executor::new(schedule, limits);
         let lanes = Vec::with_capacity(executor.schedule.lanes().len() + further.len());
-        let sharing = Vec::new();
-        Some(Conversation { total, executor, further, lanes, sharing, outstanding: 0, is_spoiled: false })
+        let (sharing, most_first, outstanding, is_spoiled) =
+            (Vec::new(), call.most_first_data_bytes(), 0, false);
+        Some(Conversation { total, most_first, executor, further, lanes, sharing, outstanding, is_spoiled })
     }
 
     /// Each has one first message.
@@ -297,8 +300,7 @@ impl Conversation {
 
     /// Whether the data of the first step travels with the announcement.
     fn is_packed(&self, lane: LaneIndex) -> bool {
-        self.lane(lane).steps > 0
-            && self.executor.schedule.step(lane, 0).action.length() <= MAX_FIRST_DATA_BYTES
+        self.lane(lane).steps > 0 && self.executor.schedule.step(lane, 0).action.length() <= self.most_first
     }
 
     fn announce<T: Transport>(
@@ -410,7 +412,7 @@ impl Conversation {
         let same = |other: &Lane| other.stream() == stream;
         let Some(lane) = schedule.lanes().iter().position(same) else { return Lanes::Closed };
         let has_data = schedule.lanes()[lane].steps > 0;
-        let next = u64::from(has_data && schedule.step(lane, 0).action.length() <= MAX_FIRST_DATA_BYTES);
+        let next = u64::from(has_data && schedule.step(lane, 0).action.length() <= self.most_first);
         Lanes::Draining { schedule, lane, next }
     }
 

@@ -17,8 +17,7 @@
 mod conversation;
 
 pub use conversation::{
-    Call, Completed, Content, Conversation, MAX_FIRST_DATA_BYTES, Message, MessageId, Outcome, Part, Share,
-    Shared, Transport,
+    Call, Completed, Content, Conversation, Message, MessageId, Outcome, Part, Share, Shared, Transport,
 };
 
 use std::cmp::Reverse;

@@ -81,7 +81,9 @@ pub struct Outcome {
     pub over_verbs: usize,
     /// Sockets that are still open.
     pub memberships: usize,
-    /// Messages on private communicators that nobody has received.
+    /// Messages on private communicators.
+    pub messages: u32,
+    /// Those that nobody has received.
     pub unreceived: usize,
     /// On all communicators, the program's own among them.
     pub collectives: usize,
@@ -201,6 +203,7 @@ impl Job {
             datagrams: world.network.sent(),
             over_verbs: world.network.groups_over_verbs(),
             memberships: world.network.memberships(),
+            messages: world.messages(),
             unreceived: (1..=communicators).map(|communicator| world.unreceived(communicator)).sum(),
             collectives: world.collectives(),
             segments: world.segments.load(Ordering::Relaxed),

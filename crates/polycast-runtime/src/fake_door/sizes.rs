@@ -35,6 +35,9 @@ fn ranks_with_different_sizes_return_and_go_on() {
         }
         let algorithm = algorithm.to_string();
         let mut job = Job::new(ranks as u32, seed, &algorithm, &next);
+        if random.one_in(2) {
+            job.conditions.hosts = (0..ranks as u32).collect();
+        }
         let bytes = sizes(random, ranks);
         let differ = bytes.iter().any(|other| *other != bytes[0]);
         job.program.insert(1, Step::Broadcast(Broadcast { communicator: 0, root, bytes }));
@@ -52,4 +55,25 @@ fn ranks_with_different_sizes_return_and_go_on() {
         let knows = outcome.ranks.iter().filter(|told| told.calls[0].code == ERROR_SIZE).count();
         assert_eq!(knows > 0, differ, "{job:?}");
     });
+}
+
+/// Each of them costs a turn at the processor where ranks share them.
+#[test]
+fn a_segment_that_is_not_long_is_one_message() {
+    let messages = |hosts: &[u32], bytes: usize| {
+        let mut job = Job::new(hosts.len() as u32, 1, "binomial", &[(0, bytes)]);
+        job.conditions.hosts = hosts.to_vec();
+        let outcome = job.run();
+        assert!(outcome.ranks.iter().all(|told| told.calls[..] == [Ended::SERVED_WELL]), "{job:?}");
+        outcome.messages
+    };
+    // Those that measure the way to other hosts are the same for all lengths.
+    let of_segments = |hosts: &[u32], bytes: usize| messages(hosts, bytes) - messages(hosts, 0);
+    let (apart, together, many) = ([0, 1, 2, 3], [0; 4], (0..65).collect::<Vec<u32>>());
+    assert_eq!(of_segments(&apart, 32 << 10), 0);
+    assert_eq!(of_segments(&apart, (32 << 10) + 1), 3);
+    assert_eq!(of_segments(&together, 8 << 10), 0);
+    assert_eq!(of_segments(&together, (8 << 10) + 1), 3);
+    // What all lanes of a rank take together is limited.
+    assert_eq!(of_segments(&many, 32 << 10), 64);
 }

@@ -295,6 +295,11 @@ impl World {
         is_right.then_some(Way { from, to, tag }).ok_or(MISUSED)
     }
 
+    /// Messages that were sent on private communicators.
+    pub fn messages(&self) -> u32 {
+        self.lock().messages
+    }
+
     /// How often ranks have met.
     pub fn collectives(&self) -> usize {
         self.lock().communicators.iter().map(|here| here.meetings.len()).sum()

@@ -12,7 +12,7 @@ use polycast_core::schedule::{self, Nodes, Schedule};
 use polycast_core::units::{Bytes, Rank};
 
 use super::sharing::SharedLanes;
-use super::transport::{Ends, MAX_FIRST_BYTES, MAX_SPARE, Rest, Transport};
+use super::transport::{ANNOUNCEMENT_BYTES, Ends, MAX_SPARE, Rest, Transport};
 use super::{Activity, Buffers, Call, Failure, Progress, Shared};
 use crate::communicator::broadcast_of;
 use crate::door::MESSAGE_MOST_BYTES;
@@ -22,6 +22,12 @@ use crate::multicast::Deaf;
 /// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed
 /// processor, and enough sends in all that children which have not arrived do not hold up their siblings.
 const LIMITS: Limits = Limits { per_lane: 16, sends: 256 };
+
+/// Bounds of what travels with the announcement of a lane.
+const LEAST_FIRST: u64 = 8 << 10;
+const MOST_FIRST: u64 = 32 << 10;
+/// First messages from all ranks take about as much, unless that leaves too little for each.
+const MOST_OF_FIRSTS_BYTES: u64 = 2 << 20;
 
 /// How data goes from a rank to the others on its node by messages: through MPI's shared memory, where messages are cheap and copies are
 /// not.
@@ -106,6 +112,13 @@ impl executor::Call for Scheduler<'_> {
     fn bytes_for_all_lanes(&self) -> u64 {
         u64::from(self.call.ranks) * self.call.element.get()
     }
+
+    /// A message more between nodes costs several system calls and perhaps a turn at the processor, and two copies of this length less.
+    /// On a node it is the other way around. Each lane has memory for its first message, and ranks may have lanes from all others.
+    fn most_first_data_bytes(&self) -> u64 {
+        let between_nodes = MOST_OF_FIRSTS_BYTES / u64::from(self.call.ranks.max(1));
+        if self.nodes.count() > 1 { between_nodes.clamp(LEAST_FIRST, MOST_FIRST) } else { LEAST_FIRST }
+    }
 }
 
 /// What is to be sent whole is still cut here: MPI's counts are ints, and a message that takes long shows no progress
@@ -151,15 +164,17 @@ impl Exchange {
     fn new(among: Among, call: collective::Call, shared: &mut Shared) -> Exchange {
         let (mut plan, rest) = plan(&among, call, shared);
         let (conversation, spare) = (Conversation::new(&mut plan, call.bytes.0, LIMITS), rest.spare);
+        let most_first_bytes = ANNOUNCEMENT_BYTES + executor::Call::most_first_data_bytes(&plan) as usize;
         let firsts = conversation.as_ref().map_or(0, Conversation::lanes).min(MAX_SPARE);
         spare.reserve(MAX_SPARE);
-        spare.resize_with(firsts.max(spare.len()), || vec![0; MAX_FIRST_BYTES]);
+        spare.resize_with(firsts.max(spare.len()), || vec![0; most_first_bytes]);
         let ends = Ends {
             key: OperationKey(0),
             tag: 0,
             buffers: Buffers::broadcast(std::ptr::null_mut()),
             scratch: Vec::new(),
             scratch_place: std::ptr::null_mut(),
+            most_first_bytes,
             available: u64::MAX,
             came: 0,
             firsts: Vec::with_capacity(SLOTS),

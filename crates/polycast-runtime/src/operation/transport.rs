@@ -2,9 +2,7 @@
 
 use std::ffi::c_int;
 
-use polycast_core::executor::{
-    self, Completed, Content, MAX_FIRST_DATA_BYTES, Message, MessageId, Part, Share, Shared as Went,
-};
+use polycast_core::executor::{self, Completed, Content, Message, MessageId, Part, Share, Shared as Went};
 use polycast_core::schedule::{Action, Buffer, Direction, Kind, LaneIndex, Nodes, Slice};
 
 use super::sharing::{Place, SharedLanes};
@@ -16,9 +14,7 @@ use crate::multicast::Deaf;
 use crate::node_memory::NodeMemory;
 
 /// Bytes of an announcement, in front of what travels with it.
-const ANNOUNCEMENT_BYTES: usize = 8;
-/// The longest first message of a lane.
-pub(super) const MAX_FIRST_BYTES: usize = ANNOUNCEMENT_BYTES + MAX_FIRST_DATA_BYTES as usize;
+pub(super) const ANNOUNCEMENT_BYTES: usize = 8;
 
 /// Memory of first messages that is kept.
 pub(super) const MAX_SPARE: usize = 64;
@@ -30,6 +26,8 @@ pub(super) struct Ends {
     pub(super) buffers: Buffers,
     pub(super) scratch: Vec<u8>,
     pub(super) scratch_place: *mut u8,
+    /// The longest first message of a lane.
+    pub(super) most_first_bytes: usize,
     /// Of the output, so many bytes are there to be published.
     pub(super) available: u64,
     /// And so many have come through memory, from the beginning on, where one stream brings all.
@@ -74,14 +72,15 @@ impl Transport<'_> {
     }
 
     fn memory(&mut self, bytes: usize) -> Vec<u8> {
-        match bytes > MAX_FIRST_BYTES {
+        let most_first_bytes = self.ends.most_first_bytes;
+        match bytes > most_first_bytes {
             true => vec![0; bytes],
-            false => self.rest.spare.pop().unwrap_or_else(|| vec![0; MAX_FIRST_BYTES]),
+            false => self.rest.spare.pop().unwrap_or_else(|| vec![0; most_first_bytes]),
         }
     }
 
     fn give_back(&mut self, memory: Vec<u8>) {
-        if self.rest.spare.len() < MAX_SPARE && memory.len() == MAX_FIRST_BYTES {
+        if self.rest.spare.len() < MAX_SPARE && memory.len() == self.ends.most_first_bytes {
             self.rest.spare.push(memory);
         }
     }
@@ -90,7 +89,7 @@ impl Transport<'_> {
         let (source, bytes) = match content {
             Content::First { total, data } => {
                 let length = data.length() as usize;
-                let mut first = self.memory(MAX_FIRST_BYTES);
+                let mut first = self.memory(ANNOUNCEMENT_BYTES + length);
                 let total = self.rest.deaf.as_ref().map_or(*total, |deaf| deaf.beside(*total));
                 first[..ANNOUNCEMENT_BYTES].copy_from_slice(&total.to_le_bytes());
                 let place = first[ANNOUNCEMENT_BYTES..][..length].as_mut_ptr();
@@ -107,7 +106,7 @@ impl Transport<'_> {
 
     fn receive(&mut self, purpose: Purpose, from: Route, content: &Content) -> Result<(), MpiError> {
         let bytes = match content {
-            Content::First { .. } => MAX_FIRST_BYTES,
+            Content::First { .. } => self.ends.most_first_bytes,
             Content::Scrap(most) => *most as usize,
             Content::Data(data) => {
                 let place = self.place(data);

@@ -12,6 +12,8 @@ use crate::algorithm::{Algorithm, Registry};
 use crate::collective::{self, Collective};
 use crate::units::Bytes;
 
+const MOST_FIRST_DATA_BYTES: u64 = 8 << 10;
+
 /// One broadcast as one rank sees it.
 struct Broadcast {
     algorithm: Algorithm,
@@ -29,6 +31,10 @@ impl Call for Broadcast {
 
     fn bytes_for_all_lanes(&self) -> u64 {
         self.ranks.into()
+    }
+
+    fn most_first_data_bytes(&self) -> u64 {
+        MOST_FIRST_DATA_BYTES
     }
 }
 
@@ -115,7 +121,7 @@ impl End<'_> {
                 let bytes = message.data.len() as u64;
                 match content {
                     Content::First { .. } => {
-                        assert!(bytes <= MAX_FIRST_DATA_BYTES && message.id.part == Part::First);
+                        assert!(bytes <= MOST_FIRST_DATA_BYTES && message.id.part == Part::First);
                         self.firsts.insert(id.lane, message.data);
                     }
                     Content::Data(slice) => {
