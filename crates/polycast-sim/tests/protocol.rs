@@ -49,13 +49,10 @@ fn thousands_of_seeds() {
     assert!(totals.rejected > 1000 && totals.hostile > 1000 && totals.requests > 10_000, "{totals:?}");
 }
 
-/// Runs that searches of 300,000 seeds have found, each with a fault that is mended.
+/// One run of 300,000: a node had a short broadcast from copies of it alone, and they did not tell that its root had told all to leave multicast.
 #[test]
-fn seeds_that_found_something() {
-    // A node had a short broadcast from copies of it alone, and they did not tell that its root had told all to leave multicast.
-    for seed in [5_292_037] {
-        run(&Scenario::from_seed(seed, 2..=64));
-    }
+fn copies_tell_what_the_root_told() {
+    run(&Scenario::from_seed(5_292_037, 2..=64));
 }
 
 #[test]
