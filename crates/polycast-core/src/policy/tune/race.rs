@@ -24,9 +24,10 @@ impl Measured {
         self.samples >= Measured::LEAST_SAMPLES
     }
 
-    /// What it may come to: of few samples most may be of a bad moment, and no moment makes one too good.
+    /// What it may come to: of few samples, and of such as lie far apart, most may be of a bad moment, and no moment makes one too good.
     fn promise_us(&self) -> f64 {
-        if self.has_interval() { self.median_us } else { self.low_us }
+        let is_steady = self.has_interval() && self.high_us <= HOPELESS * self.low_us;
+        if is_steady { self.median_us } else { self.low_us }
     }
 
     /// Whether it takes so much longer that few samples tell.
