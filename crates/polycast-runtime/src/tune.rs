@@ -100,7 +100,10 @@ impl Communicator {
             let ways = self.ways(call.collective, measured.of.bytes)?;
             let mut leader = is_first.then(|| {
                 let (shape, bytes) = (self.layout.shape, measured.of.bytes.0);
-                let levels = levels(call.collective, shape, self.known().as_ref(), bytes);
+                // What the job asked its network.
+                let known = shape.network.and_then(|network| Known::assumed(shape, network));
+                let levels = levels(call.collective, shape, known.as_ref(), bytes);
+                let ways = likely(ways, call.collective, known.as_ref(), bytes);
                 let session = Session::new(ways, levels, shape.ranks, bytes);
                 Leader { session, ends: began + share }
             });
@@ -117,13 +120,7 @@ impl Communicator {
         Ok(())
     }
 
-    /// What the job asked its network.
-    fn known(&self) -> Option<Known> {
-        let shape = self.layout.shape;
-        shape.network.and_then(|network| Known::assumed(shape, network))
-    }
-
-    /// What may serve such calls, on rank 0 without what cannot win; whether multicast and shared memory are there is found out for that. Collective.
+    /// What may serve such calls; whether multicast and shared memory are there is found out for that. Collective.
     fn ways(&mut self, collective: Collective, bytes: Bytes) -> Result<Vec<Choice>, MpiError> {
         let shape = self.layout.shape;
         let all = candidates(collective, shape, bytes.0, self.capabilities);
@@ -132,23 +129,7 @@ impl Communicator {
                 self.provides(*one)?;
             }
         }
-        let ways = candidates(collective, shape, bytes.0, self.capabilities);
-        if self.shared.rank != Rank(0) {
-            return Ok(ways);
-        }
-        let known = self.known();
-        let mut ways = promising(ways, collective, known.as_ref(), bytes.0);
-        if known.is_some() {
-            return Ok(ways);
-        }
-        // Those that are likely to be fast first: by them others are judged before they have taken long.
-        ways.sort_by_key(|way| match way {
-            Choice::Stock => 0,
-            way if way.needs() != Capabilities::PRIVATE => 1,
-            Choice::Algorithm(algorithm) if algorithm.segment.is_some() => 2,
-            Choice::Algorithm(_) => 3,
-        });
-        Ok(ways)
+        Ok(candidates(collective, shape, bytes.0, self.capabilities))
     }
 
     /// What rank 0 says is next. Collective.
@@ -235,6 +216,22 @@ impl Communicator {
         let ways: Vec<Choice> = ways.into_iter().map(|(way, _)| way).collect();
         Some(ledgers::keep_tuned(self.layout.shape, &ways, &Finding { of, arm: arm as u8, nanos: times }))
     }
+}
+
+/// Without what cannot win, and first what is likely to be fast.
+fn likely(ways: Vec<Choice>, collective: Collective, known: Option<&Known>, bytes: u64) -> Vec<Choice> {
+    let mut ways = promising(ways, collective, known, bytes);
+    if known.is_some() {
+        return ways;
+    }
+    // By them others are judged before they have taken long.
+    ways.sort_by_key(|way| match way {
+        Choice::Stock => 0,
+        way if way.needs() != Capabilities::PRIVATE => 1,
+        Choice::Algorithm(algorithm) if algorithm.segment.is_some() => 2,
+        Choice::Algorithm(_) => 3,
+    });
+    ways
 }
 
 impl Measured {
