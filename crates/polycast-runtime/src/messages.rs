@@ -51,8 +51,10 @@ pub enum ControlMessage {
     In { queue: usize, number: u64 },
     /// From a drawn receiver.
     Arrival,
-    /// To whomever.
+    /// To a neighbour.
     Out,
+    /// Of a drawn receiver to the root.
+    Word,
 }
 
 /// Where a message goes or comes from: a rank of the communicator, and one of the communicator's own tags, from 0.

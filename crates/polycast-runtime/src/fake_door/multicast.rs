@@ -220,6 +220,29 @@ fn what_mpi_brings_late_does_not_hold_up_a_broadcast() {
     });
 }
 
+/// The receiver that was drawn says that it has called; where MPI sends that only when the root makes a call, too, as it makes connections, it goes
+/// on: the root does not wait for it yet.
+#[test]
+fn a_drawn_receiver_does_not_wait_for_a_root_that_is_elsewhere() {
+    const ELSEWHERE: Duration = Duration::from_millis(50);
+    with_seeds(6, |seed| {
+        let mut job =
+            Job::new(4, seed, "multicast-push", &[(0, 1000); 13]).on_hosts(&[0, 1, 2, 3], Weather::FINE);
+        for call in 2..14 {
+            job.program.insert(2 * call - 2, Step::Pause { process: 0, time: ELSEWHERE });
+        }
+        job.conditions.eager_bytes = 0;
+        let outcome = job.run();
+        assert_right(&outcome, &job);
+        let returned = |rank: usize, call: usize| outcome.ranks[rank].returned[call];
+        for call in 1..13 {
+            let last = (1..4).map(|rank| returned(rank, call)).max().expect("three receivers");
+            let after = last.saturating_sub(returned(0, call));
+            assert!(after < ELSEWHERE / 2, "call {call}: {after:?}, {job:?}");
+        }
+    });
+}
+
 /// A leader stays until its successor has everything; the others of its node have it before.
 #[test]
 fn ranks_of_a_node_do_not_wait_for_the_next_node() {

@@ -30,6 +30,10 @@ const MAX_SENDS: usize = 64;
 /// Receives for drawn receivers that have not called yet. A root that has so many waits: it is as far ahead of all, or further ahead of
 /// some. It learns from them that multicast has died; and what it sends must fit into the memory of those who have not called.
 const MAX_ARRIVALS: usize = 8;
+/// So many broadcasts may end while a word to a root is still on its way out: where it is the first between the two, MPI makes a connection,
+/// for which the root has to be in MPI, too, and it may be elsewhere for long. Fewer than [`MAX_ARRIVALS`]: a root that waits for a word waits
+/// for who has not called yet, or for who waits in a call until the word has gone.
+const MAX_AFTER_WORD: u32 = MAX_ARRIVALS as u32 - 1;
 
 /// What comes from one neighbour.
 struct NeighbourQueue {
@@ -50,7 +54,11 @@ pub struct NodeMessages {
     queues: [NeighbourQueue; 2],
     /// Drawn receivers that have not called yet.
     arrivals: usize,
+    /// On their way out, words to roots among them.
     outgoing: usize,
+    words: usize,
+    /// Broadcasts that have ended while there were such words.
+    ended_since_word: u32,
     spare: Vec<Vec<u8>>,
 }
 
@@ -78,6 +86,8 @@ impl NodeMessages {
             ],
             arrivals: 0,
             outgoing: 0,
+            words: 0,
+            ended_since_word: 0,
             spare: Vec::new(),
         }
     }
@@ -116,9 +126,14 @@ impl NodeMessages {
         self.arrivals >= MAX_ARRIVALS
     }
 
-    /// Something is on its way out.
-    pub fn is_sending(&self) -> bool {
-        self.outgoing > 0
+    /// Something is on its way out that somebody waits for, or may before this node makes its next call.
+    pub fn holds_up(&self) -> bool {
+        self.outgoing > self.words || self.ended_since_word >= MAX_AFTER_WORD
+    }
+
+    /// A broadcast is over for this node.
+    pub fn ended(&mut self) {
+        self.ended_since_word += u32::from(self.words > 0);
     }
 
     /// Notes what has completed; what drawn receivers say goes to `take` at once. True if there was anything.
@@ -143,8 +158,12 @@ impl NodeMessages {
                     self.spare.push(done.memory);
                     said?;
                 }
-                ControlMessage::Out => {
+                ControlMessage::Out | ControlMessage::Word => {
                     self.outgoing -= 1;
+                    self.words -= usize::from(done.purpose == ControlMessage::Word);
+                    if self.words == 0 {
+                        self.ended_since_word = 0;
+                    }
                     if self.spare.len() < MAX_SENDS {
                         self.spare.push(done.memory);
                     }
@@ -172,7 +191,7 @@ impl NodeMessages {
         messages.cancel(|purpose| matches!(purpose, Purpose::Control(_)));
         messages.control_done.clear();
         self.queues.iter_mut().for_each(|queue| queue.entries.clear());
-        (self.arrivals, self.outgoing) = (0, 0);
+        (self.arrivals, self.outgoing, self.words, self.ended_since_word) = (0, 0, 0, 0);
     }
 }
 
@@ -185,15 +204,16 @@ impl ControlChannel for MpiChannel<'_> {
 
     fn send(&mut self, to: Peer, message: &mut Vec<u8>) -> Result<(), Failure> {
         let MpiChannel { of, messages } = self;
-        let (peer, tag) = match to {
-            Peer::Successor => (of.successor, TAG_TO_SUCCESSOR),
-            Peer::Predecessor => (of.predecessor, TAG_TO_PREDECESSOR),
-            Peer::Drawn(_) => (of.root, TAG_ARRIVED),
+        let (peer, tag, what) = match to {
+            Peer::Successor => (of.successor, TAG_TO_SUCCESSOR, ControlMessage::Out),
+            Peer::Predecessor => (of.predecessor, TAG_TO_PREDECESSOR, ControlMessage::Out),
+            Peer::Drawn(_) => (of.root, TAG_ARRIVED, ControlMessage::Word),
         };
         let memory = std::mem::replace(message, of.spare.pop().unwrap_or_default());
         let bytes = memory.len();
         of.outgoing += 1;
-        messages.send(Purpose::Control(ControlMessage::Out), Route { peer, tag }, memory, bytes)?;
+        of.words += usize::from(what == ControlMessage::Word);
+        messages.send(Purpose::Control(what), Route { peer, tag }, memory, bytes)?;
         Ok(())
     }
 

@@ -214,7 +214,7 @@ impl Driver {
         let has_sent = self.send(data, messages)?;
         *activity = found.max(if has_sent { Activity::Messages } else { *activity });
         // What MPI has not sent yet would wait for the program's next call, and the neighbour with it.
-        let has_sent_all = self.unsent.is_empty() && !self.control.is_sending();
+        let has_sent_all = self.unsent.is_empty() && !self.control.holds_up();
         if !(self.endpoint.is_finished() && has_sent_all) {
             return Ok(Progress::Pending);
         }
@@ -222,6 +222,7 @@ impl Driver {
         let more = [self.endpoint.messages_to_come(), self.endpoint.messages_to_come_from_successor()];
         self.control.post_receives(more, messages)?;
         self.keep_heard(part);
+        self.control.ended();
         self.endpoint.end();
         self.served += 1;
         let outcome = self.active.take().map_or(Ok(()), |active| active.outcome);
