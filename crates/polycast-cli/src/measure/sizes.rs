@@ -14,6 +14,9 @@ const STRAIGHT_ENOUGH: f64 = 0.05;
 /// Neighbours that are no further apart than this factor have nothing measured between them.
 const CLOSEST: f64 = 1.5;
 
+/// What fits into a packet takes as long as a byte: only from so many bytes on does time grow with them.
+const PACKET: u64 = 1 << 10;
+
 /// How often a size is measured again whose intervals are too wide, each time with twice as much time.
 const MAX_AGAIN: u32 = 2;
 
@@ -62,7 +65,7 @@ pub fn measure(
     let mut figures: Vec<Figures> = Vec::new();
     for &bytes in &plan.sizes {
         let is_too_slow = figures.last().is_some_and(|last| {
-            let growth = bytes as f64 / last.bytes.max(1) as f64;
+            let growth = bytes.max(PACKET) as f64 / last.bytes.max(PACKET) as f64;
             last.least_time_ns() * growth > 2.0 * plan.limit_ns
         });
         if figures.len() == plan.most || (plan.may_stop && is_too_slow) {
@@ -186,6 +189,9 @@ mod tests {
         // 400 ns/byte: 1 MiB takes 0.4 s, its fewest samples more than 10 s.
         let sizes = sizes_of(&mut Formula::default(), &plan(powers_of_four()));
         assert_eq!(sizes.last(), Some(&(256 << 10)));
+        // Where one size is 1024 times as long as the one before it.
+        let far_apart = Plan { limit_ns: 3e8, ..plan(vec![1, 1 << 10, 64 << 10, 512 << 10]) };
+        assert_eq!(sizes_of(&mut Formula::default(), &far_apart)[..2], [1, 32]);
         let all = Plan { may_stop: false, most: 12, ..plan(powers_of_four()) };
         assert_eq!(sizes_of(&mut Formula::default(), &all), powers_of_four());
         let few = Plan { most: 3, ..plan(powers_of_four()) };

@@ -27,6 +27,7 @@ use crate::commands::{beside, write_file};
 use crate::jobs::ARGUMENT;
 use crate::jobs::target::JobTarget;
 use crate::measure::pairs;
+use crate::measure::size::Figures;
 use crate::measure::sizes::Plan;
 use crate::measure::{doubt, time_stamp};
 use crate::mpi::Mpi;
@@ -40,6 +41,8 @@ const PART_OF_BUDGET: u32 = 20;
 const LEAST: Duration = Duration::from_secs(2);
 /// Messages that are measured, as far as the network is fast enough for the larger ones.
 const MESSAGES: [u64; 5] = [1, 1 << 10, 8 << 10, 64 << 10, 512 << 10];
+/// Shorter ones do not tell the rate.
+const TELLS_RATE: u64 = 8 << 10;
 /// What ranks of a host share.
 const SHARED: [u64; 4] = [1 << 10, 16 << 10, 128 << 10, 1 << 20];
 /// What a short message takes in a lab where nothing was measured.
@@ -150,11 +153,15 @@ impl Beforehand<'_> {
         let progress = progress()?;
         let figures = measure(&mut job, &pairs, &hosts, &plan, &progress)?;
         job.shutdown()?;
-        let known = |(class, figures)| Some((class, doubt::known(figures)?));
+        let has_rate = |figures: &Vec<Figures>| figures.last().is_some_and(|last| last.bytes >= TELLS_RATE);
+        let known = |(class, figures)| Some((class, doubt::known(figures).filter(has_rate)?));
         let classes: BTreeMap<LinkClass, _> =
             figures.iter().filter_map(|(class, figures)| known((*class, figures))).collect();
         if classes.keys().all(|class| *class == LinkClass::SameNode) {
-            return Err("the times of messages between hosts scatter by more than half".into());
+            return Err(
+                "the times of messages between hosts scatter by more than half, or of 8 KiB are too long"
+                    .into(),
+            );
         }
         let how = format!(
             "{}; polycast {} tune, {:?} for a size",
