@@ -67,7 +67,7 @@ const OFTEN: usize = 20;
 /// Other segments are tried while ways are measured for so long at most.
 const TRIES_OTHERS: Effort = Effort(2);
 /// A message that comes in few parts.
-const SHORT: u64 = 8 << 10;
+pub(super) const SHORT: u64 = 8 << 10;
 
 /// What uses the memory of a node, with what carries most between nodes. Each collective has some of these.
 const SHARING: [&str; 8] = [
