@@ -1,5 +1,6 @@
 /* Measures a collective as a program calls it. `polycast bench` starts this under an mpiexec and reads what it
- * writes. With the argument `orders` it measures between pairs of ranks instead: see rank_server.h.
+ * writes. With the argument `plans` it reads one plan after the other from its standard input, see plan_server.h; with `orders` it measures
+ * between pairs of ranks instead, see rank_server.h.
  *
  * An ordinary MPI program: it knows nothing of polycast but the one optional function that sets what serves
  * the calls on a communicator. On stdout, rank 0 writes lines, flushed after every block, so that an
@@ -37,15 +38,18 @@
 #include "block.h"
 #include "nap.h"
 #include "place.h"
+#include "plan_server.h"
 #include "point.h"
 #include "rank_server.h"
 #include "rounds.h"
 #include "variant.h"
 #include "wake_up.h"
 
-static void write_library_version(void) {
+/* On rank 0. */
+static void write_head(const char *format) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     int length;
+    puts(format);
     MPI_Get_library_version(version, &length);
     version[strcspn(version, "\r\n")] = '\0';
     printf("mpi %s\n", version);
@@ -152,6 +156,8 @@ static bool measure_calls(int argc, char **argv) {
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (rank == 0)
+        write_head("polycast-bench 3");
     bool able = plan_read(&plan, argc, argv, ranks, error, sizeof error);
     if (able && plan.method == METHOD_RESPONDER && !collective_has_source(plan.collective)) {
         snprintf(error, sizeof error, "method=responder: expected bcast or scatter, whose root has the data");
@@ -166,27 +172,38 @@ static bool measure_calls(int argc, char **argv) {
     else
         for (int i = 0; able && i < plan.rank_counts; i++)
             able = measure_among_first(plan.ranks[i], MPI_COMM_WORLD, &plan, error, sizeof error);
-    if (!able && rank == 0)
-        printf("error %s\n", error);
+    if (rank == 0) {
+        if (able)
+            puts("end");
+        else
+            printf("error %s\n", error);
+        fflush(stdout);
+    }
     recorded_close(&plan.recorded);
     return able;
 }
 
-int main(int argc, char **argv) {
+static bool serve_orders(void) {
     int rank;
-    MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    const bool is_rank_server = argc == 2 && strcmp(argv[1], RANK_SERVER_ARGUMENT) == 0;
-    if (rank == 0) {
-        puts(is_rank_server ? "polycast-measure 1" : "polycast-bench 3");
-        write_library_version();
-    }
-    const bool able = is_rank_server ? rank_server_run(MPI_COMM_WORLD) : measure_calls(argc, argv);
+    if (rank == 0)
+        write_head("polycast-measure 1");
+    const bool able = rank_server_run(MPI_COMM_WORLD);
     if (rank == 0) {
         if (able)
             puts("end");
         fflush(stdout);
     }
+    return able;
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    const char *word = argc == 2 ? argv[1] : "";
+    const bool able = strcmp(word, RANK_SERVER_ARGUMENT) == 0 ? serve_orders()
+                      : strcmp(word, PLAN_SERVER_ARGUMENT) == 0
+                          ? plan_server_run(MPI_COMM_WORLD, measure_calls)
+                          : measure_calls(argc, argv);
     /* MPICH over UCX hangs in MPI_Finalize when one rank waits there for another that still has to flush its
      * connections; this gives all of them the time. Nothing is measured any more. */
     sleep(1);

@@ -15,6 +15,7 @@ use super::figures::{self, Context};
 use super::plan::{Links, Method, Plan};
 use super::point::Point;
 use super::report::Report;
+use crate::jobs::Dialogue;
 use crate::jobs::record::{Span, TimeFrom, TimeTo};
 use crate::jobs::run::{self, Ending, Heard};
 use crate::jobs::target::JobTarget;
@@ -61,6 +62,15 @@ fn interruption(measured: usize, sizes: usize) -> String {
 impl Session<'_> {
     /// Runs all launches. What was measured is reported even if one of them fails.
     pub fn run(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
+        self.run_by(None, report)
+    }
+
+    /// The same in a job that is there and takes plans.
+    pub fn run_in(&self, job: &mut Dialogue, report: &mut Report) -> Result<(), Box<dyn Error>> {
+        self.run_by(Some(job), report)
+    }
+
+    fn run_by(&self, mut job: Option<&mut Dialogue>, report: &mut Report) -> Result<(), Box<dyn Error>> {
         let sizes = self.plan.sizes.iter().map(|size| size.0);
         let of_all = (0..self.plan.communicators()).flat_map(|_| sizes.clone());
         let mut collector = Collector::new(of_all);
@@ -70,7 +80,7 @@ impl Session<'_> {
             if self.interrupted.load(Ordering::Relaxed) {
                 break;
             }
-            outcome = self.launch(launch, &mut collector, report, &mut reported);
+            outcome = self.launch(launch, job.as_deref_mut(), &mut collector, report, &mut reported);
             if outcome.is_err() {
                 break;
             }
@@ -89,6 +99,7 @@ impl Session<'_> {
     fn launch(
         &self,
         launch: u32,
+        job: Option<&mut Dialogue>,
         collector: &mut Collector,
         report: &mut Report,
         reported: &mut usize,
@@ -98,10 +109,9 @@ impl Session<'_> {
         let operation = self.plan.operation;
         report.doing(format!("{operation}, launch {} of {}: starting", launch + 1, self.plan.launches));
         report.raw(&format!("launch {launch} {operation}"))?;
-        let command =
-            self.target.command(self.mpi, &self.variables, &self.plan.program(&self.program, &self.links))?;
+        let words = self.plan.program(&self.program, &self.links);
         let (mut repetitions, mut size) = (0, 0);
-        let ending = run::run::<Box<dyn Error>>(command, &self.interrupted, |line| {
+        let on_line = |line: &str| -> Result<Heard, Box<dyn Error>> {
             let event = collector.line(line)?;
             match event {
                 Some(Event::Foreign) => report.foreign(line),
@@ -129,7 +139,19 @@ impl Session<'_> {
                 _ => {}
             }
             Ok(if collector.launch_is_complete() { Heard::Last } else { Heard::More })
-        })?;
+        };
+        let ending = match job {
+            Some(job) => {
+                let words: Vec<_> = words[1..].iter().map(|word| word.to_string_lossy()).collect();
+                job.say(&words.join(" "));
+                let heard = job.hear(on_line);
+                return if self.interrupted.load(Ordering::Relaxed) { Ok(()) } else { heard };
+            }
+            None => {
+                let command = self.target.command(self.mpi, &self.variables, &words)?;
+                run::run(command, &self.interrupted, on_line)?
+            }
+        };
         let status = match ending {
             _ if self.interrupted.load(Ordering::Relaxed) => return Ok(()),
             Ending::Hung if collector.launch_is_complete() => {

@@ -25,7 +25,7 @@ use crate::bench::arrival::parse_duration;
 use crate::bench::environment::Machine;
 use crate::bench::sizes as size_list;
 use crate::install::Installation;
-use crate::jobs::{ARGUMENT, RankJob, RankServerError};
+use crate::jobs::{ARGUMENT, DialogueError, RankJob, RankServerError};
 use crate::measure::pairs::{self, Pairs};
 use crate::measure::size::Figures;
 use crate::measure::sizes::{self, Plan};
@@ -113,7 +113,9 @@ pub fn run(args: Args) -> Outcome {
     let progress = progress()?;
     let figures = match measure(&mut job, &pairs, &hosts, &plan(&args), &progress) {
         Ok(figures) => figures,
-        Err(error) if matches!(error.downcast_ref(), Some(RankServerError::Interrupted)) => {
+        Err(error)
+            if matches!(error.downcast_ref(), Some(RankServerError::Job(DialogueError::Interrupted))) =>
+        {
             return Ok(ExitCode::from(130));
         }
         Err(error) => return Err(error),
@@ -162,7 +164,7 @@ pub(super) fn start(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Option<RankJob>, RankServerError> {
     match RankJob::start(command, Arc::clone(interrupted)) {
-        Err(RankServerError::Interrupted) => Ok(None),
+        Err(RankServerError::Job(DialogueError::Interrupted)) => Ok(None),
         other => other.map(Some),
     }
 }

@@ -20,6 +20,7 @@ use crate::bench::variant::Variant;
 use crate::bench::view::Silent;
 use crate::commands::bench::PRELOAD;
 use crate::jobs::target::JobTarget;
+use crate::jobs::{Dialogue, PLANS};
 use crate::mpi::Mpi;
 
 /// Where something is measured.
@@ -33,9 +34,10 @@ pub struct On<'a> {
 }
 
 impl On<'_> {
-    /// In one launch, by the clock, without a word on the terminal.
+    /// In one launch, or in a job that is there, by the clock, without a word on the terminal.
     pub fn measure(
         self,
+        job: Option<&mut Dialogue>,
         operation: Operation,
         sizes: Vec<Bytes>,
         variants: Vec<Variant>,
@@ -69,8 +71,17 @@ impl On<'_> {
             is_last: true,
             interrupted: Arc::clone(self.interrupted),
         };
-        session.run(&mut report)?;
+        match job {
+            Some(job) => session.run_in(job, &mut report)?,
+            None => session.run(&mut report)?,
+        }
         Ok(report)
+    }
+
+    /// A job there that takes plans.
+    pub fn start(&self) -> Result<Dialogue, Box<dyn Error>> {
+        let command = self.target.command(self.mpi, &self.variables, &[self.program.into(), PLANS.into()])?;
+        Ok(Dialogue::start(command, Arc::clone(self.interrupted))?)
     }
 }
 

@@ -4,6 +4,7 @@ mod beforehand;
 pub(super) mod native;
 mod search;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -129,6 +130,7 @@ pub fn run(args: Args) -> Outcome {
     for of_hosts in shapes {
         let shape = narrow(&mut target, of_hosts)?;
         let known = network.known(&target, shape);
+        let job = RefCell::new(None);
         told.push(format!("{} ranks on {} nodes ({})", shape.ranks, shape.nodes, place(&target)));
         for operation in &operations {
             let left = args.budget.saturating_sub(began.elapsed()) / races as u32;
@@ -145,11 +147,15 @@ pub fn run(args: Args) -> Outcome {
                 key: Key { settings: settings.clone(), ..key(args, mpi, &target, shape, *operation) },
                 ends: (!args.exhaustive).then(|| Instant::now() + left),
                 interrupted,
+                job: &job,
             };
             let found = tuning.run(&mut store)?;
             let by_block: Vec<_> = found.iter().map(|size| (size.block_bytes, size.found.clone())).collect();
             rules.extend(tune::rules(operation.collective(), shape, &by_block));
             map.add(operation.name(), shape, found);
+        }
+        if let Some(job) = job.into_inner() {
+            job.shutdown()?;
         }
     }
     if rules.is_empty() {

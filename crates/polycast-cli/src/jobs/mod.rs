@@ -4,6 +4,9 @@
 //!  bench              ── target ──▶ run: mpiexec … polycast-bench-FAMILY         (bench/polycast_bench.c)
 //!                     ◀─ record ──  lines
 //!
+//!  tune               ── plan ────▶ Dialogue: mpiexec … polycast-bench-FAMILY plans            (bench/plan_server.c)
+//!                     ◀─ record ──  lines
+//!
 //!  measure, discover  ── Order ───▶ RankServer: mpiexec … polycast-bench-FAMILY orders     (bench/rank_server.c)
 //!                     ◀─ numbers ─
 //! ```
@@ -11,6 +14,7 @@
 //! What to measure next is decided here, where it can be tested; the C program only obeys.
 
 mod counts;
+mod dialogue;
 mod order;
 mod processes;
 mod rank_job;
@@ -19,7 +23,11 @@ pub mod run;
 pub mod target;
 
 pub use counts::RankCounts;
+pub use dialogue::{Dialogue, DialogueError};
 pub use order::{MAX_SAMPLES, Order};
+/// The argument that lets the measuring program take one plan after the other.
+pub const PLANS: &str = "plans";
+
 pub use rank_job::{ARGUMENT, RankJob, RankServerError};
 
 use record::Place;

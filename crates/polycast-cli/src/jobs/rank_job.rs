@@ -1,11 +1,10 @@
-use std::io::{self, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::io;
+use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::atomic::AtomicBool;
 
+use super::dialogue::{Dialogue, DialogueError};
 use super::record::Record;
-use super::run::{Ending, HUNG, LOOK, end, lines_of, see_off};
 use super::{Hello, Order, RankServer};
 
 /// The argument that lets the measuring program serve orders.
@@ -17,12 +16,9 @@ const FORMAT_VERSION: u32 = 1;
 /// Why an order was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum RankServerError {
-    /// The user has had enough.
-    #[error("interrupted")]
-    Interrupted,
-    /// The job is gone.
-    #[error("the measuring job ended early ({0}); what it said stands above")]
-    Ended(std::process::ExitStatus),
+    /// Nothing more is heard of the job.
+    #[error(transparent)]
+    Job(#[from] DialogueError),
     /// The measuring program is of another version.
     #[error(
         "the measuring program does not take orders of format {FORMAT_VERSION}: build it again with `make doors`"
@@ -41,30 +37,19 @@ pub enum RankServerError {
         /// How many came.
         found: usize,
     },
-    /// The system refused something.
-    #[error("cannot talk to the measuring job: {0}")]
-    Io(#[from] io::Error),
 }
 
 /// A running job. Dropped, it is ended.
 pub struct RankJob {
-    child: Child,
-    stdin: ChildStdin,
-    lines: Receiver<String>,
-    interrupted: Arc<AtomicBool>,
+    dialogue: Dialogue,
     hello: Hello,
-    ended: bool,
 }
 
 impl RankJob {
     /// Starts `command` and waits until all ranks are there. `interrupted` ends it at any time.
-    pub fn start(mut command: Command, interrupted: Arc<AtomicBool>) -> Result<RankJob, RankServerError> {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let lines = lines_of(&mut child);
-        let Some(stdin) = child.stdin.take() else {
-            return Err(io::Error::other("the job has no standard input").into());
-        };
-        let mut job = RankJob { child, stdin, lines, interrupted, hello: Hello::default(), ended: false };
+    pub fn start(command: Command, interrupted: Arc<AtomicBool>) -> Result<RankJob, RankServerError> {
+        let dialogue = Dialogue::start(command, interrupted)?;
+        let mut job = RankJob { dialogue, hello: Hello::default() };
         job.assemble()?;
         Ok(job)
     }
@@ -75,20 +60,14 @@ impl RankJob {
     }
 
     /// Ends the job. All orders have been answered by now, so it is no error if the job ends badly.
-    pub fn shutdown(mut self) -> io::Result<()> {
-        // A job that is gone needs no order to go.
-        let _ = writeln!(self.stdin, "end");
-        if see_off(&mut self.child, &self.interrupted)? == Ending::Hung {
-            eprintln!("polycast: {HUNG}");
-        }
-        self.ended = true;
-        Ok(())
+    pub fn shutdown(self) -> io::Result<()> {
+        self.dialogue.shutdown()
     }
 
     fn assemble(&mut self) -> Result<(), RankServerError> {
         let mut is_rank_server = false;
         loop {
-            let line = self.line()?;
+            let line = self.dialogue.line()?;
             if let Some(version) = line.strip_prefix("polycast-measure ") {
                 is_rank_server = version.parse() == Ok(FORMAT_VERSION);
                 if !is_rank_server {
@@ -107,31 +86,13 @@ impl RankJob {
             }
         }
     }
-
-    /// The next line of the job.
-    fn line(&mut self) -> Result<String, RankServerError> {
-        loop {
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Err(RankServerError::Interrupted);
-            }
-            match self.lines.recv_timeout(LOOK) {
-                Ok(line) => return Ok(line),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.ended = true;
-                    return Err(RankServerError::Ended(self.child.wait()?));
-                }
-            }
-        }
-    }
 }
 
 impl RankServer for RankJob {
     fn carry_out(&mut self, order: &Order) -> Result<Vec<i64>, RankServerError> {
-        // If the job is gone, its status says more than our failure to write.
-        let _ = writeln!(self.stdin, "{order}");
+        self.dialogue.say(&order.to_string());
         loop {
-            let line = self.line()?;
+            let line = self.dialogue.line()?;
             if let Some(numbers) = line.strip_prefix("answer") {
                 let numbers: Vec<i64> =
                     numbers.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
@@ -145,16 +106,6 @@ impl RankServer for RankJob {
                 Some(Record::Error(sentence)) => return Err(RankServerError::Refused(sentence)),
                 _ => eprintln!("{line}"),
             }
-        }
-    }
-}
-
-impl Drop for RankJob {
-    fn drop(&mut self) {
-        if !self.ended {
-            // Nobody is left to be told if this fails.
-            let _ = end(&mut self.child);
-            let _ = self.child.wait();
         }
     }
 }
@@ -201,15 +152,5 @@ mod tests {
         let version = |line: &str| start(&format!("echo {line}; sleep 60")).err().unwrap().to_string();
         assert!(version("polycast-bench 2").contains("make doors"));
         assert!(version("polycast-measure 2").contains("make doors"));
-    }
-
-    #[test]
-    fn an_interrupt_ends_the_job() {
-        let mut job = start(&format!("{READY}; exec sleep 60")).unwrap();
-        job.interrupted.store(true, Ordering::Relaxed);
-        assert!(matches!(job.carry_out(&round_trip()), Err(RankServerError::Interrupted)));
-        let pid = nix::unistd::Pid::from_raw(job.child.id() as i32);
-        drop(job);
-        assert!(nix::sys::signal::kill(pid, None).is_err());
     }
 }

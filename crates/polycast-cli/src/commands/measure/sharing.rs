@@ -183,7 +183,7 @@ impl Learning<'_> {
             variables: variables.to_vec(),
             interrupted: self.interrupted,
         };
-        let report = on.measure(Operation::Bcast, sizes, variants, self.effort.time)?;
+        let report = on.measure(None, Operation::Bcast, sizes, variants, self.effort.time)?;
         if report.wrong {
             return Err("a rank had wrong data after a call".into());
         }

@@ -20,7 +20,7 @@ use crate::discover::findings;
 use crate::discover::flows::Flows;
 use crate::discover::infer::{Quartet, infer};
 use crate::install::Installation;
-use crate::jobs::{ARGUMENT, RankJob, RankServerError};
+use crate::jobs::{ARGUMENT, DialogueError, RankJob, RankServerError};
 use crate::measure::time_stamp;
 use crate::terminal::Paint;
 
@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> Outcome {
     let interrupted = interruption()?;
     let found = discover(args, truth, interrupted);
     if let Err(error) = &found
-        && matches!(error.downcast_ref(), Some(RankServerError::Interrupted))
+        && matches!(error.downcast_ref(), Some(RankServerError::Job(DialogueError::Interrupted)))
     {
         return Ok(ExitCode::from(130));
     }

@@ -194,7 +194,7 @@ impl Measuring<'_> {
             interrupted: &self.interrupted,
         };
         let sizes = sizes.iter().map(|bytes| Bytes(*bytes)).collect();
-        let report = on.measure(operation, sizes, vec![Variant::Stock], time)?;
+        let report = on.measure(None, operation, sizes, vec![Variant::Stock], time)?;
         if report.wrong {
             return Err(format!("a rank had wrong data after {operation} by the library's own {way}").into());
         }

@@ -1,5 +1,6 @@
 //! The search for one collective on one shape, with real jobs.
 
+use std::cell::RefCell;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use super::{Args, sizes};
 use crate::bench::operation::Operation;
 use crate::bench::variant::{MAX_VARIANTS, Variant};
 use crate::commands::one_launch::{On, measured};
+use crate::jobs::Dialogue;
 use crate::jobs::target::JobTarget;
 use crate::mpi::Mpi;
 use crate::tune::{Key, Record, Size, Store};
@@ -37,6 +39,8 @@ pub(super) struct Tuning<'a> {
     /// No race begins later.
     pub ends: Option<Instant>,
     pub interrupted: &'a Arc<AtomicBool>,
+    /// Measures on this shape, one task after the other: to start a job of many ranks takes as long as to compare a few ways.
+    pub job: &'a RefCell<Option<Dialogue>>,
 }
 
 /// The size that is under way.
@@ -121,6 +125,7 @@ impl Tuning<'_> {
         let left = self.ends.map(|ends| ends.saturating_duration_since(Instant::now()));
         let time = time_for_each(task, self.args.time, left);
         let mut times = Vec::new();
+        let mut job = self.job.borrow_mut();
         for some in ways.chunks(MAX_VARIANTS) {
             let on = On {
                 target: self.target,
@@ -130,7 +135,10 @@ impl Tuning<'_> {
                 interrupted: self.interrupted,
             };
             let variants = some.iter().map(|choice| Variant::from(*choice)).collect();
-            let report = on.measure(self.operation, vec![Bytes(*bytes)], variants, time)?;
+            if job.is_none() {
+                *job = Some(on.start()?);
+            }
+            let report = on.measure(job.as_mut(), self.operation, vec![Bytes(*bytes)], variants, time)?;
             if report.wrong {
                 return Err(format!(
                     "a rank had wrong data after a {} of {}: no table is written; `polycast bench --collective {} --sizes {bytes} \
@@ -155,6 +163,12 @@ impl Tuning<'_> {
                 (*choice, report.points.iter().find(|point| point.variant == name).and_then(measured))
             };
             times.extend(some.iter().map(time));
+        }
+        // What could not be had may be had again by a job that has not seen it fail.
+        if times.iter().any(|(_, time)| time.is_none())
+            && let Some(job) = job.take()
+        {
+            job.shutdown()?;
         }
         Ok(times)
     }
