@@ -1,6 +1,6 @@
 use super::Known;
 use super::race::{HOPELESS, SHORT};
-use super::ways::are_kin;
+use super::ways::{are_kin, with_segment};
 use crate::algorithm::{Algorithm, Registry};
 use crate::cost::{Predictor, compare};
 use crate::policy::{Choice, Collective};
@@ -10,6 +10,9 @@ use crate::units::{Bytes, Nanos};
 const MAX_STEPS: u64 = 50_000;
 /// Broadcasts that are predicted to take so many times as long as the best one are not tried.
 const FAR: u64 = 3;
+/// Of so many trees those in so few segments are tried, too.
+const IN_FEW: usize = 4;
+const FEW: u64 = 4;
 /// On more ranks trees are predicted with the typical radix alone, for the same reason.
 const MAX_RADICES: u32 = 64;
 
@@ -57,6 +60,13 @@ fn trees(predictor: &mut Predictor, bytes: u64) -> Vec<Choice> {
             found.push(choice);
         }
     }
+    // What each segment costs a host that is busy with others no prediction knows: the best ones come in few segments, too.
+    let few = (bytes / FEW).max(1);
+    let is_longer = |of: &Algorithm| of.segment.is_some_and(|segment| segment.get() < 1 << few.ilog2());
+    let cut = found.iter().filter(|way| matches!(way, Choice::Algorithm(of) if is_longer(of)));
+    let in_few: Vec<Choice> =
+        cut.filter_map(|way| with_segment(*way, 1 << few.ilog2())).take(IN_FEW).collect();
+    found.extend(in_few);
     found
 }
 
@@ -104,6 +114,7 @@ mod tests {
         assert_eq!(long[0], "stock");
         assert!(long.iter().any(|way| way.starts_with("chain:segment=")), "{long:?}");
         assert!(long.contains(&"multicast-pull".to_owned()), "it is not predicted");
+        assert!(long.iter().any(|way| way.ends_with("segment=64KiB")), "few segments: {long:?}");
         for hopeless in ["flat", "chain", "binomial"] {
             assert!(!long.contains(&hopeless.to_owned()), "{hopeless} in {long:?}");
         }

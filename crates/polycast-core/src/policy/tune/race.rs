@@ -60,6 +60,8 @@ const LEFT: [(u32, usize); 2] = [(1, 6), (2, 3)];
 const MOST_KINDS: [usize; 2] = [3, 1];
 /// Segments next to those of a way are tried if it takes at most so many times as long as the best one.
 const PROMISING: f64 = 1.3;
+/// Who is not so many times as fast as stock is measured once more beside it alone.
+const CONFIRMED: f64 = 1.5;
 /// Ways that differ by no more are as good as each other, once they were measured for so long, or so often.
 pub(super) const ALIKE: f64 = 1.03;
 const LOOKED_AT: Effort = Effort(2);
@@ -252,6 +254,9 @@ impl Race {
         } else if self.effort.0 == MAX_EFFORT && !is_new {
             self.decide_about_stock();
         }
+        if self.next().is_none() {
+            self.confirm();
+        }
     }
 
     /// The same, and no conclusion is drawn from it.
@@ -287,11 +292,27 @@ impl Race {
         let (Some((best, time)), found) = (self.best(), self.found()) else { return };
         let is_worth = found.stock.is_some_and(|stock| stock.median_us > ALIKE * time.median_us);
         if found.best == Choice::Stock && best != Choice::Stock && is_worth {
-            for way in &mut self.ways {
-                way.is_out = way.choice != best && way.choice != Choice::Stock;
-            }
-            self.effort = EXHAUSTIVE;
+            self.duel(best);
         }
+    }
+
+    /// Who wins by little is measured once more beside stock alone, as it will be called: among many ways each meets what the others leave in
+    /// caches and on links, and stock more than others.
+    fn confirm(&mut self) {
+        let found = self.found();
+        let Some((time, stock)) = found.time.zip(found.stock) else { return };
+        let is_little = stock.median_us < CONFIRMED * time.median_us;
+        if found.best != Choice::Stock && is_little && self.effort < EXHAUSTIVE {
+            self.duel(found.best);
+        }
+    }
+
+    /// It and stock are measured once more, for longer.
+    fn duel(&mut self, best: Choice) {
+        for way in &mut self.ways {
+            way.is_out = way.choice != best && way.choice != Choice::Stock;
+        }
+        self.effort = EXHAUSTIVE;
     }
 
     /// The fastest few are measured for longer, and stock, for who is faster than that counts.

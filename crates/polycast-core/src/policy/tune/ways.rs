@@ -118,19 +118,27 @@ pub(super) fn all(choice: Choice, ranks: u32, bytes: u64) -> Vec<Choice> {
         found.extend(cut.filter_map(|size| with_segment(choice, size)));
         found.push(choice);
     }
-    for cut in found.clone() {
-        let Choice::Algorithm(Algorithm { segment: Some(segment), .. }) = cut else { continue };
-        let overlaps = SEGMENTS.into_iter().take_while(|overlap| *overlap < segment.get()).map(Some);
-        found.extend(overlaps.chain([None]).filter_map(|overlap| with_overlap(cut, overlap)));
-        found.extend(smaller_buffers(cut, bytes));
+    for one in found.clone() {
+        if let Choice::Algorithm(Algorithm { segment: Some(segment), .. }) = one {
+            let smaller = SEGMENTS.into_iter().take_while(|overlap| *overlap < segment.get());
+            let [_, half, quarter] = mixed::overlaps(segment.get());
+            let overlaps = smaller.chain([half, quarter]).map(Some).chain([None]);
+            for one in overlaps.filter_map(|overlap| with_overlap(one, overlap)) {
+                if !found.contains(&one) {
+                    found.push(one);
+                }
+            }
+        }
+        found.extend(smaller_buffers(one, bytes));
     }
     found
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::candidates;
     use super::*;
-    use crate::policy::Collective;
+    use crate::policy::{Capabilities, Collective, CommunicatorShape};
 
     fn names(of: &[Choice]) -> Vec<String> {
         of.iter().map(ToString::to_string).collect()
@@ -174,5 +182,21 @@ mod tests {
             ["two-level:overlap=none,segment=32KiB", "two-level:buffer=8KiB,segment=32KiB", "two-level"];
         assert!(expected.into_iter().all(|one| found.contains(&one.to_owned())), "{found:?}");
         assert_eq!(all(Choice::Stock, 16, 64), [Choice::Stock]);
+    }
+
+    /// A race must not find what the search that it is held against does not know.
+    #[test]
+    fn whatever_a_race_tries_is_among_all() {
+        let shape = CommunicatorShape::new(32, 8, Some(4)).unwrap();
+        for collective in Collective::ALL {
+            for bytes in [1 << 10, 64 << 10, 1 << 20] {
+                let first = candidates(collective, shape, bytes, Capabilities::ALL);
+                let all: Vec<Choice> = first.iter().flat_map(|way| all(*way, 32, bytes)).collect();
+                let next = first.iter().flat_map(|way| neighbours(*way, 32, bytes, true));
+                for way in first.iter().copied().chain(next) {
+                    assert!(all.contains(&way), "{collective} of {bytes}: {way}");
+                }
+            }
+        }
     }
 }

@@ -78,7 +78,31 @@ fn place_of(choice: Choice) -> usize {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
-    #[test]
+    /// Among many ways stock takes longer than beside one of them.
+#[test]
+fn who_wins_by_little_is_held_against_stock_alone() {
+    let [chain, flat] = ["chain", "flat"].map(|name| Choice::read(Collective::Broadcast, name).unwrap());
+    let exact = |us: f64| Measured { median_us: us, low_us: us, high_us: us, samples: 20 };
+    let found = |among_us: f64, alone_us: f64| {
+        let mut race = Race::among(vec![Choice::Stock, chain, flat], 16, 1 << 10);
+        let mut efforts = Vec::new();
+        while let Some((ways, effort)) = race.next() {
+            efforts.push(effort);
+            let stock_us = if ways.len() == 3 { among_us } else { alone_us };
+            let time = |way: &Choice| match way {
+                Choice::Stock => exact(stock_us),
+                way => exact(if *way == chain { 100.0 } else { 120.0 }),
+            };
+            race.took(&ways.iter().map(|way| (*way, Some(time(way)))).collect::<Vec<_>>());
+        }
+        (race.found().best, efforts.last().copied())
+    };
+    assert_eq!(found(130.0, 90.0), (Choice::Stock, Some(EXHAUSTIVE)));
+    assert_eq!(found(130.0, 120.0), (chain, Some(EXHAUSTIVE)));
+    assert_eq!(found(200.0, 90.0), (chain, Some(Effort(1))), "far enough");
+}
+
+#[test]
     fn a_race_finds_what_an_exhaustive_search_finds(
         latency_us in 5.0..200.0f64, us_per_kib in 0.5..500.0f64, software_us in 1.0..30.0f64, multicast in 0.5..8.0f64,
         power in 13u32..22, seed in any::<u64>(),
