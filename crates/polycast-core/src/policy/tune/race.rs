@@ -61,7 +61,7 @@ const MOST_KINDS: [usize; 2] = [3, 1];
 /// Segments next to those of a way are tried if it takes at most so many times as long as the best one.
 const PROMISING: f64 = 1.3;
 /// Who is not so many times as fast as stock is measured once more beside it alone.
-const CONFIRMED: f64 = 1.5;
+const CONFIRMED: f64 = 2.0;
 /// Ways that differ by no more are as good as each other, once they were measured for so long, or so often.
 pub(super) const ALIKE: f64 = 1.03;
 const LOOKED_AT: Effort = Effort(2);
@@ -138,6 +138,8 @@ pub struct Race {
     is_exhaustive: bool,
     /// Nobody enters later.
     is_closed: bool,
+    /// The best one has been held against stock alone.
+    is_confirmed: bool,
     /// What is known of ways on two levels.
     levels: Vec<Levels>,
 }
@@ -187,6 +189,7 @@ impl Race {
             effort: Effort(1),
             is_exhaustive: false,
             is_closed: false,
+            is_confirmed: false,
             levels: Vec::new(),
         }
     }
@@ -293,6 +296,7 @@ impl Race {
         let is_worth = found.stock.is_some_and(|stock| stock.median_us > ALIKE * time.median_us);
         if found.best == Choice::Stock && best != Choice::Stock && is_worth {
             self.duel(best);
+            self.effort = EXHAUSTIVE;
         }
     }
 
@@ -302,17 +306,19 @@ impl Race {
         let found = self.found();
         let Some((time, stock)) = found.time.zip(found.stock) else { return };
         let is_little = stock.median_us < CONFIRMED * time.median_us;
-        if found.best != Choice::Stock && is_little && self.effort < EXHAUSTIVE {
+        if found.best != Choice::Stock && is_little && !self.is_confirmed && self.effort < EXHAUSTIVE {
             self.duel(found.best);
+            self.effort = Effort(MAX_EFFORT);
+            (self.is_confirmed, self.is_closed) = (true, true);
         }
     }
 
-    /// It and stock are measured once more, for longer.
+    /// It and stock are measured once more.
     fn duel(&mut self, best: Choice) {
         for way in &mut self.ways {
             way.is_out = way.choice != best && way.choice != Choice::Stock;
+            way.effort = Effort(0);
         }
-        self.effort = EXHAUSTIVE;
     }
 
     /// The fastest few are measured for longer, and stock, for who is faster than that counts.
