@@ -142,6 +142,10 @@ fn the_budget_is_that_of_the_job() {
         let next = Broadcast { communicator, bytes: vec![20_000 << communicator; 3], ..first.clone() };
         job.program.extend([Step::Make { members }, Step::Broadcast(next)]);
     }
-    let took = job.with(None, "POLYCAST_TUNE", "40ms").run().took;
-    assert!(took < Duration::from_millis(90), "{took:?}");
+    // The end of a job takes some 50 ms; a budget for each communicator would take 120 besides.
+    let mut took: Vec<Duration> = (1..6)
+        .map(|seed| Job { seed, ..job.clone() }.with(None, "POLYCAST_TUNE", "40ms").run().took)
+        .collect();
+    took.sort_unstable();
+    assert!(took[2] < Duration::from_millis(120), "{took:?}");
 }

@@ -14,10 +14,11 @@ use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Nanos, Rank};
 use polycast_sim::{Network, Schedules};
 
-/// As the tuner's `--time`, calls after which an interval is narrow enough, and what starting a job takes.
+/// As the tuner's `--time`, calls after which an interval is narrow enough, and what starting the job and each task takes.
 const TIME_US: f64 = 150e3;
 const MOST_SAMPLES: f64 = 60.0;
 const LAUNCH_US: f64 = 1e6;
+const TASK_US: f64 = 2e5;
 
 /// Hosts on a switch, and the MPI that they have.
 pub struct Cluster {
@@ -112,7 +113,7 @@ impl<'a> Field<'a> {
         truths: &'a RefCell<HashMap<(Choice, u64), Option<f64>>>,
         seed: u64,
     ) -> Field<'a> {
-        Field { cluster, collective, truths, draw: seed, spent_us: 0.0, measured: 0 }
+        Field { cluster, collective, truths, draw: seed, spent_us: LAUNCH_US, measured: 0 }
     }
 
     pub fn truth_us(&self, choice: Choice, block: u64) -> Option<f64> {
@@ -144,7 +145,7 @@ impl<'a> Field<'a> {
             let each_us = (TIME_US * f64::from(effort.0)).max(*least_us);
             let budget_us = each_us * some.len() as f64;
             let samples = (budget_us / cycle_us).clamp(1.0, MOST_SAMPLES) as usize;
-            self.spent_us += LAUNCH_US + cycle_us * (1 + samples) as f64;
+            self.spent_us += TASK_US + cycle_us * (1 + samples) as f64;
             self.measured += some.len();
             for (way, truth) in some.iter().zip(truths) {
                 let of = truth.and_then(|us| Measured::of((0..samples).map(|_| self.once(us)).collect()));

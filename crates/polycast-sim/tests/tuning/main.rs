@@ -152,7 +152,7 @@ fn a_tuning_finds_what_an_exhaustive_search_finds() {
 
 #[test]
 fn and_on_networks_that_it_was_not_made_for() {
-    // Where calls are short, most of the time is that of starting jobs.
+    // Where calls are short, much of the time is that of starting tasks.
     all(&held_out(), &[KIB, 16 * KIB, 256 * KIB], 1, 18.0);
 }
 

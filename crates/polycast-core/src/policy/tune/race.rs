@@ -199,6 +199,11 @@ impl Race {
         Race { is_closed: true, ..Race::new(candidates, ranks, bytes) }
     }
 
+    /// Whoever wins, stock is compared with it later anyway.
+    pub fn without_confirmation(self) -> Race {
+        Race { is_confirmed: true, ..self }
+    }
+
     /// Of ways on two levels what the filters of [`mixed`] leave, in place of a few segments and their neighbours.
     pub fn on_levels(mut self, levels: Vec<Levels>) -> Race {
         let is_cut = |way: &Way| whole(way.choice) != way.choice;

@@ -53,7 +53,8 @@ impl Session {
     /// Between these ways to serve calls of this size on `ranks` ranks; what is likely to be fast had better come first, for it tells how long others are
     /// worth waiting for.
     pub fn new(candidates: Vec<Choice>, levels: Vec<Levels>, ranks: u32, bytes: u64) -> Session {
-        let race = Race::new(candidates, ranks, bytes).on_levels(levels);
+        // Trials do that in the job's own calls.
+        let race = Race::new(candidates, ranks, bytes).on_levels(levels).without_confirmation();
         let (waiting, took) = Default::default();
         let (effort, fastest_us, share_us, whole_us) = (Effort(0), f64::INFINITY, 0.0, None);
         Session { race, waiting, effort, took, fastest_us, share_us, whole_us, is_round: false }
