@@ -4,7 +4,7 @@ mod beforehand;
 pub(super) mod native;
 mod search;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -130,7 +130,7 @@ pub fn run(args: Args) -> Outcome {
     for of_hosts in shapes {
         let shape = narrow(&mut target, of_hosts)?;
         let known = network.known(&target, shape);
-        let (job, tries_in_vain) = (RefCell::new(None), Cell::new(false));
+        let job = RefCell::new(None);
         told.push(format!("{} ranks on {} nodes ({})", shape.ranks, shape.nodes, place(&target)));
         for operation in &operations {
             let left = args.budget.saturating_sub(began.elapsed()) / races as u32;
@@ -148,7 +148,6 @@ pub fn run(args: Args) -> Outcome {
                 ends: (!args.exhaustive).then(|| Instant::now() + left),
                 interrupted,
                 job: &job,
-                tries_in_vain: &tries_in_vain,
             };
             let found = tuning.run(&mut store)?;
             let by_block: Vec<_> = found.iter().map(|size| (size.block_bytes, size.found.clone())).collect();

@@ -1,6 +1,6 @@
 //! The search for one collective on one shape, with real jobs.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,8 +41,6 @@ pub(super) struct Tuning<'a> {
     pub interrupted: &'a Arc<AtomicBool>,
     /// Measures on this shape, one task after the other: to start a job of many ranks takes as long as to compare a few ways.
     pub job: &'a RefCell<Option<Dialogue>>,
-    /// What a job did not have the next one did not have either.
-    pub tries_in_vain: &'a Cell<bool>,
 }
 
 /// The size that is under way.
@@ -122,28 +120,8 @@ impl Tuning<'_> {
         self.interrupted.load(Ordering::Relaxed) || self.ends.is_some_and(|ends| Instant::now() > ends)
     }
 
-    /// What could not be had may be had by a job that has not seen it fail: multicast that dies on a busy machine stays away for a while.
     fn measure(&self, task: &Task) -> Result<Times, Box<dyn Error>> {
-        let mut times = self.measure_in_job(task, &task.ways)?;
-        let is_missing = |(_, time): &&(Choice, Option<Measured>)| time.is_none();
-        let missing: Vec<Choice> = times.iter().filter(is_missing).map(|(way, _)| *way).collect();
-        if missing.is_empty() {
-            return Ok(times);
-        }
-        if let Some(job) = self.job.take() {
-            job.shutdown()?;
-        }
-        if !self.tries_in_vain.get() && !self.interrupted.load(Ordering::Relaxed) {
-            let again = self.measure_in_job(task, &missing)?;
-            self.tries_in_vain.set(again.iter().all(|(_, time)| time.is_none()));
-            times.retain(|(_, time)| time.is_some());
-            times.extend(again);
-        }
-        Ok(times)
-    }
-
-    fn measure_in_job(&self, task: &Task, ways: &[Choice]) -> Result<Times, Box<dyn Error>> {
-        let bytes = &task.bytes;
+        let Task { bytes, ways, .. } = task;
         let left = self.ends.map(|ends| ends.saturating_duration_since(Instant::now()));
         let time = time_for_each(task, self.args.time, left);
         let mut times = Vec::new();
@@ -185,6 +163,12 @@ impl Tuning<'_> {
                 (*choice, report.points.iter().find(|point| point.variant == name).and_then(measured))
             };
             times.extend(some.iter().map(time));
+        }
+        // What could not be had may be had again by a job that has not seen it fail.
+        if times.iter().any(|(_, time)| time.is_none())
+            && let Some(job) = job.take()
+        {
+            job.shutdown()?;
         }
         Ok(times)
     }
