@@ -1,6 +1,6 @@
 use super::Known;
 use super::race::{HOPELESS, SHORT};
-use super::ways::{are_kin, with_segment};
+use super::ways::{are_kin, segment_in, with_segment};
 use crate::algorithm::{Algorithm, Registry};
 use crate::cost::{Predictor, compare};
 use crate::policy::{Choice, Collective};
@@ -61,11 +61,10 @@ fn trees(predictor: &mut Predictor, bytes: u64) -> Vec<Choice> {
         }
     }
     // What each segment costs a host that is busy with others no prediction knows: the best ones come in few segments, too.
-    let few = (bytes / FEW).max(1);
-    let is_longer = |of: &Algorithm| of.segment.is_some_and(|segment| segment.get() < 1 << few.ilog2());
-    let cut = found.iter().filter(|way| matches!(way, Choice::Algorithm(of) if is_longer(of)));
-    let in_few: Vec<Choice> =
-        cut.filter_map(|way| with_segment(*way, 1 << few.ilog2())).take(IN_FEW).collect();
+    let few = segment_in(FEW, bytes);
+    let is_in_more = |of: &Algorithm| of.segment.is_some_and(|segment| segment.get() < few);
+    let cut = found.iter().filter(|way| matches!(way, Choice::Algorithm(of) if is_in_more(of)));
+    let in_few: Vec<Choice> = cut.filter_map(|way| with_segment(*way, few)).take(IN_FEW).collect();
     found.extend(in_few);
     found
 }

@@ -1,6 +1,6 @@
 use super::levels::Levels;
-use super::ways::{self, are_kin, whole, with_segment};
-use crate::algorithm::{Registry, SEGMENTS};
+use super::ways::{self, are_kin, segment_in, whole, with_segment};
+use crate::algorithm::Registry;
 use crate::policy::{Capabilities, Choice, Collective, CommunicatorShape};
 
 /// The time of a call, in µs.
@@ -94,11 +94,9 @@ pub fn candidates(
     bytes: u64,
     there: Capabilities,
 ) -> Vec<Choice> {
-    let power = |size: u64| if size == 0 { 0 } else { 1 << size.ilog2() };
-    let [first, last] = [SEGMENTS[0], SEGMENTS[SEGMENTS.len() - 1]];
     // Of a short message two parts are as many as may be worth it.
     let parts = if bytes <= SHORT { [64, 4, 2] } else { [64, 4, 4] };
-    let segments = parts.map(|parts| power(bytes / parts).clamp(first, last));
+    let segments = parts.map(|parts| segment_in(parts, bytes));
     let mut found = vec![Choice::Stock];
     let mut add = |choice: Choice| {
         if there.has(choice.needs()) && choice.suits(shape) && !found.contains(&choice) {
@@ -311,7 +309,9 @@ impl Race {
         let found = self.found();
         let Some((time, stock)) = found.time.zip(found.stock) else { return };
         let is_little = stock.median_us < CONFIRMED * time.median_us;
-        if found.best != Choice::Stock && is_little && !self.is_confirmed && self.effort < EXHAUSTIVE {
+        // Of two ways all measurements were of them alone.
+        let is_known = self.is_confirmed || self.ways.len() == 2 || self.effort == EXHAUSTIVE;
+        if found.best != Choice::Stock && is_little && !is_known {
             self.duel(found.best);
             self.effort = Effort(MAX_EFFORT);
             (self.is_confirmed, self.is_closed) = (true, true);
@@ -343,7 +343,8 @@ impl Race {
     fn try_neighbours(&mut self) -> bool {
         let Some((_, best)) = self.best() else { return false };
         let is_promising = |way: &&Way| {
-            let is_near = !way.is_out && way.time_us() <= PROMISING * best.median_us;
+            // A way that is out, as it is as good as the best one or slower beyond the intervals, may be a step away from a better one.
+            let is_near = way.time_us() <= PROMISING * best.median_us;
             is_near && self.is_best(way, |other| whole(other) == whole(way.choice))
         };
         let mut promising: Vec<&Way> = self.ways.iter().filter(is_promising).collect();

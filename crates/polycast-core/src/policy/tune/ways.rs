@@ -7,6 +7,16 @@ use crate::policy::Choice;
 /// On a node less than this at a time gains nothing.
 const LEAST_BUFFER: u64 = 4 << 10;
 
+/// The largest power of two that is not larger.
+fn power_of_two(size: u64) -> u64 {
+    if size == 0 { 0 } else { 1 << size.ilog2() }
+}
+
+/// The size of a segment that cuts this into about so many.
+pub(super) fn segment_in(parts: u64, bytes: u64) -> u64 {
+    power_of_two(bytes / parts).clamp(SEGMENTS[0], SEGMENTS[SEGMENTS.len() - 1])
+}
+
 /// The same, not cut.
 pub(super) fn whole(choice: Choice) -> Choice {
     match choice {
@@ -46,7 +56,7 @@ pub(super) fn smaller_buffers(choice: Choice, bytes: u64) -> Vec<Choice> {
         return Vec::new();
     }
     let at_once = algorithm.segment.map_or(bytes, NonZeroU64::get);
-    let sizes = [at_once / 4, at_once / 16].map(|size| if size == 0 { 0 } else { 1 << size.ilog2() });
+    let sizes = [at_once / 4, at_once / 16].map(power_of_two);
     let sizes = sizes.into_iter().filter(|size| *size >= LEAST_BUFFER);
     sizes.filter_map(|size| with_value(choice, "buffer", size)).collect()
 }
@@ -110,7 +120,7 @@ pub(super) fn neighbours(choice: Choice, ranks: u32, bytes: u64, is_best_kin: bo
     found
 }
 
-/// In segments, overlaps, buffers and with radices of every size.
+/// In segments, overlaps, buffers and with radices of every size; some twice.
 pub(super) fn all(choice: Choice, ranks: u32, bytes: u64) -> Vec<Choice> {
     let mut found = Vec::new();
     for choice in radices(choice, ranks) {
@@ -123,11 +133,7 @@ pub(super) fn all(choice: Choice, ranks: u32, bytes: u64) -> Vec<Choice> {
             let smaller = SEGMENTS.into_iter().take_while(|overlap| *overlap < segment.get());
             let [_, half, quarter] = mixed::overlaps(segment.get());
             let overlaps = smaller.chain([half, quarter]).map(Some).chain([None]);
-            for one in overlaps.filter_map(|overlap| with_overlap(one, overlap)) {
-                if !found.contains(&one) {
-                    found.push(one);
-                }
-            }
+            found.extend(overlaps.filter_map(|overlap| with_overlap(one, overlap)));
         }
         found.extend(smaller_buffers(one, bytes));
     }
