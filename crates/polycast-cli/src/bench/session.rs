@@ -60,17 +60,8 @@ fn interruption(measured: usize, sizes: usize) -> String {
 }
 
 impl Session<'_> {
-    /// Runs all launches. What was measured is reported even if one of them fails.
-    pub fn run(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
-        self.run_by(None, report)
-    }
-
-    /// The same in a job that is there and takes plans.
-    pub fn run_in(&self, job: &mut Dialogue, report: &mut Report) -> Result<(), Box<dyn Error>> {
-        self.run_by(Some(job), report)
-    }
-
-    fn run_by(&self, mut job: Option<&mut Dialogue>, report: &mut Report) -> Result<(), Box<dyn Error>> {
+    /// Runs all launches, or as many plans in a job that is there and takes them. What was measured is reported even if one of them fails.
+    pub fn run(&self, mut job: Option<&mut Dialogue>, report: &mut Report) -> Result<(), Box<dyn Error>> {
         let sizes = self.plan.sizes.iter().map(|size| size.0);
         let of_all = (0..self.plan.communicators()).flat_map(|_| sizes.clone());
         let mut collector = Collector::new(of_all);

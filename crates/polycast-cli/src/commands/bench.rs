@@ -190,7 +190,7 @@ pub fn run(mut args: Args) -> Outcome {
     let mut outcome = Ok(());
     for (index, plan) in plans.iter().enumerate() {
         (session.plan, session.is_last) = (plan, index + 1 == plans.len());
-        outcome = session.run(&mut report);
+        outcome = session.run(None, &mut report);
         if outcome.is_err() || interrupted.load(Ordering::Relaxed) {
             break;
         }

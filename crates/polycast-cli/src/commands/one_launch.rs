@@ -71,10 +71,7 @@ impl On<'_> {
             is_last: true,
             interrupted: Arc::clone(self.interrupted),
         };
-        match job {
-            Some(job) => session.run_in(job, &mut report)?,
-            None => session.run(&mut report)?,
-        }
+        session.run(job, &mut report)?;
         Ok(report)
     }
 

@@ -8,6 +8,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use super::run::{Ending, HUNG, Heard, LOOK, end, lines_of, see_off};
 
+/// The argument that lets the measuring program take one plan after the other.
+pub const PLANS: &str = "plans";
+
 /// Why nothing more is heard of it.
 #[derive(Debug, thiserror::Error)]
 pub enum DialogueError {

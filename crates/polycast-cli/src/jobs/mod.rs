@@ -23,11 +23,8 @@ pub mod run;
 pub mod target;
 
 pub use counts::RankCounts;
-pub use dialogue::{Dialogue, DialogueError};
+pub use dialogue::{Dialogue, DialogueError, PLANS};
 pub use order::{MAX_SAMPLES, Order};
-/// The argument that lets the measuring program take one plan after the other.
-pub const PLANS: &str = "plans";
-
 pub use rank_job::{ARGUMENT, RankJob, RankServerError};
 
 use record::Place;
