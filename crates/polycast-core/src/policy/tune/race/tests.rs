@@ -96,10 +96,33 @@ fn who_wins_by_little_is_held_against_stock_alone() {
         (race.found().best, efforts.last().copied())
     };
     let found = |among_us, alone_us| found_of(&[Choice::Stock, chain, flat], among_us, alone_us);
-    assert_eq!(found(130.0, 90.0), (Choice::Stock, Some(Effort(MAX_EFFORT))));
-    assert_eq!(found(130.0, 120.0), (chain, Some(Effort(MAX_EFFORT))));
+    assert_eq!(found(130.0, 90.0), (Choice::Stock, Some(LOOKED_AT)));
+    assert_eq!(found(130.0, 120.0), (chain, Some(LOOKED_AT)));
     assert_eq!(found(210.0, 90.0), (chain, Some(Effort(1))), "far enough");
     assert_eq!(found_of(&[Choice::Stock, chain], 0.0, 130.0), (chain, Some(Effort(1))), "alone already");
+}
+
+/// The winner was out, being as good as one that was out before it, and stock was left alone and stayed.
+#[test]
+fn who_is_held_against_stock_has_no_other_rival() {
+    let [chain, flat] = ["chain", "flat"].map(|name| Choice::read(Collective::Broadcast, name).unwrap());
+    let time = |low_us, median_us, high_us| Measured { median_us, low_us, high_us, samples: 20 };
+    let mut race = Race::among(vec![Choice::Stock, chain, flat], 16, 1 << 10);
+    let mut asked = Vec::new();
+    while let Some((ways, effort)) = race.next() {
+        let is_first_duel = ways.len() == 2 && effort == LOOKED_AT;
+        asked.push((ways.len(), effort));
+        let of = |way: &Choice| match way {
+            Choice::Stock if is_first_duel => time(115.0, 130.0, 145.0),
+            Choice::Stock => time(129.0, 130.0, 131.0),
+            way if *way == chain => time(119.0, 120.0, 121.0),
+            _ if is_first_duel => time(110.0, 122.0, 140.0),
+            _ => time(118.0, 119.0, 120.0),
+        };
+        race.took(&ways.iter().map(|way| (*way, Some(of(way)))).collect::<Vec<_>>());
+    }
+    assert_eq!(asked, [(3, Effort(1)), (2, LOOKED_AT), (2, Effort(MAX_EFFORT))]);
+    assert_eq!(race.found().best, flat);
 }
 
 /// What a step away is better was not tried where its neighbour was as good as the best one, or slower beyond the intervals: cases of the property
