@@ -1,6 +1,6 @@
-//! What ranks of one host take to share: a job of its own, with polycast, when the network is known.
+//! What ranks of one host take to share: jobs of their own, on one host and on two, with polycast, when the network is known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use crate::commands::bench::PRELOAD;
 use crate::commands::job_args::JobArgs;
 use crate::commands::one_launch::{On, measured};
 use crate::install::Installation;
+use crate::jobs::Dialogue;
 use crate::jobs::target::JobTarget;
 use crate::measure::estimate::Estimate;
 use crate::measure::sharing::{self, ALONE, SEGMENTS};
@@ -90,7 +91,8 @@ impl Learning<'_> {
             self.target.narrow_to_fullest(1)?;
         }
         self.says(&format!("bcast on {ranks} ranks of a host"));
-        let alone = self.alone(&variables, self.effort.sizes.clone())?;
+        let mut job = None;
+        let alone = self.alone(&mut job, &variables, self.effort.sizes.clone())?;
         let (cost, doubts) = sharing::cost(&alone, self.effort.force)?;
         let cost = cost.ok_or_else(|| format!("intervals reach too far: {}", doubts.join(", ")))?;
         let mut how = format!("bcast by {ALONE} on {ranks} ranks of a host");
@@ -98,7 +100,8 @@ impl Learning<'_> {
             how += &format!(", left out with intervals that reach too far: {}", doubts.join(", "));
         }
         let is_wanted = all > 1 && self.effort.most_penalties > 0;
-        let penalty = match if is_wanted { self.penalty(&variables) } else { Ok(None) } {
+        let penalty = match if is_wanted { self.penalty(job, &variables) } else { finish(job).map(|()| None) }
+        {
             Err(reason) if self.interrupted.load(Ordering::Relaxed) => return Err(reason),
             Err(reason) => {
                 how += &format!(", the penalty for messages not measured: {reason}");
@@ -114,39 +117,58 @@ impl Learning<'_> {
         Ok((Sharing { collective: Collective::Broadcast, ranks, cost, penalty }, how))
     }
 
-    /// From two hosts, for which four segments have to pass in a part of the time for a size; what is not known well is left out.
-    fn penalty(&mut self, variables: &[(String, String)]) -> Result<Option<Curve>, Box<dyn Error>> {
+    /// From two hosts, for which four segments have to pass in a part of the time for a size; what is not known well is left out. `job`: that
+    /// on one host.
+    fn penalty(
+        &mut self,
+        mut job: Option<Dialogue>,
+        variables: &[(String, String)],
+    ) -> Result<Option<Curve>, Box<dyn Error>> {
         let gap = &self.parameters.class(LinkClass::SameSwitch).gap;
         let limit_ns = self.effort.time.as_secs_f64() * 1e9 / 4.0;
-        let segments = sharing::penalty_segments(|bytes| gap.at(bytes), limit_ns);
+        let mut segments = sharing::penalty_segments(|bytes| gap.at(bytes), limit_ns);
+        segments.truncate(self.effort.most_penalties);
+        let sizes: BTreeSet<u64> =
+            segments.iter().flat_map(|segment| [*segment, segment * SEGMENTS]).collect();
+        let alone = self.alone(&mut job, variables, sizes.into_iter().map(Bytes).collect())?;
+        // Its ranks are not to look for work beside the next one.
+        finish(job.take())?;
+        let alone = |bytes: u64| alone.iter().find(|(of, _)| *of == bytes).map(|(_, estimate)| *estimate);
+        self.target.narrow_to_fullest(2)?;
         let mut points = Vec::new();
-        for segment in segments.into_iter().take(self.effort.most_penalties) {
-            let bytes = [segment, segment * SEGMENTS];
-            self.target.narrow_to_fullest(1)?;
-            let alone = self.alone(variables, bytes.map(Bytes).to_vec())?;
-            self.target.narrow_to_fullest(2)?;
+        for segment in segments {
+            let bytes = segment * SEGMENTS;
             self.says(&format!("bcast of {} beside messages of two hosts", Bytes(segment)));
-            let both = self.measure(variables, vec![Bytes(bytes[1])], &sharing::ways(segment))?;
+            let both = self.measure(&mut job, variables, vec![Bytes(bytes)], &sharing::ways(segment))?;
             let of = |name: &str| both.iter().find(|(_, way, _)| way == name).map(|(.., estimate)| *estimate);
             let [together, apart] = sharing::ways(segment).map(|way| of(&way));
-            let (Some((together, apart)), [one, all]) = (together.zip(apart), &alone[..]) else { continue };
-            let penalty = sharing::penalty(together, apart, one.1, all.1);
-            if self.effort.force || sharing::is_known(penalty, one.1) {
+            let (Some((together, apart)), Some((one, all))) =
+                (together.zip(apart), alone(segment).zip(alone(bytes)))
+            else {
+                continue;
+            };
+            let penalty = sharing::penalty(together, apart, one, all);
+            if self.effort.force || sharing::is_known(penalty, one) {
                 points.push(penalty.at(segment));
             }
         }
+        finish(job)?;
         Ok(if points.is_empty() { None } else { Some(Curve::new(points)?) })
     }
 
     /// `smcc(m)`; what is doubtful is measured again, and the narrowest intervals count.
     fn alone(
         &self,
+        job: &mut Option<Dialogue>,
         variables: &[(String, String)],
         mut sizes: Vec<Bytes>,
     ) -> Result<Vec<(u64, Estimate)>, Box<dyn Error>> {
         let mut best: BTreeMap<u64, Estimate> = BTreeMap::new();
         for _ in 0..=MAX_AGAIN {
-            for (bytes, _, estimate) in self.measure(variables, sizes.clone(), &[ALONE.to_owned()])? {
+            if sizes.is_empty() {
+                break;
+            }
+            for (bytes, _, estimate) in self.measure(job, variables, sizes.clone(), &[ALONE.to_owned()])? {
                 let width = |estimate: &Estimate| (estimate.high - estimate.low) / estimate.ns;
                 let narrowest = best.entry(bytes).or_insert(estimate);
                 if width(&estimate) < width(narrowest) {
@@ -154,9 +176,6 @@ impl Learning<'_> {
                 }
             }
             sizes.retain(|bytes| best.get(&bytes.0).is_none_or(|estimate| !sharing::is_narrow(estimate)));
-            if sizes.is_empty() {
-                break;
-            }
         }
         Ok(best.into_iter().collect())
     }
@@ -166,9 +185,10 @@ impl Learning<'_> {
         self.progress.inc(1);
     }
 
-    /// By size and way, in one job.
+    /// By size and way, in `job`, which begins with the first.
     fn measure(
         &self,
+        job: &mut Option<Dialogue>,
         variables: &[(String, String)],
         sizes: Vec<Bytes>,
         ways: &[String],
@@ -183,7 +203,10 @@ impl Learning<'_> {
             variables: variables.to_vec(),
             interrupted: self.interrupted,
         };
-        let report = on.measure(None, Operation::Bcast, sizes, variants, self.effort.time)?;
+        if job.is_none() {
+            *job = Some(on.start()?);
+        }
+        let report = on.measure(job.as_mut(), Operation::Bcast, sizes, variants, self.effort.time)?;
         if report.wrong {
             return Err("a rank had wrong data after a call".into());
         }
@@ -210,4 +233,8 @@ impl Learning<'_> {
         self.target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
         Ok(variables)
     }
+}
+
+fn finish(job: Option<Dialogue>) -> Result<(), Box<dyn Error>> {
+    Ok(job.map_or(Ok(()), Dialogue::shutdown)?)
 }
