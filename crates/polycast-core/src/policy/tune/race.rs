@@ -46,9 +46,10 @@ impl Measured {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Effort(pub u32);
 
-/// After this many units nothing more is learnt that matters; and what all have who are measured for comparison.
+/// After this many units nothing more is learnt that matters; what all have who are measured for comparison; and stock, where it is about to stay beside what seems to be much faster.
 const MAX_EFFORT: u32 = 4;
 const EXHAUSTIVE: Effort = Effort(8);
+const LAST: Effort = Effort(16);
 /// A way that takes so many times as long as the best one is out with few samples, too.
 pub(super) const HOPELESS: f64 = 3.0;
 /// Calls of a way in a unit of effort, where it is known how long they take, up to so much effort.
@@ -237,9 +238,8 @@ impl Race {
     pub fn least_us(&self, choices: &[Choice], effort: Effort) -> f64 {
         let known = self.ways.iter().filter(|way| choices.contains(&way.choice)).filter_map(|way| way.known);
         let all_us: f64 = known.map(|known| known.median_us).sum();
-        // What decides about stock has its time.
         let long = if self.is_exhaustive { LONG } else { 2 * LONG };
-        // Of few calls of two, 3 % are soon a chance.
+        // What decides about stock has its time: of few calls of two, 3 % are soon a chance.
         let short = if self.is_duel { MAX_EFFORT } else { 1 };
         f64::from(CALLS * effort.0.clamp(short, long)) * all_us / choices.len().max(1) as f64
     }
@@ -268,7 +268,9 @@ impl Race {
         } else if self.effort.0 < MAX_EFFORT && (running > 1 || is_new) {
             self.effort = Effort(2 * self.effort.0);
         } else if self.effort.0 == MAX_EFFORT && !is_new {
-            self.decide_about_stock();
+            self.decide_about_stock(ALIKE, EXHAUSTIVE);
+        } else if self.effort == EXHAUSTIVE {
+            self.decide_about_stock(PROMISING, LAST);
         }
         if self.next().is_none() {
             self.confirm();
@@ -290,9 +292,8 @@ impl Race {
     }
 
     fn best_of(&self, is_among: impl Fn(&Way) -> bool) -> Option<(Choice, Measured)> {
-        let among = self.ways.iter().filter(|way| is_among(way));
-        let known = among.filter_map(|way| Some((way.choice, way.known?)));
-        known.min_by(|one, other| one.1.median_us.total_cmp(&other.1.median_us))
+        let of = |way: &Way| way.known.filter(|_| is_among(way)).map(|known| (way.choice, known));
+        self.ways.iter().filter_map(of).min_by(|one, other| one.1.median_us.total_cmp(&other.1.median_us))
     }
 
     fn drop_the_slow(&mut self) {
@@ -309,13 +310,14 @@ impl Race {
         }
     }
 
-    /// Where stock stays only because intervals meet, it and the best one are measured once more, for longer.
-    fn decide_about_stock(&mut self) {
+    /// Where stock stays only because intervals meet, it and the best one are measured once more, for longer, if that is more than so many
+    /// times as fast. Of ways that much faster another one may be the best by then.
+    fn decide_about_stock(&mut self, times_as_fast: f64, effort: Effort) {
         let (Some((best, time)), found) = (self.best(), self.found()) else { return };
-        let is_worth = found.stock.is_some_and(|stock| stock.median_us > ALIKE * time.median_us);
+        let is_worth = found.stock.is_some_and(|stock| stock.median_us > times_as_fast * time.median_us);
         if found.best == Choice::Stock && best != Choice::Stock && is_worth {
             self.duel(best);
-            self.effort = EXHAUSTIVE;
+            self.effort = effort;
         }
     }
 
@@ -326,16 +328,14 @@ impl Race {
         let Some((time, stock)) = found.time.zip(found.stock) else { return };
         let is_little = stock.median_us < CONFIRMED * time.median_us;
         // Of two ways all measurements were of them alone.
-        let is_known = self.is_confirmed || self.ways.len() == 2 || self.effort == EXHAUSTIVE;
+        let is_known = self.is_confirmed || self.ways.len() == 2 || self.effort >= EXHAUSTIVE;
         if found.best != Choice::Stock && is_little && !is_known {
             self.duel(found.best);
-            // For longer, if that does not tell.
             self.effort = LOOKED_AT;
             (self.is_confirmed, self.is_closed) = (true, true);
         }
     }
 
-    /// It and stock are measured once more.
     fn duel(&mut self, best: Choice) {
         self.is_duel = true;
         for way in &mut self.ways {
