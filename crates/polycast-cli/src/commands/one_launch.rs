@@ -75,8 +75,23 @@ impl On<'_> {
         Ok(report)
     }
 
+    /// The same in `job`, which begins here if there is none yet.
+    pub fn measure_in(
+        self,
+        job: &mut Option<Dialogue>,
+        operation: Operation,
+        sizes: Vec<Bytes>,
+        variants: Vec<Variant>,
+        time: Duration,
+    ) -> Result<Report, Box<dyn Error>> {
+        if job.is_none() {
+            *job = Some(self.start()?);
+        }
+        self.measure(job.as_mut(), operation, sizes, variants, time)
+    }
+
     /// A job there that takes plans.
-    pub fn start(&self) -> Result<Dialogue, Box<dyn Error>> {
+    fn start(&self) -> Result<Dialogue, Box<dyn Error>> {
         let command = self.target.command(self.mpi, &self.variables, &[self.program.into(), PLANS.into()])?;
         Ok(Dialogue::start(command, Arc::clone(self.interrupted))?)
     }

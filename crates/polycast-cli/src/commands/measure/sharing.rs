@@ -203,10 +203,7 @@ impl Learning<'_> {
             variables: variables.to_vec(),
             interrupted: self.interrupted,
         };
-        if job.is_none() {
-            *job = Some(on.start()?);
-        }
-        let report = on.measure(job.as_mut(), Operation::Bcast, sizes, variants, self.effort.time)?;
+        let report = on.measure_in(job, Operation::Bcast, sizes, variants, self.effort.time)?;
         if report.wrong {
             return Err("a rank had wrong data after a call".into());
         }

@@ -135,10 +135,7 @@ impl Tuning<'_> {
                 interrupted: self.interrupted,
             };
             let variants = some.iter().map(|choice| Variant::from(*choice)).collect();
-            if job.is_none() {
-                *job = Some(on.start()?);
-            }
-            let report = on.measure(job.as_mut(), self.operation, vec![Bytes(*bytes)], variants, time)?;
+            let report = on.measure_in(&mut job, self.operation, vec![Bytes(*bytes)], variants, time)?;
             if report.wrong {
                 return Err(format!(
                     "a rank had wrong data after a {} of {}: no table is written; `polycast bench --collective {} --sizes {bytes} \

@@ -46,7 +46,7 @@ impl Measured {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Effort(pub u32);
 
-/// After this many units nothing more is learnt that matters; what all have who are measured for comparison; and stock, where it is about to stay beside what seems to be much faster.
+/// After this many units nothing more is learnt that matters; twice that has what is compared exhaustively, four times what stock is in doubt with.
 const MAX_EFFORT: u32 = 4;
 const EXHAUSTIVE: Effort = Effort(8);
 const LAST: Effort = Effort(16);
