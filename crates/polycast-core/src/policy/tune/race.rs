@@ -303,7 +303,7 @@ impl Race {
             let Some(known) = way.known else { continue };
             let is_sure = known.has_interval() && time.has_interval();
             // Nothing more is to be learnt of what is as good as the best one.
-            let is_known = self.effort >= LOOKED_AT || known.samples.min(time.samples) >= OFTEN;
+            let is_known = is_sure && self.effort >= LOOKED_AT || known.samples.min(time.samples) >= OFTEN;
             way.is_out |= is_known && known.median_us <= ALIKE * time.median_us;
             way.is_out |= is_sure && known.low_us > time.high_us;
             way.is_out |= known.is_hopeless_beside(&time);

@@ -144,7 +144,8 @@ impl<'a> Search<'a> {
         ends.map(|(_, found, _)| found.best).filter(is_cut_in_two)
     }
 
-    /// Sizes between neighbours that are served best in different ways, with these two and stock as the only candidates.
+    /// Sizes between neighbours that are served best in different ways, with these two and stock as the only candidates. What is cut at one end is
+    /// tried whole, too: what a segment gains depends on what there is to cut.
     fn between(&self) -> Vec<(u64, Option<Vec<Choice>>)> {
         let pairs = self.found.windows(2).filter(|two| are_different(&two[0].1, &two[1].1));
         let block = self.aim.block;
@@ -152,7 +153,11 @@ impl<'a> Search<'a> {
             let is_new = |bytes: &u64| two.iter().all(|(end, ..)| block(*end) != block(*bytes));
             let bytes = between(two[0].0, two[1].0).filter(is_new)?;
             let mut among = vec![Choice::Stock];
-            among.extend(two.iter().map(|(_, found, _)| found.best).filter(|best| *best != Choice::Stock));
+            for way in two.iter().flat_map(|(_, found, _)| [found.best, whole(found.best)]) {
+                if !among.contains(&way) {
+                    among.push(way);
+                }
+            }
             Some((bytes, Some(among)))
         };
         pairs.filter_map(middle).collect()
@@ -191,6 +196,35 @@ mod tests {
 
     fn choice(text: &str) -> Choice {
         Choice::read(Collective::Scatter, text).unwrap()
+    }
+
+    /// Between a size that is best served whole and one that is best served in segments of another way.
+    #[test]
+    fn between_two_sizes_the_best_of_both_are_tried_whole_too() {
+        let broadcast = |text: &str| Choice::read(Collective::Broadcast, text).unwrap();
+        let aim = Aim {
+            collective: Collective::Broadcast,
+            shape: CommunicatorShape::new(16, 16, None).unwrap(),
+            there: Capabilities::PRIVATE,
+            known: None,
+            block: &|bytes| bytes,
+            is_exhaustive: false,
+        };
+        let mut search = Search::new(aim, &[1 << 10, 16 << 10], Vec::new());
+        let mut of_middle = Vec::new();
+        while let Some(task) = search.task() {
+            let best = broadcast(if task.bytes == 1 << 10 { "binomial" } else { "chain:segment=4KiB" });
+            if task.bytes == 4 << 10 && of_middle.is_empty() {
+                of_middle.clone_from(&task.ways);
+            }
+            let time = |way: Choice| {
+                let median_us = if way == best { 1.0 } else { 9.0 };
+                Measured { median_us, low_us: median_us, high_us: median_us, samples: 20 }
+            };
+            search.took(&task.ways.iter().map(|way| (*way, Some(time(*way)))).collect::<Vec<_>>());
+            search.finished(false);
+        }
+        assert_eq!(of_middle, ["stock", "binomial", "chain:segment=4KiB", "chain"].map(broadcast));
     }
 
     /// Blocks of 16 ranks: the first sizes have one byte in each, as the geometric mean of the last two has.
