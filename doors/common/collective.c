@@ -35,7 +35,7 @@ MPI_Count door_count_of(const struct blocks *blocks, int rank) {
     return blocks->are_wide ? ((const MPI_Count *)blocks->counts)[rank] : ((const int *)blocks->counts)[rank];
 }
 
-static MPI_Aint place_of(const struct blocks *blocks, int rank) {
+MPI_Aint door_place_of(const struct blocks *blocks, int rank) {
     return blocks->are_wide ? ((const MPI_Aint *)blocks->places)[rank] : ((const int *)blocks->places)[rank];
 }
 
@@ -52,7 +52,8 @@ static int is_one_place(const struct call *call, int rank) {
     case POLYCAST_GATHER:
     case POLYCAST_ALLGATHER:
         PMPI_Type_get_extent(call->receive.type, &lower, &extent);
-        return send == receive + (call->blocks ? place_of(call->blocks, rank) : rank * received) * extent;
+        return send ==
+               receive + (call->blocks ? door_place_of(call->blocks, rank) : rank * received) * extent;
     case POLYCAST_SCATTER:
         PMPI_Type_get_extent(call->send.type, &lower, &extent);
         return receive == send + rank * call->send.count * extent;
@@ -137,19 +138,31 @@ static int copy_elements(enum direction direction, const struct stretch *stretch
                                   : door_copy(stretch->memory, first_byte, bytes, length);
 }
 
-/* Blocks between the program's memory and their copy. Of elements that do not fit a block, nothing is said here. */
+/* Blocks between the program's memory and their copy. Of elements that do not fit a block, nothing is said here. What they leave of a
+ * block is zero in the copy: other ranks get it. */
 static int copy_blocks(enum direction direction, const struct stretch *stretch, int first, int number) {
     /* Wrong elements may have no bytes. */
     MPI_Count size = stretch->element.size, fitting = size > 0 ? (MPI_Count)stretch->bytes / size : 0;
     int error = MPI_SUCCESS;
     for (int block = first; !error && block < first + number; block++) {
         MPI_Count count = stretch->blocks ? door_count_of(stretch->blocks, block) : stretch->data->count;
-        MPI_Aint at =
-            stretch->blocks ? place_of(stretch->blocks, block) : (MPI_Aint)(block * stretch->data->count);
-        error = copy_elements(direction, stretch, at, count < fitting ? count : fitting,
-                              (char *)stretch->place + (size_t)block * stretch->bytes);
+        MPI_Aint at = stretch->blocks ? door_place_of(stretch->blocks, block)
+                                      : (MPI_Aint)(block * stretch->data->count);
+        char *copy = (char *)stretch->place + (size_t)block * stretch->bytes;
+        count = count < fitting ? count : fitting;
+        error = copy_elements(direction, stretch, at, count, copy);
+        if (direction == TO_PACKED) {
+            const size_t length = (size_t)(count * size);
+            memset(copy + length, 0, stretch->bytes - length);
+        }
     }
     return error;
+}
+
+/* Each byte of it is written before it is read: by `copy_blocks`, or by the runtime. */
+static void *room_for(int number, size_t bytes) {
+    size_t all;
+    return __builtin_mul_overflow((size_t)number, bytes, &all) ? NULL : malloc(all ? all : 1);
 }
 
 /* Where the data lies already as the runtime wants it, that is its place; else there is room for a copy. */
@@ -169,7 +182,7 @@ static int open_stretch(const struct data *data, const struct blocks *blocks, in
     stretch->is_copy = !stretch->element.is_contiguous || stretch->memory != HOST_MEMORY || blocks ||
                        (size_t)(data->count * stretch->element.size) != bytes;
     if (stretch->is_copy) {
-        stretch->place = calloc((size_t)number, bytes);
+        stretch->place = room_for(number, bytes);
         error = stretch->place ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     }
     return error;

@@ -92,6 +92,7 @@ struct blocks {
     MPI_Count longest;
 };
 MPI_Count door_count_of(const struct blocks *blocks, int rank);
+MPI_Aint door_place_of(const struct blocks *blocks, int rank);
 
 /* A collective call, as the program made it. A broadcast's buffer is both. */
 struct call {

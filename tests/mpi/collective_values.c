@@ -253,6 +253,31 @@ static void counted_in_different_types(void) {
     free(counts), free(places), free(all);
 }
 
+/* MPI_Allgatherv's blocks of the same length, one behind the other on some ranks, and the other way round on the others: where they go is a
+ * matter of each rank. Nothing is written behind them. */
+static void blocks_alike(int ints, uint64_t call) {
+#ifdef MPICH_VERSION /* see `move` */
+    if (ranks == 1)
+        return;
+#endif
+    int *counts = check_allocate(sizeof(int) * (size_t)ranks),
+        *places = check_allocate(sizeof(int) * (size_t)ranks), *mine = unwritten((size_t)ints),
+        *all = unwritten((size_t)ints * (size_t)ranks + 1);
+    for (int r = 0; r < ranks; r++) {
+        counts[r] = ints;
+        places[r] = (rank % 2 ? ranks - 1 - r : r) * ints;
+    }
+    for (int i = 0; i < ints; i++)
+        mine[i] = value(call, rank, 0, i);
+    MPI_Allgatherv(mine, ints, MPI_INT, all, counts, places, MPI_INT, comm);
+    for (int r = 0; r < ranks; r++)
+        for (int i = 0; i < ints; i++)
+            CHECK(all[places[r] + i] == value(call, r, 0, i), "blocks alike: int %d of rank %d is wrong", i,
+                  r);
+    check_unwritten(all + (size_t)ints * (size_t)ranks, sizeof(int), "blocks alike");
+    free(counts), free(places), free(mine), free(all);
+}
+
 /* Nobody leaves a barrier before all have come: a message that was sent before it is there after it. */
 static void barrier(uint64_t call) {
     int word = (int)call, late = (int)(call % (uint64_t)ranks), is_there = rank == late;
@@ -360,6 +385,8 @@ static void body(void) {
             one_by_one();
         same_bits(calls);
         counted_in_different_types();
+        blocks_alike(3, calls);
+        blocks_alike(20000, calls);
     }
     calls = 1 << 20; /* of parts some may have made more calls than others */
     for (int time = 0; time < 150; time++) {

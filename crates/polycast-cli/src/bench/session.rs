@@ -60,13 +60,15 @@ fn interruption(measured: usize, sizes: usize) -> String {
 }
 
 impl Session<'_> {
-    /// Runs all launches, or as many plans in a job that is there and takes them. What was measured is reported even if one of them fails.
+    /// Runs all launches, or as many plans in a job that is there and takes them. What was measured is reported even if one of them fails. Of an
+    /// interruption speaks whose job it is.
     pub fn run(&self, mut job: Option<&mut Dialogue>, report: &mut Report) -> Result<(), Box<dyn Error>> {
         let sizes = self.plan.sizes.iter().map(|size| size.0);
         let of_all = (0..self.plan.communicators()).flat_map(|_| sizes.clone());
         let mut collector = Collector::new(of_all);
         let mut reported = 0;
         let mut outcome = Ok(());
+        let is_own_job = job.is_none();
         for launch in 0..self.plan.launches {
             if self.interrupted.load(Ordering::Relaxed) {
                 break;
@@ -78,7 +80,7 @@ impl Session<'_> {
         }
         self.report_up_to(collector.sizes.len(), &collector, report, &mut reported)?;
         report.end(self.is_last)?;
-        if self.interrupted.load(Ordering::Relaxed) {
+        if is_own_job && self.interrupted.load(Ordering::Relaxed) {
             eprintln!(
                 "polycast: {}",
                 interruption(complete(&collector, self.plan.launches), collector.sizes.len())

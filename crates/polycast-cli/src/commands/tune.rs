@@ -161,6 +161,10 @@ pub fn run(args: Args) -> Outcome {
     if rules.is_empty() {
         return nothing_measured(interrupted);
     }
+    if interrupted.load(Ordering::Relaxed) {
+        let found = beside(&args.output, ".found");
+        eprintln!("polycast: interrupted: the same command goes on after what is in {}", found.display());
+    }
     let table = Table::of_rules("tuned", head(mpi, &told), rules, Table::shipped());
     write_file(&args.output, table.to_string())?;
     let picture = beside(&args.output, ".svg");

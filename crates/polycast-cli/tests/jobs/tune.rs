@@ -1,7 +1,12 @@
 //! `polycast tune` end to end, in a lab.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::bench::text;
 use crate::common::library_directory;
@@ -74,6 +79,24 @@ fn tuning_writes_a_table_that_chooses_what_it_found() {
     // The first run may have had too little time for the sizes between.
     let again = fs::read_to_string(folder.path().join("cluster.toml.found")).unwrap();
     assert!(again.starts_with(&found), "{again}");
+}
+
+/// Ways that are measured one launch after another are not each said to be interrupted.
+#[test]
+fn an_interrupted_search_says_so_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("cluster.toml");
+    let words = ["tune", "--mpi", "openmpi", "-n", "2", "--sizes", "1MiB", "--exhaustive", "-o"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polycast"));
+    command.args(words).arg(&table).env("POLYCAST_LIBDIR", library_directory());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    thread::sleep(Duration::from_secs(3));
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert_eq!(said.matches("interrupted").count(), 1, "{said}");
+    assert!(said.contains("nothing is written") && !table.exists(), "{said}");
 }
 
 /// A job measures, the next one reads: the bytes are right, and it says so.

@@ -127,6 +127,9 @@ impl Tuning<'_> {
         let mut times = Vec::new();
         let mut job = self.job.borrow_mut();
         for some in ways.chunks(MAX_VARIANTS) {
+            if self.interrupted.load(Ordering::Relaxed) {
+                break;
+            }
             let on = On {
                 target: self.target,
                 mpi: self.mpi,
