@@ -60,8 +60,8 @@ fn interruption(measured: usize, sizes: usize) -> String {
 }
 
 impl Session<'_> {
-    /// Runs all launches, or as many plans in a job that is there and takes them. What was measured is reported even if one of them fails. Of an
-    /// interruption speaks whose job it is.
+    /// Runs all launches, or as many plans in a job that is there and takes them. What was measured is reported even if one of them fails. That a
+    /// job of others was interrupted is theirs to say.
     pub fn run(&self, mut job: Option<&mut Dialogue>, report: &mut Report) -> Result<(), Box<dyn Error>> {
         let sizes = self.plan.sizes.iter().map(|size| size.0);
         let of_all = (0..self.plan.communicators()).flat_map(|_| sizes.clone());
