@@ -68,7 +68,6 @@ impl Session<'_> {
         let mut collector = Collector::new(of_all);
         let mut reported = 0;
         let mut outcome = Ok(());
-        let is_own_job = job.is_none();
         for launch in 0..self.plan.launches {
             if self.interrupted.load(Ordering::Relaxed) {
                 break;
@@ -80,7 +79,7 @@ impl Session<'_> {
         }
         self.report_up_to(collector.sizes.len(), &collector, report, &mut reported)?;
         report.end(self.is_last)?;
-        if is_own_job && self.interrupted.load(Ordering::Relaxed) {
+        if job.is_none() && self.interrupted.load(Ordering::Relaxed) {
             eprintln!(
                 "polycast: {}",
                 interruption(complete(&collector, self.plan.launches), collector.sizes.len())

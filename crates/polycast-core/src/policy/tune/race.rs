@@ -182,13 +182,12 @@ pub struct Found {
 }
 
 impl Race {
-    /// Between these on `ranks` ranks, which may be cut if they send messages of `bytes`.
+    /// Between these on `ranks` ranks, each once, which may be cut if they send messages of `bytes`.
     pub fn new(candidates: Vec<Choice>, ranks: u32, bytes: u64) -> Race {
-        let way = |choice| Way { choice, known: None, effort: Effort(0), is_out: false };
-        Race {
+        let mut race = Race {
             ranks,
             bytes,
-            ways: candidates.into_iter().map(way).collect(),
+            ways: Vec::new(),
             effort: Effort(1),
             is_exhaustive: false,
             is_closed: false,
@@ -196,7 +195,9 @@ impl Race {
             is_confirmed: false,
             is_duel: false,
             levels: Vec::new(),
-        }
+        };
+        race.add(candidates);
+        race
     }
 
     /// Between these alone, just as they are.
@@ -213,9 +214,8 @@ impl Race {
     pub fn on_levels(mut self, levels: Vec<Levels>) -> Race {
         let is_cut = |way: &Way| whole(way.choice) != way.choice;
         self.ways.retain(|way| !(is_cut(way) && levels.iter().any(|levels| levels.is_of(way.choice))));
-        let without = levels.iter().filter(|levels| self.has(levels.whole)).filter_map(Levels::without);
-        let without: Vec<Choice> = without.collect();
-        self.add(without);
+        let of_those = levels.iter().filter(|levels| self.has(levels.whole));
+        self.add(of_those.filter_map(Levels::without).collect());
         self.levels = levels;
         self
     }

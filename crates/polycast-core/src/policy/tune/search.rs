@@ -116,11 +116,7 @@ impl<'a> Search<'a> {
             None => {
                 let mut ways = promising(all, collective, known, block(bytes));
                 ways.retain(|way| !self.is_hopeless(bytes, *way));
-                for way in self.best_nearby(bytes) {
-                    if !ways.contains(&way) {
-                        ways.push(way);
-                    }
-                }
+                ways.extend(self.best_nearby(bytes));
                 Race::new(ways, shape.ranks, bytes).on_levels(levels(collective, shape, known, bytes))
             }
         }
@@ -153,11 +149,7 @@ impl<'a> Search<'a> {
             let is_new = |bytes: &u64| two.iter().all(|(end, ..)| block(*end) != block(*bytes));
             let bytes = between(two[0].0, two[1].0).filter(is_new)?;
             let mut among = vec![Choice::Stock];
-            for way in two.iter().flat_map(|(_, found, _)| [found.best, whole(found.best)]) {
-                if !among.contains(&way) {
-                    among.push(way);
-                }
-            }
+            among.extend(two.iter().flat_map(|(_, found, _)| [found.best, whole(found.best)]));
             Some((bytes, Some(among)))
         };
         pairs.filter_map(middle).collect()
@@ -194,62 +186,43 @@ fn ends_first(sizes: &[u64]) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    fn choice(text: &str) -> Choice {
-        Choice::read(Collective::Scatter, text).unwrap()
+    fn aim<'a>(collective: Collective, block: &'a dyn Fn(u64) -> u64) -> Aim<'a> {
+        let shape = CommunicatorShape::new(16, 16, None).unwrap();
+        let there = Capabilities::PRIVATE;
+        Aim { collective, shape, there, known: None, block, is_exhaustive: false }
+    }
+
+    /// A search in which one way is nine times as fast as all others, another one at each size; what was measured, and what was found.
+    fn run(aim: Aim<'_>, sizes: &[u64], best: impl Fn(u64) -> Choice) -> (Vec<Task>, Vec<(u64, Choice)>) {
+        let (mut search, mut tasks) = (Search::new(aim, sizes, Vec::new()), Vec::new());
+        while let Some(task) = search.task() {
+            let time = |way: Choice| {
+                let median_us = if way == best(task.bytes) { 1.0 } else { 9.0 };
+                Measured { median_us, low_us: median_us, high_us: median_us, samples: 20 }
+            };
+            search.took(&task.ways.iter().map(|way| (*way, Some(time(*way)))).collect::<Vec<_>>());
+            search.finished(false);
+            tasks.push(task);
+        }
+        (tasks, search.found().map(|(bytes, found)| (bytes, found.best)).collect())
     }
 
     /// Between a size that is best served whole and one that is best served in segments of another way.
     #[test]
     fn between_two_sizes_the_best_of_both_are_tried_whole_too() {
-        let broadcast = |text: &str| Choice::read(Collective::Broadcast, text).unwrap();
-        let aim = Aim {
-            collective: Collective::Broadcast,
-            shape: CommunicatorShape::new(16, 16, None).unwrap(),
-            there: Capabilities::PRIVATE,
-            known: None,
-            block: &|bytes| bytes,
-            is_exhaustive: false,
-        };
-        let mut search = Search::new(aim, &[1 << 10, 16 << 10], Vec::new());
-        let mut of_middle = Vec::new();
-        while let Some(task) = search.task() {
-            let best = broadcast(if task.bytes == 1 << 10 { "binomial" } else { "chain:segment=4KiB" });
-            if task.bytes == 4 << 10 && of_middle.is_empty() {
-                of_middle.clone_from(&task.ways);
-            }
-            let time = |way: Choice| {
-                let median_us = if way == best { 1.0 } else { 9.0 };
-                Measured { median_us, low_us: median_us, high_us: median_us, samples: 20 }
-            };
-            search.took(&task.ways.iter().map(|way| (*way, Some(time(*way)))).collect::<Vec<_>>());
-            search.finished(false);
-        }
-        assert_eq!(of_middle, ["stock", "binomial", "chain:segment=4KiB", "chain"].map(broadcast));
+        let choice = |text: &str| Choice::read(Collective::Broadcast, text).unwrap();
+        let best = |bytes| choice(if bytes == 1 << 10 { "binomial" } else { "chain:segment=4KiB" });
+        let (tasks, _) = run(aim(Collective::Broadcast, &|bytes| bytes), &[1 << 10, 16 << 10], best);
+        let of_middle = tasks.iter().find(|task| task.bytes == 4 << 10).unwrap();
+        assert_eq!(of_middle.ways, ["stock", "binomial", "chain:segment=4KiB", "chain"].map(choice));
     }
 
     /// Blocks of 16 ranks: the first sizes have one byte in each, as the geometric mean of the last two has.
     #[test]
     fn what_rules_cannot_tell_apart_is_measured_once() {
-        let block = |bytes: u64| bytes.div_ceil(16);
-        let aim = Aim {
-            collective: Collective::Scatter,
-            shape: CommunicatorShape::new(16, 16, None).unwrap(),
-            there: Capabilities::PRIVATE,
-            known: None,
-            block: &block,
-            is_exhaustive: false,
-        };
-        let mut search = Search::new(aim, &[1, 4, 16, 64], Vec::new());
-        while let Some(task) = search.task() {
-            let time = |way: Choice| {
-                let is_best = way == choice(if task.bytes < 64 { "binomial" } else { "chain" });
-                let median_us = if is_best { 1.0 } else { 9.0 };
-                Measured { median_us, low_us: median_us, high_us: median_us, samples: 20 }
-            };
-            search.took(&task.ways.iter().map(|way| (*way, Some(time(*way)))).collect::<Vec<_>>());
-            search.finished(false);
-        }
-        let found: Vec<_> = search.found().map(|(bytes, found)| (bytes, found.best)).collect();
+        let choice = |text: &str| Choice::read(Collective::Scatter, text).unwrap();
+        let best = |bytes| choice(if bytes < 64 { "binomial" } else { "chain" });
+        let (_, found) = run(aim(Collective::Scatter, &|bytes| bytes.div_ceil(16)), &[1, 4, 16, 64], best);
         assert_eq!(found, [(1, choice("binomial")), (64, choice("chain"))]);
     }
 }
