@@ -10,7 +10,7 @@ SOURCES := Makefile Cargo.toml Cargo.lock README.md CHANGELOG.md CONTRIBUTING.md
     $(shell find bench crates docs doors examples include packaging tuning fuzz/README.md tests/README.md -type f -not -path '*/tests/*')
 
 .NOTPARALLEL:
-.PHONY: build help setup rust doors spank stage demo check test test-all soak conformance nightly install install-debug uninstall deb dist clean
+.PHONY: build help setup rust doors spank stage demo check test test-all soak fuzz conformance nightly install install-debug uninstall deb dist clean
 
 build: setup rust doors stage ## the library, its doors, the tool, man pages: all into build/ and target/ (default)
 
@@ -62,10 +62,14 @@ test-all: test ## and those that take or need more
 
 ROUNDS ?= 20
 SEED ?= 0
-soak: ## jobs in a lab while ranks die, links go down and strangers send: make soak ROUNDS=1000
+soak: ## jobs in a lab while ranks die, links go down and strangers send: make soak ROUNDS=1000 [FAULT=killed]
 	@scripts/setup.sh test
 	@$(MAKE) build
-	@cargo test --quiet --locked --workspace --test soak -- ROUNDS=$(ROUNDS) SEED=$(SEED)
+	@cargo test --quiet --locked --workspace --test soak -- ROUNDS=$(ROUNDS) SEED=$(SEED) FAULT=$(FAULT)
+
+EXECUTIONS ?= 10000000
+fuzz: ## every decoder and a node of the protocol with mutations of their corpus: make fuzz EXECUTIONS=1000000000
+	@EXECUTIONS=$(EXECUTIONS) cargo test --quiet --release --locked -p polycast-fuzz-bodies --test replay -- --ignored --exact executions --nocapture
 
 nightly: ## ThreadSanitizer and Miri (needs a nightly toolchain), and MPIs from PyPI
 	@scripts/setup.sh test

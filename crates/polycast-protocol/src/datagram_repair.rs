@@ -98,8 +98,10 @@ pub struct DatagramRepair {
     /// When the root's multicast last brought something, and the longest time between two of these.
     streamed_at: Option<Nanos>,
     longest_pause: Nanos,
-    attempts: u32,
-    ask_at: Option<Nanos>,
+    /// Until something new comes, whatever brings it.
+    anything: Silence,
+    /// Until the ring brings something of what it owes: a connection may stand still while the multicast goes on.
+    ring: Silence,
     answers: VecDeque<u32>,
     end_is_due: bool,
     /// How often.
@@ -134,8 +136,8 @@ impl DatagramRepair {
             answer_time: answers.mean(),
             streamed_at: None,
             longest_pause: Nanos(0),
-            attempts: 0,
-            ask_at: None,
+            anything: Silence::default(),
+            ring: Silence::default(),
             answers: VecDeque::new(),
             end_is_due: false,
             dones_due: 0,
@@ -153,11 +155,41 @@ impl DatagramRepair {
 
     /// Something new has come, or has been asked for by MPI: waiting begins anew.
     pub fn news(&mut self, receiver: &Receiver, now: Nanos) {
-        if !self.is_used || !self.has_predecessor {
-            return;
+        if self.may_ask() {
+            self.anything.attempts = 0;
+            self.wait_for_anything(receiver, now);
         }
-        self.attempts = 0;
-        self.wait(receiver, now);
+    }
+
+    /// Everything has been sent. Who has waited for the ring long enough asks at once, but for the time that keeps nodes apart.
+    pub fn multicast_is_over(&mut self, receiver: &Receiver, now: Nanos) {
+        self.news(receiver, now);
+        let own = now + self.own_spread(self.ring.attempts);
+        self.ring.ask_at = self.ring.ask_at.map(|at| at.max(own));
+    }
+
+    /// The predecessor has been asked by MPI.
+    pub fn ring_is_asked(&mut self, now: Nanos) {
+        if self.may_ask() && self.ring.ask_at.is_none() {
+            self.wait_for_ring(now);
+        }
+    }
+
+    /// It has answered.
+    pub fn ring_answers(&mut self, now: Nanos) {
+        if self.may_ask() {
+            self.ring.attempts = 0;
+            self.wait_for_ring(now);
+        }
+    }
+
+    /// It owes nothing any more.
+    pub fn ring_is_quiet(&mut self) {
+        self.ring = Silence::default();
+    }
+
+    fn may_ask(&self) -> bool {
+        self.is_used && self.has_predecessor
     }
 
     /// The root's multicast has brought something, for the first time it has sent that.
@@ -167,20 +199,35 @@ impl DatagramRepair {
         }
     }
 
-    fn wait(&mut self, receiver: &Receiver, now: Nanos) {
-        let usual = (ANSWER_TIMES * self.answer_time.0).max(PAUSES * self.longest_pause.0);
+    fn wait_for_anything(&mut self, receiver: &Receiver, now: Nanos) {
         // What is pushed is short, and nobody says that it has been sent.
         let is_over = receiver.is_over() || self.form == Form::Push;
         let on_its_way = if is_over { 1 } else { ON_ITS_WAY };
-        let patience = Nanos(on_its_way * Nanos(usual).clamp(PATIENCE, MAX_PATIENCE).0);
-        let spread = mixed(self.seed.wrapping_add(self.attempts.into())) % (self.spread.0 + 1);
-        self.ask_at = (self.attempts < MAX_ATTEMPTS)
-            .then(|| now + Nanos((patience.0 << self.attempts.saturating_sub(1)).saturating_add(spread)));
+        let patience = Nanos(on_its_way * self.usual(PAUSES * self.longest_pause.0).0);
+        let spread = self.own_spread(self.anything.attempts);
+        self.anything.wait(patience, spread, now);
+    }
+
+    fn wait_for_ring(&mut self, now: Nanos) {
+        let spread = self.own_spread(self.ring.attempts);
+        self.ring.wait(self.usual(0), spread, now);
+    }
+
+    fn own_spread(&self, attempts: u32) -> Nanos {
+        Nanos(mixed(self.seed.wrapping_add(u64::from(attempts))) % (self.spread.0 + 1))
+    }
+
+    /// How long the ring's answers take, generously, or `pauses`.
+    fn usual(&self, pauses: u64) -> Nanos {
+        Nanos((ANSWER_TIMES * self.answer_time.0).max(pauses)).clamp(PATIENCE, MAX_PATIENCE)
     }
 
     /// When this node asks, if nothing new comes.
     pub fn ask_at(&self, receiver: &Receiver) -> Option<Nanos> {
-        self.ask_at.filter(|_| !receiver.is_complete() && self.may_answer > 0)
+        // What is asked for in the midst of a multicast comes in its way, on all links: parities bring much of it, too.
+        let ring = self.ring.ask_at.filter(|_| receiver.is_over());
+        let first = [self.anything.ask_at, ring].into_iter().flatten().min();
+        first.filter(|_| !receiver.is_complete() && self.may_answer > 0)
     }
 
     /// What this node misses, as far as it knows: in a push nobody says that all has been sent.
@@ -304,7 +351,7 @@ impl DatagramRepair {
 
     /// It has asked, and has heard nothing new.
     pub fn is_repeated(&self) -> bool {
-        self.attempts > 0
+        self.anything.attempts.max(self.ring.attempts) > 0
     }
 
     /// [`Due::Request`] goes out: the payload of the datagram.
@@ -319,8 +366,31 @@ impl DatagramRepair {
         }
         payload.clear();
         runs.iter().for_each(|run| run.write(payload));
-        self.attempts += 1;
+        self.anything.attempts += 1;
+        self.ring.attempts += u32::from(self.ring.ask_at.is_some());
         self.wait(receiver, now);
+    }
+
+    fn wait(&mut self, receiver: &Receiver, now: Nanos) {
+        self.wait_for_anything(receiver, now);
+        if self.ring.ask_at.is_some() {
+            self.wait_for_ring(now);
+        }
+    }
+}
+
+/// Nothing comes from some side.
+#[derive(Debug, Default)]
+struct Silence {
+    /// How often this node has asked since something came.
+    attempts: u32,
+    ask_at: Option<Nanos>,
+}
+
+impl Silence {
+    fn wait(&mut self, patience: Nanos, spread: Nanos, now: Nanos) {
+        self.ask_at = (self.attempts < MAX_ATTEMPTS)
+            .then(|| now + Nanos((patience.0 << self.attempts.saturating_sub(1)).saturating_add(spread.0)));
     }
 }
 

@@ -27,6 +27,7 @@ mod hearing;
 mod kept;
 pub mod message;
 mod pacing;
+pub mod parity;
 mod probe;
 mod question;
 mod receiver;

@@ -10,6 +10,7 @@ use fixedbitset::FixedBitSet;
 
 use super::data::Data;
 use super::fragmentation::Fragmentation;
+use super::parity::{Class, Parities};
 
 /// A datagram counts as lost when this many later ones have arrived before it.
 const MAX_REORDERED: u32 = 3;
@@ -36,15 +37,14 @@ pub struct Receiver {
     multicast_end: u32,
     /// Nothing more comes by multicast.
     is_over: bool,
-    /// Empty: none, or used up.
-    parity: Vec<u8>,
+    parities: Parities,
 }
 
 impl Receiver {
     /// Nothing has been seen; or everything, for the root.
     pub fn new(cut: Fragmentation, has_all: bool) -> Receiver {
-        let (seen, parity) = Default::default();
-        Receiver { cut, seen, absent: 0, prefix: 0, multicast_end: 0, is_over: false, parity }
+        let (seen, parities) = Default::default();
+        Receiver { cut, seen, absent: 0, prefix: 0, multicast_end: 0, is_over: false, parities }
             .renewed(cut, has_all)
     }
 
@@ -55,7 +55,7 @@ impl Receiver {
         if has_all {
             self.seen.insert_range(..);
         }
-        self.parity.clear();
+        self.parities.clear();
         let (absent, prefix) = if has_all { (0, cut.fragments()) } else { (cut.fragments(), 0) };
         Receiver { cut, absent, prefix, multicast_end: 0, is_over: has_all, ..self }
     }
@@ -69,6 +69,7 @@ impl Receiver {
             return Seen::Again;
         }
         self.absent -= 1;
+        self.parities.saw(fragment);
         data.write(range, payload);
         while self.seen.contains(self.prefix as usize) {
             self.prefix += 1;
@@ -89,28 +90,25 @@ impl Receiver {
         self.is_over = true;
     }
 
-    /// Keeps the parity until it is of use.
-    pub fn take_parity(&mut self, parity: &[u8]) {
-        if self.parity.is_empty() && parity.len() == self.cut.range(0).map_or(0, |first| first.len()) {
-            self.parity.extend_from_slice(parity);
-        }
+    /// Keeps a parity until it is of use.
+    pub fn take_parity(&mut self, class: Class, parity: &[u8]) {
+        let (seen, all) = (&self.seen, self.cut.fragments());
+        self.parities.take(self.cut, class, parity, absent_of(seen, all));
     }
 
-    /// Restores the last absent fragment from the others and the parity, and says which it was.
+    /// Restores a fragment that alone is absent of those that a parity covers, and says which it was.
     pub fn restore(&mut self, data: &mut Data<'_>) -> Option<u32> {
-        if self.absent != 1 || self.parity.is_empty() {
+        if !self.parities.may_restore() {
             return None;
         }
-        let mut fragment = std::mem::take(&mut self.parity);
-        let absent = self.seen.zeroes().next()? as u32;
-        for present in self.seen.ones() {
-            xor_into(&mut fragment, &data.bytes()[self.cut.range(present as u32)?]);
-        }
-        let range = self.cut.range(absent)?;
-        self.take(absent, &fragment[..range.len()], data);
-        fragment.clear();
-        self.parity = fragment;
-        Some(absent)
+        let mut parities = std::mem::take(&mut self.parities);
+        let restored = parities.restore(self.cut, &self.seen, data).map(|(fragment, payload)| {
+            self.take(fragment, payload, data);
+            fragment
+        });
+        restored.into_iter().for_each(|fragment| parities.saw(fragment));
+        self.parities = parities;
+        restored
     }
 
     /// Nothing is absent.
@@ -145,10 +143,7 @@ impl Receiver {
 
     /// All absent fragments, lost or not: quick, however long the message is.
     pub fn all_absent(&self) -> impl Iterator<Item = u32> {
-        self.seen
-            .zeroes()
-            .map(|fragment| fragment as u32)
-            .take_while(|fragment| *fragment < self.cut.fragments())
+        absent_of(&self.seen, self.cut.fragments())
     }
 
     /// The absent fragments from `from` up to the horizon.
@@ -157,21 +152,17 @@ impl Receiver {
     }
 }
 
-/// Replaces `parity` by that of a message.
-pub fn parity(cut: Fragmentation, message: &[u8], parity: &mut Vec<u8>) {
-    parity.clear();
-    parity.resize(cut.range(0).map_or(0, |first| first.len()), 0);
-    message.chunks(cut.payload_bytes() as usize).for_each(|fragment| xor_into(parity, fragment));
-}
-
-fn xor_into(sum: &mut [u8], bytes: &[u8]) {
-    sum.iter_mut().zip(bytes).for_each(|(sum, byte)| *sum ^= byte);
+fn absent_of(seen: &FixedBitSet, all: u32) -> impl Iterator<Item = u32> {
+    seen.zeroes().map(|fragment| fragment as u32).take_while(move |fragment| *fragment < all)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
+    use super::super::parity::{MAX_CLASSES, parity};
     use super::*;
 
     proptest! {
@@ -198,27 +189,52 @@ mod tests {
         }
 
         #[test]
-        fn parity_restores_any_one(
+        fn parities_restore_what_alone_is_absent_of_their_fragments(
             message in prop::collection::vec(any::<u8>(), 1..500),
             payload in 1u32..40,
-            lost in any::<prop::sample::Index>(),
+            classes in any::<prop::sample::Index>(),
+            lost in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+            parities_first in any::<bool>(),
+            lost_parity in any::<prop::sample::Index>(),
         ) {
             let cut = Fragmentation::new(message.len() as u64, payload).unwrap();
-            let lost = lost.index(cut.fragments() as usize) as u32;
+            let count = cut.fragments();
+            let classes = classes.index(count.min(MAX_CLASSES) as usize) as u32 + 1;
+            let lost: BTreeSet<u32> = lost.iter().map(|lost| lost.index(count as usize) as u32).collect();
+            // All parities but one, if there are several.
+            let lost_parity = lost_parity.index(classes as usize + 1) as u32;
             let mut buffer = vec![0; message.len()];
             let mut data = Data::Sink(&mut buffer);
             let mut receiver = Receiver::new(cut, false);
-            let mut of_all = Vec::new();
-            parity(cut, &message, &mut of_all);
-            receiver.take_parity(&of_all);
-            for fragment in (0..cut.fragments()).filter(|fragment| *fragment != lost) {
-                prop_assert_eq!(receiver.restore(&mut data).filter(|_| cut.fragments() - fragment > 2), None);
-                receiver.take(fragment, &message[cut.range(fragment).unwrap()], &mut data);
+            let take_parities = |receiver: &mut Receiver, data: &mut Data<'_>, restored: &mut BTreeSet<u32>| {
+                for index in (0..classes).filter(|index| *index != lost_parity) {
+                    let (class, mut bytes) = (Class { index, classes }, Vec::new());
+                    parity(cut, &message, class, &mut bytes);
+                    receiver.take_parity(class, &bytes);
+                    restored.extend(std::iter::from_fn(|| receiver.restore(data)));
+                }
+            };
+            let mut restored = BTreeSet::new();
+            if parities_first {
+                take_parities(&mut receiver, &mut data, &mut restored);
             }
-            let restored = receiver.restore(&mut data);
-            prop_assert!(restored == Some(lost) || receiver.is_complete());
-            prop_assert!(receiver.is_complete());
-            prop_assert_eq!(buffer, message);
+            for fragment in (0..count).filter(|fragment| !lost.contains(fragment)) {
+                receiver.take(fragment, &message[cut.range(fragment).unwrap()], &mut data);
+                restored.extend(std::iter::from_fn(|| receiver.restore(&mut data)));
+            }
+            if !parities_first {
+                take_parities(&mut receiver, &mut data, &mut restored);
+            }
+            let of_class = |lost: &&u32| lost_parity != **lost % classes;
+            let is_alone = |one: &&u32| lost.iter().filter(|other| **other % classes == **one % classes).count() == 1;
+            for fragment in lost.iter().filter(of_class).filter(is_alone) {
+                prop_assert!(restored.contains(fragment) && receiver.has(*fragment));
+            }
+            for fragment in (0..count).filter(|fragment| receiver.has(*fragment)) {
+                let range = cut.range(fragment).unwrap();
+                prop_assert_eq!(&data.bytes()[range.clone()], &message[range]);
+            }
+            prop_assert_eq!(receiver.restore(&mut data), None);
         }
     }
 

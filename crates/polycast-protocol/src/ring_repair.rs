@@ -197,6 +197,11 @@ impl RingRepair {
         !self.runs.is_empty()
     }
 
+    /// Something that this node has asked for has not come.
+    pub fn is_owed(&self) -> bool {
+        self.outstanding > 0
+    }
+
     /// Of the next message.
     pub fn runs(&self) -> &[Run] {
         &self.runs

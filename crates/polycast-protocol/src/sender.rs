@@ -1,7 +1,7 @@
 //! Stage 1: the root multicasts every fragment once, without waiting for anybody.
 //!
 //! ```text
-//!   gate ──▶ fragment 0 … fragment n-1 ──▶ parity? ──▶ end (pull only) ──▶ through
+//!   gate ──▶ fragment 0 … fragment n-1 ──▶ parities? ──▶ end (pull only) ──▶ through
 //!                    ▲
 //!                    └── again: what the successor missed goes first, to all, since many may have missed it
 //! ```
@@ -17,7 +17,7 @@
 use std::collections::VecDeque;
 
 use super::fragmentation::Fragmentation;
-use super::receiver::parity;
+use super::parity::{Class, classes_for, parity};
 use super::spec::{Form, Multicast};
 use super::tag::Key;
 use super::wire::{FLAG_AGAIN, Header, Kind, seal};
@@ -31,7 +31,9 @@ pub struct Sender {
     next_fragment: u32,
     has_sent_last: bool,
     again: VecDeque<u32>,
-    parity_is_due: bool,
+    /// How many there are, and how many of them have been sent.
+    parities: u32,
+    next_parity: u32,
     end_is_due: bool,
 }
 
@@ -44,8 +46,16 @@ impl Sender {
             next_fragment: 0,
             has_sent_last: false,
             again: VecDeque::new(),
-            parity_is_due: spec.parity,
+            parities: spec.parity.into(),
+            next_parity: 0,
             end_is_due: spec.form == Form::Pull,
+        }
+    }
+
+    /// Losses are seen: what is pulled gets as many parities as it is worth, if it is not too late for that.
+    pub fn protect(&mut self) {
+        if self.end_is_due && self.next_parity == 0 {
+            self.parities = self.parities.max(classes_for(self.cut));
         }
     }
 
@@ -73,7 +83,7 @@ impl Sender {
 
     /// Nothing is left to send.
     pub fn is_through(&self) -> bool {
-        self.has_sent_all() && self.again.is_empty() && !self.parity_is_due && !self.end_is_due
+        self.has_sent_all() && self.again.is_empty() && self.next_parity == self.parities && !self.end_is_due
     }
 
     fn has_sent_all(&self) -> bool {
@@ -113,7 +123,7 @@ impl Sender {
             let header = Header { kind, flags: like.flags | flags, fragment, ..*like };
             let payload = match kind {
                 Kind::Parity => {
-                    parity(self.cut, message, own_parity);
+                    parity(self.cut, message, Class::from_flags(flags, self.cut), own_parity);
                     &own_parity[..]
                 }
                 Kind::Data => self.cut.range(fragment).map_or(&[][..], |range| &message[range]),
@@ -140,8 +150,10 @@ impl Sender {
             let fragment = Some(self.next_fragment).filter(|fragment| *fragment < self.there)?;
             self.next_fragment += 1;
             Some((Kind::Data, 0, fragment))
-        } else if std::mem::take(&mut self.parity_is_due) {
-            Some((Kind::Parity, 0, all))
+        } else if self.next_parity < self.parities {
+            let class = Class { index: self.next_parity, classes: self.parities };
+            self.next_parity += 1;
+            Some((Kind::Parity, class.flags(), all))
         } else if std::mem::take(&mut self.end_is_due) {
             Some((Kind::End, 0, all))
         } else {

@@ -27,7 +27,7 @@ pub enum Kind {
     Data,
     /// Every fragment has been sent; `fragment` is their number.
     End,
-    /// The exclusive or of all fragments, each filled up with zeroes; `fragment` is their number.
+    /// The exclusive or of all fragments, or with [`FLAG_CLASS`] of some, each filled up with zeroes; `fragment` is the number of all.
     Parity,
     /// Does multicast work between these nodes? `fragment` is the sender's node, `operation` the round.
     Probe,
@@ -58,9 +58,10 @@ pub const FLAG_LEAVE: u16 = 4;
 pub const FLAG_ANSWER: u16 = 8;
 /// Who asks need not be told that everything has been sent.
 pub const FLAG_KNOWS_END: u16 = 16;
-
 /// Who asks has asked before, and got no answer.
 pub const FLAG_REPEATED: u16 = 32;
+/// A parity of a class of fragments, whose number stands in bits 8 to 13.
+pub const FLAG_CLASS: u16 = 64;
 
 /// What stands in front of the payload, except for version and tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@
 use arbitrary::{Result, Unstructured};
 use polycast_core::units::Nanos;
 use polycast_protocol::message::{self, Body, MessageHeader};
+use polycast_protocol::parity::{Class, classes_for, parity};
 use polycast_protocol::wire::{Header, Kind, open};
 use polycast_protocol::{
     Action, Capacity, Data, Delivery, Endpoint, Form, Fragmentation, Key, Membership, Mismatch, Multicast,
@@ -208,11 +209,14 @@ impl World {
             }
             0 => self.datagram(&self.header(operation, Kind::End, flags, cut.fragments()), &[]),
             1 => {
-                let mut parity = vec![0; message.len().min(self.payload_bytes as usize)];
-                for fragment in message.chunks(self.payload_bytes as usize) {
-                    parity.iter_mut().zip(fragment).for_each(|(sum, byte)| *sum ^= byte);
-                }
-                self.datagram(&self.header(operation, Kind::Parity, flags, cut.fragments()), &parity);
+                let most = classes_for(cut);
+                let flags = match input.int_in_range(0..=most)? {
+                    0 => flags,
+                    number => flags | Class { index: number - 1, classes: most }.flags(),
+                };
+                let mut payload = Vec::new();
+                parity(cut, &message, Class::from_flags(flags, cut), &mut payload);
+                self.datagram(&self.header(operation, Kind::Parity, flags, cut.fragments()), &payload);
             }
             _ => {
                 let fragment = input.int_in_range(0..=cut.fragments() - 1)?;

@@ -2,9 +2,11 @@
 //!
 //! A mutation is drawn from its number alone: what fails, fails again. Its bytes are printed, to be put into the corpus.
 
-use std::fs;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use std::{env, fs, thread};
 
 use fastrand::Rng;
 use polycast_fuzz_bodies::{BODIES, Body};
@@ -156,6 +158,43 @@ fn endpoint() {
 #[ignore = "make test-all: ten times as many mutations"]
 fn all_mutations() {
     MUTATIONS.iter().for_each(|(target, mutations)| replay(target, *mutations));
+}
+
+/// Numbers of mutations that a thread takes at once.
+const PORTION: u64 = 10_000;
+
+/// `make fuzz EXECUTIONS=N`: so many in all, to each target its share by what it costs, on all processors. None of them is one of [`replay`]'s.
+#[test]
+#[ignore = "make fuzz"]
+fn executions() {
+    let text = env::var("EXECUTIONS").unwrap_or_else(|_| "1000000".into());
+    let all: u64 =
+        text.parse().unwrap_or_else(|error| panic!("EXECUTIONS={text}: {error}; expected how many"));
+    let shares: u64 = MUTATIONS.iter().map(|(_, share)| share).sum();
+    for (target, share) in MUTATIONS {
+        let (began, count) = (Instant::now(), all.div_ceil(shares) * share);
+        let (_, body) = *BODIES.iter().find(|(name, _)| *name == target).expect("a target");
+        let (corpus, next) = (corpus(target), AtomicU64::new(share));
+        let work = || {
+            loop {
+                let first = next.fetch_add(PORTION, Ordering::Relaxed);
+                let portion = first..(first + PORTION).min(share + count);
+                if portion.is_empty() {
+                    break;
+                }
+                for number in portion {
+                    let input = mutated(&corpus, &mut Rng::with_seed(number));
+                    try_input(target, body, &format!("mutation {number}"), &input);
+                }
+            }
+        };
+        thread::scope(|scope| {
+            (0..thread::available_parallelism().map_or(1, usize::from)).for_each(|_| {
+                scope.spawn(work);
+            });
+        });
+        println!("{target:>10}: {count} executions, {} s, no failure", began.elapsed().as_secs());
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //! make soak ROUNDS=1000              so many rounds; from 21 on faults last longer, up to ten seconds
 //! make soak ROUNDS=1 SEED=17         the round of this seed again
+//! make soak ROUNDS=1000 FAULT=killed only rounds in which this goes wrong
 //! ```
 //!
 //! Exit status 1 on a wrong byte, on a job that hangs where it does not without polycast, and on anything that is left behind.
@@ -20,25 +21,36 @@ mod totals;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use round::{HOSTS, Round};
+use round::{FAULTS, HOSTS, Round, fault_of};
 use totals::Totals;
 
 /// From so many rounds on somebody has time: faults last longer.
 const MANY_ROUNDS: u64 = 21;
 
-/// `NAME=NUMBER` among the arguments.
+/// `NAME=VALUE` among the arguments.
+fn argument(name: &str) -> Option<String> {
+    let value =
+        std::env::args().find_map(|word| Some(word.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
+    value.filter(|value| !value.is_empty())
+}
+
 fn number(name: &str, default: u64) -> u64 {
-    let found = std::env::args().find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok());
-    found.unwrap_or(default)
+    argument(name).and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
 fn main() -> ExitCode {
     let (rounds, first) = (number("ROUNDS", 20), number("SEED", 0));
+    let only = argument("FAULT");
+    if let Some(name) = only.as_ref().filter(|name| !FAULTS.contains(&name.as_str())) {
+        println!("FAULT={name}: expected one of {}", FAULTS.join(", "));
+        return ExitCode::from(2);
+    }
+    let is_meant = |seed: &u64| only.as_ref().is_none_or(|name| name == FAULTS[fault_of(*seed)]);
     let mut totals = Totals::default();
     let began = Instant::now();
     let Some(labs) = job::lab(HOSTS, &[]) else { return ExitCode::SUCCESS };
     let files = fault::files();
-    for seed in first..first + rounds {
+    for seed in (first..).filter(is_meant).take(rounds as usize) {
         let round = Round::of(seed, rounds >= MANY_ROUNDS);
         let began = Instant::now();
         let problems = round.run(&labs, &mut totals);

@@ -39,6 +39,29 @@ const FORCED: [Option<&str>; 8] = [
 /// So many of them are forms of multicast.
 const FORMS: usize = 4;
 
+/// Kinds of faults by name. Each comes once in as many rounds in a row.
+pub const FAULTS: [&str; 14] = [
+    "nothing",
+    "killed",
+    "stopped",
+    "late",
+    "link-down",
+    "loss",
+    "blocked",
+    "hostile",
+    "never-there",
+    "forgotten",
+    "threads",
+    "flood",
+    "communicators",
+    "loss-of-all",
+];
+
+/// The index in [`FAULTS`] of what goes wrong in the round of a seed.
+pub fn fault_of(seed: u64) -> usize {
+    (seed % FAULTS.len() as u64) as usize
+}
+
 /// Everything follows from the seed.
 #[derive(Clone, Debug)]
 pub struct Round {
@@ -84,21 +107,20 @@ impl Round {
         let mut draws = fastrand::Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let scale = if is_long { 10 } else { 1 };
         let time = |draws: &mut fastrand::Rng| Duration::from_millis(draws.u64(100..1000) * scale);
-        // Each kind comes once in fourteen rounds in a row.
-        let fault = match seed % 14 {
-            0 => Fault::Nothing,
-            1 => Fault::Killed,
-            2 => Fault::Stopped(time(&mut draws)),
-            3 => Fault::Late(time(&mut draws)),
-            4 => Fault::LinkDown(draws.usize(0..HOSTS), time(&mut draws)),
-            5 => Fault::Loss(if draws.bool() { draws.u32(1..10) } else { draws.u32(10..=50) }),
-            6 => Fault::Blocked(draws.bool().then(|| draws.usize(0..HOSTS)), time(&mut draws)),
-            7 => Fault::Hostile(time(&mut draws)),
-            8 => Fault::NeverThere(draws.usize(0..HOSTS)),
-            9 => Fault::Forgotten(time(&mut draws)),
-            10 => Fault::Threads(draws.u32(2..=4)),
-            11 => Fault::Flood(time(&mut draws)),
-            12 => Fault::Communicators,
+        let fault = match FAULTS[fault_of(seed)] {
+            "nothing" => Fault::Nothing,
+            "killed" => Fault::Killed,
+            "stopped" => Fault::Stopped(time(&mut draws)),
+            "late" => Fault::Late(time(&mut draws)),
+            "link-down" => Fault::LinkDown(draws.usize(0..HOSTS), time(&mut draws)),
+            "loss" => Fault::Loss(if draws.bool() { draws.u32(1..10) } else { draws.u32(10..=50) }),
+            "blocked" => Fault::Blocked(draws.bool().then(|| draws.usize(0..HOSTS)), time(&mut draws)),
+            "hostile" => Fault::Hostile(time(&mut draws)),
+            "never-there" => Fault::NeverThere(draws.usize(0..HOSTS)),
+            "forgotten" => Fault::Forgotten(time(&mut draws)),
+            "threads" => Fault::Threads(draws.u32(2..=4)),
+            "flood" => Fault::Flood(time(&mut draws)),
+            "communicators" => Fault::Communicators,
             _ => Fault::LossOfAll(draws.usize(0..HOSTS), draws.u32(1..5)),
         };
         let forced = match fault {

@@ -81,7 +81,7 @@ impl Active {
     pub fn saw_end(&mut self, now: Nanos) {
         if !self.receiver.is_over() {
             self.receiver.saw_end();
-            self.repair.news(&self.receiver, now);
+            self.repair.multicast_is_over(&self.receiver, now);
         }
     }
 }

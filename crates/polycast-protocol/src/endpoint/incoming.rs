@@ -5,7 +5,9 @@ use super::{Delivery, Endpoint, Mismatch};
 use crate::data::Data;
 use crate::fragmentation::Run;
 use crate::message::{self, Body, Runs};
+use crate::parity::Class;
 use crate::receiver::Seen;
+use crate::spec::Form;
 use crate::wire::{FLAG_AGAIN, FLAG_ANSWER, FLAG_LEAVE, FLAG_WAITED, Header, Kind};
 use polycast_units::Nanos;
 
@@ -94,7 +96,14 @@ impl Endpoint {
                 Seen::Mismatch => return Err(mismatch),
             },
             Kind::End => active.saw_end(now),
-            Kind::Parity => active.receiver.take_parity(payload),
+            Kind::Parity => {
+                let class = Class::from_flags(header.flags, active.cut);
+                active.receiver.take_parity(class, payload);
+                // As good as the end behind it, which may be lost.
+                if class.is_last() && active.spec.form == Form::Pull {
+                    active.saw_end(now);
+                }
+            }
             // Taken above.
             Kind::Probe | Kind::Request | Kind::Done | Kind::Question | Kind::Arrived => return Ok(()),
         }
@@ -190,6 +199,7 @@ impl Endpoint {
         let mismatch = self.mismatch();
         let Some(active) = &mut self.active else { return Ok(()) };
         self.answer_time.answered(now);
+        active.repair.ring_answers(now);
         for fragment in runs.flat_map(Run::fragments) {
             let range = active.cut.range(fragment).ok_or(mismatch)?;
             let (payload, rest) = bytes.split_at_checked(range.len()).ok_or(mismatch)?;
@@ -222,10 +232,14 @@ impl Endpoint {
 
     fn after_arrival(&mut self, now: Nanos, data: &mut Data<'_>) {
         let Some(active) = &mut self.active else { return };
-        if let Some(fragment) = active.receiver.restore(data) {
+        while let Some(fragment) = active.receiver.restore(data) {
             active.ring.saw(fragment);
+            active.repair.news(&active.receiver, now);
             active.repaired += 1;
             self.counters.restored += 1;
+        }
+        if !active.ring.is_owed() {
+            active.repair.ring_is_quiet();
         }
         if active.receiver.is_complete() || active.receiver.is_over() {
             active.ring.saw_end(now, false);

@@ -112,6 +112,7 @@ impl Endpoint {
             self.counters.requests += 1;
             self.loss_probe.saw_loss();
             active.repair.news(&active.receiver, now);
+            active.repair.ring_is_asked(now);
             self.answer_time.asked(now);
             Peer::Predecessor
         } else if active.ring.says_end(now) {
@@ -159,6 +160,9 @@ impl Endpoint {
         let active = self.active.as_mut().filter(|active| active.gate.is_open(now))?;
         let flags = active.flags(self.deaf.is_told);
         let sender = active.sender.as_mut().filter(|sender| sender.can_send())?;
+        if self.loss_probe.sees_losses() {
+            sender.protect();
+        }
         buffer.clear();
         let Membership { job, communicator, ref key, batch_datagrams, .. } = self.membership;
         let like =
