@@ -103,7 +103,7 @@ impl Topology {
             let problem = format!("expected at most {MAX_TEXT_BYTES} bytes of text, found {}", text.len());
             return Err(TopologyError::mistake(file, 0, problem));
         }
-        match Format::of(text) {
+        let read = match Format::of(text) {
             Format::SlurmConf => slurm_conf::read(text, file, reading),
             Format::SlurmYaml => slurm_yaml::read(text, file, reading),
             Format::Json => json::read(text, file, reading),
@@ -111,7 +111,9 @@ impl Topology {
                 let problem = "expected a topology.conf, a topology.yaml or polycast's JSON, found DOT, which is for drawing";
                 Err(TopologyError::mistake(file, 0, problem))
             }
-        }
+        };
+        // Readers of JSON and YAML name a line behind the last one where a text ends too early.
+        read.map_err(|error| error.within(lines(text)))
     }
 
     /// Writes the topology in a format.
@@ -123,6 +125,11 @@ impl Topology {
             Format::Dot => dot::write(self),
         }
     }
+}
+
+/// To YAML a carriage return ends a line, too.
+fn lines(text: &str) -> usize {
+    text.lines().map(|line| line.split('\r').count()).sum::<usize>().max(1)
 }
 
 #[cfg(test)]
@@ -166,6 +173,16 @@ mod tests {
                 prop_assert_eq!(Format::of(&topology.write(format).text), format);
                 prop_assert_eq!(format.to_string().parse(), Ok(format));
             }
+        }
+    }
+
+    #[test]
+    fn what_ends_too_early_ends_on_a_line_of_the_text() {
+        for (text, line) in
+            [("{ \"format\": \"polycast-topology\",\n", 1), ("---\n\r topolo", 3), ("---\n\r ", 3)]
+        {
+            let error = Topology::parse(text, "t", Reading::default()).unwrap_err();
+            assert!(error.problems.iter().all(|problem| problem.line <= line), "{text:?}: {error}");
         }
     }
 }

@@ -53,6 +53,12 @@ impl TopologyError {
         TopologyError { problems }
     }
 
+    /// None is on a line behind these.
+    pub(super) fn within(mut self, lines: usize) -> TopologyError {
+        self.problems.iter_mut().for_each(|problem| problem.line = problem.line.min(lines));
+        self
+    }
+
     pub(super) fn mistake(file: &str, line: usize, text: impl Into<String>) -> TopologyError {
         let problem = Problem { file: file.to_owned(), line, kind: ProblemKind::Mistake, text: text.into() };
         TopologyError { problems: vec![problem] }
