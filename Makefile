@@ -67,9 +67,10 @@ soak: ## jobs in a lab while ranks die, links go down and strangers send: make s
 	@$(MAKE) build
 	@cargo test --quiet --locked --workspace --test soak -- ROUNDS=$(ROUNDS) SEED=$(SEED) FAULT=$(FAULT)
 
-EXECUTIONS ?= 10000000
-fuzz: ## every decoder and a node of the protocol with mutations of their corpus: make fuzz EXECUTIONS=1000000000
-	@EXECUTIONS=$(EXECUTIONS) cargo test --quiet --release --locked -p polycast-fuzz-bodies --test replay -- --ignored --exact executions --nocapture
+SECONDS ?= 10
+fuzz: ## every decoder and a node of the protocol with mutations of their corpus, each for SECONDS=10
+	@SECONDS=$(SECONDS) cargo test --quiet --release --locked -p polycast-fuzz-bodies --test replay -- \
+	    --ignored --exact for_some_seconds --nocapture
 
 nightly: ## ThreadSanitizer and Miri (needs a nightly toolchain), and MPIs from PyPI
 	@scripts/setup.sh test

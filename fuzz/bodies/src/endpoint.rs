@@ -386,7 +386,7 @@ impl World {
     /// The neighbours do their part: the successor has everything, the drawn receiver has called, the predecessor sends what it still
     /// had for broadcasts that the node has left, pushes everything or says that it has it, and answers.
     fn finish(&mut self) {
-        for operation in std::mem::take(&mut self.left) {
+        for operation in self.left.clone() {
             self.answer(operation, &[Run { first: 0, count: self.cut(operation).fragments() }]);
         }
         let operation = self.endpoint.operation();

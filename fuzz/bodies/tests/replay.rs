@@ -5,7 +5,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use fastrand::Rng;
@@ -160,44 +160,35 @@ fn all_mutations() {
     MUTATIONS.iter().for_each(|(target, mutations)| replay(target, *mutations));
 }
 
-/// Numbers of mutations that a thread takes at once.
-const PORTION: u64 = 10_000;
+/// Mutations that a thread takes at once.
+const PORTION: u64 = 100;
 
-/// `make fuzz EXECUTIONS=N`: so many in all, to each target its share by what it costs, on all processors. None of them is one of [`replay`]'s.
+/// `make fuzz SECONDS=N`: as many as each target does in so many seconds, on all processors. None of them is one of [`replay`]'s.
 #[test]
 #[ignore = "make fuzz"]
-fn executions() {
-    let text = env::var("EXECUTIONS").unwrap_or_else(|_| "1000000".into());
-    let all: u64 =
-        text.parse().unwrap_or_else(|error| panic!("EXECUTIONS={text}: {error}; expected how many"));
-    // A topology of thousands of hosts, written and read in all formats, takes a hundred times as long as most others.
-    let shares =
-        MUTATIONS.map(|(target, share)| (target, if target == "topology" { share / 6 } else { share }));
-    let of_all: u64 = shares.iter().map(|(_, share)| share).sum();
-    for (target, share) in shares {
-        let (began, count) = (Instant::now(), all.div_ceil(of_all) * share);
-        let (_, body) = *BODIES.iter().find(|(name, _)| *name == target).expect("a target");
-        let (corpus, next) = (corpus(target), AtomicU64::new(mutations(target)));
+fn for_some_seconds() {
+    let text = env::var("SECONDS").unwrap_or_else(|_| "1".into());
+    let seconds = text.parse().unwrap_or_else(|error| panic!("SECONDS={text}: {error}; expected how many"));
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let mut all = 0;
+    for (target, body) in BODIES {
+        let (until, corpus) = (Instant::now() + Duration::from_secs(seconds), corpus(target));
+        let (next, done) = (AtomicU64::new(mutations(target)), AtomicU64::new(0));
         let work = || {
-            loop {
+            while Instant::now() < until {
                 let first = next.fetch_add(PORTION, Ordering::Relaxed);
-                let portion = first..(first + PORTION).min(mutations(target) + count);
-                if portion.is_empty() {
-                    break;
-                }
-                for number in portion {
+                for number in first..first + PORTION {
                     let input = mutated(&corpus, &mut Rng::with_seed(number));
                     try_input(target, body, &format!("mutation {number}"), &input);
                 }
+                done.fetch_add(PORTION, Ordering::Relaxed);
             }
         };
-        thread::scope(|scope| {
-            (0..thread::available_parallelism().map_or(1, usize::from)).for_each(|_| {
-                scope.spawn(work);
-            });
-        });
-        println!("{target:>10}: {count} executions, {} s, no failure", began.elapsed().as_secs());
+        thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        println!("{target:>10} {:>12} executions", done.load(Ordering::Relaxed));
+        all += done.load(Ordering::Relaxed);
     }
+    println!("{:>10} {all:>12} executions, no failure", "all");
 }
 
 #[test]
