@@ -58,8 +58,13 @@ impl Class {
     }
 
     fn fragments(self, cut: Fragmentation) -> impl Iterator<Item = u32> {
-        (self.index..cut.fragments()).step_by(self.classes as usize)
+        (self.index..cut.fragments()).step_by(self.classes.max(1) as usize)
     }
+}
+
+/// What a datagram with a parity has for its `fragment`: the message's length, of which no other one makes the same parity, in 32 bits.
+pub fn length(cut: Fragmentation) -> u32 {
+    cut.message_bytes() as u32
 }
 
 /// As many parities as a message is worth where losses are seen.

@@ -17,7 +17,7 @@
 use std::collections::VecDeque;
 
 use super::fragmentation::Fragmentation;
-use super::parity::{Class, classes_for, parity};
+use super::parity::{Class, classes_for, length, parity};
 use super::spec::{Form, Multicast};
 use super::tag::Key;
 use super::wire::{FLAG_AGAIN, Header, Kind, seal};
@@ -153,7 +153,7 @@ impl Sender {
         } else if self.next_parity < self.parities {
             let class = Class { index: self.next_parity, classes: self.parities };
             self.next_parity += 1;
-            Some((Kind::Parity, class.flags(), all))
+            Some((Kind::Parity, class.flags(), length(self.cut)))
         } else if std::mem::take(&mut self.end_is_due) {
             Some((Kind::End, 0, all))
         } else {
@@ -200,7 +200,7 @@ mod tests {
             [
                 vec![(data, 0, 0), (data, 0, 2)],
                 vec![(data, FLAG_AGAIN, 0), (data, 0, 1)],
-                vec![(parity, 0, 3), (end, 0, 3)],
+                vec![(parity, 0, 10), (end, 0, 3)],
             ]
         );
     }

@@ -27,7 +27,8 @@ pub enum Kind {
     Data,
     /// Every fragment has been sent; `fragment` is their number.
     End,
-    /// The exclusive or of all fragments, or with [`FLAG_CLASS`] of some, each filled up with zeroes; `fragment` is the number of all.
+    /// The exclusive or of all fragments, or with [`FLAG_CLASS`] of some, each filled up with zeroes; `fragment` is the
+    /// message's length in 32 bits.
     Parity,
     /// Does multicast work between these nodes? `fragment` is the sender's node, `operation` the round.
     Probe,

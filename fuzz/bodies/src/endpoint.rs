@@ -9,7 +9,7 @@
 use arbitrary::{Result, Unstructured};
 use polycast_core::units::Nanos;
 use polycast_protocol::message::{self, Body, MessageHeader};
-use polycast_protocol::parity::{Class, classes_for, parity};
+use polycast_protocol::parity::{Class, classes_for, length, parity};
 use polycast_protocol::wire::{Header, Kind, open};
 use polycast_protocol::{
     Action, Capacity, Data, Delivery, Endpoint, Form, Fragmentation, Key, Membership, Mismatch, Multicast,
@@ -216,7 +216,7 @@ impl World {
                 };
                 let mut payload = Vec::new();
                 parity(cut, &message, Class::from_flags(flags, cut), &mut payload);
-                self.datagram(&self.header(operation, Kind::Parity, flags, cut.fragments()), &payload);
+                self.datagram(&self.header(operation, Kind::Parity, flags, length(cut)), &payload);
             }
             _ => {
                 let fragment = input.int_in_range(0..=cut.fragments() - 1)?;
@@ -234,6 +234,7 @@ impl World {
             *input.choose(&[Kind::Data, Kind::End, Kind::Parity, Kind::Probe, Kind::Request, Kind::Done])?;
         let number = match kind {
             Kind::Data => input.arbitrary()?,
+            Kind::Parity => length(self.cut(operation)).wrapping_add(input.int_in_range(1..=u32::MAX - 1)?),
             _ => fragments.wrapping_add(input.int_in_range(1..=u32::MAX - 1)?),
         };
         let longer = vec![0xff; self.payload_bytes as usize + 1];

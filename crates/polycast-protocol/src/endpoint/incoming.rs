@@ -5,7 +5,7 @@ use super::{Delivery, Endpoint, Mismatch};
 use crate::data::Data;
 use crate::fragmentation::Run;
 use crate::message::{self, Body, Runs};
-use crate::parity::Class;
+use crate::parity::{self, Class};
 use crate::receiver::Seen;
 use crate::spec::Form;
 use crate::wire::{FLAG_AGAIN, FLAG_ANSWER, FLAG_LEAVE, FLAG_WAITED, Header, Kind};
@@ -77,7 +77,12 @@ impl Endpoint {
         if is_answer && header.kind == Kind::Data {
             active.repair.heard_answer();
         }
-        if header.kind != Kind::Data && header.fragment != active.cut.fragments() {
+        let is_of_this_length = match header.kind {
+            Kind::Data => true,
+            Kind::Parity => header.fragment == parity::length(active.cut),
+            _ => header.fragment == active.cut.fragments(),
+        };
+        if !is_of_this_length {
             return Err(mismatch);
         }
         match header.kind {

@@ -193,3 +193,28 @@ proptest! {
         prop_assert!(!is_root_spoiled || nodes.iter().all(|node| node.has_failed));
     }
 }
+
+/// As many fragments, the last one shorter, and that got lost: what is restored would have the wrong length, and the node may leave before
+/// a message tells it.
+#[test]
+fn a_parity_of_a_message_of_another_length_restores_nothing() {
+    for (bytes, is_same) in [(40, false), (39, true)] {
+        let [mut root, mut other] = [(0, 39), (1, bytes)].map(|(index, bytes)| node(index, 2, bytes));
+        let spec = Multicast { parity: true, ..Form::Push.into() };
+        root.endpoint.begin(spec, 0, Nanos(0), &mut Data::Source(&root.buffer)).unwrap();
+        other.endpoint.begin(spec, 0, Nanos(0), &mut Data::Sink(&mut other.buffer)).unwrap();
+        let (capacity, mut buffer) =
+            (Capacity { datagrams: true, message: false, has_departed: true }, Vec::new());
+        let data = Data::Source(&root.buffer);
+        while let Some(Action::Datagrams { datagram_bytes }) =
+            root.endpoint.next_action(Nanos(0), capacity, &data, &mut buffer)
+        {
+            other.datagrams.extend(buffer.chunks(datagram_bytes).map(<[u8]>::to_vec));
+        }
+        // 0 1 2 3 parity
+        assert_eq!((other.datagrams.len(), other.datagrams.remove(3).is_some()), (5, true));
+        other.receive(Nanos(0));
+        assert_eq!((other.has_failed, other.endpoint.is_complete()), (!is_same, is_same));
+        assert!(!is_same || other.buffer == root.buffer);
+    }
+}
