@@ -19,6 +19,10 @@ use super::checkout;
 /// How long a job may take to end before its ranks are looked at, and looked at again.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long the output of a job that has ended is read: a daemon of Open MPI 4.1.4 may hold it for ever, which after a rank's death hangs in
+/// `PMIx_server_finalize`, on a host where polycast is in no process any more (1 of 127 such jobs).
+const HELD: Duration = Duration::from_secs(30);
+
 /// Everything that a job wrote, and how it ended.
 pub struct Finished {
     /// `None` if it had said all, hung in MPICH, and was ended.
@@ -50,7 +54,7 @@ pub fn finish(command: &mut Command, has_said_all: impl Fn(&str, &str) -> bool) 
         }
         thread::sleep(Duration::from_millis(10));
     };
-    Ok(Finished { status, stdout: stdout.all(), stderr: stderr.all() })
+    Ok(Finished { status, stdout: stdout.all(HELD), stderr: stderr.all(HELD) })
 }
 
 /// What a thread reads from a pipe.
@@ -76,9 +80,13 @@ impl Stream {
         String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
     }
 
-    fn all(self) -> String {
-        self.reader.join().expect("reading does not panic");
-        String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
+    /// All that is said until nobody holds the pipe any more, or for so long.
+    fn all(self, held: Duration) -> String {
+        let until = Instant::now() + held;
+        while !self.reader.is_finished() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(10));
+        }
+        self.so_far()
     }
 }
 
@@ -126,4 +134,16 @@ fn only_the_librarys_own_function_counts() {
     let ended = "#7  0x00007f848af386e3 PMPI_Finalize - /usr/lib/x86_64-linux-gnu/libmpich.so.12.2.2";
     let ours = "#7  0x00007f848af386e3 MPI_Finalize - /opt/lib/polycast/libpolycast-mpi.so";
     assert!(is_finalize_of_mpich(ended) && !is_finalize_of_mpich(ours));
+}
+
+#[test]
+fn who_holds_the_output_of_a_job_that_has_ended_does_not_hold_up_its_reader() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "sleep 20 & echo said"]).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let stdout = Stream::of(child.stdout.take().unwrap());
+    child.wait().unwrap();
+    let began = Instant::now();
+    assert_eq!(stdout.all(Duration::from_secs(2)), "said\n");
+    assert!(began.elapsed() < Duration::from_secs(15));
 }
