@@ -20,7 +20,7 @@ use super::checkout;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long the output of a job that has ended is read: a daemon of Open MPI 4.1.4 may hold it for ever, which after a rank's death hangs in
-/// `PMIx_server_finalize`, on a host where polycast is in no process any more (1 of 127 such jobs).
+/// `PMIx_server_finalize`, on a host where polycast is in no process any more (3 of 141 such jobs on a busy machine).
 const HELD: Duration = Duration::from_secs(30);
 
 /// Everything that a job wrote, and how it ended.
