@@ -176,7 +176,7 @@ impl RingRepair {
         }
         self.unasked.extend(receiver.lost(self.looked_below));
         self.looked_below = self.looked_below.max(receiver.horizon());
-        if self.outstanding > 0 && !receiver.is_over() && self.unasked.len() < LOSSES_WORTH_A_REQUEST {
+        if self.is_owed() && !receiver.is_over() && self.unasked.len() < LOSSES_WORTH_A_REQUEST {
             return false;
         }
         let runs = &mut self.runs;

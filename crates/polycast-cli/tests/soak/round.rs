@@ -39,27 +39,36 @@ const FORCED: [Option<&str>; 8] = [
 /// So many of them are forms of multicast.
 const FORMS: usize = 4;
 
-/// Kinds of faults by name. Each comes once in as many rounds in a row.
-pub const FAULTS: [&str; 14] = [
-    "nothing",
-    "killed",
-    "stopped",
-    "late",
-    "link-down",
-    "loss",
-    "blocked",
-    "hostile",
-    "never-there",
-    "forgotten",
-    "threads",
-    "flood",
-    "communicators",
-    "loss-of-all",
+/// The name of a kind of faults, and how one is drawn that lasts so many times as long as in a short round.
+pub type Kind = (&'static str, fn(&mut fastrand::Rng, u64) -> Fault);
+
+/// Each comes once in as many rounds in a row.
+pub const FAULTS: [Kind; 14] = [
+    ("nothing", |_, _| Fault::Nothing),
+    ("killed", |_, _| Fault::Killed),
+    ("stopped", |draws, scale| Fault::Stopped(time(draws, scale))),
+    ("late", |draws, scale| Fault::Late(time(draws, scale))),
+    ("link-down", |draws, scale| Fault::LinkDown(draws.usize(0..HOSTS), time(draws, scale))),
+    ("loss", |draws, _| Fault::Loss(if draws.bool() { draws.u32(1..10) } else { draws.u32(10..=50) })),
+    ("blocked", |draws, scale| {
+        Fault::Blocked(draws.bool().then(|| draws.usize(0..HOSTS)), time(draws, scale))
+    }),
+    ("hostile", |draws, scale| Fault::Hostile(time(draws, scale))),
+    ("never-there", |draws, _| Fault::NeverThere(draws.usize(0..HOSTS))),
+    ("forgotten", |draws, scale| Fault::Forgotten(time(draws, scale))),
+    ("threads", |draws, _| Fault::Threads(draws.u32(2..=4))),
+    ("flood", |draws, scale| Fault::Flood(time(draws, scale))),
+    ("communicators", |_, _| Fault::Communicators),
+    ("loss-of-all", |draws, _| Fault::LossOfAll(draws.usize(0..HOSTS), draws.u32(1..5))),
 ];
 
-/// The index in [`FAULTS`] of what goes wrong in the round of a seed.
-pub fn fault_of(seed: u64) -> usize {
-    (seed % FAULTS.len() as u64) as usize
+fn time(draws: &mut fastrand::Rng, scale: u64) -> Duration {
+    Duration::from_millis(draws.u64(100..1000) * scale)
+}
+
+/// What goes wrong in the round of a seed.
+pub fn fault_of(seed: u64) -> Kind {
+    FAULTS[(seed % FAULTS.len() as u64) as usize]
 }
 
 /// Everything follows from the seed.
@@ -106,23 +115,8 @@ impl Round {
         // Neighbouring seeds have little in common.
         let mut draws = fastrand::Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let scale = if is_long { 10 } else { 1 };
-        let time = |draws: &mut fastrand::Rng| Duration::from_millis(draws.u64(100..1000) * scale);
-        let fault = match FAULTS[fault_of(seed)] {
-            "nothing" => Fault::Nothing,
-            "killed" => Fault::Killed,
-            "stopped" => Fault::Stopped(time(&mut draws)),
-            "late" => Fault::Late(time(&mut draws)),
-            "link-down" => Fault::LinkDown(draws.usize(0..HOSTS), time(&mut draws)),
-            "loss" => Fault::Loss(if draws.bool() { draws.u32(1..10) } else { draws.u32(10..=50) }),
-            "blocked" => Fault::Blocked(draws.bool().then(|| draws.usize(0..HOSTS)), time(&mut draws)),
-            "hostile" => Fault::Hostile(time(&mut draws)),
-            "never-there" => Fault::NeverThere(draws.usize(0..HOSTS)),
-            "forgotten" => Fault::Forgotten(time(&mut draws)),
-            "threads" => Fault::Threads(draws.u32(2..=4)),
-            "flood" => Fault::Flood(time(&mut draws)),
-            "communicators" => Fault::Communicators,
-            _ => Fault::LossOfAll(draws.usize(0..HOSTS), draws.u32(1..5)),
-        };
+        let (_, draw) = fault_of(seed);
+        let fault = draw(&mut draws, scale);
         let forced = match fault {
             // Where there is a group.
             Fault::Flood(_) => FORCED[draws.usize(0..FORMS)],

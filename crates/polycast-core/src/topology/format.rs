@@ -112,7 +112,7 @@ impl Topology {
                 Err(TopologyError::mistake(file, 0, problem))
             }
         };
-        // Readers of JSON and YAML name a line behind the last one where a text ends too early.
+        // What is missing at the end is missing in the last line: readers of JSON and YAML name one behind it.
         read.map_err(|error| error.within(lines(text)))
     }
 

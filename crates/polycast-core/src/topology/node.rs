@@ -45,13 +45,10 @@ impl Begun {
 
 /// Reads the one document of a text; an error has its line. Anchors are refused: with them a short text is a long one.
 pub(super) fn read(text: &str) -> Result<Node, (usize, String)> {
-    // What is missing at the end is missing in the last line, not behind it.
-    let last_line = text.lines().count().max(1);
     let mut begun: Vec<Begun> = Vec::new();
     let mut document: Option<Node> = None;
     for event in Parser::new_from_str(text) {
-        let (event, span) =
-            event.map_err(|error| (error.marker().line().min(last_line), error.info().to_owned()))?;
+        let (event, span) = event.map_err(|error| (error.marker().line(), error.info().to_owned()))?;
         let line = span.start.line();
         let node = match event {
             Event::MappingStart(..) | Event::SequenceStart(..) if begun.len() >= MAX_DEPTH => {

@@ -31,7 +31,7 @@ const TWO: &str = "\
 ";
 
 fn parse(text: &str) -> Result<Topology, TopologyError> {
-    read(text, "t", Reading::default())
+    Topology::parse(text, "t", Reading::default())
 }
 
 #[test]
