@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 13u
+#define POLYCAST_INTERFACE_VERSION 14u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -154,8 +154,16 @@ typedef struct polycast_call {
     const polycast_reduction *reduction; /* NULL where nothing is combined; stays as long as the plan */
 } polycast_call;
 
-/* One communicator, as the runtime knows it. */
-typedef struct polycast_communicator polycast_communicator;
+/* Sizes of calls: fewer bytes than `below`, and more than `above`, up to UINT32_MAX. */
+typedef struct polycast_sizes {
+    uint32_t below, above;
+} polycast_sizes;
+
+/* One communicator, as the runtime knows it: what it begins with. */
+typedef struct polycast_communicator {
+    /* By collective: what polycast_plan would leave, as all ranks know, so that nobody need call it. They may be others after any call. */
+    polycast_sizes passing[8];
+} polycast_communicator;
 
 /* How a call is served; it may be run any number of times. No typedef: a function has that name. */
 struct polycast_plan;

@@ -47,6 +47,12 @@ static inline const struct data *telling_data(const struct call *call, const str
 /* Blocking, and waited for at once; nonblocking; or to be started later, which all ranks prepare together. */
 enum when { NOW, AHEAD, PREPARED };
 
+/* polycast_plan would leave it. */
+static inline int passes(const polycast_communicator *communicator, uint32_t collective, size_t bytes) {
+    const polycast_sizes *sizes = &communicator->passing[collective];
+    return bytes <= UINT32_MAX && (bytes < sizes->below || bytes > sizes->above);
+}
+
 /* A call goes to stock that is not waited for: who made it counts it. */
 static inline void count_left(enum when when, uint32_t collective, uint32_t because, uint64_t bytes) {
     if (when == NOW) {
@@ -91,6 +97,9 @@ static inline struct polycast_plan *plan_for(const struct call *call, enum when 
         return NULL;
     }
     if (call->root >= (*state)->size) {
+        return NULL;
+    }
+    if (when == NOW && passes((*state)->runtime, call->collective, *bytes)) {
         return NULL;
     }
     if (reduction && !door_combines(data->type, op, *bytes / (size_t)data->count, reduction)) {

@@ -1,23 +1,23 @@
 //! A communicator as the door holds it: its rules, and a count of its calls. What serves calls is made when the first is to be served; most
 //! communicators never have one.
 
+mod open;
+mod passing;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use polycast_core::collective;
 use polycast_core::network::Network;
-use polycast_core::policy::trials::TOLD;
 use polycast_core::policy::{self, By, CallCounts, Capabilities, Choice, CommunicatorShape, Epoch, Policy};
 use polycast_core::units::Rank;
 
 use crate::ahead::Ahead;
-use crate::asked::{self, COMPARED_WORDS};
-use crate::attach::{Agreed, Agreement, Layout, View, World, agree_on_number};
+use crate::attach::{View, World};
 use crate::communicator::{Chosen, Communicator, Decision, Wanted};
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
 use crate::messages::OperationKey;
-use crate::multicast::Reuse;
 use crate::operation::{Buffers, Failure};
 use crate::plan::Pool;
 use crate::report::{self, Log};
@@ -25,6 +25,10 @@ use crate::settings::{self, Settings};
 use crate::trace::CallTrace;
 use crate::trials::Why;
 use crate::{retired, trials};
+use open::For;
+use passing::Passing;
+#[cfg(test)]
+pub use passing::Sizes;
 
 /// What serves.
 enum State {
@@ -37,29 +41,11 @@ enum State {
     Broken(Failure),
 }
 
-/// A call that may be served if there is a number.
-#[derive(Clone, Copy)]
-struct For {
-    call: policy::Call,
-    epoch: Epoch,
-    /// Ways to serve it are to be measured.
-    tunes: bool,
-    /// What serves it may change from one call to the next, and is not forced.
-    is_comparable: bool,
-}
-
-impl For {
-    fn choice(&self, policy: &Policy) -> Choice {
-        policy.choose(&self.call, Capabilities::ALL, self.epoch).choice
-    }
-
-    fn wants_number(&self, policy: &Policy) -> bool {
-        self.tunes || self.choice(policy) != Choice::Stock
-    }
-}
-
-/// See the module. `polycast_communicator` of polycast.h.
+/// See the module. `polycast_communicator` of polycast.h, which knows what it begins with.
+#[repr(C)]
 pub struct Attached {
+    /// For the door: nothing, while somebody reads what becomes of calls.
+    pub passing: Passing,
     door: Door,
     rank: Rank,
     ranks: u32,
@@ -69,6 +55,10 @@ pub struct Attached {
     network: Option<Network>,
     counts: CallCounts,
     log: Log,
+    /// Somebody reads what becomes of calls.
+    is_logged: bool,
+    /// What the policy leaves to the MPI passes by, and is not counted: on all ranks or on none.
+    passes: bool,
     state: State,
     /// A call that was not waited for would have been served if the ranks had agreed on a number: they do so in the next one that is.
     is_wanted: bool,
@@ -106,7 +96,8 @@ impl Attached {
             )
         }));
         let (policy, log) = found.map_err(|_| Failure::Internal)?;
-        Ok(Some(Attached {
+        let mut attached = Attached {
+            passing: passing::NOTHING,
             door,
             rank,
             ranks: world_ranks.len() as u32,
@@ -114,11 +105,15 @@ impl Attached {
             policy,
             network: None,
             counts: CallCounts::default(),
+            is_logged: log.is_wanted(),
             log,
+            passes: false,
             state: State::Unserved,
             is_wanted: false,
             plans: Pool::default(),
-        }))
+        };
+        attached.let_pass();
+        Ok(Some(attached))
     }
 
     fn broken(door: Door, rank: Rank, ranks: u32, failure: Failure) -> Attached {
@@ -132,6 +127,7 @@ impl Attached {
             network: None,
         };
         Attached {
+            passing: passing::NOTHING,
             door,
             rank,
             ranks,
@@ -140,6 +136,8 @@ impl Attached {
             network: None,
             counts: CallCounts::default(),
             log: Log::new(&settings, None),
+            is_logged: false,
+            passes: false,
             state: State::Broken(failure),
             is_wanted: false,
             plans: Pool::default(),
@@ -160,32 +158,74 @@ impl Attached {
     /// gives the error.
     #[inline]
     pub fn plan(&mut self, call: Wanted) -> Decision {
+        if self.passes && self.policy.leaves(&call.of) {
+            return if self.is_logged { self.pass(&call) } else { Decision::Left };
+        }
+        self.plan_otherwise(call)
+    }
+
+    #[cold]
+    fn pass(&mut self, call: &Wanted) -> Decision {
+        let (counts, log) = match &mut self.state {
+            State::Served(communicator) => (&communicator.counts, &mut communicator.log),
+            _ => (&self.counts, &mut self.log),
+        };
+        let epoch = counts.peek(&self.policy, call.of.collective);
+        let by = self.policy.choose(&call.of, Capabilities::ALL, epoch).by;
+        log.begin(&call.of, call.root);
+        match log.leave(&call.of, Why::Rules(by), || false) {
+            true => Decision::LeftAndTimed,
+            false => Decision::Left,
+        }
+    }
+
+    fn plan_otherwise(&mut self, call: Wanted) -> Decision {
+        if !self.passes {
+            self.let_pass();
+        }
         match &mut self.state {
             State::Served(communicator) => communicator.plan(call),
             State::Unserved | State::Refused => {
                 let decided = catch_unwind(AssertUnwindSafe(|| self.decide(call)));
-                decided.unwrap_or(Err(Failure::Internal)).unwrap_or_else(|failure| {
-                    self.state = State::Broken(failure);
-                    Decision::UNKNOWN
-                })
+                // It may have found out what the network is like.
+                self.let_pass();
+                decided.unwrap_or(Err(Failure::Internal)).unwrap_or_else(|failure| self.fail(failure))
             }
             State::Broken(_) => Decision::UNKNOWN,
         }
     }
 
-    /// The same for a call that is not waited for.
+    /// What the policy leaves, unless ways to serve it are to be measured.
+    fn let_pass(&mut self) {
+        self.passes = self.view.is_some() && !self.tunes();
+        let is_seen = self.is_logged || !self.passes;
+        self.passing = if is_seen { passing::NOTHING } else { passing::left_by(&self.policy) };
+    }
+
+    fn let_nothing_pass(&mut self) {
+        (self.passes, self.passing) = (false, passing::NOTHING);
+    }
+
+    /// The same for a call that is not waited for. What it wants and has not is tried in the next one that is, whatever that is.
     pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
+        self.let_nothing_pass();
         match &mut self.state {
             State::Served(communicator) => communicator.plan_ahead(call, ahead),
             State::Unserved | State::Refused => {
                 let decided = catch_unwind(AssertUnwindSafe(|| self.decide_ahead(call, ahead)));
-                decided.unwrap_or(Err(Failure::Internal)).unwrap_or_else(|failure| {
-                    self.state = State::Broken(failure);
-                    Decision::UNKNOWN
-                })
+                decided.unwrap_or(Err(Failure::Internal)).unwrap_or_else(|failure| self.fail(failure))
             }
             State::Broken(_) => Decision::UNKNOWN,
         }
+    }
+
+    /// Nothing passes by any more: what this rank knows of the network may be something else than what the others know.
+    #[cold]
+    fn fail(&mut self, failure: Failure) -> Decision {
+        self.view = None;
+        self.let_nothing_pass();
+        self.state = State::Broken(failure);
+        Decision::UNKNOWN
     }
 
     fn decide_ahead(&mut self, wanted: Wanted, ahead: Ahead) -> Result<Decision, Failure> {
@@ -202,14 +242,14 @@ impl Attached {
                 self.is_wanted = true;
             }
         }
-        self.counts.next(&self.policy, call.collective);
+        self.counts.next(&self.policy, &call);
         Ok(Decision::Left)
     }
 
     fn decide(&mut self, wanted: Wanted) -> Result<Decision, Failure> {
         let call = wanted.of;
         self.log.begin(&call, wanted.root);
-        let epoch = self.counts.next(&self.policy, call.collective);
+        let epoch = self.counts.next(&self.policy, &call);
         if std::mem::take(&mut self.is_wanted)
             && let Some(communicator) = self.serve(false)?
         {
@@ -270,82 +310,6 @@ impl Attached {
             State::Served(communicator) => Some(communicator),
             _ => None,
         })
-    }
-
-    /// What serves, unless the MPI does. Collective, in one exchange mostly: it tells what the ranks know of the network, where that decides
-    /// `for_call`, agrees on a number, and brings what rank 0 knows of trials, where the call is to be compared.
-    fn open(&mut self, is_by_multicast: bool, for_call: Option<For>) -> Result<(), MpiError> {
-        let (Some(world), Some(view)) = (World::get()?, self.view.clone()) else { return Ok(()) };
-        let (door, rank, ranks) = (self.door, self.rank, self.ranks as usize);
-        let (asks, network) = (self.policy.asks(), self.network);
-        let is_compared = for_call.is_some_and(|call| call.is_comparable);
-        let are_told = is_compared && view.settings.trials && view.settings.tune.is_none();
-        let found = catch_unwind(AssertUnwindSafe(|| {
-            fault::point(Point::Open);
-            let world_ranks = door.world_ranks(ranks).ok()?;
-            let layout = view.layout(&world, rank, &world_ranks, network);
-            let known = if asks { asked::known(&layout) } else { network };
-            let policy = view.policy(&world, rank, &world_ranks, known);
-            // Where ranks find different things here, because they know different things, no group is taken.
-            let is_by_multicast =
-                for_call.map_or(is_by_multicast, |call| call.choice(&policy).is_by_multicast());
-            let Layout { nodes, hosts, processes, .. } = &*layout;
-            let reuse = match is_by_multicast && nodes.count() > 1 {
-                true => Reuse::of(rank, nodes, hosts, processes),
-                false => Reuse::NOTHING,
-            };
-            let mut beside = Vec::new();
-            if asks {
-                beside.extend(asked::compared(known));
-            }
-            if are_told {
-                let shape = CommunicatorShape { network: known, ..layout.shape };
-                beside.extend(if rank == Rank(0) { trials::told(shape, &policy) } else { [u64::MAX; TOLD] });
-            }
-            Some((layout, reuse, beside))
-        }));
-        let (found, mut beside) = match found.ok().flatten() {
-            Some((layout, reuse, beside)) => (Some((layout, reuse)), beside),
-            None => (None, vec![0; if asks { COMPARED_WORDS } else { 0 } + if are_told { TOLD } else { 0 }]),
-        };
-        let more = found.as_ref().map_or([0; 2], |(_, reuse)| reuse.words());
-        let mut common = None;
-        let agreed = agree_on_number(&world, &door, rank, found.is_some(), more, &mut beside, |beside| {
-            common = beside.first_chunk().filter(|_| asks).and_then(asked::in_common);
-            let (Some((layout, _)), Some(_)) = (&found, common) else { return true };
-            self.network = common;
-            self.policy = view.policy(&world, rank, &layout.world_ranks, common);
-            for_call.is_none_or(|call| call.wants_number(&self.policy))
-        })?;
-        let (Agreed { number, more }, (mut layout, reuse)) = match (agreed, found) {
-            (Agreement::Number(agreed), Some(found)) => (agreed, found),
-            (Agreement::NotWanted, _) => return Ok(()),
-            _ => {
-                self.state = State::Refused;
-                return Ok(());
-            }
-        };
-        let mut is_clean = true;
-        if asks && common.is_none() {
-            let found = asked::find_out(&door, &layout, world.tags.first_tag(number))?;
-            (is_clean, common) = (found.is_clean, Some(found.network));
-            beside.clear();
-        }
-        if asks {
-            layout = view.layout(&world, rank, &layout.world_ranks, common);
-        }
-        let (log, counts) = (std::mem::take(&mut self.log), std::mem::take(&mut self.counts));
-        let numbered = (number, world.tags);
-        let mut made = Communicator::new(door, rank, &layout, &view.settings, numbered, counts, log);
-        made.is_spoiled = !is_clean;
-        if let Some(told) = beside.last_chunk().filter(|_| are_told) {
-            made.comparison.begin_told(&layout.policy, told);
-        }
-        if let Some(driver) = reuse.take(more, &layout.nodes) {
-            made.begin_multicast(driver);
-        }
-        self.state = State::Served(Box::new(made));
-        Ok(())
     }
 
     /// What serves a call that was planned.

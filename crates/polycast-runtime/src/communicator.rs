@@ -153,7 +153,7 @@ impl Communicator {
     /// gives the error.
     pub fn plan(&mut self, call: Wanted) -> Decision {
         self.log.begin(&call.of, call.root);
-        let epoch = self.counts.next(&self.shared.policy, call.of.collective);
+        let epoch = self.counts.next(&self.shared.policy, &call.of);
         self.plan_in(call, epoch)
     }
 

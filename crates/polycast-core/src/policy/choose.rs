@@ -1,3 +1,4 @@
+use super::left::Left;
 use super::prediction::Best;
 use super::trials::MAX_ARMS;
 use super::{Call, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Prediction, Property, Range};
@@ -84,15 +85,19 @@ pub enum By {
 /// 1. Each collective has an epoch, and the first begins with call 0; they begin later and later, on any network at the same calls.
 /// 2. `first_bytes[0]` is 0, `first_bytes` rises strictly, and `intervals` is as long.
 /// 3. No option needs all that one before it needs: it would never be taken. The last one needs nothing.
+/// 4. `left` is what `stages` come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy([Box<[Stage]>; Collective::ALL.len()]);
+pub struct Policy {
+    left: [Left; Collective::ALL.len()],
+    stages: [Box<[Stage]>; Collective::ALL.len()],
+}
 
 /// What holds in an epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Stage {
+pub(super) struct Stage {
     first_call: u64,
-    first_bytes: Box<[u64]>,
-    intervals: Box<[Interval]>,
+    pub(super) first_bytes: Box<[u64]>,
+    pub(super) intervals: Box<[Interval]>,
 }
 
 /// What holds for a range of sizes.
@@ -112,6 +117,11 @@ impl Interval {
         self.options.iter().find(|option| there.has(option.choice.needs())).unwrap_or(&Decision::STOCK)
     }
 
+    /// The MPI serves them whatever the communicator has, and whatever the network is like.
+    pub(super) fn is_left(&self) -> bool {
+        !self.asks && self.options.iter().all(|option| option.choice == Choice::Stock)
+    }
+
     /// Whether what the network is like may change who serves them, and nobody has asked.
     #[inline]
     pub fn may_change(&self, there: Capabilities) -> bool {
@@ -126,7 +136,7 @@ impl Decision {
 impl Policy {
     /// What `rules` come to on a communicator of this shape.
     pub fn new(rules: Rules<'_>, shape: CommunicatorShape) -> Policy {
-        Policy(Collective::ALL.map(|collective| {
+        Policy::of_stages(Collective::ALL.map(|collective| {
             let (forced, table) = (rules.forced(collective), rules.table(collective));
             let forced = forced.filter(|choice| choice.suits(shape));
             let predicted = rules.prediction(collective).map(Prediction::best).unwrap_or_default();
@@ -134,6 +144,22 @@ impl Policy {
             let first_calls = borders(relevant.iter().map(|rule| rule.calls)).into_iter();
             first_calls.map(|first| Stage::new(forced, &predicted, &relevant, first)).collect()
         }))
+    }
+
+    pub(super) fn of_stages(stages: [Box<[Stage]>; Collective::ALL.len()]) -> Policy {
+        Policy { left: std::array::from_fn(|of| Left::of(&stages[of])), stages }
+    }
+
+    /// Which calls the MPI serves whatever the communicator has, however many there were before, and whatever the network is like. Sizes
+    /// between may be left, too.
+    pub fn left(&self, collective: Collective) -> Left {
+        self.left[collective as usize]
+    }
+
+    /// Whether a call is one of [`Policy::left`].
+    #[inline]
+    pub fn leaves(&self, call: &Call) -> bool {
+        self.left(call.collective).has(call.bytes.0)
     }
 
     /// What serves a call on a communicator that has this, or may have it. Does not allocate. An epoch that the collective does not
@@ -177,13 +203,13 @@ impl Policy {
 
     #[inline]
     fn stage(&self, collective: Collective, epoch: Epoch) -> &Stage {
-        let stages = &self.0[collective as usize];
+        let stages = &self.stages[collective as usize];
         &stages[epoch.0.min(stages.len() - 1)]
     }
 
     /// Whether the network has to be asked for some call.
     pub fn asks(&self) -> bool {
-        self.0.iter().flatten().any(|stage| stage.intervals.iter().any(|interval| interval.asks))
+        self.stages.iter().flatten().any(|stage| stage.intervals.iter().any(|interval| interval.asks))
     }
 
     /// Whether it has to be asked before this call, because what it is like may change who serves it; or now at the latest, because
@@ -207,19 +233,19 @@ impl Policy {
 
     /// The epochs of a collective, and how many calls come before each.
     pub fn epochs(&self, collective: Collective) -> impl Iterator<Item = (u64, Epoch)> {
-        let stages = self.0[collective as usize].iter().enumerate();
+        let stages = self.stages[collective as usize].iter().enumerate();
         stages.map(|(index, stage)| (stage.first_call, Epoch(index)))
     }
 
     /// The epoch of a call that so many calls of its collective come before.
     pub fn epoch(&self, collective: Collective, earlier_calls: u64) -> Epoch {
-        let stages = &self.0[collective as usize];
+        let stages = &self.stages[collective as usize];
         Epoch(stages.partition_point(|stage| stage.first_call <= earlier_calls) - 1)
     }
 
     /// How many calls come before an epoch, if there is such a one.
     pub(super) fn first_call(&self, collective: Collective, epoch: Epoch) -> Option<u64> {
-        self.0[collective as usize].get(epoch.0).map(|stage| stage.first_call)
+        self.stages[collective as usize].get(epoch.0).map(|stage| stage.first_call)
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Collective, Policy};
+use super::{Call, Collective, Policy};
 
 /// A stretch of the calls of one collective on one communicator for which the same rules hold; see [`CallCounts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,7 +9,7 @@ impl Epoch {
     pub const FIRST: Epoch = Epoch(0);
 }
 
-/// How many calls of each collective a communicator has had.
+/// How many calls of each collective a communicator has had that may be served.
 ///
 /// All ranks make the same calls on a communicator in the same order, so they count alike, and what is to change at a call number
 /// changes on all ranks at the same call, though none of them says anything:
@@ -19,27 +19,27 @@ impl Epoch {
 ///  epoch           ├──── 0 ───┤├────── 1 ─────    a rule with earlier_calls = "3.."
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CallCounts([Count; Collective::ALL.len()]);
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Count {
-    earlier_calls: u64,
-    epoch: Epoch,
+pub struct CallCounts {
+    earlier_calls: [u64; Collective::ALL.len()],
+    /// A table has few; a program may have many communicators.
+    epochs: [u8; Collective::ALL.len()],
 }
 
 impl CallCounts {
-    /// Counts a call and says in which epoch it is.
-    pub fn next(&mut self, policy: &Policy, collective: Collective) -> Epoch {
-        let count = &mut self.0[collective as usize];
-        if policy.first_call(collective, Epoch(count.epoch.0 + 1)) == Some(count.earlier_calls) {
-            count.epoch.0 += 1;
+    /// Counts a call and says in which epoch it is. What the policy leaves in any epoch is not counted: it passes by.
+    pub fn next(&mut self, policy: &Policy, call: &Call) -> Epoch {
+        let epoch = self.peek(policy, call.collective);
+        if !policy.leaves(call) {
+            self.earlier_calls[call.collective as usize] += 1;
+            self.epochs[call.collective as usize] = epoch.0 as u8;
         }
-        count.earlier_calls += 1;
-        count.epoch
+        epoch
     }
 
     /// The epoch of the next call.
     pub fn peek(&self, policy: &Policy, collective: Collective) -> Epoch {
-        self.clone().next(policy, collective)
+        let epoch = usize::from(self.epochs[collective as usize]);
+        let begins = policy.first_call(collective, Epoch(epoch + 1));
+        Epoch(epoch + usize::from(begins == Some(self.earlier_calls[collective as usize])))
     }
 }

@@ -1,6 +1,6 @@
 //! Which calls go to the MPI on every communicator of a job, so that nobody need look at these for them.
 
-use super::choose::borders;
+use super::choose::{Stage, borders};
 use super::{Choice, Collective, CommunicatorShape, Property, Range, Rule, Rules};
 
 /// For each collective: calls of fewer bytes go to the MPI on any communicator of some of the ranks that lie as `most` says, whatever the
@@ -12,6 +12,35 @@ pub fn left_below(rules: Rules<'_>, most: CommunicatorShape) -> [u64; Collective
         None if rules.prediction(collective).is_some() => 0,
         None => first_served(rules, collective, most),
     })
+}
+
+/// Sizes of one collective's calls that go to the MPI on one communicator, however many came before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Fewer bytes than this.
+    pub below: u64,
+    /// More bytes than this.
+    pub above: u64,
+}
+
+impl Left {
+    /// In all of these.
+    pub(super) fn of(stages: &[Stage]) -> Left {
+        let below = stages.iter().map(|stage| {
+            let first = stage.intervals.iter().position(|interval| !interval.is_left());
+            first.map_or(u64::MAX, |first| stage.first_bytes[first])
+        });
+        let above = stages.iter().map(|stage| {
+            let last = stage.intervals.iter().rposition(|interval| !interval.is_left());
+            last.map_or(0, |last| stage.first_bytes.get(last + 1).map_or(u64::MAX, |next| next - 1))
+        });
+        Left { below: below.min().unwrap_or(0), above: above.max().unwrap_or(u64::MAX) }
+    }
+
+    #[inline]
+    pub(super) fn has(&self, bytes: u64) -> bool {
+        bytes < self.below || bytes > self.above
+    }
 }
 
 /// The size of the shortest call that some rule may serve.

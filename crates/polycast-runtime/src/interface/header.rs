@@ -8,6 +8,7 @@ use std::mem::{align_of, offset_of, size_of};
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::attached::Sizes;
 use crate::door::{ANY_PEER, CAN_PACK, Completion, GIVES_WAY, MESSAGE_MOST_BYTES};
 use crate::plan::Reduction;
 use crate::report::{LEFT, UNSERVED};
@@ -36,6 +37,7 @@ fn c_type(rust: &str) -> String {
         "Operation" => "polycast_operation",
         "Reduction" => "polycast_reduction",
         "Plan" => "struct polycast_plan",
+        "Sizes" => "polycast_sizes",
         "Attached" => "polycast_communicator",
         _ => return c_function(rust),
     }
@@ -122,6 +124,9 @@ fn assertions() -> Assertions {
     structure!(c, DoorTable as "polycast_door": interface_version, capabilities, allgather, broadcast, sum, intersect,
         stock, world_ranks, isend, irecv, poll, cancel, close, sum_over_world, take_leave);
     structure!(c, CollectiveCall as "polycast_call": collective, root, bytes, reduction);
+    structure!(c, Sizes as "polycast_sizes": below, above);
+    c.equal("offsetof(polycast_communicator, passing)", offset_of!(Attached, passing) as i64);
+    c.equal("sizeof(polycast_communicator)", size_of::<[Sizes; Collective::ALL.len()]>() as i64);
     structure!(c, Operation as "polycast_operation": communicator, key);
     structure!(c, Reduction as "polycast_reduction": element_bytes, is_commutative, is_exact, combine);
     functions!(
@@ -230,7 +235,7 @@ fn the_header_says_what_rust_does() {
 #[test]
 fn every_difference_is_found() {
     for (from, to) in [
-        ("POLYCAST_INTERFACE_VERSION 13u", "POLYCAST_INTERFACE_VERSION 8u"),
+        ("POLYCAST_INTERFACE_VERSION 14u", "POLYCAST_INTERFACE_VERSION 8u"),
         ("BECAUSE_ONE_RANK 1u", "BECAUSE_ONE_RANK 2u"),
         ("#define POLYCAST_SERVED 1", "#define POLYCAST_SERVED 1\n#define POLYCAST_MORE 3"),
         ("uint32_t capabilities;", "uint64_t capabilities;"),
@@ -244,6 +249,8 @@ fn every_difference_is_found() {
         ("void (*cancel)(void *communicator, const uint32_t *slots, uint32_t count);", ""),
         ("size_t bytes;\n    const polycast_reduction", "uint32_t bytes;\n    const polycast_reduction"),
         ("uint32_t is_commutative;", "uint64_t is_commutative;"),
+        ("uint32_t below, above;", "uint32_t above, below;"),
+        ("polycast_sizes passing[8];", "polycast_sizes passing[9];"),
         ("int is_over);", "int is_over, int more);"),
         ("const char *polycast_version(void);", "char *polycast_version(void);"),
         ("const char *polycast_version(void);", "const char *polycast_versions(void);"),

@@ -183,15 +183,21 @@ proptest! {
         let mut earlier_calls = [0; Collective::ALL.len()];
         for (collective, bytes) in calls {
             let call = Call { collective, bytes: Bytes(bytes) };
-            let epoch = counts.next(&policy, collective);
+            let epoch = counts.next(&policy, &call);
             let mut decision = policy.choose(&call, assumed, epoch);
             while !there.has(decision.choice.needs()) {
                 assumed = assumed.without(decision.choice.needs().without(there));
                 decision = policy.choose(&call, assumed, epoch);
             }
             let known = Explanation::new(rules, shape, there, &call, earlier_calls[collective as usize]);
-            earlier_calls[collective as usize] += 1;
+            // What nobody ever serves passes by.
+            earlier_calls[collective as usize] += u64::from(!policy.leaves(&call));
             prop_assert_eq!(*decision, known.decision);
+            let is_left = |(_, epoch): (u64, Epoch)| {
+                policy.choose(&call, there, epoch).choice == Choice::Stock
+                    && !policy.asks_before(&call, there, epoch)
+            };
+            prop_assert!(!policy.leaves(&call) || policy.epochs(collective).all(is_left));
             if decision.by == By::Forced {
                 prop_assert_eq!(forced, Some((collective, decision.choice)));
             }
@@ -210,7 +216,7 @@ fn predictions_decide_among_trees_and_where_no_rule_is() {
     let relevant: Vec<Relevant> = relevant(&table, BROADCAST, shape(4)).collect();
     let policy = |predicted: &[Best]| {
         let stages = || [Stage::new(None, predicted, &relevant, 0)].into();
-        Policy(std::array::from_fn(|_| stages()))
+        Policy::of_stages(std::array::from_fn(|_| stages()))
     };
     let written = |there, predicted: &[Best]| written(&policy(predicted), there);
     let best = |first, choice, runner_up| Best { first: Bytes(first), choice, runner_up };
@@ -332,7 +338,7 @@ fn a_choice_changes_at_a_call_number() {
     let mut counts = CallCounts::default();
     let mut next = || {
         let soon = counts.peek(&policy, BROADCAST);
-        let epoch = counts.next(&policy, BROADCAST);
+        let epoch = counts.next(&policy, &call(1));
         assert_eq!(soon, epoch);
         policy.choose(&call(1), Capabilities::ALL, epoch).choice.to_string()
     };
@@ -351,4 +357,35 @@ fn what_needs_memory_hides_no_question() {
         !Policy::new(by_table(&self::table(&[("", "flat"), ("rate = \"..1gbit\"", "chain")])), shape(4))
             .asks()
     );
+}
+
+/// Of the sizes that are left in each epoch, on any communicator, the shortest and the longest ones pass by.
+#[test]
+fn what_nobody_ever_serves_passes_by() {
+    let passing = |rules: &[(&str, &str)], shape| -> Vec<u64> {
+        let table = table(rules);
+        let policy = Policy::new(by_table(&table), shape);
+        [1, 7, 8, 15, 16, 63, 64, 1 << 40].into_iter().filter(|bytes| policy.leaves(&call(*bytes))).collect()
+    };
+    let chain = |bytes| (bytes, "chain");
+    assert_eq!(passing(&[chain("bytes = \"8..64\"")], shape(4)), [1, 7, 64, 1 << 40]);
+    assert_eq!(
+        passing(&[chain("bytes = \"8..16\""), chain("bytes = \"64..\"")], shape(4)),
+        [1, 7],
+        "between"
+    );
+    let later = [chain("bytes = \"8..16\""), chain("bytes = \"64..\"\nearlier_calls = \"3..\"")];
+    assert_eq!(passing(&later, shape(4)), [1, 7], "in some epoch");
+    assert_eq!(passing(&[chain("rate = \"..1gbit\"")], shape(4)), [0u64; 0], "nobody has asked");
+    assert_eq!(passing(&[("bytes = \"8..\"", "two-level")], shape(4)), [1, 7], "it may have memory");
+    assert_eq!(passing(&[], shape(4)).len(), 8);
+    assert_eq!(passing(&[chain("")], shape(4)), [0u64; 0]);
+
+    let table = table(&[("bytes = \"8..\"\nearlier_calls = \"2..\"", "chain")]);
+    let policy = Policy::new(by_table(&table), shape(2));
+    let mut counts = CallCounts::default();
+    let chosen = [1, 1, 1, 8, 1, 8, 8].map(|bytes| {
+        policy.choose(&call(bytes), Capabilities::ALL, counts.next(&policy, &call(bytes))).choice.to_string()
+    });
+    assert_eq!(chosen, ["stock", "stock", "stock", "stock", "stock", "stock", "chain"], "not counted either");
 }

@@ -1,0 +1,31 @@
+//! Calls that pass by: the door leaves them to the MPI without a word, for most calls of most programs go no further, and each page of memory
+//! that is looked at for them makes a short message longer.
+
+use polycast_core::collective::Collective;
+use polycast_core::policy::{Left, Policy};
+
+/// `polycast_sizes` of polycast.h, field by field.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    pub below: u32,
+    pub above: u32,
+}
+
+/// By collective.
+pub type Passing = [Sizes; Collective::ALL.len()];
+
+/// None.
+pub const NOTHING: Passing = [Sizes { below: 0, above: u32::MAX }; Collective::ALL.len()];
+
+/// What a policy leaves.
+pub fn left_by(policy: &Policy) -> Passing {
+    Collective::ALL.map(|collective| {
+        let Left { below, above } = policy.left(collective);
+        Sizes { below: saturated(below), above: saturated(above) }
+    })
+}
+
+fn saturated(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
