@@ -69,3 +69,6 @@ row '4 bytes, MPI_COMM_WORLD of 1 rank' 1 world_ns
 row '0 bytes, MPI_COMM_WORLD of 1 rank' 1 empty_ns
 row '0 bytes, MPI_COMM_WORLD of 2 ranks' 2 empty_ns
 row '4 bytes, 2 ranks, a library of no cost' nothing world_ns
+row '4 bytes, other memory was used before' nothing cold_ns
+row '16 KiB, found to be faster by stock' nothing stays_ns
+row '16 KiB, the same, other memory was used' nothing stays_cold_ns

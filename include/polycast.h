@@ -159,10 +159,18 @@ typedef struct polycast_sizes {
     uint32_t below, above;
 } polycast_sizes;
 
-/* One communicator, as the runtime knows it: what it begins with. */
+/* Calls to come of a collective in which nothing is combined, of `first` to `last` bytes. */
+typedef struct polycast_steady {
+    uint32_t collective;
+    uint32_t first, last;
+    uint32_t calls;
+} polycast_steady;
+
+/* One communicator, as the runtime knows it: what it begins with. It tells what polycast_plan would leave, as all ranks know, so that it need not be
+ * called, and may be another after each call of the runtime. */
 typedef struct polycast_communicator {
-    /* By collective: what polycast_plan would leave, as all ranks know, so that nobody need call it. They may be others after any call. */
-    polycast_sizes passing[8];
+    polycast_sizes passing[8]; /* by collective */
+    polycast_steady steady;    /* whoever leaves one of these counts it: one less in `calls` */
 } polycast_communicator;
 
 /* How a call is served; it may be run any number of times. No typedef: a function has that name. */

@@ -48,9 +48,22 @@ static inline const struct data *telling_data(const struct call *call, const str
 enum when { NOW, AHEAD, PREPARED };
 
 /* polycast_plan would leave it. */
-static inline int passes(const polycast_communicator *communicator, uint32_t collective, size_t bytes) {
+static inline int passes(polycast_communicator *communicator, uint32_t collective, size_t bytes,
+                         int is_reduction) {
     const polycast_sizes *sizes = &communicator->passing[collective];
-    return bytes <= UINT32_MAX && (bytes < sizes->below || bytes > sizes->above);
+    polycast_steady *steady = &communicator->steady;
+    if (bytes > UINT32_MAX) {
+        return 0;
+    }
+    if (bytes < sizes->below || bytes > sizes->above) {
+        return 1;
+    }
+    if (is_reduction || steady->calls == 0 || steady->collective != collective || bytes < steady->first ||
+        bytes > steady->last) {
+        return 0;
+    }
+    steady->calls--;
+    return 1;
 }
 
 /* A call goes to stock that is not waited for: who made it counts it. */
@@ -99,7 +112,7 @@ static inline struct polycast_plan *plan_for(const struct call *call, enum when 
     if (call->root >= (*state)->size) {
         return NULL;
     }
-    if (when == NOW && passes((*state)->runtime, call->collective, *bytes)) {
+    if (when == NOW && passes((*state)->runtime, call->collective, *bytes, reduction != NULL)) {
         return NULL;
     }
     if (reduction && !door_combines(data->type, op, *bytes / (size_t)data->count, reduction)) {

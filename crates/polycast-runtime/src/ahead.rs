@@ -26,6 +26,7 @@ pub enum Ahead {
 impl Communicator {
     /// As [`Communicator::plan`].
     pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
+        self.add_up();
         if self.broken.is_none() {
             match catch_unwind(AssertUnwindSafe(|| self.decide_ahead(call, ahead))) {
                 Ok(Ok(decision)) => return decision,

@@ -29,6 +29,7 @@ use open::For;
 use passing::Passing;
 #[cfg(test)]
 pub use passing::Sizes;
+pub use passing::{SteadyCalls, saturated};
 
 /// What serves.
 enum State {
@@ -46,6 +47,8 @@ enum State {
 pub struct Attached {
     /// For the door: nothing, while somebody reads what becomes of calls.
     pub passing: Passing,
+    /// The same, of those that the communicator has decided about: it gets back how many are left.
+    pub steady: SteadyCalls,
     door: Door,
     rank: Rank,
     ranks: u32,
@@ -98,6 +101,7 @@ impl Attached {
         let (policy, log) = found.map_err(|_| Failure::Internal)?;
         let mut attached = Attached {
             passing: passing::NOTHING,
+            steady: SteadyCalls::NONE,
             door,
             rank,
             ranks: world_ranks.len() as u32,
@@ -128,6 +132,7 @@ impl Attached {
         };
         Attached {
             passing: passing::NOTHING,
+            steady: SteadyCalls::NONE,
             door,
             rank,
             ranks,
@@ -184,7 +189,12 @@ impl Attached {
             self.let_pass();
         }
         match &mut self.state {
-            State::Served(communicator) => communicator.plan(call),
+            State::Served(communicator) => {
+                communicator.steady.take_back(&mut self.steady);
+                let decision = communicator.plan(call);
+                self.steady = communicator.steady.give();
+                decision
+            }
             State::Unserved | State::Refused => {
                 let decided = catch_unwind(AssertUnwindSafe(|| self.decide(call)));
                 // It may have found out what the network is like.
@@ -210,7 +220,10 @@ impl Attached {
     pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
         self.let_nothing_pass();
         match &mut self.state {
-            State::Served(communicator) => communicator.plan_ahead(call, ahead),
+            State::Served(communicator) => {
+                communicator.steady.take_back(&mut self.steady);
+                communicator.plan_ahead(call, ahead)
+            }
             State::Unserved | State::Refused => {
                 let decided = catch_unwind(AssertUnwindSafe(|| self.decide_ahead(call, ahead)));
                 decided.unwrap_or(Err(Failure::Internal)).unwrap_or_else(|failure| self.fail(failure))
@@ -346,13 +359,25 @@ impl Attached {
         buffers: Buffers,
     ) -> Result<(), Failure> {
         // SAFETY: handed on from the caller.
-        unsafe { self.served()?.run(chosen, of, buffers) }
+        let outcome = unsafe { self.served()?.run(chosen, of, buffers) };
+        self.noted(outcome)
+    }
+
+    /// How a call ended. One that went wrong may change what serves the next one.
+    fn noted(&mut self, outcome: Result<(), Failure>) -> Result<(), Failure> {
+        if outcome.is_err()
+            && let State::Served(communicator) = &mut self.state
+        {
+            communicator.steady.take_back(&mut self.steady);
+            communicator.add_up();
+        }
+        outcome
     }
 
     /// See [`Communicator::test`].
     pub fn test(&mut self, key: OperationKey) -> Option<Result<(), Failure>> {
         match &mut self.state {
-            State::Served(communicator) => communicator.test(key),
+            State::Served(communicator) => communicator.test(key).map(|outcome| self.noted(outcome)),
             _ => Some(Err(Failure::Internal)),
         }
     }
@@ -360,7 +385,10 @@ impl Attached {
     /// See [`Communicator::wait`].
     pub fn wait(&mut self, key: OperationKey) -> Result<(), Failure> {
         match &mut self.state {
-            State::Served(communicator) => communicator.wait(key),
+            State::Served(communicator) => {
+                let outcome = communicator.wait(key);
+                self.noted(outcome)
+            }
             _ => Err(Failure::Internal),
         }
     }
@@ -387,9 +415,12 @@ impl Attached {
     }
 
     /// The program frees the communicator. `is_over`: MPI ends, and nobody will ask again.
-    pub fn detach(self: Box<Attached>, is_over: bool) {
+    pub fn detach(mut self: Box<Attached>, is_over: bool) {
         match self.state {
-            State::Served(communicator) => communicator.detach(is_over),
+            State::Served(mut communicator) => {
+                communicator.steady.take_back(&mut self.steady);
+                communicator.detach(is_over);
+            }
             _ => {
                 report::released(None);
                 self.door.close();

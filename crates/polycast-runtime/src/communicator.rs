@@ -22,6 +22,7 @@ use crate::operation::{Activity, CellCall, Failure, Operations, Shared};
 use crate::report::{self, Log};
 use crate::say::warn_once;
 use crate::settings::{self, Settings};
+use crate::steady::Steady;
 use crate::tags::{TagSpace, Tags};
 use crate::trials::{Comparison, Why};
 
@@ -77,6 +78,7 @@ pub struct Communicator {
     pub(crate) wanted: Capabilities,
     pub(crate) log: Log,
     pub(crate) comparison: Comparison,
+    pub(crate) steady: Steady,
     /// In which rank 0 may have ways measured apart from the program's calls.
     pub(crate) tuning_budget: Duration,
     pub(crate) tags: Tags,
@@ -121,6 +123,7 @@ impl Communicator {
             wanted: Capabilities::NONE,
             log,
             comparison: Comparison::new(settings.trials, settings.tune.is_some(), layout.shape),
+            steady: Steady::NONE,
             tuning_budget: settings.tune.unwrap_or_default(),
             tags: tags.operations(),
             shared: Shared {
@@ -152,6 +155,12 @@ impl Communicator {
     /// A rank that cannot find out what the others chose must not go to the stock MPI by itself: it says yes, and the call
     /// gives the error.
     pub fn plan(&mut self, call: Wanted) -> Decision {
+        if self.broken.is_none()
+            && let Some(decision) = self.steady.next(&call)
+        {
+            return decision;
+        }
+        self.add_up();
         self.log.begin(&call.of, call.root);
         let epoch = self.counts.next(&self.shared.policy, &call.of);
         self.plan_in(call, epoch)
@@ -202,15 +211,16 @@ impl Communicator {
             }
         };
         self.comparison.starts(call.collective, self.shared.rank == root);
-        if choice != Choice::Stock {
+        let decision = if choice == Choice::Stock {
+            let is_logged = self.log.leave(&call, why, || false);
+            let is_timed = is_logged || self.comparison.is_timed();
+            if is_timed { Decision::LeftAndTimed } else { Decision::Left }
+        } else {
             self.log.chosen(&call, choice, why);
-            return Ok(Decision::Served(Chosen { choice, epoch, is_ahead: false }));
-        }
-        let is_logged = self.log.leave(&call, why, || false);
-        Ok(match is_logged || self.comparison.is_timed() {
-            true => Decision::LeftAndTimed,
-            false => Decision::Left,
-        })
+            Decision::Served(Chosen { choice, epoch, is_ahead: false })
+        };
+        self.look_ahead(&wanted, epoch, decision);
+        Ok(decision)
     }
 
     /// What serves a call, as far as it is known without trying, and whether it is being compared with other ways.

@@ -51,6 +51,7 @@ mod report;
 mod retired;
 mod say;
 mod settings;
+mod steady;
 mod tags;
 mod trace;
 mod trials;

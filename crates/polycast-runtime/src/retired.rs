@@ -27,6 +27,7 @@ impl Communicator {
     /// nobody will ask again.
     pub fn detach(mut self: Box<Communicator>, is_over: bool) {
         report::released(self.shared.driver.as_deref());
+        self.add_up();
         self.comparison.end(&self.shared.policy);
         // At once on all ranks of the node: who leads it keeps the rest for longer than they do.
         if self.is_clean()

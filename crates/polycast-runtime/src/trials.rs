@@ -5,6 +5,7 @@
 //!         cache      and left to later jobs
 //! ```
 
+mod alike;
 pub mod cache;
 pub mod ledgers;
 
@@ -22,6 +23,7 @@ use crate::door::{Door, MpiError};
 use crate::machine;
 use crate::operation::Failure;
 use crate::report::{self, Found, nanos};
+use alike::Last;
 
 /// Where trials are switched off, it lets everything be as the rules have it.
 #[derive(Default)]
@@ -37,6 +39,7 @@ struct Wanted {
     trials: Option<Trials>,
     /// The call that is under way counts, and began then.
     timed: Option<(Sample, Instant)>,
+    last: Last,
 }
 
 /// What was found apart from the program's calls.
@@ -63,7 +66,7 @@ impl Comparison {
     pub fn new(tries: bool, tunes: bool, shape: CommunicatorShape) -> Comparison {
         let new = || {
             let tuning = tunes.then(Tuning::default);
-            Box::new(Wanted { shape, tries, tuning, trials: None, timed: None })
+            Box::new(Wanted { shape, tries, tuning, trials: None, timed: None, last: Last::Open })
         };
         Comparison((tries || tunes).then(new))
     }
@@ -174,7 +177,9 @@ impl Comparison {
 
     /// What serves a call that is always to be served alike, and is not compared: what was found by measuring, else what the rules say.
     pub fn unchanging(&mut self, rules: Decision, call: &Call, there: Capabilities) -> Choice {
-        self.leave_out();
+        if let Some(wanted) = self.0.as_deref_mut() {
+            (wanted.timed, wanted.last) = (None, Last::Ruled);
+        }
         let tuning = self.0.as_deref().and_then(|wanted| wanted.tuning.as_ref());
         let found =
             tuning.filter(|_| rules.by != policy::By::Forced).and_then(|tuning| tuning.way(call, there));
@@ -222,10 +227,11 @@ impl Comparison {
     ) -> (Choice, Why) {
         let as_ruled = (rules.choice, Why::Rules(rules.by));
         let Some(wanted) = self.0.as_deref_mut() else { return as_ruled };
-        wanted.timed = None;
+        (wanted.timed, wanted.last) = (None, Last::Ruled);
         if !wanted.concerns(rules) {
             return as_ruled;
         }
+        wanted.last = Last::Open;
         let (of, ways, tuned) = wanted.open(policy, call, there, epoch);
         if tuned.is_none() && !(wanted.tries && is_comparable(rules)) {
             return as_ruled;
@@ -235,8 +241,8 @@ impl Comparison {
         }
         let Some(trials) = wanted.trials.as_mut() else { return as_ruled };
         match trials.next(of, ways.len()) {
-            Turn::Settled(arm, None) => (ways[usize::from(arm)], Why::Faster),
             Turn::Settled(arm, sample) => {
+                wanted.last = Last::Settled(of);
                 wanted.timed = sample.map(|sample| (sample, machine::now()));
                 (ways[usize::from(arm)], Why::Faster)
             }

@@ -237,7 +237,7 @@ fn likely(ways: Vec<Choice>, collective: Collective, known: Option<&Known>, byte
 impl Measured {
     /// `None` if it takes too much memory, as on all ranks.
     fn new(communicator: &Communicator, collective: Collective, root: Rank, bytes: u64) -> Option<Measured> {
-        let is_combined = matches!(collective, Collective::Reduce | Collective::Allreduce);
+        let is_combined = collective.combines();
         let bytes = if is_combined { bytes.next_multiple_of(WORD.get()) } else { bytes };
         let ranks = communicator.layout.shape.ranks;
         let element = if is_combined { WORD } else { NonZeroU64::MIN };

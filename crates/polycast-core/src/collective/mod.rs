@@ -79,6 +79,11 @@ impl Collective {
         use Collective::{Broadcast, Gather, Reduce, Scatter};
         matches!(self, Broadcast | Scatter | Gather | Reduce)
     }
+
+    /// Whether contributions are combined.
+    pub fn combines(self) -> bool {
+        matches!(self, Collective::Reduce | Collective::Allreduce)
+    }
 }
 
 fn names() -> String {

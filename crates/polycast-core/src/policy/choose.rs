@@ -1,6 +1,8 @@
+use std::ops::RangeInclusive;
+
 use super::left::Left;
 use super::prediction::Best;
-use super::trials::MAX_ARMS;
+use super::trials::{MAX_ARMS, Sameness};
 use super::{Call, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Prediction, Property, Range};
 use super::{Rule, Table};
 use crate::units::Bytes;
@@ -180,6 +182,15 @@ impl Policy {
     pub fn interval(&self, call: &Call, epoch: Epoch) -> usize {
         let stage = self.stage(call.collective, epoch);
         stage.first_bytes.partition_point(|first| *first <= call.bytes.0) - 1
+    }
+
+    /// Sizes that are in the same interval as a call's, and in the same trials.
+    pub fn sizes_alike(&self, call: &Call, epoch: Epoch) -> RangeInclusive<u64> {
+        let first_bytes = &self.stage(call.collective, epoch).first_bytes;
+        let interval = self.interval(call, epoch);
+        let last = first_bytes.get(interval + 1).map_or(u64::MAX, |next| next - 1);
+        let (first, digits) = (first_bytes[interval], Sameness::sizes_alike(call.bytes.0));
+        first.max(*digits.start())..=last.min(*digits.end())
     }
 
     /// What trials compare of these: the best first, stock last, and before it the rule's next best or the runner-up of a close prediction.

@@ -36,6 +36,18 @@ impl CallCounts {
         epoch
     }
 
+    /// How many more calls are in the epoch of the last one.
+    pub fn left_in_epoch(&self, policy: &Policy, collective: Collective) -> u64 {
+        let epoch = usize::from(self.epochs[collective as usize]);
+        let next = policy.first_call(collective, Epoch(epoch + 1));
+        next.map_or(u64::MAX, |next| next - self.earlier_calls[collective as usize])
+    }
+
+    /// Counts so many calls, no more than are left in this epoch, none of which the policy leaves in any epoch.
+    pub fn add(&mut self, collective: Collective, calls: u64) {
+        self.earlier_calls[collective as usize] += calls;
+    }
+
     /// The epoch of the next call.
     pub fn peek(&self, policy: &Policy, collective: Collective) -> Epoch {
         let epoch = usize::from(self.epochs[collective as usize]);

@@ -25,6 +25,8 @@ pub use ledger::Ledger;
 pub use memory::{CACHE_FILE, MAX_AGE_DAYS, Memory, Recalled, Setting};
 pub use told::TOLD;
 
+use std::ops::RangeInclusive;
+
 use self::watch::Watch;
 use super::{Capabilities, Collective, Epoch};
 
@@ -78,6 +80,14 @@ impl Sameness {
     /// How many binary digits calls of this many bytes have.
     pub fn digits_of(bytes: u64) -> u8 {
         (u64::BITS - bytes.leading_zeros()) as u8
+    }
+
+    /// Sizes with as many binary digits.
+    pub fn sizes_alike(bytes: u64) -> RangeInclusive<u64> {
+        match bytes.checked_ilog2() {
+            Some(zeros) => 1 << zeros..=u64::MAX >> bytes.leading_zeros(),
+            None => 0..=0,
+        }
     }
 
     /// The fewest bytes of such a call.
@@ -248,6 +258,26 @@ impl Trials {
         }
         let sample = counted.map(|round| Sample { trial: index as u16, arm, round: round as u8 });
         Turn::Tried(arm, sample)
+    }
+
+    /// How many more calls are settled as the last one was, and not timed.
+    pub fn steady(&self, of: Sameness) -> u64 {
+        let trial = self.trials.iter().find(|trial| trial.of == of);
+        match trial {
+            _ if self.is_over => u64::MAX,
+            Some(Trial { state: State::Settled(_, until), calls, watch, .. }) => {
+                until.saturating_sub(calls + 1).min(watch.wait())
+            }
+            _ => 0,
+        }
+    }
+
+    /// Counts so many of them.
+    pub fn add(&mut self, of: Sameness, calls: u64) {
+        if let Some(trial) = self.trials.iter_mut().find(|trial| trial.of == of).filter(|_| !self.is_over) {
+            trial.calls += calls;
+            trial.watch.pass(calls);
+        }
     }
 
     /// It was found elsewhere, unless something is known here of as many ways.

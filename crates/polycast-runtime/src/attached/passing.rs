@@ -12,6 +12,20 @@ pub struct Sizes {
     pub above: u32,
 }
 
+/// `polycast_steady` of polycast.h, field by field.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SteadyCalls {
+    pub collective: u32,
+    pub first: u32,
+    pub last: u32,
+    pub calls: u32,
+}
+
+impl SteadyCalls {
+    pub const NONE: SteadyCalls = SteadyCalls { collective: 0, first: 0, last: 0, calls: 0 };
+}
+
 /// By collective.
 pub type Passing = [Sizes; Collective::ALL.len()];
 
@@ -26,6 +40,6 @@ pub fn left_by(policy: &Policy) -> Passing {
     })
 }
 
-fn saturated(bytes: u64) -> u32 {
+pub fn saturated(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

@@ -137,3 +137,37 @@ fn calls_that_take_longer_than_they_did_are_compared_anew() {
         assert!(!changes(&as_ever) && changes(&late), "{as_ever:?} {late:?}");
     });
 }
+
+/// A rank of which somebody reads looks at each call; the others only count most of those that are like the last one. They decide alike, at call
+/// numbers at which rules change, too.
+#[test]
+fn who_looks_at_each_call_decides_as_who_counts() {
+    let rules = "version = 1\n\
+        [[rule]]\ncollective = \"bcast\"\nbytes = \"64..1KiB\"\nuse = \"stock\"\n\
+        [[rule]]\ncollective = \"bcast\"\nbytes = \"8KiB..\"\nearlier_calls = \"300..\"\nuse = \"flat\"\n\
+        [[rule]]\ncollective = \"bcast\"\nbytes = \"32..\"\nuse = \"chain:segment=1KiB\"\n";
+    with_seeds(6, |seed| {
+        let random = &mut Random::new(seed);
+        let hosts: Vec<u32> = (0..random.within(3, 4)).map(|_| random.below(3) as u32).collect();
+        let mut calls: Vec<(u32, usize)> = Vec::new();
+        while calls.len() < 600 {
+            let bytes = random.one_of(&[9_000, 2_000, 500, 10]);
+            let alike = random.within(1, 90);
+            calls.extend(
+                (0..alike)
+                    .map(|_| (random.below(hosts.len() as u64) as u32, bytes + random.below(8) as usize)),
+            );
+        }
+        let (table, folder) = (tempfile::NamedTempFile::new().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(table.path(), rules).unwrap();
+        let mut job = Job::new(hosts.len() as u32, seed, "", &calls).on_hosts(&hosts, Weather::FINE);
+        job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+        job = job.with(None, "POLYCAST_TRIALS", random.one_of(&["on", "off"]));
+        let read_of = random.below(hosts.len() as u64) as u32;
+        job = job.with(Some(read_of), "POLYCAST_REPORT", folder.path().join("report.json").to_str().unwrap());
+        let outcome = job.run();
+        for told in &outcome.ranks {
+            assert_eq!(told.choices, outcome.ranks[0].choices, "{job:?}");
+        }
+    });
+}

@@ -8,7 +8,7 @@ use std::mem::{align_of, offset_of, size_of};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::attached::Sizes;
+use crate::attached::{Sizes, SteadyCalls};
 use crate::door::{ANY_PEER, CAN_PACK, Completion, GIVES_WAY, MESSAGE_MOST_BYTES};
 use crate::plan::Reduction;
 use crate::report::{LEFT, UNSERVED};
@@ -37,6 +37,7 @@ fn c_type(rust: &str) -> String {
         "Operation" => "polycast_operation",
         "Reduction" => "polycast_reduction",
         "Plan" => "struct polycast_plan",
+        "SteadyCalls" => "polycast_steady",
         "Sizes" => "polycast_sizes",
         "Attached" => "polycast_communicator",
         _ => return c_function(rust),
@@ -125,8 +126,13 @@ fn assertions() -> Assertions {
         stock, world_ranks, isend, irecv, poll, cancel, close, sum_over_world, take_leave);
     structure!(c, CollectiveCall as "polycast_call": collective, root, bytes, reduction);
     structure!(c, Sizes as "polycast_sizes": below, above);
+    structure!(c, SteadyCalls as "polycast_steady": collective, first, last, calls);
     c.equal("offsetof(polycast_communicator, passing)", offset_of!(Attached, passing) as i64);
-    c.equal("sizeof(polycast_communicator)", size_of::<[Sizes; Collective::ALL.len()]>() as i64);
+    c.equal(
+        "sizeof(((polycast_communicator *)0)->passing)",
+        size_of::<[Sizes; Collective::ALL.len()]>() as i64,
+    );
+    c.field("polycast_communicator", "steady", offset_of!(Attached, steady), type_name::<SteadyCalls>());
     structure!(c, Operation as "polycast_operation": communicator, key);
     structure!(c, Reduction as "polycast_reduction": element_bytes, is_commutative, is_exact, combine);
     functions!(
@@ -251,6 +257,8 @@ fn every_difference_is_found() {
         ("uint32_t is_commutative;", "uint64_t is_commutative;"),
         ("uint32_t below, above;", "uint32_t above, below;"),
         ("polycast_sizes passing[8];", "polycast_sizes passing[9];"),
+        ("uint32_t first, last;", "uint32_t first;"),
+        ("polycast_steady steady;", "uint32_t more;\n    polycast_steady steady;"),
         ("int is_over);", "int is_over, int more);"),
         ("const char *polycast_version(void);", "char *polycast_version(void);"),
         ("const char *polycast_version(void);", "const char *polycast_versions(void);"),

@@ -284,3 +284,52 @@ fn what_is_known_of_other_ways_is_not_gone_on_with() {
     trials.remember(&found(9000, 2, 0));
     assert_eq!(trials.settled(of(9000)), Some(0));
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// One rank looks at each call, the other counts those that are like the last one, as long as it may.
+    #[test]
+    fn who_counts_steady_calls_knows_as_much(
+        stretches in prop::collection::vec((0usize..3, 1u64..3000), 1..30),
+        times in prop::array::uniform3([900u64..3000, 900u64..3000]),
+        changes in prop::option::of(500u64..4000),
+    ) {
+        let (mut looking, mut counting) = (Trials::default(), Trials::default());
+        let mut made = 0;
+        for (class, calls) in stretches {
+            let of = of(1000 << (4 * class));
+            let (mut steady, mut counted, mut arm_then) = (0, 0, None);
+            for _ in 0..calls {
+                while let Some((_, mut sums)) = looking.due() {
+                    prop_assert_eq!(counted, 0, "nothing is due among steady calls");
+                    let others = counting.due().expect("as on the other rank").1;
+                    sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
+                    prop_assert_eq!(looking.judge(&sums, 2), counting.judge(&sums, 2));
+                    steady = 0;
+                }
+                let turn = looking.next(of, 2);
+                let (Turn::Tried(arm, sample) | Turn::Settled(arm, sample)) = turn;
+                made += 1;
+                if steady > 0 {
+                    (steady, counted) = (steady - 1, counted + 1);
+                    prop_assert_eq!((Some(arm), sample), (arm_then, None));
+                    continue;
+                }
+                counting.add(of, std::mem::take(&mut counted));
+                prop_assert_eq!(counting.next(of, 2), turn);
+                if let Some(sample) = sample {
+                    let is_late = changes.is_some_and(|from| made > from);
+                    let nanos = times[class][usize::from(arm)] * if is_late { 3 } else { 1 };
+                    looking.took(sample, nanos);
+                    counting.took(sample, nanos + made % 7);
+                }
+                arm_then = Some(arm);
+                let is_steady = matches!(turn, Turn::Settled(_, None)) && counting.due().is_none();
+                steady = if is_steady { counting.steady(of) } else { 0 };
+            }
+            counting.add(of, counted);
+        }
+        prop_assert_eq!(format!("{:?}", looking.told()), format!("{:?}", counting.told()));
+    }
+}

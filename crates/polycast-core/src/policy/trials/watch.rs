@@ -67,6 +67,16 @@ impl Watch {
         Some(place as u8)
     }
 
+    /// Calls until the next that is timed.
+    pub fn wait(&self) -> u64 {
+        if self.is_due { 0 } else { self.wait }
+    }
+
+    /// So many calls were made, no more than it waits for.
+    pub fn pass(&mut self, calls: u64) {
+        self.wait -= calls;
+    }
+
     /// How long it took on this rank.
     pub fn took(&mut self, place: u8, nanos: u64) {
         if let Some(time) = self.nanos.get_mut(usize::from(place)) {

@@ -1,0 +1,118 @@
+//! Calls like the last one, about which nothing is left to be decided for a while: they are served as it was, without another look at rules
+//! and trials, which cost more than a short message on a node.
+//!
+//! ```text
+//!  calls      8 KiB   8 KiB  8 KiB …  8 KiB    1 MiB
+//!             decided, and so are the next 64
+//!                     ╰─── only counted ───╯   what was counted is added up; decided
+//! ```
+//! # Invariant
+//! Of a rank it changes only how soon it has decided: before anything else is decided, all counts are what they would be without it. So ranks
+//! need not agree on it.
+
+use std::ops::RangeInclusive;
+
+use polycast_core::policy::trials::Sameness;
+use polycast_core::policy::{Capabilities, Choice, Collective, Epoch};
+
+use crate::attached::{SteadyCalls, saturated};
+use crate::communicator::{Communicator, MulticastState};
+use crate::decision::{Decision, Wanted};
+
+/// The calls to come that are like the last one.
+pub struct Steady {
+    collective: Collective,
+    bytes: RangeInclusive<u64>,
+    may_be_compared: bool,
+    is_ordered: bool,
+    decision: Decision,
+    /// Their trial, if it has settled what serves them.
+    of: Option<Sameness>,
+    left: u64,
+    made: u64,
+    /// Of those that are left, the door counts so many itself.
+    given: u32,
+}
+
+impl Steady {
+    pub const NONE: Steady = Steady {
+        collective: Collective::Broadcast,
+        bytes: 0..=0,
+        may_be_compared: false,
+        is_ordered: false,
+        decision: Decision::Left,
+        of: None,
+        left: 0,
+        made: 0,
+        given: 0,
+    };
+
+    /// What the door can leave by itself.
+    pub fn give(&mut self) -> SteadyCalls {
+        let Ok(first) = u32::try_from(*self.bytes.start()) else { return SteadyCalls::NONE };
+        if self.decision != Decision::Left || self.collective.combines() {
+            return SteadyCalls::NONE;
+        }
+        self.given = saturated(self.left);
+        let (collective, last) = (self.collective as u32, saturated(*self.bytes.end()));
+        SteadyCalls { collective, first, last, calls: self.given }
+    }
+
+    /// What it has left.
+    pub fn take_back(&mut self, given: &mut SteadyCalls) {
+        let made = u64::from(std::mem::take(&mut self.given) - given.calls);
+        (self.left, self.made) = (self.left - made, self.made + made);
+        *given = SteadyCalls::NONE;
+    }
+
+    /// What serves a call, if it is one of them.
+    #[inline]
+    pub fn next(&mut self, call: &Wanted) -> Option<Decision> {
+        let is_one = self.left > 0
+            && self.bytes.contains(&call.of.bytes.0)
+            && (self.collective, self.may_be_compared, self.is_ordered)
+                == (call.of.collective, call.may_be_compared, call.is_ordered);
+        if !is_one {
+            return None;
+        }
+        (self.left, self.made) = (self.left - 1, self.made + 1);
+        Some(self.decision)
+    }
+}
+
+impl Communicator {
+    /// A call was decided so.
+    pub(crate) fn look_ahead(&mut self, call: &Wanted, epoch: Epoch, decision: Decision) {
+        let choice = match decision {
+            Decision::Left => Choice::Stock,
+            Decision::Served(chosen) => chosen.choice,
+            Decision::LeftAndTimed => return,
+        };
+        let policy = &self.shared.policy;
+        // By multicast each call is looked at, whether it still works.
+        let is_looked_at = matches!(self.multicast, MulticastState::Unavailable { .. })
+            || choice.needs().has(Capabilities::MULTICAST);
+        if is_looked_at || self.log.is_wanted() || policy.leaves(&call.of) {
+            return;
+        }
+        let Some((of, settled)) = self.comparison.calls_alike() else { return };
+        self.steady = Steady {
+            collective: call.of.collective,
+            bytes: policy.sizes_alike(&call.of, epoch),
+            may_be_compared: call.may_be_compared,
+            is_ordered: call.is_ordered,
+            decision,
+            of,
+            left: settled.min(self.counts.left_in_epoch(policy, call.of.collective)),
+            made: 0,
+            given: 0,
+        };
+    }
+
+    /// Something else comes.
+    pub(crate) fn add_up(&mut self) {
+        let Steady { collective, of, made, .. } = std::mem::replace(&mut self.steady, Steady::NONE);
+        self.counts.add(collective, made);
+        self.comparison.add(of, made);
+    }
+}
