@@ -143,7 +143,7 @@ int main(void) {
     for (int rank = 0; rank < 2; rank++) {
         polycast_communicator *communicator;
         double least = 1e18;
-        if (polycast_attach(&door, NULL, rank, 2, both, &communicator) || !communicator) {
+        if (polycast_attach(&door, NULL, rank, 2, both, NULL, &communicator) || !communicator) {
             return fprintf(stderr, "expected to attach\n"), 1;
         }
         for (int round = 0; round < ROUNDS; round++) {

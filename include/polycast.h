@@ -214,11 +214,15 @@ int polycast_begin(const polycast_door *door, void *world, int rank, int size, i
 /* 1 if the stock MPI serves such a call on whatever communicator: nothing need be made for one that has had no others. Local. */
 int polycast_leaves(uint32_t collective, uint64_t bytes);
 
+/* The same for a communicator that has had so many calls of this collective, all of them left so: what is served from a later call on only. They
+ * are to be counted. */
+int polycast_leaves_at_first(uint32_t collective, uint64_t bytes, uint32_t earlier_calls);
+
 /* Makes the state of a communicator, of the ranks of MPI_COMM_WORLD that are in `world_ranks`, which may go afterwards. Local, unless the
  * program has called polycast_set since MPI began: then collective over it. *attached is NULL if this communicator is to be left to the
- * stock MPI; that is the same on all ranks. */
+ * stock MPI; that is the same on all ranks. `earlier_calls`: what polycast_leaves_at_first has left, by collective; NULL: none. */
 int polycast_attach(const polycast_door *door, void *communicator, int rank, int size, const int *world_ranks,
-                    polycast_communicator **attached);
+                    const uint32_t *earlier_calls, polycast_communicator **attached);
 
 /* Gives it up. Local; the door's `close` is called now, or in a later call of the runtime, when MPI has nothing
  * more for it. `is_over`: MPI ends. */

@@ -24,7 +24,7 @@ static inline int is_root(const struct call *call, const struct communicator *st
     if (call->root < 0) {
         return call->root == MPI_ROOT;
     }
-    if (state && state->runtime) {
+    if (state && state->size > 0) {
         return state->rank == call->root;
     }
     return PMPI_Comm_test_inter(call->comm, &is_inter) == MPI_SUCCESS && !is_inter &&
@@ -46,6 +46,19 @@ static inline const struct data *telling_data(const struct call *call, const str
 
 /* Blocking, and waited for at once; nonblocking; or to be started later, which all ranks prepare together. */
 enum when { NOW, AHEAD, PREPARED };
+
+/* Of a communicator that was not attached: nothing need be made for it yet. */
+static inline int is_left_at_first(struct communicator *state, uint32_t collective, size_t bytes) {
+    if (polycast_leaves(collective, bytes)) {
+        return 1;
+    }
+    uint32_t *earlier_calls = &state->earlier_calls[collective];
+    if (!polycast_leaves_at_first(collective, bytes, *earlier_calls)) {
+        return 0;
+    }
+    ++*earlier_calls;
+    return 1;
+}
 
 /* polycast_plan would leave it. */
 static inline int passes(polycast_communicator *communicator, uint32_t collective, size_t bytes,
@@ -100,7 +113,13 @@ static inline struct polycast_plan *plan_for(const struct call *call, enum when 
         if (polycast_leaves(call->collective, *bytes)) {
             return NULL;
         }
-        *state = door_communicator(call->comm);
+        *state = door_communicator(call->comm, when == NOW);
+    }
+    if (*state && (*state)->is_new) {
+        if (when == NOW && is_left_at_first(*state, call->collective, *bytes)) {
+            return NULL;
+        }
+        *state = door_attach(*state);
     }
     if (!*state) {
         return NULL;
@@ -166,7 +185,7 @@ static int measure_blocks(struct call *call, enum when when, struct blocks *bloc
         call->receive.type == MPI_DATATYPE_NULL) {
         return 0;
     }
-    if (door_known_communicator(call->comm, &state) && state->runtime) {
+    if (door_known_communicator(call->comm, &state) && state->size > 0) {
         size = state->size;
     } else if (senders_in(call->comm, &size) != MPI_SUCCESS) {
         return 0;

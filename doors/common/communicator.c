@@ -95,6 +95,10 @@ static int free_state(MPI_Comm comm, int keyval, void *attribute, void *extra) {
     if (is_stock_for_ever(state)) {
         return MPI_SUCCESS;
     }
+    if (state->is_new) {
+        free_memory(state);
+        return MPI_SUCCESS;
+    }
     if (state->flights > 0) {
         door_wait_for_flights(state);
     }
@@ -226,25 +230,7 @@ static void begin_late(MPI_Comm comm) {
     }
 }
 
-/* For the ranks of MPI_COMM_WORLD that it has. */
-static struct communicator *attach(MPI_Comm comm, int size, const int *world_ranks) {
-    struct communicator *state = calloc(1, sizeof *state);
-    if (state) {
-        state->user = comm;
-        state->size = size;
-        PMPI_Comm_rank(comm, &state->rank);
-        if (polycast_attach(&door_functions, state, state->rank, size, world_ranks, &state->runtime) == 0 &&
-            state->runtime) {
-            return state;
-        }
-        free(state);
-    }
-    return &stock_for_ever[POLYCAST_BECAUSE_NOT_ATTACHED];
-}
-
-/* One of `stock_for_ever` if the communicator is not one that we serve, or on lack of memory. Ranks outside this process's
- * MPI_COMM_WORLD (spawned, connected) are none that anybody knows; each rank of such a communicator finds some, so all decide alike
- * without a word. */
+/* One of `stock_for_ever` if the communicator is not one that we serve, or on lack of memory. */
 static struct communicator *new_state(MPI_Comm comm) {
     int is_inter = 0, size = 0;
     if (PMPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || is_inter) {
@@ -253,15 +239,43 @@ static struct communicator *new_state(MPI_Comm comm) {
     if (PMPI_Comm_size(comm, &size) != MPI_SUCCESS || size < 2) {
         return &stock_for_ever[POLYCAST_BECAUSE_ONE_RANK];
     }
-    int *world_ranks = malloc((size_t)size * sizeof *world_ranks);
-    struct communicator *state = &stock_for_ever[POLYCAST_BECAUSE_OUTSIDE];
-    if (world_ranks && door_world_ranks(comm, size, world_ranks)) {
-        state = __atomic_load_n(&standing, __ATOMIC_ACQUIRE) == SERVED
-                    ? attach(comm, size, world_ranks)
-                    : &stock_for_ever[POLYCAST_BECAUSE_NOT_ATTACHED];
+    struct communicator *state = calloc(1, sizeof *state);
+    if (!state) {
+        return &stock_for_ever[POLYCAST_BECAUSE_NOT_ATTACHED];
+    }
+    state->is_new = 1;
+    state->user = comm;
+    state->size = size;
+    PMPI_Comm_rank(comm, &state->rank);
+    return state;
+}
+
+/* Whether the runtime has it now; else why not, for ever. Ranks outside this process's MPI_COMM_WORLD (spawned, connected) are none that
+ * anybody knows; each rank of such a communicator finds some, so all decide alike without a word. */
+static int is_attached(struct communicator *state, uint32_t *because) {
+    int *world_ranks = malloc((size_t)state->size * sizeof *world_ranks);
+    *because = POLYCAST_BECAUSE_OUTSIDE;
+    if (world_ranks && door_world_ranks(state->user, state->size, world_ranks)) {
+        *because = POLYCAST_BECAUSE_NOT_ATTACHED;
+        if (__atomic_load_n(&standing, __ATOMIC_ACQUIRE) == SERVED) {
+            polycast_attach(&door_functions, state, state->rank, state->size, world_ranks,
+                            state->earlier_calls, &state->runtime);
+        }
     }
     free(world_ranks);
-    return state;
+    return state->runtime != NULL;
+}
+
+struct communicator *door_attach(struct communicator *state) {
+    uint32_t because;
+    if (is_attached(state, &because)) {
+        state->is_new = 0;
+        add_to_alive(state);
+        return state;
+    }
+    /* MPI frees what was there. */
+    struct communicator *left = &stock_for_ever[because];
+    return PMPI_Comm_set_attr(state->user, state_keyval, left) == MPI_SUCCESS ? left : NULL;
 }
 
 static void make_keyvals(void) {
@@ -274,27 +288,26 @@ void door_begin(void) {
     begin_world();
 }
 
-struct communicator *door_communicator(MPI_Comm comm) {
-    /* In the sessions model there is no MPI_COMM_SELF to tell us of the end, and a session may outlive it. */
+/* Whether it has begun now. In the sessions model there is no MPI_COMM_SELF to tell us of the end, and a session may outlive it. */
+static int has_begun_late(MPI_Comm comm) {
     int has_begun, has_ended;
     if (PMPI_Initialized(&has_begun) != MPI_SUCCESS || !has_begun ||
         PMPI_Finalized(&has_ended) != MPI_SUCCESS || has_ended) {
-        return NULL;
+        return 0;
     }
     make_keyvals();
-    if (__atomic_load_n(&standing, __ATOMIC_ACQUIRE) == NOT_BEGUN) {
-        begin_late(comm);
-        if (__atomic_load_n(&standing, __ATOMIC_ACQUIRE) == NOT_BEGUN) {
-            return NULL;
-        }
+    begin_late(comm);
+    return __atomic_load_n(&standing, __ATOMIC_ACQUIRE) != NOT_BEGUN;
+}
+
+struct communicator *door_communicator(MPI_Comm comm, int stays_new) {
+    if (__atomic_load_n(&standing, __ATOMIC_ACQUIRE) == NOT_BEGUN && !has_begun_late(comm)) {
+        return NULL;
     }
     struct communicator *state = new_state(comm);
     if (PMPI_Comm_set_attr(comm, state_keyval, state) != MPI_SUCCESS) {
         return NULL;
     }
     forget_remembered();
-    if (state->runtime) {
-        add_to_alive(state);
-    }
-    return state;
+    return state->is_new && !stays_new ? door_attach(state) : state;
 }

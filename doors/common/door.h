@@ -10,11 +10,13 @@
 
 /* What the door keeps for a communicator; hangs on it as an attribute. */
 struct communicator {
-    polycast_communicator *runtime; /* NULL: left to the stock MPI for ever */
-    uint32_t left_because;          /* then: POLYCAST_BECAUSE_* */
+    polycast_communicator *runtime; /* NULL: left to the stock MPI for ever, or while it is new */
+    uint32_t left_because;          /* for ever: POLYCAST_BECAUSE_* */
+    int is_new; /* it has had these calls by collective, all left by polycast_leaves_at_first */
+    uint32_t earlier_calls[8];
     MPI_Comm user;
     int rank;
-    int size;
+    int size; /* 0: left for ever */
 
     /* Outstanding messages by slot; MPI_REQUEST_NULL where there is none. */
     MPI_Request *requests;
@@ -41,8 +43,10 @@ int door_stock_of_bytes(const polycast_call *call, const void *send, void *recei
 
 /* communicator.c: the attribute and what belongs to it. Returns a state without `runtime` if `comm` is left to stock for ever,
  * and NULL if it is left to stock this time. Collective the first time it sees a communicator; every argument must have been
- * checked. */
-struct communicator *door_communicator(MPI_Comm comm);
+ * checked. `stays_new`: it is not attached yet. */
+struct communicator *door_communicator(MPI_Comm comm, int stays_new);
+/* Attaches one that is new: its state from now on, as above. */
+struct communicator *door_attach(struct communicator *state);
 /* Makes the attributes and the private communicator, and lets the ranks tell each other what they are. Called when MPI begins, if we
  * see that. Collective over MPI_COMM_WORLD. */
 void door_begin(void);

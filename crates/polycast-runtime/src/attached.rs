@@ -72,7 +72,13 @@ pub struct Attached {
 impl Attached {
     /// Local, unless the program has changed settings. `None`: leave it to the stock MPI, as all ranks do. Where MPI fails on this rank, the
     /// others may serve: its broadcasts give MPI's error.
-    pub fn new(door: Door, rank: Rank, world_ranks: &[u32]) -> Option<Attached> {
+    /// It has had so many calls of each collective.
+    pub fn new(
+        door: Door,
+        rank: Rank,
+        world_ranks: &[u32],
+        earlier_calls: [u32; collective::Collective::ALL.len()],
+    ) -> Option<Attached> {
         // What goes wrong with others is no matter of this one.
         let _ = catch_unwind(|| {
             retired::visit();
@@ -81,7 +87,11 @@ impl Attached {
             }
         });
         let attached = match Attached::find_rules(door, rank, world_ranks) {
-            Ok(attached) => attached?,
+            Ok(attached) => {
+                let mut attached = attached?;
+                attached.counts = CallCounts::after(&attached.policy, earlier_calls.map(u64::from));
+                attached
+            }
             Err(failure) => Attached::broken(door, rank, world_ranks.len() as u32, failure),
         };
         report::attached();

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polycast_core::collective::Collective;
-use polycast_core::policy::{self, CommunicatorShape};
+use polycast_core::policy::{self, CommunicatorShape, LeftAtFirst};
 
 use crate::of_process::of_process;
 use crate::settings::Settings;
@@ -15,25 +15,46 @@ of_process! {
     static BELOW: [AtomicU64; COLLECTIVES] = [const { AtomicU64::new(0) }; COLLECTIVES];
 }
 
+of_process! {
+    /// Of each collective, of the first calls on a communicator those of fewer bytes; and how many calls are the first ones.
+    static AT_FIRST: [[AtomicU64; 2]; COLLECTIVES] = [const { [const { AtomicU64::new(0) }; 2] }; COLLECTIVES];
+}
+
 /// All ranks of the job lie so, and go by these settings. Where some rank tells of its calls, or ways are measured for each of them, none is of no
 /// interest. All ranks come to the same: what they leave here they do not count, and rules may ask how many calls there were before.
 pub fn learn(settings: &Settings, most: CommunicatorShape, are_told: bool) {
     if !are_told && settings.tune.is_none() {
-        set(policy::left_below(settings.rules(None), most));
+        let rules = settings.rules(None);
+        set(policy::left_below(rules, most), policy::left_at_first(rules, most));
     }
 }
 
 /// The program changes settings.
 pub fn forget() {
-    set([0; COLLECTIVES]);
+    set([0; COLLECTIVES], [LeftAtFirst::default(); COLLECTIVES]);
 }
 
-fn set(below: [u64; COLLECTIVES]) {
+fn set(below: [u64; COLLECTIVES], at_first: [LeftAtFirst; COLLECTIVES]) {
     BELOW.with(|all| all.iter().zip(below).for_each(|(one, below)| one.store(below, Ordering::Relaxed)));
+    AT_FIRST.with(|all| {
+        for ([below, calls], of) in all.iter().zip(at_first) {
+            below.store(of.below, Ordering::Relaxed);
+            calls.store(of.calls, Ordering::Relaxed);
+        }
+    });
 }
 
 /// Whether such calls are left.
 #[inline]
 pub fn is_left(collective: usize, bytes: u64) -> bool {
     BELOW.with(|all| all.get(collective).is_some_and(|below| bytes < below.load(Ordering::Relaxed)))
+}
+
+/// Whether such calls are left on a communicator that was not attached and has had so many of them, all of which were left.
+#[inline]
+pub fn is_left_at_first(collective: usize, bytes: u64, earlier_calls: u32) -> bool {
+    AT_FIRST.with(|all| {
+        let Some([below, calls]) = all.get(collective) else { return false };
+        bytes < below.load(Ordering::Relaxed) && u64::from(earlier_calls) < calls.load(Ordering::Relaxed)
+    })
 }

@@ -26,6 +26,12 @@ pub struct CallCounts {
 }
 
 impl CallCounts {
+    /// Of a communicator that has had so many calls of each collective.
+    pub fn after(policy: &Policy, earlier_calls: [u64; Collective::ALL.len()]) -> CallCounts {
+        let epoch = |collective| policy.epoch(collective, earlier_calls[collective as usize]).0 as u8;
+        CallCounts { earlier_calls, epochs: Collective::ALL.map(epoch) }
+    }
+
     /// Counts a call and says in which epoch it is. What the policy leaves in any epoch is not counted: it passes by.
     pub fn next(&mut self, policy: &Policy, call: &Call) -> Epoch {
         let epoch = self.peek(policy, call.collective);

@@ -1,4 +1,4 @@
-//! Which calls go to the MPI on every communicator of a job, so that nobody need look at these for them.
+//! Which calls go to the MPI on every communicator of a job, for ever or at first, so that nobody need look at these for them.
 
 use super::choose::{Stage, borders};
 use super::{Choice, Collective, CommunicatorShape, Property, Range, Rule, Rules};
@@ -43,21 +43,55 @@ impl Left {
     }
 }
 
+/// Calls that go to the MPI while a communicator is new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftAtFirst {
+    /// Of fewer bytes than this.
+    pub below: u64,
+    /// So many of them.
+    pub calls: u64,
+}
+
+/// For each collective, on any such communicator: what rules serve from a later call on only.
+pub fn left_at_first(rules: Rules<'_>, most: CommunicatorShape) -> [LeftAtFirst; Collective::ALL.len()] {
+    Collective::ALL.map(|collective| match (rules.forced(collective), rules.prediction(collective)) {
+        (None, None) => {
+            let served = served(rules, collective, most);
+            let calls = served.first().map_or(0, |(_, call)| *call);
+            let sooner = served.iter().find(|(_, call)| *call < calls);
+            match calls {
+                0 => LeftAtFirst::default(),
+                _ => LeftAtFirst { below: sooner.map_or(u64::MAX, |(bytes, _)| *bytes), calls },
+            }
+        }
+        _ => LeftAtFirst::default(),
+    })
+}
+
 /// The size of the shortest call that some rule may serve.
 fn first_served(rules: Rules<'_>, collective: Collective, most: CommunicatorShape) -> u64 {
+    served(rules, collective, most).first().map_or(u64::MAX, |(bytes, _)| *bytes)
+}
+
+/// Sizes from which on some rule may serve calls, rising, and after how many earlier ones.
+fn served(rules: Rules<'_>, collective: Collective, most: CommunicatorShape) -> Vec<(u64, u64)> {
     let all = || rules.table(collective).rules().iter().filter(|rule| rule.collective == collective);
-    let starts = borders(all().map(bytes_of));
-    let is_served = |first: &u64| may_be_served(all().filter(|rule| bytes_of(rule).contains(*first)), most);
-    starts.into_iter().find(is_served).unwrap_or(u64::MAX)
+    let starts = borders(all().map(|rule| range_of(rule, Property::Bytes)));
+    let first_call = |first: u64| {
+        let for_it = all().filter(|rule| range_of(rule, Property::Bytes).contains(first));
+        first_served_call(for_it, most).map(|call| (first, call))
+    };
+    starts.into_iter().filter_map(first_call).collect()
 }
 
-fn bytes_of(rule: &Rule) -> Range {
-    let of_bytes = rule.conditions.iter().find(|condition| condition.property == Property::Bytes);
-    of_bytes.map_or(Range::all(), |condition| condition.range)
+fn range_of(rule: &Rule, property: Property) -> Range {
+    let condition = rule.conditions.iter().find(|condition| condition.property == property);
+    condition.map_or(Range::all(), |condition| condition.range)
 }
 
-/// By one of these rules, the first of which that holds decides, on some communicator.
-fn may_be_served<'a>(rules: impl Iterator<Item = &'a Rule>, most: CommunicatorShape) -> bool {
+/// After how many calls one of these rules may serve some communicator, where the first that holds decides.
+fn first_served_call<'a>(rules: impl Iterator<Item = &'a Rule>, most: CommunicatorShape) -> Option<u64> {
+    let mut first: Option<u64> = None;
     for rule in rules {
         let mut others = rule.conditions.iter().filter(|condition| condition.property != Property::Bytes);
         let is_on_one_node = others.clone().any(|of| of.property == Property::Nodes && of.range.last() < 2);
@@ -74,12 +108,15 @@ fn may_be_served<'a>(rules: impl Iterator<Item = &'a Rule>, most: CommunicatorSh
             condition.range.first() <= u64::from(largest)
         });
         match rule.choice {
-            Choice::Stock if others.next().is_none() => return false,
-            Choice::Algorithm(_) if may_hold => return true,
+            Choice::Stock if others.next().is_none() => break,
+            Choice::Algorithm(_) if may_hold => {
+                let call = range_of(rule, Property::EarlierCalls).first();
+                first = Some(first.map_or(call, |sooner| sooner.min(call)));
+            }
             _ => {}
         }
     }
-    false
+    first
 }
 
 #[cfg(test)]
@@ -133,6 +170,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_served_later_is_left_at_first() {
+        let rule =
+            |conditions: &str| format!("[[rule]]\ncollective = \"bcast\"\n{conditions}\nuse = \"chain\"\n");
+        let at_first = |text: &str| {
+            let table = Table::parse(&format!("version = 1\n{text}"), "a table").unwrap();
+            let rules = Rules::new(&[], Some(&table), &table, None);
+            let LeftAtFirst { below, calls } = left_at_first(rules, shape(16, 4))[0];
+            (below, calls)
+        };
+        let short = rule("bytes = \"..1KiB\"\nearlier_calls = \"256..\"");
+        let long = rule("bytes = \"1KiB..\"\nearlier_calls = \"32..\"");
+        assert_eq!(at_first(&short), (u64::MAX, 256));
+        assert_eq!(at_first(&(short.clone() + &long)), (1024, 256));
+        assert_eq!(at_first(&long), (u64::MAX, 32));
+        assert_eq!(at_first(&(short.clone() + &rule(""))), (0, 0), "others serve at once");
+        assert_eq!(at_first(&(short.clone() + &rule("nodes = \"5..\""))), (u64::MAX, 256), "there are four");
+        assert_eq!(at_first(&rule("earlier_calls = \"..5\"")), (0, 0));
+        assert_eq!(at_first(""), (0, 0));
+        let shipped = Table::shipped();
+        let forced = [(Collective::Broadcast, "chain".parse().unwrap())];
+        let rules = Rules::new(&forced, None, &shipped, None);
+        assert_eq!(left_at_first(rules, shape(2, 1))[0], LeftAtFirst::default());
+    }
+
+    #[test]
     fn what_is_forced_or_predicted_counts() {
         let (most, shipped) = (shape(16, 4), Table::shipped());
         for (forced, expected) in [("stock", u64::MAX), ("chain", 0)] {
@@ -170,6 +232,7 @@ mod tests {
                 latency: Some(crate::units::Nanos(latency)),
                 multicast_rate: crate::units::Rate::from_bits_per_second(multicast_rate),
             });
+            let at_first = left_at_first(rules, shape(nodes * per_node, nodes).on_processors(crowd));
             let policy = Policy::new(rules, CommunicatorShape { network, ..shape(nodes * per_node, nodes).on_processors(crowd) });
             for (collective, below) in Collective::ALL.into_iter().zip(below) {
                 for (number, shift) in &bytes {
@@ -178,6 +241,8 @@ mod tests {
                     let is_left = policy.choose(&call, there, epoch).choice == Choice::Stock
                         && !policy.asks_before(&call, there, epoch);
                     prop_assert!(is_left || call.bytes.0 >= below, "{collective:?}, {}, below {below}", call.bytes.0);
+                    let LeftAtFirst { below, calls } = at_first[collective as usize];
+                    prop_assert!(is_left || call.bytes.0 >= below || earlier_calls >= calls, "{collective:?} at first");
                 }
             }
         }

@@ -233,6 +233,7 @@ impl Member {
                     rank as c_int,
                     of.len() as c_int,
                     of.as_ptr().cast(),
+                    null(),
                     &mut runtime,
                 )
             };

@@ -104,6 +104,12 @@ pub extern "C" fn polycast_leaves(collective: u32, bytes: u64) -> c_int {
     left::is_left(collective as usize, bytes).into()
 }
 
+/// Whether the MPI serves such a call on any communicator that was not attached yet and has had so many of this collective.
+#[unsafe(no_mangle)]
+pub extern "C" fn polycast_leaves_at_first(collective: u32, bytes: u64, earlier_calls: u32) -> c_int {
+    left::is_left_at_first(collective as usize, bytes, earlier_calls).into()
+}
+
 /// All ranks of MPI_COMM_WORLD tell each other what they are; 1 if polycast can serve them.
 ///
 /// # Safety
@@ -133,7 +139,8 @@ unsafe fn door_of(table: *const DoorTable, communicator: *mut c_void) -> Option<
 /// Makes the state of a communicator.
 ///
 /// # Safety
-/// As polycast.h says: a valid table of functions that accept `communicator`, as many ranks as `size`, and a place for the answer.
+/// As polycast.h says: a valid table of functions that accept `communicator`, as many ranks as `size`, as many counts as there are collectives or NULL, and a
+/// place for the answer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn polycast_attach(
     door: *const DoorTable,
@@ -141,6 +148,7 @@ pub unsafe extern "C" fn polycast_attach(
     rank: c_int,
     size: c_int,
     world_ranks: *const c_int,
+    earlier_calls: *const u32,
     attached: *mut *mut Attached,
 ) -> c_int {
     // SAFETY: the caller's promise.
@@ -149,8 +157,11 @@ pub unsafe extern "C" fn polycast_attach(
     let Some(door) = (unsafe { door_of(door, communicator) }) else { return ERROR_INTERNAL };
     // SAFETY: the same; ranks are not negative.
     let world_ranks = unsafe { std::slice::from_raw_parts(world_ranks.cast::<u32>(), size as usize) };
+    // SAFETY: the same.
+    let earlier_calls = unsafe { earlier_calls.cast::<[u32; Collective::ALL.len()]>().as_ref() };
+    let earlier_calls = earlier_calls.copied().unwrap_or_default();
     guarded(ERROR_INTERNAL, || {
-        let state = Attached::new(door, Rank(rank as u32), world_ranks);
+        let state = Attached::new(door, Rank(rank as u32), world_ranks, earlier_calls);
         let state = state.map_or(std::ptr::null_mut(), |state| Box::into_raw(Box::new(state)));
         // SAFETY: the caller's promise.
         unsafe { *attached = state };
