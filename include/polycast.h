@@ -211,12 +211,12 @@ int polycast_set(const char *name, const char *value);
  * Where MPI fails meanwhile, this rank does not know what the others do: all its calls are served, and give MPI's error. */
 int polycast_begin(const polycast_door *door, void *world, int rank, int size, int tag_most, int has_threads);
 
-/* 1 if the stock MPI serves such a call on whatever communicator: nothing need be made for one that has had no others. Local. */
-int polycast_leaves(uint32_t collective, uint64_t bytes);
+/* 1 if the stock MPI serves such a call on whatever communicator of so many ranks: nothing need be made for one that has had no others. Local. */
+int polycast_leaves(uint32_t collective, uint64_t bytes, int ranks);
 
 /* The same for a communicator that has had so many calls of this collective, all of them left so: what is served from a later call on only. They
  * are to be counted. */
-int polycast_leaves_at_first(uint32_t collective, uint64_t bytes, uint32_t earlier_calls);
+int polycast_leaves_at_first(uint32_t collective, uint64_t bytes, int ranks, uint32_t earlier_calls);
 
 /* Makes the state of a communicator, of the ranks of MPI_COMM_WORLD that are in `world_ranks`, which may go afterwards. Local, unless the
  * program has called polycast_set since MPI began: then collective over it. *attached is NULL if this communicator is to be left to the

@@ -49,11 +49,11 @@ enum when { NOW, AHEAD, PREPARED };
 
 /* Of a communicator that was not attached: nothing need be made for it yet. */
 static inline int is_left_at_first(struct communicator *state, uint32_t collective, size_t bytes) {
-    if (polycast_leaves(collective, bytes)) {
+    if (polycast_leaves(collective, bytes, state->size)) {
         return 1;
     }
     uint32_t *earlier_calls = &state->earlier_calls[collective];
-    if (!polycast_leaves_at_first(collective, bytes, *earlier_calls)) {
+    if (!polycast_leaves_at_first(collective, bytes, state->size, *earlier_calls)) {
         return 0;
     }
     ++*earlier_calls;
@@ -110,7 +110,9 @@ static inline struct polycast_plan *plan_for(const struct call *call, enum when 
         return NULL;
     }
     if (!is_known) {
-        if (polycast_leaves(call->collective, *bytes)) {
+        int ranks;
+        if (PMPI_Comm_size(call->comm, &ranks) != MPI_SUCCESS ||
+            polycast_leaves(call->collective, *bytes, ranks)) {
             return NULL;
         }
         *state = door_communicator(call->comm, when == NOW);

@@ -215,17 +215,6 @@ impl Attached {
         }
     }
 
-    /// What the policy leaves, unless ways to serve it are to be measured.
-    fn let_pass(&mut self) {
-        self.passes = self.view.is_some() && !self.tunes();
-        let is_seen = self.is_logged || !self.passes;
-        self.passing = if is_seen { passing::NOTHING } else { passing::left_by(&self.policy) };
-    }
-
-    fn let_nothing_pass(&mut self) {
-        (self.passes, self.passing) = (false, passing::NOTHING);
-    }
-
     /// The same for a call that is not waited for. What it wants and has not is tried in the next one that is, whatever that is.
     pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
         self.let_nothing_pass();

@@ -3,21 +3,31 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polycast_core::collective::Collective;
-use polycast_core::policy::{self, CommunicatorShape, LeftAtFirst};
+use polycast_core::policy::{self, CommunicatorShape, LeftAtFirst, Ranks};
 
 use crate::of_process::of_process;
 use crate::settings::Settings;
 
 const COLLECTIVES: usize = Collective::ALL.len();
 
+/// Communicators of two ranks, for which more is served on a node, and larger ones.
+const KINDS: usize = 2;
+const LARGER: usize = 1;
+
+fn kind_of(ranks: u32) -> usize {
+    usize::from(ranks > 2)
+}
+
 of_process! {
     /// Of each collective those of fewer bytes. Until ranks have told each other where they are it is not known of any.
-    static BELOW: [AtomicU64; COLLECTIVES] = [const { AtomicU64::new(0) }; COLLECTIVES];
+    static BELOW: [[AtomicU64; COLLECTIVES]; KINDS] =
+        [const { [const { AtomicU64::new(0) }; COLLECTIVES] }; KINDS];
 }
 
 of_process! {
     /// Of each collective, of the first calls on a communicator those of fewer bytes; and how many calls are the first ones.
-    static AT_FIRST: [[AtomicU64; 2]; COLLECTIVES] = [const { [const { AtomicU64::new(0) }; 2] }; COLLECTIVES];
+    static AT_FIRST: [[[AtomicU64; 2]; COLLECTIVES]; KINDS] =
+        [const { [const { [const { AtomicU64::new(0) }; 2] }; COLLECTIVES] }; KINDS];
 }
 
 /// All ranks of the job lie so, and go by these settings. Where some rank tells of its calls, or ways are measured for each of them, none is of no
@@ -25,36 +35,46 @@ of_process! {
 pub fn learn(settings: &Settings, most: CommunicatorShape, are_told: bool) {
     if !are_told && settings.tune.is_none() {
         let rules = settings.rules(None);
-        set(policy::left_below(rules, most), policy::left_at_first(rules, most));
+        for kind in 0..KINDS {
+            let ranks = match kind {
+                LARGER => Ranks { least: 3, most: most.ranks },
+                _ => Ranks { least: 2, most: 2 },
+            };
+            let of = (ranks, most);
+            set(kind, policy::left_below(rules, of), policy::left_at_first(rules, of));
+        }
     }
 }
 
 /// The program changes settings.
 pub fn forget() {
-    set([0; COLLECTIVES], [LeftAtFirst::default(); COLLECTIVES]);
+    (0..KINDS).for_each(|kind| set(kind, [0; COLLECTIVES], [LeftAtFirst::default(); COLLECTIVES]));
 }
 
-fn set(below: [u64; COLLECTIVES], at_first: [LeftAtFirst; COLLECTIVES]) {
-    BELOW.with(|all| all.iter().zip(below).for_each(|(one, below)| one.store(below, Ordering::Relaxed)));
+fn set(kind: usize, below: [u64; COLLECTIVES], at_first: [LeftAtFirst; COLLECTIVES]) {
+    BELOW
+        .with(|all| all[kind].iter().zip(below).for_each(|(one, below)| one.store(below, Ordering::Relaxed)));
     AT_FIRST.with(|all| {
-        for ([below, calls], of) in all.iter().zip(at_first) {
+        for ([below, calls], of) in all[kind].iter().zip(at_first) {
             below.store(of.below, Ordering::Relaxed);
             calls.store(of.calls, Ordering::Relaxed);
         }
     });
 }
 
-/// Whether such calls are left.
+/// Whether such calls are left on a communicator of so many ranks.
 #[inline]
-pub fn is_left(collective: usize, bytes: u64) -> bool {
-    BELOW.with(|all| all.get(collective).is_some_and(|below| bytes < below.load(Ordering::Relaxed)))
+pub fn is_left(collective: usize, bytes: u64, ranks: u32) -> bool {
+    BELOW.with(|all| {
+        all[kind_of(ranks)].get(collective).is_some_and(|below| bytes < below.load(Ordering::Relaxed))
+    })
 }
 
 /// Whether such calls are left on a communicator that was not attached and has had so many of them, all of which were left.
 #[inline]
-pub fn is_left_at_first(collective: usize, bytes: u64, earlier_calls: u32) -> bool {
+pub fn is_left_at_first(collective: usize, bytes: u64, ranks: u32, earlier_calls: u32) -> bool {
     AT_FIRST.with(|all| {
-        let Some([below, calls]) = all.get(collective) else { return false };
+        let Some([below, calls]) = all[kind_of(ranks)].get(collective) else { return false };
         bytes < below.load(Ordering::Relaxed) && u64::from(earlier_calls) < calls.load(Ordering::Relaxed)
     })
 }

@@ -3,14 +3,26 @@
 use super::choose::{Stage, borders};
 use super::{Choice, Collective, CommunicatorShape, Property, Range, Rule, Rules};
 
-/// For each collective: calls of fewer bytes go to the MPI on any communicator of some of the ranks that lie as `most` says, whatever the
+/// How many ranks a communicator has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ranks {
+    /// No fewer.
+    pub least: u32,
+    /// No more.
+    pub most: u32,
+}
+
+/// Those of so many ranks, of some that lie as the other says.
+pub type Communicators = (Ranks, CommunicatorShape);
+
+/// For each collective: calls of fewer bytes go to the MPI on any communicator of so many of the ranks that lie as `most` says, whatever the
 /// network between them is like.
-pub fn left_below(rules: Rules<'_>, most: CommunicatorShape) -> [u64; Collective::ALL.len()] {
+pub fn left_below(rules: Rules<'_>, (ranks, most): Communicators) -> [u64; Collective::ALL.len()] {
     Collective::ALL.map(|collective| match rules.forced(collective) {
         Some(Choice::Stock) => u64::MAX,
         Some(_) => 0,
         None if rules.prediction(collective).is_some() => 0,
-        None => first_served(rules, collective, most),
+        None => first_served(rules, collective, (ranks, most)),
     })
 }
 
@@ -53,10 +65,10 @@ pub struct LeftAtFirst {
 }
 
 /// For each collective, on any such communicator: what rules serve from a later call on only.
-pub fn left_at_first(rules: Rules<'_>, most: CommunicatorShape) -> [LeftAtFirst; Collective::ALL.len()] {
+pub fn left_at_first(rules: Rules<'_>, of: Communicators) -> [LeftAtFirst; Collective::ALL.len()] {
     Collective::ALL.map(|collective| match (rules.forced(collective), rules.prediction(collective)) {
         (None, None) => {
-            let served = served(rules, collective, most);
+            let served = served(rules, collective, of);
             let calls = served.first().map_or(0, |(_, call)| *call);
             let sooner = served.iter().find(|(_, call)| *call < calls);
             match calls {
@@ -69,17 +81,17 @@ pub fn left_at_first(rules: Rules<'_>, most: CommunicatorShape) -> [LeftAtFirst;
 }
 
 /// The size of the shortest call that some rule may serve.
-fn first_served(rules: Rules<'_>, collective: Collective, most: CommunicatorShape) -> u64 {
-    served(rules, collective, most).first().map_or(u64::MAX, |(bytes, _)| *bytes)
+fn first_served(rules: Rules<'_>, collective: Collective, of: Communicators) -> u64 {
+    served(rules, collective, of).first().map_or(u64::MAX, |(bytes, _)| *bytes)
 }
 
 /// Sizes from which on some rule may serve calls, rising, and after how many earlier ones.
-fn served(rules: Rules<'_>, collective: Collective, most: CommunicatorShape) -> Vec<(u64, u64)> {
+fn served(rules: Rules<'_>, collective: Collective, of: Communicators) -> Vec<(u64, u64)> {
     let all = || rules.table(collective).rules().iter().filter(|rule| rule.collective == collective);
     let starts = borders(all().map(|rule| range_of(rule, Property::Bytes)));
     let first_call = |first: u64| {
         let for_it = all().filter(|rule| range_of(rule, Property::Bytes).contains(first));
-        first_served_call(for_it, most).map(|call| (first, call))
+        first_served_call(for_it, of).map(|call| (first, call))
     };
     starts.into_iter().filter_map(first_call).collect()
 }
@@ -90,22 +102,23 @@ fn range_of(rule: &Rule, property: Property) -> Range {
 }
 
 /// After how many calls one of these rules may serve some communicator, where the first that holds decides.
-fn first_served_call<'a>(rules: impl Iterator<Item = &'a Rule>, most: CommunicatorShape) -> Option<u64> {
+fn first_served_call<'a>(rules: impl Iterator<Item = &'a Rule>, (ranks, most): Communicators) -> Option<u64> {
     let mut first: Option<u64> = None;
     for rule in rules {
         let mut others = rule.conditions.iter().filter(|condition| condition.property != Property::Bytes);
         let is_on_one_node = others.clone().any(|of| of.property == Property::Nodes && of.range.last() < 2);
         let may_hold = others.clone().all(|condition| {
             let largest = match condition.property {
-                Property::Ranks if is_on_one_node => most.ranks_per_node,
-                Property::Ranks => most.ranks,
-                Property::Nodes => most.nodes,
-                Property::RanksPerNode => most.ranks_per_node,
+                Property::Ranks if is_on_one_node => ranks.most.min(most.ranks_per_node),
+                Property::Ranks => ranks.most,
+                Property::Nodes => ranks.most.min(most.nodes),
+                Property::RanksPerNode => ranks.most.min(most.ranks_per_node),
                 Property::RanksPerProcessor => most.ranks_per_processor,
                 Property::Switches => most.switches,
                 _ => return true,
             };
-            condition.range.first() <= u64::from(largest)
+            let least = if condition.property == Property::Ranks { ranks.least } else { 0 };
+            condition.range.first() <= u64::from(largest) && condition.range.last() >= u64::from(least)
         });
         match rule.choice {
             Choice::Stock if others.next().is_none() => break,
@@ -132,9 +145,14 @@ mod tests {
         CommunicatorShape::new(ranks, nodes, None).unwrap()
     }
 
+    /// All that have several ranks.
+    fn of(most: CommunicatorShape) -> Communicators {
+        (Ranks { least: 2, most: most.ranks }, most)
+    }
+
     fn below(text: &str, most: CommunicatorShape) -> u64 {
         let table = Table::parse(&format!("version = 1\n{text}"), "a table").unwrap();
-        left_below(Rules::new(&[], Some(&table), &Table::shipped(), None), most)[0]
+        left_below(Rules::new(&[], Some(&table), &Table::shipped(), None), of(most))[0]
     }
 
     #[test]
@@ -176,7 +194,7 @@ mod tests {
         let at_first = |text: &str| {
             let table = Table::parse(&format!("version = 1\n{text}"), "a table").unwrap();
             let rules = Rules::new(&[], Some(&table), &table, None);
-            let LeftAtFirst { below, calls } = left_at_first(rules, shape(16, 4))[0];
+            let LeftAtFirst { below, calls } = left_at_first(rules, of(shape(16, 4)))[0];
             (below, calls)
         };
         let short = rule("bytes = \"..1KiB\"\nearlier_calls = \"256..\"");
@@ -191,7 +209,7 @@ mod tests {
         let shipped = Table::shipped();
         let forced = [(Collective::Broadcast, "chain".parse().unwrap())];
         let rules = Rules::new(&forced, None, &shipped, None);
-        assert_eq!(left_at_first(rules, shape(2, 1))[0], LeftAtFirst::default());
+        assert_eq!(left_at_first(rules, of(shape(2, 1)))[0], LeftAtFirst::default());
     }
 
     #[test]
@@ -199,14 +217,20 @@ mod tests {
         let (most, shipped) = (shape(16, 4), Table::shipped());
         for (forced, expected) in [("stock", u64::MAX), ("chain", 0)] {
             let forced = [(Collective::Broadcast, forced.parse().unwrap())];
-            assert_eq!(left_below(Rules::new(&forced, None, &shipped, None), most)[0], expected);
+            assert_eq!(left_below(Rules::new(&forced, None, &shipped, None), of(most))[0], expected);
         }
         let rules = Rules::new(&[], None, &shipped, None);
-        assert_eq!(left_below(rules, shape(4, 4))[0], 8 << 10);
-        assert_eq!(left_below(rules, shape(4, 1))[0], 1 << 10, "four ranks on one node, after some calls");
-        assert_eq!(left_below(rules, shape(4, 1).on_processors(2))[0], 0);
+        assert_eq!(left_below(rules, of(shape(4, 4)))[0], 8 << 10);
+        let more = |shape: CommunicatorShape| (Ranks { least: 3, most: shape.ranks }, shape);
         assert_eq!(
-            [most, shape(32, 32)].map(|most| left_below(rules, most)[0]),
+            left_below(rules, more(shape(4, 1)))[0],
+            1 << 10,
+            "four ranks on one node, after some calls"
+        );
+        assert_eq!(left_below(rules, more(shape(4, 1).on_processors(2)))[0], 0);
+        assert_eq!(left_below(rules, of(shape(4, 1)))[0], 0, "two of them");
+        assert_eq!(
+            [most, shape(32, 32)].map(|most| left_below(rules, of(most))[0]),
             [0, 0],
             "short messages by multicast"
         );
@@ -224,7 +248,7 @@ mod tests {
         ) {
             let shipped = Table::shipped();
             let rules = Rules::new(&[], None, &shipped, None);
-            let below = left_below(rules, shape(nodes * per_node, nodes).on_processors(crowd));
+            let most = shape(nodes * per_node, nodes).on_processors(crowd);
             let nodes = 1 + part.0.index(nodes as usize) as u32;
             let per_node = 1 + part.1.index(per_node as usize) as u32;
             let network = network.map(|(rate, latency, multicast_rate)| Network {
@@ -232,7 +256,8 @@ mod tests {
                 latency: Some(crate::units::Nanos(latency)),
                 multicast_rate: crate::units::Rate::from_bits_per_second(multicast_rate),
             });
-            let at_first = left_at_first(rules, shape(nodes * per_node, nodes).on_processors(crowd));
+            let ranks = Ranks { least: if nodes * per_node == 2 { 2 } else { 3 }, most: if nodes * per_node == 2 { 2 } else { most.ranks } };
+            let (below, at_first) = (left_below(rules, (ranks, most)), left_at_first(rules, (ranks, most)));
             let policy = Policy::new(rules, CommunicatorShape { network, ..shape(nodes * per_node, nodes).on_processors(crowd) });
             for (collective, below) in Collective::ALL.into_iter().zip(below) {
                 for (number, shift) in &bytes {

@@ -39,7 +39,7 @@ pub use choose::{By, Decision, Interval, Policy, Rules};
 pub use condition::{Condition, Property, Range};
 pub use epoch::{CallCounts, Epoch};
 pub use explanation::{Explanation, LookedAt, Verdict};
-pub use left::{Left, LeftAtFirst, left_at_first, left_below};
+pub use left::{Left, LeftAtFirst, Ranks, left_at_first, left_below};
 pub use parse::{MAX_EPOCHS, MAX_RULES, MAX_TEXT_BYTES, TableError};
 pub use prediction::{Prediction, choice as predicted_choice};
 pub use shape::{CommunicatorShape, CommunicatorShapeError};

@@ -4,6 +4,8 @@
 use polycast_core::collective::Collective;
 use polycast_core::policy::{Left, Policy};
 
+use super::Attached;
+
 /// `polycast_sizes` of polycast.h, field by field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +32,10 @@ impl SteadyCalls {
 pub type Passing = [Sizes; Collective::ALL.len()];
 
 /// None.
-pub const NOTHING: Passing = [Sizes { below: 0, above: u32::MAX }; Collective::ALL.len()];
+pub(super) const NOTHING: Passing = [Sizes { below: 0, above: u32::MAX }; Collective::ALL.len()];
 
 /// What a policy leaves.
-pub fn left_by(policy: &Policy) -> Passing {
+fn left_by(policy: &Policy) -> Passing {
     Collective::ALL.map(|collective| {
         let Left { below, above } = policy.left(collective);
         Sizes { below: saturated(below), above: saturated(above) }
@@ -42,4 +44,17 @@ pub fn left_by(policy: &Policy) -> Passing {
 
 pub fn saturated(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+impl Attached {
+    /// What the policy leaves, unless ways to serve it are to be measured.
+    pub(super) fn let_pass(&mut self) {
+        self.passes = self.view.is_some() && !self.tunes();
+        let is_seen = self.is_logged || !self.passes;
+        self.passing = if is_seen { NOTHING } else { left_by(&self.policy) };
+    }
+
+    pub(super) fn let_nothing_pass(&mut self) {
+        (self.passes, self.passing) = (false, NOTHING);
+    }
 }

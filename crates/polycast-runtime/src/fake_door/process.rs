@@ -83,6 +83,7 @@ pub struct Member {
     /// NULL if polycast does not serve it, or not any more.
     pub runtime: *mut Attached,
     is_attached: bool,
+    ranks: u32,
     /// It has had no call that the door would make it for.
     pub is_new: bool,
 }
@@ -239,7 +240,14 @@ impl Member {
             };
             assert_eq!(error, 0, "attaching gives no error");
         }
-        Some(Member { door, rank, is_attached: !runtime.is_null(), is_new: true, runtime })
+        Some(Member {
+            door,
+            rank,
+            is_attached: !runtime.is_null(),
+            is_new: true,
+            ranks: of.len() as u32,
+            runtime,
+        })
     }
 
     fn give_up(&mut self, is_over: c_int) {
@@ -249,7 +257,7 @@ impl Member {
 
     /// As doors/common/calls.h: nobody looks at the communicator for such a call.
     pub fn is_left(&mut self, wanted: &CollectiveCall) -> bool {
-        self.is_new &= polycast_leaves(wanted.collective, wanted.bytes as u64) != 0;
+        self.is_new &= polycast_leaves(wanted.collective, wanted.bytes as u64, self.ranks as c_int) != 0;
         self.is_new
     }
 

@@ -98,16 +98,21 @@ pub unsafe extern "C" fn polycast_set(name: *const c_char, value: *const c_char)
     })
 }
 
-/// Whether the MPI serves such a call on any communicator that was not attached yet.
+/// Whether the MPI serves such a call on any communicator of so many ranks that was not attached yet.
 #[unsafe(no_mangle)]
-pub extern "C" fn polycast_leaves(collective: u32, bytes: u64) -> c_int {
-    left::is_left(collective as usize, bytes).into()
+pub extern "C" fn polycast_leaves(collective: u32, bytes: u64, ranks: c_int) -> c_int {
+    left::is_left(collective as usize, bytes, ranks as u32).into()
 }
 
 /// Whether the MPI serves such a call on any communicator that was not attached yet and has had so many of this collective.
 #[unsafe(no_mangle)]
-pub extern "C" fn polycast_leaves_at_first(collective: u32, bytes: u64, earlier_calls: u32) -> c_int {
-    left::is_left_at_first(collective as usize, bytes, earlier_calls).into()
+pub extern "C" fn polycast_leaves_at_first(
+    collective: u32,
+    bytes: u64,
+    ranks: c_int,
+    earlier_calls: u32,
+) -> c_int {
+    left::is_left_at_first(collective as usize, bytes, ranks as u32, earlier_calls).into()
 }
 
 /// All ranks of MPI_COMM_WORLD tell each other what they are; 1 if polycast can serve them.
