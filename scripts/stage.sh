@@ -42,10 +42,13 @@ versioned cmake/polycast-config-version.cmake.in lib/cmake/polycast/polycast-con
 versioned modulefile.in "share/modulefiles/polycast/$version"
 
 documents=$stage/share/doc/polycast
-mkdir -p "$documents/fuzz" "$documents/tests"
-cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs examples include packaging "$documents/"
+mkdir -p "$documents/fuzz" "$documents/include" "$documents/tests"
+cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs examples packaging "$documents/"
 # Once is enough.
 ln -s ../../polycast "$documents/tuning"
+for header in include/*.h; do
+    ln -s "../../../../$header" "$documents/$header"
+done
 cp fuzz/README.md "$documents/fuzz/"
 cp tests/README.md "$documents/tests/"
 

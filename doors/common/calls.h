@@ -48,7 +48,7 @@ static inline const struct data *telling_data(const struct call *call, const str
 enum when { NOW, AHEAD, PREPARED };
 
 /* Of a communicator that was not attached: nothing need be made for it yet. */
-static inline int is_left_at_first(struct communicator *state, uint32_t collective, size_t bytes) {
+static int is_left_at_first(struct communicator *state, uint32_t collective, size_t bytes) {
     if (polycast_leaves(collective, bytes, state->size)) {
         return 1;
     }
@@ -86,6 +86,24 @@ static inline void count_left(enum when when, uint32_t collective, uint32_t beca
     }
 }
 
+/* A communicator of which nothing is known, `state` is NULL then, or that is new; NULL: it stays so, and the call is left to stock. Not
+ * inlined: it would be there for each function. */
+static __attribute__((noinline)) struct communicator *
+known_from_now_on(const struct call *call, enum when when, size_t bytes, struct communicator *state) {
+    int ranks;
+    if (!state) {
+        if (PMPI_Comm_size(call->comm, &ranks) != MPI_SUCCESS ||
+            polycast_leaves(call->collective, bytes, ranks)) {
+            return NULL;
+        }
+        state = door_communicator(call->comm, when == NOW);
+    }
+    if (!state || !state->is_new) {
+        return state;
+    }
+    return when == NOW && is_left_at_first(state, call->collective, bytes) ? NULL : door_attach(state);
+}
+
 /* How the runtime serves this call; NULL if it is left to stock. Arguments that stock would refuse, or that mean something special to it, are
  * for stock, and not counted. */
 static inline struct polycast_plan *plan_for(const struct call *call, enum when when, MPI_Op op,
@@ -109,22 +127,11 @@ static inline struct polycast_plan *plan_for(const struct call *call, enum when 
         count_left(when, call->collective, POLYCAST_BECAUSE_EMPTY, 0);
         return NULL;
     }
-    if (!is_known) {
-        int ranks;
-        if (PMPI_Comm_size(call->comm, &ranks) != MPI_SUCCESS ||
-            polycast_leaves(call->collective, *bytes, ranks)) {
+    if (!is_known || (*state)->is_new) {
+        *state = known_from_now_on(call, when, *bytes, is_known ? *state : NULL);
+        if (!*state) {
             return NULL;
         }
-        *state = door_communicator(call->comm, when == NOW);
-    }
-    if (*state && (*state)->is_new) {
-        if (when == NOW && is_left_at_first(*state, call->collective, *bytes)) {
-            return NULL;
-        }
-        *state = door_attach(*state);
-    }
-    if (!*state) {
-        return NULL;
     }
     if (!(*state)->runtime) {
         count_left(when, call->collective, (*state)->left_because, *bytes);
