@@ -116,8 +116,7 @@ impl Lanes {
     fn round(&mut self, rounds: &Rounds, round: u64, position: impl Fn(Rank, u64) -> u64) {
         let Lanes { list, local, publish, fetches, own_cell, operands } = self;
         let step = rounds.step(round).1;
-        let is_combined = matches!(rounds.call.collective, Collective::Reduce | Collective::Allreduce)
-            && step == Step::Combine;
+        let is_combined = rounds.call.collective.combines() && step == Step::Combine;
         // What was published before is not overwritten until it is.
         let published = publish.map_or(After::Start, Counted::after);
         for put in rounds.puts(round).filter(|put| put.from.length() > 0) {
