@@ -62,10 +62,11 @@ test-all: test ## and those that take or need more
 
 ROUNDS ?= 20
 SEED ?= 0
-soak: ## jobs in a lab while ranks die, links go down and strangers send: make soak ROUNDS=1000 [FAULT=killed]
+STOCK ?= 0
+soak: ## jobs in a lab while ranks die, links go down and strangers send: make soak ROUNDS=1000 [FAULT=killed] [STOCK=1: without polycast]
 	@scripts/setup.sh test
 	@$(MAKE) build
-	@cargo test --quiet --locked --workspace --test soak -- ROUNDS=$(ROUNDS) SEED=$(SEED) FAULT=$(FAULT)
+	@cargo test --quiet --locked --workspace --test soak -- ROUNDS=$(ROUNDS) SEED=$(SEED) FAULT=$(FAULT) STOCK=$(STOCK)
 
 SECONDS ?= 10
 fuzz: ## every decoder and a node of the protocol with mutations of their corpus, each for SECONDS=10

@@ -76,6 +76,9 @@ impl fmt::Display for Fault {
 pub struct Happened {
     /// Whether the job ran when it began.
     pub is_amid: bool,
+    /// Whether a rank died, and all the others with it in time: what hangs after that is the MPI's launcher, in whose processes
+    /// polycast is not.
+    pub have_all_died: bool,
     /// What a host says that sends to the group.
     pub said: String,
 }
@@ -136,12 +139,19 @@ impl Fault {
             thread::sleep(Duration::from_millis(5));
         };
         thread::sleep(after);
-        let mut happened = Happened { is_amid: !ranks().is_empty(), said: String::new() };
+        let mut happened = Happened { is_amid: !ranks().is_empty(), ..Happened::default() };
         let victim = Pid::from_raw(victims[seed as usize % victims.len()]);
         let hosts = |host: &Option<usize>| host.map_or(0..HOSTS, |host| host..host + 1);
         match self {
-            // It may have ended.
-            Fault::Killed => drop(kill(victim, Signal::SIGKILL)),
+            Fault::Killed => {
+                // It may have ended.
+                let _ = kill(victim, Signal::SIGKILL);
+                let died = Instant::now();
+                while !happened.have_all_died && died.elapsed() < ALL_DIE {
+                    thread::sleep(Duration::from_millis(20));
+                    happened.have_all_died = ranks().is_empty();
+                }
+            }
             Fault::Stopped(time) => {
                 // It may have ended, but not while it is stopped.
                 let _ = kill(victim, Signal::SIGSTOP);
@@ -191,6 +201,9 @@ impl Fault {
         }
     }
 }
+
+/// How long ranks live at most after one of them was killed, on a machine that does other things, too.
+const ALL_DIE: Duration = Duration::from_secs(30);
 
 /// Datagrams a second.
 const FLOOD_RATE: &str = "100000";

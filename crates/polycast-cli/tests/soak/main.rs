@@ -4,6 +4,7 @@
 //! make soak ROUNDS=1000              so many rounds; from 21 on faults last longer, up to ten seconds
 //! make soak ROUNDS=1 SEED=17         the round of this seed again
 //! make soak ROUNDS=1000 FAULT=killed only rounds in which this goes wrong
+//! make soak ROUNDS=1000 FAULT=killed STOCK=1   the same rounds without polycast: what the MPI does by itself
 //! ```
 //!
 //! Exit status 1 on a wrong byte, on a job that hangs where it does not without polycast, and on anything that is left behind.
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         println!("FAULT={name}: expected one of {}", names.join(", "));
         return ExitCode::from(2);
     }
+    let with_polycast = number("STOCK", 0) == 0;
     let is_meant = |seed: &u64| only.as_ref().is_none_or(|name| name == fault_of(*seed).0);
     let mut totals = Totals::default();
     let began = Instant::now();
@@ -54,7 +56,7 @@ fn main() -> ExitCode {
     for seed in (first..).filter(is_meant).take(rounds as usize) {
         let round = Round::of(seed, rounds >= MANY_ROUNDS);
         let began = Instant::now();
-        let problems = round.run(&labs, &mut totals);
+        let problems = round.run(&labs, &mut totals, with_polycast);
         println!("seed {seed:<6} {:>5.1} s  {round}", began.elapsed().as_secs_f64());
         for problem in &problems {
             println!("  FAILED: {problem}\n  again: make soak ROUNDS=1 SEED={seed}");

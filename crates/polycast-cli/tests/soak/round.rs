@@ -1,6 +1,7 @@
 //! A round: a job, what goes wrong around it, and what must hold.
 
 use std::fmt;
+use std::process::ExitStatus;
 use std::thread;
 use std::time::Duration;
 
@@ -9,9 +10,10 @@ use polycast_core::collective::Collective;
 use polycast_core::variables::FORCED as FORCED_BY;
 
 use crate::cluster::Labs;
+use crate::common::job::OUT_OF_TIME;
 use crate::common::mpi::Mpi;
 use crate::common::report::Report;
-use crate::fault::{Fault, PROGRAM, ranks};
+use crate::fault::{Fault, Happened, PROGRAM, ranks};
 use crate::job::{LAB, LabJob};
 use crate::totals::Totals;
 
@@ -38,6 +40,9 @@ const FORCED: [Option<&str>; 8] = [
 
 /// So many of them are forms of multicast.
 const FORMS: usize = 4;
+
+/// The status of a job, unless it had said all and hung in MPICH, and what it wrote.
+type Ended = (Option<ExitStatus>, String, String);
 
 /// The name of a kind of faults, and how one is drawn that lasts so many times as long as in a short round.
 pub type Kind = (&'static str, fn(&mut fastrand::Rng, u64) -> Fault);
@@ -140,15 +145,22 @@ impl Round {
         Round { seed, mpi, forced, others, ranks_per_host, calls, after, fault }
     }
 
-    /// What did not hold.
-    pub fn run(&self, labs: &Labs, totals: &mut Totals) -> Vec<String> {
+    /// What did not hold; without polycast, to see what the MPI does by itself, what is left behind.
+    pub fn run(&self, labs: &Labs, totals: &mut Totals, with_polycast: bool) -> Vec<String> {
         self.fault.prepare(labs);
-        let (done, happened) = thread::scope(|scope| {
-            let job = scope.spawn(|| self.job(labs, true).end());
-            let happened = scope.spawn(|| self.fault.happen(labs, self.after, self.seed));
-            (job.join().expect("it does not panic"), happened.join().expect("nor does it"))
-        });
-        let mut problems = self.problems(labs, &done);
+        let (done, happened) = self.job_and_fault(labs, with_polycast);
+        let mut problems = match (&self.fault, is_out_of_time(done.0)) {
+            (Fault::Killed, true) if happened.have_all_died => {
+                totals.add("launchers that hung after all ranks had died", 1);
+                vec![]
+            }
+            (_, true) if !with_polycast => {
+                totals.add("hung without polycast", 1);
+                vec![]
+            }
+            (_, false) if !with_polycast => vec![],
+            _ => self.problems(labs, &done),
+        };
         self.fault.mend(labs);
         problems.extend(nothing_is_left(labs));
         totals.add_line("SOAK", &done.1);
@@ -192,19 +204,12 @@ impl Round {
         forced.fold(job, |job, (name, value)| job.variable(name, &value))
     }
 
-    fn problems(
-        &self,
-        labs: &Labs,
-        (status, stdout, stderr): &(Option<std::process::ExitStatus>, String, String),
-    ) -> Vec<String> {
+    fn problems(&self, labs: &Labs, (status, stdout, stderr): &Ended) -> Vec<String> {
         if let Some(line) = stderr.lines().find(|line| line.contains("FAIL rank")) {
             return vec![line.to_owned()];
         }
         let is_ok = stdout.lines().any(|line| line == "OK collective_soak");
-        // `timeout` ends what hangs, with this status or, where it has to kill, with none.
-        let hung = status.is_some_and(
-            |status| !matches!(status.code(), Some(code) if code != crate::common::job::OUT_OF_TIME),
-        );
+        let hung = is_out_of_time(*status);
         match (&self.fault, hung) {
             (_, true) => match self.hangs_without_polycast(labs) {
                 true => vec![],
@@ -227,24 +232,27 @@ impl Round {
         }
     }
 
-    fn again_without_polycast(&self, labs: &Labs) -> (Option<std::process::ExitStatus>, String, String) {
+    /// The job and what goes wrong meanwhile, to the end of both.
+    fn job_and_fault(&self, labs: &Labs, with_polycast: bool) -> (Ended, Happened) {
         thread::scope(|scope| {
-            let job = scope.spawn(|| self.job(labs, false).end());
+            let job = scope.spawn(|| self.job(labs, with_polycast).end());
             let happened = scope.spawn(|| self.fault.happen(labs, self.after, self.seed));
-            let _ = happened.join();
-            job.join().expect("it does not panic")
+            (job.join().expect("it does not panic"), happened.join().expect("nor does it"))
         })
     }
 
     fn hangs_without_polycast(&self, labs: &Labs) -> bool {
-        let (status, ..) = self.again_without_polycast(labs);
-        status.is_some_and(|status| status.code().is_none_or(|code| code == crate::common::job::OUT_OF_TIME))
+        is_out_of_time(self.job_and_fault(labs, false).0.0)
     }
 
     fn fails_without_polycast(&self, labs: &Labs) -> bool {
-        let (status, ..) = self.again_without_polycast(labs);
-        status.is_some_and(|status| !status.success())
+        self.job_and_fault(labs, false).0.0.is_some_and(|status| !status.success())
     }
+}
+
+/// `timeout` ends what hangs, with this status or, where it has to kill, with none.
+fn is_out_of_time(status: Option<ExitStatus>) -> bool {
+    status.is_some_and(|status| status.code().is_none_or(|code| code == OUT_OF_TIME))
 }
 
 /// A process that ends has no program any more before its sockets are closed.
