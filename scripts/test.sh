@@ -1,24 +1,30 @@
 #!/bin/sh
 # Every test; `make test` has built everything before. MPI jobs mostly wait, for each other and for late ranks: the lints and
-# the pure tests run beside them.
+# the pure tests run beside them, and leave them the processors.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/suite.sh
+# A suite that leaves the processors to MPI jobs.
+beside() {
+    name=$1
+    shift
+    suite "$name" nice -n 10 "$@"
+}
 # All at once and before anything runs: cargo compiles for one command at a time.
 suite compiling cargo test --no-run --locked --workspace --test '*' --lib --bins
-suite jobs cargo test --no-fail-fast --locked --workspace --test jobs &
+suite jobs cargo test --no-fail-fast --locked --workspace --test jobs -- --test-threads=3 &
 jobs=$!
 trap 'kill "$jobs" 2>/dev/null || true' EXIT INT TERM
-suite units cargo test --no-fail-fast --workspace --locked --lib --bins
+beside units cargo test --no-fail-fast --workspace --locked --lib --bins
 suite tool cargo test --no-fail-fast --locked --workspace --test tool
 # shellcheck disable=SC2046
 {
-    suite core cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-core)
-    suite simulations cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-sim)
+    beside core cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-core)
+    beside simulations cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-sim)
     suite network cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-net crates/polycast-madcap)
-    suite inputs cargo test --no-fail-fast --locked --workspace $(tests_of fuzz/bodies)
+    beside inputs cargo test --no-fail-fast --locked --workspace $(tests_of fuzz/bodies)
 }
-suite lint scripts/lint.sh
+beside lint scripts/lint.sh
 wait "$jobs"
 # By itself: like some of the jobs it looks for ranks that hang.
 suite soak cargo test --locked --workspace --test soak -- ROUNDS=20

@@ -33,7 +33,7 @@ fn on_all_hosts(labs: &Labs, script: &str) {
     }
 }
 
-/// Runs `bcast_died` with a part more than there are changes, which happen between them.
+/// Runs `bcast_died` with a part more than there are changes, which happen between them. Other jobs need not wait: some changes sleep.
 fn run(labs: &Labs, form: &str, bytes: &str, changes: &[&dyn Fn()]) -> (Output, Report) {
     let folder = tempdir().unwrap();
     let (calls, path) = (CALLS.to_string(), folder.path().to_string_lossy().into_owned());
@@ -42,7 +42,7 @@ fn run(labs: &Labs, form: &str, bytes: &str, changes: &[&dyn Fn()]) -> (Output, 
     let job = LabJob::stock(labs, Mpi::OpenMpi, HOSTS, "bcast_died").arguments(&arguments).forced(form);
     let has_reached = |folder: &Path, part: usize| folder.join(format!("reached.{part}")).exists();
     let output = thread::scope(|scope| {
-        let job = scope.spawn(|| job.expect_ok());
+        let job = scope.spawn(|| job.run_beside_others().expect_ok("bcast_died"));
         for (part, change) in (1..).zip(changes) {
             // A job that does not come so far is ended by its own limit.
             while !has_reached(folder.path(), part) && !job.is_finished() {

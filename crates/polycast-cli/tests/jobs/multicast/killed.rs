@@ -75,7 +75,8 @@ fn killed(mpi: Mpi) {
 }
 
 /// On one node, in the memory that its ranks share: by the address of the root's message, through the ring, and through cells, whoever dies.
-fn killed_beside_others(mpi: Mpi) {
+/// Each combination that `is_meant` by its number.
+fn killed_beside_others(mpi: Mpi, is_meant: impl Fn(usize) -> bool) {
     let before = files();
     let run = |job: Job, victim: u32, calls: u32| {
         let job = job.arguments(&[&victim.to_string(), &calls.to_string(), "sums"]);
@@ -86,13 +87,12 @@ fn killed_beside_others(mpi: Mpi) {
         }
         wait_until("all ranks are gone", || ranks_alive() == 0);
     };
-    for (victim, calls) in [(0, 0), (1, 1), (2, 2), (3, 30), (0, 31), (1, 50)] {
-        for (broadcast, sum) in
-            [("two-level", "direct"), ("two-level:segment=8KiB", "two-level"), ("cells", "cells")]
-        {
-            let job = Job::stock(mpi, 4, "bcast_killed").forced(broadcast);
-            run(job.variable("POLYCAST_ALLREDUCE", sum), victim, calls);
-        }
+    let ways = [("two-level", "direct"), ("two-level:segment=8KiB", "two-level"), ("cells", "cells")];
+    let deaths = [(0, 0), (1, 1), (2, 2), (3, 30), (0, 31), (1, 50)];
+    let all = deaths.into_iter().flat_map(|death| ways.map(|way| (death, way)));
+    for (_, ((victim, calls), (broadcast, sum))) in all.enumerate().filter(|(number, _)| is_meant(*number)) {
+        let job = Job::stock(mpi, 4, "bcast_killed").forced(broadcast);
+        run(job.variable("POLYCAST_ALLREDUCE", sum), victim, calls);
     }
     assert_eq!(files(), before);
 }
@@ -102,6 +102,13 @@ fn killed_beside_others(mpi: Mpi) {
 fn a_killed_rank_leaves_nothing() {
     killed(Mpi::OpenMpi);
     killed(Mpi::Mpich);
-    killed_beside_others(Mpi::OpenMpi);
-    killed_beside_others(Mpi::Mpich);
+    // An odd number of ways: each meets both MPIs.
+    killed_beside_others(Mpi::OpenMpi, |number| number.is_multiple_of(2));
+    killed_beside_others(Mpi::Mpich, |number| !number.is_multiple_of(2));
+}
+
+#[test]
+#[ignore = "make test-all: half of them have run"]
+fn a_killed_rank_leaves_nothing_on_its_node() {
+    [Mpi::OpenMpi, Mpi::Mpich].map(|mpi| killed_beside_others(mpi, |_| true));
 }
