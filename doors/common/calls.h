@@ -86,22 +86,29 @@ static inline void count_left(enum when when, uint32_t collective, uint32_t beca
     }
 }
 
-/* A communicator of which nothing is known, `state` is NULL then, or that is new; NULL: it stays so, and the call is left to stock. Not
- * inlined: it would be there for each function. */
-static __attribute__((noinline)) struct communicator *
-known_from_now_on(const struct call *call, enum when when, size_t bytes, struct communicator *state) {
+/* A communicator of which nothing is known; NULL: it stays so, and the call is left to stock. Not inlined, as below: it would be there for each
+ * function. */
+static __attribute__((noinline)) struct communicator *known_from_now_on(const struct call *call,
+                                                                        size_t bytes) {
     int ranks;
-    if (!state) {
-        if (PMPI_Comm_size(call->comm, &ranks) != MPI_SUCCESS ||
-            polycast_leaves(call->collective, bytes, ranks)) {
-            return NULL;
-        }
-        state = door_communicator(call->comm, when == NOW);
+    const int is_left =
+        PMPI_Comm_size(call->comm, &ranks) != MPI_SUCCESS || polycast_leaves(call->collective, bytes, ranks);
+    return is_left ? NULL : door_communicator(call->comm);
+}
+
+/* A communicator that is new; NULL: it stays so, and the call is left to stock. What stock would refuse on this rank alone does not come here: it
+ * would be counted on this rank alone. */
+static __attribute__((noinline)) struct communicator *attached_now(const struct call *call, enum when when,
+                                                                   size_t bytes, struct communicator *state) {
+    if (when == NOW && is_left_at_first(state, call->collective, bytes)) {
+        return NULL;
     }
-    if (!state || !state->is_new) {
-        return state;
+    state = door_attach(state);
+    if (state && !state->runtime) {
+        count_left(when, call->collective, state->left_because, bytes);
+        return NULL;
     }
-    return when == NOW && is_left_at_first(state, call->collective, bytes) ? NULL : door_attach(state);
+    return state;
 }
 
 /* How the runtime serves this call; NULL if it is left to stock. Arguments that stock would refuse, or that mean something special to it, are
@@ -127,25 +134,32 @@ static inline struct polycast_plan *plan_for(const struct call *call, enum when 
         count_left(when, call->collective, POLYCAST_BECAUSE_EMPTY, 0);
         return NULL;
     }
-    if (!is_known || (*state)->is_new) {
-        *state = known_from_now_on(call, when, *bytes, is_known ? *state : NULL);
+    if (!is_known) {
+        *state = known_from_now_on(call, *bytes);
         if (!*state) {
             return NULL;
         }
     }
-    if (!(*state)->runtime) {
+    if (!(*state)->runtime && !(*state)->is_new) {
         count_left(when, call->collective, (*state)->left_because, *bytes);
         return NULL;
     }
     if (call->root >= (*state)->size) {
         return NULL;
     }
-    if (when == NOW && passes((*state)->runtime, call->collective, *bytes, reduction != NULL)) {
+    if (when == NOW && (*state)->runtime &&
+        passes((*state)->runtime, call->collective, *bytes, reduction != NULL)) {
         return NULL;
     }
     if (reduction && !door_combines(data->type, op, *bytes / (size_t)data->count, reduction)) {
         count_left(when, call->collective, POLYCAST_BECAUSE_OPERATION, *bytes);
         return NULL;
+    }
+    if ((*state)->is_new) {
+        *state = attached_now(call, when, *bytes, *state);
+        if (!*state) {
+            return NULL;
+        }
     }
     const polycast_call wanted = {.collective = call->collective,
                                   .root = call->root,

@@ -300,7 +300,7 @@ static int has_begun_late(MPI_Comm comm) {
     return __atomic_load_n(&standing, __ATOMIC_ACQUIRE) != NOT_BEGUN;
 }
 
-struct communicator *door_communicator(MPI_Comm comm, int stays_new) {
+struct communicator *door_communicator(MPI_Comm comm) {
     if (__atomic_load_n(&standing, __ATOMIC_ACQUIRE) == NOT_BEGUN && !has_begun_late(comm)) {
         return NULL;
     }
@@ -309,5 +309,5 @@ struct communicator *door_communicator(MPI_Comm comm, int stays_new) {
         return NULL;
     }
     forget_remembered();
-    return state->is_new && !stays_new ? door_attach(state) : state;
+    return state;
 }

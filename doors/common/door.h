@@ -41,11 +41,11 @@ int door_stock_barrier(MPI_Comm comm);
 /* Of plain bytes; words of 64 bits are added up. */
 int door_stock_of_bytes(const polycast_call *call, const void *send, void *receive, MPI_Comm comm);
 
-/* communicator.c: the attribute and what belongs to it. Returns a state without `runtime` if `comm` is left to stock for ever,
- * and NULL if it is left to stock this time. Collective the first time it sees a communicator; every argument must have been
- * checked. `stays_new`: it is not attached yet. */
-struct communicator *door_communicator(MPI_Comm comm, int stays_new);
-/* Attaches one that is new: its state from now on, as above. */
+/* communicator.c: the attribute and what belongs to it. Returns a state that is new, one that is left to stock for ever, and NULL if it is left to
+ * stock this time. Collective before MPI has begun to be served. */
+struct communicator *door_communicator(MPI_Comm comm);
+/* Attaches one that is new: its state from now on, without `runtime` if it is left to stock for ever, or NULL. Collective; every argument of the
+ * call must have been checked. */
 struct communicator *door_attach(struct communicator *state);
 /* Makes the attributes and the private communicator, and lets the ranks tell each other what they are. Called when MPI begins, if we
  * see that. Collective over MPI_COMM_WORLD. */

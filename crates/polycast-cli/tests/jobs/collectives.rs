@@ -15,6 +15,7 @@ use crate::job::under_each_mpi;
 under_each_mpi!(
     collective_values,
     collective_errors,
+    collective_alone,
     collective_lengths,
     collective_mpifh,
     collective_mpi4py,
@@ -91,6 +92,23 @@ fn collective_errors(mpi: Mpi) {
     let output = set(job(), &sets()[0]).run().expect_ok("collective_errors");
     assert_eq!(output.lines_of("ERR"), stock.lines_of("ERR"), "{}", mpi.name());
     expect_served(&output, Collective::Allreduce, &sets()[0][6].2);
+}
+
+/// What one rank alone is refused counts on no rank, neither on communicators of whose calls all are left so far. Without a report: with one each call is
+/// looked at.
+fn collective_alone(mpi: Mpi) {
+    let table = tempfile::NamedTempFile::new().unwrap();
+    let rule = |of: &str, choice: &str| {
+        format!("[[rule]]\ncollective = '{of}'\nearlier_calls = '100..'\nuse = '{choice}'\n")
+    };
+    let rules = rule("bcast", "chain") + &rule("allreduce", "recursive-doubling");
+    std::fs::write(table.path(), format!("version = 1\n{rules}")).unwrap();
+    for (ranks, report) in [(2, "off"), (3, "off"), (2, "on")] {
+        let job = Job::stock(mpi, ranks, "collective_alone").limit(Duration::from_secs(60));
+        let job = job.preload(mpi.preload()).variable("POLYCAST_REPORT", report);
+        let job = job.variable("POLYCAST_TABLE", table.path().to_str().unwrap());
+        job.variable("POLYCAST_CACHE", "off").run().expect_ok("collective_alone");
+    }
 }
 
 /// Also where what is handed in has no bytes at all.
