@@ -403,7 +403,7 @@ impl Attached {
     /// What serves a call, as far as it is known without trying, and whether it is being compared with other ways.
     pub fn choice(&self, call: &policy::Call) -> (Choice, bool) {
         if let State::Served(communicator) = &self.state {
-            return communicator.choice(call);
+            return communicator.choice(call, &self.steady);
         }
         let epoch: Epoch = self.counts.peek(&self.policy, call.collective);
         let rules = *self.policy.choose(call, self.capabilities(), epoch);

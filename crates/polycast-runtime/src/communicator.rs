@@ -11,6 +11,7 @@ use polycast_core::units::{Bytes, Rank};
 use polycast_shm::Processors;
 
 use crate::attach::Layout;
+use crate::attached::SteadyCalls;
 pub use crate::decision::{Chosen, Decision, Wanted};
 use crate::door::{Door, GIVES_WAY, MpiError};
 use crate::fault::{self, Point};
@@ -224,8 +225,9 @@ impl Communicator {
     }
 
     /// What serves a call, as far as it is known without trying, and whether it is being compared with other ways.
-    pub fn choice(&self, call: &policy::Call) -> (Choice, bool) {
-        let epoch = self.counts.peek(&self.shared.policy, call.collective);
+    /// `given`: what the door counts itself.
+    pub fn choice(&self, call: &policy::Call, given: &SteadyCalls) -> (Choice, bool) {
+        let epoch = self.counts_now(given).peek(&self.shared.policy, call.collective);
         let rules = *self.shared.policy.choose(call, self.capabilities, epoch);
         self.comparison.found(rules, &self.shared.policy, call, self.capabilities, epoch)
     }

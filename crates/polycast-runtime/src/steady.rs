@@ -13,7 +13,7 @@
 use std::ops::RangeInclusive;
 
 use polycast_core::policy::trials::Sameness;
-use polycast_core::policy::{Capabilities, Choice, Collective, Epoch};
+use polycast_core::policy::{CallCounts, Capabilities, Choice, Collective, Epoch};
 
 use crate::attached::{SteadyCalls, saturated};
 use crate::communicator::{Communicator, MulticastState};
@@ -58,9 +58,15 @@ impl Steady {
         SteadyCalls { collective, first, last, calls: self.given }
     }
 
+    /// Of the given calls, how many it has left.
+    fn left_by_door(&self, given: &SteadyCalls) -> u64 {
+        u64::from(self.given - given.calls)
+    }
+
     /// What it has left.
     pub fn take_back(&mut self, given: &mut SteadyCalls) {
-        let made = u64::from(std::mem::take(&mut self.given) - given.calls);
+        let made = self.left_by_door(given);
+        self.given = 0;
         (self.left, self.made) = (self.left - made, self.made + made);
         *given = SteadyCalls::NONE;
     }
@@ -107,6 +113,13 @@ impl Communicator {
             made: 0,
             given: 0,
         };
+    }
+
+    /// With what is only counted so far, here and by the door.
+    pub(crate) fn counts_now(&self, given: &SteadyCalls) -> CallCounts {
+        let mut counts = self.counts.clone();
+        counts.add(self.steady.collective, self.steady.made + self.steady.left_by_door(given));
+        counts
     }
 
     /// Something else comes.

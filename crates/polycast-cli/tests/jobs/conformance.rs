@@ -39,6 +39,7 @@ under_each_mpi!(
     bcast_attach,
     bcast_threads,
     bcast_errors,
+    bcast_choice,
     bcast_lengths,
     unwritable_warning,
     bcast_mixed,
@@ -189,6 +190,24 @@ fn bcast_errors(mpi: Mpi) {
     };
     same(&|| Job::stock(mpi, 3, "bcast_errors"), &FEW_ALGORITHMS);
     same(&|| Job::stock(mpi, 2, "bcast_errors").arguments(&["--truncation"]), &["binomial"]);
+}
+
+/// Also where calls before were only counted.
+fn bcast_choice(mpi: Mpi) {
+    let table = tempfile::NamedTempFile::new().unwrap();
+    let rule = |conditions: &str, choice: &str| {
+        format!("[[rule]]\ncollective = 'bcast'\n{conditions}\nuse = '{choice}'\n")
+    };
+    let rules = rule("bytes = '32KiB..'", "chain")
+        + &rule("earlier_calls = '100..200'", "binomial")
+        + &rule("earlier_calls = '200..'", "chain");
+    std::fs::write(table.path(), format!("version = 1\n{rules}")).unwrap();
+    for report in ["off", "on"] {
+        let job = Job::stock(mpi, 2, "bcast_choice").arguments(&["100", "binomial", "200", "chain"]);
+        let job = job.preload(mpi.preload()).variable("POLYCAST_REPORT", report);
+        let job = job.variable("POLYCAST_TABLE", table.path().to_str().unwrap());
+        job.variable("POLYCAST_TRIALS", "off").run().expect_ok("bcast_choice");
+    }
 }
 
 /// Ranks that call with different lengths end: on the bare library this program may leave messages behind, so it is not run there.
