@@ -60,18 +60,16 @@ static int is_left_at_first(struct communicator *state, uint32_t collective, siz
     return 1;
 }
 
-/* polycast_plan would leave it. */
-static inline int passes(polycast_communicator *communicator, uint32_t collective, size_t bytes,
-                         int is_reduction) {
+/* No rule ever serves this many bytes: nobody counts it. */
+static inline int passes(const polycast_communicator *communicator, uint32_t collective, size_t bytes) {
     const polycast_sizes *sizes = &communicator->passing[collective];
+    return bytes <= UINT32_MAX && (bytes < sizes->below || bytes > sizes->above);
+}
+
+/* Like the call before, which polycast_plan has left: it is only counted. */
+static inline int is_steady(polycast_communicator *communicator, uint32_t collective, size_t bytes) {
     polycast_steady *steady = &communicator->steady;
-    if (bytes > UINT32_MAX) {
-        return 0;
-    }
-    if (bytes < sizes->below || bytes > sizes->above) {
-        return 1;
-    }
-    if (is_reduction || steady->calls == 0 || steady->collective != collective || bytes < steady->first ||
+    if (steady->calls == 0 || steady->collective != collective || bytes < steady->first ||
         bytes > steady->last) {
         return 0;
     }
@@ -147,8 +145,15 @@ static inline struct polycast_plan *plan_for(const struct call *call, enum when 
     if (call->root >= (*state)->size) {
         return NULL;
     }
-    if (when == NOW && (*state)->runtime &&
-        passes((*state)->runtime, call->collective, *bytes, reduction != NULL)) {
+    const int is_attached = when == NOW && (*state)->runtime;
+    if (is_attached && passes((*state)->runtime, call->collective, *bytes)) {
+        return NULL;
+    }
+    /* From here on calls are counted. */
+    if (door_refuses(call, *state)) {
+        return NULL;
+    }
+    if (is_attached && !reduction && is_steady((*state)->runtime, call->collective, *bytes)) {
         return NULL;
     }
     if (reduction && !door_combines(data->type, op, *bytes / (size_t)data->count, reduction)) {

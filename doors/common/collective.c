@@ -104,17 +104,16 @@ static int is_wrong(const struct data *data) {
     return door_is_named_type(data->type) ? !data->buffer : !is_committed(data->type);
 }
 
-static int has_local_error(const struct call *call, const struct communicator *state,
-                           const struct part *part) {
+int door_refuses(const struct call *call, const struct communicator *state) {
+    const struct part part = part_of(call, state);
 #ifdef OPEN_MPI
     int minds_one_place = call->collective == POLYCAST_REDUCE || call->collective == POLYCAST_ALLREDUCE;
 #else
     int minds_one_place = 1;
 #endif
     const void *marked = call->collective == POLYCAST_SCATTER ? call->receive.buffer : call->send.buffer;
-    return door_is_revoked(state) || (part->sent && is_wrong(&call->send)) ||
-           (part->received && is_wrong(&call->receive)) ||
-           (part->is_in_place && minds_one_place && marked != MPI_IN_PLACE);
+    return (part.sent && is_wrong(&call->send)) || (part.received && is_wrong(&call->receive)) ||
+           (part.is_in_place && minds_one_place && marked != MPI_IN_PLACE);
 }
 
 /* MPI's own packing reads and writes any memory that the program may give to MPI. */
@@ -219,7 +218,7 @@ int door_begin_service(const struct call *call, const struct communicator *state
                        struct service *service, int *error) {
     struct stretch *sent = &service->sent, *received = &service->received;
     *service = (struct service){.call = *call, .state = state, .part = part_of(call, state)};
-    if (has_local_error(call, state, &service->part)) {
+    if (door_is_revoked(state)) {
         return 0;
     }
     if (service->part.sent || service->part.received) {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polycast_core::collective::Collective;
-use polycast_core::policy::{self, CommunicatorShape, LeftAtFirst, Ranks};
+use polycast_core::policy::{self, CommunicatorShape, LeftAtFirst, Prediction, Ranks};
 
 use crate::of_process::of_process;
 use crate::settings::Settings;
@@ -41,7 +41,13 @@ pub fn learn(settings: &Settings, most: CommunicatorShape, are_told: bool) {
                 _ => Ranks { least: 2, most: 2 },
             };
             let of = (ranks, most);
-            set(kind, policy::left_below(rules, of), policy::left_at_first(rules, of));
+            let (mut below, mut at_first) = (policy::left_below(rules, of), policy::left_at_first(rules, of));
+            // What is predicted for a communicator is known when it is attached.
+            if settings.parameters.is_some() {
+                let predicted = Prediction::COLLECTIVE as usize;
+                (below[predicted], at_first[predicted]) = (0, LeftAtFirst::default());
+            }
+            set(kind, below, at_first);
         }
     }
 }

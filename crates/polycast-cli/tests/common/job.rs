@@ -60,8 +60,13 @@ impl Job {
         self
     }
 
-    /// Behind polycast, which reports.
+    /// Behind polycast, which reports: it looks at each call.
     pub fn polycast(self) -> Job {
+        self.unwatched().variable("POLYCAST_REPORT", "1")
+    }
+
+    /// Behind polycast as users have it, which leaves the calls of the MPI without a look at them.
+    pub fn unwatched(self) -> Job {
         let job = match self.mpi.component() {
             Some((name, value)) => self.variable(name, &value),
             None => {
@@ -69,7 +74,7 @@ impl Job {
                 self.preload(object)
             }
         };
-        job.variable("POLYCAST_REPORT", "1").variable("POLYCAST_CACHE", "off")
+        job.variable("POLYCAST_CACHE", "off")
     }
 
     /// Behind polycast, every broadcast by the same algorithm.
