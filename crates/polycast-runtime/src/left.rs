@@ -84,3 +84,33 @@ pub fn is_left_at_first(collective: usize, bytes: u64, ranks: u32, earlier_calls
         bytes < below.load(Ordering::Relaxed) && u64::from(earlier_calls) < calls.load(Ordering::Relaxed)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Loaded;
+
+    const PARAMETERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/params/lab-20mbit.json");
+
+    /// Whether short broadcasts and allreduces are left on communicators of three ranks.
+    fn are_left(settings: &Settings) -> [bool; 2] {
+        let most = CommunicatorShape {
+            ranks: 8,
+            nodes: 8,
+            ranks_per_node: 1,
+            ranks_per_processor: 1,
+            switches: 1,
+            network: None,
+        };
+        learn(settings, most, false);
+        [Collective::Broadcast, Collective::Allreduce].map(|of| is_left(of as usize, 8, 3))
+    }
+
+    #[test]
+    fn what_may_be_predicted_is_left_on_no_communicator() {
+        let mut settings = Settings::default();
+        assert_eq!(are_left(&settings), [true, true]);
+        settings.parameters = Some(Loaded::read(PARAMETERS.to_owned()).unwrap());
+        assert_eq!(are_left(&settings), [false, true]);
+    }
+}
