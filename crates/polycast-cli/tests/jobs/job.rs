@@ -133,8 +133,13 @@ impl<'a> LabJob<'a> {
         self
     }
 
-    /// Behind polycast, which reports.
-    pub fn polycast(mut self) -> LabJob<'a> {
+    /// Behind polycast, which reports: it looks at each call.
+    pub fn polycast(self) -> LabJob<'a> {
+        self.unwatched().variable("POLYCAST_REPORT", "1")
+    }
+
+    /// Behind polycast as users have it, which leaves the calls of the MPI without a look at them.
+    pub fn unwatched(mut self) -> LabJob<'a> {
         let job = match self.mpi.component() {
             Some((name, value)) => self.variable(name, &value),
             None => {
@@ -142,7 +147,7 @@ impl<'a> LabJob<'a> {
                 self
             }
         };
-        job.variable("POLYCAST_REPORT", "1").variable("POLYCAST_CACHE", "off")
+        job.variable("POLYCAST_CACHE", "off")
     }
 
     /// Behind polycast, every broadcast by the same algorithm.

@@ -86,6 +86,8 @@ pub struct Round {
     others: Vec<(&'static str, String)>,
     ranks_per_host: usize,
     calls: u64,
+    /// It reports, and does not compare ways; else as users have it.
+    is_watched: bool,
     /// From when all ranks are there to the fault.
     after: Duration,
     fault: Fault,
@@ -106,10 +108,11 @@ impl fmt::Display for Round {
         let ranks = HOSTS * ranks_per_host;
         write!(
             f,
-            "{:<8} {ranks} ranks, {calls} calls, {:<22} {:<10} {fault}",
+            "{:<8} {ranks} ranks, {calls} calls, {:<22} {:<10} {:<8} {fault}",
             mpi.name(),
             forced.unwrap_or("the table"),
             if others.is_empty() { "" } else { "and others" },
+            if self.is_watched { "watched," } else { "" },
         )
     }
 }
@@ -142,7 +145,8 @@ impl Round {
         };
         let ranks_per_host = if mpi == Mpi::OpenMpi { draws.usize(1..=2) } else { 1 };
         let after = Duration::from_millis(draws.u64(0..400));
-        Round { seed, mpi, forced, others, ranks_per_host, calls, after, fault }
+        let is_watched = draws.bool();
+        Round { seed, mpi, forced, others, ranks_per_host, calls, is_watched, after, fault }
     }
 
     /// What did not hold; without polycast, to see what the MPI does by itself, what is left behind.
@@ -196,9 +200,11 @@ impl Round {
             .arguments(&arguments.each_ref().map(String::as_str))
             .ranks_per_host(self.ranks_per_host)
             .limit(LIMIT);
-        if with_polycast {
-            job = job.polycast().variable("POLYCAST_TRIALS", "off");
-        }
+        job = match (with_polycast, self.is_watched) {
+            (false, _) => job,
+            (true, false) => job.unwatched(),
+            (true, true) => job.polycast().variable("POLYCAST_TRIALS", "off"),
+        };
         let forced = self.forced.map(|forced| ("POLYCAST_BCAST", forced.to_owned()));
         let forced = forced.into_iter().chain(self.others.iter().cloned()).filter(|_| with_polycast);
         forced.fold(job, |job, (name, value)| job.variable(name, &value))
