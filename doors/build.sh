@@ -22,7 +22,7 @@ trap 'rm -rf "$objects"' EXIT
 mkdir -p "$library/doors" "$library/bench"
 
 # Written beside and renamed: a running program may have the old object mapped.
-"$cc" $flags $compact -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/vote.c" -ldl -pthread
+"$cc" $flags $compact -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/narrow.c" "$sources/pmpi/vote.c" -ldl -pthread
 mv "$library/.new" "$library/libpolycast-mpi.so"
 
 # Open MPI's component, where the headers of its insides are: its mpicc's, or in OPENMPI_HEADERS="FOLDER…", where PMIx's may be, too. They

@@ -7,7 +7,8 @@
  *
  *   FORMS(X, Ix, (parameters), (their names), whether all counts fit an int)
  *
- * Who expands the table says what a COUNT is: int, or int64_t for the functions whose names end in _c. Arrays of them are `const void *`.
+ * Who expands the table says what a COUNT is: int, or int64_t for the functions whose names end in _c. Arrays of them are `const void *`, and
+ * ARRAYS_FIT puts arrays of ints in their places.
  */
 #ifndef POLYCAST_ENTRIES_H
 #define POLYCAST_ENTRIES_H
@@ -36,7 +37,7 @@ typedef uintptr_t handle; /* an MPI handle of any family */
     FORMS(ENTRY, Allgather, Iallgather, (const void *send, COUNT send_count, handle send_type, void *receive, COUNT receive_count, handle receive_type, handle comm), \
           (send, send_count, send_type, receive, receive_count, receive_type, comm), FITS_INT(send_count) && FITS_INT(receive_count)) \
     FORMS(ENTRY, Allgatherv, Iallgatherv, (const void *send, COUNT send_count, handle send_type, void *receive, const void *receive_counts, const void *places, handle receive_type, handle comm), \
-          (send, send_count, send_type, receive, receive_counts, places, receive_type, comm), 0) \
+          (send, send_count, send_type, receive, receive_counts, places, receive_type, comm), ARRAYS_FIT(receive_counts, places, comm)) \
     FORMS(ENTRY, Alltoall, Ialltoall, (const void *send, COUNT send_count, handle send_type, void *receive, COUNT receive_count, handle receive_type, handle comm), \
           (send, send_count, send_type, receive, receive_count, receive_type, comm), FITS_INT(send_count) && FITS_INT(receive_count)) \
     FORMS(ENTRY, Reduce, Ireduce, (const void *send, void *receive, COUNT count, handle type, handle op, int root, handle comm), \

@@ -26,6 +26,7 @@
 #include <sys/auxv.h>
 
 #include "library.h"
+#include "narrow.h"
 #include "polycast.h"
 #include "vote.h"
 
@@ -82,6 +83,8 @@ static struct {
     char problem[512]; /* why there is no door */
 } found;
 
+#define ARRAYS_FIT(counts, places, comm) narrow_blocks(&found.library, function, &(counts), &(places), comm)
+
 /* For functions that the library does not have: there is none, or it has no functions with MPI_Count. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -92,6 +95,8 @@ static struct {
     }
 #define MISSING_C(name, parameters, names, fits)                                                             \
     static int no_##name##_c parameters {                                                                    \
+        static const char function[] = #name;                                                                \
+        (void)function;                                                                                      \
         return fits ? found.stock.name names : ERROR_COUNT;                                                  \
     }
 POLYCAST_ENTRIES(MISSING, MISSING_C)

@@ -6,6 +6,21 @@ from array import array
 from mpi4py import MPI
 
 
+def blocks_of(comm, longest, shorter):
+    """What MPI_Allgatherv is given: blocks of different lengths, an element between them."""
+    counts = [longest - shorter * source for source in range(comm.size)]
+    starts = [sum(counts[:source]) + source for source in range(comm.size)]
+    result = array("d", [-1.0] * (sum(counts) + comm.size))
+    return array("d", [float(comm.rank)] * counts[comm.rank]), [result, counts, starts, MPI.DOUBLE]
+
+
+def check_blocks(rank, result, counts, starts):
+    for source, (count, start) in enumerate(zip(counts, starts)):
+        end = start + count
+        assert result[start:end] == array("d", [float(source)] * count), f"rank {rank}: v"
+        assert result[end] == -1.0, f"rank {rank}: between the blocks something was written"
+
+
 def main():
     comm = MPI.COMM_WORLD.Dup()
     rank, size = comm.rank, comm.size
@@ -37,14 +52,14 @@ def main():
             comm.Scatter(flat if rank == root else None, part, root=root)
             assert part == own, f"rank {rank}: what root {root} scattered differs"
 
-    counts = [1000 - 3 * source for source in range(size)]
-    starts = [sum(counts[:source]) + source for source in range(size)]
-    result = array("d", [-1.0] * (sum(counts) + size))
-    comm.Allgatherv(array("d", [float(rank)] * counts[rank]), [result, counts, starts, MPI.DOUBLE])
-    for source in range(size):
-        end = starts[source] + counts[source]
-        assert result[starts[source] : end] == array("d", [float(source)] * counts[source]), f"rank {rank}: v"
-        assert result[end] == -1.0, f"rank {rank}: between the blocks something was written"
+    # Two on their way at once, and others before they end.
+    calls = [blocks_of(comm, 1000 - 3 * call, call) for call in range(4)]
+    requests = [comm.Iallgatherv(*arguments) for arguments in calls[:2]]
+    for arguments in calls[2:]:
+        comm.Allgatherv(*arguments)
+    MPI.Request.Waitall(requests)
+    for _, (result, counts, starts, _) in calls:
+        check_blocks(rank, result, counts, starts)
 
     assert comm.allreduce([rank]) == list(range(size)), "lists are concatenated in order"
     assert comm.allgather({"rank": rank})[size - 1] == {"rank": size - 1}
