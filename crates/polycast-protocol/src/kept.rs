@@ -61,7 +61,7 @@ pub struct Answer<'a> {
 pub struct Kept {
     /// The last one is the last.
     copies: VecDeque<Stored>,
-    /// Broadcast and fragment.
+    /// Broadcast and fragment, of copies that are there.
     due: VecDeque<(u64, u32)>,
     answered: Vec<(u64, u32)>,
     answered_since: Nanos,
@@ -80,10 +80,12 @@ impl Kept {
         if message.len() > if sees_losses { MAX_BYTES } else { ALWAYS_BYTES } {
             return;
         }
-        let mut bytes = match self.copies.len() {
-            MAX_COPIES => self.copies.pop_front().map_or_else(Vec::new, |copy| copy.bytes),
-            _ => Vec::new(),
-        };
+        let oldest = (self.copies.len() == MAX_COPIES).then(|| self.copies.pop_front()).flatten();
+        let mut bytes = oldest.map_or_else(Vec::new, |copy| {
+            // Who asked for it is answered by its ring.
+            self.due.retain(|(operation, _)| *operation != copy.of.operation);
+            copy.bytes
+        });
         bytes.clear();
         bytes.extend_from_slice(message);
         self.copies.push_back(Stored { of, bytes });
@@ -150,6 +152,18 @@ mod tests {
             kept.take_answer().map(|answer| (answer.operation, answer.fragment, answer.bytes.to_vec()))
         })
         .collect()
+    }
+
+    #[test]
+    fn what_is_forgotten_is_not_due_any_more() {
+        let cut = Fragmentation::new(10, 4).unwrap();
+        let (mut kept, mut payload) = (Kept::default(), Vec::new());
+        kept.keep(pushed(0, cut), &[0; 10], false);
+        Run { first: 0, count: 3 }.write(&mut payload);
+        kept.is_asked(0, read_request(&payload).unwrap(), true, false, Nanos(MILLI));
+        assert!(kept.take_answer().is_some() && kept.is_due());
+        (1..=MAX_COPIES as u64).for_each(|operation| kept.keep(pushed(operation, cut), &[0; 10], false));
+        assert!(!kept.is_due());
     }
 
     #[test]

@@ -55,6 +55,13 @@ fn copies_tell_what_the_root_told() {
     run(&Scenario::from_seed(5_292_037, 2..=64));
 }
 
+/// One run of a million: what a node was to answer from a copy that it did not have any more kept it in its broadcast until something woke it often
+/// enough.
+#[test]
+fn what_is_forgotten_holds_nobody_up() {
+    run(&Scenario::from_seed(101_349_790, 2..=64));
+}
+
 #[test]
 fn a_seed_replays_exactly() {
     for seed in 0..50 {
