@@ -149,22 +149,19 @@ impl Round {
         Round { seed, mpi, forced, others, ranks_per_host, calls, is_watched, after, fault }
     }
 
-    /// What did not hold; without polycast, to see what the MPI does by itself, what is left behind.
+    /// What did not hold; without polycast, to see what the MPI does by itself, wrong bytes and what is left behind.
     pub fn run(&self, labs: &Labs, totals: &mut Totals, with_polycast: bool) -> Vec<String> {
         self.fault.prepare(labs);
         let (done, happened) = self.job_and_fault(labs, with_polycast);
-        let mut problems = match (&self.fault, is_out_of_time(done.0)) {
-            (Fault::Killed, true) if happened.have_all_died => {
-                totals.add("launchers that hung after all ranks had died", 1);
-                vec![]
-            }
-            (_, true) if !with_polycast => {
-                totals.add("hung without polycast", 1);
-                vec![]
-            }
-            (_, false) if !with_polycast => vec![],
-            _ => self.problems(labs, &done),
-        };
+        if is_out_of_time(done.0) {
+            let who = if happened.have_all_died {
+                "launchers that hung after all ranks had died"
+            } else {
+                "hung jobs"
+            };
+            totals.add(who, 1);
+        }
+        let mut problems = self.problems(labs, &done, happened.have_all_died, with_polycast);
         self.fault.mend(labs);
         problems.extend(nothing_is_left(labs));
         totals.add_line("SOAK", &done.1);
@@ -210,13 +207,22 @@ impl Round {
         forced.fold(job, |job, (name, value)| job.variable(name, &value))
     }
 
-    fn problems(&self, labs: &Labs, (status, stdout, stderr): &Ended) -> Vec<String> {
+    fn problems(
+        &self,
+        labs: &Labs,
+        (status, stdout, stderr): &Ended,
+        have_all_died: bool,
+        with_polycast: bool,
+    ) -> Vec<String> {
         if let Some(line) = stderr.lines().find(|line| line.contains("FAIL rank")) {
             return vec![line.to_owned()];
         }
         let is_ok = stdout.lines().any(|line| line == "OK collective_soak");
         let hung = is_out_of_time(*status);
         match (&self.fault, hung) {
+            // How it ends is the MPI's.
+            _ if !with_polycast => vec![],
+            (_, true) if have_all_died => vec![],
             (_, true) => match self.hangs_without_polycast(labs) {
                 true => vec![],
                 false => vec![format!("not finished after {LIMIT:?}; without polycast it is")],
