@@ -1,5 +1,5 @@
-/* Calls that one rank makes alone, and that its MPI refuses at once: a root beyond the ranks, no operation, a type that is not committed, no data. Then all ranks go on, and each call is to be
- * served by the same on all of them, also where that changes with the number of calls. */
+/* Calls that one rank makes alone, and that its MPI refuses at once: a root beyond the ranks, no operation, a type that is not committed, no
+ * data. Then all ranks go on, and each call is to be served by the same on all of them, also where that changes with the number of calls. */
 #include "check.h"
 
 enum { CALLS = 600, REFUSED = 3 };

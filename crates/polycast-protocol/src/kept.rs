@@ -80,12 +80,14 @@ impl Kept {
         if message.len() > if sees_losses { MAX_BYTES } else { ALWAYS_BYTES } {
             return;
         }
-        let oldest = (self.copies.len() == MAX_COPIES).then(|| self.copies.pop_front()).flatten();
-        let mut bytes = oldest.map_or_else(Vec::new, |copy| {
+        let mut bytes = Vec::new();
+        if self.copies.len() == MAX_COPIES
+            && let Some(oldest) = self.copies.pop_front()
+        {
             // Who asked for it is answered by its ring.
-            self.due.retain(|(operation, _)| *operation != copy.of.operation);
-            copy.bytes
-        });
+            self.due.retain(|(operation, _)| *operation != oldest.of.operation);
+            bytes = oldest.bytes;
+        }
         bytes.clear();
         bytes.extend_from_slice(message);
         self.copies.push_back(Stored { of, bytes });

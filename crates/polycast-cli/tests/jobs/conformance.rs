@@ -63,12 +63,13 @@ fn expect_served(output: &Output, algorithm: &str) {
     }
 }
 
-/// The program on the bare library, then behind polycast with each algorithm, then with the table's choice, as users run it.
+/// The program on the bare library, then behind polycast with each algorithm, then with the table's choice, with a report and as users run it.
 fn conforms(program: &str, algorithms: &[&str], job: impl Fn() -> Job) {
     job().run().expect_ok(program);
     for algorithm in algorithms {
         expect_served(&job().forced(algorithm).run().expect_ok(program), algorithm);
     }
+    job().polycast().run().expect_ok(program).report();
     job().unwatched().run().expect_ok(program);
 }
 
@@ -204,7 +205,7 @@ fn bcast_choice(mpi: Mpi) {
     std::fs::write(table.path(), format!("version = 1\n{rules}")).unwrap();
     for report in ["off", "on"] {
         let job = Job::stock(mpi, 2, "bcast_choice").arguments(&["100", "binomial", "200", "chain"]);
-        let job = job.preload(mpi.preload()).variable("POLYCAST_REPORT", report);
+        let job = job.unwatched().variable("POLYCAST_REPORT", report);
         let job = job.variable("POLYCAST_TABLE", table.path().to_str().unwrap());
         job.variable("POLYCAST_TRIALS", "off").run().expect_ok("bcast_choice");
     }
