@@ -88,6 +88,7 @@ pub struct LabJob<'a> {
     mpi: Mpi,
     ranks: usize,
     ranks_per_host: usize,
+    on: Option<String>,
     program: Vec<String>,
     preload: Vec<PathBuf>,
     variables: Vec<(String, String)>,
@@ -109,11 +110,17 @@ impl<'a> LabJob<'a> {
             Mpi::Mpich => vec![("CHECK_PAUSE_MS".to_owned(), "400".to_owned())],
         };
         let limit = Duration::from_secs(120);
-        LabJob { labs, mpi, ranks, ranks_per_host: 1, program, preload: vec![], variables, limit }
+        LabJob { labs, mpi, ranks, ranks_per_host: 1, on: None, program, preload: vec![], variables, limit }
     }
 
     pub fn ranks_per_host(mut self, ranks: usize) -> LabJob<'a> {
         self.ranks_per_host = ranks;
+        self
+    }
+
+    /// Only on these hosts.
+    pub fn on(mut self, hosts: &str) -> LabJob<'a> {
+        self.on = Some(hosts.to_owned());
         self
     }
 
@@ -160,6 +167,9 @@ impl<'a> LabJob<'a> {
         let mut command = timeout(self.limit);
         command.arg(TOOL).args(["lab", "run", "--lab", LAB, "--mpi", self.mpi.name()]);
         command.args(["-n", &ranks, "--ranks-per-host", &ranks_per_host]);
+        if let Some(hosts) = &self.on {
+            command.args(["--on", hosts]);
+        }
         for (name, value) in &self.variables {
             command.args(["--env", &format!("{name}={value}")]);
         }

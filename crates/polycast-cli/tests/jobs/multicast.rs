@@ -6,5 +6,6 @@ mod died;
 mod faults;
 mod flooded;
 mod killed;
+mod one_group;
 mod programs;
 mod settings;

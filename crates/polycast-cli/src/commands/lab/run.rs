@@ -1,9 +1,11 @@
 //! `polycast lab run`: an MPI program across the hosts of a lab.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode, ExitStatus};
 
+use polycast_core::topology::{MAX_HOSTS, expand_hostlist, hostlist};
 use polycast_lab::{Lab, Lifetime};
 
 use super::Shape;
@@ -24,6 +26,9 @@ pub struct Args {
     /// An existing lab; without it one is made for this run and removed afterwards
     #[arg(long, value_name = "NAME", conflicts_with_all = super::SHAPE)]
     lab: Option<String>,
+    /// Only these hosts of that lab, in this order, so that several jobs share its network: h4,h[6-9]
+    #[arg(long, value_name = "HOSTS", requires = "lab", value_parser = host_names)]
+    on: Option<Names>,
     #[command(flatten)]
     shape: Shape,
     /// The MPI: openmpi, mpich or the path of an mpiexec; by default the one that the program is linked with
@@ -82,7 +87,7 @@ fn lab_for(args: &Args) -> Result<Lab, Box<dyn std::error::Error>> {
     Ok(Lab::up(&spec.plan()?, None, Lifetime::Caller)?)
 }
 
-/// mpiexec on the first host, with ranks on the first hosts that are needed, in the order of the lab.
+/// mpiexec on the first host, with ranks on the first hosts that are needed, in the order of the lab or of `--on`.
 fn launch(
     args: &Args,
     mpi: &Mpi,
@@ -90,7 +95,7 @@ fn launch(
     lab: &Lab,
     warned: Option<(String, String)>,
 ) -> Result<Command, Box<dyn std::error::Error>> {
-    let hosts = place(lab, args.ranks, args.ranks_per_host)?;
+    let hosts = place(&hosts_for(lab, args.on.as_ref())?, args.ranks, args.ranks_per_host)?;
     let first = hosts[0].0.clone();
     let mut env = installation.map_or(Ok(Vec::new()), polycast_variables)?;
     network::set(&mut env, args.no_topology.variables());
@@ -124,26 +129,48 @@ fn polycast_variables(installation: &Installation) -> Result<Vec<(String, String
     Ok(settings::of_the_library().chain([("LD_PRELOAD".to_owned(), installation.preload_value()?)]).collect())
 }
 
-/// Fills host after host.
-fn place(lab: &Lab, ranks: usize, ranks_per_host: usize) -> Result<Vec<(String, usize)>, String> {
-    let available = lab.hosts().len();
-    let needed = ranks.div_ceil(ranks_per_host);
-    if needed > available {
-        return Err(format!(
-            "{ranks} ranks with {ranks_per_host} on each host need {needed} hosts, lab {} has {available}: \
-             choose fewer ranks or --ranks-per-host {}",
+/// Those that may have ranks: all of the lab, or those that are named, which it has to have.
+fn hosts_for(lab: &Lab, named: Option<&Names>) -> Result<Vec<String>, String> {
+    let of_lab: Vec<&str> = lab.hosts().iter().map(|host| host.name.as_str()).collect();
+    let Some(Names(named)) = named else { return Ok(of_lab.iter().map(ToString::to_string).collect()) };
+    match named.iter().find(|name| !of_lab.contains(&name.as_str())) {
+        Some(unknown) => Err(format!(
+            "--on: lab {} has no host {unknown}: expected some of {}",
             lab.name(),
-            ranks.div_ceil(available)
+            hostlist(&of_lab)
+        )),
+        None => Ok(named.clone()),
+    }
+}
+
+/// Fills host after host.
+fn place(available: &[String], ranks: usize, ranks_per_host: usize) -> Result<Vec<(String, usize)>, String> {
+    let needed = ranks.div_ceil(ranks_per_host);
+    if needed > available.len() {
+        return Err(format!(
+            "{ranks} ranks with {ranks_per_host} on each host need {needed} hosts, there are {}: \
+             choose fewer ranks or --ranks-per-host {}",
+            available.len(),
+            ranks.div_ceil(available.len())
         ));
     }
     let left_for = |index: usize| (ranks - index * ranks_per_host).min(ranks_per_host);
-    Ok(lab
-        .hosts()
-        .iter()
-        .take(needed)
-        .enumerate()
-        .map(|(index, host)| (host.name.clone(), left_for(index)))
-        .collect())
+    let placed = available.iter().take(needed).enumerate();
+    Ok(placed.map(|(index, name)| (name.clone(), left_for(index))).collect())
+}
+
+/// Hosts that are different, one at least.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Names(Vec<String>);
+
+fn host_names(text: &str) -> Result<Names, String> {
+    let names = expand_hostlist(text, MAX_HOSTS).map_err(|error| error.to_string())?;
+    let mut seen = HashSet::new();
+    match names.iter().find(|name| !seen.insert(name.as_str())) {
+        Some(twice) => Err(format!("{twice} is there twice: expected different hosts")),
+        None if names.is_empty() => Err("expected hosts such as h4,h[6-9]".into()),
+        None => Ok(Names(names)),
+    }
 }
 
 /// Reads `NAME=VALUE`.
@@ -169,6 +196,22 @@ mod tests {
         assert_eq!(parse_variable("A=b=c"), Ok(("A".into(), "b=c".into())));
         assert_eq!(parse_variable("A="), Ok(("A".into(), String::new())));
         assert!(parse_variable("=b").is_err() && parse_variable("A").is_err());
+    }
+
+    #[test]
+    fn hosts_are_named_once_each() {
+        assert_eq!(host_names("h4,h[6-7]"), Ok(Names(["h4", "h6", "h7"].map(str::to_owned).into())));
+        for (text, problem) in [("h1,h[0-2]", "h1 is there twice"), ("", "expected"), ("h[1", "h[1")] {
+            let error = host_names(text).unwrap_err();
+            assert!(error.contains(problem), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_filled_one_after_the_other() {
+        let hosts = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(place(&hosts, 3, 2), Ok(vec![("a".into(), 2), ("b".into(), 1)]));
+        assert!(place(&hosts, 7, 2).unwrap_err().contains("--ranks-per-host 3"));
     }
 
     #[test]
