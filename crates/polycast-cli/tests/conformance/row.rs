@@ -93,7 +93,7 @@ impl Row {
         for module in MODULES {
             command.args(["-i", module]);
         }
-        let excluded = self.mpi.crashes_across_hosts_in().filter(|_| self.network != Network::Node);
+        let excluded = self.mpi.fails_across_hosts_in().filter(|_| self.network != Network::Node);
         command.args(excluded.into_iter().flat_map(|module| ["-e", module]));
         command
     }
