@@ -69,8 +69,8 @@ soak: ## jobs in a lab while ranks die, links go down and strangers send: make s
 	@cargo test --quiet --locked --workspace --test soak -- ROUNDS=$(ROUNDS) SEED=$(SEED) FAULT=$(FAULT) STOCK=$(STOCK)
 
 SECONDS ?= 10
-fuzz: ## every decoder and a node of the protocol with mutations of their corpus, each for SECONDS=10
-	@SECONDS=$(SECONDS) cargo test --quiet --release --locked -p polycast-fuzz-bodies --test replay -- \
+fuzz: ## every decoder and a node of the protocol with mutations of their corpus, each for SECONDS=10, or ONLY=datagram
+	@SECONDS=$(SECONDS) ONLY=$(ONLY) cargo test --quiet --release --locked -p polycast-fuzz-bodies --test replay -- \
 	    --ignored --exact for_some_seconds --nocapture
 
 nightly: ## ThreadSanitizer and Miri (needs a nightly toolchain), and MPIs from PyPI

@@ -163,15 +163,19 @@ fn all_mutations() {
 /// Mutations that a thread takes at once.
 const PORTION: u64 = 100;
 
-/// `make fuzz SECONDS=N`: as many as each target does in so many seconds, on all processors. None of them is one of [`replay`]'s.
+/// `make fuzz SECONDS=N ONLY=TARGET`: as many as each target, or one, does in so many seconds, on all processors. None of them is one of
+/// [`replay`]'s.
 #[test]
 #[ignore = "make fuzz"]
 fn for_some_seconds() {
     let text = env::var("SECONDS").unwrap_or_else(|_| "1".into());
     let seconds = text.parse().unwrap_or_else(|error| panic!("SECONDS={text}: {error}; expected how many"));
     let threads = thread::available_parallelism().map_or(1, usize::from);
+    let only = env::var("ONLY").unwrap_or_default();
+    let names = BODIES.map(|(target, _)| target);
+    assert!(only.is_empty() || names.contains(&&*only), "ONLY={only}: expected one of {}", names.join(", "));
     let mut all = 0;
-    for (target, body) in BODIES {
+    for (target, body) in BODIES.into_iter().filter(|(target, _)| only.is_empty() || *target == only) {
         let (until, corpus) = (Instant::now() + Duration::from_secs(seconds), corpus(target));
         let (next, done) = (AtomicU64::new(mutations(target)), AtomicU64::new(0));
         let work = || {
