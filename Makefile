@@ -78,7 +78,7 @@ nightly: ## ThreadSanitizer and Miri (needs a nightly toolchain), and MPIs from 
 	@$(MAKE) build
 	@scripts/nightly.sh
 
-conformance: ## mpi4py's own tests on four MPIs with every algorithm; half an hour, or ONLY="mpich lab multicast-pull"
+conformance: ## mpi4py's own tests on five MPIs with every algorithm; three quarters of an hour, or ONLY="mpich lab multicast-pull"
 	@scripts/setup.sh test
 	@$(MAKE) build
 	@cargo test --quiet --locked --workspace --test conformance -- $(ONLY)

@@ -4,7 +4,7 @@
 //! A run counts only if the forced algorithm served broadcasts. What fails or hangs without polycast, too, is not held against it.
 //!
 //! ```text
-//! make conformance                                   every row; half an hour on two cores
+//! make conformance                                   every row; three quarters of an hour on two cores
 //! make conformance ONLY="mpich-5 lab multicast"      the rows whose names have all these words
 //! ```
 

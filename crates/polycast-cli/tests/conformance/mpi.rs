@@ -25,7 +25,7 @@ enum Launcher {
 
 impl Mpi4py {
     /// Those of Debian, and those of PyPI.
-    pub const ALL: [Mpi4py; 4] = [
+    pub const ALL: [Mpi4py; 5] = [
         Mpi4py {
             name: "openmpi-debian",
             environment: "openmpi",
@@ -52,6 +52,17 @@ impl Mpi4py {
             variables: &[
                 ("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1"),
                 ("MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "16"),
+            ],
+        },
+        Mpi4py {
+            name: "intel",
+            environment: "intel",
+            launcher: Launcher::OfEnvironment,
+            variables: &[
+                ("LD_LIBRARY_PATH", "intel/lib"),
+                ("FI_PROVIDER", "tcp"),
+                // Waiting ranks give way.
+                ("I_MPI_THREAD_YIELD", "2"),
             ],
         },
     ];
