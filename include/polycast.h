@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes with every incompatible change of this file; the runtime refuses a door of another version. */
-#define POLYCAST_INTERFACE_VERSION 14u
+#define POLYCAST_INTERFACE_VERSION 15u
 
 /* The runtime failed inside; the call was not carried out. */
 #define POLYCAST_ERROR_INTERNAL (-1)
@@ -264,6 +264,10 @@ void polycast_plan_free(struct polycast_plan *plan);
 
 /* The stock MPI has done a call for which polycast_plan gave POLYCAST_LEFT_AND_TIMED. Local. */
 void polycast_end_of_stock(polycast_communicator *communicator);
+
+/* The program makes a window for one-sided communication: ranks that wait let MPI work all the time from now on, for others may want it to.
+ * Local. */
+void polycast_window_made(void);
 
 /* A call of a collective goes to the stock MPI for a POLYCAST_BECAUSE_* reason. Local; costs some nanoseconds. */
 void polycast_count_left(uint32_t collective, uint32_t because, uint64_t bytes);

@@ -186,7 +186,6 @@ static inline struct outcome outcome_of(const struct call *call, MPI_Op op, stru
     struct polycast_plan *plan = plan_for(call, NOW, op, reduction, &bytes, &state, &outcome);
     if (plan) {
         outcome.is_served = door_serve(call, state, plan, bytes, &outcome.result);
-        polycast_plan_free(plan);
     }
     return outcome;
 }

@@ -44,7 +44,8 @@ MPI_Aint door_place_of(const struct blocks *blocks, int rank) {
 static int is_one_place(const struct call *call, int rank) {
     const char *send = call->send.buffer, *receive = call->receive.buffer;
     const MPI_Count received = call->blocks ? door_count_of(call->blocks, rank) : call->receive.count;
-    if (call->send.count != received || call->send.type != call->receive.type) {
+    /* Of no elements MPICH does not look where they are. */
+    if (received == 0 || call->send.count != received || call->send.type != call->receive.type) {
         return 0;
     }
     MPI_Aint lower, extent = 0;
@@ -96,12 +97,23 @@ static struct part part_of(const struct call *call, const struct communicator *s
     return part;
 }
 
-/* What only the stock MPI can say in its own words: a missing buffer, a datatype that was not committed. */
+/* Whether elements of this type begin where the buffer does, so that NULL cannot be where they are. */
+static int begins_at_buffer(MPI_Datatype type) {
+    MPI_Aint true_lower, true_extent;
+    return PMPI_Type_get_true_extent(type, &true_lower, &true_extent) == MPI_SUCCESS && true_lower == 0;
+}
+
+/* What only the stock MPI can say in its own words: a missing buffer, a datatype that was not committed. Of no elements a rank need not say where
+ * they are: its own block of an MPI_Allgatherv may be empty. */
 static int is_wrong(const struct data *data) {
     if (data->buffer == MPI_IN_PLACE || data->count < 0 || data->type == MPI_DATATYPE_NULL) {
         return 1;
     }
-    return door_is_named_type(data->type) ? !data->buffer : !is_committed(data->type);
+    const int is_missing = !data->buffer && data->count > 0;
+    if (door_is_named_type(data->type)) {
+        return is_missing;
+    }
+    return !is_committed(data->type) || (is_missing && begins_at_buffer(data->type));
 }
 
 int door_refuses(const struct call *call, const struct communicator *state) {
@@ -259,10 +271,13 @@ int door_serve(const struct call *call, const struct communicator *state, struct
     struct service service;
     int error;
     if (!door_begin_service(call, state, bytes, &service, &error)) {
+        polycast_plan_free(plan);
         return 0;
     }
     if (!error) {
         error = polycast_run(plan, service.sent.place, service.received.place);
     }
+    /* Before an error is told: the program's handler may free the communicator. */
+    polycast_plan_free(plan);
     return door_end_service(&service, error, result);
 }

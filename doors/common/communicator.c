@@ -300,7 +300,21 @@ static int has_begun_late(MPI_Comm comm) {
     return __atomic_load_n(&standing, __ATOMIC_ACQUIRE) != NOT_BEGUN;
 }
 
+static _Thread_local MPI_Comm going = MPI_COMM_NULL;
+
+MPI_Comm door_going(MPI_Comm comm) {
+    const MPI_Comm before = going;
+    going = comm;
+    /* What callbacks have found of it is nothing for the next one with its handle. */
+    forget_remembered();
+    return before;
+}
+
+/* NULL also for one that is going: its state has gone before, and MPI would never say that a new one is to go. */
 struct communicator *door_communicator(MPI_Comm comm) {
+    if (comm == going) {
+        return NULL;
+    }
     if (__atomic_load_n(&standing, __ATOMIC_ACQUIRE) == NOT_BEGUN && !has_begun_late(comm)) {
         return NULL;
     }

@@ -106,6 +106,17 @@ int door_is_named_type(MPI_Datatype type) {
     return get_envelope(type, &envelope) == MPI_SUCCESS && envelope.combiner == MPI_COMBINER_NAMED;
 }
 
+/* Of those without a name some are predefined, too. */
+static int is_predefined(MPI_Datatype type) {
+    struct envelope envelope;
+    if (door_is_named_type(type)) {
+        return 1;
+    }
+    return get_envelope(type, &envelope) == MPI_SUCCESS &&
+           (envelope.combiner == MPI_COMBINER_F90_REAL || envelope.combiner == MPI_COMBINER_F90_COMPLEX ||
+            envelope.combiner == MPI_COMBINER_F90_INTEGER);
+}
+
 /* The type that `type` repeats without changing its order, or MPI_DATATYPE_NULL. The caller frees it if it is
  * not predefined (MPI hands out a new reference). */
 static MPI_Datatype repeated_type(MPI_Datatype type) {
@@ -149,7 +160,7 @@ static int is_in_order(MPI_Datatype type, MPI_Aint true_lower, MPI_Count size) {
     int result = tiles_in_order(inner, &inner_true_lower, &inner_size)
                      ? is_in_order(inner, inner_true_lower, inner_size)
                      : size <= ASK_MOST_BYTES && keeps_order(type, true_lower, (int)size);
-    if (!door_is_named_type(inner)) {
+    if (!is_predefined(inner)) {
         PMPI_Type_free(&inner);
     }
     return result;

@@ -112,9 +112,14 @@ struct call {
 /* 0: whoever called us tells errors to the program's error handler. */
 extern int door_reports_errors;
 
+/* From now on this thread is about to free this communicator, or none: MPI_COMM_NULL. A delete callback of the program's may still use it. What
+ * it was before. */
+MPI_Comm door_going(MPI_Comm comm);
+
 /* Whether this rank's data is what only stock can refuse in its own words. Such a call is for stock, and not counted: others may not make it. */
 int door_refuses(const struct call *call, const struct communicator *state);
-/* Returns 0 if the call is for stock after all, which has to say an error: the communicator was revoked. `bytes`: of a block. */
+/* Gives the plan back. Returns 0 if the call is for stock after all, which has to say an error: the communicator was revoked. `bytes`: of a
+ * block. */
 int door_serve(const struct call *call, const struct communicator *state, struct polycast_plan *plan,
                size_t bytes, int *result);
 

@@ -74,13 +74,13 @@ static struct flight *start(const struct call *made, MPI_Op op, uint32_t form, i
         flight->state->flights++;
         return flight;
     }
+    if (flight->plan) {
+        polycast_plan_free(flight->plan);
+    }
     if (is_served) {
         door_end_service(&flight->service, error, result);
     } else {
         count_unserved(made, form);
-    }
-    if (flight->plan) {
-        polycast_plan_free(flight->plan);
     }
     free(flight);
     return NULL;
@@ -96,9 +96,10 @@ static int has_ended(struct flight *flight, int *result) {
         return 0;
     }
     *result = error;
-    door_end_service(&flight->service, error, result);
     polycast_plan_free(flight->plan);
     flight->state->flights--;
+    /* Last, for the program's error handler may free the communicator. */
+    door_end_service(&flight->service, error, result);
     free(flight);
     return 1;
 }

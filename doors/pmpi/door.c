@@ -209,6 +209,13 @@ static inline int after_stock(int result, const struct communicator *timed) {
 #define DOOR_C(name, parameters, names, fits) DOOR(name##_c, handle_##name, parameters, names, 1)
 POLYCAST_ENTRIES(DOOR_INT, DOOR_C)
 
+static int end(ending_function *stock_ending, void *comm) {
+    const MPI_Comm before = door_going(*(MPI_Comm *)comm);
+    const int result = stock_ending(comm);
+    door_going(before);
+    return result;
+}
+
 /* Local, so a communicator that has had no broadcast is not attached for it: its broadcasts are stock's so far. */
 static int door_choice(const char *collective, handle comm, int64_t bytes, char *text, int size) {
     static const char *const names[] = {"bcast",    "scatter", "gather", "allgather",
@@ -248,6 +255,8 @@ void polycast_door_open(const struct entries *library, struct served *served) {
     *served = (struct served){.entries = {POLYCAST_ENTRIES(SERVED, SERVED_C)},
                               .configure = polycast_set,
                               .choice = door_choice,
+                              .window_made = polycast_window_made,
+                              .end = end,
                               .begin = door_begin,
                               .build_identity = polycast_build_identity()};
 }

@@ -59,6 +59,18 @@ typedef uintptr_t handle; /* an MPI handle of any family */
 #define POLYCAST_BEGINNINGS(BEGINNING) \
     BEGINNING(Init, (int *argc, char ***argv), (argc, argv)) \
     BEGINNING(Init_thread, (int *argc, char ***argv, int required, int *provided), (argc, argv, required, provided))
+
+/* After these other ranks may want of this one what no call of its own is for, at any time. */
+#define POLYCAST_WINDOWS(WINDOW) \
+    WINDOW(Win_create, (void *base, intptr_t bytes, int unit, handle info, handle comm, void *window), (base, bytes, unit, info, comm, window)) \
+    WINDOW(Win_allocate, (intptr_t bytes, int unit, handle info, handle comm, void *base, void *window), (bytes, unit, info, comm, base, window)) \
+    WINDOW(Win_allocate_shared, (intptr_t bytes, int unit, handle info, handle comm, void *base, void *window), (bytes, unit, info, comm, base, window)) \
+    WINDOW(Win_create_dynamic, (handle info, handle comm, void *window), (info, comm, window))
+
+/* In these the program's own functions may still use a communicator that is going. */
+#define POLYCAST_ENDINGS(ENDING) \
+    ENDING(Comm_free) \
+    ENDING(Comm_disconnect)
 /* clang-format on */
 
 #endif

@@ -55,6 +55,8 @@ static void publish(const struct served *served) {
     PUBLISH(configure);
     PUBLISH(choice);
     PUBLISH(begin);
+    PUBLISH(window_made);
+    PUBLISH(end);
 #define PUBLISH_ENTRY(name, parameters, names, fits) PUBLISH(entries.name);
 #define PUBLISH_ENTRY_C(name, parameters, names, fits) PUBLISH_ENTRY(name##_c, parameters, names, fits)
     POLYCAST_ENTRIES(PUBLISH_ENTRY, PUBLISH_ENTRY_C)
@@ -292,6 +294,37 @@ static void begin(void) {
     BEGIN_BY(MPI_##name, parameters, names)                                                                  \
     BEGIN_BY(PMPI_##name, parameters, names)
 POLYCAST_BEGINNINGS(BEGIN)
+
+/* Those of the MPI's own Fortran functions do not come by. Not with MPI_Count, either: who finds such a function here takes it for the MPI's. */
+#define MAKE_WINDOW(name, parameters, names)                                                                 \
+    EXPORT int MPI_##name parameters {                                                                       \
+        const struct mpi_library unknown = {NULL, NULL};                                                     \
+        typedef int window_function parameters;                                                              \
+        window_function *make = (window_function *)find_stock_function(&unknown, "MPI_" #name);              \
+        if (!make) {                                                                                         \
+            warn_of_missing("MPI_" #name);                                                                   \
+            return ERROR_NO_FUNCTION;                                                                        \
+        }                                                                                                    \
+        void (*window_made)(void) = NOW(window_made);                                                        \
+        if (window_made) {                                                                                   \
+            window_made();                                                                                   \
+        }                                                                                                    \
+        return make names;                                                                                   \
+    }
+POLYCAST_WINDOWS(MAKE_WINDOW)
+
+#define END(name)                                                                                            \
+    EXPORT int MPI_##name(void *comm) {                                                                      \
+        const struct mpi_library unknown = {NULL, NULL};                                                     \
+        ending_function *stock = (ending_function *)find_stock_function(&unknown, "MPI_" #name);             \
+        if (!stock) {                                                                                        \
+            warn_of_missing("MPI_" #name);                                                                   \
+            return ERROR_NO_FUNCTION;                                                                        \
+        }                                                                                                    \
+        int (*end)(ending_function *, void *) = NOW(end);                                                    \
+        return end && comm ? end(stock, comm) : stock(comm);                                                 \
+    }
+POLYCAST_ENDINGS(END)
 
 #define ENTER(name, parameters, names, fits)                                                                 \
     EXPORT int PMPI_##name parameters {                                                                      \

@@ -23,11 +23,16 @@ struct entries {
 typedef int configure_function(const char *name, const char *value);
 typedef int choice_function(const char *collective, handle comm, int64_t bytes, char *text, int size);
 
+/* MPI's, which takes the address of a communicator. */
+typedef int ending_function(void *comm);
+
 /* What a door gives. */
 struct served {
     struct entries entries; /* holds the real MPI's functions until the door replaces them */
     configure_function *configure;
     choice_function *choice;
+    void (*window_made)(void);
+    int (*end)(ending_function *stock, void *comm);
     void (*begin)(void);     /* called when MPI has begun and all ranks are served */
     uint64_t build_identity; /* polycast_build_identity() of the runtime behind the door */
 };

@@ -10,7 +10,7 @@ use polycast_core::algorithm::Algorithm;
 use polycast_core::policy::{self, Choice};
 
 use crate::communicator::{Chosen, Communicator};
-use crate::idle::TESTS_UNTIL_NOTHING;
+use crate::idle::{self, TESTS_UNTIL_NOTHING};
 use crate::machine;
 use crate::messages::OperationKey;
 use crate::multicast::visit_groups;
@@ -116,7 +116,7 @@ impl Communicator {
                 };
                 has_waited = true;
                 // Others may need what MPI does for them here.
-                if has_slept || rests.is_multiple_of(RESTS_UNTIL_MPI) {
+                if has_slept || rests.is_multiple_of(RESTS_UNTIL_MPI) || idle::is_one_sided() {
                     self.shared.messages.is_to_work();
                     self.turn(true);
                     if let Some(failure) = self.broken {
@@ -217,7 +217,8 @@ impl Communicator {
         let Communicator { operations, shared, idle, .. } = self;
         let is_sending = shared.messages.is_sending();
         if !asks_always
-            && let Some(driver) = shared.driver.as_mut().filter(|_| idle.is_crowded())
+            && let Some(driver) =
+                shared.driver.as_mut().filter(|_| idle.is_crowded() && !idle::is_one_sided())
             && let Some(interval) = driver.poll_interval()
         {
             machine::sleep(interval);

@@ -16,6 +16,9 @@ under_each_mpi!(
     collective_values,
     collective_errors,
     collective_alone,
+    collective_empty,
+    collective_windows,
+    collective_going,
     collective_lengths,
     collective_mpifh,
     collective_mpi4py,
@@ -110,6 +113,25 @@ fn collective_alone(mpi: Mpi) {
         let job = job.variable("POLYCAST_TABLE", table.path().to_str().unwrap());
         job.run().expect_ok("collective_alone");
     }
+}
+
+fn as_users_have_it(mpi: Mpi, program: &str) {
+    for ranks in [2, 3] {
+        let job = Job::stock(mpi, ranks, program).limit(Duration::from_secs(60));
+        job.unwatched().run().expect_ok(program);
+    }
+}
+
+fn collective_empty(mpi: Mpi) {
+    as_users_have_it(mpi, "collective_empty");
+}
+
+fn collective_windows(mpi: Mpi) {
+    as_users_have_it(mpi, "collective_windows");
+}
+
+fn collective_going(mpi: Mpi) {
+    as_users_have_it(mpi, "collective_going");
 }
 
 /// Also where what is handed in has no bytes at all.

@@ -4,6 +4,7 @@ mod rules;
 mod sockets;
 
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -13,6 +14,7 @@ pub use self::rules::{Neighbours, TESTS_UNTIL_NOTHING};
 pub use self::sockets::local_addresses;
 use self::sockets::{MAX_BLIND_SLEEP, Wake};
 use crate::machine;
+use crate::of_process::of_process;
 
 /// What ends a rest beside MPI's sockets.
 pub struct Watch<'a> {
@@ -27,6 +29,21 @@ pub struct Watch<'a> {
 pub trait Arm {
     /// True if something is there already.
     fn arm(&self) -> bool;
+}
+
+of_process! {
+    static IS_ONE_SIDED: AtomicBool = AtomicBool::new(false);
+}
+
+/// The program uses one-sided communication, which MPI does on a rank only while that rank lets it work, and which may be for this one at any
+/// time: from now on no rank of this process sleeps that waits.
+pub fn expect_one_sided() {
+    IS_ONE_SIDED.with(|is_one_sided| is_one_sided.store(true, Ordering::Relaxed));
+}
+
+/// Whether somebody may want MPI to work here at any time.
+pub fn is_one_sided() -> bool {
+    IS_ONE_SIDED.with(|is_one_sided| is_one_sided.load(Ordering::Relaxed))
 }
 
 /// How a rank waits. One per communicator.
@@ -63,7 +80,7 @@ impl Idle {
     pub fn wait_for_memory(&mut self) {
         match self.rules.untold(machine::now() - self.made) {
             Rest::Spin => machine::spin(),
-            Rest::Sleep(time) => machine::sleep(time),
+            Rest::Sleep(time) if !is_one_sided() => machine::sleep(time),
             _ => machine::give_way(),
         }
     }
@@ -72,7 +89,7 @@ impl Idle {
     pub fn wait_to_be_woken(&mut self, sleep: impl FnOnce(Duration)) -> bool {
         match self.rules.until_woken(machine::now() - self.made) {
             Rest::Spin => machine::spin(),
-            Rest::Sleep(longest) => {
+            Rest::Sleep(longest) if !is_one_sided() => {
                 machine::sleep_by(longest, sleep);
                 return true;
             }
@@ -100,6 +117,7 @@ impl Idle {
             Rest::GiveWay if self.mpi_gives_way => {}
             Rest::Spin => machine::spin(),
             Rest::GiveWay => machine::give_way(),
+            Rest::Sleep(_) | Rest::Pause(_) if is_one_sided() => machine::give_way(),
             Rest::Look => self.rules.looked(sockets::have_something()),
             Rest::Pause(pause) => machine::sleep(pause),
             Rest::Sleep(longest) => return self.sleep(watch, longest, has_sends),
@@ -125,5 +143,30 @@ impl Idle {
             Wake::TimeIsUp | Wake::NoSockets => Ended::TimeIsUp,
         });
         !matches!(wake, Wake::OwnReady)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Longer than any rank waits awake.
+    const LONG: Duration = Duration::from_millis(50);
+
+    fn sleeps(idle: &mut Idle) -> bool {
+        let began = Instant::now();
+        let mut has_slept = false;
+        while began.elapsed() < LONG && !has_slept {
+            has_slept = idle.wait_to_be_woken(|_| ());
+        }
+        has_slept
+    }
+
+    #[test]
+    fn who_may_be_wanted_at_any_time_does_not_sleep() {
+        let mut idle = Idle::new(Neighbours { on_this_kernel: 1, on_this_host: 1 }, false);
+        assert!(sleeps(&mut idle));
+        expect_one_sided();
+        assert!(!sleeps(&mut idle));
     }
 }

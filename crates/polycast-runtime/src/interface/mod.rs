@@ -11,7 +11,7 @@ use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
 use crate::operation::Failure;
 use crate::plan::{Answer, CollectiveCall, Operation, Plan};
-use crate::{left, report, retired, settings, trace};
+use crate::{idle, left, report, retired, settings, trace};
 use polycast_core::policy::{Call, Choice, Collective};
 use polycast_core::units::{Bytes, Rank};
 
@@ -304,6 +304,12 @@ pub unsafe extern "C" fn polycast_end_of_stock(communicator: *mut Attached) {
     // SAFETY: the caller's promise.
     let communicator = unsafe { &mut *communicator };
     guarded((), || communicator.end_of_left());
+}
+
+/// The program makes a window: see [`idle::expect_one_sided`].
+#[unsafe(no_mangle)]
+pub extern "C" fn polycast_window_made() {
+    guarded((), idle::expect_one_sided);
 }
 
 /// Names what serves such a call of this many bytes; 1 if it is still being compared with other ways, else 0.
