@@ -199,7 +199,7 @@ fn parameters_choose_by_prediction() {
         assert!(said.ends_with("switches=2"), "{said}");
         let report = output.report();
         assert!(report.stock() > 0, "small messages stay with stock: {report:?}");
-        assert!(report.served() > 0, "{report:?}");
+        assert!(report.served() > 0, "{report:?}\n{}", output.stderr);
     }
     let table = files.write(
         "table.toml",
