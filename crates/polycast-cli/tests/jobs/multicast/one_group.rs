@@ -92,8 +92,8 @@ fn share_a_group(jobs: usize, calls: usize) {
     let (mut served, mut foreign) = (0, 0);
     for (output, form) in &outputs {
         let report = expect_multicast(output, form);
-        if report.multicast("foreign") == 0 || report.multicast("forged") != 0 {
-            output.fail("expected others' datagrams, and none that passes for the job's own");
+        if report.multicast("forged") != 0 {
+            output.fail("a datagram of another job was nearly taken for its own");
         }
         served += report.served_by(form);
         foreign += report.multicast("foreign");
@@ -102,8 +102,9 @@ fn share_a_group(jobs: usize, calls: usize) {
     eprintln!(
         "{jobs} jobs: {served} of {all} broadcasts by multicast, {foreign} datagrams were another job's"
     );
-    // A job whose ranks do not come to read in time leaves multicast for a while.
-    assert!(served > all as u64 / 2, "hardly any came over the shared group");
+    // A job whose ranks do not come to read in time leaves multicast for a while, and one may be through before others begin.
+    assert!(served > (jobs * BEFORE + calls / 2) as u64, "hardly any came over the shared group");
+    assert!(foreign > calls as u64, "they have hardly heard each other");
     labs.succeeds(&["down", "--all"]);
 }
 
