@@ -274,14 +274,22 @@ static void begin(void) {
     }
 }
 
+/* The next one in line, also of a library that is not known yet; NULL if there is none, which is said once. */
+static void *next_function(const char *function) {
+    const struct mpi_library unknown = {NULL, NULL};
+    void *next = find_stock_function(&unknown, function);
+    if (!next) {
+        warn_of_missing(function);
+    }
+    return next;
+}
+
 /* A tool behind us may have its own MPI_Init, which is to be called; it then calls PMPI_Init, which is ours again. */
 #define BEGIN_BY(function, parameters, names)                                                                \
     EXPORT int function parameters {                                                                         \
-        const struct mpi_library unknown = {NULL, NULL};                                                     \
         typedef int init_function parameters;                                                                \
-        init_function *init = (init_function *)find_stock_function(&unknown, #function);                     \
+        init_function *init = (init_function *)next_function(#function);                                     \
         if (!init) {                                                                                         \
-            warn_of_missing(#function);                                                                      \
             return ERROR_NO_FUNCTION;                                                                        \
         }                                                                                                    \
         int error = init names;                                                                              \
@@ -298,11 +306,9 @@ POLYCAST_BEGINNINGS(BEGIN)
 /* Those of the MPI's own Fortran functions do not come by. Not with MPI_Count, either: who finds such a function here takes it for the MPI's. */
 #define MAKE_WINDOW(name, parameters, names)                                                                 \
     EXPORT int MPI_##name parameters {                                                                       \
-        const struct mpi_library unknown = {NULL, NULL};                                                     \
         typedef int window_function parameters;                                                              \
-        window_function *make = (window_function *)find_stock_function(&unknown, "MPI_" #name);              \
+        window_function *make = (window_function *)next_function("MPI_" #name);                              \
         if (!make) {                                                                                         \
-            warn_of_missing("MPI_" #name);                                                                   \
             return ERROR_NO_FUNCTION;                                                                        \
         }                                                                                                    \
         void (*window_made)(void) = NOW(window_made);                                                        \
@@ -315,10 +321,8 @@ POLYCAST_WINDOWS(MAKE_WINDOW)
 
 #define END(name)                                                                                            \
     EXPORT int MPI_##name(void *comm) {                                                                      \
-        const struct mpi_library unknown = {NULL, NULL};                                                     \
-        ending_function *stock = (ending_function *)find_stock_function(&unknown, "MPI_" #name);             \
+        ending_function *stock = (ending_function *)next_function("MPI_" #name);                             \
         if (!stock) {                                                                                        \
-            warn_of_missing("MPI_" #name);                                                                   \
             return ERROR_NO_FUNCTION;                                                                        \
         }                                                                                                    \
         int (*end)(ending_function *, void *) = NOW(end);                                                    \
