@@ -4,8 +4,8 @@
 //! for messages which nobody will send. So each lane begins with the number of bytes that its sender was called with:
 //!
 //! ```text
-//!  lane   ├ total, s0 ┤ s1 ┤ s2 ┤ …       the announcement travels with the first segment, if that is short;
-//!  lane   ├ total ┤ s0 ┤ s1 ┤ …           else before it
+//!  lane   ├ total, s0 ┤ s1 ┤ s2 ┤ …                     the announcement travels with the first segment, if that is short;
+//!  lane   ├ total, head of s0 ┤ rest of s0 ┤ s1 ┤ …     else with its head
 //! ```
 //! A rank that is told another size than its own is *spoiled*. It goes on, so that nobody waits for it: what it has announced to
 //! send it sends, as empty messages; what others have announced it takes, and throws it away; it copies and combines nothing. An empty
@@ -33,7 +33,7 @@ use shared::{Sharing, Went};
 pub enum Part {
     /// The announcement.
     First,
-    /// Data of this step.
+    /// Data of this step: of a lane's first, what did not travel with the announcement.
     Step(u64),
     /// One that is thrown away.
     Scrap,
@@ -107,8 +107,8 @@ pub trait Call {
     /// From this many bytes on, all lanes exist that exist for any size.
     fn bytes_for_all_lanes(&self) -> u64;
 
-    /// The first segment of a lane travels with the announcement, through memory of the transport, if it is not longer. The same on all
-    /// ranks, whatever size they have called with.
+    /// So much of the first segment of a lane travels with the announcement, through memory of the transport. The same on all ranks,
+    /// whatever size they have called with.
     fn most_first_data_bytes(&self) -> u64;
 }
 
@@ -267,8 +267,9 @@ impl Conversation {
             Part::First if !self.is_packed(lane) => {}
             Part::First => self.executor.complete(StepId { lane, index: 0 }),
             Part::Step(index) => {
-                let bytes = self.executor.schedule.step(lane, index).action.length();
-                self.is_spoiled |= is_receive && done.received_bytes != bytes;
+                let length = self.executor.schedule.step(lane, index).action.length();
+                let in_front = if index == 0 { self.most_first } else { 0 };
+                self.is_spoiled |= is_receive && done.received_bytes != length - in_front;
                 self.executor.complete(StepId { lane, index });
             }
             Part::Scrap => return self.drain(lane, transport),
@@ -298,7 +299,7 @@ impl Conversation {
         own.get(lane).unwrap_or_else(|| &self.further[lane - own.len()])
     }
 
-    /// Whether the data of the first step travels with the announcement.
+    /// Whether all data of the first step travels with the announcement.
     fn is_packed(&self, lane: LaneIndex) -> bool {
         self.lane(lane).steps > 0 && self.executor.schedule.step(lane, 0).action.length() <= self.most_first
     }
@@ -347,12 +348,13 @@ impl Conversation {
             }
             Lanes::Sending { is_announced } => {
                 let is_first = !std::mem::replace(is_announced, true);
-                let data = if self.is_spoiled { NOTHING } else { slice() };
-                if is_first && self.is_packed(lane) {
-                    return self.announce(lane, data, transport);
-                }
+                let mut data = if self.is_spoiled { NOTHING } else { slice() };
                 if is_first {
-                    self.announce(lane, NOTHING, transport)?;
+                    let head = data.take_head(self.most_first);
+                    self.announce(lane, head, transport)?;
+                    if self.is_packed(lane) {
+                        return Ok(());
+                    }
                 }
                 self.send_or_receive(lane, Part::Step(index), Content::Data(data), transport)
             }
@@ -361,14 +363,18 @@ impl Conversation {
                 Ok(())
             }
             Lanes::Agreed { held } => {
+                let mut data = slice();
                 if let Some(held) = held.take() {
-                    let is_whole = held == action.length();
+                    let head = data.take_head(self.most_first);
+                    let is_whole = held == head.length();
                     self.is_spoiled |= !is_whole;
-                    transport.keep(lane, is_whole.then(slice));
-                    self.executor.complete(id);
-                    return Ok(());
+                    transport.keep(lane, is_whole.then_some(head));
+                    if self.is_packed(lane) {
+                        self.executor.complete(id);
+                        return Ok(());
+                    }
                 }
-                self.send_or_receive(lane, Part::Step(index), Content::Data(slice()), transport)
+                self.send_or_receive(lane, Part::Step(index), Content::Data(data), transport)
             }
             // What comes on this lane is not what this step is about.
             Lanes::Draining { .. } | Lanes::Closed => {
@@ -388,7 +394,7 @@ impl Conversation {
     ) -> Result<(), T::Error> {
         let is_agreed = done.total == self.total;
         let next = match is_agreed {
-            true => Lanes::Agreed { held: self.is_packed(lane).then_some(done.received_bytes) },
+            true => Lanes::Agreed { held: (self.lane(lane).steps > 0).then_some(done.received_bytes) },
             false => self.draining(lane, done.total, call),
         };
         if !matches!(next, Lanes::Agreed { held: Some(_) }) {

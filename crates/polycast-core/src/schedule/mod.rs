@@ -221,6 +221,14 @@ impl Slice {
     pub fn length(&self) -> u64 {
         self.bytes.end.saturating_sub(self.bytes.start)
     }
+
+    /// Cuts off the first bytes, up to `most`, and returns them.
+    pub fn take_head(&mut self, most: u64) -> Slice {
+        let cut = self.bytes.start + self.length().min(most);
+        let head = Slice { buffer: self.buffer, bytes: self.bytes.start..cut };
+        self.bytes.start = cut;
+        head
+    }
 }
 
 /// What a step does.

@@ -271,3 +271,23 @@ fn a_rank_that_is_spoiled_from_the_beginning_tells_the_others() {
     assert_eq!(outcome_of(0, true), None, "nobody has received anything");
     assert_eq!(outcome_of(1, false), Some(Outcome::SizesDiffer));
 }
+
+#[test]
+fn the_head_of_a_long_first_segment_travels_with_the_announcement() {
+    let (mut network, limits) = (Network::default(), Limits::default());
+    let mut call = Broadcast {
+        algorithm: "binomial".parse().unwrap(),
+        ranks: 2,
+        rank: Rank(0),
+        root: Rank(0),
+        planner: Planner::flat(2),
+    };
+    let total = MOST_FIRST_DATA_BYTES + 100;
+    let (buffer, firsts) = (&mut vec![7; total as usize], &mut HashMap::new());
+    let mut end = End { network: &mut network, rank: Rank(0), buffer, firsts };
+    let mut conversation = Conversation::new(&mut call, total, limits).unwrap();
+    conversation.begin(false, &mut end).unwrap();
+    end.turn(&mut conversation, &mut call);
+    let lengths: Vec<usize> = network.sent.values().flatten().map(|message| message.data.len()).collect();
+    assert_eq!(lengths, [MOST_FIRST_DATA_BYTES as usize, 100]);
+}
