@@ -225,7 +225,10 @@ proptest! {
     #[test]
     fn nobody_waits_and_whoever_has_wrong_bytes_knows_it(
         algorithm in algorithm(),
-        (totals, root) in prop::collection::vec(prop_oneof![4 => Just(16u64), 8 => 1u64..40, 1 => Just(9_010)], 1..12)
+        (totals, root) in prop::collection::vec(
+            prop_oneof![4 => Just(16u64), 8 => 1u64..40, 1 => Just(9_010), 1 => Just(16_390)],
+            1..12,
+        )
             .prop_flat_map(|totals| { let ranks = totals.len() as u32; (Just(totals), 0..ranks) }),
         is_one_size: bool,
         limits in (1u32..=16, 1u32..5).prop_map(|(per_lane, sends)| Limits { per_lane, sends }),
@@ -274,20 +277,24 @@ fn a_rank_that_is_spoiled_from_the_beginning_tells_the_others() {
 
 #[test]
 fn the_head_of_a_long_first_segment_travels_with_the_announcement() {
-    let (mut network, limits) = (Network::default(), Limits::default());
-    let mut call = Broadcast {
-        algorithm: "binomial".parse().unwrap(),
-        ranks: 2,
-        rank: Rank(0),
-        root: Rank(0),
-        planner: Planner::flat(2),
-    };
-    let total = MOST_FIRST_DATA_BYTES + 100;
-    let (buffer, firsts) = (&mut vec![7; total as usize], &mut HashMap::new());
-    let mut end = End { network: &mut network, rank: Rank(0), buffer, firsts };
-    let mut conversation = Conversation::new(&mut call, total, limits).unwrap();
-    conversation.begin(false, &mut end).unwrap();
-    end.turn(&mut conversation, &mut call);
-    let lengths: Vec<usize> = network.sent.values().flatten().map(|message| message.data.len()).collect();
-    assert_eq!(lengths, [MOST_FIRST_DATA_BYTES as usize, 100]);
+    let most = MOST_FIRST_DATA_BYTES as usize;
+    for (total, expected) in
+        [(most, vec![most]), (most + 100, vec![most, 100])]
+    {
+        let (mut network, limits) = (Network::default(), Limits::default());
+        let mut call = Broadcast {
+            algorithm: "binomial".parse().unwrap(),
+            ranks: 2,
+            rank: Rank(0),
+            root: Rank(0),
+            planner: Planner::flat(2),
+        };
+        let (buffer, firsts) = (&mut vec![7; total], &mut HashMap::new());
+        let mut end = End { network: &mut network, rank: Rank(0), buffer, firsts };
+        let mut conversation = Conversation::new(&mut call, total as u64, limits).unwrap();
+        conversation.begin(false, &mut end).unwrap();
+        end.turn(&mut conversation, &mut call);
+        let lengths: Vec<usize> = network.sent.values().flatten().map(|message| message.data.len()).collect();
+        assert_eq!(lengths, expected);
+    }
 }
