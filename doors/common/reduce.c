@@ -117,6 +117,7 @@ int door_combines(MPI_Datatype type, MPI_Op op, size_t element_bytes, struct red
         .known = {.element_bytes = element_bytes,
                   .is_commutative = is_commutative != 0,
                   .is_exact = (group & (INTEGERS | LOGICALS | BYTES | PAIRS)) != 0,
+                  .is_own = groups < 0,
                   .combine = combine},
         .type = type,
         .op = op,

@@ -10,9 +10,11 @@
  * support both travel in one integer register, and a callee that expects an int ignores the upper half, so
  * `handle` passes either on untouched.
  *
- * The real function is the next one in line (RTLD_NEXT), so that tools below us are not bypassed; where
- * libmpi was opened privately (RTLD_LOCAL, as Python does) there is no next one, and it is looked up in
- * libmpi itself.
+ * The real function is the next PMPI_X in line (RTLD_NEXT); where libmpi was opened privately (RTLD_LOCAL, as
+ * Python does) there is no next one, and it is looked up in libmpi itself. A tool that is linked into the program, or
+ * preloaded behind us, has MPI_X of its own, which is called; its PMPI_X is ours again:
+ *
+ *   program ── MPI_Bcast ─▶ ours ── MPI_Bcast ─▶ the tool's ── PMPI_Bcast ─▶ ours ─▶ door or the MPI's PMPI_Bcast
  */
 #define _GNU_SOURCE
 #include "preload.h"
@@ -49,7 +51,28 @@ static struct served now = {.entries = {POLYCAST_ENTRIES(UNRESOLVED, UNRESOLVED_
 #define NOW(function) __atomic_load_n(&now.function, __ATOMIC_ACQUIRE)
 #define PUBLISH(function) __atomic_store_n(&now.function, served->function, __ATOMIC_RELEASE)
 
+/* Where a call of MPI_X goes: the same, or first to a tool. */
+#define DECLARE_OUTER(name, parameters, names, fits) static name##_function resolve_then_outer_##name;
+#define DECLARE_OUTER_C(name, parameters, names, fits) DECLARE_OUTER(name##_c, parameters, names, fits)
+POLYCAST_ENTRIES(DECLARE_OUTER, DECLARE_OUTER_C)
+
+#define UNRESOLVED_OUTER(name, parameters, names, fits) .name = resolve_then_outer_##name,
+#define UNRESOLVED_OUTER_C(name, parameters, names, fits) UNRESOLVED_OUTER(name##_c, parameters, names, fits)
+
+static struct entries outer = {POLYCAST_ENTRIES(UNRESOLVED_OUTER, UNRESOLVED_OUTER_C)};
+
+#define OUTER(name) __atomic_load_n(&outer.name, __ATOMIC_ACQUIRE)
+
 static int is_settled; /* something was published */
+
+/* The tool's, NULL if there is none: the next one in line, if it is not in the object that has PMPI's. */
+static void *find_tool(const char *function, void *stock) {
+    void *next = dlsym(RTLD_NEXT, function);
+    Dl_info tools, mpis;
+    return next && stock && dladdr(next, &tools) && dladdr(stock, &mpis) && tools.dli_fbase != mpis.dli_fbase
+               ? next
+               : NULL;
+}
 
 static void publish(const struct served *served) {
     PUBLISH(configure);
@@ -57,7 +80,12 @@ static void publish(const struct served *served) {
     PUBLISH(begin);
     PUBLISH(window_made);
     PUBLISH(end);
-#define PUBLISH_ENTRY(name, parameters, names, fits) PUBLISH(entries.name);
+#define PUBLISH_ENTRY(name, parameters, names, fits)                                                         \
+    {                                                                                                        \
+        name##_function *tool = (name##_function *)find_tool("MPI_" #name, dlsym(RTLD_NEXT, "PMPI_" #name)); \
+        PUBLISH(entries.name);                                                                               \
+        __atomic_store_n(&outer.name, tool ? tool : served->entries.name, __ATOMIC_RELEASE);                 \
+    }
 #define PUBLISH_ENTRY_C(name, parameters, names, fits) PUBLISH_ENTRY(name##_c, parameters, names, fits)
     POLYCAST_ENTRIES(PUBLISH_ENTRY, PUBLISH_ENTRY_C)
     is_settled = 1;
@@ -213,6 +241,15 @@ static void resolve_for_call(void) {
 #define RESOLVE_C(name, parameters, names, fits) RESOLVE(name##_c, parameters, names, fits)
 POLYCAST_ENTRIES(RESOLVE, RESOLVE_C)
 
+#define RESOLVE_OUTER(name, parameters, names, fits)                                                         \
+    static int resolve_then_outer_##name parameters {                                                        \
+        resolve_for_call();                                                                                  \
+        name##_function *function = OUTER(name);                                                             \
+        return (function == resolve_then_outer_##name ? no_##name : function) names;                         \
+    }
+#define RESOLVE_OUTER_C(name, parameters, names, fits) RESOLVE_OUTER(name##_c, parameters, names, fits)
+POLYCAST_ENTRIES(RESOLVE_OUTER, RESOLVE_OUTER_C)
+
 /* With the constants of the library that was found. */
 static struct mpi_handles handles;
 
@@ -303,11 +340,11 @@ static void *next_function(const char *function) {
     BEGIN_BY(PMPI_##name, parameters, names)
 POLYCAST_BEGINNINGS(BEGIN)
 
-/* Those of the MPI's own Fortran functions do not come by. Not with MPI_Count, either: who finds such a function here takes it for the MPI's. */
-#define MAKE_WINDOW(name, parameters, names)                                                                 \
-    EXPORT int MPI_##name parameters {                                                                       \
+/* Open MPI's Fortran functions call PMPI's. Not with MPI_Count: who finds such a function here takes it for the MPI's. */
+#define MAKE_WINDOW_BY(function, parameters, names)                                                          \
+    EXPORT int function parameters {                                                                         \
         typedef int window_function parameters;                                                              \
-        window_function *make = (window_function *)next_function("MPI_" #name);                              \
+        window_function *make = (window_function *)next_function(#function);                                 \
         if (!make) {                                                                                         \
             return ERROR_NO_FUNCTION;                                                                        \
         }                                                                                                    \
@@ -317,6 +354,9 @@ POLYCAST_BEGINNINGS(BEGIN)
         }                                                                                                    \
         return make names;                                                                                   \
     }
+#define MAKE_WINDOW(name, parameters, names)                                                                 \
+    MAKE_WINDOW_BY(MPI_##name, parameters, names)                                                            \
+    MAKE_WINDOW_BY(PMPI_##name, parameters, names)
 POLYCAST_WINDOWS(MAKE_WINDOW)
 
 #define END(name)                                                                                            \
@@ -334,7 +374,9 @@ POLYCAST_ENDINGS(END)
     EXPORT int PMPI_##name parameters {                                                                      \
         return NOW(entries.name) names;                                                                      \
     }                                                                                                        \
-    EXPORT int MPI_##name parameters __attribute__((alias("PMPI_" #name)));
+    EXPORT int MPI_##name parameters {                                                                       \
+        return OUTER(name) names;                                                                            \
+    }
 #define ENTER_C(name, parameters, names, fits) ENTER(name##_c, parameters, names, fits)
 POLYCAST_ENTRIES(ENTER, ENTER_C)
 

@@ -39,7 +39,7 @@ impl Communicator {
 
     fn decide_ahead(&mut self, wanted: Wanted, ahead: Ahead) -> Result<Decision, MpiError> {
         fault::point(Point::Choose);
-        let Wanted { of: call, root, may_be_compared, is_ordered } = wanted;
+        let Wanted { of: call, root, may_be_compared, is_ordered, .. } = wanted;
         let epoch = self.counts.next(&self.shared.policy, &call);
         loop {
             let there = match ahead {

@@ -2,6 +2,7 @@
 //! communicators never have one.
 
 mod open;
+mod own_operations;
 mod passing;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -174,13 +175,16 @@ impl Attached {
     #[inline]
     pub fn plan(&mut self, call: Wanted) -> Decision {
         if self.passes && self.policy.leaves(&call.of) {
-            return if self.is_logged { self.pass(&call) } else { Decision::Left };
+            return if self.is_logged { self.pass(&call, Why::Rules) } else { Decision::Left };
+        }
+        if call.is_own && self.leaves_own(&call) {
+            return self.pass(&call, |_| Why::OwnOperation);
         }
         self.plan_otherwise(call)
     }
 
     #[cold]
-    fn pass(&mut self, call: &Wanted) -> Decision {
+    fn pass(&mut self, call: &Wanted, why: impl FnOnce(By) -> Why) -> Decision {
         let (counts, log) = match &mut self.state {
             State::Served(communicator) => (&communicator.counts, &mut communicator.log),
             _ => (&self.counts, &mut self.log),
@@ -188,7 +192,7 @@ impl Attached {
         let epoch = counts.peek(&self.policy, call.of.collective);
         let by = self.policy.choose(&call.of, Capabilities::ALL, epoch).by;
         log.begin(&call.of, call.root);
-        match log.leave(&call.of, Why::Rules(by), || false) {
+        match log.leave(&call.of, why(by), || false) {
             true => Decision::LeftAndTimed,
             false => Decision::Left,
         }
@@ -217,6 +221,9 @@ impl Attached {
 
     /// The same for a call that is not waited for. What it wants and has not is tried in the next one that is, whatever that is.
     pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
+        if self.leaves_own(&call) {
+            return self.pass(&call, |_| Why::OwnOperation);
+        }
         self.let_nothing_pass();
         match &mut self.state {
             State::Served(communicator) => {

@@ -191,7 +191,7 @@ impl Communicator {
             self.finish_all();
             self.comparison.judge(&self.door, &self.shared.policy, self.shared.rank)?;
         }
-        let Wanted { of: call, root, may_be_compared, is_ordered } = wanted;
+        let Wanted { of: call, root, may_be_compared, is_ordered, .. } = wanted;
         self.try_what_is_wanted()?;
         self.retry_multicast(&call, epoch)?;
         let (choice, why) = loop {

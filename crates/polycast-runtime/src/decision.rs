@@ -13,6 +13,8 @@ pub struct Wanted {
     pub may_be_compared: bool,
     /// Contributions are to be combined in the order of ranks.
     pub is_ordered: bool,
+    /// They are combined by the program's own operation.
+    pub is_own: bool,
 }
 
 /// What serves a call, and its epoch, for ranks may have been called with another size.

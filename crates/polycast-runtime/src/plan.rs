@@ -28,6 +28,7 @@ pub struct Reduction {
     pub element_bytes: usize,
     pub is_commutative: u32,
     pub is_exact: u32,
+    pub is_own: u32,
     pub combine: unsafe extern "C" fn(*const Reduction, *const c_void, *mut c_void, usize) -> c_int,
 }
 
@@ -122,7 +123,8 @@ impl Plan {
         let may_be_compared = reduction_of.is_none_or(|reduction| reduction.is_exact != 0);
         let is_ordered = reduction_of.is_some_and(|reduction| reduction.is_commutative == 0);
         let may_be_compared = may_be_compared && !is_ordered;
-        match decide(state, Wanted { of, root, may_be_compared, is_ordered }) {
+        let is_own = reduction_of.is_some_and(|reduction| reduction.is_own != 0);
+        match decide(state, Wanted { of, root, may_be_compared, is_ordered, is_own }) {
             Decision::Left => Answer::Left,
             Decision::LeftAndTimed => Answer::LeftAndTimed,
             Decision::Served(chosen) => {

@@ -22,6 +22,14 @@ const MAX_DATAGRAMS_ALONE: Duration = Duration::from_micros(100);
 /// While a rank waits for cells awake, MPI is let work once in so many rests: to ask it takes some as long as all of them.
 const RESTS_UNTIL_MPI: u32 = 16;
 
+/// After so many it is let work in each, and several times, for messages of the program's that come here wait for that, and so do who send
+/// them.
+const FEW_RESTS: u32 = 128;
+const TURNS_PER_REST: u32 = 4;
+
+/// So often it is let work after a sleep, in which what it has room for has come, while senders go on filling it.
+const TURNS_AFTER_SLEEP: u32 = 64;
+
 impl Communicator {
     /// Starts a call as it was chosen, and waits for its end.
     ///
@@ -87,7 +95,7 @@ impl Communicator {
     }
 
     fn wait_for_cells(&mut self, call: &mut CellCall, buffers: &Buffers) -> Result<(), Failure> {
-        let (mut rests, mut has_waited) = (0u32, false);
+        let (mut rests, mut turns_due, mut has_waited) = (0u32, 0u32, false);
         loop {
             self.shared.activity = Activity::Nothing;
             match call.progress(buffers, &mut self.shared)? {
@@ -104,27 +112,39 @@ impl Communicator {
                 if has_waited {
                     self.idle.progress_elsewhere();
                 }
+            } else if turns_due > 0 {
+                turns_due -= 1;
+                machine::give_way();
+                self.let_mpi_work()?;
             } else {
                 rests += 1;
                 self.log.rests();
-                let has_slept = match &mut self.shared.memory {
+                match &mut self.shared.memory {
                     Some(memory) => {
                         let cells = memory.cells();
-                        self.idle.wait_to_be_woken(|longest| cells.sleep(longest))
+                        self.idle.wait_to_be_woken(|longest| cells.sleep(longest));
                     }
                     None => return Err(Failure::Internal),
-                };
+                }
                 has_waited = true;
+                let has_slept = self.idle.has_slept();
+                turns_due = if has_slept { TURNS_AFTER_SLEEP } else { 0 };
                 // Others may need what MPI does for them here.
-                if has_slept || rests.is_multiple_of(RESTS_UNTIL_MPI) || idle::is_one_sided() {
-                    self.shared.messages.is_to_work();
-                    self.turn(true);
-                    if let Some(failure) = self.broken {
-                        return Err(failure);
-                    }
+                let turns = match rests.is_multiple_of(RESTS_UNTIL_MPI) || has_slept || idle::is_one_sided() {
+                    _ if rests > FEW_RESTS => TURNS_PER_REST,
+                    is_turn => is_turn.into(),
+                };
+                for _ in 0..turns {
+                    self.let_mpi_work()?;
                 }
             }
         }
+    }
+
+    fn let_mpi_work(&mut self) -> Result<(), Failure> {
+        self.shared.messages.is_to_work();
+        self.turn(true);
+        self.broken.map_or(Ok(()), Err)
     }
 
     /// Starts a call as it was chosen. On all ranks in the same order.
@@ -173,7 +193,7 @@ impl Communicator {
     }
 
     fn wait_for<R>(&mut self, over: impl Fn(&mut Communicator) -> Option<R>) -> R {
-        let mut polls_due = 0u32;
+        let (mut polls_due, mut turns_due) = (0u32, 0u32);
         // Since when datagrams have come without a rest, in which it is seen whether MPI has something.
         let mut datagrams_since = None;
         loop {
@@ -205,9 +225,17 @@ impl Communicator {
                 return outcome;
             }
             if activity == Activity::Nothing && (asks_always || polls_due == 0) {
+                if turns_due > 0 {
+                    turns_due -= 1;
+                    self.shared.messages.is_to_work();
+                    machine::give_way();
+                    continue;
+                }
                 self.log.rests();
                 let asks_mpi = self.rest(asks_always);
                 polls_due = if asks_mpi { TESTS_UNTIL_NOTHING } else { 0 };
+                let has_slept = self.idle.has_slept();
+                turns_due = if asks_always && has_slept { TURNS_AFTER_SLEEP } else { 0 };
             }
         }
     }

@@ -59,6 +59,8 @@ pub enum Why {
     Compared,
     /// It was faster when they were compared.
     Faster,
+    /// It combines long contributions by the program's own operation.
+    OwnOperation,
 }
 
 impl Comparison {

@@ -61,7 +61,7 @@ impl Communicator {
     /// What others know, and what measuring tells, before a call for which the rules have decided so. Collective where there is something to
     /// learn.
     pub(crate) fn learn(&mut self, rules: Decision, wanted: &Wanted) -> Result<(), MpiError> {
-        let Wanted { of: call, root, may_be_compared, is_ordered } = wanted;
+        let Wanted { of: call, root, may_be_compared, is_ordered, .. } = wanted;
         if self.comparison.is_to_begin(rules, *may_be_compared) {
             self.finish_all();
             self.comparison.begin(&self.door, &self.shared.policy, self.shared.rank)?;
@@ -277,7 +277,8 @@ impl Measured {
 }
 
 /// What combining takes is that of a simple operation.
-static ADD: Reduction = Reduction { element_bytes: 8, is_commutative: 1, is_exact: 1, combine: add };
+static ADD: Reduction =
+    Reduction { element_bytes: 8, is_commutative: 1, is_exact: 1, is_own: 0, combine: add };
 
 unsafe extern "C" fn add(_: *const Reduction, from: *const c_void, into: *mut c_void, bytes: usize) -> c_int {
     for word in 0..bytes / 8 {

@@ -14,6 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::{self, FcntlArg, OFlag, SealFlag};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{Mode, fstat};
 use nix::unistd::{ftruncate, geteuid};
 
@@ -72,7 +73,14 @@ fn reserve(mut reserve: impl FnMut() -> nix::Result<()>) -> nix::Result<()> {
     (1..TRIES).map(|_| reserve()).find(|result| *result != Err(Errno::EINTR)).unwrap_or_else(reserve)
 }
 
+/// Beyond the largest file that the process may write the kernel sends a signal, which ends the program.
+fn may_be_of(bytes: usize) -> nix::Result<()> {
+    let (most, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
+    if bytes as u64 <= most { Ok(()) } else { Err(Errno::EFBIG) }
+}
+
 fn take(file: &OwnedFd, bytes: Range<usize>) -> nix::Result<()> {
+    may_be_of(bytes.end)?;
     reserve(|| fcntl::posix_fallocate(file, bytes.start as i64, bytes.len() as i64))
 }
 
@@ -80,6 +88,7 @@ impl Segment {
     /// Makes one. The others can open it as long as the descriptor lives.
     pub fn create(shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError> {
         let file = memfd_create(c"polycast", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
+        may_be_of(shape.bytes())?;
         ftruncate(&file, shape.bytes() as i64)?;
         take(&file, Shape::of_nobody())?;
         fcntl::fcntl(&file, FcntlArg::F_ADD_SEALS(SEALS))?;

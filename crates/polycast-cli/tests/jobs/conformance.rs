@@ -288,7 +288,7 @@ fn bcast_idle(mpi: Mpi) {
     }
 }
 
-/// A profiler before polycast sees every call, and polycast still serves them.
+/// A profiler before or behind polycast sees every call, and polycast still serves them.
 fn profiler(mpi: Mpi) {
     let job = || Job::stock(mpi, 4, "bcast_mpifh");
     let in_c = || Job::stock(mpi, 4, "bcast_roots").preload(mpi.built("profiler.so"));
@@ -298,6 +298,13 @@ fn profiler(mpi: Mpi) {
         output.fail(&format!("the profiler alone counts {alone} calls"));
     }
     expect_served(&output, "binomial");
+    // As one that is linked into the program.
+    let first = Job::stock(mpi, 4, "bcast_roots").forced("binomial");
+    let behind = first.preload(mpi.built("profiler.so")).run().expect_ok("bcast_roots");
+    if behind.number("PROFILER", "calls") != alone {
+        behind.fail(&format!("behind polycast the profiler does not count {alone} calls"));
+    }
+    expect_served(&behind, "binomial");
     // Fortran calls PMPI_Bcast under Open MPI, where the C profiler sees nothing and polycast must.
     let fortran = job().preload(mpi.built("profiler.so")).forced("binomial").run().expect_ok("bcast_mpifh");
     expect_served(&fortran, "binomial");

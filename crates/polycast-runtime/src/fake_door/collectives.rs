@@ -164,7 +164,7 @@ impl Member {
         let reduction = |called: &Called| {
             let is_commutative = (!called.is_ordered).into();
             DoorReduction {
-                reduction: Reduction { element_bytes: 2, is_commutative, is_exact: 0, combine },
+                reduction: Reduction { element_bytes: 2, is_commutative, is_exact: 0, is_own: 0, combine },
                 door: &self.door,
             }
         };

@@ -51,13 +51,15 @@ pub struct Idle {
     rules: Rules,
     mpi_gives_way: bool,
     made: Instant,
+    has_slept: bool,
 }
 
 impl Idle {
     /// For a rank with these neighbours, whose MPI gives way itself if `mpi_gives_way`.
     pub fn new(neighbours: Neighbours, mpi_gives_way: bool) -> Idle {
         sockets::open();
-        Idle { rules: Rules::new(neighbours, machine::processors()), mpi_gives_way, made: machine::now() }
+        let rules = Rules::new(neighbours, machine::processors());
+        Idle { rules, mpi_gives_way, made: machine::now(), has_slept: false }
     }
 
     /// A test found something.
@@ -80,22 +82,29 @@ impl Idle {
     pub fn wait_for_memory(&mut self) {
         match self.rules.untold(machine::now() - self.made) {
             Rest::Spin => machine::spin(),
-            Rest::Sleep(time) if !is_one_sided() => machine::sleep(time),
+            Rest::Sleep(time) if !is_one_sided() => {
+                machine::sleep(time);
+                self.has_slept = true;
+            }
             _ => machine::give_way(),
         }
     }
 
-    /// The same where who comes wakes those who `sleep`. Whether this rank has slept.
-    pub fn wait_to_be_woken(&mut self, sleep: impl FnOnce(Duration)) -> bool {
+    /// Whether this rank has slept, and not been asked since.
+    pub fn has_slept(&mut self) -> bool {
+        std::mem::take(&mut self.has_slept)
+    }
+
+    /// The same where who comes wakes those who `sleep`.
+    pub fn wait_to_be_woken(&mut self, sleep: impl FnOnce(Duration)) {
         match self.rules.until_woken(machine::now() - self.made) {
             Rest::Spin => machine::spin(),
             Rest::Sleep(longest) if !is_one_sided() => {
                 machine::sleep_by(longest, sleep);
-                return true;
+                self.has_slept = true;
             }
             _ => machine::give_way(),
         }
-        false
     }
 
     /// Enough tests found nothing, or there was no reason for one. A sleep ends also by what `watch` says. False if only its socket
@@ -136,6 +145,7 @@ impl Idle {
         if let Wake::NoSockets = wake {
             machine::sleep(longest.min(at_most).min(MAX_BLIND_SLEEP));
         }
+        self.has_slept = true;
         self.rules.slept(match wake {
             Wake::Ready => Ended::Told,
             Wake::OwnReady => Ended::Elsewhere,
@@ -157,14 +167,16 @@ mod tests {
         let began = Instant::now();
         let mut has_slept = false;
         while began.elapsed() < LONG && !has_slept {
-            has_slept = idle.wait_to_be_woken(|_| ());
+            idle.wait_to_be_woken(|_| ());
+            has_slept = idle.has_slept();
         }
         has_slept
     }
 
     #[test]
     fn who_may_be_wanted_at_any_time_does_not_sleep() {
-        let mut idle = Idle::new(Neighbours { on_this_kernel: 1, on_this_host: 1 }, false);
+        let ranks = machine::processors() + 1;
+        let mut idle = Idle::new(Neighbours { on_this_kernel: ranks, on_this_host: ranks }, false);
         assert!(sleeps(&mut idle));
         expect_one_sided();
         assert!(!sleeps(&mut idle));

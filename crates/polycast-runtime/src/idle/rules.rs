@@ -191,23 +191,39 @@ impl Rules {
     }
 
     /// What is waited for comes through memory: no sleep is told, whatever messages have shown.
+    ///
+    /// Messages of the program's may come through memory as well, which MPI takes out here only when it is asked, and without which their
+    /// senders wait. So nobody sleeps who has a processor, and nobody long who has not.
     pub fn untold(&mut self, now: Duration) -> Rest {
         let waited = self.waited(now);
         let sleep = (waited / SLEEP_PER_TIME_WAITED).min(self.longest_sleep);
         match waited {
-            _ if waited < SPIN && !self.is_crowded => Rest::Spin,
+            _ if !self.is_crowded => {
+                if waited < SPIN {
+                    Rest::Spin
+                } else {
+                    Rest::GiveWay
+                }
+            }
             _ if waited < self.awake || sleep < SHORTEST_SLEEP_UNTOLD => Rest::GiveWay,
             _ => Rest::Sleep(sleep),
         }
     }
 
-    /// What is waited for wakes who sleeps; who wakes many of them, one by one, takes longer than they take in giving way to each other.
+    /// The same where what is waited for wakes who sleeps; who wakes many of them, one by one, takes longer than they take in giving way to
+    /// each other.
     pub fn until_woken(&mut self, now: Duration) -> Rest {
         let waited = self.waited(now);
         match waited {
-            _ if waited < SPIN && !self.is_crowded => Rest::Spin,
+            _ if !self.is_crowded => {
+                if waited < SPIN {
+                    Rest::Spin
+                } else {
+                    Rest::GiveWay
+                }
+            }
             _ if waited < AWAKE => Rest::GiveWay,
-            _ => Rest::Sleep(LONGEST_SLEEP_WITH_NEIGHBOURS),
+            _ => Rest::Sleep((waited / SLEEP_PER_TIME_WAITED).min(LONGEST_SLEEP_WITH_NEIGHBOURS)),
         }
     }
 

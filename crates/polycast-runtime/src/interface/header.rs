@@ -134,7 +134,7 @@ fn assertions() -> Assertions {
     );
     c.field("polycast_communicator", "steady", offset_of!(Attached, steady), type_name::<SteadyCalls>());
     structure!(c, Operation as "polycast_operation": communicator, key);
-    structure!(c, Reduction as "polycast_reduction": element_bytes, is_commutative, is_exact, combine);
+    structure!(c, Reduction as "polycast_reduction": element_bytes, is_commutative, is_exact, is_own, combine);
     functions!(
         c,
         polycast_version(),

@@ -42,7 +42,7 @@ pub fn told(settings: &Settings, collective: Collective, choice: Choice, why: Wh
         (Why::Faster, _) => "it was the fastest when it was compared".to_owned(),
         (Why::Rules(By::Forced), _) => FORCED[collective as usize].to_owned(),
         (Why::Rules(By::Prediction(_)), _) => format!("predicted from {PARAMETERS}"),
-        (Why::Rules(_), _) => text(settings, collective, why),
+        (Why::Rules(_) | Why::OwnOperation, _) => text(settings, collective, why),
     }
 }
 
@@ -51,6 +51,12 @@ fn text(settings: &Settings, collective: Collective, why: Why) -> String {
     let by = match why {
         Why::Rules(by) => by,
         Why::Compared => return "to compare polycast with it".to_owned(),
+        Why::OwnOperation => {
+            return format!(
+                "nobody knows how long the program's own operation takes ({}=WAY serves it)",
+                FORCED[collective as usize]
+            );
+        }
         Why::Faster => return "it was not slower when polycast was compared with it".to_owned(),
     };
     match by {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use polycast_core::policy::trials::{CACHE_FILE, Memory};
 use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::process::{Resource, getrlimit};
 
 /// A file of more is written anew, with the lines that count.
 const MAX_BYTES: u64 = 256 << 10;
@@ -25,6 +26,10 @@ pub fn read(folder: &Path, today: u64) -> (Vec<Memory>, usize) {
 
 /// Adds a line.
 pub fn add(folder: &Path, memory: &Memory, today: u64) -> io::Result<()> {
+    // Beyond it the kernel ends the program.
+    if getrlimit(Resource::Fsize).current.is_some_and(|most| most < 2 * MAX_BYTES) {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let path = folder.join(CACHE_FILE);
     let mut file = locked(&path)?;

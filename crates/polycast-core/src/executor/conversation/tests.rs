@@ -278,9 +278,7 @@ fn a_rank_that_is_spoiled_from_the_beginning_tells_the_others() {
 #[test]
 fn the_head_of_a_long_first_segment_travels_with_the_announcement() {
     let most = MOST_FIRST_DATA_BYTES as usize;
-    for (total, expected) in
-        [(most, vec![most]), (most + 100, vec![most, 100])]
-    {
+    for (total, expected) in [(most, vec![most]), (most + 100, vec![most, 100])] {
         let (mut network, limits) = (Network::default(), Limits::default());
         let mut call = Broadcast {
             algorithm: "binomial".parse().unwrap(),

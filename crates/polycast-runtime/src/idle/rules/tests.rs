@@ -143,3 +143,19 @@ fn what_sockets_have_told_says_nothing_of_memory() {
     assert_eq!(rules.untold(start + micros(4000)), Rest::Sleep(micros(500)));
     assert_eq!(rules.untold(start + micros(80_000)), Rest::Sleep(LONGEST_SLEEP_WITH_NEIGHBOURS));
 }
+
+/// Its MPI takes out what comes through memory only when it is asked.
+#[test]
+fn a_rank_with_a_processor_does_not_sleep_where_messages_may_come_through_memory() {
+    let alone = Neighbours { on_this_kernel: 2, on_this_host: 2 };
+    let crowded = Neighbours { on_this_kernel: 3, on_this_host: 3 };
+    for (neighbours, then) in [(alone, Rest::GiveWay), (crowded, Rest::Sleep(LONGEST_SLEEP_WITH_NEIGHBOURS))]
+    {
+        let mut rules = Rules::new(neighbours, 2);
+        for rest in [Rules::untold, Rules::until_woken] {
+            rest(&mut rules, micros(0));
+            assert_eq!(rest(&mut rules, micros(10_000_000)), then);
+            rules.found();
+        }
+    }
+}

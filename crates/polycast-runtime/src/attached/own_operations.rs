@@ -1,0 +1,21 @@
+//! Reductions by the program's own operation, of which nobody knows how long it takes, nor whether it minds that contributions are cut.
+
+use polycast_core::policy::{By, Capabilities, Epoch};
+
+use super::Attached;
+use crate::communicator::Wanted;
+
+/// Rules are measured with operations that take next to nothing. Where one rank combines more than others would, a dear one costs more than
+/// messages do: 32 KiB of doubles, 8 ranks on two processors, two levels, 13 ms in place of Open MPI's 7, with 100 multiplications per
+/// element.
+/// And programs are seen that hand in records as bytes, which an MPI that does not cut adds up rightly.
+const MOST_BYTES: u64 = 4 << 10;
+
+impl Attached {
+    /// Whether this call is the MPI's for that, as it is on all ranks.
+    #[cold]
+    pub(super) fn leaves_own(&self, call: &Wanted) -> bool {
+        let by = || self.policy.choose(&call.of, Capabilities::ALL, Epoch::FIRST).by;
+        call.is_own && call.of.bytes.0 > MOST_BYTES && by() != By::Forced
+    }
+}
