@@ -249,11 +249,13 @@ int door_begin_service(const struct call *call, const struct communicator *state
     return 1;
 }
 
-int door_end_service(struct service *service, int error, int *result) {
+static int unpack(const struct service *service) {
+    const struct stretch *received = &service->received;
+    return received->is_copy ? copy_blocks(FROM_PACKED, received, 0, received->number) : MPI_SUCCESS;
+}
+
+static int end_unpacked(struct service *service, int error, int *result) {
     struct stretch *sent = &service->sent, *received = &service->received;
-    if (!error && received->is_copy) {
-        error = copy_blocks(FROM_PACKED, received, 0, received->number);
-    }
     if (!error && has_other_length(&service->call, service->state, sent, received)) {
         error = POLYCAST_ERROR_SIZE;
     }
@@ -264,6 +266,10 @@ int door_end_service(struct service *service, int error, int *result) {
     }
     *result = error ? report_error(service->call.comm, error) : MPI_SUCCESS;
     return 1;
+}
+
+int door_end_service(struct service *service, int error, int *result) {
+    return end_unpacked(service, error ? error : unpack(service), result);
 }
 
 int door_serve(const struct call *call, const struct communicator *state, struct polycast_plan *plan,
@@ -277,7 +283,10 @@ int door_serve(const struct call *call, const struct communicator *state, struct
     if (!error) {
         error = polycast_run(plan, service.sent.place, service.received.place);
     }
-    /* Before an error is told: the program's handler may free the communicator. */
+    if (!error) {
+        error = unpack(&service);
+    }
+    /* After the unpacking, which is timed with the call. Before an error is told: the program's handler may free the communicator. */
     polycast_plan_free(plan);
-    return door_end_service(&service, error, result);
+    return end_unpacked(&service, error, result);
 }

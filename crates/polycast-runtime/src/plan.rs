@@ -197,6 +197,8 @@ impl Plan {
     /// Nobody else uses the communicator meanwhile.
     pub unsafe fn free(self: Box<Plan>) {
         // SAFETY: the promise of `choose`.
-        unsafe { &mut *self.communicator }.plans.0.push(self);
+        let communicator = unsafe { &mut *self.communicator };
+        communicator.end_of_served();
+        communicator.plans.0.push(self);
     }
 }

@@ -39,6 +39,8 @@ struct Wanted {
     trials: Option<Trials>,
     /// The call that is under way counts, and began then.
     timed: Option<(Sample, Instant)>,
+    /// The same, of the call that has just ended.
+    ended: Option<(Sample, Instant)>,
     last: Last,
 }
 
@@ -68,7 +70,15 @@ impl Comparison {
     pub fn new(tries: bool, tunes: bool, shape: CommunicatorShape) -> Comparison {
         let new = || {
             let tuning = tunes.then(Tuning::default);
-            Box::new(Wanted { shape, tries, tuning, trials: None, timed: None, last: Last::Open })
+            Box::new(Wanted {
+                shape,
+                tries,
+                tuning,
+                trials: None,
+                timed: None,
+                ended: None,
+                last: Last::Open,
+            })
         };
         Comparison((tries || tunes).then(new))
     }
@@ -180,7 +190,7 @@ impl Comparison {
     /// What serves a call that is always to be served alike, and is not compared: what was found by measuring, else what the rules say.
     pub fn unchanging(&mut self, rules: Decision, call: &Call, there: Capabilities) -> Choice {
         if let Some(wanted) = self.0.as_deref_mut() {
-            (wanted.timed, wanted.last) = (None, Last::Ruled);
+            (wanted.timed, wanted.ended, wanted.last) = (None, None, Last::Ruled);
         }
         let tuning = self.0.as_deref().and_then(|wanted| wanted.tuning.as_ref());
         let found =
@@ -229,7 +239,7 @@ impl Comparison {
     ) -> (Choice, Why) {
         let as_ruled = (rules.choice, Why::Rules(rules.by));
         let Some(wanted) = self.0.as_deref_mut() else { return as_ruled };
-        (wanted.timed, wanted.last) = (None, Last::Ruled);
+        (wanted.timed, wanted.ended, wanted.last) = (None, None, Last::Ruled);
         if !wanted.concerns(rules) {
             return as_ruled;
         }
@@ -278,12 +288,21 @@ impl Comparison {
 
     /// The call has ended.
     pub fn ended(&mut self, outcome: Result<(), Failure>) {
-        let Some(Wanted { trials: Some(trials), timed, .. }) = self.0.as_deref_mut() else { return };
-        if let Some((sample, begun)) = timed.take() {
+        let Some(Wanted { trials: Some(trials), timed, ended, .. }) = self.0.as_deref_mut() else { return };
+        *ended = timed.take();
+        if let Some((sample, begun)) = *ended {
             trials.took(sample, nanos(machine::now() - begun));
         }
         if outcome == Err(Failure::Size) {
             trials.stop();
+        }
+    }
+
+    /// The door has unpacked what came with the call that has just ended, which is part of what it takes: the MPI's time has it, too.
+    pub fn unpacked(&mut self) {
+        let Some(Wanted { trials: Some(trials), ended, .. }) = self.0.as_deref_mut() else { return };
+        if let Some((sample, begun)) = ended.take() {
+            trials.took(sample, nanos(machine::now() - begun));
         }
     }
 
@@ -420,33 +439,4 @@ pub fn is_comparable(rules: Decision) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use polycast_core::policy::{Rules, Table};
-    use polycast_core::units::Bytes;
-
-    use super::*;
-
-    const TABLE: &str = "version = 1\n[[rule]]\ncollective = \"bcast\"\nuse = \"chain\"\n";
-
-    /// A root that hands a message to a chain is through long before the others have it.
-    #[test]
-    fn the_root_times_nothing() {
-        let shape = CommunicatorShape::new(4, 4, None).unwrap();
-        let table = Table::parse(TABLE, "a table").unwrap();
-        let policy = Policy::new(Rules::new(&[], Some(&table), &Table::shipped(), None), shape);
-        let call = Call { collective: Collective::Broadcast, bytes: Bytes(9000) };
-        let (there, epoch) = (Capabilities::PRIVATE, Epoch::default());
-        let rules = *policy.choose(&call, there, epoch);
-        let mut comparison = Comparison::new(true, false, shape);
-        let wanted = comparison.0.as_deref_mut().unwrap();
-        wanted.trials = Some(Trials::default());
-        let mut counts = |is_root: bool| {
-            let (_, why) = comparison.next(rules, &policy, &call, there, epoch);
-            assert_eq!(why, Why::Compared);
-            comparison.starts(Collective::Broadcast, is_root);
-            comparison.is_timed()
-        };
-        assert_eq!([false; 2].map(&mut counts), [false; 2], "a round to warm up");
-        assert_eq!([false, true, true, false].map(&mut counts), [true, false, false, true]);
-    }
-}
+mod tests;

@@ -19,6 +19,9 @@ under_each_mpi!(
     collective_empty,
     collective_windows,
     collective_going,
+    collective_waiting,
+    collective_records,
+    collective_limited,
     collective_lengths,
     collective_mpifh,
     collective_mpi4py,
@@ -132,6 +135,18 @@ fn collective_windows(mpi: Mpi) {
 
 fn collective_going(mpi: Mpi) {
     as_users_have_it(mpi, "collective_going");
+}
+
+fn collective_waiting(mpi: Mpi) {
+    as_users_have_it(mpi, "collective_waiting");
+}
+
+fn collective_records(mpi: Mpi) {
+    as_users_have_it(mpi, "collective_records");
+}
+
+fn collective_limited(mpi: Mpi) {
+    as_users_have_it(mpi, "collective_limited");
 }
 
 /// Also where what is handed in has no bytes at all.

@@ -107,8 +107,7 @@ pub trait Call {
     /// From this many bytes on, all lanes exist that exist for any size.
     fn bytes_for_all_lanes(&self) -> u64;
 
-    /// So much of the first segment of a lane travels with the announcement, through memory of the transport. The same on all ranks,
-    /// whatever size they have called with.
+    /// So much of a lane's first segment travels with the announcement, through memory of the transport. The same on all ranks.
     fn most_first_data_bytes(&self) -> u64;
 }
 

@@ -1,0 +1,7 @@
+use super::*;
+
+/// Programs keep thousands that are never served. What they share is counted once; the door has another hundred bytes.
+#[test]
+fn a_communicator_that_is_not_served_is_small() {
+    assert!(size_of::<Attached>() <= 320, "{} bytes", size_of::<Attached>());
+}
