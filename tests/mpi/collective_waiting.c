@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { CALLS = 400, ROUNDS = 3, MESSAGES = 500, BYTES = 1024 };
 
