@@ -65,13 +65,12 @@ static struct entries outer = {POLYCAST_ENTRIES(UNRESOLVED_OUTER, UNRESOLVED_OUT
 
 static int is_settled; /* something was published */
 
-/* The tool's, NULL if there is none: the next one in line, if it is not in the object that has PMPI's. */
-static void *find_tool(const char *function, void *stock) {
-    void *next = dlsym(RTLD_NEXT, function);
-    Dl_info tools, mpis;
-    return next && stock && dladdr(next, &tools) && dladdr(stock, &mpis) && tools.dli_fbase != mpis.dli_fbase
-               ? next
-               : NULL;
+/* The tool's, NULL if there is none: the next one in line, if it is not the MPI library's. */
+static void *find_tool(const char *function) {
+    void *next = dlsym(RTLD_NEXT, function), *mpis = dlsym(RTLD_NEXT, "PMPI_Wtime");
+    Dl_info tool, mpi;
+    int are_known = next && mpis && dladdr(next, &tool) && dladdr(mpis, &mpi);
+    return are_known && tool.dli_fbase != mpi.dli_fbase ? next : NULL;
 }
 
 static void publish(const struct served *served) {
@@ -82,7 +81,7 @@ static void publish(const struct served *served) {
     PUBLISH(end);
 #define PUBLISH_ENTRY(name, parameters, names, fits)                                                         \
     {                                                                                                        \
-        name##_function *tool = (name##_function *)find_tool("MPI_" #name, dlsym(RTLD_NEXT, "PMPI_" #name)); \
+        name##_function *tool = (name##_function *)find_tool("MPI_" #name);                                  \
         PUBLISH(entries.name);                                                                               \
         __atomic_store_n(&outer.name, tool ? tool : served->entries.name, __ATOMIC_RELEASE);                 \
     }

@@ -27,8 +27,10 @@ const RESTS_UNTIL_MPI: u32 = 16;
 const FEW_RESTS: u32 = 128;
 const TURNS_PER_REST: u32 = 4;
 
-/// So often it is let work after a sleep, in which what it has room for has come, while senders go on filling it.
+/// So often it is let work after a sleep, in which what it has room for has come, while senders go on filling it. Fewer where ranks that have
+/// a processor sleep, too, so as to leave it to others.
 const TURNS_AFTER_SLEEP: u32 = 64;
+const TURNS_AFTER_SLEEP_FOR_MESSAGES: u32 = 8;
 
 impl Communicator {
     /// Starts a call as it was chosen, and waits for its end.
@@ -235,7 +237,7 @@ impl Communicator {
                 let asks_mpi = self.rest(asks_always);
                 polls_due = if asks_mpi { TESTS_UNTIL_NOTHING } else { 0 };
                 let has_slept = self.idle.has_slept();
-                turns_due = if asks_always && has_slept { TURNS_AFTER_SLEEP } else { 0 };
+                turns_due = if asks_always && has_slept { TURNS_AFTER_SLEEP_FOR_MESSAGES } else { 0 };
             }
         }
     }
