@@ -6,9 +6,8 @@ use super::Attached;
 use crate::communicator::Wanted;
 
 /// Rules are measured with operations that take next to nothing. Where one rank combines more than others would, a dear one costs more than
-/// messages do: 32 KiB of doubles, 8 ranks on two processors, two levels, 13 ms in place of Open MPI's 7, with 100 multiplications per
-/// element.
-/// And programs are seen that hand in records as bytes, which an MPI that does not cut adds up rightly.
+/// messages do: 32 KiB of doubles, 100 multiplications for each, 8 ranks on two processors, two levels: 13 ms, Open MPI 7. And programs
+/// are seen that hand in records as bytes, which an MPI that does not cut adds up rightly.
 const MOST_BYTES: u64 = 4 << 10;
 
 impl Attached {

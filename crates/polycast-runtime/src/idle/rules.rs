@@ -198,14 +198,8 @@ impl Rules {
         let waited = self.waited(now);
         let sleep = (waited / SLEEP_PER_TIME_WAITED).min(self.longest_sleep);
         match waited {
-            _ if !self.is_crowded => {
-                if waited < SPIN {
-                    Rest::Spin
-                } else {
-                    Rest::GiveWay
-                }
-            }
-            _ if waited < self.awake || sleep < SHORTEST_SLEEP_UNTOLD => Rest::GiveWay,
+            _ if waited < SPIN && !self.is_crowded => Rest::Spin,
+            _ if !self.is_crowded || waited < self.awake || sleep < SHORTEST_SLEEP_UNTOLD => Rest::GiveWay,
             _ => Rest::Sleep(sleep),
         }
     }
@@ -215,14 +209,8 @@ impl Rules {
     pub fn until_woken(&mut self, now: Duration) -> Rest {
         let waited = self.waited(now);
         match waited {
-            _ if !self.is_crowded => {
-                if waited < SPIN {
-                    Rest::Spin
-                } else {
-                    Rest::GiveWay
-                }
-            }
-            _ if waited < AWAKE => Rest::GiveWay,
+            _ if waited < SPIN && !self.is_crowded => Rest::Spin,
+            _ if !self.is_crowded || waited < AWAKE => Rest::GiveWay,
             _ => Rest::Sleep((waited / SLEEP_PER_TIME_WAITED).min(LONGEST_SLEEP_WITH_NEIGHBOURS)),
         }
     }
