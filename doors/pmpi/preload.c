@@ -39,7 +39,8 @@
 #define ERROR_NO_FUNCTION 16
 
 /* Where a call goes: first to the resolver, then to the door, or to the real function if there is no door. */
-#define DECLARE(name, parameters, names, fits) static name##_function resolve_then_##name;
+#define DECLARE(name, parameters, names, fits)                                                               \
+    static name##_function resolve_then_##name, resolve_then_outer_##name;
 #define DECLARE_C(name, parameters, names, fits) DECLARE(name##_c, parameters, names, fits)
 POLYCAST_ENTRIES(DECLARE, DECLARE_C)
 
@@ -52,10 +53,6 @@ static struct served now = {.entries = {POLYCAST_ENTRIES(UNRESOLVED, UNRESOLVED_
 #define PUBLISH(function) __atomic_store_n(&now.function, served->function, __ATOMIC_RELEASE)
 
 /* Where a call of MPI_X goes: the same, or first to a tool. */
-#define DECLARE_OUTER(name, parameters, names, fits) static name##_function resolve_then_outer_##name;
-#define DECLARE_OUTER_C(name, parameters, names, fits) DECLARE_OUTER(name##_c, parameters, names, fits)
-POLYCAST_ENTRIES(DECLARE_OUTER, DECLARE_OUTER_C)
-
 #define UNRESOLVED_OUTER(name, parameters, names, fits) .name = resolve_then_outer_##name,
 #define UNRESOLVED_OUTER_C(name, parameters, names, fits) UNRESOLVED_OUTER(name##_c, parameters, names, fits)
 
@@ -65,15 +62,20 @@ static struct entries outer = {POLYCAST_ENTRIES(UNRESOLVED_OUTER, UNRESOLVED_OUT
 
 static int is_settled; /* something was published */
 
+/* The object that a function lies in, NULL for none. */
+static void *object_of(void *function) {
+    Dl_info info;
+    return function && dladdr(function, &info) ? info.dli_fbase : NULL;
+}
+
 /* The tool's, NULL if there is none: the next one in line, if it is not the MPI library's. */
-static void *find_tool(const char *function) {
-    void *next = dlsym(RTLD_NEXT, function), *mpis = dlsym(RTLD_NEXT, "PMPI_Wtime");
-    Dl_info tool, mpi;
-    int are_known = next && mpis && dladdr(next, &tool) && dladdr(mpis, &mpi);
-    return are_known && tool.dli_fbase != mpi.dli_fbase ? next : NULL;
+static void *find_tool(const char *function, const void *mpi) {
+    void *next = dlsym(RTLD_NEXT, function), *object = object_of(next);
+    return object && mpi && object != mpi ? next : NULL;
 }
 
 static void publish(const struct served *served) {
+    const void *mpi = object_of(dlsym(RTLD_NEXT, "PMPI_Wtime"));
     PUBLISH(configure);
     PUBLISH(choice);
     PUBLISH(begin);
@@ -81,7 +83,7 @@ static void publish(const struct served *served) {
     PUBLISH(end);
 #define PUBLISH_ENTRY(name, parameters, names, fits)                                                         \
     {                                                                                                        \
-        name##_function *tool = (name##_function *)find_tool("MPI_" #name);                                  \
+        name##_function *tool = (name##_function *)find_tool("MPI_" #name, mpi);                             \
         PUBLISH(entries.name);                                                                               \
         __atomic_store_n(&outer.name, tool ? tool : served->entries.name, __ATOMIC_RELEASE);                 \
     }
@@ -231,23 +233,17 @@ static void resolve_for_call(void) {
     pthread_mutex_unlock(&lock);
 }
 
-#define RESOLVE(name, parameters, names, fits)                                                               \
-    static int resolve_then_##name parameters {                                                              \
+#define RESOLVE_IN(table, resolver, name, parameters, names)                                                 \
+    static int resolver##name parameters {                                                                   \
         resolve_for_call();                                                                                  \
-        name##_function *function = NOW(entries.name);                                                       \
-        return (function == resolve_then_##name ? no_##name : function) names;                               \
+        name##_function *function = __atomic_load_n(&table.name, __ATOMIC_ACQUIRE);                          \
+        return (function == resolver##name ? no_##name : function) names;                                    \
     }
+#define RESOLVE(name, parameters, names, fits)                                                               \
+    RESOLVE_IN(now.entries, resolve_then_, name, parameters, names)                                          \
+    RESOLVE_IN(outer, resolve_then_outer_, name, parameters, names)
 #define RESOLVE_C(name, parameters, names, fits) RESOLVE(name##_c, parameters, names, fits)
 POLYCAST_ENTRIES(RESOLVE, RESOLVE_C)
-
-#define RESOLVE_OUTER(name, parameters, names, fits)                                                         \
-    static int resolve_then_outer_##name parameters {                                                        \
-        resolve_for_call();                                                                                  \
-        name##_function *function = OUTER(name);                                                             \
-        return (function == resolve_then_outer_##name ? no_##name : function) names;                         \
-    }
-#define RESOLVE_OUTER_C(name, parameters, names, fits) RESOLVE_OUTER(name##_c, parameters, names, fits)
-POLYCAST_ENTRIES(RESOLVE_OUTER, RESOLVE_OUTER_C)
 
 /* With the constants of the library that was found. */
 static struct mpi_handles handles;

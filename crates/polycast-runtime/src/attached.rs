@@ -175,27 +175,12 @@ impl Attached {
     #[inline]
     pub fn plan(&mut self, call: Wanted) -> Decision {
         if self.passes && self.policy.leaves(&call.of) {
-            return if self.is_logged { self.pass(&call, Why::Rules) } else { Decision::Left };
+            return if self.is_logged { self.pass_by_rules(&call) } else { Decision::Left };
         }
-        if call.is_own && self.leaves_own(&call) {
-            return self.pass(&call, |_| Why::OwnOperation);
+        if self.leaves_own(&call) {
+            return self.pass(&call, Why::OwnOperation);
         }
         self.plan_otherwise(call)
-    }
-
-    #[cold]
-    fn pass(&mut self, call: &Wanted, why: impl FnOnce(By) -> Why) -> Decision {
-        let (counts, log) = match &mut self.state {
-            State::Served(communicator) => (&communicator.counts, &mut communicator.log),
-            _ => (&self.counts, &mut self.log),
-        };
-        let epoch = counts.peek(&self.policy, call.of.collective);
-        let by = self.policy.choose(&call.of, Capabilities::ALL, epoch).by;
-        log.begin(&call.of, call.root);
-        match log.leave(&call.of, why(by), || false) {
-            true => Decision::LeftAndTimed,
-            false => Decision::Left,
-        }
     }
 
     fn plan_otherwise(&mut self, call: Wanted) -> Decision {
@@ -222,7 +207,7 @@ impl Attached {
     /// The same for a call that is not waited for. What it wants and has not is tried in the next one that is, whatever that is.
     pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
         if self.leaves_own(&call) {
-            return self.pass(&call, |_| Why::OwnOperation);
+            return self.pass(&call, Why::OwnOperation);
         }
         self.let_nothing_pass();
         match &mut self.state {

@@ -132,10 +132,8 @@ impl Communicator {
                 let has_slept = self.idle.has_slept();
                 turns_due = if has_slept { TURNS_AFTER_SLEEP } else { 0 };
                 // Others may need what MPI does for them here.
-                let turns = match rests.is_multiple_of(RESTS_UNTIL_MPI) || has_slept || idle::is_one_sided() {
-                    _ if rests > FEW_RESTS => TURNS_PER_REST,
-                    is_turn => is_turn.into(),
-                };
+                let is_turn = has_slept || rests.is_multiple_of(RESTS_UNTIL_MPI) || idle::is_one_sided();
+                let turns = if rests > FEW_RESTS { TURNS_PER_REST } else { is_turn.into() };
                 for _ in 0..turns {
                     self.let_mpi_work()?;
                 }

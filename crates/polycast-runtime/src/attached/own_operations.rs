@@ -12,7 +12,7 @@ const MOST_BYTES: u64 = 4 << 10;
 
 impl Attached {
     /// Whether this call is the MPI's for that, as it is on all ranks.
-    #[cold]
+    #[inline]
     pub(super) fn leaves_own(&self, call: &Wanted) -> bool {
         let by = || self.policy.choose(&call.of, Capabilities::ALL, Epoch::FIRST).by;
         call.is_own && call.of.bytes.0 > MOST_BYTES && by() != By::Forced

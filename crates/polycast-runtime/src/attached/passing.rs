@@ -2,9 +2,11 @@
 //! that is looked at for them makes a short message longer.
 
 use polycast_core::collective::Collective;
-use polycast_core::policy::{Left, Policy};
+use polycast_core::policy::{Capabilities, Left, Policy};
 
-use super::Attached;
+use super::{Attached, State};
+use crate::decision::{Decision, Wanted};
+use crate::trials::Why;
 
 /// `polycast_sizes` of polycast.h, field by field.
 #[repr(C)]
@@ -47,6 +49,32 @@ pub fn saturated(bytes: u64) -> u32 {
 }
 
 impl Attached {
+    /// A call that the rules leave, for who reads what becomes of calls.
+    #[cold]
+    pub(super) fn pass_by_rules(&mut self, call: &Wanted) -> Decision {
+        let counts = match &self.state {
+            State::Served(communicator) => &communicator.counts,
+            _ => &self.counts,
+        };
+        let epoch = counts.peek(&self.policy, call.of.collective);
+        let by = self.policy.choose(&call.of, Capabilities::ALL, epoch).by;
+        self.pass(call, Why::Rules(by))
+    }
+
+    /// The same of one that is left for this.
+    #[cold]
+    pub(super) fn pass(&mut self, call: &Wanted, why: Why) -> Decision {
+        let log = match &mut self.state {
+            State::Served(communicator) => &mut communicator.log,
+            _ => &mut self.log,
+        };
+        log.begin(&call.of, call.root);
+        match log.leave(&call.of, why, || false) {
+            true => Decision::LeftAndTimed,
+            false => Decision::Left,
+        }
+    }
+
     /// What the policy leaves, unless ways to serve it are to be measured.
     pub(super) fn let_pass(&mut self) {
         self.passes = self.view.is_some() && !self.tunes();
