@@ -149,6 +149,21 @@ fn a_host_outside_refuses_in_every_set() {
     assert!(datagrams(&sets) > of_first + 9000 / 1440, "multicast serves the others");
 }
 
+/// A switch that has not heard of a member sends it nothing. Whoever hears nobody says once more that it is one.
+#[test]
+fn a_lost_report_of_a_membership_costs_a_round() {
+    for rank in 0..3 {
+        let weather = Weather { lost_report: Some(rank), ..Weather::FINE };
+        let mut job = Job::new(3, 1, "multicast-pull", &[]).on_hosts(&[0, 1, 2], weather);
+        job.program.truncate(1);
+        job.program.push(Step::Broadcast(Broadcast { communicator: 0, root: 0, bytes: vec![90_000; 3] }));
+        job.program.push(Step::Free { communicator: 0 });
+        let outcome = job.run();
+        assert_right(&outcome, &job);
+        assert!(outcome.datagrams >= 90_000 / 1440, "rank {rank}: {} datagrams", outcome.datagrams);
+    }
+}
+
 #[test]
 fn where_no_socket_or_interface_is_to_be_had_trees_serve() {
     with_seeds(20, |seed| {

@@ -39,6 +39,8 @@ pub struct Weather {
     pub blocked: Range<Duration>,
     /// Switches forget members that have not been heard of for so long.
     pub forgotten_after: Duration,
+    /// The switches do not hear when this rank becomes a member, only when it says so again.
+    pub lost_report: Option<u32>,
     /// Of 1000 calls of send: the socket has no room.
     pub full: u64,
     /// Of 1000 calls of send: the kernel gives an error.
@@ -67,6 +69,7 @@ impl Weather {
         deaf: None,
         blocked: Duration::ZERO..Duration::ZERO,
         forgotten_after: Duration::MAX,
+        lost_report: None,
         full: 0,
         failing: 0,
         taken_groups: 0,
@@ -87,7 +90,7 @@ struct Member {
     bytes: usize,
     dropped: u64,
     /// When the switches heard of it.
-    reported: u64,
+    reported: Option<u64>,
 }
 
 struct State {
@@ -183,7 +186,7 @@ impl Network {
         }
         state.sockets += 1;
         let descriptor = FIRST_DESCRIPTOR + state.sockets;
-        let reported = self.stage.nanos();
+        let reported = (self.weather.lost_report != Some(rank)).then(|| self.stage.nanos());
         let member = Member { rank, descriptor, inbox: BTreeMap::new(), bytes: 0, dropped: 0, reported };
         let members = state.members.entry(group).or_default();
         if members.insert(rank, member).is_some() {
@@ -238,12 +241,10 @@ impl State {
                 *rank == member.rank && when.contains(&Duration::from_nanos(now))
             });
             let is_blocked = weather.blocked.contains(&Duration::from_nanos(now));
-            let is_forgotten = Duration::from_nanos(now - member.reported) >= weather.forgotten_after;
-            if member.rank == from
-                || is_deaf
-                || is_blocked
-                || is_forgotten
-                || random.below(1000) < weather.lost
+            let is_known = member
+                .reported
+                .is_some_and(|reported| Duration::from_nanos(now - reported) < weather.forgotten_after);
+            if member.rank == from || is_deaf || is_blocked || !is_known || random.below(1000) < weather.lost
             {
                 continue;
             }
@@ -288,7 +289,7 @@ impl Carrier for FakeSocket {
         let now = self.network.stage.nanos();
         let mut state = self.network.lock();
         let member = state.members.get_mut(&self.group).and_then(|members| members.get_mut(&self.rank));
-        member.map(|member| member.reported = now).ok_or_else(|| io::ErrorKind::NotFound.into())
+        member.map(|member| member.reported = Some(now)).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {

@@ -317,9 +317,9 @@ impl Party<'_> {
         let mut probe = Probe::new(node, self.nodes.count(), terms.datagram_wire_bytes(), terms.slowest());
         let mut question =
             Question::new(plan.job, plan.communicator, node, terms.pace.payload_bytes as usize);
-        // Switches learn of a membership from a report that the kernel sends within a few milliseconds.
-        machine::sleep(SWITCHES_LEARN);
         for round in 1..=ROUNDS.len() {
+            // Switches learn of a membership from a report that the kernel sends within a few milliseconds.
+            machine::sleep(SWITCHES_LEARN);
             let failure = socket.as_mut().and_then(|socket| {
                 let heard = guarded(|| Ok(question.ask(&mut probe, socket, &plan.key)));
                 heard.map_or_else(Some, |has_heard_all| (!has_heard_all).then_some(Reason::Silence))
@@ -330,6 +330,10 @@ impl Party<'_> {
                         self.find_whose_fault(socket.is_some().then_some(&probe))?;
                     }
                     return Ok(Err(refusal));
+                }
+                if let Some(socket) = socket.as_mut().filter(|_| !probe.has_heard_all()) {
+                    // The report may have got lost, and the kernel takes up to a second (IGMPv3), or ten (IGMPv2), to send another.
+                    let _ = socket.renew_membership();
                 }
                 self.repeat(&mut probe)?;
                 continue;
