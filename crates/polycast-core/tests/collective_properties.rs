@@ -111,6 +111,7 @@ fn as_many_messages_and_bytes_as_promised() {
     assert_eq!((allgather.messages, allgather.most_bytes_sent.0), (16 * 15, 150));
     let alltoall = summary(Collective::Alltoall, "pairwise", 16, 10);
     assert_eq!((alltoall.messages, alltoall.most_bytes_sent.0), (16 * 15, 150));
+    assert_eq!(alltoall.signals, 16 * 14, "a grant before each step but the first");
     let barrier = summary(Collective::Barrier, "dissemination", 13, 0);
     assert_eq!((barrier.messages, barrier.signals), (0, 13 * 4));
     let reduce = summary(Collective::Reduce, "binomial", 16, 10);

@@ -91,6 +91,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
         alltoall::schedule,
     )
     .with(&ALLTOALL)
+    .in_segments()
     .padded(),
     entry(&[Collective::Barrier], "one rank of each node waits for the others of it, then for other nodes", barrier::schedule),
     entry(

@@ -211,7 +211,9 @@ fn followed_schedules_take_what_the_formulas_say() {
         assert_eq!(time(Collective::Gather, "binomial", bytes), scatter);
         // (p-1) alpha + (p-1)/p n beta.
         assert_eq!(time(Collective::Allgather, "ring", bytes), 15 * (alpha + bytes * beta));
-        assert_eq!(time(Collective::Alltoall, "pairwise", bytes), 15 * (alpha + bytes * beta));
+        // The same, and a grant before each step but the first.
+        let pairwise = 15 * (alpha + bytes * beta) + 14 * alpha;
+        assert_eq!(time(Collective::Alltoall, "pairwise", bytes), pairwise);
         // lg p (alpha + n beta + n gamma), between two copies.
         let doubling = 4 * (alpha + bytes * (beta + gamma)) + 2 * bytes * copy;
         assert_eq!(time(Collective::Allreduce, "recursive-doubling", bytes), doubling);
