@@ -34,6 +34,11 @@ pub fn without_help(command: Command) -> Command {
     command.disable_help_subcommand(true).mut_subcommands(without_help)
 }
 
+/// What this program was called with; what is not UTF-8 is replaced, for it is only shown.
+pub fn words() -> Vec<String> {
+    env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 /// Nothing is to be done where nobody reads any more: errors of writing are left aside.
 fn say(mut error: Error, command: &Command) -> ExitCode {
     let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
@@ -42,7 +47,7 @@ fn say(mut error: Error, command: &Command) -> ExitCode {
         let _ = error.print();
         return status;
     }
-    let verb = env::args().fold(command, |verb, word| verb.find_subcommand(word).unwrap_or(verb));
+    let verb = words().iter().fold(command, |verb, word| verb.find_subcommand(word).unwrap_or(verb));
     let name = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(found)) => with_short(verb, found),
         _ => None,

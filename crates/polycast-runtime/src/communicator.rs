@@ -211,7 +211,7 @@ impl Communicator {
                 break (choice, why);
             }
         };
-        self.comparison.starts(call.collective, self.shared.rank == root);
+        self.comparison.starts(&call, self.shared.rank == root);
         let decision = if choice == Choice::Stock {
             let is_logged = self.log.leave(&call, why, || false);
             let is_timed = is_logged || self.comparison.is_timed();

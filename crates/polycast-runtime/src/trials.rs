@@ -97,9 +97,9 @@ impl Comparison {
         let Some(Wanted { shape, tuning, trials: Some(trials), .. }) = self.0.as_deref_mut() else {
             return Ok(());
         };
-        let Some((collective, mut values)) = trials.due() else { return Ok(()) };
+        let Some((of, mut values)) = trials.due() else { return Ok(()) };
         door.sum(&mut values)?;
-        if let Some(finding) = trials.judge(&values, timed_ranks(collective, shape.ranks)) {
+        if let Some(finding) = trials.judge(&values, timed_ranks(of, shape.ranks)) {
             let Finding { of, arm, nanos } = finding;
             ledgers::learn(*shape, policy, trials);
             let ways = match tuning.iter().flat_map(|tuning| &tuning.found).find(|known| known.of == of) {
@@ -266,9 +266,9 @@ impl Comparison {
     }
 
     /// What the call needs is there: if it counts, and how long it takes here says something, it begins now.
-    pub fn starts(&mut self, collective: Collective, is_root: bool) {
+    pub fn starts(&mut self, call: &Call, is_root: bool) {
         let Some(Wanted { timed: Some((_, begun)), .. }) = self.0.as_deref_mut() else { return };
-        match is_timed_at(collective, is_root) {
+        match is_timed_at(call.collective, Sameness::digits_of(call.bytes.0), is_root) {
             true => *begun = machine::now(),
             false => self.leave_out(),
         }
@@ -416,17 +416,21 @@ impl Deref for Ways {
     }
 }
 
-/// Who sends to all has sent before they have it all, and who sends to one before that one has it all.
-fn is_timed_at(collective: Collective, is_root: bool) -> bool {
+/// Shorter ones MPIs send before anybody asks for them: up to 64 KiB over TCP.
+const EAGER_DIGITS: u8 = 16;
+
+/// Who sends to one has sent before that one has it all, and who sends much to all before they have. With little to send the root of the MPI's
+/// own call does not wait for anybody, which is what a program loses that has another way: so its time counts.
+fn is_timed_at(collective: Collective, digits: u8, is_root: bool) -> bool {
     match collective {
-        Collective::Broadcast | Collective::Scatter => !is_root,
+        Collective::Broadcast | Collective::Scatter => !is_root || digits <= EAGER_DIGITS,
         Collective::Gather | Collective::Reduce => is_root,
         _ => true,
     }
 }
 
-fn timed_ranks(collective: Collective, ranks: u32) -> u32 {
-    match [true, false].map(|is_root| is_timed_at(collective, is_root)) {
+fn timed_ranks(of: Sameness, ranks: u32) -> u32 {
+    match [true, false].map(|is_root| is_timed_at(of.collective, of.digits, is_root)) {
         [false, _] => ranks.saturating_sub(1),
         [true, false] => 1,
         [true, true] => ranks,

@@ -224,7 +224,7 @@ impl Session<'_> {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Environment {
             polycast: env!("CARGO_PKG_VERSION"),
-            command: std::env::args().collect(),
+            command: crate::command_line::words(),
             started_unix_s: since_1970.as_secs(),
             machine: Machine::here(),
             mpi: self.mpi.family().name().to_owned(),

@@ -126,8 +126,7 @@ fn function_name(text: &str) -> Result<String, String> {
 }
 
 fn command_line() -> String {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    format!("polycast {}", shell_words::join(words))
+    format!("polycast {}", shell_words::join(crate::command_line::words().iter().skip(1)))
 }
 
 /// The time, or that of SOURCE_DATE_EPOCH, by which builds that must give the same again set it.

@@ -302,7 +302,7 @@ fn settings(args: &Args, target: &JobTarget, variables: &[(String, String)]) -> 
 }
 
 fn head(mpi: &Mpi, told: &[String]) -> Vec<String> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<String> = crate::command_line::words().into_iter().skip(1).collect();
     vec![
         format!(
             "Made by polycast {} on {}: {}",

@@ -20,6 +20,7 @@ under_each_mpi!(
     collective_windows,
     collective_going,
     collective_waiting,
+    collective_early,
     collective_records,
     collective_limited,
     collective_lengths,
@@ -139,6 +140,14 @@ fn collective_going(mpi: Mpi) {
 
 fn collective_waiting(mpi: Mpi) {
     as_users_have_it(mpi, "collective_waiting");
+}
+
+fn collective_early(mpi: Mpi) {
+    // MPICH's own reduction has all ranks wait for all above 2 KiB.
+    let bytes: &[&str] =
+        if mpi == Mpi::OpenMpi { &["8", "1000", "2048", "3000"] } else { &["8", "1000", "2048"] };
+    let job = Job::stock(mpi, 4, "collective_early").arguments(bytes);
+    job.polycast().run().expect_ok("collective_early");
 }
 
 fn collective_records(mpi: Mpi) {

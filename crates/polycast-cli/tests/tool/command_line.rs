@@ -1,5 +1,6 @@
 //! What every verb has in common: help that fits, errors in the same words, readers that go.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command as System, Stdio};
@@ -84,6 +85,21 @@ fn the_operation_may_be_named_as_in_programs() {
         ]));
         assert!(text.starts_with("bcast of 1TiB, "), "{text}");
     }
+}
+
+/// As file names may be; they are shown as far as they can be.
+#[test]
+fn arguments_need_not_be_utf_8() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::with_doors(&[]);
+    let odd = OsStr::from_bytes(b"x\xff");
+    for arguments in [&[odd][..], &[OsStr::new("explain"), OsStr::new("--ranks"), odd]] {
+        let said = error(world.polycast(&[]).args(arguments), 2);
+        assert!(said.starts_with("polycast: "), "{arguments:?}: {said}");
+    }
+    fs::write(world.path().join("cluster.conf"), "SwitchName=s0 Nodes=n[0-3]\n").unwrap();
+    output(world.polycast(&["generate", "--topology", "cluster.conf", "-o"]).arg(odd));
+    assert!(fs::read_to_string(world.path().join(odd)).unwrap().contains("polycast generate"));
 }
 
 #[test]

@@ -31,7 +31,8 @@ use crate::units::Rank;
 /// What a cell holds where nobody says so, and there is room for it.
 const ROOM: u64 = 8 << 10;
 
-/// From here on each of more than two ranks combines a share.
+/// From here on each of more than two ranks combines a share of an allreduce. Not of a reduce: all would have to wait for all, where now each
+/// goes when its data is in its cell.
 const SHARED_FROM: u64 = 2 << 10;
 
 const SHARES: Parameter = Parameter {
@@ -39,7 +40,7 @@ const SHARES: Parameter = Parameter {
     about: "from how many bytes on each of more than two ranks combines a share of what is to be combined",
     domain: Domain::SizeOrNone,
     need: Need::Optional,
-    default: "2 KiB",
+    default: "2 KiB for allreduce, none for reduce",
     typical: 16,
 };
 
@@ -131,7 +132,8 @@ impl Rounds {
             _ => wanted,
         };
         let from = match algorithm.given(SHARES.name) {
-            None => SHARED_FROM,
+            None if call.collective == Allreduce => SHARED_FROM,
+            None => u64::MAX,
             Some(NONE) => u64::MAX,
             Some(bytes) => bytes,
         };

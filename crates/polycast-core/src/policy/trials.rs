@@ -312,14 +312,14 @@ impl Trials {
 
     /// Before the next call, whatever it is, these times of calls of a collective are to be added up over all ranks and given to [`Trials::judge`].
     #[inline]
-    pub fn due(&self) -> Option<(Collective, [u64; SUMS])> {
+    pub fn due(&self) -> Option<(Sameness, [u64; SUMS])> {
         let trial = &self.trials[usize::from(self.due?)];
         let mut values = [0; SUMS];
         match &trial.state {
             State::Running(running) => values.copy_from_slice(running.nanos.as_flattened()),
             State::Settled(..) => values[..watch::CALLS].copy_from_slice(trial.watch.due()?),
         }
-        Some((trial.of.collective, values))
+        Some((trial.of, values))
     }
 
     /// Draws the conclusion from the sums, to each of which so many ranks have added a time; what was found, if the trial is over. Another
