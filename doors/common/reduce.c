@@ -104,6 +104,16 @@ static int has_no_gaps(MPI_Datatype type) {
            element.is_contiguous && element.true_lower == 0;
 }
 
+/* See polycast_reduction. Sums and products of two numbers do not depend on which is the first; of equal ones, as zeros with signs are, a maximum
+ * may, and complex products do where compilers fuse their steps. */
+static uint32_t is_exact(MPI_Op op, int group) {
+    if (group & (INTEGERS | LOGICALS | BYTES | PAIRS)) {
+        return 1;
+    }
+    return (group & FLOATS && (op == MPI_SUM || op == MPI_PROD)) || (group & COMPLEX && op == MPI_SUM) ? 2
+                                                                                                       : 0;
+}
+
 int door_combines(MPI_Datatype type, MPI_Op op, size_t element_bytes, struct reduction *reduction) {
     int groups = groups_for(op), group = groups > 0 ? group_of(type) : 0;
     if (op == MPI_OP_NULL || (groups < 0 ? !has_no_gaps(type) : !(groups & group))) {
@@ -116,7 +126,7 @@ int door_combines(MPI_Datatype type, MPI_Op op, size_t element_bytes, struct red
     *reduction = (struct reduction){
         .known = {.element_bytes = element_bytes,
                   .is_commutative = is_commutative != 0,
-                  .is_exact = (group & (INTEGERS | LOGICALS | BYTES | PAIRS)) != 0,
+                  .is_exact = is_exact(op, group),
                   .is_own = groups < 0,
                   .combine = combine},
         .type = type,

@@ -32,6 +32,23 @@ pub struct Reduction {
     pub combine: unsafe extern "C" fn(*const Reduction, *const c_void, *mut c_void, usize) -> c_int,
 }
 
+/// Of [`Reduction::is_exact`].
+const EXACT_OF_TWO: u32 = 2;
+
+/// Shorter ones of two ranks go as the rules say: what is saved there are calls and wake-ups, which machines agree on; copies are what they differ in.
+const COMPARED_OF_TWO_FROM: Bytes = Bytes(8 << 10);
+
+impl Reduction {
+    /// By turns bits would differ from call to call, unless the order of contributions makes no difference.
+    fn may_be_compared(&self, ranks: u32, bytes: Bytes) -> bool {
+        let is_exact = match self.is_exact {
+            EXACT_OF_TWO => ranks == 2 && bytes >= COMPARED_OF_TWO_FROM,
+            is_exact => is_exact != 0,
+        };
+        is_exact && self.is_commutative != 0
+    }
+}
+
 /// `polycast_plan` of polycast.h.
 pub struct Plan {
     communicator: *mut Attached,
@@ -119,10 +136,9 @@ impl Plan {
         let root = if collective.has_root() { Rank(root as u32) } else { Rank(0) };
         // SAFETY: the caller's promise.
         let (state, reduction_of) = unsafe { (&mut *communicator, reduction.as_ref()) };
-        // By turns bits would differ from call to call.
-        let may_be_compared = reduction_of.is_none_or(|reduction| reduction.is_exact != 0);
         let is_ordered = reduction_of.is_some_and(|reduction| reduction.is_commutative == 0);
-        let may_be_compared = may_be_compared && !is_ordered;
+        let may_be_compared =
+            reduction_of.is_none_or(|reduction| reduction.may_be_compared(state.ranks(), of.bytes));
         let is_own = reduction_of.is_some_and(|reduction| reduction.is_own != 0);
         match decide(state, Wanted { of, root, may_be_compared, is_ordered, is_own }) {
             Decision::Left => Answer::Left,
@@ -200,5 +216,30 @@ impl Plan {
         let communicator = unsafe { &mut *self.communicator };
         communicator.end_of_served();
         communicator.plans.0.push(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn nothing(_: *const Reduction, _: *const c_void, _: *mut c_void, _: usize) -> c_int {
+        0
+    }
+
+    #[test]
+    fn what_has_the_same_bits_in_any_order_is_compared() {
+        let compared = |is_exact, is_commutative, ranks, bytes| {
+            let reduction =
+                Reduction { element_bytes: 8, is_commutative, is_exact, is_own: 0, combine: nothing };
+            reduction.may_be_compared(ranks, Bytes(bytes))
+        };
+        // Sums of integers.
+        assert!(compared(1, 1, 2, 8) && compared(1, 1, 8, 8));
+        // Of doubles.
+        assert!(compared(EXACT_OF_TWO, 1, 2, 8 << 10));
+        assert!(!compared(EXACT_OF_TWO, 1, 2, 8184) && !compared(EXACT_OF_TWO, 1, 3, 1 << 20));
+        // Maxima of doubles; what does not commute.
+        assert!(!compared(0, 1, 2, 1 << 20) && !compared(1, 0, 2, 1 << 20));
     }
 }
