@@ -139,7 +139,7 @@ typedef struct polycast_door {
 typedef struct polycast_reduction {
     size_t element_bytes;    /* an element is never divided */
     uint32_t is_commutative; /* 0: they are combined in the order of the ranks */
-    uint32_t is_exact;       /* 1: the result is the same to the last bit in any order; 2: of two contributions */
+    uint32_t is_exact;       /* 1: the same bits in any order; 2: those of two contributions are */
     uint32_t is_own;         /* 1: the program's own operation, of which nobody knows how long it takes */
     /* into = from o into, element by element, as MPI_Reduce_local does. `reduction` is this structure, with which one of the
      * door's own may begin. 0, or an error code of MPI. */
