@@ -305,11 +305,12 @@ mod of_a_node {
     #[test]
     fn later_operations_wait_for_their_turn_and_a_full_ring_for_its_readers() {
         let heap = Heap::new(2);
+        let heads = SLOTS as u64;
         let [mut writer, mut reader] = [0, 1].map(|me| Streams::new(Shared(heap.clone()), me, 1 << 10));
-        (1..=6).for_each(|operation| reader.expect(UP, operation));
+        (1..=heads + 2).for_each(|operation| reader.expect(UP, operation));
         let ring = heap.raw.ring_bytes() as usize;
         let data = vec![5; ring + 1];
-        for operation in 1..=6 {
+        for operation in 1..=heads + 2 {
             writer.announce(0, operation, 0, Style::Data, [1].into());
         }
         // SAFETY: there are as many bytes.
@@ -330,15 +331,18 @@ mod of_a_node {
         }
         assert!(writer.close(0, 1) && !writer.is_quiet());
         // As many heads as there are, the reader having finished none.
-        assert!((2..=4).all(|operation| writer.close(0, operation)));
-        assert!(!writer.close(0, 5), "the head of the first is needed");
+        assert!((2..=heads).all(|operation| writer.close(0, operation)));
+        assert!(!writer.close(0, heads + 1), "the head of the first is needed");
         reader.finish(UP, 2);
-        assert!(reader.hear(UP, 3).is_none() && !writer.close(0, 5), "so it is when a later one is over");
+        assert!(
+            reader.hear(UP, 3).is_none() && !writer.close(0, heads + 1),
+            "so it is when a later one is over"
+        );
         reader.finish(UP, 1);
-        assert!(reader.hear(UP, 3).is_some() && writer.close(0, 5) && writer.close(0, 6));
-        (3..6).for_each(|operation| reader.finish(UP, operation));
+        assert!(reader.hear(UP, 3).is_some() && writer.close(0, heads + 1) && writer.close(0, heads + 2));
+        (3..heads + 2).for_each(|operation| reader.finish(UP, operation));
         assert!(!writer.is_quiet() && !reader.is_quiet());
-        reader.finish(UP, 6);
+        reader.finish(UP, heads + 2);
         assert!(writer.is_quiet() && reader.is_quiet());
     }
 

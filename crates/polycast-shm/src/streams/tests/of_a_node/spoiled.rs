@@ -22,7 +22,9 @@ fn get(reader: &Streams<Shared>, operation: u64, at: u64) -> Got {
 #[test]
 fn who_reads_what_was_abandoned_before_its_turn_is_told() {
     let [mut writer, mut reader] = pair();
-    (1..=8).for_each(|operation| reader.expect(UP, operation));
+    // The first that has to wait for the head of another, the fourth.
+    let last = 4 + SLOTS as u64;
+    (1..=last).for_each(|operation| reader.expect(UP, operation));
     announce(&mut writer, 1..=3);
     assert!(writer.is_open(0, 1));
     writer.abandon(0, 2);
@@ -34,13 +36,13 @@ fn who_reads_what_was_abandoned_before_its_turn_is_told() {
         reader.finish(UP, operation);
     }
     // The same where its turn comes only when the reader has gone on.
-    announce(&mut writer, 4..=8);
-    assert!((4..8).all(|operation| writer.close(0, operation)));
-    writer.abandon(0, 8);
-    (4..8).for_each(|operation| reader.finish(UP, operation));
-    assert!(reader.hear(UP, 8).is_none());
+    announce(&mut writer, 4..=last);
+    assert!((4..last).all(|operation| writer.close(0, operation)));
+    writer.abandon(0, last);
+    (4..last).for_each(|operation| reader.finish(UP, operation));
+    assert!(reader.hear(UP, last).is_none());
     writer.tell_of_abandoned();
-    assert_eq!(get(&reader, 8, 0), Got::Spoiled);
+    assert_eq!(get(&reader, last, 0), Got::Spoiled);
 }
 
 /// A reader waits for the end of a stream that is abandoned: nobody takes that for what it has read of the next.
