@@ -13,7 +13,7 @@ use crate::sync::AtomicU64;
 /// How many streams a rank may have in one operation.
 pub const CHANNELS: usize = 2;
 /// Of how many streams of a rank and channel the heads are kept: so many operations a rank may be ahead of the others of its node, if the ring has
-/// room for them. With 4, programs whose ranks come late in turns took 1.7 times as long, with 8 1.2 to 1.6; the segment of 64 ranks grew by a fifth.
+/// room for them. With 4, programs whose ranks come late in turns took 1.7 times as long, with 8 1.2 to 1.6.
 /// Under loom fewer, so that they are used again soon.
 pub const SLOTS: usize = if cfg!(loom) { 2 } else { 16 };
 
@@ -26,9 +26,9 @@ pub struct Way {
     pub channel: u8,
 }
 
-/// What a stream begins with. Written by its writer; a cache line of its own.
+/// What a stream begins with. Written by its writer; half a cache line, so that as many as there are fit into the pages of a rank.
 #[derive(Debug)]
-#[repr(C, align(64))]
+#[repr(C, align(32))]
 pub struct Head {
     /// The operation that the rest is about; written last.
     pub operation: AtomicU64,

@@ -133,8 +133,7 @@ impl Rounds {
         };
         let from = match algorithm.given(SHARES.name) {
             None if call.collective == Allreduce => SHARED_FROM,
-            None => u64::MAX,
-            Some(NONE) => u64::MAX,
+            None | Some(NONE) => u64::MAX,
             Some(bytes) => bytes,
         };
         let in_shares = combines && ranks > 2 && call.bytes.0 >= from;
