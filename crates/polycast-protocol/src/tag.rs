@@ -30,10 +30,43 @@ pub const KEY_BYTES: usize = 32;
 /// The secret of a group: who holds it can write datagrams that the group accepts. All clones are one, which is wiped from memory when the
 /// last is dropped.
 #[derive(Clone)]
-pub struct Key(Arc<Secret>);
+pub struct Key(Arc<Apart>);
 
-/// It has memory pages of its own, which can be kept out of core dumps without anything else.
-#[repr(align(4096))]
+/// A page of memory, as far as its owner can say something about it to the kernel.
+const PAGE_BYTES: usize = 4096;
+
+/// Places for a secret in more than two pages, of which one is taken:
+///
+/// ```text
+///  places  ├──┬──┬──┬──┬──┬──┬──┬──┬──┬──┬──┬──┤
+///  pages       ┊ first that is whole ┊
+///                 ^^ the secret
+/// ```
+///
+/// So a page has nothing else, and can be kept out of core dumps. A type that fills one itself would go over the stack, and threads may have little.
+struct Apart {
+    places: Vec<Option<Secret>>,
+    taken: usize,
+}
+
+impl Apart {
+    fn new(secret: Secret) -> Apart {
+        let place_bytes = size_of::<Option<Secret>>();
+        const { assert!(2 * size_of::<Option<Secret>>() <= PAGE_BYTES) };
+        let mut places = Vec::new();
+        places.resize_with((2 * PAGE_BYTES).div_ceil(place_bytes) + 1, || None);
+        let address = places.as_ptr().addr();
+        let taken = (address.next_multiple_of(PAGE_BYTES) - address).div_ceil(place_bytes);
+        places[taken] = Some(secret);
+        Apart { places, taken }
+    }
+
+    fn secret(&self) -> &Secret {
+        let Some(secret) = &self.places[self.taken] else { unreachable!("it is there until it is dropped") };
+        secret
+    }
+}
+
 struct Secret {
     bytes: Zeroizing<[u8; KEY_BYTES]>,
     /// Both are expanded once: the powers of H, the round keys of E.
@@ -46,21 +79,22 @@ impl Key {
     pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Key {
         let bytes = Zeroizing::new(bytes);
         let [h, e] = [0, 16].map(|at| Zeroizing::new(std::array::from_fn::<u8, 16, _>(|i| bytes[at + i])));
-        Key(Arc::new(Secret {
+        Key(Arc::new(Apart::new(Secret {
             hash: Polyval::new((&*h).into()),
             cipher: Aes128Enc::new((&*e).into()),
             bytes,
-        }))
+        })))
     }
 
     /// The bytes to hand to another member of the group. They wipe themselves.
     pub fn to_bytes(&self) -> Zeroizing<[u8; KEY_BYTES]> {
-        self.0.bytes.clone()
+        self.0.secret().bytes.clone()
     }
 
-    /// Where it lies, and in how many bytes: whole pages of 4 KiB.
+    /// Where it lies: a page of 4 KiB, and its length.
     pub fn memory(&self) -> (*const u8, usize) {
-        (Arc::as_ptr(&self.0).cast(), size_of::<Secret>())
+        let secret = (&raw const *self.0.secret()).cast::<u8>();
+        (secret.wrapping_byte_sub(secret.addr() % PAGE_BYTES), PAGE_BYTES)
     }
 
     /// The tag of a datagram: `parts` are the header before the tag and everything behind it.
@@ -77,7 +111,7 @@ impl Key {
         for (at, part) in parts.iter().enumerate() {
             lengths[8 * at..8 * (at + 1)].copy_from_slice(&(8 * part.len() as u64).to_le_bytes());
         }
-        let mut hash = self.0.hash.clone();
+        let mut hash = self.0.secret().hash.clone();
         hash.update_padded(parts[0]);
         hash.update_padded(parts[1]);
         hash.update(&[lengths]);
@@ -86,7 +120,7 @@ impl Key {
             *byte ^= nonce;
         }
         block[15] &= 0x7f;
-        self.0.cipher.encrypt_block(&mut block);
+        self.0.secret().cipher.encrypt_block(&mut block);
         block
     }
 }
@@ -139,6 +173,21 @@ mod tests {
         ] {
             let tag = derived(key, nonce).whole_tag(&nonce, [&additional, &plain]);
             assert_eq!(u128::from_be_bytes(tag.into()), expected, "{additional:?} {plain:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_has_a_page_for_itself() {
+        for _ in 0..20 {
+            let key = Key::from_bytes([1; KEY_BYTES]);
+            let (page, bytes) = key.memory();
+            let page = page.addr()..page.addr() + bytes;
+            let secret: &Secret = key.0.secret();
+            let secret = (&raw const *secret).addr()..(&raw const *secret).addr() + size_of::<Secret>();
+            let places = key.0.places.as_ptr_range();
+            assert!(page.start % PAGE_BYTES == 0 && bytes == PAGE_BYTES);
+            assert!(page.start <= secret.start && secret.end <= page.end, "{secret:x?} in {page:x?}");
+            assert!(places.start.addr() <= page.start && page.end <= places.end.addr(), "nothing else in it");
         }
     }
 
