@@ -58,8 +58,9 @@ pub fn run(args: &Args) -> Outcome {
             }
             traced = Some(load(path)?);
         } else {
-            let text = fs::read_to_string(path)
-                .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            let bytes = fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            // What is not text is none of the formats either, and is told so.
+            let text = String::from_utf8_lossy(&bytes);
             of_files.push(charts(&text, &path.display().to_string(), of_files.len())?);
         }
     }

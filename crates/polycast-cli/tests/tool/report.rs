@@ -190,6 +190,7 @@ fn what_results_call_things_stays_text() {
 fn what_is_neither_is_said() {
     let world = world();
     fs::write(world.path().join("other.txt"), "hello").unwrap();
+    fs::write(world.path().join("binary"), b"\x7fELF\xff\xfe").unwrap();
     fs::create_dir(world.path().join("empty")).unwrap();
     let said = |arguments: &[&str]| {
         let output = world.polycast(arguments).output().unwrap();
@@ -197,6 +198,7 @@ fn what_is_neither_is_said() {
         String::from_utf8(output.stderr).unwrap()
     };
     assert!(said(&["report", "other.txt", "-o", "x.html"]).contains("neither a folder of traces nor"));
+    assert!(said(&["report", "binary", "-o", "x.html"]).contains("neither a folder of traces nor"));
     assert!(said(&["report", "empty"]).contains("no trace that can be read (looked at 0 files)"));
     assert!(said(&["report", "nowhere"]).contains("cannot read nowhere"));
     assert!(said(&["report", "other.txt", "--perfetto", "x"]).contains("neither"));
