@@ -1,6 +1,8 @@
 //! A communicator as the door holds it: its rules, and a count of its calls. What serves calls is made when the first is to be served; most
 //! communicators never have one.
 
+mod beforehand;
+mod little_memory;
 mod open;
 mod own_operations;
 mod passing;
@@ -26,6 +28,7 @@ use crate::settings::{self, Settings};
 use crate::trace::CallTrace;
 use crate::trials::Why;
 use crate::{retired, trials};
+use little_memory::LongestCalls;
 use open::For;
 use passing::Passing;
 #[cfg(test)]
@@ -57,6 +60,8 @@ pub struct Attached {
     policy: Arc<Policy>,
     /// Between its nodes, if somebody has asked.
     network: Option<Network>,
+    /// The longest calls that may be served, where memory is limited.
+    longest: Option<LongestCalls>,
     counts: CallCounts,
     log: Log,
     /// Somebody reads what becomes of calls.
@@ -106,10 +111,11 @@ impl Attached {
             view.tell(rank, world_ranks);
             (
                 view.policy(&world, rank, world_ranks, None),
+                world.room.map(|room| LongestCalls::new(room, view.shape(&world, world_ranks))),
                 Log::new(&view.settings, CallTrace::of(rank, world_ranks)),
             )
         }));
-        let (policy, log) = found.map_err(|_| Failure::Internal)?;
+        let (policy, longest, log) = found.map_err(|_| Failure::Internal)?;
         let mut attached = Attached {
             passing: passing::NOTHING,
             steady: SteadyCalls::NONE,
@@ -119,6 +125,7 @@ impl Attached {
             view: Some(view),
             policy,
             network: None,
+            longest,
             counts: CallCounts::default(),
             is_logged: log.is_wanted(),
             log,
@@ -150,6 +157,7 @@ impl Attached {
             view: None,
             policy: Arc::new(Policy::new(settings.rules(None), shape)),
             network: None,
+            longest: None,
             counts: CallCounts::default(),
             log: Log::new(&settings, None),
             is_logged: false,
@@ -177,8 +185,8 @@ impl Attached {
         if self.passes && self.policy.leaves(&call.of) {
             return if self.is_logged { self.pass_by_rules(&call) } else { Decision::Left };
         }
-        if self.leaves_own(&call) {
-            return self.pass(&call, Why::OwnOperation);
+        if let Some(why) = self.leaves_beforehand(&call) {
+            return self.pass(&call, why);
         }
         self.plan_otherwise(call)
     }
@@ -206,8 +214,8 @@ impl Attached {
 
     /// The same for a call that is not waited for. What it wants and has not is tried in the next one that is, whatever that is.
     pub fn plan_ahead(&mut self, call: Wanted, ahead: Ahead) -> Decision {
-        if self.leaves_own(&call) {
-            return self.pass(&call, Why::OwnOperation);
+        if let Some(why) = self.leaves_beforehand(&call) {
+            return self.pass(&call, why);
         }
         self.let_nothing_pass();
         match &mut self.state {

@@ -12,7 +12,7 @@ use polycast_core::topology::Locality;
 use polycast_shm::{Offer, Segment, SegmentError, Shape};
 use rustix::event::{PollFd, Timespec};
 use rustix::rand::{GetRandomFlags, getrandom};
-use rustix::thread::{CpuSet, sched_getaffinity};
+use rustix::thread::{CpuSet, NanosleepRelativeResult, nanosleep, sched_getaffinity};
 
 use crate::of_process::of_process;
 
@@ -28,11 +28,14 @@ macro_rules! stand_in {
 pub(crate) use stand_in;
 
 mod locality;
+mod memory;
 #[cfg(test)]
 pub mod test;
 
 /// Where Linux says what the machine is made of.
 const SYSTEM: &str = "/sys/devices/system";
+/// Where it says what of it processes have.
+const PROCESSES: &str = "/proc";
 
 #[inline]
 pub fn now() -> Instant {
@@ -67,7 +70,15 @@ pub fn today() -> u64 {
 
 pub fn sleep(time: Duration) {
     stand_in!(|machine| machine.sleep(time));
-    std::thread::sleep(time);
+    let mut left = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+    loop {
+        match nanosleep(&left) {
+            NanosleepRelativeResult::Interrupted(more) => left = more,
+            NanosleepRelativeResult::Ok => return,
+            // A sandbox refuses it, which the standard library takes for a reason to panic.
+            NanosleepRelativeResult::Err(_) => return std::thread::yield_now(),
+        }
+    }
 }
 
 /// The same by a function that sleeps so long at most.
@@ -116,6 +127,12 @@ fn bound() -> Vec<u32> {
 pub fn locality() -> Locality {
     stand_in!(|machine| machine.locality());
     locality::read(Path::new(SYSTEM), &bound())
+}
+
+/// How many bytes of memory this process may still ask for; `None`: nobody has limited it beforehand.
+pub fn memory_left() -> Option<u64> {
+    stand_in!(|machine| machine.memory_left());
+    memory::left(Path::new(PROCESSES))
 }
 
 /// The host's name, and a text that is another one after each start of its kernel.

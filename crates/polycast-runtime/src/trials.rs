@@ -63,6 +63,8 @@ pub enum Why {
     Faster,
     /// It combines long contributions by the program's own operation.
     OwnOperation,
+    /// It may need more memory than some rank gets.
+    LittleMemory,
 }
 
 impl Comparison {

@@ -23,6 +23,7 @@ under_each_mpi!(
     collective_early,
     collective_records,
     collective_limited,
+    collective_memory,
     collective_lengths,
     collective_mpifh,
     collective_mpi4py,
@@ -156,6 +157,17 @@ fn collective_records(mpi: Mpi) {
 
 fn collective_limited(mpi: Mpi) {
     as_users_have_it(mpi, "collective_limited");
+}
+
+/// On two ranks, of which more is served than of others.
+fn collective_memory(mpi: Mpi) {
+    let job = Job::stock(mpi, 2, "collective_memory").polycast();
+    let output = job.run().expect_ok("collective_memory");
+    assert!(
+        output.stderr.contains("the memory of a rank is limited"),
+        "expected long calls to be left for it, found\n{}",
+        output.stderr
+    );
 }
 
 /// Also where what is handed in has no bytes at all.

@@ -127,7 +127,7 @@ impl View {
         layout
     }
 
-    pub(super) fn shape(&self, world: &World, ranks: &[u32]) -> CommunicatorShape {
+    pub fn shape(&self, world: &World, ranks: &[u32]) -> CommunicatorShape {
         let mut hosts: Vec<u64> = ranks.iter().map(|rank| world.hosts[*rank as usize]).collect();
         hosts.sort_unstable();
         let on_each = || hosts.chunk_by(|one, other| one == other).map(|same| same.len() as u32);
@@ -204,6 +204,7 @@ mod tests {
         let world = World {
             kernels: hosts.clone(),
             ranks_per_processor: vec![9, 3, 1, 3, 1, 3],
+            room: None,
             processes: hosts.clone(),
             hosts,
             told,

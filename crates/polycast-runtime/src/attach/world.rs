@@ -26,6 +26,9 @@ const WANTS_REPORT: u64 = 1 << 32;
 const HAS_THREADS: u64 = 1 << 33;
 /// This rank was asked for a trace.
 const WANTS_TRACE: u64 = 1 << 34;
+/// From here on, in five bits: how many binary digits the memory has that a call may need on it; 0: any number.
+const ROOM_AT: u32 = 35;
+const ROOM_DIGITS: u64 = 31;
 /// From here on, in a byte: how many bits its tags have.
 const TAG_BITS_AT: u32 = 40;
 /// From here on: how many processors it may run on.
@@ -38,6 +41,8 @@ pub struct World {
     pub kernels: Vec<u64>,
     /// Of each rank: how many of the job there are for each processor that it may run on, rounded up.
     pub ranks_per_processor: Vec<u32>,
+    /// How many bytes a call may need on any of them; `None`: no rank's memory is limited.
+    pub room: Option<u64>,
     pub processes: Vec<u64>,
     pub told: Told,
     pub tags: TagSpace,
@@ -72,6 +77,7 @@ impl World {
             hosts: records.iter().map(|other| other.host).collect(),
             kernels: records.iter().map(|other| other.kernel).collect(),
             ranks_per_processor: ranks_per_processor(records),
+            room: records.iter().filter_map(|other| room_of(other.capabilities)).min(),
             processes: records.iter().map(|other| other.process).collect(),
             told,
             tags,
@@ -111,7 +117,8 @@ fn gather(
         let of_tags = u64::from(TagSpace::bits(tag_most)) << TAG_BITS_AT;
         let of_processors = (machine::processors().min(MAX_PROCESSORS) as u64) << PROCESSORS_AT;
         let of_threads = if has_threads { HAS_THREADS } else { 0 };
-        (record_of(door, mine.digest, &here, of_tags | of_processors | of_threads), mine, here)
+        let more = of_tags | of_processors | of_threads | room_bits(machine::memory_left());
+        (record_of(door, mine.digest, &here, more), mine, here)
     }));
     let Ok((record, mine, here)) = prepared else {
         door.allgather(&Record::unable(build_identity()).to_bytes(), size)?;
@@ -143,6 +150,17 @@ fn gather(
     let world = catch_unwind(AssertUnwindSafe(|| World::of(&records, told, tags, settings))).ok();
     let all = door.allgather(&[u8::from(world.is_some())], size)?;
     Ok(world.filter(|_| all.iter().all(|is_there| *is_there == [1])))
+}
+
+/// The program comes to need most of the memory that is left when MPI begins. A call gets a sixty-fourth.
+fn room_bits(left: Option<u64>) -> u64 {
+    let digits = left.map_or(0, |left| u64::from((left / 64).checked_ilog2().unwrap_or(0).max(1)));
+    if digits > ROOM_DIGITS { 0 } else { digits << ROOM_AT }
+}
+
+fn room_of(capabilities: u64) -> Option<u64> {
+    let digits = capabilities >> ROOM_AT & ROOM_DIGITS;
+    (digits > 0).then(|| 1 << digits)
 }
 
 fn ranks_per_processor(records: &[Record]) -> Vec<u32> {
@@ -199,6 +217,16 @@ mod tests {
         };
         let records = [of(1, 2), of(1, 2), of(2, 1), of(1, 2), of(3, 0), of(4, 64)];
         assert_eq!(ranks_per_processor(&records), [2, 2, 1, 2, 1, 1]);
+    }
+
+    #[test]
+    fn a_call_gets_a_sixty_fourth_of_limited_memory() {
+        let room = |left| room_of(room_bits(left) | u64::MAX << TAG_BITS_AT | HAS_THREADS);
+        assert_eq!(room(None), None);
+        assert_eq!(room(Some(1 << 30)), Some(16 << 20));
+        assert_eq!(room(Some((1 << 30) - 1)), Some(8 << 20), "rounded down");
+        assert_eq!(room(Some(0)), Some(2), "next to nothing");
+        assert_eq!(room(Some(u64::MAX)), None, "more than a call ever needs");
     }
 
     #[test]

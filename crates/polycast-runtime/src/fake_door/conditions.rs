@@ -78,6 +78,8 @@ pub struct Conditions {
     pub hosts: Vec<u32>,
     /// Where on it each rank runs; none: nobody knows.
     pub localities: Vec<Locality>,
+    /// How many bytes of memory each rank may have; none: nobody has limited it.
+    pub memory_left: Vec<Option<u64>>,
     pub processors: usize,
     /// A message of so many bytes needs no receive to be done; of a longer one chance decides.
     pub eager_bytes: usize,

@@ -118,6 +118,7 @@ impl Job {
                 weather: Weather::FINE,
                 hosts: vec![0; ranks as usize],
                 localities: Vec::new(),
+                memory_left: Vec::new(),
                 processors: 64,
                 eager_bytes: 0,
                 stalled: None,

@@ -77,6 +77,10 @@ impl Machine for RankMachine {
         self.world.conditions.localities.get(self.rank as usize).copied().unwrap_or_default()
     }
 
+    fn memory_left(&self) -> Option<u64> {
+        self.world.conditions.memory_left.get(self.rank as usize).copied().flatten()
+    }
+
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
         self.world.network.random(bytes);
         Ok(())

@@ -12,6 +12,7 @@ use polycast_core::units::Bytes;
 
 use super::job::Job;
 use super::network::Weather;
+use super::process::Ended;
 use super::random::{Random, with_seeds};
 
 const CHOICES: [&str; 6] =
@@ -108,4 +109,30 @@ fn ranks_decide_as_explain_says() {
             assert_eq!(told.choices[..], explained[..], "{job:?}\n{rules:?}");
         }
     });
+}
+
+#[test]
+fn long_calls_are_left_where_one_ranks_memory_is_limited() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"version = 1\n[[rule]]\ncollective = \"bcast\"\nuse = \"flat\"\n").unwrap();
+    let calls = [(0, 1000), (1, 64 << 10), (2, (64 << 10) + 1), (0, 200_000), (1, 8)];
+    let choices = |limits: &[Option<u64>], forced: &str| {
+        let mut job = Job::new(3, 1, forced, &calls);
+        job = job.with(None, "POLYCAST_TABLE", file.path().to_str().unwrap());
+        job.conditions.memory_left = limits.to_vec();
+        let outcome = job.run();
+        let of = |rank: usize| outcome.ranks[rank].choices.iter().map(ToString::to_string).collect();
+        let first: Vec<String> = of(0);
+        for (rank, told) in outcome.ranks.iter().enumerate() {
+            assert_eq!(of(rank), first, "{job:?}");
+            let well = Ended::SERVED_WELL;
+            let expected = first.iter().map(|choice| if choice == "stock" { Ended::LEFT } else { well });
+            assert_eq!(told.calls, expected.collect::<Vec<_>>(), "rank {rank} of {job:?}");
+        }
+        first
+    };
+    assert_eq!(choices(&[], ""), ["flat"; 5]);
+    let limited = [None, Some(4 << 20), Some(1 << 30)];
+    assert_eq!(choices(&limited, ""), ["flat", "flat", "stock", "stock", "flat"]);
+    assert_eq!(choices(&limited, "binomial"), ["binomial"; 5], "who forces a way gets it");
 }

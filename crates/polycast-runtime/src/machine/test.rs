@@ -25,6 +25,7 @@ pub trait Machine {
     fn poll(&self, watched: &[PollFd<'_>], longest: Duration) -> usize;
     fn processors(&self) -> usize;
     fn locality(&self) -> Locality;
+    fn memory_left(&self) -> Option<u64>;
     fn random(&self, bytes: &mut [u8]) -> io::Result<()>;
     fn host(&self) -> (String, String);
     fn variable(&self, name: &str) -> Option<OsString>;

@@ -42,7 +42,7 @@ pub fn told(settings: &Settings, collective: Collective, choice: Choice, why: Wh
         (Why::Faster, _) => "it was the fastest when it was compared".to_owned(),
         (Why::Rules(By::Forced), _) => FORCED[collective as usize].to_owned(),
         (Why::Rules(By::Prediction(_)), _) => format!("predicted from {PARAMETERS}"),
-        (Why::Rules(_) | Why::OwnOperation, _) => text(settings, collective, why),
+        (Why::Rules(_) | Why::OwnOperation | Why::LittleMemory, _) => text(settings, collective, why),
     }
 }
 
@@ -54,6 +54,12 @@ fn text(settings: &Settings, collective: Collective, why: Why) -> String {
         Why::OwnOperation => {
             return format!(
                 "nobody knows how long the program's own operation takes ({}=WAY serves it)",
+                FORCED[collective as usize]
+            );
+        }
+        Why::LittleMemory => {
+            return format!(
+                "the memory of a rank is limited, and so long a call may need a copy of its data ({}=WAY serves it)",
                 FORCED[collective as usize]
             );
         }

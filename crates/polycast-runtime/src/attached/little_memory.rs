@@ -1,0 +1,37 @@
+//! Jobs in which the memory of some rank is limited beforehand. A call that is served may need room for what the MPI would have needed none for: a
+//! copy of elements that do not lie side by side, the blocks of a node at the rank that stands for it. Which rank needs it the others do not know,
+//! and none can leave a call alone when it finds that it gets none. So long calls are the MPI's from the beginning.
+
+use polycast_core::collective::Collective;
+use polycast_core::policy::{By, Capabilities, CommunicatorShape, Epoch};
+
+use super::Attached;
+use crate::communicator::Wanted;
+
+/// By collective, in bytes of a call.
+pub(super) struct LongestCalls([u64; Collective::ALL.len()]);
+
+impl LongestCalls {
+    /// That need no more than `room` bytes on any rank.
+    pub fn new(room: u64, shape: CommunicatorShape) -> LongestCalls {
+        let (ranks, on_node) = (u64::from(shape.ranks), u64::from(shape.ranks_per_node));
+        LongestCalls(Collective::ALL.map(|collective| {
+            room / match collective {
+                Collective::Scatter | Collective::Gather | Collective::Allgather => ranks,
+                // One rank holds what all of its node send and get.
+                Collective::Alltoall => 2 * ranks * on_node,
+                Collective::Broadcast | Collective::Barrier | Collective::Reduce | Collective::Allreduce => 1,
+            }
+        }))
+    }
+}
+
+impl Attached {
+    /// Whether it is too long, as it is on all ranks.
+    #[inline]
+    pub(super) fn leaves_long(&self, call: &Wanted) -> bool {
+        let by = || self.policy.choose(&call.of, Capabilities::ALL, Epoch::FIRST).by;
+        let is_long = |longest: &LongestCalls| call.of.bytes.0 > longest.0[call.of.collective as usize];
+        self.longest.as_ref().is_some_and(is_long) && by() != By::Forced
+    }
+}
