@@ -68,6 +68,14 @@ impl Backing {
         Ok(bytes)
     }
 
+    /// The first file of which something is in a range of the stream.
+    pub fn first_file(&self, range: Range<u64>) -> Option<PathBuf> {
+        self.layout.parts(range).find_map(|part| match part {
+            Part::File { entry, .. } => Some(self.path(entry)),
+            Part::Manifest { .. } => None,
+        })
+    }
+
     /// The entries without a parent.
     pub fn tops(&self) -> impl Iterator<Item = u32> + '_ {
         let entries = self.manifest.entries().iter().enumerate();
@@ -81,6 +89,11 @@ pub fn open(path: &Path, follow: bool) -> io::Result<File> {
     File::options().read(true).custom_flags(flags.bits() as i32).open(path)
 }
 
+/// A file was read before, and is not as it was then.
+pub fn has_changed(path: &Path) -> io::Error {
+    io::Error::other(format!("{} changed while it was copied; copy again", path.display()))
+}
+
 /// Reads blocks one after the other, and keeps the last file open.
 pub struct BlockReader<'a> {
     backing: &'a Backing,
@@ -92,14 +105,61 @@ impl<'a> BlockReader<'a> {
         BlockReader { backing, file: None }
     }
 
-    /// A block's bytes.
+    /// A block's bytes. Errors name the file.
     pub fn read(&mut self, stream: &Stream, block: u64) -> io::Result<Vec<u8>> {
         let BlockReader { backing, file } = self;
         backing.bytes_of(stream.range(block), |entry, at, to| {
+            let path = || backing.path(entry);
+            let named = |error: io::Error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => has_changed(&path()),
+                kind => io::Error::new(kind, format!("{}: {error}", path().display())),
+            };
             if file.as_ref().is_none_or(|(open, _)| *open != entry) {
-                *file = Some((entry, open(&backing.path(entry), false)?));
+                *file = Some((entry, open(&path(), false).map_err(named)?));
             }
-            file.as_ref().map_or(Ok(()), |(_, file)| file.read_exact_at(to, at))
+            file.as_ref().map_or(Ok(()), |(_, file)| file.read_exact_at(to, at).map_err(named))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polycast_copy::{Entry, Extent, Kind, Moment, Name};
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_became_shorter_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut manifest = Manifest::default();
+        let mut places = HashMap::new();
+        for name in ["first", "second"] {
+            let kind = Kind::File { bytes: 8, extents: vec![Extent { at: 0, bytes: 8 }] };
+            let entry = Entry {
+                parent: None,
+                name: Name::new(name.as_bytes()).unwrap(),
+                mode: 0o644,
+                modified: Moment::default(),
+                kind,
+            };
+            let path = folder.path().join(name);
+            std::fs::write(&path, "contents").unwrap();
+            places.insert(manifest.add(entry).unwrap(), path);
+        }
+        let backing = Backing::new(manifest, Vec::new(), places);
+        let stream = Stream { bytes: 16, manifest_bytes: 0, block_bytes: 8 };
+        let read =
+            |block: u64| BlockReader::new(&backing).read(&stream, block).map_err(|error| error.to_string());
+        assert_eq!(read(1).unwrap(), b"contents");
+        let second = folder.path().join("second");
+        std::fs::write(&second, "short").unwrap();
+        assert_eq!(read(0).unwrap(), b"contents");
+        assert_eq!(
+            read(1).unwrap_err(),
+            format!("{} changed while it was copied; copy again", second.display())
+        );
+        std::fs::remove_file(&second).unwrap();
+        assert!(read(1).unwrap_err().starts_with(&format!("{}: No such file", second.display())));
+        assert_eq!(backing.first_file(stream.range(1)), Some(second));
     }
 }

@@ -11,7 +11,7 @@ use polycast_copy::{
     BlockHeader, CONFIRMATION, Greeting, NONCE_BYTES, Purpose, REQUEST_BYTES, Request, Tag, of_place_in_ring,
 };
 
-use super::backing::{Backing, BlockReader};
+use super::backing::{Backing, BlockReader, has_changed};
 use super::group::{Handle, Side, Word};
 use super::store::{Block, Found, Store};
 use super::strangers::Strangers;
@@ -191,7 +191,8 @@ pub fn fetch<'a>(
     let bytes = reader.get_or_insert_with(|| BlockReader::new(backing)).read(&store.stream, block)?;
     // A file of the source, or one that was put in its place, may have changed since.
     if store.key.tag(block, &bytes) != tag {
-        return Err(io::Error::other("a file has changed"));
+        let file = backing.first_file(store.stream.range(block)).unwrap_or_default();
+        return Err(has_changed(&file));
     }
     Ok((tag, Arc::new(store.block(block, tag, bytes))))
 }
