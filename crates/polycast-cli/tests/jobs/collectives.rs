@@ -148,7 +148,9 @@ fn collective_early(mpi: Mpi) {
     let bytes: &[&str] =
         if mpi == Mpi::OpenMpi { &["8", "1000", "2048", "3000"] } else { &["8", "1000", "2048"] };
     let job = Job::stock(mpi, 4, "collective_early").arguments(bytes);
-    job.polycast().run().expect_ok("collective_early");
+    // Where calls take long, as on a busy machine, trials add up times every 64 calls, for which all ranks wait for all.
+    let job = job.polycast().variable("POLYCAST_TRIALS", "off");
+    job.run().expect_ok("collective_early");
 }
 
 fn collective_records(mpi: Mpi) {

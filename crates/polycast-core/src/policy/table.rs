@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// Where that was measured: several ranks on each of three nodes and more, which slow links connect.
+    /// Where that was measured: several ranks on each of some nodes, and one rank on each.
     #[test]
     fn the_shipped_table_serves_some_collectives_on_two_levels() {
         let table = Table::shipped();
@@ -196,13 +196,29 @@ mod tests {
             assert_eq!(chosen(collective, (8, 8), slow, bytes), expected);
             assert_eq!(chosen(collective, (8, 8), slow, bytes / 2), "stock");
         }
-        // One node, two; short; fast links; more nodes than were measured; what stock does as well.
+        let fast = "1gbit";
+        for (collective, placed, bytes, expected) in [
+            (Collective::Reduce, (8, 4), 64 << 10, "two-level:segment=32KiB"),
+            (Collective::Allreduce, (32, 8), 64 << 10, "two-level:segment=16KiB"),
+            (Collective::Alltoall, (16, 4), 16 << 10, "pairwise:segment=32KiB"),
+            (Collective::Scatter, (16, 4), 256 << 10, "two-level:between=flat"),
+            (Collective::Reduce, (8, 8), 64 << 10, "chain:segment=32KiB"),
+            (Collective::Allreduce, (8, 8), 512 << 10, "ring:segment=16KiB"),
+            (Collective::Allgather, (8, 8), 64 << 10, "ring:segment=16KiB"),
+        ] {
+            assert_eq!(chosen(collective, placed, fast, bytes), expected);
+            assert_eq!(chosen(collective, placed, fast, bytes / 2), "stock", "{collective} {placed:?}");
+        }
+        // One node, two; short; fast links; more nodes and ranks than were measured; what stock does as well.
         for (collective, placed, rate, bytes) in [
             (Collective::Allgather, (8, 8), slow, 8 << 10),
             (Collective::Reduce, (8, 1), slow, 1 << 20),
             (Collective::Allreduce, (8, 2), slow, 1 << 20),
             (Collective::Allgather, (8, 4), slow, 1 << 10),
-            (Collective::Reduce, (8, 4), "1gbit", 1 << 20),
+            (Collective::Reduce, (8, 4), "10gbit", 1 << 20),
+            (Collective::Allreduce, (8, 4), "10gbit", 64 << 10),
+            (Collective::Reduce, (160, 8), "1gbit", 1 << 20),
+            (Collective::Alltoall, (6, 3), "1gbit", 64 << 10),
             (Collective::Allreduce, (8, 4), slow, 64 << 10),
             (Collective::Gather, (32, 8), slow, 1 << 10),
             (Collective::Gather, (32, 8), slow, 1 << 20),

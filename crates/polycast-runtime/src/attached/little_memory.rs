@@ -8,21 +8,21 @@ use polycast_core::policy::{By, Capabilities, CommunicatorShape, Epoch};
 use super::Attached;
 use crate::communicator::Wanted;
 
-/// By collective, in bytes of a call.
-pub(super) struct LongestCalls([u64; Collective::ALL.len()]);
+/// By collective, in bytes of a call. Most communicators have none.
+pub(super) struct LongestCalls(Box<[u64; Collective::ALL.len()]>);
 
 impl LongestCalls {
     /// That need no more than `room` bytes on any rank.
     pub fn new(room: u64, shape: CommunicatorShape) -> LongestCalls {
         let (ranks, on_node) = (u64::from(shape.ranks), u64::from(shape.ranks_per_node));
-        LongestCalls(Collective::ALL.map(|collective| {
+        LongestCalls(Box::new(Collective::ALL.map(|collective| {
             room / match collective {
                 Collective::Scatter | Collective::Gather | Collective::Allgather => ranks,
                 // One rank holds what all of its node send and get.
                 Collective::Alltoall => 2 * ranks * on_node,
                 Collective::Broadcast | Collective::Barrier | Collective::Reduce | Collective::Allreduce => 1,
             }
-        }))
+        })))
     }
 }
 
