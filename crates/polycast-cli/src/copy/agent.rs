@@ -11,7 +11,7 @@ use std::time::Duration;
 use polycast_copy::{Key, Layout, Manifest, Stream};
 
 use super::address;
-use super::backing::{Backing, BlockReader};
+use super::backing::{Backing, BlockReader, Unreadable};
 use super::commit::{Commit, check_room, taken};
 use super::contact;
 use super::feed::Feed;
@@ -57,6 +57,14 @@ pub(super) fn say(event: &Event) {
         line.push(b'\n');
         let mut out = io::stdout().lock();
         let _ = out.write_all(&line).and_then(|()| out.flush());
+    }
+}
+
+/// Of the source: a file that is not as it was when it was read.
+pub(super) fn tell_unreadable(error: &io::Error) {
+    let found = error.get_ref().and_then(|error| error.downcast_ref::<Unreadable>());
+    if let Some(Unreadable { file, reason }) = found {
+        say(&Event::Unreadable { file: file.display().to_string(), reason: reason.clone() });
     }
 }
 

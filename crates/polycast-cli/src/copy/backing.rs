@@ -89,9 +89,27 @@ pub fn open(path: &Path, follow: bool) -> io::Result<File> {
     File::options().read(true).custom_flags(flags.bits() as i32).open(path)
 }
 
-/// A file was read before, and is not as it was then.
-pub fn has_changed(path: &Path) -> io::Error {
-    io::Error::other(format!("{} changed while it was copied; copy again", path.display()))
+/// A file that was read before cannot be read again as it was.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", file.display())]
+pub struct Unreadable {
+    pub file: PathBuf,
+    pub reason: String,
+}
+
+impl Unreadable {
+    /// It is not as it was.
+    pub fn has_changed(file: PathBuf) -> io::Error {
+        let reason = "changed while it was copied: nodes that were behind cannot have it; copy again".into();
+        io::Error::other(Unreadable { file, reason })
+    }
+
+    fn because(file: PathBuf, error: &io::Error) -> io::Error {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Unreadable::has_changed(file),
+            _ => io::Error::other(Unreadable { file, reason: format!("cannot be read again: {error}") }),
+        }
+    }
 }
 
 /// Reads blocks one after the other, and keeps the last file open.
@@ -110,10 +128,7 @@ impl<'a> BlockReader<'a> {
         let BlockReader { backing, file } = self;
         backing.bytes_of(stream.range(block), |entry, at, to| {
             let path = || backing.path(entry);
-            let named = |error: io::Error| match error.kind() {
-                io::ErrorKind::UnexpectedEof => has_changed(&path()),
-                kind => io::Error::new(kind, format!("{}: {error}", path().display())),
-            };
+            let named = |error: io::Error| Unreadable::because(path(), &error);
             if file.as_ref().is_none_or(|(open, _)| *open != entry) {
                 *file = Some((entry, open(&path(), false).map_err(named)?));
             }
@@ -154,12 +169,10 @@ mod tests {
         let second = folder.path().join("second");
         std::fs::write(&second, "short").unwrap();
         assert_eq!(read(0).unwrap(), b"contents");
-        assert_eq!(
-            read(1).unwrap_err(),
-            format!("{} changed while it was copied; copy again", second.display())
-        );
+        let said = |reason: &str| format!("{}: {reason}", second.display());
+        assert!(read(1).unwrap_err().starts_with(&said("changed while it was copied")));
         std::fs::remove_file(&second).unwrap();
-        assert!(read(1).unwrap_err().starts_with(&format!("{}: No such file", second.display())));
+        assert!(read(1).unwrap_err().starts_with(&said("cannot be read again: No such file")));
         assert_eq!(backing.first_file(stream.range(1)), Some(second));
     }
 }

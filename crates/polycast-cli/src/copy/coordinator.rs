@@ -16,7 +16,7 @@ use super::crew::{Agent, News};
 use super::message::{Command, Event, Spoiled};
 use super::multicast::{Attempt, Terms};
 use super::node::Node;
-use super::report::Report;
+use super::report::{LeftOut, Report};
 
 /// How long the first bytes wait for nodes that are not ready, when half of them are.
 const LATE: Duration = Duration::from_secs(3);
@@ -86,6 +86,8 @@ pub(super) struct Copy<'a> {
     pub(super) source: Option<Source>,
     pub(super) fleet: Option<Fleet>,
     pub(super) read: Option<Read>,
+    /// Files that changed after they were read.
+    pub(super) unreadable: Vec<LeftOut>,
     pub(super) has_asked_to_read: bool,
     pub(super) clock: Clock,
     /// Where news come from.
@@ -124,6 +126,7 @@ pub fn run(
         source: None,
         fleet: None,
         read: None,
+        unreadable: Vec::new(),
         has_asked_to_read: false,
         clock: Clock::new(),
         sender,
@@ -287,6 +290,11 @@ impl Copy<'_> {
             }
             Event::Read { digest, spoiled, sent_bytes } => {
                 self.read = Some(Read { digest, spoiled, sent_bytes });
+            }
+            Event::Unreadable { file, reason } => {
+                if self.unreadable.iter().all(|known| known.file != file) {
+                    self.unreadable.push(LeftOut { file, reason });
+                }
             }
             Event::Ready { have, addresses } => {
                 self.nodes[index].addresses = addresses;

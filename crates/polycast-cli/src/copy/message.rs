@@ -172,6 +172,11 @@ pub enum Event {
         spoiled: Vec<Spoiled>,
         sent_bytes: u64,
     },
+    /// The source would have to read this file again, and cannot.
+    Unreadable {
+        file: String,
+        reason: String,
+    },
     /// To [`Command::Receive`]; with what an earlier run has left.
     Ready {
         have: u64,

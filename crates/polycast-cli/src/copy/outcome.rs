@@ -72,6 +72,7 @@ impl Copy<'_> {
             seconds: nodes.iter().filter_map(|node| node.seconds).fold(0.0, f64::max),
             left_out: spoiled
                 .map(|spoiled| LeftOut { file: spoiled.file.clone(), reason: spoiled.reason.clone() })
+                .chain(self.unreadable.iter().cloned())
                 .collect(),
             skipped: source.map_or(Vec::new(), |source| source.skipped.clone()),
             nodes,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use polycast_copy::{PackedSegments, SEGMENTS_UNDER_WAY, Tag};
 
+use super::agent::tell_unreadable;
 use super::backing::BlockReader;
 use super::group::Member;
 use super::lane::Broken;
@@ -61,7 +62,8 @@ impl Packing {
         let mut read = Vec::new();
         for block in blocks {
             let found = member.store.get(block, &member.stop).ok_or(Broken)?;
-            read.push(fetch(found, block, &member.store, &member.backing, &mut reader)?);
+            let fetched = fetch(found, block, &member.store, &member.backing, &mut reader);
+            read.push(fetched.inspect_err(tell_unreadable)?);
         }
         Ok(read)
     }

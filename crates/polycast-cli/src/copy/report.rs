@@ -27,7 +27,7 @@ pub struct Report {
     pub nodes: Vec<NodeReport>,
 }
 
-/// A file that no node has.
+/// A file that no node has, or that nodes which were behind could not have.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeftOut {
     pub file: String,

@@ -11,6 +11,7 @@ use polycast_protocol::wire::{Header, Kind, seal};
 use polycast_protocol::{Acted, Key, Membership};
 use rustix::event::PollFlags;
 
+use super::agent::tell_unreadable;
 use super::backing::BlockReader;
 use super::group::{Member, Side};
 use super::lane::{Broken, Lane, PREDECESSOR, SUCCESSOR};
@@ -369,7 +370,8 @@ fn fill(segments: &Segments, segment: u64, memory: &mut [u8], member: &Member) -
     let mut reader: Option<BlockReader<'_>> = None;
     for (block, tag_at, bytes_at) in segments.places(segment) {
         let found = member.store.get(block, &member.stop).ok_or(Broken)?;
-        let (tag, found) = fetch(found, block, &member.store, &member.backing, &mut reader)?;
+        let fetched = fetch(found, block, &member.store, &member.backing, &mut reader);
+        let (tag, found) = fetched.inspect_err(tell_unreadable)?;
         memory[tag_at].copy_from_slice(tag.as_bytes());
         memory[bytes_at].copy_from_slice(found.bytes());
     }

@@ -11,7 +11,8 @@ use polycast_copy::{
     BlockHeader, CONFIRMATION, Greeting, NONCE_BYTES, Purpose, REQUEST_BYTES, Request, Tag, of_place_in_ring,
 };
 
-use super::backing::{Backing, BlockReader, has_changed};
+use super::agent::tell_unreadable;
+use super::backing::{Backing, BlockReader, Unreadable};
 use super::group::{Handle, Side, Word};
 use super::store::{Block, Found, Store};
 use super::strangers::Strangers;
@@ -144,7 +145,11 @@ impl Server {
                 self.store.want(block + 1);
             }
             let Some(found) = self.store.get(block, &self.stop) else { return Ok(()) };
-            let (tag, found) = fetch(found, block, &self.store, &self.backing, &mut reader)?;
+            let fetched = fetch(found, block, &self.store, &self.backing, &mut reader);
+            let (tag, found) = match self.is_source {
+                true => fetched.inspect_err(tell_unreadable)?,
+                false => fetched?,
+            };
             let bytes = found.as_sent();
             if let Some(limit) = &self.limit {
                 limit.wait(bytes.len());
@@ -192,7 +197,7 @@ pub fn fetch<'a>(
     // A file of the source, or one that was put in its place, may have changed since.
     if store.key.tag(block, &bytes) != tag {
         let file = backing.first_file(store.stream.range(block)).unwrap_or_default();
-        return Err(has_changed(&file));
+        return Err(Unreadable::has_changed(file));
     }
     Ok((tag, Arc::new(store.block(block, tag, bytes))))
 }
