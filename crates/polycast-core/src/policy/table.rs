@@ -185,6 +185,7 @@ mod tests {
         let slow = "100mbit";
         assert_eq!(chosen(Collective::Allgather, (8, 4), slow, 8 << 10), "two-level:segment=16KiB");
         assert_eq!(chosen(Collective::Gather, (32, 8), slow, 32 << 10), "two-level:between=flat");
+        assert_eq!(chosen(Collective::Reduce, (32, 8), slow, 64 << 10), "two-level:segment=4KiB");
         assert_eq!(chosen(Collective::Reduce, (32, 8), slow, 1 << 20), "two-level:segment=8KiB");
         assert_eq!(chosen(Collective::Allreduce, (12, 3), slow, 1 << 20), "two-level:segment=8KiB");
         assert_eq!(chosen(Collective::Allreduce, (32, 8), slow, 1 << 20), "two-level:segment=16KiB");
