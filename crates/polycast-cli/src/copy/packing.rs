@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use polycast_copy::{PackedSegments, SEGMENTS_UNDER_WAY, Tag};
 
-use super::agent::tell_unreadable;
 use super::backing::BlockReader;
 use super::group::Member;
 use super::lane::Broken;
-use super::serve::fetch;
+use super::serve::fetch_to_send;
 use super::store::Block;
 
 const LANES: usize = SEGMENTS_UNDER_WAY as usize;
@@ -61,9 +60,7 @@ impl Packing {
         let mut reader: Option<BlockReader<'_>> = None;
         let mut read = Vec::new();
         for block in blocks {
-            let found = member.store.get(block, &member.stop).ok_or(Broken)?;
-            let fetched = fetch(found, block, &member.store, &member.backing, &mut reader);
-            read.push(fetched.inspect_err(tell_unreadable)?);
+            read.push(fetch_to_send(block, member, &mut reader)?);
         }
         Ok(read)
     }

@@ -11,14 +11,13 @@ use polycast_protocol::wire::{Header, Kind, seal};
 use polycast_protocol::{Acted, Key, Membership};
 use rustix::event::PollFlags;
 
-use super::agent::tell_unreadable;
 use super::backing::BlockReader;
 use super::group::{Member, Side};
 use super::lane::{Broken, Lane, PREDECESSOR, SUCCESSOR};
 use super::message::Seat;
 use super::neighbour::Neighbour;
 use super::packing::Packing;
-use super::serve::fetch;
+use super::serve::fetch_to_send;
 use super::tally::{REST_OF_CONFIRMATION, Tally};
 
 /// How soon a source looks whether what it has sent has left its host, and how soon a node whether there is room in its store.
@@ -369,9 +368,7 @@ fn fill(segments: &Segments, segment: u64, memory: &mut [u8], member: &Member) -
     member.store.want(segments.blocks(segment).end);
     let mut reader: Option<BlockReader<'_>> = None;
     for (block, tag_at, bytes_at) in segments.places(segment) {
-        let found = member.store.get(block, &member.stop).ok_or(Broken)?;
-        let fetched = fetch(found, block, &member.store, &member.backing, &mut reader);
-        let (tag, found) = fetched.inspect_err(tell_unreadable)?;
+        let (tag, found) = fetch_to_send(block, member, &mut reader)?;
         memory[tag_at].copy_from_slice(tag.as_bytes());
         memory[bytes_at].copy_from_slice(found.bytes());
     }

@@ -13,7 +13,8 @@ use polycast_copy::{
 
 use super::agent::tell_unreadable;
 use super::backing::{Backing, BlockReader, Unreadable};
-use super::group::{Handle, Side, Word};
+use super::group::{Handle, Member, Side, Word};
+use super::lane::Broken;
 use super::store::{Block, Found, Store};
 use super::strangers::Strangers;
 
@@ -145,11 +146,12 @@ impl Server {
                 self.store.want(block + 1);
             }
             let Some(found) = self.store.get(block, &self.stop) else { return Ok(()) };
-            let fetched = fetch(found, block, &self.store, &self.backing, &mut reader);
-            let (tag, found) = match self.is_source {
-                true => fetched.inspect_err(tell_unreadable)?,
-                false => fetched?,
-            };
+            let (tag, found) =
+                fetch(found, block, &self.store, &self.backing, &mut reader).inspect_err(|error| {
+                    if self.is_source {
+                        tell_unreadable(error)
+                    }
+                })?;
             let bytes = found.as_sent();
             if let Some(limit) = &self.limit {
                 limit.wait(bytes.len());
@@ -181,7 +183,7 @@ fn read_by(until: Instant, mut connection: &TcpStream, mut bytes: &mut [u8]) -> 
 }
 
 /// A block's bytes, which may have to be read again.
-pub fn fetch<'a>(
+fn fetch<'a>(
     found: Found,
     block: u64,
     store: &Store,
@@ -200,6 +202,16 @@ pub fn fetch<'a>(
         return Err(Unreadable::has_changed(file));
     }
     Ok((tag, Arc::new(store.block(block, tag, bytes))))
+}
+
+/// A block that the source sends in a segment.
+pub fn fetch_to_send<'a>(
+    block: u64,
+    member: &'a Member,
+    reader: &mut Option<BlockReader<'a>>,
+) -> Result<(Tag, Arc<Block>), Broken> {
+    let found = member.store.get(block, &member.stop).ok_or(Broken)?;
+    Ok(fetch(found, block, &member.store, &member.backing, reader).inspect_err(tell_unreadable)?)
 }
 
 /// In one system call where the socket takes it.

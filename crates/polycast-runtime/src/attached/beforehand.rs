@@ -1,4 +1,6 @@
-//! What is the MPI's whatever the rules say, on all ranks.
+//! What is the MPI's whatever the rules say, on all ranks, but for what is forced.
+
+use polycast_core::policy::{By, Capabilities, Epoch};
 
 use super::Attached;
 use crate::communicator::Wanted;
@@ -8,12 +10,14 @@ impl Attached {
     /// Why it is left, if it is.
     #[inline]
     pub(super) fn leaves_beforehand(&self, call: &Wanted) -> Option<Why> {
-        if self.leaves_own(call) {
-            Some(Why::OwnOperation)
-        } else if self.leaves_long(call) {
-            Some(Why::LittleMemory)
+        let why = if super::own_operations::is_long(call) {
+            Why::OwnOperation
+        } else if self.longest.as_ref().is_some_and(|longest| longest.are_below(&call.of)) {
+            Why::LittleMemory
         } else {
-            None
-        }
+            return None;
+        };
+        let by = self.policy.choose(&call.of, Capabilities::ALL, Epoch::FIRST).by;
+        (by != By::Forced).then_some(why)
     }
 }

@@ -3,10 +3,7 @@
 //! and none can leave a call alone when it finds that it gets none. So long calls are the MPI's from the beginning.
 
 use polycast_core::collective::Collective;
-use polycast_core::policy::{By, Capabilities, CommunicatorShape, Epoch};
-
-use super::Attached;
-use crate::communicator::Wanted;
+use polycast_core::policy::{Call, CommunicatorShape};
 
 /// By collective, in bytes of a call. Most communicators have none.
 pub(super) struct LongestCalls(Box<[u64; Collective::ALL.len()]>);
@@ -24,14 +21,10 @@ impl LongestCalls {
             }
         })))
     }
-}
 
-impl Attached {
-    /// Whether it is too long, as it is on all ranks.
+    /// Whether a call is longer.
     #[inline]
-    pub(super) fn leaves_long(&self, call: &Wanted) -> bool {
-        let by = || self.policy.choose(&call.of, Capabilities::ALL, Epoch::FIRST).by;
-        let is_long = |longest: &LongestCalls| call.of.bytes.0 > longest.0[call.of.collective as usize];
-        self.longest.as_ref().is_some_and(is_long) && by() != By::Forced
+    pub fn are_below(&self, call: &Call) -> bool {
+        call.bytes.0 > self.0[call.collective as usize]
     }
 }

@@ -1,8 +1,5 @@
 //! Reductions by the program's own operation, of which nobody knows how long it takes, nor whether it minds that contributions are cut.
 
-use polycast_core::policy::{By, Capabilities, Epoch};
-
-use super::Attached;
 use crate::communicator::Wanted;
 
 /// Rules are measured with operations that take next to nothing. Where one rank combines more than others would, a dear one costs more than
@@ -10,11 +7,8 @@ use crate::communicator::Wanted;
 /// are seen that hand in records as bytes, which an MPI that does not cut adds up rightly.
 const MOST_BYTES: u64 = 4 << 10;
 
-impl Attached {
-    /// Whether this call is the MPI's for that, as it is on all ranks.
-    #[inline]
-    pub(super) fn leaves_own(&self, call: &Wanted) -> bool {
-        let by = || self.policy.choose(&call.of, Capabilities::ALL, Epoch::FIRST).by;
-        call.is_own && call.of.bytes.0 > MOST_BYTES && by() != By::Forced
-    }
+/// Whether this call is the MPI's for that.
+#[inline]
+pub fn is_long(call: &Wanted) -> bool {
+    call.is_own && call.of.bytes.0 > MOST_BYTES
 }

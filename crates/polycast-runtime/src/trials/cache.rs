@@ -5,12 +5,13 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
 use std::time::Duration;
 
 use polycast_core::policy::trials::{CACHE_FILE, Memory};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::process::{Resource, getrlimit};
+
+use crate::machine::sleep;
 
 /// A file of more is written anew, with the lines that count.
 const MAX_BYTES: u64 = 256 << 10;
