@@ -12,7 +12,7 @@ SOURCES := Makefile Cargo.toml Cargo.lock README.md CHANGELOG.md CONTRIBUTING.md
 .NOTPARALLEL:
 .PHONY: build help setup rust doors spank stage demo check test test-all soak fuzz conformance nightly install install-debug uninstall deb dist clean
 
-build: setup rust doors stage ## the library, its doors, the tool, man pages: all into build/ and target/ (default)
+build: setup doors ## the library, its doors, the tool, man pages: all into build/ and target/ (default)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
@@ -31,6 +31,7 @@ rust:
 
 doors: rust ## only the doors: make doors MPICC=/opt/mpi/bin/mpicc adds one
 	@doors/build.sh $(LIBRARY) $(MPICC)
+	@$(MAKE) --no-print-directory stage
 
 spank: build/built ## the plug-in for srun --polycast, too: needs Slurm's headers; then make install
 	@packaging/slurm/build.sh $(LIBRARY)

@@ -44,7 +44,7 @@ static const struct {
     {"tune", "a time such as 20s, on or off: ranks measure which way serves best"},
     {"cache", "the folder where jobs leave each other what their trials found, or off"},
     {"shared_memory", "on or off: whether the ranks of a node share memory of polycast's"},
-    {"multicast", "on, off, ipv4, ipv4-global or ipv6: which protocol multicast uses"},
+    {"multicast", "on, off, verbs, ipv4, ipv4-global or ipv6: which protocol multicast uses"},
     {"net", "the interface of multicast: names that begin so, =this one, ^none of these"},
     {"madcap", "the server that gives out multicast addresses"},
     {"report", "on, off or a file: what polycast did, when the job ends"},

@@ -114,10 +114,10 @@ cd "$stage"
 # shellcheck disable=SC2046
 lay_out polycast $(find . ! -type d ! -path './lib/polycast/doors/*' ! -path './lib/polycast/openmpi*/*' ! -path './lib/polycast/bench/*' ! -path './lib/polycast/slurm/*' | cut -c 3-)
 make_package polycast "MPI collectives at the speed of the wire" <<'END'
-polycast slides under an MPI program when it starts and runs MPI_Bcast, and
-where asked the collectives built on it, by reliable IP multicast or by
-pipelined trees computed from the switch topology. What it cannot serve, the
-MPI below does.
+polycast slides under an MPI program when it starts and runs MPI_Bcast and
+other collectives by reliable IP multicast, shared memory, and pipelined
+trees computed from the switch topology. What it cannot serve, the MPI
+below does.
 .
 This package has the library and the tool that starts, explains, measures and
 emulates. Each MPI needs its door: polycast-openmpi or polycast-mpich.

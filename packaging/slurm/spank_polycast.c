@@ -76,8 +76,8 @@ int slurm_spank_init(spank_t spank, int count, char **arguments) {
     return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
 }
 
-/* In the task's process, before the program. What cannot be done is said once per task, and the job runs without polycast: the
- * ranks tell each other at MPI_Init who has it. */
+/* In the task's process, before the program. What cannot be done is said once per task, which then runs without polycast. If
+ * others have it, they wait for this one in MPI_Init: it cannot be asked, nor can they be told from here. */
 int slurm_spank_task_init(spank_t spank, int count, char **arguments) {
     (void)count, (void)arguments;
     char others[PATH_BYTES], all[2 * PATH_BYTES + 1];
@@ -85,7 +85,9 @@ int slurm_spank_task_init(spank_t spank, int count, char **arguments) {
         return 0;
     }
     if (access(library, R_OK)) {
-        slurm_error("polycast: %s cannot be read on this node; the job runs without polycast", library);
+        slurm_error("polycast: %s cannot be read on this node; unless it is missing on all, the job hangs in MPI_Init: "
+                    "install it on all nodes, or start the job without polycast",
+                    library);
         return 0;
     }
     const char *preload = library;
@@ -94,7 +96,7 @@ int slurm_spank_task_init(spank_t spank, int count, char **arguments) {
         preload = all;
     }
     if (spank_setenv(spank, "LD_PRELOAD", preload, 1) != ESPANK_SUCCESS) {
-        slurm_error("polycast: LD_PRELOAD cannot be set; the job runs without polycast");
+        slurm_error("polycast: LD_PRELOAD cannot be set; unless all ranks lack it, the job hangs in MPI_Init");
     }
     return 0;
 }

@@ -1,6 +1,6 @@
 # Copyright 2026 the polycast developers.
 # SPDX-License-Identifier: BSD-3-Clause
-"""Recipe for Spack: put this folder as packages/polycast into a repository of your own, then `spack install polycast ^openmpi`."""
+"""Recipe for Spack: put this folder as packages/polycast into a repository of your own, then `spack dev-build polycast@0.2.0 ^openmpi` in a checkout."""
 
 from spack.package import *
 
@@ -16,7 +16,7 @@ class Polycast(MakefilePackage):
 
     license("BSD-3-Clause")
 
-    # Without an address to fetch it from. From a checkout: `spack dev-build polycast@0.2.0 ^openmpi`.
+    # Without an address to fetch it from.
     version("0.2.0")
 
     variant("slurm", default=False, description="Build the plug-in for srun --polycast")

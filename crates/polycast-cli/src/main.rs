@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Makes MPI broadcasts run at the speed of the wire, in any unmodified MPI program.
+/// Makes MPI broadcasts and other collectives run at the speed of the wire, in any unmodified MPI program.
 #[derive(Parser)]
 #[command(name = "polycast", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
@@ -56,7 +56,7 @@ enum Command {
     Info(commands::info::Args),
     /// Say which algorithm a call would get, and by which rule
     Explain(commands::explain::Args),
-    /// Measure broadcasts as a program calls them
+    /// Measure collectives as a program calls them
     Bench(Box<commands::bench::Args>),
     /// Draw what jobs and measurements have left: traces, results
     Report(commands::report::Args),

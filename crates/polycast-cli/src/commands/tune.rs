@@ -73,7 +73,7 @@ pub struct Args {
     /// Time in all; what is left of it is shared by the sizes that are left
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
     budget: Duration,
-    /// The shortest time for which a way is measured; the longest is eight times that
+    /// The shortest time for which a way is measured; the longest is four times that, 16 where it is in doubt whether the MPI is beaten
     #[arg(long, value_name = "TIME", default_value = "150ms", value_parser = parse_duration)]
     time: Duration,
     /// Measure all ways with all segments, overlaps, buffers and radices for the longest time, whatever it takes: for comparison

@@ -216,13 +216,13 @@ pub const ALL: [Variable; 25] = [
             otherwise: "trees serve in place of multicast",
         },
         default: "on",
-        meaning: "what multicast goes over; `on`: InfiniBand or RoCE where all nodes have a device (`verbs`), else `ipv4`; `ipv4-global` draws groups from 225.0.1.0 to 238.255.255.255; `off`: trees serve",
+        meaning: "what multicast goes over; `on`: InfiniBand or RoCE where all nodes have a device (`verbs`), else `ipv4`; `ipv4-global` draws groups from 225.0.1.0 to 238.255.255.255 without 232 and 233; `off`: trees serve",
     },
     Variable {
         name: NET,
         reader: Reader::Library,
         values: Values::Free("eth0, =eth0, ^docker,veth"),
-        default: "the default route's, else the fastest",
+        default: "the MPI's own, else the default route's, else the fastest",
         meaning: "the interface of multicast: names that begin so, exactly this one, none of these",
     },
     Variable {
