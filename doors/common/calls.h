@@ -101,6 +101,10 @@ static __attribute__((noinline)) struct communicator *attached_now(const struct 
     if (when == NOW && is_left_at_first(state, call->collective, bytes)) {
         return NULL;
     }
+    /* A call that only starts something must not wait for the other ranks. */
+    if (when == AHEAD && __atomic_load_n(&door_attaches_together, __ATOMIC_RELAXED)) {
+        return NULL;
+    }
     state = door_attach(state);
     if (state && !state->runtime) {
         count_left(when, call->collective, state->left_because, bytes);

@@ -29,6 +29,7 @@ static int is_stock_for_ever(const struct communicator *state) {
 }
 
 static int is_finalizing;
+int door_attaches_together;
 
 int door_is_over(void) {
     return __atomic_load_n(&is_finalizing, __ATOMIC_RELAXED);
@@ -104,6 +105,8 @@ static int free_state(MPI_Comm comm, int keyval, void *attribute, void *extra) {
     }
     remove_from_alive(state);
     if (state->runtime) {
+        /* It may be looked at for longer than the communicator is there. */
+        state->user = MPI_COMM_NULL;
         polycast_detach(state->runtime, 0);
     } else {
         free_memory(state);

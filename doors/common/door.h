@@ -54,6 +54,8 @@ void door_begin(void);
 int door_world_ranks(MPI_Comm comm, int size, int *world_ranks);
 /* MPI has begun to end: nothing is served any more. */
 int door_is_over(void);
+/* The program has changed a setting since MPI began: attaching waits for all ranks of the communicator. */
+extern int door_attaches_together;
 /* The state, without attaching: 1 and *state, or 0 if the communicator is new. */
 int door_known_communicator(MPI_Comm comm, struct communicator **state);
 

@@ -120,8 +120,8 @@ int MPIX_Comm_is_revoked(MPI_Comm comm, int *is_revoked) __attribute__((weak));
 
 int door_is_revoked(const struct communicator *state) {
     int is_revoked = 0;
-    return MPIX_Comm_is_revoked && MPIX_Comm_is_revoked(state->user, &is_revoked) == MPI_SUCCESS &&
-           is_revoked;
+    return MPIX_Comm_is_revoked && state->user != MPI_COMM_NULL &&
+           MPIX_Comm_is_revoked(state->user, &is_revoked) == MPI_SUCCESS && is_revoked;
 }
 
 /* Open MPI's, where its launcher or the user has set it: `mpi_yield_when_idle`. */

@@ -191,8 +191,9 @@ static inline struct outcome left_unserved(uint32_t function, uint32_t form, MPI
 /* How wide its arrays are is known where it is used. */
 #define handle_Allgatherv(...) handle_allgatherv(__VA_ARGS__, IS_WIDE)
 
+/* Of a call that failed the time says nothing, and its error handler may have freed the communicator. */
 static inline int after_stock(int result, const struct communicator *timed) {
-    if (timed) {
+    if (timed && result == MPI_SUCCESS) {
         polycast_end_of_stock(timed->runtime);
     }
     return result;
@@ -238,6 +239,16 @@ static int door_choice(const char *collective, handle comm, int64_t bytes, char 
     return 0;
 }
 
+/* As polycast_set; from then on ranks ask each other what is set when a communicator is met. */
+static int configure(const char *name, const char *value) {
+    int has_begun = 0;
+    PMPI_Initialized(&has_begun);
+    if (has_begun) {
+        __atomic_store_n(&door_attaches_together, 1, __ATOMIC_RELAXED);
+    }
+    return polycast_set(name, value);
+}
+
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT extern const uint32_t polycast_door_version;
@@ -253,7 +264,7 @@ void polycast_door_open(const struct entries *library, struct served *served) {
 #define SERVED(name, parameters, names, fits) .name = door_##name,
 #define SERVED_C(name, parameters, names, fits) SERVED(name##_c, parameters, names, fits)
     *served = (struct served){.entries = {POLYCAST_ENTRIES(SERVED, SERVED_C)},
-                              .configure = polycast_set,
+                              .configure = configure,
                               .choice = door_choice,
                               .window_made = polycast_window_made,
                               .end = end,

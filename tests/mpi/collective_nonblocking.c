@@ -4,11 +4,14 @@
  *   - all nine functions, in place and not, with basic and derived types, every one under way at once;
  *   - two communicators on which odd and even ranks start in opposite order, and wait in opposite order;
  *   - blocking calls, on the same communicator and on others, while some are under way;
+ *   - a communicator that is new after a setting was changed, on which a call must not wait for ranks that start it later;
  *   - a communicator that is freed while a call is under way on it, with the argument `freed`;
  *   - persistent requests, started again and again (Open MPI 4: MPIX_Bcast_init and its like, MPI 4: MPI_Bcast_init).
  */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "check.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,6 +245,33 @@ static void beside_idup(MPI_Comm comm) {
     }
 }
 
+/* Ranks attach a communicator together then, but not in a call that only starts something: this rank's successor starts it when it has heard of this
+ * one. */
+static void on_what_is_new_after_a_change(void) {
+    int (*configure)(const char *, const char *);
+    *(void **)&configure = dlsym(RTLD_DEFAULT, "polycast_configure");
+    if (configure) {
+        configure("POLYCAST_TRIALS", "off");
+    }
+    MPI_Comm copy;
+    MPI_Request request;
+    uint64_t message[4000], sum = 0;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    check_fill(message, sizeof message, rank == 0 ? 77 : 78);
+    if (rank > 0) {
+        MPI_Recv(NULL, 0, MPI_BYTE, rank - 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Ibcast(message, (int)sizeof message, MPI_BYTE, 0, copy, &request);
+    if (rank < size - 1) {
+        MPI_Send(NULL, 0, MPI_BYTE, rank + 1, 5, MPI_COMM_WORLD);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check_pattern(message, sizeof message, 77, "a broadcast started after a setting was changed");
+    MPI_Allreduce(&(uint64_t){1}, &sum, 1, MPI_UINT64_T, MPI_SUM, copy);
+    CHECK(sum == (uint64_t)size, "the next call: %d ranks make %d", size, (int)sum);
+    MPI_Comm_free(&copy);
+}
+
 #ifdef MPI_Bcast_init
 #define HAS_PERSISTENT 1
 #else
@@ -307,6 +337,7 @@ int main(int argc, char **argv) {
     }
     beside_idup(MPI_COMM_WORLD);
     persistent(MPI_COMM_WORLD);
+    on_what_is_new_after_a_change();
     MPI_Comm_free(&other);
     check_ok("collective_nonblocking");
     MPI_Finalize();

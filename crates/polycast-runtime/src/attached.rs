@@ -200,6 +200,7 @@ impl Attached {
                 communicator.steady.take_back(&mut self.steady);
                 let decision = communicator.plan(call);
                 self.steady = communicator.steady.give();
+                self.longest.iter().for_each(|longest| longest.cut(&mut self.steady));
                 decision
             }
             State::Unserved | State::Refused => {

@@ -55,12 +55,12 @@ impl Communicator {
         }
     }
 
-    /// Nothing is on its way between its nodes. Does not wait.
+    /// Nothing is on its way between its nodes, or MPI has failed: then nobody knows, and its number is not used again. Does not wait.
     pub fn is_settled(&mut self) -> bool {
-        match &mut self.multicast {
-            MulticastState::Leaving(control) => control.is_settled(&mut self.shared.messages).unwrap_or(true),
-            _ => true,
-        }
+        let MulticastState::Leaving(control) = &mut self.multicast else { return true };
+        let settled = control.is_settled(&mut self.shared.messages);
+        self.is_spoiled |= settled.is_err();
+        settled.unwrap_or(true)
     }
 
     /// Nothing has gone wrong, and nothing is running.

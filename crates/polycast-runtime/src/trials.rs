@@ -106,6 +106,8 @@ impl Comparison {
             ledgers::learn(*shape, policy, trials);
             let ways = match tuning.iter().flat_map(|tuning| &tuning.found).find(|known| known.of == of) {
                 Some(known) => known.times.iter().map(|(way, _)| *way).collect(),
+                // It was begun by a communicator that was tuned, and this one is not.
+                None if of.is_tuned() => return Ok(()),
                 None => {
                     policy.ways_of(of.collective, of.interval.into(), of.there, of.epoch).collect::<Vec<_>>()
                 }

@@ -5,6 +5,8 @@
 use polycast_core::collective::Collective;
 use polycast_core::policy::{Call, CommunicatorShape};
 
+use super::{SteadyCalls, saturated};
+
 /// By collective, in bytes of a call. Most communicators have none.
 pub(super) struct LongestCalls(Box<[u64; Collective::ALL.len()]>);
 
@@ -26,5 +28,11 @@ impl LongestCalls {
     #[inline]
     pub fn are_below(&self, call: &Call) -> bool {
         call.bytes.0 > self.0[call.collective as usize]
+    }
+
+    /// Without those that are longer, which nobody counts.
+    pub fn cut(&self, steady: &mut SteadyCalls) {
+        let longest = self.0.get(steady.collective as usize).copied().map_or(u32::MAX, saturated);
+        steady.last = steady.last.min(longest);
     }
 }

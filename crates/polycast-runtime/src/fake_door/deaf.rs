@@ -263,3 +263,39 @@ fn ranks_never_leave_or_return_differently() {
         served(&job.run(), &job);
     });
 }
+
+/// Of its life before something may still lie there, of a broadcast whose number comes again: it is no word about that one.
+#[test]
+fn what_was_said_before_multicast_died_is_not_taken_for_what_is_said_after_it_came_back() {
+    with_seeds(10, |seed| {
+        let random = &mut Random::new(seed);
+        let form = random.one_of(&["multicast-pull", "multicast-pull:sync=none", "multicast-push"]);
+        let weather = Weather { deaf: Some((1, LONG / 2..LONG + LONG / 2)), ..Weather::FINE };
+        let mut job = Job::new(3, seed, form, &[]).on_hosts(&[0, 1, 2], weather);
+        job.conditions.eager_bytes = MAX_TO_SUCCESSOR_BYTES;
+        job.conditions.delays = Delays { one_in: 20, most: Duration::from_millis(2) };
+        job.program.pop();
+        // Lengths go by other turns than the numbers of operations do before and after.
+        let lengths = [64 << 10, 1400, 9000, 20_000, 120];
+        let mut calls = 0;
+        let mut go_on = |job: &mut Job, count: usize| {
+            for _ in 0..count {
+                calls += 1;
+                job.program.push(Step::Pause { process: 2, time: Duration::from_millis(5) });
+                job.program.push(call(3, 0, lengths[calls % lengths.len()]));
+            }
+        };
+        let pause = |job: &mut Job| {
+            job.program.push(Step::Make { members: (0..3).collect() });
+            job.program.extend((0..3).map(|process| Step::Pause { process, time: LONG }));
+        };
+        go_on(&mut job, 61);
+        pause(&mut job);
+        go_on(&mut job, 31);
+        pause(&mut job);
+        go_on(&mut job, 143);
+        job.program.push(Step::Free { communicator: 0 });
+        let served = served(&job.run(), &job);
+        assert!(served[92..].contains(&true), "it comes back: {served:?}");
+    });
+}

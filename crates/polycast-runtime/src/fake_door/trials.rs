@@ -142,16 +142,18 @@ fn calls_that_take_longer_than_they_did_are_compared_anew() {
 /// numbers at which rules change, too.
 #[test]
 fn who_looks_at_each_call_decides_as_who_counts() {
-    let rules = "version = 1\n\
+    let first = "version = 1\n\
         [[rule]]\ncollective = \"bcast\"\nbytes = \"64..1KiB\"\nuse = \"stock\"\n\
-        [[rule]]\ncollective = \"bcast\"\nbytes = \"8KiB..\"\nearlier_calls = \"300..\"\nuse = \"flat\"\n\
-        [[rule]]\ncollective = \"bcast\"\nbytes = \"32..\"\nuse = \"chain:segment=1KiB\"\n";
-    with_seeds(6, |seed| {
+        [[rule]]\ncollective = \"bcast\"\nbytes = \"8KiB..\"\nearlier_calls = \"300..\"\nuse = \"flat\"\n";
+    let left = "[[rule]]\ncollective = \"bcast\"\nbytes = \"8KiB..\"\nuse = \"stock\"\n";
+    let last = "[[rule]]\ncollective = \"bcast\"\nbytes = \"32..\"\nuse = \"chain:segment=1KiB\"\n";
+    with_seeds(12, |seed| {
         let random = &mut Random::new(seed);
+        let rules = [first, random.one_of(&["", left]), last].concat();
         let hosts: Vec<u32> = (0..random.within(3, 4)).map(|_| random.below(3) as u32).collect();
         let mut calls: Vec<(u32, usize)> = Vec::new();
         while calls.len() < 600 {
-            let bytes = random.one_of(&[9_000, 2_000, 500, 10]);
+            let bytes = random.one_of(&[9_000, 8_189, 2_000, 500, 10]);
             let alike = random.within(1, 90);
             calls.extend(
                 (0..alike)
@@ -163,6 +165,8 @@ fn who_looks_at_each_call_decides_as_who_counts() {
         let mut job = Job::new(hosts.len() as u32, seed, "", &calls).on_hosts(&hosts, Weather::FINE);
         job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
         job = job.with(None, "POLYCAST_TRIALS", random.one_of(&["on", "off"]));
+        // What is longer than 8 KiB is left and not counted.
+        job.conditions.memory_left = vec![random.one_of(&[None, Some(64 * 8192)]); hosts.len()];
         let read_of = random.below(hosts.len() as u64) as u32;
         job = job.with(Some(read_of), "POLYCAST_REPORT", folder.path().join("report.json").to_str().unwrap());
         let outcome = job.run();

@@ -18,12 +18,10 @@ use polycast_net::Datagrams;
 use super::dumps;
 use crate::idle::Arm;
 use crate::machine;
+use crate::of_process::of_process;
 
 /// Bytes that may wait in an inbox.
 const MAX_INBOX_BYTES: usize = 256 << 10;
-/// The number of the communicator for which a group is made.
-pub const FIRST_COMMUNICATOR: u32 = 1;
-
 /// What each costs beside its payload.
 const OVERHEAD_BYTES: usize = 64;
 /// System calls, and time, for one drain: a sender that is faster than we are must not keep us from everything else.
@@ -118,6 +116,16 @@ pub struct Found {
     pub is_all: bool,
 }
 
+of_process! {
+    static NUMBERS: AtomicU32 = AtomicU32::new(0);
+}
+
+/// The number of a communicator in its group, drawn by its rank 0. None has it twice: those of a group share its key, and one that comes back after its
+/// multicast died may still get messages of its life before.
+pub fn next_communicator() -> u32 {
+    NUMBERS.with(|numbers| numbers.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
+}
+
 /// See the module.
 pub struct Group {
     job: u32,
@@ -128,8 +136,6 @@ pub struct Group {
     descriptor: RawFd,
     is_socket: bool,
     inner: Mutex<Inner>,
-    /// Communicators that have used the group; counted by the process that is rank 0 of all of them.
-    communicators: AtomicU32,
     /// A communicator has left it since some node does not hear it any more: the others are to know.
     pub is_deaf: AtomicBool,
     /// Gives the group's address back, where a server gave it to this process.
@@ -146,7 +152,6 @@ impl Group {
         let (inboxes, filter, renewed) = (BTreeMap::new(), Filter::None, machine::now());
         let inner = Inner { socket, inboxes, dropped, counted, filter, renewed };
         let inner = Mutex::new(inner);
-        let communicators = AtomicU32::new(FIRST_COMMUNICATOR);
         Group {
             job,
             key,
@@ -155,15 +160,9 @@ impl Group {
             descriptor,
             is_socket,
             inner,
-            communicators,
             is_deaf: AtomicBool::new(false),
             _renewer: renewer,
         }
-    }
-
-    /// The number of one more communicator: none has it twice while the group lives, since all share its key.
-    pub fn next_communicator(&self) -> u32 {
-        self.communicators.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
     pub fn job(&self) -> u32 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
 
-use super::group::Group;
+use super::group::{Group, next_communicator};
 use super::registry::{self, Standing};
 use super::setup::{Seat, seat, set_of};
 use crate::settings;
@@ -37,7 +37,7 @@ impl Reuse {
         let job = group.as_ref().map_or(0, |group| group.job());
         let communicator = match (&group, rank) {
             (_, Rank(1..)) => u64::MAX,
-            (Some(group), _) => group.next_communicator().into(),
+            (Some(_), _) => next_communicator().into(),
             (None, _) => 0,
         };
         Reuse { group, set, words: [u64::from(job) | u64::from(!job) << 32, communicator] }

@@ -27,7 +27,7 @@ use zeroize::Zeroizing;
 
 use super::choose_group::choose_group;
 use super::datagrams::join;
-use super::group::{FIRST_COMMUNICATOR, Group, Pace};
+use super::group::{Group, Pace, next_communicator};
 use super::offer::{GroupPlan, Offer, Reason, VerbsOffer};
 use super::probe::Question;
 use super::prospect::interface_of;
@@ -194,7 +194,7 @@ impl Party<'_> {
         let is_reused = existing != 0 && leaders.iter().all(|offer| offer.existing == existing);
         for _ in 0..MAX_PLANS {
             let group = means.and_then(|means| means.existing.clone()).filter(|_| is_reused);
-            let (plan, renewer) = self.plan(&terms, group.as_deref())?;
+            let (plan, renewer) = self.plan(&terms, group.is_some())?;
             if let Some(reason) = plan.refusal {
                 return Ok(Err(Unavailable { reason, rank: 0 }));
             }
@@ -249,15 +249,11 @@ impl Party<'_> {
     }
 
     /// Rank 0 leads the first node.
-    fn plan(
-        &self,
-        terms: &Terms,
-        reused: Option<&Group>,
-    ) -> Result<(GroupPlan, Option<LeaseRenewer>), MpiError> {
+    fn plan(&self, terms: &Terms, is_reused: bool) -> Result<(GroupPlan, Option<LeaseRenewer>), MpiError> {
         let mut bytes = Zeroizing::new([0; GroupPlan::BYTES]);
         let mut renewer = None;
         if self.rank == Rank(0) {
-            let plan = guarded(|| new_plan(terms, reused, &mut renewer)).unwrap_or_else(GroupPlan::refuse);
+            let plan = guarded(|| new_plan(terms, is_reused, &mut renewer)).unwrap_or_else(GroupPlan::refuse);
             bytes = plan.to_bytes();
         }
         self.door.broadcast(&mut bytes[..], 0)?;
@@ -394,15 +390,11 @@ fn first_refusal(reasons: impl Iterator<Item = Option<Reason>>) -> Option<Unavai
     Some(Unavailable { reason, rank })
 }
 
-fn new_plan(
-    terms: &Terms,
-    reused: Option<&Group>,
-    renewer: &mut Option<LeaseRenewer>,
-) -> Result<GroupPlan, Reason> {
+fn new_plan(terms: &Terms, is_reused: bool, renewer: &mut Option<LeaseRenewer>) -> Result<GroupPlan, Reason> {
     let entropy = |_| Reason::Entropy;
-    if let Some(group) = reused {
+    let communicator = next_communicator();
+    if is_reused {
         // The group keeps its address and key; only the communicator is new.
-        let communicator = group.next_communicator();
         return Ok(GroupPlan { refusal: None, communicator, ..GroupPlan::refuse(Reason::Off) });
     }
     let family = if terms.is_ipv6 { Family::V6 } else { Family::V4 };
@@ -419,5 +411,5 @@ fn new_plan(
     *renewer = kept;
     let key = Zeroizing::new(random_bytes().map_err(entropy)?);
     let job = (random().map_err(entropy)? as u32).max(1);
-    Ok(GroupPlan { refusal: None, job, communicator: FIRST_COMMUNICATOR, group, key: Key::from_bytes(*key) })
+    Ok(GroupPlan { refusal: None, job, communicator, group, key: Key::from_bytes(*key) })
 }

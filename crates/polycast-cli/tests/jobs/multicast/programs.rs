@@ -106,3 +106,13 @@ fn bcast_sets() {
     }
     labs.succeeds(&["down", "--all"]);
 }
+
+/// Of a communicator that the program has freed messages may still come; an MPI with ULFM must not be asked about it any more.
+#[test]
+fn a_communicator_that_was_freed_is_asked_nothing() {
+    let Some(labs) = lab(3, &[]) else { return };
+    let job = LabJob::stock(&labs, Mpi::OpenMpi, 3, "bcast_revoked").arguments(&["freed"]);
+    let job = job.forced("multicast-pull").beside(&[Mpi::OpenMpi.built("ulfm.so")]);
+    expect_multicast(&job.variable("REVOKED_FILE", "/proc/none").expect_ok(), "multicast-pull");
+    labs.succeeds(&["down", "--all"]);
+}
