@@ -1,14 +1,10 @@
 #include "block.h"
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    return b == 0 ? a : common_divisor(b, a % b);
-}
-
 /* Each in its turn, and in each cycle behind another one: some leave traffic behind, which the next one meets. */
 int block_variant(const struct block *block, int64_t index, int variants) {
     const int64_t cycle = block->first_cycle + index / variants;
     int64_t stride = variants > 2 ? 1 + cycle % (variants - 1) : 1;
-    while (common_divisor(stride, variants) > 1)
+    while (plan_common_divisor(stride, variants) > 1)
         stride++;
     return (int)((cycle + stride * index) % variants);
 }

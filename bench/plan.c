@@ -173,6 +173,12 @@ int64_t plan_arrival_ns(const struct plan *plan, int64_t delay_ns, int64_t cycle
     return 0;
 }
 
+int64_t plan_common_divisor(int64_t a, int64_t b) {
+    return b == 0 ? a : plan_common_divisor(b, a % b);
+}
+
 int plan_root(const struct plan *plan, int64_t cycle, int ranks) {
-    return plan->root_rotates ? (int)(cycle % ranks) : plan->root;
+    /* After so many cycles the same root meets the same variant first. */
+    const int64_t period = ranks / plan_common_divisor(ranks, plan->variant_count) * plan->variant_count;
+    return plan->root_rotates ? (int)((cycle + cycle / period) % ranks) : plan->root;
 }

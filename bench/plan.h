@@ -65,7 +65,10 @@ int64_t plan_silence_ns(const struct plan *plan, int bytes);
 int64_t plan_arrival_ns(const struct plan *plan, int64_t delay_ns, int64_t cycle, int rank, int root,
                         int ranks);
 
-/* Who is the root in repetition `cycle`. */
+int64_t plan_common_divisor(int64_t a, int64_t b);
+
+/* Who is the root in repetition `cycle`. In turns, so that each variant comes first behind another root as often as behind the same one: what a call
+ * finds of the one before it would look like a difference between variants. */
 int plan_root(const struct plan *plan, int64_t cycle, int ranks);
 
 #endif

@@ -252,10 +252,15 @@ impl Communicator {
         Ok(!needs.has(Capabilities::SHARED) || self.has_memory()?)
     }
 
-    /// What it may have or not.
+    /// What it may have or not. Where ranks share nodes, what comes by multicast is handed on through memory, if there is any: before that is known
+    /// nothing is begun that would go another way later on some ranks.
     pub(crate) fn untried(&self) -> Capabilities {
-        let multicast = matches!(self.multicast, MulticastState::Untried).then_some(Capabilities::MULTICAST);
-        let memory = (self.memory == MemoryState::Untried).then_some(Capabilities::SHARED);
+        let is_memory_untried = self.memory == MemoryState::Untried;
+        let shares_nodes = (self.shared.nodes.count() as usize) < self.layout.world_ranks.len();
+        let is_untried =
+            matches!(self.multicast, MulticastState::Untried) || shares_nodes && is_memory_untried;
+        let multicast = is_untried.then_some(Capabilities::MULTICAST);
+        let memory = is_memory_untried.then_some(Capabilities::SHARED);
         multicast.into_iter().chain(memory).fold(Capabilities::NONE, |all, one| all | one)
     }
 

@@ -88,6 +88,8 @@ pub struct Pair<'a> {
 /// Sizes and variants that both have, in the order of the first; and how many only one of them has.
 pub fn pairs<'a>(before: &'a Kept, after: &'a Kept) -> (Vec<Pair<'a>>, usize) {
     let is_sweep = is_sweep(&before.points) || is_sweep(&after.points);
+    // A size may stand twice in a file.
+    let mut left: Vec<&Point> = after.points.iter().collect();
     let pair = |a: &'a Point| {
         let is_same = |b: &&Point| {
             b.bytes == a.bytes
@@ -95,7 +97,8 @@ pub fn pairs<'a>(before: &'a Kept, after: &'a Kept) -> (Vec<Pair<'a>>, usize) {
                 && [&b.collective, &b.variant, &b.root, &b.arrival]
                     == [&a.collective, &a.variant, &a.root, &a.arrival]
         };
-        after.points.iter().find(is_same).map(|b| compare(a, b))
+        let found = left.iter().position(is_same)?;
+        Some(compare(a, left.remove(found)))
     };
     let pairs: Vec<Pair> = before.points.iter().filter_map(pair).collect();
     let single = before.points.len() + after.points.len() - 2 * pairs.len();
@@ -165,6 +168,18 @@ mod tests {
         let (low, high) = pairs[0].interval.unwrap();
         assert!((low - 45.0 / 110.0).abs() < 1e-9 && (high - 55.0 / 90.0).abs() < 1e-9);
         assert_eq!(single, 1);
+    }
+
+    #[test]
+    fn a_size_that_stands_twice_is_paired_twice_if_both_have_it_twice() {
+        let once = kept(4, &[("stock", 8, 100.0)]);
+        let twice = kept(4, &[("stock", 8, 100.0), ("stock", 8, 50.0)]);
+        let found = |(pairs, single): (Vec<Pair>, usize)| {
+            (pairs.iter().map(|pair| pair.ratio.unwrap()).collect::<Vec<_>>(), single)
+        };
+        assert_eq!(found(pairs(&twice, &once)), (vec![1.0], 1));
+        assert_eq!(found(pairs(&once, &twice)), (vec![1.0], 1));
+        assert_eq!(found(pairs(&twice, &twice)), (vec![1.0, 1.0], 0));
     }
 
     #[test]

@@ -31,6 +31,7 @@ use crate::jobs::target::JobTarget;
 use crate::mpi::{Abi, Mpi};
 use crate::network::{self, KnownParameters, KnownTopology, Variables};
 use crate::numbers::whole;
+use crate::plot::PlotError;
 use crate::settings;
 use crate::terminal::{digits, hanging};
 
@@ -197,7 +198,10 @@ pub fn run(mut args: Args) -> Outcome {
     }
     if let Some(file) = &args.svg {
         // What was measured before an interruption is drawn, too.
-        write_file(file, chart::of_times(&report.points)?)?;
+        match chart::of_times(&report.points) {
+            Err(error @ PlotError::Empty { .. }) => eprintln!("polycast: {}: {error}", file.display()),
+            drawn => write_file(file, drawn?)?,
+        }
     }
     if !sweep(&args).is_empty() && matches!(args.format, Format::Table | Format::Summary) {
         report.sentences(&crossover::sentences(&report.points))?;

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,14 +118,6 @@ pub fn run(args: Args) -> Outcome {
         }
     };
     let (destination, sources) = args.paths.split_last().ok_or("expected SOURCE and DEST")?;
-    let destination = std::env::current_dir()?.join(destination);
-    let mut destination = destination.into_os_string();
-    // Joining takes away what tells a folder.
-    if args.paths.last().is_some_and(|last| last.as_bytes().ends_with(b"/"))
-        && !destination.as_bytes().ends_with(b"/")
-    {
-        destination.push("/");
-    }
     // Hosts of a lab have other current directories.
     let here = std::env::current_dir()?;
     let sources: Vec<OsString> = sources.iter().map(|source| here.join(source).into_os_string()).collect();
@@ -159,7 +151,7 @@ pub fn run(args: Args) -> Outcome {
     let targets = names
         .iter()
         .map(|host| {
-            let destination = with_name(&destination, host)?;
+            let destination = from_here(&here, with_name(destination.as_os_str(), host)?);
             let (process, tool) = match (&fleet, &tool) {
                 (Fleet::Remote { agent, here, .. }, Some(tool)) if !is_here(host, here) => {
                     (brought_along(agent, host, tool.len()), Some(Arc::clone(tool)))
@@ -196,6 +188,17 @@ pub fn run(args: Args) -> Outcome {
         print(&report.text())?;
     }
     Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A relative path seen from this folder.
+fn from_here(here: &Path, destination: OsString) -> OsString {
+    let tells_folder = destination.as_bytes().ends_with(b"/");
+    let mut all = here.join(destination).into_os_string();
+    // Joining takes that away.
+    if tells_folder && !all.as_bytes().ends_with(b"/") {
+        all.push("/");
+    }
+    all
 }
 
 /// `%h` becomes the host's name without its domain, or its address, `%%` a percent sign.

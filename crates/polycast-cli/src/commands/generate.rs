@@ -83,8 +83,8 @@ pub fn run(args: Args) -> Outcome {
         eprintln!("polycast: {note}");
     }
     match &args.output {
-        Some(file) => write_file(file, routine.text)?,
-        None => print(&routine.text)?,
+        Some(file) if file.as_os_str() != "-" => write_file(file, routine.text)?,
+        _ => print(&routine.text)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -224,9 +224,17 @@ fn show_crossover(args: &Args, parameters: &Parameters) -> Outcome {
 
 fn hold_against(args: &Args, parameters: &Parameters, file: &Path) -> Outcome {
     let input = Input::read(file, FileKind::Results)?;
-    let results = results::Results::parse(&input.text, &input.name)?;
+    let mut results = results::Results::parse(&input.text, &input.name)?;
     let hosts = args.hosts.clone().unwrap_or_else(|| results.hosts.clone());
     let placed = place::placed(args.topology.as_deref(), Some(&hosts), args.ranks, None)?;
+    let (ranks, measured) = (placed.host_of.len(), results.points.len());
+    results.points.retain(|point| point.ranks.is_none_or(|of_point| of_point == ranks));
+    if results.points.len() < measured {
+        let fewer = measured - results.points.len();
+        eprintln!(
+            "polycast: {fewer} measurements of another number of ranks are left out: predictions are for {ranks}"
+        );
+    }
     let between = args.between.as_deref().map(|file| {
         let input = Input::read(file, FileKind::Results)?;
         Ok::<_, Box<dyn std::error::Error>>(results::Results::parse(&input.text, &input.name)?)

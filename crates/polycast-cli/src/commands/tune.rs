@@ -121,6 +121,7 @@ pub fn run(args: Args) -> Outcome {
     };
     // All of them, before the first takes its time.
     shapes.iter().try_for_each(|shape| narrow(&mut target, *shape).map(drop))?;
+    target.widen();
     let began = Instant::now();
     let (args, mpi, program, interrupted) = (&args, &mpi, &program, &interrupted);
     let beforehand = Beforehand { args, mpi, program, variables: &variables, interrupted };

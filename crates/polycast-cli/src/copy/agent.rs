@@ -278,6 +278,7 @@ fn receive(
         bits_per_second: None,
         stop: Arc::clone(&stop),
     };
+    let into_folder = destination.name.is_none();
     let shared = Arc::new(Shared {
         destination,
         staging: Mutex::new(Some(staging)),
@@ -285,7 +286,7 @@ fn receive(
         is_written: AtomicBool::new(false),
         stop,
     });
-    say(&Event::Ready { have: store.have_and_written().0, addresses });
+    say(&Event::Ready { have: store.have_and_written().0, addresses, into_folder });
     let (writing, of_writer) = (Arc::clone(&store), Arc::clone(&shared));
     let manifest = manifest.to_owned();
     thread::spawn(move || {

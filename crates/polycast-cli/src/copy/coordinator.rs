@@ -16,6 +16,7 @@ use super::crew::{Agent, News};
 use super::message::{Command, Event, Spoiled};
 use super::multicast::{Attempt, Terms};
 use super::node::Node;
+use super::place::Place;
 use super::report::{LeftOut, Report};
 
 /// How long the first bytes wait for nodes that are not ready, when half of them are.
@@ -86,6 +87,7 @@ pub(super) struct Copy<'a> {
     pub(super) source: Option<Source>,
     pub(super) fleet: Option<Fleet>,
     pub(super) read: Option<Read>,
+    pub(super) place: Place,
     /// Files that changed after they were read.
     pub(super) unreadable: Vec<LeftOut>,
     pub(super) has_asked_to_read: bool,
@@ -125,6 +127,7 @@ pub fn run(
         nodes,
         source: None,
         fleet: None,
+        place: Place::default(),
         read: None,
         unreadable: Vec::new(),
         has_asked_to_read: false,
@@ -296,7 +299,8 @@ impl Copy<'_> {
                     self.unreadable.push(LeftOut { file, reason });
                 }
             }
-            Event::Ready { have, addresses } => {
+            Event::Ready { have, addresses, into_folder } => {
+                self.place.is_the_same(&self.nodes[index].host, into_folder)?;
                 self.nodes[index].addresses = addresses;
                 self.nodes[index].resumed = have;
                 self.with_fleet(|fleet| fleet.ready(node, have, now));

@@ -177,10 +177,11 @@ pub enum Event {
         file: String,
         reason: String,
     },
-    /// To [`Command::Receive`]; with what an earlier run has left.
+    /// To [`Command::Receive`]; with what an earlier run has left, and whether it goes into a folder, or to a name.
     Ready {
         have: u64,
         addresses: Vec<SocketAddr>,
+        into_folder: bool,
     },
     /// Blocks that came, and that are written.
     Progress {

@@ -29,6 +29,7 @@ mod neighbour;
 mod node;
 mod outcome;
 mod packing;
+mod place;
 pub mod report;
 mod ring;
 mod scan;

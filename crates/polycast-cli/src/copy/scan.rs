@@ -64,7 +64,9 @@ pub fn scan(sources: &[OsString], is_recursive: bool) -> Result<Scan, String> {
             return Err(format!("{}: is a folder; -r copies it", path.display()));
         }
         if let Some(entry) = scan.add(None, named.as_bytes(), path, &metadata)? {
-            scan.places.insert(entry, path.to_owned());
+            // A link that is followed now is followed when the file is read again, which follows none.
+            let place = if is_recursive { Ok(path.to_owned()) } else { fs::canonicalize(path) };
+            scan.places.insert(entry, place.map_err(|error| format!("{}: {error}", path.display()))?);
         }
     }
     if scan.manifest.entries().is_empty() {

@@ -1,6 +1,6 @@
 //! The workers of all hosts, asked together.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::finding::{Finding, Topic};
 use super::fleet::{DOCTOR_AGENT, Fleet};
@@ -31,8 +31,9 @@ impl<'a> Crew<'a> {
         let started: Vec<Result<Worker, Trouble>> =
             names.iter().map(|host| start_worker(fleet, host)).collect();
         let mut crew = Crew { fleet, names, workers, troubles: Vec::new() };
+        let by = Instant::now() + START_LIMIT;
         for (host, worker) in started.into_iter().enumerate() {
-            match worker.and_then(|mut worker| worker.greet(START_LIMIT).map(|()| worker)) {
+            match worker.and_then(|mut worker| worker.greet(by, START_LIMIT).map(|()| worker)) {
                 Ok(worker) => crew.workers[host] = Some(worker),
                 Err(trouble) => crew.give_up(host, &trouble),
             }
@@ -58,8 +59,9 @@ impl<'a> Crew<'a> {
             }
         }
         let mut answers = Vec::new();
+        let by = Instant::now() + ANSWER_LIMIT;
         for &host in hosts {
-            match self.workers[host].as_mut().map(|worker| worker.answer(ANSWER_LIMIT)) {
+            match self.workers[host].as_mut().map(|worker| worker.answer(by, ANSWER_LIMIT)) {
                 Some(Ok(answer)) => answers.push((host, answer)),
                 Some(Err(trouble)) => self.give_up(host, &trouble),
                 None => {}

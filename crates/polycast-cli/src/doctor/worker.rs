@@ -68,9 +68,8 @@ impl Worker {
         Ok(Worker { process, lines })
     }
 
-    /// Waits until the worker is there, and skips what others say before it.
-    pub fn greet(&mut self, limit: Duration) -> Result<(), Trouble> {
-        let deadline = Instant::now() + limit;
+    /// Waits until the worker is there, `limit` after the start, and skips what others say before it.
+    pub fn greet(&mut self, deadline: Instant, limit: Duration) -> Result<(), Trouble> {
         let mut last = String::new();
         for _ in 0..MAX_CHATTER_LINES {
             let line = self.line(deadline, limit)?;
@@ -89,8 +88,8 @@ impl Worker {
     }
 
     /// The answer to the oldest question that has none.
-    pub fn answer(&mut self, limit: Duration) -> Result<Answer, Trouble> {
-        let line = self.line(Instant::now() + limit, limit)?;
+    pub fn answer(&mut self, deadline: Instant, limit: Duration) -> Result<Answer, Trouble> {
+        let line = self.line(deadline, limit)?;
         match serde_json::from_str(&line) {
             Ok(Answer::Failed(found)) => Err(Trouble::Strange { found }),
             Ok(answer) => Ok(answer),
@@ -101,7 +100,11 @@ impl Worker {
     fn line(&mut self, deadline: Instant, limit: Duration) -> Result<String, Trouble> {
         match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(line) => Ok(line),
-            Err(RecvTimeoutError::Timeout) => Err(Trouble::Silent { limit }),
+            Err(RecvTimeoutError::Timeout) => {
+                // Others may be silent, too: it gets no time to end.
+                self.process.end(Instant::now());
+                Err(Trouble::Silent { limit })
+            }
             Err(RecvTimeoutError::Disconnected) => Err(self.last_words()),
         }
     }
@@ -147,14 +150,17 @@ mod tests {
             hello(env!("CARGO_PKG_VERSION"))
         );
         let mut worker = shell(&script);
-        worker.greet(LIMIT).unwrap();
+        worker.greet(Instant::now() + LIMIT, LIMIT).unwrap();
         worker.ask(&Question::Queries);
-        assert!(matches!(worker.answer(LIMIT), Ok(Answer::Findings(findings)) if findings.is_empty()));
+        assert!(
+            matches!(worker.answer(Instant::now() + LIMIT, LIMIT), Ok(Answer::Findings(findings)) if findings.is_empty())
+        );
     }
 
     #[test]
     fn every_trouble_says_what_happened() {
-        let trouble = |script: &str, limit| shell(script).greet(limit).unwrap_err().to_string();
+        let trouble =
+            |script: &str, limit| shell(script).greet(Instant::now() + limit, limit).unwrap_err().to_string();
         assert_eq!(
             trouble("echo no route to host >&2; exit 255", LIMIT),
             "the worker ended with status 255: no route to host"

@@ -6,7 +6,7 @@ use super::html::{Cell, table};
 use crate::bench::chart;
 use crate::bench::point::Point;
 use crate::bench::suite::Measured;
-use crate::plot::{self, Axis, Chart, Curve};
+use crate::plot::{self, Axis, Chart, Curve, PlotError};
 use crate::terminal::nanoseconds;
 use crate::tune::Record;
 use polycast_core::units::Bytes;
@@ -107,8 +107,16 @@ fn of_points(points: &[Point], name: &str) -> Result<(Vec<String>, Vec<Vec<Strin
             point.speedup_vs_stock.map_or("–".to_owned(), |times| format!("{times:.2}")),
         ]
     };
-    let drawing = chart::of_times(points).map_err(|error| format!("{name}: {error}"))?;
-    Ok((vec![drawing], points.iter().map(row).collect()))
+    let drawing = unless_empty(chart::of_times(points)).map_err(|error| format!("{name}: {error}"))?;
+    Ok((drawing, points.iter().map(row).collect()))
+}
+
+/// Barriers have no sizes: of them alone there is a table.
+fn unless_empty(drawing: Result<String, PlotError>) -> Result<Vec<String>, PlotError> {
+    match drawing {
+        Err(PlotError::Empty { .. }) => Ok(Vec::new()),
+        drawing => drawing.map(|drawing| vec![drawing]),
+    }
 }
 
 fn of_tune(records: &[Record]) -> Result<Parts, String> {
@@ -141,9 +149,9 @@ fn of_tune(records: &[Record]) -> Result<Parts, String> {
             time(record.stock),
         ]
     };
-    let svg = chart.to_svg().map_err(|error| error.to_string())?;
+    let drawing = unless_empty(chart.to_svg()).map_err(|error| error.to_string())?;
     let header = &["collective", "best", "bytes", "median", "stock"];
-    Ok((vec![svg], records.iter().map(row).collect(), header, "polycast tune"))
+    Ok((drawing, records.iter().map(row).collect(), header, "polycast tune"))
 }
 
 fn of_scaling(completions: &[Value], name: &str) -> Result<Parts, String> {

@@ -125,6 +125,33 @@ fn assert_figures_under(mpi: &str, ranks: usize) {
     assert_eq!(kept, reported("samples") + reported("dropped"), "every repetition is in the file of samples");
 }
 
+/// What a call finds of the one before it, behind another root or the same one, is no difference between variants.
+#[test]
+fn each_variant_comes_first_with_each_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("results.json");
+    let words =
+        ["--mpi", "openmpi", "-n", "2", "--sizes", "8", "--variants", "stock,binomial", "--root", "rotate"];
+    let output = run(&[&words[..], &["--time", "300ms", "--json", json.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let samples = fs::read_to_string(folder.path().join("results.json.samples")).unwrap();
+    let repetitions = samples.lines().filter_map(|line| line.strip_prefix("repetition "));
+    let numbers = repetitions.map(|line| {
+        let mut words = line.split(' ').map(|word| word.parse::<u64>().unwrap());
+        [(); 3].map(|()| words.next().unwrap())
+    });
+    let mut firsts = [[0; 2]; 2];
+    let mut before = None;
+    for [cycle, variant, root] in numbers {
+        if before != Some(cycle) {
+            firsts[variant as usize][root as usize] += 1;
+        }
+        before = Some(cycle);
+    }
+    let of_each = firsts.as_flattened();
+    assert!(*of_each.iter().min().unwrap() * 2 > *of_each.iter().max().unwrap(), "{firsts:?}");
+}
+
 fn assert_complete(point: &Value, ranks: usize) {
     assert_eq!(point["collective"], "bcast");
     assert_eq!((&point["root"], &point["arrival"]), (&"rotate".into(), &"none".into()));

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::common::cannot_run;
 use crate::common::lease::hold;
 
+mod again;
 mod silence;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_polycast");

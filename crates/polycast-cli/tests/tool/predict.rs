@@ -172,7 +172,9 @@ fn held_against_measurements() {
         )
     };
     // One message: 339 µs.
-    let lines = [environment.to_owned(), point("chain", 339.0), point("flat", 678.0), point("stock", 1.0)];
+    let fewer = point("chain", 9.0).replace("{", "{\"ranks\":1,");
+    let lines =
+        [environment.to_owned(), point("chain", 339.0), point("flat", 678.0), point("stock", 1.0), fewer];
     fs::write(world.path().join("r.json"), lines.join("\n")).unwrap();
     let answer = predict(&world, &["--against", "r.json", "--json", "--svg", "e.svg"]);
     let answer: Value = serde_json::from_str(&answer).unwrap();

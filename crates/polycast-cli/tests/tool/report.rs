@@ -174,6 +174,17 @@ fn results_become_pictures() {
     assert!(!page.contains("<?xml"));
 }
 
+/// They have no sizes to draw anything over.
+#[test]
+fn of_barriers_alone_there_is_a_table() {
+    let world = World::with_doors(&[]);
+    let point = r#"{"collective":"barrier","variant":"stock","bytes":0,"ranks":4,"nodes":4,"median_us":9}"#;
+    fs::write(world.path().join("bench.json"), format!("{{\"environment\":{{}}}}\n{point}")).unwrap();
+    output(&mut world.polycast(&["report", "bench.json", "-o", "page.html"]));
+    let page = fs::read_to_string(world.path().join("page.html")).unwrap();
+    assert!(page.contains("<td>barrier stock</td>") && !page.contains("<svg"), "{page}");
+}
+
 /// Results come from others.
 #[test]
 fn what_results_call_things_stays_text() {

@@ -138,10 +138,13 @@ impl Call {
 
     /// No message of it has more bytes, whatever the algorithm.
     pub fn most_bytes_of_a_message(&self) -> u64 {
-        use Collective::{Broadcast, Reduce};
+        use Collective::{Allreduce, Alltoall, Broadcast, Reduce};
+        let ranks = u64::from(self.ranks);
         match self.collective {
-            Broadcast | Reduce | Collective::Allreduce => self.bytes.0,
-            _ => self.bytes.0.saturating_mul(self.ranks.into()),
+            Broadcast | Reduce | Allreduce => self.bytes.0,
+            // From node to node go blocks of all ranks for all ranks.
+            Alltoall => self.bytes.0.saturating_mul(ranks).saturating_mul(ranks),
+            _ => self.bytes.0.saturating_mul(ranks),
         }
     }
 

@@ -165,7 +165,7 @@ impl Endpoint {
         let is_same = header.message_bytes == active.cut.message_bytes();
         let is_well = match body {
             // What the other node makes of its own size is for it to know.
-            Body::Done | Body::Arrived(_) | Body::Deaf => true,
+            Body::Done | Body::Request(_) | Body::Arrived(_) | Body::Deaf => true,
             Body::Failed => active.receiver.is_complete(),
             _ => is_same,
         };
@@ -236,7 +236,8 @@ impl Endpoint {
     }
 
     fn after_arrival(&mut self, now: Nanos, data: &mut Data<'_>) {
-        let Some(active) = &mut self.active else { return };
+        // A root has everything, and has said the end when all it sends has left it, not when somebody answers for it.
+        let Some(active) = self.active.as_mut().filter(|active| active.sender.is_none()) else { return };
         while let Some(fragment) = active.receiver.restore(data) {
             active.ring.saw(fragment);
             active.repair.news(&active.receiver, now);

@@ -190,12 +190,13 @@ impl Endpoint {
         self.said.begin();
         self.kept.begin();
         let operation = self.operation;
+        let mut outcome = Ok(());
         while let Some((header, payload)) = self.early.take(|header| header.operation == operation) {
-            let used = self.use_datagram(&header, &payload, now, data);
+            // Also behind one that does not fit: nobody asks for them later, and they would take the room of others.
+            outcome = outcome.and(self.use_datagram(&header, &payload, now, data));
             self.early.give_back(payload);
-            used?;
         }
-        Ok(())
+        outcome
     }
 
     /// Of the message that this root multicasts so many bytes are there, from the beginning on. It sends no more before it is said again, and answers

@@ -191,6 +191,7 @@ proptest! {
             prop_assert!(!node.has_failed || !is_one_size || is_root_spoiled, "node {index}");
         }
         prop_assert!(!is_root_spoiled || nodes.iter().all(|node| node.has_failed));
+        prop_assert!(!nodes[0].has_failed || is_root_spoiled, "who only sends is not told");
     }
 }
 
@@ -203,18 +204,53 @@ fn a_parity_of_a_message_of_another_length_restores_nothing() {
         let spec = Multicast { parity: true, ..Form::Push.into() };
         root.endpoint.begin(spec, 0, Nanos(0), &mut Data::Source(&root.buffer)).unwrap();
         other.endpoint.begin(spec, 0, Nanos(0), &mut Data::Sink(&mut other.buffer)).unwrap();
-        let (capacity, mut buffer) =
-            (Capacity { datagrams: true, message: false, has_departed: true }, Vec::new());
-        let data = Data::Source(&root.buffer);
-        while let Some(Action::Datagrams { datagram_bytes }) =
-            root.endpoint.next_action(Nanos(0), capacity, &data, &mut buffer)
-        {
-            other.datagrams.extend(buffer.chunks(datagram_bytes).map(<[u8]>::to_vec));
-        }
+        other.datagrams.extend(datagrams_of(&mut root));
         // 0 1 2 3 parity
         assert_eq!((other.datagrams.len(), other.datagrams.remove(3).is_some()), (5, true));
         other.receive(Nanos(0));
         assert_eq!((other.has_failed, other.endpoint.is_complete()), (!is_same, is_same));
         assert!(!is_same || other.buffer == root.buffer);
     }
+}
+
+/// All that the root can send now.
+fn datagrams_of(root: &mut Node) -> Vec<Vec<u8>> {
+    let (capacity, mut buffer) =
+        (Capacity { datagrams: true, message: false, has_departed: true }, Vec::new());
+    let (data, mut all) = (Data::Source(&root.buffer), Vec::new());
+    while let Some(Action::Datagrams { datagram_bytes }) =
+        root.endpoint.next_action(Nanos(0), capacity, &data, &mut buffer)
+    {
+        all.extend(buffer.chunks(datagram_bytes).map(<[u8]>::to_vec));
+    }
+    all
+}
+
+/// What came early takes no room after its broadcast, however that began.
+#[test]
+fn early_datagrams_of_another_length_are_forgotten() {
+    let [mut root, mut late] = [(0, 400), (1, 30)].map(|(index, bytes)| node(index, 2, bytes));
+    root.endpoint.begin(Form::Push.into(), 0, Nanos(0), &mut Data::Source(&root.buffer)).unwrap();
+    late.datagrams.extend(datagrams_of(&mut root));
+    late.receive(Nanos(0));
+    assert!(late.endpoint.early.bytes() > 0, "they came early");
+    let begun = late.endpoint.begin(Form::Push.into(), 0, Nanos(0), &mut Data::Sink(&mut late.buffer));
+    assert_eq!((begun.is_err(), late.endpoint.early.bytes()), (true, 0));
+}
+
+/// Others may answer for it: that says nothing of what it has yet to multicast.
+#[test]
+fn a_root_that_hears_its_own_broadcast_has_not_sent_all_of_it() {
+    let mut root = node(0, 2, 400);
+    root.endpoint.begin(PULL, 0, Nanos(0), &mut Data::Source(&root.buffer)).unwrap();
+    let (mut capacity, mut buffer) =
+        (Capacity { datagrams: true, message: false, has_departed: true }, Vec::new());
+    let first = root.endpoint.next_action(Nanos(0), capacity, &Data::Source(&root.buffer), &mut buffer);
+    let Some(Action::Datagrams { datagram_bytes }) = first else { panic!("{first:?}") };
+    root.datagrams.push_back(buffer[..datagram_bytes].to_vec());
+    root.receive(Nanos(0));
+    capacity = Capacity { datagrams: false, message: true, has_departed: false };
+    let later = Nanos::from_micros(50_000);
+    let next = root.endpoint.next_action(later, capacity, &Data::Source(&root.buffer), &mut buffer);
+    assert_eq!(next, None, "no end in the midst");
 }

@@ -1,6 +1,7 @@
 //! Calls that are started and not waited for, on several communicators at a time: no rank waits for another before it has started them all.
 
 use std::ffi::c_void;
+use std::io::Write;
 use std::ptr::null_mut;
 
 use super::job::{Broadcast, Job, Step};
@@ -8,7 +9,7 @@ use super::network::Weather;
 use super::process::{Ended, Member, data, wanted};
 use super::random::{Random, with_seeds};
 use crate::interface::{SERVED, polycast_plan_ahead, polycast_plan_free, polycast_start, polycast_test};
-use crate::plan::Operation;
+use crate::plan::{Operation, Plan};
 
 /// In the program's order on each communicator, which all ranks have in common, and in any order of communicators.
 fn own_order(calls: &[Broadcast], random: &mut Random) -> Vec<usize> {
@@ -21,6 +22,33 @@ fn own_order(calls: &[Broadcast], random: &mut Random) -> Vec<usize> {
         left.remove(place)
     };
     turns.into_iter().map(next).collect()
+}
+
+/// Of a call, its place among those that are started, and what it was started with.
+type Started = (usize, Operation, *mut Plan);
+
+/// Asks one of them, any, whether it has ended.
+fn look(
+    started: &mut Vec<Started>,
+    buffers: &[Vec<u8>],
+    ended: &mut [Option<Ended>],
+    number: usize,
+    random: &mut Random,
+) {
+    let which = random.below(started.len() as u64) as usize;
+    let (at, operation, plan) = &started[which];
+    let mut has_ended = 0;
+    // SAFETY: polycast_start has filled it, and it is asked no more when it has ended; then its plan is given back.
+    unsafe {
+        let code = polycast_test(operation, &mut has_ended);
+        if has_ended == 0 {
+            return;
+        }
+        polycast_plan_free(*plan);
+        let expected = data(number + at, buffers[*at].len());
+        ended[*at] = Some(Ended { is_served: true, code, has_data: buffers[*at] == expected });
+    }
+    started.swap_remove(which);
 }
 
 /// In the order of the program. What is left is the MPI's, and none of ours.
@@ -58,22 +86,12 @@ pub fn start(
         }
         ended[at] = None;
         started.push((at, operation, plan));
+        if random.one_in(2) {
+            look(&mut started, &buffers, &mut ended, number, random);
+        }
     }
     while !started.is_empty() {
-        let which = random.below(started.len() as u64) as usize;
-        let (at, operation, plan) = &started[which];
-        let mut has_ended = 0;
-        // SAFETY: polycast_start has filled it, and it is asked no more when it has ended; then its plan is given back.
-        unsafe {
-            let code = polycast_test(operation, &mut has_ended);
-            if has_ended == 0 {
-                continue;
-            }
-            polycast_plan_free(*plan);
-            let expected = data(number + at, buffers[*at].len());
-            ended[*at] = Some(Ended { is_served: true, code, has_data: buffers[*at] == expected });
-        }
-        started.swap_remove(which);
+        look(&mut started, &buffers, &mut ended, number, random);
     }
     ended.into_iter().flatten().collect()
 }
@@ -132,6 +150,34 @@ fn what_is_tried_together_is_not_tried_by_them() {
         let per_host = if algorithm == "cells" { ranks } else { 2 };
         let hosts: Vec<u32> = (0..ranks).map(|rank| rank / per_host).collect();
         assert_served_once_agreed(&job.on_hosts(&hosts, Weather::FINE), count);
+    });
+}
+
+/// A communicator that comes to multicast with its number, for another one has the group, does not know yet what its nodes share. Broadcasts that were
+/// begun so would be gone on with later, by ranks that have them, while others begin theirs through memory.
+#[test]
+fn what_came_with_the_number_waits_for_what_the_nodes_share() {
+    let mut table = tempfile::NamedTempFile::new().unwrap();
+    table.write_all(b"version = 1\n[[rule]]\ncollective = \"bcast\"\nuse = \"multicast-pull\"\n").unwrap();
+    with_seeds(40, |seed| {
+        let mut job = Job::new(4, seed, "", &[]).with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+        job.program.pop();
+        let on = |communicator, bytes| Broadcast { communicator, root: 0, bytes: vec![bytes; 4] };
+        let length = 20_000;
+        job.program.push(Step::Broadcast(on(0, length)));
+        job.program.push(Step::Free { communicator: 0 });
+        job.program.push(Step::Make { members: (0..4).collect() });
+        job.program.extend([length; 2].map(|bytes| Step::Broadcast(on(1, bytes))));
+        job.program.push(Step::Ahead(vec![on(1, length)]));
+        job.program.push(Step::Broadcast(on(1, length)));
+        job.program
+            .push(Step::Ahead([30_000, 9_000, 5_000, 60_000, length].map(|bytes| on(1, bytes)).to_vec()));
+        job.program.push(Step::Free { communicator: 1 });
+        let job = job.on_hosts(&[0, 0, 1, 1], Weather::FINE);
+        for (rank, told) in job.run().ranks.iter().enumerate() {
+            assert!(told.calls.iter().all(Ended::is_right), "rank {rank}: {:?} of {job:?}", told.calls);
+            assert!(told.calls.contains(&Ended::SERVED_WELL), "rank {rank}: {:?} of {job:?}", told.calls);
+        }
     });
 }
 

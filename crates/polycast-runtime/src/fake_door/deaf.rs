@@ -299,3 +299,39 @@ fn what_was_said_before_multicast_died_is_not_taken_for_what_is_said_after_it_ca
         assert!(served[92..].contains(&true), "it comes back: {served:?}");
     });
 }
+
+/// Communicators that share a group find out one after the other that it has died; that counts as one refusal, and harms no group that came after it.
+#[test]
+fn a_group_that_has_died_is_refused_once() {
+    let make = || Step::Make { members: vec![0, 1, 2] };
+    let on = |communicator| Step::Broadcast(Broadcast { communicator, root: 0, bytes: vec![8192; 3] });
+    let rest = || (0..3).map(|process| Step::Pause { process, time: LONG });
+    let calls = |communicator: usize, count: usize| (0..count).map(move |_| on(communicator));
+    let job = |program: Vec<Step>| {
+        let weather = Weather { blocked: LONG / 2..LONG + LONG / 2, ..Weather::FINE };
+        let mut job = Job::new(3, 1, "multicast-pull", &[]).on_hosts(&[0, 1, 2], weather);
+        job.conditions.eager_bytes = MAX_TO_SUCCESSOR_BYTES;
+        job.program.pop();
+        job.program.extend(program);
+        job
+    };
+    // Three that find out while it is blocked.
+    let mut program: Vec<Step> = [make(), make(), on(1), on(2)].to_vec();
+    program.extend(calls(0, 5).chain(rest()).chain(calls(0, 12)).chain(calls(1, 12)).chain(calls(2, 12)));
+    program.extend(rest().chain(calls(0, 60)));
+    program.extend((0..3).map(|communicator| Step::Free { communicator }));
+    let all = job(program);
+    let of_first = served(&all.run(), &all)[43..].to_vec();
+    assert!(of_first.contains(&true), "it is tried again after 30 s: {of_first:?}");
+
+    // One that finds out when the first is back.
+    let mut program: Vec<Step> = [make(), on(1)].to_vec();
+    program.extend(calls(0, 5).chain(rest()).chain(calls(0, 12)).chain(rest()).chain(calls(0, 60)));
+    program.extend(calls(1, 40).chain([make(), on(2)]));
+    program.extend((0..3).map(|communicator| Step::Free { communicator }));
+    let all = job(program);
+    let served = served(&all.run(), &all);
+    assert!(served[77], "the first is back: {served:?}");
+    assert!(served[78..118].contains(&true), "the second takes the new group: {served:?}");
+    assert!(served[118], "so does a third: {served:?}");
+}

@@ -147,7 +147,7 @@ impl Driver {
         self.died += 1;
         self.group.is_deaf.store(true, Ordering::Relaxed);
         self.group.leave(self.communicator);
-        registry::remember_refusal(self.set);
+        registry::died(self.set, &self.group);
     }
 
     /// Multicast works again, in another group: the messages go the same ways as before.

@@ -116,12 +116,19 @@ impl Registry {
         }
     }
 
-    fn refuse(&mut self, nodes: u64, now: Instant) {
+    /// What is returned is to be dropped without the lock.
+    fn refuse(&mut self, nodes: u64, now: Instant) -> Option<Known> {
         let retry_after = match self.0.get(&nodes) {
             Some(Known::Refused { retry_after, .. }) => (*retry_after * 2).min(MAX_RETRY_AFTER),
             _ => RETRY_AFTER,
         };
-        self.0.insert(nodes, Known::Refused { since: now, retry_after });
+        self.0.insert(nodes, Known::Refused { since: now, retry_after })
+    }
+
+    fn died(&mut self, nodes: u64, group: &Arc<Group>, now: Instant) -> Option<Known> {
+        let is_known =
+            matches!(self.0.get(&nodes), Some(Known::Open { group: known, .. }) if Arc::ptr_eq(known, group));
+        is_known.then(|| self.refuse(nodes, now)).flatten()
     }
 }
 
@@ -140,7 +147,12 @@ pub fn remember(nodes: u64, group: &Arc<Group>) {
 
 /// Multicast does not work between these nodes.
 pub fn remember_refusal(nodes: u64) {
-    REGISTRY.change(|registry| registry.refuse(nodes, machine::now()));
+    drop(REGISTRY.change(|registry| registry.refuse(nodes, machine::now())));
+}
+
+/// A group works no longer. Each of its communicators says so, the last one perhaps when another group works between these nodes: the first one counts.
+pub fn died(nodes: u64, group: &Arc<Group>) {
+    drop(REGISTRY.change(|registry| registry.died(nodes, group, machine::now())));
 }
 
 /// A communicator has left its group, perhaps as the last.
@@ -185,7 +197,7 @@ mod tests {
         registry.refuse(7, second);
         assert!(is_refused(&mut registry, second + RETRY_AFTER));
         assert!(!is_refused(&mut registry, second + 2 * RETRY_AFTER));
-        (0..20).for_each(|_| registry.refuse(7, second));
+        (0..20).for_each(|_| drop(registry.refuse(7, second)));
         assert!(!is_refused(&mut registry, second + MAX_RETRY_AFTER));
     }
 

@@ -21,6 +21,9 @@ pub struct Measured {
     pub collective: Option<String>,
     /// What served the broadcast.
     pub variant: String,
+    /// Ranks of the communicator; of older files all.
+    #[serde(default)]
+    pub ranks: Option<usize>,
     /// The message size.
     pub bytes: u64,
     /// A rank, or `rotate`.

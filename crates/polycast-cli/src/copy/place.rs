@@ -1,0 +1,21 @@
+//! Whether DEST is a folder that the files go into, or their name. One that is there on some nodes only, as after a copy that came to its end on them,
+//! would have the files at different places.
+
+/// What the first node that was ready has found, and its name.
+#[derive(Debug, Default)]
+pub struct Place(Option<(String, bool)>);
+
+impl Place {
+    /// A node is ready; an error if it has found something else than the first one.
+    pub fn is_the_same(&mut self, host: &str, into_folder: bool) -> Result<(), String> {
+        let (first, is_folder) = self.0.get_or_insert_with(|| (host.to_owned(), into_folder));
+        let (there, missing) = match (into_folder, *is_folder) {
+            (true, false) => (host, &**first),
+            (false, true) => (&**first, host),
+            _ => return Ok(()),
+        };
+        Err(format!(
+            "DEST is a folder on {there} and not on {missing}: end it with a slash, which makes it on all nodes, or name what is to be there"
+        ))
+    }
+}
