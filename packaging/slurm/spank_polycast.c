@@ -85,8 +85,8 @@ int slurm_spank_task_init(spank_t spank, int count, char **arguments) {
         return 0;
     }
     if (access(library, R_OK)) {
-        slurm_error("polycast: %s cannot be read on this node; unless it is missing on all, the job hangs in MPI_Init: "
-                    "install it on all nodes, or start the job without polycast",
+        slurm_error("polycast: %s cannot be read on this node; unless that is so on all, the job hangs in "
+                    "MPI_Init: install it on all nodes, or start the job without polycast",
                     library);
         return 0;
     }
@@ -96,7 +96,8 @@ int slurm_spank_task_init(spank_t spank, int count, char **arguments) {
         preload = all;
     }
     if (spank_setenv(spank, "LD_PRELOAD", preload, 1) != ESPANK_SUCCESS) {
-        slurm_error("polycast: LD_PRELOAD cannot be set; unless all ranks lack it, the job hangs in MPI_Init");
+        slurm_error(
+            "polycast: LD_PRELOAD cannot be set; unless all ranks lack it, the job hangs in MPI_Init");
     }
     return 0;
 }

@@ -300,7 +300,9 @@ impl Copy<'_> {
                 }
             }
             Event::Ready { have, addresses, into_folder } => {
-                self.place.is_the_same(&self.nodes[index].host, into_folder)?;
+                if self.request.recursive {
+                    self.place.is_the_same(&self.nodes[index].host, into_folder)?;
+                }
                 self.nodes[index].addresses = addresses;
                 self.nodes[index].resumed = have;
                 self.with_fleet(|fleet| fleet.ready(node, have, now));

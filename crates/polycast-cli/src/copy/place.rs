@@ -1,5 +1,5 @@
-//! Whether DEST is a folder that the files go into, or their name. One that is there on some nodes only, as after a copy that came to its end on them,
-//! would have the files at different places.
+//! Whether DEST is a folder that the files go into, or their name. Where folders are copied and DEST is there on some nodes only, as after a copy that came
+//! to its end on them, they would be at different places.
 
 /// What the first node that was ready has found, and its name.
 #[derive(Debug, Default)]
