@@ -1,12 +1,13 @@
 #include "block.h"
 
 /* Each in its turn, and in each cycle behind another one: some leave traffic behind, which the next one meets. */
-int block_variant(const struct block *block, int64_t index, int variants) {
+int block_variant(const struct bench *bench, const struct block *block, int64_t index) {
+    const int variants = bench->plan->variant_count;
     const int64_t cycle = block->first_cycle + index / variants;
     int64_t stride = variants > 2 ? 1 + cycle % (variants - 1) : 1;
     while (plan_common_divisor(stride, variants) > 1)
         stride++;
-    return (int)((cycle + stride * index) % variants);
+    return (int)((plan_turn(bench->plan, cycle, bench->ranks) + stride * index) % variants);
 }
 
 int64_t block_patience_ns(const struct block *block) {
@@ -62,7 +63,7 @@ void block_run(struct bench *bench, const struct block *block, const struct call
     const int variants = bench->plan->variant_count;
     int64_t deadline_ns = block->start_ns;
     for (int64_t index = 0; index < block->cycles * variants; index++) {
-        const int variant = block_variant(block, index, variants);
+        const int variant = block_variant(bench, block, index);
         const int64_t cycle = block->first_cycle + index / variants;
         timings[index] = repeat(bench, block, cycle, variant, deadline_ns, *call);
         deadline_ns += block_slot_ns(block, variant);
@@ -78,6 +79,6 @@ void block_convert(const struct bench *bench, const struct block *block, struct 
         struct timing *timing = &timings[index];
         timing->start_ns = clock_to_common_ns(&bench->clock, timing->start_ns) - deadline_ns;
         timing->end_ns = clock_to_common_ns(&bench->clock, timing->end_ns) - deadline_ns;
-        deadline_ns += block_slot_ns(block, block_variant(block, index, variants));
+        deadline_ns += block_slot_ns(block, block_variant(bench, block, index));
     }
 }

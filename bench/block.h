@@ -69,7 +69,7 @@ struct bench {
 
 /* Which variant the `index`-th repetition of the block is. Every cycle begins with the next variant, A B C, B
  * C A, C A B, so that none gains or loses by its place. */
-int block_variant(const struct block *block, int64_t index, int variants);
+int block_variant(const struct bench *bench, const struct block *block, int64_t index);
 
 /* From one deadline, that of `variant`, to the next. */
 int64_t block_slot_ns(const struct block *block, int variant);

@@ -178,7 +178,10 @@ int64_t plan_common_divisor(int64_t a, int64_t b) {
 }
 
 int plan_root(const struct plan *plan, int64_t cycle, int ranks) {
-    /* After so many cycles the same root meets the same variant first. */
+    return plan->root_rotates ? (int)(cycle % ranks) : plan->root;
+}
+
+int64_t plan_turn(const struct plan *plan, int64_t cycle, int ranks) {
     const int64_t period = ranks / plan_common_divisor(ranks, plan->variant_count) * plan->variant_count;
-    return plan->root_rotates ? (int)((cycle + cycle / period) % ranks) : plan->root;
+    return plan->root_rotates ? cycle + cycle / period : cycle;
 }

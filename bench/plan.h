@@ -67,8 +67,11 @@ int64_t plan_arrival_ns(const struct plan *plan, int64_t delay_ns, int64_t cycle
 
 int64_t plan_common_divisor(int64_t a, int64_t b);
 
-/* Who is the root in repetition `cycle`. In turns, so that each variant comes first behind another root as often as behind the same one: what a call
- * finds of the one before it would look like a difference between variants. */
+/* Who is the root in repetition `cycle`. */
 int plan_root(const struct plan *plan, int64_t cycle, int ranks);
+
+/* Which variant comes first in repetition `cycle`, to be taken modulo their number: the next one each time. Where roots rotate, another one again when
+ * the same root would meet the same variant first: what calls find of those before them would look like a difference between variants. */
+int64_t plan_turn(const struct plan *plan, int64_t cycle, int ranks);
 
 #endif

@@ -99,7 +99,7 @@ static int64_t ranks_ahead(const struct point *point, int64_t repetitions, int64
 static struct judgement judge(struct point *point, const struct block *block, int64_t index, bool counts) {
     const struct bench *bench = point->bench;
     const int variants = bench->plan->variant_count;
-    const int variant = block_variant(block, index, variants);
+    const int variant = block_variant(bench, block, index);
     const int64_t cycle = block->first_cycle + index / variants;
     const int64_t repetitions = block->cycles * variants;
     const int root = plan_root(bench->plan, cycle, bench->ranks);
@@ -149,7 +149,7 @@ static void take_in(struct point *point, const struct block *block, bool counts)
     struct samples block_completions[MAX_VARIANTS] = {0};
     int64_t usual_ns[MAX_VARIANTS] = {0}, late = 0;
     for (int64_t index = 0; index < block->cycles * variants; index++) {
-        const int variant = block_variant(block, index, variants);
+        const int variant = block_variant(point->bench, block, index);
         const struct judgement judgement = judge(point, block, index, counts);
         late += judgement.late;
         if (judgement.lost)
@@ -265,7 +265,7 @@ static void run_rounds(struct point *point) {
         MPI_Abort(MPI_COMM_WORLD, 1);
     const int root = point->call.root = plan_root(plan, point->next_cycle, bench->ranks);
     for (int index = 0; index < variants; index++) {
-        const int variant = (int)((point->next_cycle + index) % variants);
+        const int variant = (int)((plan_turn(plan, point->next_cycle, bench->ranks) + index) % variants);
         int64_t of_variant[2] = {calls_of_round(point, variant), point->pace.estimate_ns[variant]};
         MPI_Bcast(of_variant, 2, MPI_INT64_T, 0, bench->control);
         const int wrong = rounds_run(bench, &point->call, variant, point->next_cycle * variants + variant,

@@ -241,12 +241,13 @@ static int door_choice(const char *collective, handle comm, int64_t bytes, char 
 
 /* As polycast_set; from then on ranks ask each other what is set when a communicator is met. */
 static int configure(const char *name, const char *value) {
+    const int result = polycast_set(name, value);
     int has_begun = 0;
     PMPI_Initialized(&has_begun);
-    if (has_begun) {
+    if (result == 0 && has_begun) {
         __atomic_store_n(&door_attaches_together, 1, __ATOMIC_RELAXED);
     }
-    return polycast_set(name, value);
+    return result;
 }
 
 #define EXPORT __attribute__((visibility("default")))

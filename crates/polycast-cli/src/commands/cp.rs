@@ -35,7 +35,8 @@ Examples:
 %h in DEST stands for the node's name, %% for a percent sign.
 
 Exit status: 0 if every node has everything, 1 if not, 2 if the command line
-is wrong. An interrupted copy goes on where it was if the command is repeated.";
+is wrong. An interrupted copy goes on where it was if the command is repeated;
+with -r, where some nodes are through, for the others alone.";
 
 /// Arguments of `polycast cp`.
 #[derive(clap::Args)]

@@ -424,7 +424,10 @@ impl Copy<'_> {
                 is_complete && it.written >= blocks && !it.has_been_told_to_finish
             })
             .collect();
-        if ready.is_empty() {
+        // Whether they all have the same place is known when all have looked.
+        let is_anybody_away =
+            self.request.recursive && self.fleet.as_ref().is_some_and(|fleet| fleet.away() > 0);
+        if ready.is_empty() || is_anybody_away {
             return;
         }
         let Some(Read { digest, spoiled, .. }) = &self.read else {

@@ -15,7 +15,7 @@ impl Place {
             _ => return Ok(()),
         };
         Err(format!(
-            "DEST is a folder on {there} and not on {missing}: end it with a slash, which makes it on all nodes, or name what is to be there"
+            "DEST is a folder on {there} and not on {missing}: copy to those that lack it alone, or end it with a slash, and the files go into a folder of that name everywhere"
         ))
     }
 }

@@ -169,16 +169,7 @@ pub struct Writer<'a> {
     preserve: bool,
     /// The next entry that is to be made.
     next: u32,
-    file: Option<Open>,
-}
-
-/// The file that is written.
-struct Open {
-    entry: u32,
-    file: File,
-    path: PathBuf,
-    /// It was there, and had to be made writable; it had this mode.
-    had_mode: Option<u32>,
+    file: Option<(u32, File, PathBuf)>,
 }
 
 impl<'a> Writer<'a> {
@@ -202,7 +193,7 @@ impl<'a> Writer<'a> {
             bytes = behind;
             if let Part::File { entry, at: offset, .. } = part {
                 self.make_up_to(entry)?;
-                if let Some(Open { file, path, .. }) = &self.file {
+                if let Some((_, file, path)) = &self.file {
                     file.write_all_at(these, offset).map_err(|error| at(path, error))?;
                 }
             }
@@ -250,31 +241,32 @@ impl<'a> Writer<'a> {
                     let flags = OFlags::NOFOLLOW.bits() as i32;
                     options.write(true).create(true).truncate(false).mode(mode).custom_flags(flags).open(path)
                 };
-                let mut had_mode = None;
                 let file = open().or_else(|error| match error.kind() {
                     ErrorKind::PermissionDenied => {
-                        had_mode = Some(fs::symlink_metadata(path)?.permissions().mode() & MODES);
+                        let had = fs::symlink_metadata(path)?.permissions();
                         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-                        open()
+                        // What is open stays so.
+                        let file = open();
+                        fs::set_permissions(path, had)?;
+                        file
                     }
                     _ => Err(error),
                 })?;
                 if extents.last().is_none_or(|last| last.at + last.bytes < *bytes) || extents.len() > 1 {
                     file.set_len(*bytes)?;
                 }
-                self.file = Some(Open { entry: number, file, path: path.to_owned(), had_mode });
+                self.file = Some((number, file, path.to_owned()));
                 Ok(())
             }
         }
     }
 
     fn close(&mut self) -> io::Result<()> {
-        let Some(Open { entry, file, path, had_mode }) = self.file.take() else { return Ok(()) };
-        let entry = &self.backing.manifest.entries()[entry as usize];
-        if let Some(mode) = if self.preserve { Some(entry.mode & MODES) } else { had_mode } {
-            rustix::fs::fchmod(&file, mode.into()).map_err(|error| at(&path, error.into()))?;
-        }
+        let Some((number, file, path)) = self.file.take() else { return Ok(()) };
         if self.preserve {
+            let entry = &self.backing.manifest.entries()[number as usize];
+            rustix::fs::fchmod(&file, (entry.mode & MODES).into())
+                .map_err(|error| at(&path, error.into()))?;
             futimens(&file, &times(entry.modified)).map_err(|error| at(&path, error.into()))?;
         }
         Ok(())

@@ -68,7 +68,7 @@ impl Worker {
         Ok(Worker { process, lines })
     }
 
-    /// Waits until the worker is there, `limit` after the start, and skips what others say before it.
+    /// Waits for the worker until `deadline`, which is `limit` after the start, and skips what others say before it.
     pub fn greet(&mut self, deadline: Instant, limit: Duration) -> Result<(), Trouble> {
         let mut last = String::new();
         for _ in 0..MAX_CHATTER_LINES {

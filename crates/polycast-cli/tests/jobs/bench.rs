@@ -125,7 +125,7 @@ fn assert_figures_under(mpi: &str, ranks: usize) {
     assert_eq!(kept, reported("samples") + reported("dropped"), "every repetition is in the file of samples");
 }
 
-/// What a call finds of the one before it, behind another root or the same one, is no difference between variants.
+/// What a call finds of the one before it, which had another root, is no difference between variants.
 #[test]
 fn each_variant_comes_first_with_each_root() {
     let folder = tempfile::tempdir().unwrap();
@@ -141,15 +141,16 @@ fn each_variant_comes_first_with_each_root() {
         [(); 3].map(|()| words.next().unwrap())
     });
     let mut firsts = [[0; 2]; 2];
-    let mut before = None;
-    for [cycle, variant, root] in numbers {
-        if before != Some(cycle) {
+    let mut before: Option<[u64; 3]> = None;
+    for now @ [cycle, variant, root] in numbers {
+        if before.is_none_or(|before| before[0] != cycle) {
             firsts[variant as usize][root as usize] += 1;
+            assert!(before.is_none_or(|before| before[2] != root || before[0] + 1 < cycle), "{now:?}");
         }
-        before = Some(cycle);
+        before = Some(now);
     }
     let of_each = firsts.as_flattened();
-    assert!(*of_each.iter().min().unwrap() * 2 > *of_each.iter().max().unwrap(), "{firsts:?}");
+    assert!(*of_each.iter().min().unwrap() * 2 >= *of_each.iter().max().unwrap(), "{firsts:?}");
 }
 
 fn assert_complete(point: &Value, ranks: usize) {

@@ -28,7 +28,7 @@ pub struct SuiteArgs {
     /// Measure a whole grid in labs: never-slower holds polycast against stock on 2 to 31 hosts, four rates, both MPIs. Goes
     /// on with what the file that --json names has [default: never-slower.jsonl]
     #[arg(long, value_name = "NAME", value_parser = ["never-slower"], conflicts_with_all = ["lab", "hosts", "hostfile", "ranks", "mpi",
-        "collective", "sizes", "variants", "arrival", "root", "method", "cold", "ranks_per_host", "format", "svg", "raw", "program"])]
+        "collective", "sizes", "variants", "arrival", "root", "method", "cold", "clock", "topology", "no_topology", "params", "interface", "rate", "mpiexec_args", "ranks_per_host", "format", "svg", "raw", "program"])]
     suite: Option<String>,
     /// Begin no job of the suite that would end later than this; the next run goes on
     #[arg(long, value_name = "TIME", requires = "suite", value_parser = parse_duration)]
