@@ -220,9 +220,9 @@ int polycast_leaves(uint32_t collective, uint64_t bytes, int ranks);
 int polycast_leaves_at_first(uint32_t collective, uint64_t bytes, int ranks, uint32_t earlier_calls);
 
 /* Makes the state of a communicator, of the ranks of MPI_COMM_WORLD that are in `world_ranks`, which may go afterwards. Local, unless the
- * program has called polycast_set since MPI began: then collective over it, so not to be called
- * in a nonblocking call. *attached is NULL if this communicator is to be left to the
- * stock MPI; that is the same on all ranks. `earlier_calls`: what polycast_leaves_at_first has left, by collective; NULL: none. */
+ * program has called polycast_set since MPI began: then collective over it, so not to be called in a nonblocking call. *attached is NULL if
+ * this communicator is to be left to the stock MPI; that is the same on all ranks. `earlier_calls`: what polycast_leaves_at_first has
+ * left, by collective; NULL: none. */
 int polycast_attach(const polycast_door *door, void *communicator, int rank, int size, const int *world_ranks,
                     const uint32_t *earlier_calls, polycast_communicator **attached);
 

@@ -27,7 +27,7 @@ static _Thread_local int is_inside;
         leave(ours);                                                                                         \
         int result = outcome.is_served ? outcome.result                                                      \
                                        : below->coll_##name(INSIDE names, below->coll_##name##_module);      \
-        if (outcome.timed) {                                                                                 \
+        if (outcome.timed && result == MPI_SUCCESS) {                                                        \
             enter(ours);                                                                                     \
             polycast_entrance->end_of_stock(outcome.timed);                                                  \
             leave(ours);                                                                                     \

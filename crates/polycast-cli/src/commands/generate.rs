@@ -11,7 +11,7 @@ use polycast_core::model::Parameters;
 use polycast_core::topology::Placed;
 
 use super::topology::Input;
-use super::{Outcome, print, write_file};
+use super::{Outcome, write_output};
 use crate::generate::{Model, Request, routine};
 use crate::hosts::{Listed, given};
 use crate::numbers::whole;
@@ -82,10 +82,7 @@ pub fn run(args: Args) -> Outcome {
     for note in routine.notes {
         eprintln!("polycast: {note}");
     }
-    match &args.output {
-        Some(file) if file.as_os_str() != "-" => write_file(file, routine.text)?,
-        _ => print(&routine.text)?,
-    }
+    write_output(&args.output, &routine.text)?;
     Ok(ExitCode::SUCCESS)
 }
 

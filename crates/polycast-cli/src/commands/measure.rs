@@ -20,7 +20,7 @@ use polycast_lab::Lab;
 use self::sharing::{Effort, Learning};
 use super::job_args::JobArgs;
 use super::topology::Input;
-use super::{Outcome, interruption, write_file};
+use super::{Outcome, file_of, interruption, write_output};
 use crate::bench::arrival::parse_duration;
 use crate::bench::environment::Machine;
 use crate::bench::sizes as size_list;
@@ -136,17 +136,14 @@ pub fn run(args: Args) -> Outcome {
     }
     let (sharing, how) = learned.flatten().unzip();
     let sharing: Vec<Sharing> = sharing.into_iter().collect();
-    if args.output.is_some() {
+    if file_of(&args.output).is_some() {
         super::print(&table::print(&network.with_sharing(sharing.clone())?))?;
     }
     let figures = without_doubts(figures, &mut measured, &args)?;
     measured.how.extend(how.map(|how| format!("; {how}")));
     measured.how = as_note(measured.how);
     let text = parameters_of(&figures, measured)?.with_sharing(sharing)?.to_json();
-    match &args.output {
-        None => super::print(&text)?,
-        Some(file) => write_file(file, text)?,
-    }
+    write_output(&args.output, &text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -59,6 +59,19 @@ pub fn write_file(file: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
     fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
+/// The file that the user named for what else goes to standard output, which `-` stands for, too.
+pub fn file_of(output: &Option<PathBuf>) -> Option<&Path> {
+    output.as_deref().filter(|file| *file != Path::new("-"))
+}
+
+/// Writes what the user asked for there.
+pub fn write_output(output: &Option<PathBuf>, text: &str) -> Result<(), Box<dyn Error>> {
+    match file_of(output) {
+        Some(file) => Ok(write_file(file, text)?),
+        None => Ok(print(text)?),
+    }
+}
+
 /// The file next to one that the user named, with an ending more.
 pub fn beside(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.to_owned().into_os_string();

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use polycast_core::files::FileKind;
 use polycast_core::topology::{Format, Topology};
 
-use super::super::{Outcome, print, write_file};
+use super::super::{Outcome, write_output};
 use super::input::Input;
 use crate::terminal::paragraph;
 
@@ -56,10 +56,7 @@ impl Output {
         for lost in &written.lost {
             eprintln!("{}", paragraph(&format!("polycast: not in {}: {lost}", self.to)));
         }
-        match &self.output {
-            Some(file) => write_file(file, written.text)?,
-            None => print(&written.text)?,
-        }
+        write_output(&self.output, &written.text)?;
         Ok(ExitCode::SUCCESS)
     }
 }
