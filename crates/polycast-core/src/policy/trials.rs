@@ -5,7 +5,7 @@
 //!                    warm  2 rounds  2 more rounds           again
 //!                          ▲ judged  ▲ judged       …        as from the beginning
 //! ```
-//! In a round each way to serve the call has one call, in an order that changes from round to round. Who has which call follows from
+//! In a [round](running) each way to serve the call has its turn, in an order that changes from round to round. Who has which call follows from
 //! counting, so all ranks serve each call alike and say nothing of it. Each but the root keeps its own times; when a judgement is due, these are
 //! added up over all ranks, once, and every rank draws the same conclusion from the sums.
 //!
@@ -18,6 +18,7 @@
 
 mod ledger;
 mod memory;
+mod running;
 mod told;
 mod watch;
 
@@ -27,14 +28,12 @@ pub use told::TOLD;
 
 use std::ops::RangeInclusive;
 
+use self::running::{JUDGED_AFTER, MAX_ROUNDS, Running};
 use self::watch::Watch;
 use super::{Capabilities, Collective, Epoch};
 
 /// Ways to serve a call that are compared: the rules' choice, what they say without multicast, what is predicted to be as fast, and the MPI.
 pub const MAX_ARMS: usize = 4;
-/// After so many rounds that count the times are judged. A way that is clearly slower goes; after the last the fastest stays.
-const JUDGED_AFTER: [usize; 4] = [2, 4, 8, 16];
-const MAX_ROUNDS: usize = JUDGED_AFTER[JUDGED_AFTER.len() - 1];
 /// Numbers that the ranks add up for a judgement, however many count.
 pub const SUMS: usize = MAX_ARMS * MAX_ROUNDS;
 /// The MPI stays if another way is not faster by more than this: it is what the program knows.
@@ -158,22 +157,6 @@ enum State {
     Settled(Arm, u64),
 }
 
-#[derive(Clone, Debug)]
-struct Running {
-    /// Those that may still win, in their order.
-    arms: Vec<Arm>,
-    /// The last one of those that there were.
-    mpi: Arm,
-    /// 0 is for warming up.
-    round: usize,
-    /// Calls of the round.
-    made: usize,
-    /// The times are to be added up before the next call.
-    is_due: bool,
-    /// This rank's, of rounds that count.
-    nanos: [[u64; MAX_ROUNDS]; MAX_ARMS],
-}
-
 impl Trial {
     fn new(of: Sameness, state: State) -> Trial {
         let (watch, medians) = Default::default();
@@ -194,35 +177,6 @@ impl Trial {
             State::Settled(..) => (self.verdicts, 0, 0),
             State::Running(running) => (self.verdicts, running.round + 1, running.made),
         }
-    }
-}
-
-impl Running {
-    fn new(arms: usize) -> Box<Running> {
-        let mpi = arms as Arm - 1;
-        Box::new(Running {
-            arms: (0..=mpi).collect(),
-            mpi,
-            round: 0,
-            made: 0,
-            is_due: false,
-            nanos: [[0; MAX_ROUNDS]; MAX_ARMS],
-        })
-    }
-
-    /// Whose turn it is. Rounds begin with another way each, and go through them forwards and backwards by turns, so what a
-    /// program does with every second or third call meets all.
-    fn next(&mut self) -> (Arm, Option<usize>) {
-        let arms = self.arms.len();
-        let place = (self.made + self.round) % arms;
-        let place = if (self.round / arms).is_multiple_of(2) { place } else { arms - 1 - place };
-        let counted = self.round.checked_sub(1);
-        self.made += 1;
-        if self.made == arms {
-            (self.made, self.round) = (0, self.round + 1);
-            self.is_due = JUDGED_AFTER.contains(&(self.round - 1));
-        }
-        (self.arms[place], counted)
     }
 }
 
@@ -350,7 +304,7 @@ impl Trials {
             }
         };
         running.is_due = false;
-        let rounds = running.round - 1;
+        let rounds = running.rounds();
         let of = |arm: Arm| Times::new(&sums[usize::from(arm) * MAX_ROUNDS..][..rounds]);
         for arm in &running.arms {
             trial.medians[usize::from(*arm)] = of(*arm).median;
@@ -368,7 +322,7 @@ impl Trials {
             let margin = margin_percent.max(least);
             u128::from(of(*arm).low) * 100 <= u128::from(fastest.high) * (100 + margin)
         });
-        if rounds < MAX_ROUNDS && running.arms.len() > 1 {
+        if running.goes_on(fastest.median / u64::from(timed_ranks.max(1))) {
             return None;
         }
         let fastest = u128::from(of(best(&running.arms)).median);

@@ -133,6 +133,12 @@ fn communicators_that_live_for_one_call_learn_from_each_other() {
     assert_eq!(counts_of_short_lives(200, [1000, 3000]), [197, 3]);
     assert_eq!(counts_of_short_lives(200, [3000, 1000]), [3, 197]);
     assert_eq!(counts_of_short_lives(1000, [1000, 3000]), [994, 6], "at the beginning, and at call 256");
+    assert_eq!(
+        counts_of_short_lives(250, [1000, 1000]),
+        [17, 233],
+        "the last round ends with a communicator"
+    );
+    assert_eq!(counts_of_short_lives(250, [20_000_000; 2]), [17, 233]);
 }
 
 #[test]
@@ -175,6 +181,25 @@ fn what_takes_longer_than_it_did_is_compared_anew() {
     }
     assert_eq!(ranks.found.last().map(|found| found.arm), Some(1));
     assert!(served[1] > 10, "{served:?}");
+}
+
+/// As a pairwise exchange whose packets meet: fast behind another way, slow behind itself.
+#[test]
+fn what_is_slow_behind_itself_does_not_stay() {
+    let mut ranks = Ranks::new(3);
+    let mut before = 0;
+    let mut counts = [0; 2];
+    for _ in 0..100 {
+        let arm = ranks.call(of(9000), 2, |_, arm| match (arm, before) {
+            (0, _) => 38_000_000,
+            (_, 0) => 36_000_000,
+            _ => 90_000_000,
+        });
+        counts[usize::from(arm)] += 1;
+        before = arm;
+    }
+    assert_eq!(ranks.found.len(), 1);
+    assert_eq!((ranks.found[0].arm, counts[1] < 20), (0, true), "{:?} {counts:?}", ranks.found);
 }
 
 /// Times of a job vary, and ranks come late, by the same measure all the time: nothing has changed.

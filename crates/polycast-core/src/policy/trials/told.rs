@@ -5,9 +5,9 @@
 //!  0 … 3   collective               40, 41    the arm                     40 … 43  those that may still win
 //!  4 … 7   capabilities             42 … 47   log2 of the call at which   44, 45   the MPI's
 //!  8 … 14  binary digits                      it is looked at again       46 … 50  the round
-//! 15 … 22  interval                 48 … 53   log2 of the calls until     51, 52   calls made of it
-//! 23 … 30  epoch                              then                        53       1: times are to be added up
-//! 31 … 38  verdicts
+//! 15 … 22  interval                 48 … 53   log2 of the calls until     51 … 54  calls made of it
+//! 23 … 30  epoch                              then                        55       1: times are to be added up
+//! 31 … 38  verdicts                                            56       1: pairs of calls
 //! ```
 
 use super::{
@@ -56,7 +56,8 @@ impl Trial {
                     | u64::from(running.mpi) << 44
                     | (running.round as u64) << 46
                     | (running.made as u64) << 51
-                    | u64::from(running.is_due) << 53
+                    | u64::from(running.is_due) << 55
+                    | u64::from(running.is_paired) << 56
             }
         };
         Some(THERE | of | state)
@@ -81,12 +82,14 @@ impl Trial {
         } else {
             let mpi = bits(word, 44, 2) as Arm;
             let arms: Vec<Arm> = (0..=mpi).filter(|arm| bits(word, 40 + u32::from(*arm), 1) == 1).collect();
-            let (round, made) = (bits(word, 46, 5) as usize, bits(word, 51, 2) as usize);
-            let is_possible = usize::from(mpi) < MAX_ARMS && round <= MAX_ROUNDS && made < arms.len();
-            let is_due = bits(word, 53, 1) == 1;
+            let (round, made) = (bits(word, 46, 5) as usize, bits(word, 51, 4) as usize);
+            let [is_due, is_paired] = [55, 56].map(|bit| bits(word, bit, 1) == 1);
             let nanos = [[0; MAX_ROUNDS]; MAX_ARMS];
-            let is_possible = is_possible && !(is_due && round < 2);
-            let running = is_possible.then_some(Running { arms, mpi, round, made, is_due, nanos })?;
+            let running = Running { arms, mpi, round, made, is_paired, is_due, nanos };
+            // Behind the last round there is only its judgement.
+            let is_round = if is_due { (2..=MAX_ROUNDS + 1).contains(&round) } else { round <= MAX_ROUNDS };
+            let is_possible = usize::from(mpi) < MAX_ARMS && is_round && made < running.calls();
+            let running = is_possible.then_some(running)?;
             (State::Running(Box::new(running)), 0)
         };
         let verdicts = bits(word, 31, 8) as u8;
