@@ -199,8 +199,9 @@ static int open_stretch(const struct data *data, const struct blocks *blocks, in
     return error;
 }
 
-static void close_stretch(struct stretch *stretch) {
-    if (stretch->is_copy) {
+/* After a failure MPI may still send from a copy: it is left to MPI. */
+static void close_stretch(struct stretch *stretch, int is_left) {
+    if (stretch->is_copy && !is_left) {
         free(stretch->place);
     }
 }
@@ -256,11 +257,12 @@ static int unpack(const struct service *service) {
 
 static int end_unpacked(struct service *service, int error, int *result) {
     struct stretch *sent = &service->sent, *received = &service->received;
+    const int is_left = error && error != POLYCAST_ERROR_SIZE;
     if (!error && has_other_length(&service->call, service->state, sent, received)) {
         error = POLYCAST_ERROR_SIZE;
     }
-    close_stretch(sent);
-    close_stretch(received);
+    close_stretch(sent, is_left);
+    close_stretch(received, is_left);
     if (error && door_is_revoked(service->state)) {
         return 0;
     }

@@ -242,6 +242,10 @@ static struct communicator *new_state(MPI_Comm comm) {
     if (PMPI_Comm_size(comm, &size) != MPI_SUCCESS || size < 2) {
         return &stock_for_ever[POLYCAST_BECAUSE_ONE_RANK];
     }
+    /* There is no private communicator; a process that was alone in its MPI_COMM_WORLD may have merged with others. */
+    if (__atomic_load_n(&standing, __ATOMIC_ACQUIRE) != SERVED) {
+        return &stock_for_ever[POLYCAST_BECAUSE_NOT_ATTACHED];
+    }
     struct communicator *state = calloc(1, sizeof *state);
     if (!state) {
         return &stock_for_ever[POLYCAST_BECAUSE_NOT_ATTACHED];

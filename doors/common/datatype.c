@@ -5,6 +5,7 @@
  * element in memory comes first on the wire. So the layers that cannot reorder are taken off, and what is
  * left is asked: an element of distinct bytes is packed, and compared.
  */
+#define _GNU_SOURCE /* recursive mutexes without a call */
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,14 +27,14 @@ static void fill_with_digits(unsigned char *bytes, size_t length, unsigned digit
 }
 
 /* Packs one element whose data lies without holes in [true_lower, true_lower + size), once for each digit of an index: bytes
- * that come out with all digits of their place came from that place. Works on a copy of the type, since an inner type need
- * not be committed. */
+ * that come out with all digits of their place came from that place. Works on a type of one such element, since an inner type
+ * need not be committed; a copy would call what the program has attached to it. */
 static int keeps_order(MPI_Datatype type, MPI_Aint true_lower, int size) {
     unsigned char *element = malloc((size_t)size);
     unsigned char *packed = malloc((size_t)size);
     MPI_Datatype copy;
     int is_kept = 0;
-    if (element && packed && PMPI_Type_dup(type, &copy) == MPI_SUCCESS) {
+    if (element && packed && PMPI_Type_contiguous(1, type, &copy) == MPI_SUCCESS) {
         is_kept = PMPI_Type_commit(&copy) == MPI_SUCCESS;
         for (unsigned digit = 0; is_kept && (size_t)(size - 1) >> (8 * digit) > 0; digit++) {
             int position = 0;
@@ -245,14 +246,18 @@ static int bytes_type(MPI_Count size, MPI_Datatype *type) {
     return error ? error : PMPI_Type_commit(type);
 }
 
-/* A message to itself; one thread at a time, for all of them have the same tag. No other rank is waited for. */
+/* A message to itself; one thread at a time, for all of them have the same tags. No other rank is waited for. While MPI works on one, it
+ * may let another call of ours end, which makes the next one. */
 static int copy_by_message(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type) {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    static int depth;
     int me;
     PMPI_Comm_rank(door_private, &me);
     pthread_mutex_lock(&lock);
+    const int tag = depth++;
     int error =
-        PMPI_Sendrecv(from, 1, from_type, me, 0, to, 1, to_type, me, 0, door_private, MPI_STATUS_IGNORE);
+        PMPI_Sendrecv(from, 1, from_type, me, tag, to, 1, to_type, me, tag, door_private, MPI_STATUS_IGNORE);
+    depth--;
     pthread_mutex_unlock(&lock);
     return error;
 }

@@ -97,9 +97,9 @@ static int has_ended(struct flight *flight, int *result) {
     }
     *result = error;
     polycast_plan_free(flight->plan);
-    flight->state->flights--;
-    /* Last, for the program's error handler may free the communicator. */
     door_end_service(&flight->service, error, result);
+    /* Last: another thread may wait for it to free the communicator. */
+    __atomic_fetch_sub(&flight->state->flights, 1, __ATOMIC_RELEASE);
     free(flight);
     return 1;
 }

@@ -63,7 +63,10 @@ EACH_COLLECTIVE(NONBLOCKING)
             below->coll_##name##_init(INSIDE names, info, request, below->coll_##name##_init_module);        \
         if (result == MPI_SUCCESS && polycast_entrance) {                                                    \
             const struct call call = {INSIDE described};                                                     \
+            const int was_inside = is_inside;                                                                \
+            is_inside = 1;                                                                                   \
             result = polycast_make_persistent(ours, &call, op, *request, request);                           \
+            is_inside = was_inside;                                                                          \
         }                                                                                                    \
         return result;                                                                                       \
     }

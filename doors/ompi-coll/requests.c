@@ -45,8 +45,10 @@ static void add(polycast_request_t *request) {
 static int has_ended(polycast_request_t *request, int *result) {
     if (!request->flight) {
         ompi_request_t *below = request->below;
+        const int is_over = REQUEST_COMPLETE(below);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
         *result = below->req_status.MPI_ERROR;
-        return REQUEST_COMPLETE(below);
+        return is_over;
     }
     int is_over = 0;
     if (try_enter(request->module)) {

@@ -354,15 +354,18 @@ POLYCAST_BEGINNINGS(BEGIN)
     MAKE_WINDOW_BY(PMPI_##name, parameters, names)
 POLYCAST_WINDOWS(MAKE_WINDOW)
 
-#define END(name)                                                                                            \
-    EXPORT int MPI_##name(void *comm) {                                                                      \
-        ending_function *stock = (ending_function *)next_function("MPI_" #name);                             \
+#define END_BY(function)                                                                                     \
+    EXPORT int function(void *comm) {                                                                        \
+        ending_function *stock = (ending_function *)next_function(#function);                                \
         if (!stock) {                                                                                        \
             return ERROR_NO_FUNCTION;                                                                        \
         }                                                                                                    \
         int (*end)(ending_function *, void *) = NOW(end);                                                    \
         return end && comm ? end(stock, comm) : stock(comm);                                                 \
     }
+#define END(name)                                                                                            \
+    END_BY(MPI_##name)                                                                                       \
+    END_BY(PMPI_##name)
 POLYCAST_ENDINGS(END)
 
 #define ENTER(name, parameters, names, fits)                                                                 \

@@ -9,7 +9,7 @@
 
 enum { INTS = 50000, CHILDREN = 2 };
 
-/* From the first and from the last rank, which are on both sides. */
+/* From the first and from the last rank, which are on both sides; every second int before, as a datatype. */
 static void broadcast(MPI_Comm inter, int is_child, const char *name) {
     static int data[INTS];
     MPI_Comm merged;
@@ -17,13 +17,22 @@ static void broadcast(MPI_Comm inter, int is_child, const char *name) {
     MPI_Intercomm_merge(inter, is_child, &merged);
     MPI_Comm_rank(merged, &rank);
     MPI_Comm_size(merged, &size);
+    MPI_Datatype every_second;
+    MPI_Type_vector(INTS / 2, 1, 2, MPI_INT, &every_second);
+    MPI_Type_commit(&every_second);
     for (int root = 0; root < size; root += size - 1) {
+        for (int i = 0; i < INTS; i++)
+            data[i] = rank == root ? -i : 1;
+        MPI_Bcast(data, 1, every_second, root, merged);
+        for (int i = 0; i < INTS; i += 2)
+            CHECK(data[i] == -i, "%s: int %d of a datatype is %d", name, i, data[i]);
         for (int i = 0; i < INTS; i++)
             data[i] = rank == root ? i + root : -1;
         MPI_Bcast(data, INTS, MPI_INT, root, merged);
         for (int i = 0; i < INTS; i++)
             CHECK(data[i] == i + root, "%s: int %d is %d", name, i, data[i]);
     }
+    MPI_Type_free(&every_second);
     MPI_Comm_free(&merged);
 }
 

@@ -1,5 +1,7 @@
 /* A delete callback that makes collective calls on the communicator that is going; and then communicators of other ranks, sizes and orders,
- * which may have its handle. */
+ * which may have its handle.
+ *
+ * Usage: collective_going [pmpi]      pmpi: ends them as Open MPI's Fortran does */
 #include "check.h"
 
 enum { COMMUNICATORS = 12, CALLS = 300, CALLS_OF_CALLBACK = 3, INTS = 1000 };
@@ -21,6 +23,8 @@ static int at_end(MPI_Comm comm, int keyval, void *attribute, void *extra) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     const int rank = check_rank(), last = check_size() - 1;
+    int (*const free_it)(MPI_Comm *) = argc > 1 ? PMPI_Comm_free : MPI_Comm_free;
+    int (*const disconnect)(MPI_Comm *) = argc > 1 ? PMPI_Comm_disconnect : MPI_Comm_disconnect;
     static int data[INTS];
     int keyval;
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_end, &keyval, NULL);
@@ -40,9 +44,9 @@ int main(int argc, char **argv) {
                       data[i]);
         }
         if (number % 4 == 3)
-            MPI_Comm_disconnect(&comm);
+            disconnect(&comm);
         else
-            MPI_Comm_free(&comm);
+            free_it(&comm);
     }
     CHECK(callbacks == COMMUNICATORS, "%d callbacks", callbacks);
     MPI_Comm_free_keyval(&keyval);

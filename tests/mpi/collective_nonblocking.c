@@ -6,7 +6,7 @@
  *   - blocking calls, on the same communicator and on others, while some are under way;
  *   - a communicator that is new after a setting was changed, on which a call must not wait for ranks that start it later;
  *   - a communicator that is freed while a call is under way on it, with the argument `freed`;
- *   - persistent requests, started again and again (Open MPI 4: MPIX_Bcast_init and its like, MPI 4: MPI_Bcast_init).
+ *   - persistent requests, there and on a communicator that had no call before, started again and again (Open MPI 4: MPIX_Bcast_init and its like, MPI 4: MPI_Bcast_init).
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "check.h"
@@ -320,7 +320,7 @@ static void persistent(MPI_Comm comm) {
 }
 
 int main(int argc, char **argv) {
-    MPI_Comm other;
+    MPI_Comm other, fresh;
     MPI_Init(&argc, &argv);
     rank = check_rank();
     size = check_size();
@@ -337,6 +337,9 @@ int main(int argc, char **argv) {
     }
     beside_idup(MPI_COMM_WORLD);
     persistent(MPI_COMM_WORLD);
+    MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
+    persistent(fresh);
+    MPI_Comm_free(&fresh);
     on_what_is_new_after_a_change();
     MPI_Comm_free(&other);
     check_ok("collective_nonblocking");

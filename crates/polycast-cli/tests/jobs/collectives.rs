@@ -137,6 +137,8 @@ fn collective_windows(mpi: Mpi) {
 
 fn collective_going(mpi: Mpi) {
     as_users_have_it(mpi, "collective_going");
+    let job = Job::stock(mpi, 3, "collective_going").arguments(&["pmpi"]);
+    job.limit(Duration::from_secs(60)).unwatched().run().expect_ok("collective_going");
 }
 
 fn collective_waiting(mpi: Mpi) {

@@ -110,6 +110,14 @@ fn nonblocking_and_persistent_calls_are_served() {
     }
 }
 
+/// What the ranks have to agree on when a request is made they agree on by a collective that Open MPI makes of two others.
+#[test]
+fn persistent_calls_are_agreed_on_by_collectives_made_of_others() {
+    let job = Job::stock(MPI, 2, "collective_nonblocking");
+    let job = job.variable("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
+    nonblocking(job.variable("OMPI_MCA_coll_tuned_allreduce_algorithm", "2"), &ALGORITHMS);
+}
+
 #[test]
 #[ignore = "make test-all: one set of algorithms has run"]
 fn nonblocking_calls_go_through_shared_memory() {

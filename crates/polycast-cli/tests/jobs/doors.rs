@@ -51,13 +51,15 @@ fn messages_in_a_gpus_memory_are_staged() {
 /// Debian's MPICH cannot spawn, and says so.
 #[test]
 fn processes_outside_the_world_are_left_to_stock() {
-    let job = || Job::stock(Mpi::OpenMpi, 2, "bcast_spawn");
-    job().run().expect_ok("bcast_spawn");
-    let output = job().forced("chain").run().expect_ok("bcast_spawn");
+    let job = |ranks| Job::stock(Mpi::OpenMpi, ranks, "bcast_spawn");
+    job(2).run().expect_ok("bcast_spawn");
+    let output = job(2).forced("chain").run().expect_ok("bcast_spawn");
     let report = output.report();
     if report.served() > 0 {
         output.fail("expected every broadcast to be left to stock");
     }
+    // Alone in its MPI_COMM_WORLD.
+    job(1).unwatched().run().expect_ok("bcast_spawn");
 }
 
 /// The stand-in lies behind polycast, where an MPI with ULFM would be.

@@ -24,7 +24,9 @@ pub(super) fn interfaces() -> io::Result<Vec<Interface>> {
         let interface = match found.entry(index) {
             std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
             std::collections::btree_map::Entry::Vacant(place) => {
-                place.insert(describe(&entry, index, default_routes.contains(&entry.interface_name))?)
+                let has_default_route = default_routes.contains(&entry.interface_name);
+                let Ok(interface) = describe(&entry, index, has_default_route) else { continue };
+                place.insert(interface)
             }
         };
         add_address(interface, &entry);

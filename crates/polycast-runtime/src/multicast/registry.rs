@@ -85,34 +85,34 @@ impl Registry {
         over.into_iter().filter_map(|nodes| self.0.remove(&nodes)).collect()
     }
 
-    fn standing(&mut self, nodes: u64, now: Instant) -> Standing {
+    /// With what is to be dropped without the lock.
+    fn standing(&mut self, nodes: u64, now: Instant) -> (Standing, Option<Known>) {
         if let Some(Known::Refused { since, retry_after }) = self.0.get(&ANY_NODES)
             && now - *since < *retry_after
             && !matches!(self.0.get(&nodes), Some(Known::Open { .. }))
         {
-            return Standing::Refused;
+            return (Standing::Refused, None);
         }
         match self.0.get_mut(&nodes) {
-            Some(Known::Refused { since, retry_after }) if now - *since < *retry_after => Standing::Refused,
+            Some(Known::Refused { since, retry_after }) if now - *since < *retry_after => {
+                (Standing::Refused, None)
+            }
             Some(Known::Open { group, unused_since }) => {
                 *unused_since = None;
-                Standing::Open(group.clone())
+                (Standing::Open(group.clone()), None)
             }
             Some(Known::Refused { .. }) | None => self.room(),
         }
     }
 
     /// A group that nobody uses makes way for one that somebody will.
-    fn room(&mut self) -> Standing {
+    fn room(&mut self) -> (Standing, Option<Known>) {
         let open = self.0.values().filter(|known| matches!(known, Known::Open { .. })).count();
         let unused = self.0.iter().find(|(_, known)| known.is_unused()).map(|(nodes, _)| *nodes);
         match unused {
-            _ if open < MAX_GROUPS => Standing::New,
-            Some(unused) => {
-                self.0.remove(&unused);
-                Standing::New
-            }
-            None => Standing::Full,
+            _ if open < MAX_GROUPS => (Standing::New, None),
+            Some(unused) => (Standing::New, self.0.remove(&unused)),
+            None => (Standing::Full, None),
         }
     }
 
@@ -135,7 +135,9 @@ impl Registry {
 /// Looks up a set of nodes.
 pub fn standing(nodes: u64) -> Standing {
     visit();
-    REGISTRY.change(|registry| registry.standing(nodes, machine::now()))
+    let (standing, over) = REGISTRY.change(|registry| registry.standing(nodes, machine::now()));
+    drop(over);
+    standing
 }
 
 /// A group works between these nodes.
@@ -188,7 +190,8 @@ mod tests {
     fn what_did_not_work_is_tried_again_at_growing_intervals() {
         let mut registry = Registry::default();
         let start = Instant::now();
-        let is_refused = |registry: &mut Registry, at| matches!(registry.standing(7, at), Standing::Refused);
+        let is_refused =
+            |registry: &mut Registry, at| matches!(registry.standing(7, at).0, Standing::Refused);
         assert!(!is_refused(&mut registry, start));
         registry.refuse(7, start);
         assert!(is_refused(&mut registry, start + RETRY_AFTER / 2));
@@ -210,13 +213,13 @@ mod tests {
         assert!(registry.visit(start + 2 * LINGERING).is_empty(), "a communicator uses it");
         drop(group);
         assert!(registry.visit(start).is_empty());
-        let Standing::Open(reused) = registry.standing(7, start + LINGERING / 2) else {
+        let Standing::Open(reused) = registry.standing(7, start + LINGERING / 2).0 else {
             panic!("gone too soon")
         };
         drop(reused);
         assert!(registry.visit(start + LINGERING).is_empty(), "it was used in between");
         assert_eq!(registry.visit(start + 2 * LINGERING).len(), 1);
-        assert!(matches!(registry.standing(7, start + 2 * LINGERING), Standing::New));
+        assert!(matches!(registry.standing(7, start + 2 * LINGERING).0, Standing::New));
     }
 
     fn group_on_loopback() -> Option<Arc<Group>> {

@@ -246,6 +246,16 @@ fn predictions_decide_among_trees_and_where_no_rule_is() {
     assert_eq!(ways(100, Capabilities::NONE), ["stock"]);
 }
 
+/// Predictions are of messages: what a rule serves through shared memory they do not replace.
+#[test]
+fn predictions_leave_shared_memory_to_the_rules() {
+    let table = table(&[("bytes = \"..64\"", "two-level"), ("", "binomial")]);
+    let relevant: Vec<Relevant> = relevant(&table, BROADCAST, shape(4)).collect();
+    let best = [Best { first: Bytes(0), choice: "flat".parse().unwrap(), runner_up: None }];
+    let policy = Policy::of_stages(std::array::from_fn(|_| [Stage::new(None, &best, &relevant, 0)].into()));
+    assert_eq!(written(&policy, Capabilities::ALL), ["0 two-level", "64 flat"]);
+}
+
 /// A rule's next best is compared with its choice, where both can be had.
 #[test]
 fn trials_compare_what_a_rule_names_next() {
