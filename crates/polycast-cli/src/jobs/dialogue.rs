@@ -5,8 +5,9 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
-use super::run::{Ending, HUNG, Heard, LOOK, end, lines_of, see_off};
+use super::run::{Ending, HUNG, Heard, LEAVE, LOOK, end, leave_or_end, lines_of};
 
 /// The argument that lets the measuring program take one plan after the other.
 pub const PLANS: &str = "plans";
@@ -20,6 +21,9 @@ pub enum DialogueError {
     /// The job is gone.
     #[error("the measuring job ended early ({0}); what it said stands above")]
     Ended(ExitStatus),
+    /// The job was ended.
+    #[error("the measuring job closed its output and stayed, so it was ended; what it said stands above")]
+    Stayed,
     /// The system refused something.
     #[error("cannot talk to the measuring job: {0}")]
     Io(#[from] io::Error),
@@ -60,12 +64,20 @@ impl Dialogue {
             match self.lines.recv_timeout(LOOK) {
                 Ok(line) => return Ok(line),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.has_ended = true;
-                    return Err(DialogueError::Ended(self.child.wait()?));
-                }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone(LEAVE)?),
             }
         }
+    }
+
+    /// What became of a job that says nothing more. A launcher may close its output and stay.
+    fn gone(&mut self, leave: Duration) -> io::Result<DialogueError> {
+        let ending = leave_or_end(&mut self.child, leave, &self.interrupted)?;
+        self.has_ended = true;
+        Ok(match ending {
+            _ if self.interrupted.load(Ordering::Relaxed) => DialogueError::Interrupted,
+            Ending::Exited(status) => DialogueError::Ended(status),
+            Ending::Hung => DialogueError::Stayed,
+        })
     }
 
     /// Hands on its lines, up to the last one of an answer.
@@ -80,7 +92,7 @@ impl Dialogue {
     /// Ends the job. It has answered everything by now, so it is no error if it ends badly.
     pub fn shutdown(mut self) -> io::Result<()> {
         self.say("end");
-        if see_off(&mut self.child, &self.interrupted)? == Ending::Hung {
+        if leave_or_end(&mut self.child, LEAVE, &self.interrupted)? == Ending::Hung {
             eprintln!("polycast: {HUNG}");
         }
         self.has_ended = true;
@@ -113,5 +125,22 @@ mod tests {
         let pid = nix::unistd::Pid::from_raw(job.child.id() as i32);
         drop(job);
         assert!(nix::sys::signal::kill(pid, None).is_err());
+    }
+
+    #[test]
+    fn a_launcher_that_closes_its_output_and_stays_is_ended() {
+        for (is_interrupted, leave) in [(false, Duration::from_millis(50)), (true, LEAVE)] {
+            let interrupted = Arc::new(AtomicBool::new(false));
+            let mut command = Command::new("sh");
+            command.args(["-c", "exec >&-; exec sleep 60"]);
+            let mut job = Dialogue::start(command, Arc::clone(&interrupted)).unwrap();
+            assert!(job.lines.recv().is_err());
+            interrupted.store(is_interrupted, Ordering::Relaxed);
+            match job.gone(leave).unwrap() {
+                DialogueError::Interrupted => assert!(is_interrupted),
+                DialogueError::Stayed => assert!(!is_interrupted),
+                other => panic!("{other}"),
+            }
+        }
     }
 }

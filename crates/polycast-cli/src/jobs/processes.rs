@@ -21,7 +21,9 @@ impl Processes {
     /// was known before its parent ended stays known.
     pub fn look(&mut self, root: i32) {
         let all: Vec<(Process, i32)> = every().collect();
-        let mut new: Vec<i32> = self.0.iter().map(|process| process.pid).chain([root]).collect();
+        // The number of one that has ended may be a stranger's by now.
+        let known = all.iter().map(|(process, _)| process).filter(|process| self.0.contains(process));
+        let mut new: Vec<i32> = known.map(|process| process.pid).chain([root]).collect();
         while let Some(parent) = new.pop() {
             for (process, _) in all.iter().filter(|(_, of)| *of == parent) {
                 if self.0.insert(*process) {
@@ -62,6 +64,21 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn children_of_a_stranger_with_a_used_number_are_left_alone() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let me = stat(std::process::id() as i32).unwrap().0;
+        let child_here = stat(child.id() as i32).unwrap().0;
+        let mut processes = Processes([Process { start_ticks: me.start_ticks + 1, ..me }].into());
+        processes.look(child_here.pid);
+        assert!(!processes.0.contains(&child_here));
+        processes.0 = [me].into();
+        processes.look(child_here.pid);
+        assert!(processes.0.contains(&child_here));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 
     #[test]
     fn a_daemon_does_not_escape() {

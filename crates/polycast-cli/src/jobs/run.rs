@@ -22,7 +22,7 @@ const LEAVE_LOOK: Duration = Duration::from_millis(5);
 const CLEAN_UP: Duration = Duration::from_secs(5);
 
 /// How long a job may take to end after its last result. MPICH 4.0 over UCX sometimes never leaves MPI_Finalize.
-const LEAVE: Duration = Duration::from_secs(10);
+pub const LEAVE: Duration = Duration::from_secs(10);
 
 /// What is said of a job that had to be ended; its results count.
 pub const HUNG: &str =
@@ -95,11 +95,7 @@ fn run_until<E: From<io::Error>>(
 }
 
 /// Waits for a job that has nothing more to say, and ends it if it stays for longer than `leave`.
-pub fn see_off(child: &mut Child, interrupted: &AtomicBool) -> io::Result<Ending> {
-    leave_or_end(child, LEAVE, interrupted)
-}
-
-fn leave_or_end(child: &mut Child, leave: Duration, interrupted: &AtomicBool) -> io::Result<Ending> {
+pub fn leave_or_end(child: &mut Child, leave: Duration, interrupted: &AtomicBool) -> io::Result<Ending> {
     let began = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {

@@ -7,7 +7,7 @@ use std::process::Command;
 use polycast_core::topology::Topology;
 use polycast_lab::{Lab, LabSpec, Lifetime};
 
-use crate::hosts::{self, Listed};
+use crate::hosts::{self, HostsError, Listed};
 use crate::mpi::{Allocation, Launch, Mpi};
 
 /// What the user asks for.
@@ -53,7 +53,7 @@ impl JobTarget {
                 fill(&hosts.collect::<Vec<_>>(), request.ranks, request.ranks_per_host.unwrap_or(1))?
             }
             (None, Some(hosts)) => match request.ranks_per_host {
-                None => hosts::place(hosts, request.ranks)?,
+                None => cut(hosts::place(hosts, request.ranks)?, request.ranks),
                 Some(each) => fill(hosts, request.ranks, each)?,
             },
             (None, None) => Vec::new(),
@@ -147,31 +147,54 @@ fn cores() -> usize {
 
 /// Gives host after host its ranks, `each` where it does not say how many, all hosts unless `ranks` is less.
 fn fill(hosts: &[Listed], ranks: Option<usize>, each: usize) -> Result<Vec<(String, usize)>, String> {
-    let places: usize = hosts.iter().map(|host| host.ranks.unwrap_or(each)).sum();
-    let mut left = ranks.unwrap_or(places);
-    if left > places {
+    let placed: Vec<_> = hosts.iter().map(|host| (host.name.clone(), host.ranks.unwrap_or(each))).collect();
+    let places: usize = placed.iter().map(|(_, here)| here).sum();
+    if let Some(ranks) = ranks.filter(|ranks| *ranks > places) {
+        // Where hosts have their own numbers, neither more of them nor a larger `each` need be what is missing.
+        if hosts.iter().any(|host| host.ranks.is_some()) {
+            return Err(HostsError::TooFewPlaces { ranks, places }.to_string());
+        }
         return Err(format!(
-            "{left} ranks with {each} on each host need {} hosts, there are {}: choose fewer ranks or \
+            "{ranks} ranks with {each} on each host need {} hosts, there are {}: choose fewer ranks or \
              --ranks-per-host {}",
-            left.div_ceil(each),
+            ranks.div_ceil(each),
             hosts.len(),
-            left.div_ceil(hosts.len().max(1))
+            ranks.div_ceil(hosts.len().max(1))
         ));
     }
-    let mut placed = Vec::new();
-    for host in hosts {
-        let here = left.min(host.ranks.unwrap_or(each));
-        left -= here;
-        if here > 0 {
-            placed.push((host.name.clone(), here));
-        }
+    Ok(cut(placed, ranks))
+}
+
+/// Leaves as many ranks as there are to be, host after host, as mpiexec does where hosts take more.
+fn cut(mut placed: Vec<(String, usize)>, ranks: Option<usize>) -> Vec<(String, usize)> {
+    let mut left = ranks.unwrap_or(usize::MAX);
+    for (_, here) in &mut placed {
+        *here = left.min(*here);
+        left -= *here;
     }
-    Ok(placed)
+    placed.retain(|(_, here)| *here > 0);
+    placed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_ranks_run_than_are_asked_for_where_hosts_take_more() {
+        for (hosts, expected) in [("a:4,b:4", &[("a", 4), ("b", 2)][..]), ("a:8,b:4", &[("a", 6)])] {
+            let request = TargetRequest {
+                hosts: Some(hosts::parse(hosts).unwrap()),
+                ranks: Some(6),
+                // Names need no addresses then.
+                mpiexec_args: vec!["-launcher".into()],
+                ..TargetRequest::default()
+            };
+            let target = JobTarget::open(request).unwrap();
+            let placed: Vec<_> = target.hosts().iter().map(|(name, ranks)| (&name[..], *ranks)).collect();
+            assert_eq!((placed.as_slice(), target.ranks()), (expected, 6));
+        }
+    }
 
     #[test]
     fn hosts_are_filled_in_their_order() {
@@ -184,6 +207,8 @@ mod tests {
             error.contains("need 4 hosts, there are 3") && error.contains("--ranks-per-host 3"),
             "{error}"
         );
+        let error = fill(&hosts::parse("a:1,b:1").unwrap(), Some(4), 4).unwrap_err();
+        assert!(error.contains("4 ranks are to run, but the hosts take 2"), "{error}");
         let placed = fill(&hosts::parse("n[0-1]:3,x").unwrap(), None, 2).unwrap();
         assert_eq!(placed, [("n0".to_owned(), 3), ("n1".to_owned(), 3), ("x".to_owned(), 2)]);
     }
