@@ -35,9 +35,7 @@ impl LabSpec {
     /// the topology, or there is only one host.
     pub fn carried_rate(&self) -> Result<Option<Carried>, LabError> {
         let of = |mbit: u64| LabSpec { rate: Some(mbit_rate(mbit)), name: None, ..self.clone() };
-        let fast = of(TOO_FAST_MBIT).plan()?;
-        let is_open = fast.slowest_rate() == mbit_rate(TOO_FAST_MBIT);
-        if self.rate.is_some() || fast.hosts.len() < 2 || !is_open {
+        if !self.has_open_links()? {
             return Ok(None);
         }
         let load = |mbit| Lab::up(&of(mbit).plan()?, None, Lifetime::Caller)?.load(LOAD_TIME);
@@ -53,6 +51,16 @@ impl LabSpec {
             }
         }
         Ok(carried)
+    }
+
+    /// Whether there are links between hosts whose rate nobody says.
+    fn has_open_links(&self) -> Result<bool, LabError> {
+        if self.rate.is_some() {
+            return Ok(false);
+        }
+        let plan = |mbit: u64| LabSpec { rate: Some(mbit_rate(mbit)), ..self.clone() }.plan();
+        let (one, other) = (plan(TOO_FAST_MBIT)?, plan(USUAL_MBIT[0])?);
+        Ok(one.hosts.len() > 1 && one != other)
     }
 }
 
@@ -91,5 +99,19 @@ mod tests {
         let spec: LabSpec = "hosts=4,rate=20mbit".parse().unwrap();
         assert_eq!(spec.carried_rate().unwrap(), None);
         assert_eq!("hosts=1".parse::<LabSpec>().unwrap().carried_rate().unwrap(), None);
+    }
+
+    #[test]
+    fn links_are_open_where_the_topology_says_no_rate_whatever_the_others_have() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (text, expected) in [
+            ("SwitchName=s0 Nodes=a,b LinkSpeed=10000\n", false),
+            ("SwitchName=s0 Nodes=a,b\n", true),
+            ("SwitchName=s0 Nodes=a,b LinkSpeed=20\nSwitchName=s1 Nodes=c Switches=s0\n", true),
+        ] {
+            std::fs::write(file.path(), text).unwrap();
+            let spec = LabSpec { topology: Some(file.path().into()), ..LabSpec::default() };
+            assert_eq!(spec.has_open_links().unwrap(), expected, "{text}");
+        }
     }
 }

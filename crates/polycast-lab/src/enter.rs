@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, kill, signal, sigprocmask};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, sethostname};
@@ -47,6 +47,9 @@ pub(crate) fn run_on(lab: &Summary, host: &str, program: &[OsString]) -> Result<
     let mut before = SigSet::empty();
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&passed_on), Some(&mut before))
         .map_err(kernel("block signals"))?;
+    // Where our caller ignores it, we would never hear of the program's end.
+    // SAFETY: no handler is installed.
+    unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }.map_err(kernel("watch signals"))?;
     // SAFETY: this process has one thread, so no lock can be held by another one at the time of the fork.
     match unsafe { fork() }.map_err(kernel("fork"))? {
         ForkResult::Child => {
@@ -151,7 +154,8 @@ fn split_ssh_arguments(arguments: &[OsString]) -> Result<(String, Vec<OsString>)
 
 /// The line of a host in the hosts file, counted from 0 without the two lines of localhost.
 fn host_index_in(hosts: &str, name: &str) -> Option<usize> {
-    let names = hosts.lines().filter(|line| !line.ends_with(" localhost"));
+    // By number: a host may be called so, too.
+    let names = hosts.lines().skip(2);
     names
         .map(|line| line.split_once(' '))
         .position(|line| line.is_some_and(|(address, host)| host == name || address == name))
@@ -203,6 +207,9 @@ mod tests {
         assert_eq!(host_index_in(&hosts, "10.77.0.1"), Some(0));
         assert_eq!(host_index_in(&hosts, "h3"), None);
         assert_eq!(host_index_in(&hosts, "localhost"), None);
+        let hosts = hosts.replace("h0", "localhost");
+        assert_eq!(host_index_in(&hosts, "localhost"), Some(0));
+        assert_eq!(host_index_in(&hosts, "h1"), Some(1));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use crate::batch::HOST_INTERFACE;
 use crate::error::{at, kernel};
 use crate::keeper::{AGENT, Order, Reply, TOPOLOGY_FILE};
-use crate::state::{Lifetime, Summary, base_directory, check_name, forget};
+use crate::state::{Lifetime, Summary, base_directory, check_name, forget, remove_drafts};
 use crate::tools::own_tool;
 use crate::{Host, LabError, Plan};
 
@@ -62,16 +62,24 @@ impl Lab {
         Ok(Lab { summary, base, tool: own_tool()?, _lifeline: None })
     }
 
-    /// All labs of this user that have a state file, also those that are dead ([`Summary::is_alive`]).
-    pub fn all() -> Result<Vec<Summary>, LabError> {
+    /// All labs of this user that have a state file, also those that are dead ([`Summary::is_alive`]), and what is wrong
+    /// with a file.
+    pub fn all() -> Result<Vec<Result<Summary, LabError>>, LabError> {
         let base = base_directory()?;
-        let summaries = Summary::names(&base)?.into_iter().map(|name| Summary::read(&base, &name));
-        Ok(summaries.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        let names = Summary::names(&base)?.into_iter();
+        Ok(names.filter_map(|name| Summary::read(&base, &name).transpose()).collect())
     }
 
     /// The names of [`Lab::all`], also of those whose state file cannot be understood.
     pub fn all_names() -> Result<Vec<String>, LabError> {
         Summary::names(&base_directory()?)
+    }
+
+    /// Removes drafts of state files that killed keepers have left.
+    pub fn sweep() -> Result<(), LabError> {
+        let base = base_directory()?;
+        let _lock = lock(&base)?;
+        remove_drafts(&base)
     }
 
     /// Removes the lab of this name and what is left of a dead one.
@@ -81,10 +89,10 @@ impl Lab {
         if !Summary::names(&base)?.iter().any(|known| known == name) {
             return Err(unknown(name));
         }
-        match Summary::read(&base, name)? {
-            Some(summary) => remove(&base, &summary),
-            None => forget(&base, name),
+        if let Some(summary) = Summary::read(&base, name)? {
+            end_keeper(&summary)?;
         }
+        forget(&base, name)
     }
 
     /// Removes this lab.
@@ -200,7 +208,8 @@ fn free_name(base: &Path) -> Result<String, LabError> {
 }
 
 fn unknown(name: &str) -> LabError {
-    let names = Lab::all().unwrap_or_default().into_iter().filter(Summary::is_alive).map(|lab| lab.name);
+    let names =
+        Lab::all().unwrap_or_default().into_iter().flatten().filter(Summary::is_alive).map(|lab| lab.name);
     let names = names.collect::<Vec<_>>().join(", ");
     let known = if names.is_empty() {
         "there is none; make one with `polycast lab up`".into()
@@ -235,8 +244,19 @@ fn start_keeper(order: &Order) -> Result<(Summary, ChildStdin), LabError> {
     }
 }
 
-/// Ends the keeper, and with it the lab; returns when nothing is left.
+/// Ends a lab. Its name may be another one's by now: what that has is left alone, and that it has the name stays so while
+/// the lock is held.
 fn remove(base: &Path, lab: &Summary) -> Result<(), LabError> {
+    end_keeper(lab)?;
+    let _lock = lock(base)?;
+    match Summary::read(base, &lab.name)? {
+        Some(found) if !found.has_keeper_of(lab) => Ok(()),
+        _ => forget(base, &lab.name),
+    }
+}
+
+/// Ends the keeper, and with it the lab.
+fn end_keeper(lab: &Summary) -> Result<(), LabError> {
     let began = Instant::now();
     while lab.is_alive() {
         match kill(Pid::from_raw(lab.keeper_pid), Signal::SIGKILL) {
@@ -249,5 +269,25 @@ fn remove(base: &Path, lab: &Summary) -> Result<(), LabError> {
         }
         thread::sleep(Duration::from_millis(2));
     }
-    forget(base, &lab.name)
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::tests::summary;
+
+    #[test]
+    fn a_lab_that_has_the_name_by_now_is_left_alone() {
+        let base = tempfile::tempdir().unwrap();
+        let (former, present) = (summary("lab0", i32::MAX, 1), summary("lab0", i32::MAX, 2));
+        present.create(base.path()).unwrap();
+        std::fs::create_dir(base.path().join("lab0")).unwrap();
+        remove(base.path(), &former).unwrap();
+        assert!(Summary::read(base.path(), "lab0").unwrap().is_some());
+        assert!(base.path().join("lab0").exists());
+        remove(base.path(), &present).unwrap();
+        remove(base.path(), &present).unwrap();
+        assert!(Summary::names(base.path()).unwrap().is_empty());
+    }
 }

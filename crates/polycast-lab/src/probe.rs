@@ -73,7 +73,7 @@ fn print(result: &impl Serialize) -> io::Result<()> {
 }
 
 fn receive(transfers: &Transfers) -> io::Result<()> {
-    let (mut stream, _) = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT))?.accept()?;
+    let mut stream = accept(&listen()?, monotonic_nanoseconds())?;
     stream.set_nodelay(true)?;
     let mut buffer = vec![0; largest(transfers)];
     for &size in &transfers.sizes {
@@ -104,9 +104,9 @@ fn largest(transfers: &Transfers) -> usize {
 }
 
 fn ring(to: Ipv4Addr, window: Window) -> io::Result<Arrived> {
-    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
+    let listener = listen()?;
     let sender = thread::spawn(move || keep_sending(to, window));
-    let arrived = count_arrivals(&mut listener.accept()?.0, window)?;
+    let arrived = count_arrivals(&mut accept(&listener, window.send_from)?, window)?;
     sender.join().map_err(|_| io::Error::other("the sending thread panicked"))??;
     Ok(arrived)
 }
@@ -143,6 +143,28 @@ fn count_arrivals(stream: &mut TcpStream, window: Window) -> io::Result<u64> {
     }
 }
 
+fn listen() -> io::Result<TcpListener> {
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// The partner, that comes soon after `from` if it comes at all.
+fn accept(listener: &TcpListener, from: u64) -> io::Result<TcpStream> {
+    let limit = from + PARTNER_LIMIT.as_nanos() as u64;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => return Ok(stream),
+            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
+            Err(_) if monotonic_nanoseconds() > limit => {
+                let message = format!("no other host has connected to port {PORT}; it may be taken on one");
+                return Err(io::Error::new(ErrorKind::TimedOut, message));
+            }
+            Err(_) => thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
 fn connect(to: Ipv4Addr) -> io::Result<TcpStream> {
     let limit = monotonic_nanoseconds() + PARTNER_LIMIT.as_nanos() as u64;
     loop {
@@ -151,5 +173,20 @@ fn connect(to: Ipv4Addr) -> io::Result<TcpStream> {
             Err(error) if monotonic_nanoseconds() > limit => return Err(error),
             Err(_) => thread::sleep(Duration::from_millis(10)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partner_that_does_not_come_is_not_waited_for_without_end() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let long_ago = monotonic_nanoseconds().saturating_sub(PARTNER_LIMIT.as_nanos() as u64 + 1);
+        assert_eq!(accept(&listener, long_ago).unwrap_err().kind(), ErrorKind::TimedOut);
+        let _partner = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        accept(&listener, monotonic_nanoseconds()).unwrap();
     }
 }

@@ -77,13 +77,15 @@ fn read_topology(file: &Path) -> Result<Topology, LabError> {
 pub fn parse_loss_per_million(text: &str) -> Result<u32, LabError> {
     let error = || LabError::Value {
         key: "loss",
-        expected: "a percentage below 100 such as 1% or 0.01%".into(),
+        expected: "a percentage below 100 such as 1%, or 0.0001%, the least".into(),
         found: text.into(),
     };
     let percent: f64 =
         text.trim().strip_suffix('%').ok_or_else(error)?.trim().parse().map_err(|_| error())?;
     let per_million = (percent * 10_000.0).round();
-    if (0.0..1_000_000.0).contains(&per_million) { Ok(per_million as u32) } else { Err(error()) }
+    // What is less than that is not nothing.
+    let is_one = percent == 0.0 || (1.0..1_000_000.0).contains(&per_million);
+    if is_one { Ok(per_million as u32) } else { Err(error()) }
 }
 
 impl FromStr for LabSpec {
@@ -147,6 +149,13 @@ mod tests {
     }
 
     #[test]
+    fn one_packet_in_a_million_is_the_least_loss() {
+        for (text, per_million) in [("0%", 0), ("0.0001%", 1), ("99.9999%", 999_999)] {
+            assert_eq!(parse_loss_per_million(text).unwrap(), per_million, "{text}");
+        }
+    }
+
+    #[test]
     fn several_hosts_may_be_blocked() {
         let plan = "hosts=6,block=h1,block=h[3-4]".parse::<LabSpec>().unwrap().plan().unwrap();
         let blocked: Vec<_> =
@@ -172,6 +181,8 @@ mod tests {
             ("burst=1", "burst"),
             ("loss=1", "loss"),
             ("loss=100%", "loss"),
+            ("loss=0.00004%", "loss"),
+            ("loss=-0.00004%", "loss"),
             ("name=a/b", "name"),
             ("color=red", "color"),
             ("hosts", "hosts"),

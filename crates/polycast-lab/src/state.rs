@@ -68,19 +68,34 @@ pub(crate) fn base_directory() -> Result<PathBuf, LabError> {
         (Some(named), _) => std::path::absolute(&named).map_err(at("use", &named))?,
         (None, _) if uid.is_root() => "/run/polycast/labs".into(),
         (None, Some(path)) => path.join("polycast/labs"),
-        (None, None) => PathBuf::from(format!("/tmp/polycast-{uid}/labs")),
+        (None, None) => own_directory(format!("/tmp/polycast-{uid}").into())?.join("labs"),
     };
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&base).map_err(at("create", &base))?;
-    // In /tmp anybody could have made it before us.
+    make_directory(&base)?;
     let owner = fs::metadata(&base).map_err(at("look at", &base))?.uid();
     if owner != uid.as_raw() {
-        let source = std::io::Error::new(
-            ErrorKind::PermissionDenied,
-            format!("it belongs to user {owner}, not to {uid}"),
-        );
-        return Err(LabError::Io { action: "use", path: base, source });
+        return Err(refused(base, format!("it belongs to user {owner}, not to {uid}")));
     }
     Ok(base)
+}
+
+fn make_directory(path: &Path) -> Result<(), LabError> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at("create", path))
+}
+
+/// In /tmp anybody could have made it before us, and who may write to it can replace what is in it.
+fn own_directory(path: PathBuf) -> Result<PathBuf, LabError> {
+    make_directory(&path)?;
+    let uid = nix::unistd::geteuid().as_raw();
+    let meta = fs::symlink_metadata(&path).map_err(at("look at", &path))?;
+    if !meta.is_dir() || meta.uid() != uid || meta.mode() & 0o022 != 0 {
+        return Err(refused(path, format!("expected a folder of user {uid} that nobody else may write to")));
+    }
+    Ok(path)
+}
+
+fn refused(path: PathBuf, reason: String) -> LabError {
+    let source = std::io::Error::new(ErrorKind::PermissionDenied, reason);
+    LabError::Io { action: "use", path, source }
 }
 
 impl Summary {
@@ -112,7 +127,10 @@ impl Summary {
         let text = serde_json::to_vec_pretty(self).map_err(|e| at("write", &draft)(e.into()))?;
         let mut options = fs::OpenOptions::new();
         let file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft);
-        file.and_then(|mut file| file.write_all(&text)).map_err(at("write", &draft))?;
+        if let Err(error) = file.and_then(|mut file| file.write_all(&text)) {
+            let _ = fs::remove_file(&draft);
+            return Err(at("write", &draft)(error));
+        }
         Ok(draft)
     }
 
@@ -121,7 +139,9 @@ impl Summary {
         let file = Summary::file_in(base, name);
         match fs::read(&file) {
             Ok(text) => {
-                serde_json::from_slice(&text).map(Some).map_err(|e| at("understand", &file)(e.into()))
+                let hint = "; remove it if no `polycast lab keeper` of this name runs";
+                let error = |e| std::io::Error::new(ErrorKind::InvalidData, format!("{e}{hint}"));
+                serde_json::from_slice(&text).map(Some).map_err(|e| at("understand", &file)(error(e)))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(at("read", &file)(error)),
@@ -139,6 +159,12 @@ impl Summary {
         names.sort();
         names.dedup();
         Ok(names)
+    }
+
+    /// Whether it is the same lab, and not only one of the same name.
+    pub(crate) fn has_keeper_of(&self, other: &Summary) -> bool {
+        let keeper = |lab: &Summary| (lab.keeper_pid, lab.keeper_start_ticks);
+        keeper(self) == keeper(other)
     }
 
     /// Whether the keeper is there.
@@ -160,6 +186,22 @@ pub(crate) fn forget(base: &Path, name: &str) -> Result<(), LabError> {
     Ok(())
 }
 
+/// Removes drafts of state files whose keepers are dead.
+pub(crate) fn remove_drafts(base: &Path) -> Result<(), LabError> {
+    for entry in fs::read_dir(base).map_err(at("read", base))? {
+        let name = entry.map_err(at("read", base))?.file_name();
+        let draft = name.to_str().and_then(|name| name.strip_prefix('.')?.split_once('.'));
+        let Some((Ok(()), Ok(pid))) = draft.map(|(name, pid)| (check_name(name), pid.parse())) else {
+            continue;
+        };
+        let path = base.join(&name);
+        if start_ticks(pid).is_none() {
+            fs::remove_file(&path).map_err(at("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
 /// When a process started, in clock ticks after boot; `None` if there is none or it only waits to be buried.
 pub(crate) fn start_ticks(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -170,10 +212,10 @@ pub(crate) fn start_ticks(pid: i32) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn summary(name: &str, pid: i32, ticks: u64) -> Summary {
+    pub(crate) fn summary(name: &str, pid: i32, ticks: u64) -> Summary {
         Summary {
             name: name.into(),
             keeper_pid: pid,
@@ -205,6 +247,41 @@ mod tests {
         assert_eq!(Summary::names(base.path()).unwrap(), ["left"]);
         forget(base.path(), "left").unwrap();
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn drafts_go_with_their_keepers() {
+        let base = tempfile::tempdir().unwrap();
+        let me = std::process::id() as i32;
+        let kept = summary("a", me, 1).write_draft(base.path()).unwrap();
+        let left = summary("a", i32::MAX, 1).write_draft(base.path()).unwrap();
+        fs::write(base.path().join(".profile"), "").unwrap();
+        remove_drafts(base.path()).unwrap();
+        assert!(kept.exists() && !left.exists());
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_file_that_is_damaged_is_named_with_what_to_do() {
+        let base = tempfile::tempdir().unwrap();
+        fs::write(base.path().join("x.json"), "{").unwrap();
+        let error = Summary::read(base.path(), "x").unwrap_err().to_string();
+        assert!(error.contains("x.json") && error.contains("remove it if"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_not_used() {
+        use std::os::unix::fs::PermissionsExt;
+        let base = tempfile::tempdir().unwrap();
+        let (ours, open, link) = (base.path().join("a"), base.path().join("b"), base.path().join("c"));
+        own_directory(ours.clone()).unwrap();
+        std::os::unix::fs::symlink(&ours, &link).unwrap();
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        for path in [open, link] {
+            let error = own_directory(path).unwrap_err().to_string();
+            assert!(error.contains("nobody else may write"), "{error}");
+        }
     }
 
     #[test]

@@ -311,20 +311,20 @@ fn choose_rate(args: &mut Args, report: &Report) -> Result<Option<String>, LabEr
     report.doing("measuring which rate of links this machine carries".to_owned());
     let Some(carried) = spec.carried_rate()? else { return Ok(None) };
     Arc::make_mut(spec).rate = Some(carried.rate);
-    let sentence = rate_choice(&carried);
+    let sentence = rate_choice(&carried, if spec.topology.is_some() { " without a rate" } else { "" });
     report.foreign(&hanging("polycast: ", "  ", &sentence));
     Ok(Some(sentence))
 }
 
-fn rate_choice(carried: &Carried) -> String {
+fn rate_choice(carried: &Carried, which: &str) -> String {
     let most = carried.most_bits_per_second as f64 / 1e6;
     let reason = match carried.is_verified {
         true => "all of them at once were carried at that rate",
         false => "a busy machine, which did not carry all of them at once at any rate that was tried",
     };
     format!(
-        "the links of the lab get {}: with no limit this machine forwards {} Mb/s over each of them at once; two thirds of \
-         that at most are asked of it, and {reason}. Another one: --lab rate=…",
+        "the links of the lab{which} get {}: with no limit this machine forwards {} Mb/s over each of them at once; two \
+         thirds of that at most are asked of it, and {reason}. Another one: --lab rate=…",
         carried.rate,
         digits(most)
     )

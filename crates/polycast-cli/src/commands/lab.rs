@@ -69,10 +69,10 @@ pub struct Shape {
     /// Number of hosts, h0, h1, …, on one switch [default: 16, for `run` what the ranks need]
     #[arg(long, value_name = "N", value_parser = whole(1usize..))]
     hosts: Option<usize>,
-    /// A Slurm topology.conf: hosts and any tree of switches, LinkSpeed in Mb/s
+    /// A topology in any format: hosts and any tree of switches, with the rates of links
     #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
     topology: Option<PathBuf>,
-    /// Rate of every link (of those without LinkSpeed), in each direction
+    /// Rate of every link (of those without one there), in each direction
     #[arg(long, default_value = LabSpec::DEFAULT_RATE)]
     rate: Rate,
     /// Bucket of every link: what an idle link forwards at once. More than a packet is needed at high rates only
@@ -168,8 +168,10 @@ fn up(args: &Up) -> Outcome {
 }
 
 fn down(args: &Down) -> Outcome {
-    let all = Lab::all_names;
-    let names = if args.all { all()? } else { args.names.clone() };
+    if args.all {
+        Lab::sweep()?;
+    }
+    let names = if args.all { Lab::all_names()? } else { args.names.clone() };
     // A lab that ended by itself after it was listed is down.
     let is_failure = |error: &LabError| !(args.all && matches!(error, LabError::UnknownLab { .. }));
     // One lab that cannot be removed must not keep the others.

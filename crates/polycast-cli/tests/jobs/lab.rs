@@ -86,8 +86,9 @@ fn nothing_stays_when_the_maker_of_a_lab_is_killed() {
     let keeper = labs.wait_for_keeper("lab0");
     maker.kill().unwrap();
     maker.wait().unwrap();
-    labs.succeeds(&["down", "--all"]);
+    // By itself: `down` would kill it.
     cluster::wait_until("the keeper is gone", || !cluster::is_alive(keeper));
+    labs.succeeds(&["down", "--all"]);
     labs.are_gone();
 }
 

@@ -12,6 +12,7 @@ mod documents;
 mod explain;
 mod info;
 mod json;
+mod lab;
 mod madcap;
 mod predict;
 mod report;

@@ -27,20 +27,29 @@ struct Entry {
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
-    let labs = Lab::all()?;
+    let (mut labs, mut code) = (Vec::new(), ExitCode::SUCCESS);
+    for lab in Lab::all()? {
+        match lab {
+            Ok(lab) => labs.push(lab),
+            Err(error) => {
+                eprintln!("polycast: {error}");
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
     if args.json {
         let entries: Vec<Entry> =
             labs.into_iter().map(|summary| Entry { alive: summary.is_alive(), summary }).collect();
         print_json(&entries)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(code);
     }
     if labs.is_empty() {
         eprintln!("no labs; make one with `polycast lab up`");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(code);
     }
     let header = ["NAME", "BLOCKED", "STATE", "HOSTS", "SWITCHES", "RATE", "BURST", "LOSS", "KEEPER"];
     print(&table(header, labs.iter().map(row).collect(), 3))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 fn row(lab: &Summary) -> Vec<String> {
