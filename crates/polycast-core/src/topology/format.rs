@@ -103,6 +103,8 @@ impl Topology {
             let problem = format!("expected at most {MAX_TEXT_BYTES} bytes of text, found {}", text.len());
             return Err(TopologyError::mistake(file, 0, problem));
         }
+        // A byte order mark, which editors write, says nothing.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let read = match Format::of(text) {
             Format::SlurmConf => slurm_conf::read(text, file, reading),
             Format::SlurmYaml => slurm_yaml::read(text, file, reading),
@@ -154,6 +156,15 @@ mod tests {
             ("graph topology {", Format::Dot),
         ] {
             assert_eq!(Format::of(text), format, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_says_nothing() {
+        let topology = Topology::parse("SwitchName=s Nodes=a,b", "t", Reading::default()).unwrap();
+        for format in Format::ALL.into_iter().filter(|format| format.is_readable()) {
+            let text = format!("\u{feff}{}", topology.write(format).text);
+            assert!(Topology::parse(&text, "t", Reading::default()).is_ok(), "{format}");
         }
     }
 

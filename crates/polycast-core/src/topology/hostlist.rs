@@ -7,6 +7,9 @@ use super::MAX_NAME;
 /// The most digits of a number that becomes part of a range.
 const MAX_DIGITS: usize = 18;
 
+/// The most bytes of a word outside of its brackets, which each of its names has: room for a name in the DNS, user and ranks.
+const MAX_WORD: usize = 512;
+
 /// Expands a hostlist into at most `limit` names, in the order in which they are written.
 pub fn expand(list: &str, limit: usize) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
@@ -16,6 +19,10 @@ pub fn expand(list: &str, limit: usize) -> Result<Vec<String>, String> {
             return Err(format!(
                 "expected names of at most {MAX_NAME} characters, found more brackets than that"
             ));
+        }
+        if outside_brackets(word) > MAX_WORD {
+            let begin: String = word.chars().take(MAX_NAME).collect();
+            return Err(format!("expected names of at most {MAX_WORD} characters, found {begin}…"));
         }
         names.extend(expand_word(word, limit.saturating_sub(names.len()))?);
     }
@@ -45,6 +52,11 @@ fn split_outside_brackets(list: &str) -> Result<Vec<&str>, String> {
         }
         false => Ok(words),
     }
+}
+
+/// The bytes of a word, which has no brackets within brackets, that are not between them.
+fn outside_brackets(word: &str) -> usize {
+    word.split('[').map(|part| part.split_once(']').map_or(part, |(_, after)| after).len()).sum()
 }
 
 fn expand_word(word: &str, limit: usize) -> Result<Vec<String>, String> {
@@ -187,6 +199,14 @@ mod tests {
         assert!(expand(&"a[0]".repeat(MAX_NAME), 10).is_ok());
         assert!(expand(&"a[0]".repeat(MAX_NAME + 1), 10).is_err());
         assert!(expand(&"[0]".repeat(1_000_000), 10).is_err());
+    }
+
+    /// Each of its names would be as long.
+    #[test]
+    fn a_long_word_is_refused_before_it_stands_for_many() {
+        for (bytes, good) in [(MAX_WORD, true), (MAX_WORD + 1, false), (1 << 20, false)] {
+            assert_eq!(expand(&format!("{}[0-9]x", "n".repeat(bytes - 1)), 65_536).is_ok(), good, "{bytes}");
+        }
     }
 
     proptest! {

@@ -50,8 +50,10 @@ fn lines(text: &str) -> Vec<(usize, String)> {
     let mut lines = Vec::new();
     let mut begun: Option<(usize, String)> = None;
     for (index, line) in text.lines().enumerate() {
-        let content = line.split('#').next().unwrap_or("").trim();
+        let content = line.split('#').next().unwrap_or("").trim_end();
         let (first, mut entry) = begun.take().unwrap_or((index + 1, String::new()));
+        // The space that a line begins with may be all that parts two words, but not within a list.
+        let content = if entry.ends_with(',') { content.trim_start() } else { content };
         match content.strip_suffix('\\') {
             Some(part) => {
                 entry.push_str(part);

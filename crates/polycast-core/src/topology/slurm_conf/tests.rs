@@ -32,6 +32,15 @@ fn the_example_of_the_slurm_manual() {
 }
 
 #[test]
+fn lines_that_go_on_keep_the_space_between_words() {
+    for text in
+        ["SwitchName=s0\\\n  Nodes=a,b", "SwitchName=s0 Nodes=a,\\\n  b", "SwitchName=s0 Nodes=a,\\\nb"]
+    {
+        assert_eq!(parse(text).unwrap().hosts.len(), 2, "{text}");
+    }
+}
+
+#[test]
 fn every_mistake_is_named_with_its_line() {
     for (text, line, words) in [
         ("", 0, "at least one line"),
