@@ -25,6 +25,8 @@ pub struct Call {
     pub bytes: u64,
     /// A rank of the communicator.
     pub root: u32,
+    /// The times of its parts may be held against each other: their clocks were compared, or are one.
+    pub has_one_clock: bool,
     /// By rank of the communicator; those whose call is known.
     pub parts: Vec<Part>,
 }
@@ -102,6 +104,7 @@ pub fn calls(job: &Job) -> Vec<Call> {
                         collective: event.detail,
                         bytes: event.a,
                         root: event.b,
+                        has_one_clock: true,
                         parts: Vec::new(),
                     });
                 }
@@ -117,7 +120,10 @@ pub fn calls(job: &Job) -> Vec<Call> {
             }
         }
     }
-    calls.iter_mut().for_each(|call| call.parts.sort_by_key(|part| part.rank));
+    for call in &mut calls {
+        call.parts.sort_by_key(|part| part.rank);
+        call.has_one_clock = job.have_one_clock(call.parts.iter().map(|part| part.trace as usize));
+    }
     calls.sort_by_key(|call| call.parts.iter().map(|part| part.called_ns).min());
     calls
 }

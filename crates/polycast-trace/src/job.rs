@@ -102,10 +102,23 @@ impl Job {
         let without_clock =
             traces.iter().filter(|trace| line(trace).is_none()).map(|trace| trace.rank).collect();
         let error = of_clocks.values().map(|(_, error)| *error).max().unwrap_or(0);
-        let lines: Vec<Line> =
-            traces.iter().map(|trace| line(trace).map(|(line, _)| *line).unwrap_or_default()).collect();
+        let origin = |trace: &Trace| line(trace).map(|(line, _)| line.common_ns(trace.began_ns));
+        let origin = traces.iter().filter_map(origin).min().unwrap_or(0);
+        // Clocks that were not compared may be hours apart: each of them begins with the job, so that calls are shown near others.
+        let mut began: BTreeMap<u64, u64> = BTreeMap::new();
+        for trace in &traces {
+            let began = began.entry(trace.clock).or_insert(trace.began_ns);
+            *began = trace.began_ns.min(*began);
+        }
+        let own_line = |trace: &Trace| {
+            let offset_ns = i128::from(origin) - i128::from(began[&trace.clock]);
+            Line { offset_ns: i64::try_from(offset_ns).unwrap_or(i64::MIN), ..Line::default() }
+        };
+        let lines: Vec<Line> = traces
+            .iter()
+            .map(|trace| line(trace).map_or_else(|| own_line(trace), |(line, _)| *line))
+            .collect();
         let both = || traces.iter().zip(&lines);
-        let origin = both().map(|(trace, line)| line.common_ns(trace.began_ns)).min().unwrap_or(0);
         let end = both().map(|(trace, line)| line.common_ns(trace.ended_ns)).max().unwrap_or(0);
         let there: Vec<u32> = traces.iter().map(|trace| trace.rank).collect();
         let missing = (0..ranks.min(MAX_RANKS)).filter(|rank| there.binary_search(rank).is_err()).collect();
@@ -127,6 +140,17 @@ impl Job {
     /// When that was, in nanoseconds from the job's beginning, of a time of the trace with this index.
     pub fn common_ns(&self, trace: usize, local_ns: u64) -> i64 {
         self.lines[trace].common_ns(local_ns).saturating_sub(self.origin_ns)
+    }
+
+    /// Whether times of the traces with these indices may be held against each other.
+    pub(crate) fn have_one_clock(&self, mut traces: impl Iterator<Item = usize>) -> bool {
+        let own_clock = |trace: usize| {
+            let trace = &self.traces[trace];
+            self.without_clock.binary_search(&trace.rank).is_ok().then_some(trace.clock)
+        };
+        let Some(first) = traces.next().filter(|_| !self.without_clock.is_empty()) else { return true };
+        let first = own_clock(first);
+        traces.all(|trace| own_clock(trace) == first)
     }
 
     /// What the trace with this index calls so, as an index into `names`; 0, an empty name, is for what is not named.

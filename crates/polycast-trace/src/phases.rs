@@ -36,9 +36,9 @@ pub struct Skew {
     pub first: u32,
 }
 
-/// `None` where not all ranks are known.
+/// `None` where not all ranks are known, or their times are not to be held against each other.
 pub fn skew(call: &Call) -> Option<Skew> {
-    if !call.is_whole() {
+    if !call.is_whole() || !call.has_one_clock {
         return None;
     }
     let first = call.parts.iter().min_by_key(|part| part.called_ns)?;

@@ -219,3 +219,29 @@ fn ranks_that_are_missing_are_named() {
     alone[1].clock = 99;
     assert_eq!(Job::new(alone).unwrap().without_clock, [1]);
 }
+
+#[test]
+fn times_of_clocks_that_were_not_compared_are_not_held_against_each_other() {
+    let compared = job([(3000, 9000), (5000, 8000), (1500, 6000)], 0);
+    let mut traces = compared.traces.clone();
+    // Hours ahead.
+    let ahead = 5 * 3_600_000_000_000;
+    traces[2].clocks = [None, None];
+    traces[2].began_ns += ahead;
+    traces[2].ended_ns += ahead;
+    traces[2].events.iter_mut().for_each(|event| event.at_ns += ahead);
+    let job = Job::new(traces.clone()).unwrap();
+    assert_eq!((&job.without_clock[..], job.length_ns), (&[2][..], 8000));
+    let call = &calls(&job)[0];
+    assert!(call.is_whole() && skew(call).is_none() && phases(call).is_none());
+    assert_eq!(call.parts[2].called_ns, 500);
+    // Ranks on one clock have it among themselves, whether it was compared or not.
+    traces[1].clock = 71;
+    assert!(!calls(&Job::new(traces.clone()).unwrap())[0].has_one_clock);
+    for trace in &mut traces {
+        trace.rank += 1;
+        trace.ranks = 4;
+    }
+    let of = |trace: usize| calls(&Job::new(traces[trace..].to_vec()).unwrap())[0].has_one_clock;
+    assert_eq!([of(0), of(1)], [false, true]);
+}

@@ -20,7 +20,7 @@ use polycast_lab::Lab;
 use self::sharing::{Effort, Learning};
 use super::job_args::JobArgs;
 use super::topology::Input;
-use super::{Outcome, file_of, interruption, write_output};
+use super::{Outcome, file_of, interruption, require_folder, write_output};
 use crate::bench::arrival::parse_duration;
 use crate::bench::environment::Machine;
 use crate::bench::sizes as size_list;
@@ -93,6 +93,7 @@ fn parse_sizes(text: &str) -> Result<Sizes, size_list::SizesError> {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
+    require_folder(&args.output)?;
     let mut topology = args.topology.as_deref().map(read_topology).transpose()?;
     let mpi = args.job.mpi()?;
     let program = args.job.measuring_program(&Installation::find()?, &mpi)?;

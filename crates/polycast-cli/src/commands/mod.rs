@@ -64,6 +64,17 @@ pub fn file_of(output: &Option<PathBuf>) -> Option<&Path> {
     output.as_deref().filter(|file| *file != Path::new("-"))
 }
 
+/// Fails before anything is measured where the file that is to have it could not be written.
+pub fn require_folder(output: &Option<PathBuf>) -> Result<(), String> {
+    let Some(file) = file_of(output) else { return Ok(()) };
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (folder.is_dir(), file.is_dir()) {
+        (false, _) => Err(format!("cannot write {}: there is no folder {}", file.display(), folder.display())),
+        (true, true) => Err(format!("cannot write {}: expected a file, found a folder", file.display())),
+        (true, false) => Ok(()),
+    }
+}
+
 /// Writes what the user asked for there.
 pub fn write_output(output: &Option<PathBuf>, text: &str) -> Result<(), Box<dyn Error>> {
     match file_of(output) {

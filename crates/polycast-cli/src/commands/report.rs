@@ -1,17 +1,17 @@
 //! `polycast report`: what jobs and measurements have left.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::{Outcome, print, print_json, write_file};
+use super::{Outcome, file_of, print, print_json, write_output};
 use crate::report::load::{Traced, load};
 use crate::report::page::page;
 use crate::report::results::{Charts, charts};
 use crate::report::summary::{Summary, summary};
 use crate::report::{arrivals, perfetto};
-use crate::terminal::{hanging, nanoseconds, paragraph, table};
+use crate::terminal::{count, hanging, nanoseconds, paragraph, table};
 use polycast_core::units::Bytes;
 
 /// Arguments of `polycast report`.
@@ -49,6 +49,11 @@ Examples:
   polycast report bench.json -o bench.html";
 
 pub fn run(args: &Args) -> Outcome {
+    let outputs = [&args.output, &args.perfetto, &args.arrivals];
+    let printed = outputs.iter().filter(|output| output.is_some() && file_of(output).is_none()).count();
+    if printed + usize::from(args.json) > 1 {
+        return Err("expected one thing for standard output, found several: name files for the others".into());
+    }
     let mut traced: Option<Traced> = None;
     let mut of_files: Vec<Charts> = Vec::new();
     for path in &args.paths {
@@ -67,20 +72,22 @@ pub fn run(args: &Args) -> Outcome {
     let summed = traced.as_ref().map(summary);
     let job = traced.as_ref().zip(summed.as_ref());
     let needs_traces = || "this needs a folder of traces: run a job with POLYCAST_TRACE=FOLDER first";
-    if let Some(file) = &args.output {
-        write_file(file, page(job, &of_files))?;
+    if args.output.is_some() {
+        write_output(&args.output, &page(job, &of_files))?;
     }
     if let Some(file) = &args.perfetto {
         let (traced, _) = job.ok_or_else(needs_traces)?;
         write_perfetto(traced, file)?;
     }
-    if let Some(file) = &args.arrivals {
+    if args.arrivals.is_some() {
         let (traced, _) = job.ok_or_else(needs_traces)?;
-        write_file(file, arrivals::arrivals(traced)?)?;
+        write_output(&args.arrivals, &arrivals::arrivals(traced)?)?;
     }
     if args.json {
         let (_, summary) = job.ok_or_else(needs_traces)?;
         print_json(summary)?;
+    }
+    if printed > 0 || args.json {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some((_, summary)) = job {
@@ -88,25 +95,30 @@ pub fn run(args: &Args) -> Outcome {
     } else if args.output.is_none() {
         return Err("expected -o FILE.html: of results there is only a page".into());
     }
-    for file in [&args.output, &args.perfetto, &args.arrivals].into_iter().flatten() {
+    for file in outputs.into_iter().flatten() {
         print(&format!("wrote {}\n", file.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn write_perfetto(traced: &Traced, file: &Path) -> Result<(), String> {
-    let error = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
-    let mut out = BufWriter::new(File::create(file).map_err(error)?);
+    let error = |error: io::Error| format!("cannot write {}: {error}", file.display());
+    let out: Box<dyn Write> = match file == Path::new("-") {
+        true => Box::new(io::stdout().lock()),
+        false => Box::new(File::create(file).map_err(error)?),
+    };
+    let mut out = BufWriter::new(out);
     perfetto::write(traced, &mut out).and_then(|()| out.flush()).map_err(error)
 }
 
 fn told(summary: &Summary) -> String {
     let Summary { program, ranks, traced_ranks, hosts, seconds, clock_error_us, calls, .. } = summary;
     let [length, error] = [seconds * 1e9, clock_error_us * 1e3].map(nanoseconds);
+    let hosts = count(*hosts, "host", "hosts");
     let mut text = paragraph(&format!(
-        "{program}: {ranks} ranks ({traced_ranks} traced) on {hosts} hosts, {length}, {calls} calls; clocks within {error}"
+        "{program}: {ranks} ranks ({traced_ranks} traced) on {hosts}, {length}, {calls} calls; clocks within {error}"
     )) + "\n\n";
-    let mut groups: Vec<_> = summary.groups.iter().collect();
+    let mut groups: Vec<_> = summary.served.iter().collect();
     groups.sort_by(|a, b| b.rank_seconds.total_cmp(&a.rank_seconds));
     let rows = groups.iter().map(|group| {
         let after = group.final_us.map_or("-".to_owned(), |us| nanoseconds(us * 1e3));

@@ -28,18 +28,24 @@ const LONGEST: Nanos = Nanos(3600 * 1_000_000_000);
 /// Of the calls with a root among all ranks of the job, or of all other calls where there is none.
 pub fn arrivals(traced: &Traced) -> Result<String, String> {
     let ranks = traced.job.ranks;
-    let of_all =
-        || traced.calls.iter().filter(|call| call.size == ranks && call.parts.len() == ranks as usize);
+    let is_of_all = |call: &&Call| {
+        call.size == ranks && call.parts.len() == ranks as usize && call.has_one_clock && is_readable(call)
+    };
+    let of_all = || traced.calls.iter().filter(is_of_all);
     let mut calls: Vec<&Call> = of_all().filter(|call| has_root(call.collective)).collect();
     if calls.is_empty() {
         calls = of_all().collect();
     }
     if calls.is_empty() {
-        return Err("no call of all ranks of the job, of which all ranks are known".to_owned());
+        return Err(
+            "no call of all ranks of the job, of which all ranks are known on clocks that were compared, \
+                    within an hour"
+                .to_owned(),
+        );
     }
     let mut text = format!("{HEADING}\n# {}\nranks {ranks}\n", describe(traced));
     for call in calls.iter().take(MAX_ROWS.min(MAX_NUMBERS / ranks.max(1) as usize)) {
-        let first = call.parts.iter().map(|part| part.called_ns).min().unwrap_or(0);
+        let first = first_ns(call);
         let root = if has_root(call.collective) { call.root } else { 0 };
         let _ = write!(text, "{root}");
         for part in &call.parts {
@@ -48,6 +54,16 @@ pub fn arrivals(traced: &Traced) -> Result<String, String> {
         text.push('\n');
     }
     Ok(text)
+}
+
+fn first_ns(call: &Call) -> i64 {
+    call.parts.iter().map(|part| part.called_ns).min().unwrap_or(0)
+}
+
+/// One row that [`read`] refuses would cost all the others.
+fn is_readable(call: &Call) -> bool {
+    let first = first_ns(call);
+    call.parts.iter().all(|part| part.called_ns.abs_diff(first) <= LONGEST.0)
 }
 
 /// Whether it is such a file.

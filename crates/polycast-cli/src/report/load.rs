@@ -32,18 +32,6 @@ pub fn load(folder: &Path) -> Result<Traced, String> {
     let mut notes = Vec::new();
     let (mut traces, files) = read_all(folder, &mut notes)?;
     keep_newest_job(&mut traces, &mut notes);
-    let of_rank = MAX_EVENTS / traces.len().max(1);
-    let mut left_out = 0;
-    for trace in &mut traces {
-        let surplus = trace.events.len().saturating_sub(of_rank);
-        trace.events.drain(..surplus);
-        left_out += surplus;
-    }
-    if left_out > 0 {
-        notes.push(format!(
-            "the first {left_out} events are left out: there are too many to be shown at once"
-        ));
-    }
     let job = Job::new(traces).map_err(|error| match notes.first() {
         Some(note) => format!("{}: {error}; {note}", folder.display()),
         None => format!("{}: {error} (looked at {files} files)", folder.display()),
@@ -65,15 +53,36 @@ fn read_all(folder: &Path, notes: &mut Vec<String>) -> Result<(Vec<Trace>, usize
         }
     }
     files.sort();
+    let of_rank = MAX_EVENTS / files.len().max(1);
+    let mut has_surplus = false;
     let mut traces = Vec::new();
     for file in &files {
         let read = read_regular(file).map_err(|error| error.to_string());
         match read.and_then(|bytes| decode(&bytes).map_err(|error| error.to_string())) {
-            Ok(trace) => traces.push(trace),
+            Ok(mut trace) => {
+                has_surplus |= keep_last(&mut trace, of_rank);
+                traces.push(trace);
+            }
             Err(problem) => notes.push(format!("{}: {problem}", file.display())),
         }
     }
+    if has_surplus {
+        notes.push(format!(
+            "only the last {of_rank} events of a rank are shown: there are too many to be shown at once"
+        ));
+    }
     Ok((traces, files.len()))
+}
+
+/// Leaves so many events, and whether there were more. Those that were left out here are none that the rank did not keep.
+fn keep_last(trace: &mut Trace, events: usize) -> bool {
+    let surplus = trace.events.len().saturating_sub(events);
+    if surplus > 0 {
+        // Not drained, which would keep the memory of all.
+        trace.events = trace.events.split_off(surplus);
+        trace.recorded -= surplus as u64;
+    }
+    surplus > 0
 }
 
 /// Whoever reads a pipe waits for somebody to write, and a device may have no end.
@@ -167,5 +176,54 @@ impl Traced {
     /// The name of a choice or a reason.
     pub fn name(&self, index: u16) -> &str {
         &self.job.names[usize::from(index)]
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use polycast_trace::{About, Event, Recorder};
+
+    use super::*;
+
+    fn about(rank: u32) -> About<'static> {
+        About {
+            rank,
+            ranks: 3,
+            job: 7,
+            clock: 1,
+            process: 1,
+            began_ns: 0,
+            began_1970_ns: 0,
+            host: "n",
+            program: "p",
+            polycast: "0",
+        }
+    }
+
+    pub fn event(kind: Kind, at_ns: u64) -> Event {
+        Event { at_ns, kind, detail: 0, communicator: 0, call: 1, a: 0, b: 0, c: 0 }
+    }
+
+    /// What a rank of three has recorded.
+    pub fn trace(rank: u32, room: usize, record: impl Fn(&Recorder)) -> Trace {
+        let recorder = Recorder::new(&about(rank), room);
+        record(&recorder);
+        let mut file = Vec::new();
+        recorder.write(Ending::Finalized, 20, |part| {
+            file.extend_from_slice(part);
+            true
+        });
+        decode(&file).unwrap()
+    }
+
+    #[test]
+    fn events_that_are_left_out_here_are_none_that_the_rank_lost() {
+        let mut trace = trace(0, 10, |recorder| {
+            (0..10).for_each(|at_ns| recorder.record(event(Kind::Left, at_ns)));
+        });
+        assert!(!keep_last(&mut trace, 10) && keep_last(&mut trace, 4));
+        assert_eq!((trace.events.len(), trace.events.capacity(), trace.events[0].at_ns), (4, 4, 6));
+        let notes = notes_of(&Job::new(vec![trace]).unwrap());
+        assert!(!notes.iter().any(|note| note.contains("65,536")), "{notes:?}");
     }
 }

@@ -49,9 +49,9 @@ pub fn page(job: Option<(&Traced, &Summary)>, charts: &[Charts]) -> String {
 }
 
 fn heading(summary: &Summary) -> String {
-    let Summary { program, ranks, hosts, seconds, clock_error_us, calls, .. } = summary;
+    let Summary { program, ranks, traced_ranks, hosts, seconds, clock_error_us, calls, .. } = summary;
     let inside: f64 = summary.groups.iter().map(|group| group.rank_seconds).sum();
-    let share = inside / (seconds * f64::from(*ranks)).max(f64::MIN_POSITIVE) * 100.0;
+    let share = inside / (seconds * *traced_ranks as f64).max(f64::MIN_POSITIVE) * 100.0;
     let facts = [
         (ranks.to_string(), "ranks"),
         (hosts.to_string(), "hosts"),
@@ -128,8 +128,8 @@ fn of_job(summary: &Summary) -> String {
     )
 }
 
-fn size(group: &Group) -> String {
-    match group.first_bytes {
+fn size(first_bytes: u64) -> String {
+    match first_bytes {
         0 => "0".to_owned(),
         first => format!("{}..{}", Bytes(first), Bytes(first.saturating_mul(2))),
     }
@@ -164,7 +164,7 @@ fn of_groups(groups: &[Group]) -> String {
         ];
         let mut cells = texts([
             group.collective.to_owned(),
-            size(group),
+            size(group.first_bytes),
             group.choice.clone(),
             group.calls.to_string(),
             written(group.bytes),
@@ -191,7 +191,7 @@ fn of_phases(groups: &[Group]) -> String {
             let parts = [part("startup", startup), part("intermediate", intermediate), part("final", last)];
             let mut cells = texts([
                 group.collective.to_owned(),
-                size(group),
+                size(group.first_bytes),
                 group.choice.clone(),
                 group.whole_calls.to_string(),
                 time(startup),
@@ -241,7 +241,7 @@ fn of_skews(groups: &[Group]) -> String {
         let (skew_in, skew_out) = (group.skew_in_us?, group.skew_out_us?);
         let ratio = if skew_in > 0.0 { format!("{:.2}", skew_out / skew_in) } else { "–".to_owned() };
         let (collective, choice) = (group.collective.to_owned(), group.choice.clone());
-        Some(texts([collective, size(group), choice, time(skew_in), time(skew_out), ratio]))
+        Some(texts([collective, size(group.first_bytes), choice, time(skew_in), time(skew_out), ratio]))
     };
     let rows = groups.iter().filter_map(row).collect();
     nothing(
@@ -257,7 +257,12 @@ fn of_losses(groups: &[Group]) -> String {
     let row = |group: &Group| {
         let seen = &group.datagrams;
         let counts = [seen.sent, seen.received, seen.useful, seen.repaired, seen.restored, seen.requests];
-        let names = [group.collective.to_owned(), size(group), group.choice.clone(), group.calls.to_string()];
+        let names = [
+            group.collective.to_owned(),
+            size(group.first_bytes),
+            group.choice.clone(),
+            group.calls.to_string(),
+        ];
         names.into_iter().chain(counts.iter().map(u64::to_string)).map(Cell::from).collect()
     };
     let rows = such.map(row).collect();
@@ -282,7 +287,7 @@ fn of_choices(summary: &Summary) -> String {
             (group.collective.to_owned(), group.choice.clone(), group.reason.clone());
         texts([
             collective,
-            size(group),
+            size(group.first_bytes),
             choice,
             reason,
             group.calls.to_string(),
@@ -303,10 +308,9 @@ fn of_trials(summary: &Summary) -> String {
     let row = |gain: &super::gains::Gain| {
         let times =
             gain.compared.iter().map(|time| format!("{} {}", time.choice, nanoseconds(time.seconds * 1e9)));
-        let first = gain.first_bytes;
         texts([
             gain.collective.clone(),
-            format!("{}..{}", Bytes(first), Bytes(first.saturating_mul(2))),
+            size(gain.first_bytes),
             format!("{} ranks", gain.ranks),
             times.collect::<Vec<_>>().join(", "),
             gain.stays.clone() + if gain.is_remembered { " (of an earlier job)" } else { "" },

@@ -157,6 +157,7 @@ fn of_tune(records: &[Record]) -> Result<Parts, String> {
 fn of_scaling(completions: &[Value], name: &str) -> Result<Parts, String> {
     let mut drawings = Vec::new();
     let mut sizes: Vec<u64> = completions.iter().filter_map(|one| one["bytes"].as_u64()).collect();
+    sizes.sort_unstable();
     sizes.dedup();
     for bytes in sizes {
         let title = format!("Broadcasts of {} in virtual time", Bytes(bytes));

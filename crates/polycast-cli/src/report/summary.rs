@@ -69,7 +69,7 @@ pub struct Group {
     pub p90_us: f64,
     /// The longest.
     pub longest_us: f64,
-    /// Calls of which all ranks are known.
+    /// Calls of which all ranks are known, on clocks that were compared.
     pub whole_calls: u64,
     /// Of those, medians: from the first call to the root's, to the last, to the last return; null without a root.
     pub startup_us: Option<f64>,
@@ -272,7 +272,7 @@ pub fn summary(traced: &Traced) -> Summary {
         seconds: job.length_ns as f64 / 1e9,
         clock_error_us: us(job.clock_error_ns),
         calls: traced.calls.len(),
-        trials: gains(traced.report.as_ref(), &groups),
+        trials: gains(traced),
         groups,
         served,
         last,

@@ -23,6 +23,9 @@ pub fn data(traced: &Traced) -> Value {
         kinds.entry((call.collective, call.choice())).or_insert(next);
     }
     let mut columns = Columns::default();
+    let waits: usize = of_calls.iter().flat_map(|call| &call.parts).map(|part| part.waits.len()).sum();
+    let waits_left_out = waits.saturating_sub(MAX_BARS);
+    let mut surplus = waits_left_out;
     for (index, call) in of_calls.iter().enumerate() {
         let kind = kinds[&(call.collective, call.choice())];
         columns.call(call, kind);
@@ -35,7 +38,9 @@ pub fn data(traced: &Traced) -> Value {
                 | is(last == Some(part.rank), 1)
                 | is(part.has_failed || part.returned_ns.is_none(), 2);
             columns.bar(index as u32, rank, part.called_ns, end, flags);
-            for (since, length) in part.waits.iter().take(MAX_BARS.saturating_sub(columns.waits())) {
+            let left_out = surplus.min(part.waits.len());
+            surplus -= left_out;
+            for (since, length) in &part.waits[left_out..] {
                 columns.wait(rank, *since, *length);
             }
         }
@@ -52,6 +57,7 @@ pub fn data(traced: &Traced) -> Value {
         "hosts": hosts,
         "bars": bars,
         "left_out": traced.calls.iter().map(|call| call.parts.len()).sum::<usize>() - bars,
+        "waits_left_out": waits_left_out,
         "call": columns.calls(),
         "bar": columns.bars(),
         "wait": columns.all_waits(),
@@ -121,10 +127,6 @@ impl Columns {
         self.wait_rank.extend(rank.to_le_bytes());
         self.wait_start.extend((start_ns as f64 / 1e3).to_le_bytes());
         self.wait_length.extend((length_ns as f32 / 1e3).to_le_bytes());
-    }
-
-    fn waits(&self) -> usize {
-        self.wait_rank.len() / 4
     }
 
     fn calls(&self) -> Value {

@@ -18,11 +18,20 @@ pub fn leave(folder: &Path, ranks: u32) {
 pub fn leave_calls(folder: &Path, ranks: u32, calls: u32) {
     fs::create_dir_all(folder).unwrap();
     for rank in 0..ranks {
-        fs::write(folder.join(format!("rank-{rank:06}.trace")), file(rank, ranks, calls)).unwrap();
+        fs::write(folder.join(format!("rank-{rank:06}.trace")), file(rank, ranks, calls, true)).unwrap();
     }
-    let trial = r#"{"collective":"bcast","first_bytes":2048,"ranks":3,"stays":"multicast-pull","is_remembered":false,
-        "times":[{"choice":"multicast-pull","median_seconds":0.0001},{"choice":"stock","median_seconds":0.0003}]}"#;
+    let trial = r#""stays":"multicast-pull","is_remembered":false,
+        "times":[{"choice":"multicast-pull","median_seconds":0.0001},{"choice":"stock","median_seconds":0.0003}]"#;
+    let trial = format!(r#"{{"collective":"bcast","first_bytes":2048,"ranks":{ranks},{trial}}}"#);
     fs::write(folder.join("report.json"), format!(r#"{{"rank_0":{{"trials":[{trial}]}}}}"#)).unwrap();
+}
+
+/// The same without a comparison of the two clocks.
+pub fn leave_uncompared(folder: &Path, ranks: u32) {
+    leave(folder, ranks);
+    for rank in 0..ranks {
+        fs::write(folder.join(format!("rank-{rank:06}.trace")), file(rank, ranks, CALLS, false)).unwrap();
+    }
 }
 
 /// Of two ranks that have recorded numbers that no clock shows.
@@ -67,7 +76,7 @@ fn written(recorder: &Recorder, ended_ns: u64) -> Vec<u8> {
     file
 }
 
-fn file(rank: u32, ranks: u32, calls: u32) -> Vec<u8> {
+fn file(rank: u32, ranks: u32, calls: u32, has_clock: bool) -> Vec<u8> {
     let is_far = rank >= ranks.div_ceil(2);
     let clock_ns = if is_far { 1_000_000_000 } else { 2_000_000_000 };
     let about = About {
@@ -83,7 +92,7 @@ fn file(rank: u32, ranks: u32, calls: u32) -> Vec<u8> {
         polycast: "0.2.0",
     };
     let recorder = Recorder::new(&about, 8 * calls as usize + 1);
-    if is_far && rank == ranks.div_ceil(2) {
+    if has_clock && is_far && rank == ranks.div_ceil(2) {
         for (at, is_at_end) in [(0, false), (50_000_000, true)] {
             let local_ns = clock_ns + at;
             recorder.clock(Clock { local_ns, offset_ns: 1_000_000_000, error_ns: 3_000 }, is_at_end);

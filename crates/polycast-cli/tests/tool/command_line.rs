@@ -167,3 +167,16 @@ fn methods_that_cannot_measure_something_say_so() {
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
 }
+
+/// Minutes of measurement would be lost.
+#[test]
+fn a_file_that_cannot_be_written_is_told_before_anything_is_measured() {
+    let world = World::with_doors(&[]);
+    fs::create_dir(world.path().join("folder")).unwrap();
+    for verb in [&["measure"][..], &["topology", "discover"]] {
+        for (file, expected) in [("no/x.json", "there is no folder no"), ("folder", "found a folder")] {
+            let said = error(&mut world.polycast(&[verb, &["-o", file]].concat()), 1);
+            assert!(said.contains(&format!("cannot write {file}: ")) && said.contains(expected), "{said}");
+        }
+    }
+}

@@ -138,6 +138,66 @@ fn arrivals_are_rows_of_delays() {
 }
 
 #[test]
+fn times_on_clocks_that_were_not_compared_are_not_held_against_each_other() {
+    let world = World::with_doors(&[]);
+    traces::leave_uncompared(&world.path().join("traces"), 4);
+    let summary = json(&world);
+    assert!(summary["notes"][0].as_str().unwrap().contains("ranks 2, 3"), "{summary:#}");
+    assert_eq!((&summary["last"], &summary["rooted_calls"]), (&Value::Array(vec![]), &0.into()));
+    assert_eq!(
+        (&summary["groups"][0]["whole_calls"], &summary["groups"][0]["skew_in_us"]),
+        (&0.into(), &Value::Null)
+    );
+    assert!(summary["seconds"].as_f64().unwrap() < 0.1, "{summary:#}");
+    let failed = world.polycast(&["report", "traces", "--arrivals", "a.txt"]).output().unwrap();
+    let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(!failed.status.success() && said.contains("clocks that were compared"), "{said}");
+}
+
+#[test]
+fn a_dash_is_standard_output_and_nothing_else_goes_there() {
+    let world = world();
+    for (option, start) in [("-o", "<!DOCTYPE"), ("--perfetto", "{"), ("--arrivals", "polycast-arrivals")] {
+        let text = output(&mut world.polycast(&["report", "traces", option, "-"]));
+        assert!(text.starts_with(start) && !text.contains("wrote"), "{option}: {text}");
+    }
+    assert!(!world.path().join("-").exists());
+    let failed = world.polycast(&["report", "traces", "-o", "-", "--json"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("one thing for standard output"));
+}
+
+#[test]
+fn the_share_of_calls_is_that_of_the_ranks_whose_traces_are_there() {
+    let share = |world: &World| {
+        output(&mut world.polycast(&["report", "traces", "-o", "page.html"]));
+        let page = fs::read_to_string(world.path().join("page.html")).unwrap();
+        let (before, _) = page.split_once(" %</b>of the ranks' time").unwrap();
+        before.rsplit_once('>').unwrap().1.parse::<f64>().unwrap()
+    };
+    let world = world();
+    let all = share(&world);
+    for rank in 1..4 {
+        fs::remove_file(world.path().join(format!("traces/rank-{rank:06}.trace"))).unwrap();
+    }
+    assert!((share(&world) - all).abs() < 0.2, "{all} % and {} %", share(&world));
+}
+
+#[test]
+fn a_size_that_was_given_twice_is_one_picture() {
+    let world = World::with_doors(&[]);
+    let one = |bytes: u32| {
+        format!(
+            r#"{{"algorithm":"chain","bytes":{bytes},"nodes":4,"mean_us":9.0,"interval_us":1.0,"percentile_99_us":12.0}}"#
+        )
+    };
+    let file = format!(r#"{{"completions":[{},{},{}]}}"#, one(8192), one(65536), one(8192));
+    fs::write(world.path().join("scaling.json"), file).unwrap();
+    output(&mut world.polycast(&["report", "scaling.json", "-o", "page.html"]));
+    let page = fs::read_to_string(world.path().join("page.html")).unwrap();
+    assert_eq!(page.matches("<figure>").count(), 2);
+}
+
+#[test]
 fn results_become_pictures() {
     let world = World::with_doors(&[]);
     let point = |variant: &str, bytes: u32, us: f64| {

@@ -12,7 +12,7 @@ use polycast_core::files::FileKind;
 use polycast_core::topology::{Format, Topology};
 
 use super::super::job_args::JobArgs;
-use super::super::{Outcome, interruption, print, write_file};
+use super::super::{Outcome, file_of, interruption, print, require_folder, write_output};
 use super::convert::parse_format;
 use super::draw::draw;
 use super::input::Input;
@@ -42,16 +42,17 @@ pub struct Args {
     /// Say how many pairs of hosts are grouped as in this topology [default: in a lab its own]
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
-    /// Write the topology to a file
+    /// Write the topology to a file; - is standard output, in place of the drawing
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The format of the file
-    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = parse_format())]
-    to: Format,
+    /// The format to write, to standard output without a file [default: json]
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format())]
+    to: Option<Format>,
 }
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
+    require_folder(&args.output)?;
     let truth = args
         .truth
         .as_deref()
@@ -65,14 +66,20 @@ pub fn run(args: &Args) -> Outcome {
         return Ok(ExitCode::from(130));
     }
     let (topology, comparison) = found?;
-    print(&draw(&topology, Paint::of_standard_output()))?;
-    comparison.map_or(Ok(()), |line| print(&line))?;
-    if let Some(file) = &args.output {
-        let written = topology.write(args.to);
+    let is_written = args.output.is_some() || args.to.is_some();
+    if is_written && file_of(&args.output).is_none() {
+        comparison.iter().for_each(|line| eprint!("polycast: {line}"));
+    } else {
+        print(&draw(&topology, Paint::of_standard_output()))?;
+        comparison.map_or(Ok(()), |line| print(&line))?;
+    }
+    if is_written {
+        let format = args.to.unwrap_or(Format::Json);
+        let written = topology.write(format);
         for lost in &written.lost {
-            eprintln!("polycast: not in {}: {lost}", args.to);
+            eprintln!("polycast: not in {format}: {lost}");
         }
-        write_file(file, written.text)?;
+        write_output(&args.output, &written.text)?;
     }
     Ok(ExitCode::SUCCESS)
 }

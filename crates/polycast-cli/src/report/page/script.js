@@ -250,6 +250,7 @@ function timeline() {
     legend.append(entry, " ");
   });
   if (data.left_out > 0) legend.append(` (the ${data.left_out} earliest calls of ranks are not drawn)`);
+  if (data.waits_left_out > 0) legend.append(` (of the ${data.waits_left_out} earliest waits nothing is drawn)`);
   return redraw;
 }
 
