@@ -69,7 +69,9 @@ pub fn require_folder(output: &Option<PathBuf>) -> Result<(), String> {
     let Some(file) = file_of(output) else { return Ok(()) };
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (folder.is_dir(), file.is_dir()) {
-        (false, _) => Err(format!("cannot write {}: there is no folder {}", file.display(), folder.display())),
+        (false, _) => {
+            Err(format!("cannot write {}: there is no folder {}", file.display(), folder.display()))
+        }
         (true, true) => Err(format!("cannot write {}: expected a file, found a folder", file.display())),
         (true, false) => Ok(()),
     }
