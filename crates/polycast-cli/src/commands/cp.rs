@@ -14,9 +14,11 @@ use polycast_copy::{MAX_BLOCK_BYTES, MIN_BLOCK_BYTES};
 use polycast_core::topology::{MAX_HOSTS, expand_hostlist};
 use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Rank, Rate};
+use polycast_core::variables::is_off;
 
 use super::{Outcome, interruption, print, print_json};
-use crate::copy::coordinator::{self, Request, Target};
+use crate::copy::coordinator;
+use crate::copy::request::{Request, Target};
 use crate::doctor::fleet::{Fleet, host_name, is_here};
 use crate::hosts;
 use crate::numbers::whole;
@@ -229,9 +231,9 @@ fn with_name(destination: &OsStr, host: &str) -> Result<OsString, String> {
 /// Starts an agent from the tool that comes first on its standard input, so many bytes.
 fn brought_along(agent: &[String], host: &str, bytes: usize) -> Command {
     let file = "\"${TMPDIR:-/tmp}/polycast-$$\"";
-    // A part of it, if the way to the host ends or its disk is full, is removed and not run.
+    // A part of it, if the way to the host ends or its disk is full, is removed and not run. Not every shell thinks of that when a signal ends it.
     let script = format!(
-        "umask 077; set -C; : > {file} && trap 'rm -f {file}' EXIT && head -c {bytes} >> {file} && \
+        "umask 077; set -C; : > {file} && trap 'rm -f {file}' EXIT && trap 'exit 1' HUP INT TERM && head -c {bytes} >> {file} && \
          [ $(wc -c < {file}) = {bytes} ] && chmod 700 {file} && exec {file} {AGENT_VERB} --remove-tool"
     );
     let mut command = Command::new(&agent[0]);
@@ -247,8 +249,11 @@ fn brought_along(agent: &[String], host: &str, bytes: usize) -> Command {
 /// In which order the chain goes through the hosts, counted from 1: that of their names, or depth first through the
 /// switches from the source's on, so that no link carries a block twice in one direction.
 fn order(args: &Args, fleet: &Fleet, names: &[String]) -> Result<Vec<u32>, Box<dyn Error>> {
-    let variable =
-        || std::env::var_os(TOPOLOGY).filter(|file| !file.is_empty() && file != "off").map(PathBuf::from);
+    let variable = || {
+        std::env::var_os(TOPOLOGY)
+            .filter(|file| !file.is_empty() && !file.to_str().is_some_and(is_off))
+            .map(PathBuf::from)
+    };
     let (topology, source) = match (fleet, args.topology.clone().or_else(variable)) {
         (Fleet::Emulated(lab), None) => (lab.plan().topology(), fleet.hosts().first().cloned()),
         (Fleet::Emulated(_), Some(file)) => (read_topology(&file)?, fleet.hosts().first().cloned()),
@@ -354,6 +359,26 @@ mod tests {
             assert!(!shell.wait().unwrap().success());
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{bytes} bytes of it");
         }
+    }
+
+    #[test]
+    fn a_tool_on_its_way_is_removed_when_a_signal_ends_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let command = brought_along(&["launcher".to_owned()], "host", 1_000);
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(command.get_args().last().unwrap()).env("TMPDIR", folder.path());
+        let mut shell = shell.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let count = || std::fs::read_dir(folder.path()).unwrap().count();
+        while count() == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // Its traps are set soon after.
+        std::thread::sleep(Duration::from_millis(200));
+        let pid = nix::unistd::Pid::from_raw(shell.id() as i32);
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        drop(shell.stdin.take());
+        assert!(!shell.wait().unwrap().success());
+        assert_eq!(count(), 0);
     }
 
     #[test]

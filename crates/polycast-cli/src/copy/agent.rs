@@ -1,9 +1,12 @@
-//! One node of a copy: the source, or one that gets the files. It ends when its standard input does, and what has come by
-//! then stays for the next run.
+//! One node of a copy: the source, or one that gets the files. It ends when its standard input does, whatever it does then but to put files into their
+//! place, and what has come by then stays for the next run.
 
+use std::fs;
 use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -30,25 +33,40 @@ const BLOCK_BYTES: [(u64, u32); 3] = [(16 << 20, 16 << 10), (4 << 30, 64 << 10),
 /// Of what is longer.
 const LONGEST_BLOCK_BYTES: u32 = 1 << 20;
 
+/// Where this process puts what comes.
+static STAGED: OnceLock<PathBuf> = OnceLock::new();
+/// Held while files are put into their place.
+static FINISHING: Mutex<()> = Mutex::new(());
+
 /// Serves a coordinator. `remove_tool`: this program was brought along, and its file is not needed any more.
 pub fn run(remove_tool: bool) -> ExitCode {
     if remove_tool && let Ok(tool) = std::env::current_exe() {
         let _ = std::fs::remove_file(tool);
     }
     say(&Event::Hello { version: env!("CARGO_PKG_VERSION").to_owned() });
-    let mut agent = Agent::default();
-    for line in io::stdin().lock().lines() {
-        let Ok(line) = line else { break };
-        let done = match serde_json::from_str(&line) {
-            Ok(command) => agent.obey(command),
-            Err(error) => Err(format!("expected a command of polycast cp: {error}")),
-        };
-        if let Err(reason) = done {
-            fail(reason);
+    let (sender, lines) = channel::<String>();
+    thread::spawn(move || {
+        let mut agent = Agent::default();
+        for line in lines {
+            let done = match serde_json::from_str(&line) {
+                Ok(command) => agent.obey(command),
+                Err(error) => Err(format!("expected a command of polycast cp: {error}")),
+            };
+            if let Err(reason) = done {
+                fail(reason);
+            }
         }
+    });
+    for line in io::stdin().lock().lines().map_while(Result::ok) {
+        let _ = sender.send(line);
     }
-    // Threads that wait for others are not waited for.
-    ExitCode::SUCCESS
+    // Other threads are not waited for: to read what an earlier run has left may take an hour.
+    let _last = FINISHING.lock();
+    if let Some(folder) = STAGED.get() {
+        // If nothing has come.
+        let _ = fs::remove_dir(folder);
+    }
+    std::process::exit(0)
 }
 
 /// An event is one write; nobody who could read it any more is no reason to complain.
@@ -250,6 +268,7 @@ fn receive(
     manifest: &str,
 ) -> io::Result<(Receiver, Candidate)> {
     let staging = Staging::open(&destination, manifest)?;
+    let _ = STAGED.set(staging.folder.clone());
     // What is left may take long to read.
     tell(Arc::clone(&store), false);
     let backing = Arc::new(OnceLock::new());
@@ -331,6 +350,8 @@ impl Shared {
                 };
                 manifest.extend_from_slice(block.bytes());
                 pending.push((number, block));
+                // Others get these from memory when this one has all of them. The last one may have bytes of a file in it.
+                store.want(number);
             }
             manifest.truncate(stream.manifest_bytes as usize);
             self.begin(manifest, digest, &stream)?;
@@ -390,12 +411,18 @@ fn next_after(store: &Store, pending: u64, stop: &AtomicBool) -> Option<(u64, Ar
 
 impl Receiver {
     fn finish(&self, digest: &str, spoiled: &[u32]) -> Result<(), String> {
+        // If all was left by an earlier run the writer may not have looked at it yet.
+        let (is_written, stop) = (&self.shared.is_written, &self.shared.stop);
+        while !is_written.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let _last = FINISHING.lock();
         // The writer lets go of it when it has finished.
         let mut guard = self.shared.staging.lock().unwrap_or_else(PoisonError::into_inner);
         let (Some(staging), Some(backing)) = (guard.take(), self.shared.backing.get()) else {
             return Err("nothing has been written".to_owned());
         };
-        if !self.shared.is_written.load(Ordering::Relaxed) {
+        if !is_written.load(Ordering::Relaxed) {
             return Err("not everything could be written".to_owned());
         }
         let (have, written) = self.store.have_and_written();

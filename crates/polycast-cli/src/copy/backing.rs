@@ -20,12 +20,24 @@ pub struct Backing {
     pub layout: Layout,
     /// Where the entries without a parent are.
     places: RwLock<HashMap<u32, PathBuf>>,
+    /// Files that are zero from here on, for they could not be read, and are put on no node.
+    blanks: RwLock<HashMap<u32, u64>>,
 }
 
 impl Backing {
     pub fn new(manifest: Manifest, manifest_bytes: Vec<u8>, places: HashMap<u32, PathBuf>) -> Backing {
         let layout = Layout::new(&manifest, manifest_bytes.len() as u64);
-        Backing { manifest, manifest_bytes, layout, places: RwLock::new(places) }
+        Backing { manifest, manifest_bytes, layout, places: RwLock::new(places), blanks: RwLock::default() }
+    }
+
+    /// A file is zero from here on, whoever reads it.
+    pub fn blank(&self, entry: u32, at: u64) {
+        self.blanks.write().unwrap_or_else(PoisonError::into_inner).entry(entry).or_insert(at);
+    }
+
+    fn is_blank(&self, entry: u32, at: u64) -> bool {
+        let blanks = self.blanks.read().unwrap_or_else(PoisonError::into_inner);
+        blanks.get(&entry).is_some_and(|from| at >= *from)
     }
 
     /// An entry without a parent is in another place now.
@@ -127,6 +139,9 @@ impl<'a> BlockReader<'a> {
     pub fn read(&mut self, stream: &Stream, block: u64) -> io::Result<Vec<u8>> {
         let BlockReader { backing, file } = self;
         backing.bytes_of(stream.range(block), |entry, at, to| {
+            if backing.is_blank(entry, at) {
+                return Ok(());
+            }
             let path = || backing.path(entry);
             let named = |error: io::Error| Unreadable::because(path(), &error);
             if file.as_ref().is_none_or(|(open, _)| *open != entry) {

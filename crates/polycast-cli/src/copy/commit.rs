@@ -94,6 +94,8 @@ impl<'a> Commit<'a> {
         for number in left_out {
             let path = self.backing.path(number);
             fs::remove_file(&path).map_err(|error| at(&path, error))?;
+            // Those that are behind may still ask for it; if it was zero it is.
+            self.backing.blank(number, 0);
         }
         let place = &self.destination.folder;
         // The only folder that may be reached through a link: the user has named it.

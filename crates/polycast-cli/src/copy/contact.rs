@@ -127,13 +127,17 @@ fn try_to_introduce(caller: &Caller, address: SocketAddr) -> io::Result<TcpStrea
 
 /// These will connect to this node. An empty datagram to each asks the network where it is, and so tells it where this node is.
 pub fn expect(addresses: &[SocketAddr]) {
+    send_nothing(addresses, DISCARD_PORT);
+}
+
+fn send_nothing(addresses: &[SocketAddr], port: u16) {
     let bound = [UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)), UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))];
     for address in addresses {
         if let Ok(socket) = &bound[usize::from(address.is_ipv6())]
             && socket.set_nonblocking(true).is_ok()
         {
             // Without it there is one try less.
-            let _ = socket.send_to(&[], (address.ip(), DISCARD_PORT));
+            let _ = socket.send_to(&[], (address.ip(), port));
         }
     }
 }
@@ -203,6 +207,10 @@ mod tests {
 
     #[test]
     fn who_is_expected_is_sent_nothing_that_it_could_misread() {
-        expect(&[([127, 0, 0, 1], 1).into(), (Ipv6Addr::LOCALHOST, 1).into()]);
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = socket.local_addr().unwrap().port();
+        send_nothing(&[(Ipv6Addr::LOCALHOST, 1).into(), (Ipv4Addr::LOCALHOST, 1).into()], port);
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        assert_eq!(socket.recv(&mut [0; 8]).unwrap(), 0);
     }
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::process::Command as Process;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -18,6 +17,7 @@ use super::multicast::{Attempt, Terms};
 use super::node::Node;
 use super::place::Place;
 use super::report::{LeftOut, Report};
+use super::request::{Progress, Request, Target};
 
 /// How long the first bytes wait for nodes that are not ready, when half of them are.
 const LATE: Duration = Duration::from_secs(3);
@@ -25,42 +25,6 @@ const LATE: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
 /// How long agents may take to end when all is done.
 const END_LIMIT: Duration = Duration::from_secs(2);
-
-/// What is to be copied where, and how.
-pub struct Request {
-    pub sources: Vec<OsString>,
-    pub recursive: bool,
-    pub force: bool,
-    pub preserve: bool,
-    pub into_folder: bool,
-    pub block_bytes: Option<u32>,
-    pub bits_per_second: Option<u64>,
-    pub fanout: Option<usize>,
-    pub patience: Duration,
-    /// Blocks travel compressed where that makes them shorter.
-    pub compress: bool,
-}
-
-/// A node to be.
-pub struct Target {
-    pub host: String,
-    pub destination: OsString,
-    /// What starts its agent.
-    pub process: Process,
-    /// What that expects on its standard input first: the tool itself.
-    pub tool: Option<Arc<Vec<u8>>>,
-}
-
-/// How far the nodes are.
-pub struct Progress<'a> {
-    pub bytes: u64,
-    /// Of all bytes of the slowest node that takes.
-    pub least_bytes: u64,
-    pub done: usize,
-    pub nodes: usize,
-    /// Those that are behind the others.
-    pub behind: Vec<&'a str>,
-}
 
 pub(super) struct Source {
     pub(super) stream: Stream,
@@ -159,6 +123,10 @@ impl Copy<'_> {
         interrupted: &AtomicBool,
         show: &mut impl FnMut(&Progress<'_>),
     ) -> Result<(), String> {
+        if let Some(reason) = self.nodes[SOURCE as usize].reason.take() {
+            return Err(format!("the source {reason}"));
+        }
+        let patience = Nanos(self.request.patience.as_nanos() as u64);
         let mut shown = Instant::now();
         while !self.is_over() {
             if interrupted.load(Ordering::Relaxed) {
@@ -176,6 +144,12 @@ impl Copy<'_> {
             // All that has come: nobody is silent whose word is here.
             for (node, news) in first.into_iter().chain(news.try_iter()) {
                 self.take(node, news)?;
+            }
+            if !self.nodes[SOURCE as usize].has_said_hello && self.now() >= patience {
+                return Err(format!(
+                    "nothing was heard of the source for {} s",
+                    self.request.patience.as_secs()
+                ));
             }
             self.begin_if_due();
             self.carry_out();
@@ -242,10 +216,12 @@ impl Copy<'_> {
         let (index, now) = (node as usize, self.now());
         match event {
             Event::Hello { version } if version != env!("CARGO_PKG_VERSION") => {
-                self.lose(
-                    node,
-                    format!("its polycast is version {version}, this is {}", env!("CARGO_PKG_VERSION")),
-                );
+                let reason =
+                    format!("its polycast is version {version}, this is {}", env!("CARGO_PKG_VERSION"));
+                if node == SOURCE {
+                    return Err(format!("the source: {reason}"));
+                }
+                self.lose(node, reason);
             }
             Event::Hello { .. } => {
                 self.nodes[index].has_said_hello = true;
@@ -404,9 +380,9 @@ impl Copy<'_> {
         let now = self.now();
         let Some(fleet) = &mut self.fleet else { return };
         // To whom the tool itself is still on its way cannot speak.
-        let are_brought =
-            (0..).zip(&self.nodes).filter(|(_, node)| node.agent.as_ref().is_some_and(Agent::is_brought));
-        are_brought.for_each(|(node, _)| fleet.heard(node, now));
+        let agents = (0..).zip(&mut self.nodes).filter_map(|(node, it)| Some((node, it.agent.as_mut()?)));
+        let are_brought = agents.filter_map(|(node, agent)| agent.took_more().then_some(node));
+        are_brought.for_each(|node| fleet.heard(node, now));
         fleet.tick(now);
         let orders: Vec<_> = std::iter::from_fn(|| fleet.next_order()).collect();
         let blocks = self.source.as_ref().map_or(0, |source| source.stream.blocks());
@@ -447,3 +423,7 @@ impl Copy<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "coordinator_tests.rs"]
+mod tests;

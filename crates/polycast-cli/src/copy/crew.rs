@@ -3,12 +3,16 @@
 use std::io::Write;
 use std::process::{ChildStdin, Command as Process, ExitStatus};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Instant;
 
 use super::message::{Command, Event};
 use crate::helper_process::{HelperProcess, MAX_CHATTER_LINES};
+
+/// Of the tool, at a time: who takes a piece is there.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// What came of a node.
 #[derive(Debug)]
@@ -25,6 +29,9 @@ pub struct Agent {
     process: HelperProcess,
     /// Its standard input as soon as the tool itself has gone through it.
     stdin_to_come: Option<Receiver<ChildStdin>>,
+    /// Pieces of the tool that have gone, and that were known of.
+    gone: Arc<AtomicU64>,
+    known: u64,
 }
 
 impl Agent {
@@ -50,19 +57,25 @@ impl Agent {
             }
             let _ = news.send((node, News::Gone));
         })?;
+        let gone = Arc::<AtomicU64>::default();
         let stdin_to_come = tool.map(|tool| {
             let (through, to_come) = channel();
             let stdin = process.take_stdin();
+            let gone = Arc::clone(&gone);
             thread::spawn(move || {
+                let send = |stdin: &mut ChildStdin, piece| {
+                    // Only a count.
+                    stdin.write_all(piece).map(|()| gone.fetch_add(1, Ordering::Relaxed))
+                };
                 if let Some(mut stdin) = stdin
-                    && stdin.write_all(&tool).is_ok()
+                    && tool.chunks(PIECE_BYTES).all(|piece| send(&mut stdin, piece).is_ok())
                 {
                     let _ = through.send(stdin);
                 }
             });
             to_come
         });
-        Ok(Agent { process, stdin_to_come })
+        Ok(Agent { process, stdin_to_come, gone, known: 0 })
     }
 
     /// Tells it something. One that is gone says so by itself.
@@ -74,9 +87,10 @@ impl Agent {
         self.process.tell(command);
     }
 
-    /// The tool itself goes to it first, and it has not been told anything since.
-    pub fn is_brought(&self) -> bool {
-        self.stdin_to_come.is_some()
+    /// More of the tool has gone to it since this was asked.
+    pub fn took_more(&mut self) -> bool {
+        let gone = self.gone.load(Ordering::Relaxed);
+        std::mem::replace(&mut self.known, gone) < gone
     }
 
     /// It may end.

@@ -31,6 +31,7 @@ mod outcome;
 mod packing;
 mod place;
 pub mod report;
+pub mod request;
 mod ring;
 mod scan;
 mod serve;

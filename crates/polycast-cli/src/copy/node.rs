@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::sync::mpsc::Sender;
 
-use super::coordinator::Target;
 use super::crew::{Agent, News};
 use super::multicast::Membership;
+use super::request::Target;
 
 /// One of them; the source is the first.
 pub(super) struct Node {

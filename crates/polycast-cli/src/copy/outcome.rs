@@ -2,9 +2,10 @@
 
 use polycast_copy::{Standing, Trouble};
 
-use super::coordinator::{Copy, Progress};
+use super::coordinator::Copy;
 use super::node::Node;
 use super::report::{LeftOut, NodeReport, Report};
+use super::request::Progress;
 
 impl Copy<'_> {
     pub(super) fn show(&self, show: &mut impl FnMut(&Progress<'_>)) {
@@ -40,7 +41,8 @@ impl Copy<'_> {
                 host: node.host.clone(),
                 has_all: node.done_at.is_some()
                     && self.read.as_ref().is_some_and(|read| read.spoiled.is_empty()),
-                seconds: node.done_at.map(|at| at - begun_at),
+                // Who had everything may have been through before.
+                seconds: node.done_at.map(|at| (at - begun_at).max(0.0)),
                 resumed_bytes: source.map_or(0, |source| source.stream.range(node.resumed).start),
                 set_aside: fleet.and_then(|fleet| fleet.trouble(number as u32)).map(
                     |trouble| match trouble {
@@ -54,7 +56,8 @@ impl Copy<'_> {
         };
         let nodes: Vec<NodeReport> =
             self.nodes.iter().enumerate().skip(1).map(|(number, node)| node_report(number, node)).collect();
-        let spoiled = self.read.iter().flat_map(|read| &read.spoiled);
+        let spoiled = || self.read.iter().flat_map(|read| &read.spoiled);
+        let unreadable = self.unreadable.iter().filter(|file| spoiled().all(|known| known.file != file.file));
         let compressed = self.read.as_ref().filter(|_| self.request.compress);
         Report {
             bytes: source.map_or(0, |source| source.stream.bytes - source.stream.manifest_bytes),
@@ -70,9 +73,9 @@ impl Copy<'_> {
                 "chain"
             },
             seconds: nodes.iter().filter_map(|node| node.seconds).fold(0.0, f64::max),
-            left_out: spoiled
+            left_out: spoiled()
                 .map(|spoiled| LeftOut { file: spoiled.file.clone(), reason: spoiled.reason.clone() })
-                .chain(self.unreadable.iter().cloned())
+                .chain(unreadable.cloned())
                 .collect(),
             skipped: source.map_or(Vec::new(), |source| source.skipped.clone()),
             nodes,

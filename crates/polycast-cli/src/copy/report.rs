@@ -20,7 +20,7 @@ pub struct Report {
     pub method: &'static str,
     /// From the first byte until the last node that has the files.
     pub seconds: f64,
-    /// Files that could not be read as they were, and so are on no node.
+    /// Files that could not be read as they were, and so are on no node, or not on those that were behind.
     pub left_out: Vec<LeftOut>,
     /// What was found and is neither file, folder nor link.
     pub skipped: Vec<String>,
@@ -59,7 +59,10 @@ impl Report {
     /// For people: a line, and one more for all that is not as wished.
     pub fn text(&self) -> String {
         let done = self.nodes.iter().filter(|node| node.has_all).count();
-        let rate = if self.seconds > 0.0 { self.bytes as f64 * 8.0 / self.seconds / 1e6 } else { 0.0 };
+        // What an earlier run had left did not travel.
+        let resumed = self.nodes.iter().map(|node| node.resumed_bytes).min().unwrap_or(0);
+        let bits = self.bytes.saturating_sub(resumed) as f64 * 8.0;
+        let rate = if self.seconds > 0.0 { bits / self.seconds / 1e6 } else { 0.0 };
         let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let mut text = format!(
             "{}, {} bytes{}: on {done} of {} in {}, {rate:.0} Mb/s to each\n",
@@ -89,5 +92,35 @@ impl Report {
             }
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_run_had_left_did_not_travel() {
+        let node = |resumed_bytes: u64| NodeReport {
+            host: "n".to_owned(),
+            has_all: true,
+            seconds: Some(2.0),
+            resumed_bytes,
+            set_aside: None,
+            reason: None,
+        };
+        let report = Report {
+            bytes: 9_000_000,
+            compressed_bytes: None,
+            files: 1,
+            folders: 0,
+            links: 0,
+            method: "chain",
+            seconds: 2.0,
+            left_out: Vec::new(),
+            skipped: Vec::new(),
+            nodes: vec![node(9_000_100), node(8_000_000)],
+        };
+        assert_eq!(report.text(), "1 file, 9000000 bytes: on 2 of 2 nodes in 2.00 s, 4 Mb/s to each\n");
     }
 }

@@ -168,12 +168,19 @@ fn extents(path: &Path, metadata: &Metadata, follow: bool) -> Vec<Extent> {
         };
         let Ok(end) = seek(&file, SeekFrom::Hole(begin)) else { return whole };
         let end = end.min(bytes);
-        if end > begin {
-            found.push(Extent { at: begin, bytes: end - begin });
-        }
+        add_extent(&mut found, begin, end);
         at = end.max(at + 1);
     }
     found
+}
+
+/// One more; of a file that is written meanwhile it may touch the last one, and then both are one.
+fn add_extent(found: &mut Vec<Extent>, begin: u64, end: u64) {
+    match found.last_mut() {
+        Some(last) if last.at + last.bytes == begin => last.bytes = end.max(begin) - last.at,
+        _ if end > begin => found.push(Extent { at: begin, bytes: end - begin }),
+        _ => {}
+    }
 }
 
 /// Reads all blocks, as they are wanted, and says which files are not what they were, and as how many bytes the blocks travel.
@@ -192,19 +199,23 @@ pub fn read_all(
                 check_unchanged(file.take(), backing, stamps, &mut spoiled);
                 let opened = open(&backing.path(entry), true);
                 if let Err(error) = &opened {
+                    backing.blank(entry, 0);
                     spoil(entry, backing, &mut spoiled, format!("cannot be read: {error}"));
                 }
                 file = Some((entry, opened.ok()));
             }
-            // What cannot be read is zero, and nobody puts it in its place.
-            if let Some((entry, Some(file))) = &file
-                && let Err(error) = file.read_exact_at(to, at)
+            // What cannot be read is zero, the first time and later, and nobody puts it in its place.
+            if let Some((_, open)) = &mut file
+                && let Some(Err(error)) = open.as_ref().map(|file| file.read_exact_at(to, at))
             {
+                *open = None;
+                to.fill(0);
+                backing.blank(entry, at);
                 let reason = match error.kind() {
                     io::ErrorKind::UnexpectedEof => "became shorter while it was read".to_owned(),
                     _ => format!("cannot be read: {error}"),
                 };
-                spoil(*entry, backing, &mut spoiled, reason);
+                spoil(entry, backing, &mut spoiled, reason);
             }
             Ok::<(), Infallible>(())
         });
@@ -248,7 +259,47 @@ impl Scan {
 
 #[cfg(test)]
 mod tests {
+    use polycast_copy::{KEY_BYTES, Key, Layout};
+
+    use super::super::backing::BlockReader;
+    use super::super::store::Found;
     use super::*;
+
+    #[test]
+    fn extents_that_touch_are_one() {
+        let mut found = Vec::new();
+        for (begin, end) in [(0, 4), (4, 6), (8, 8), (8, 9)] {
+            add_extent(&mut found, begin, end);
+        }
+        assert_eq!(found, [Extent { at: 0, bytes: 6 }, Extent { at: 8, bytes: 1 }]);
+    }
+
+    /// Those that are behind need it when it has left the memory.
+    #[test]
+    fn what_could_not_be_read_is_the_same_when_it_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["a", "b", "c"].map(|name| folder.path().join(name));
+        for path in &paths {
+            fs::write(path, [7; 6_000]).unwrap();
+        }
+        let sources: Vec<OsString> = paths.iter().map(|path| path.clone().into_os_string()).collect();
+        let (manifest, places, stamps) = scan(&sources, false).unwrap().into_parts();
+        // The second cannot be opened, and of the third the end cannot be read.
+        fs::remove_file(&paths[1]).unwrap();
+        File::options().write(true).open(&paths[2]).unwrap().set_len(5_000).unwrap();
+        let bytes = manifest.encode();
+        let stream = Layout::new(&manifest, bytes.len() as u64).stream(4_096);
+        let backing = Backing::new(manifest, bytes, places);
+        let store = Store::new(stream, Key::from_bytes([1; KEY_BYTES]), false);
+        let (spoiled, _) = read_all(&backing, &stamps, &store, &AtomicBool::new(false));
+        assert_eq!(spoiled.iter().map(|spoiled| spoiled.entry).collect::<Vec<_>>(), [1, 2]);
+        let mut reader = BlockReader::new(&backing);
+        for block in 0..stream.blocks() {
+            let again = reader.read(&stream, block).unwrap();
+            let Some(Found::Memory(first)) = store.get(block, &AtomicBool::new(true)) else { panic!() };
+            assert_eq!(again, first.bytes(), "block {block}");
+        }
+    }
 
     #[test]
     fn a_file_with_holes_that_cannot_be_read_is_left_to_who_reads_it() {

@@ -194,7 +194,8 @@ fn fetch<'a>(
         Found::Memory(block) => return Ok((block.tag, block)),
         Found::Disk(tag) => tag,
     };
-    let backing = backing.get().ok_or_else(|| io::Error::other("nothing is written"))?;
+    // A list of files that is longer than the window: it can be read when all of it is there.
+    let backing = backing.wait();
     let bytes = reader.get_or_insert_with(|| BlockReader::new(backing)).read(&store.stream, block)?;
     // A file of the source, or one that was put in its place, may have changed since.
     if store.key.tag(block, &bytes) != tag {

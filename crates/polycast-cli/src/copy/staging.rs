@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use polycast_copy::{Kind, Manifest, Moment, Part, Stream};
 use rustix::fs::{FlockOperation, OFlags, Timespec, Timestamps, UTIME_OMIT, flock, futimens};
+use rustix::io::Errno;
 
 use super::backing::Backing;
 use super::journal::{Journal, Noted};
@@ -68,7 +69,7 @@ impl Destination {
 /// The folder beside.
 pub struct Staging {
     /// Its name, by which only it itself is removed.
-    folder: PathBuf,
+    pub folder: PathBuf,
     /// The same folder by what is open, whatever its name leads to: whoever owns the destination could rename the folder
     /// and put a link to elsewhere in its place.
     inside: PathBuf,
@@ -100,12 +101,7 @@ impl Staging {
         if owner != nix::unistd::geteuid().as_raw() {
             return Err(io::Error::other(format!("{} belongs to somebody else", folder.display())));
         }
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            io::Error::other(format!(
-                "the same files are being copied already: {} is in use",
-                folder.display()
-            ))
-        })?;
+        is_alone(flock(&lock, FlockOperation::NonBlockingLockExclusive), &folder)?;
         let inside = PathBuf::from(format!("{OPEN}{}", lock.as_raw_fd()));
         Ok(Staging { folder, inside, _lock: lock })
     }
@@ -143,6 +139,19 @@ impl Staging {
             .map(|(number, entry)| (number as u32, tree.join(OsStr::from_bytes(entry.name.as_bytes()))))
             .collect();
         Ok(Backing::new(manifest, bytes, places))
+    }
+}
+
+/// Whether nobody else has locked a folder, as far as its file system can tell.
+fn is_alone(locked: Result<(), Errno>, folder: &Path) -> io::Result<()> {
+    match locked {
+        Err(Errno::WOULDBLOCK) => Err(io::Error::other(format!(
+            "the same files are being copied already: {} is in use",
+            folder.display()
+        ))),
+        // A file system without locks.
+        Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => Ok(()),
+        Err(error) => Err(at(folder, error.into())),
     }
 }
 
@@ -289,6 +298,14 @@ pub fn folder_mode(mode: u32, preserve: bool, umask: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_system_without_locks_is_no_other_copy() {
+        let said = |errno| is_alone(Err(errno), Path::new("/to")).map_err(|error| error.to_string());
+        assert_eq!(said(Errno::NOLCK), Ok(()));
+        assert!(said(Errno::WOULDBLOCK).unwrap_err().ends_with("copied already: /to is in use"));
+        assert!(said(Errno::IO).unwrap_err().starts_with("/to: Input/output error"));
+    }
 
     #[test]
     fn who_swaps_the_folder_for_a_link_gets_nothing_written_elsewhere() {

@@ -85,7 +85,7 @@ struct State {
     recent: VecDeque<Arc<Block>>,
     /// Blocks on disk.
     written: u64,
-    /// No block is taken that is further than the window behind this one: what is written, or, at the source, wanted.
+    /// No block is taken that is further than the window behind this one: what is written, or wanted.
     limit: u64,
 }
 
@@ -203,7 +203,7 @@ impl Store {
         end <= self.state().limit + self.window
     }
 
-    /// Blocks up to this one are wanted of the source.
+    /// Blocks up to this one are wanted of the source, or have a place although they are not on disk.
     pub fn want(&self, block: u64) {
         let mut state = self.state();
         if block > state.limit {
@@ -244,7 +244,7 @@ impl Store {
     pub fn wrote(&self) {
         let mut state = self.state();
         state.written += 1;
-        state.limit = state.written;
+        state.limit = state.limit.max(state.written);
         let is_all = state.written >= self.stream.blocks();
         drop(state);
         self.has_room.notify_all();

@@ -55,9 +55,57 @@ fn a_folder_on_some_nodes_only_is_no_destination() {
     assert!(text.contains("DEST is a folder on n0 and not on n1"), "{text}");
     assert_eq!(output.status.code(), Some(1));
     assert!(!site.out("n0").join("new/tree").exists() && !site.out("n1").join("new").exists());
+    // Nobody would ask for what has another name with a slash.
+    assert_eq!((site.leftovers("n0/new"), site.leftovers("n1")), (0, 0));
     let (code, said) = site.report(&["-r", "--hosts", "n0,n1", "tree", "out/%h/new/"]);
     assert_eq!(code, Some(0), "{said:#}");
     ["n0", "n1"].iter().for_each(|host| assert_same(&site.at("tree"), &site.out(host).join("new/tree")));
+}
+
+/// It stands in memory until all of it is there.
+#[test]
+fn a_list_of_files_may_be_longer_than_what_is_kept_in_memory() {
+    let site = Site::new(&["n0", "n1", "n2"]);
+    let source = site.at("source");
+    fs::create_dir(&source).unwrap();
+    let target = "t".repeat(4_000);
+    for link in 0..4_400 {
+        symlink(&target, source.join(link.to_string())).unwrap();
+    }
+    fs::write(source.join("file"), contents(1_000)).unwrap();
+    for (words, to) in [(&["-F", "1"][..], "chain"), (&[][..], "any")] {
+        let to = format!("out/%h/{to}");
+        let (code, said) = site.report(&[&["-r", "--hosts", "n[0-2]", "source", &to], words].concat());
+        assert_eq!(code, Some(0), "{said:#}");
+    }
+    for to in ["n0/chain", "n2/chain", "n1/any"] {
+        assert_same(&source, &site.out(to));
+    }
+}
+
+/// Whoever started it is gone, and the same command is not to be told that it is under way.
+#[test]
+fn a_node_that_reads_what_was_left_ends_with_its_coordinator() {
+    let site = Site::new(&["n0", "n1", "n2"]);
+    let (mut child, second) = halfway(&site);
+    wait_for(|| site.journal("n0").is_some());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(second);
+    // To be read for ever.
+    let left = site.journal("n0").unwrap().with_file_name("tree").join("first");
+    fs::rename(&left, site.at("kept")).unwrap();
+    nix::unistd::mkfifo(&left, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    fs::remove_file(site.at("pids/n0")).unwrap();
+    let words = ["-s", "4KiB", "--hosts", "n0", "first", "second", "out/%h/"];
+    let mut child = site.start(&words);
+    site.process("n0");
+    thread::sleep(Duration::from_millis(500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::rename(site.at("kept"), &left).unwrap();
+    wait_for(|| site.report(&words).0 == Some(0));
+    assert_both_same(&site, "n0");
 }
 
 #[test]

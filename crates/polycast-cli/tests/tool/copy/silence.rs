@@ -61,6 +61,19 @@ fn last_words_that_do_not_come_delay_nobody() {
     }
 }
 
+/// The tool has gone to it, and that is the last of it.
+#[test]
+fn who_takes_the_tool_and_never_speaks_is_given_up() {
+    let site = Site::new(&["n0", "n1"]);
+    fs::write(site.at("file"), contents(100_000)).unwrap();
+    let script = "#!/bin/sh\n[ $1 = n0 ] || exec cat 3>&1 > /dev/null\nshift\nexec sh -c \"$*\"\n";
+    fs::write(site.at("launcher"), script).unwrap();
+    let (code, said) = site.report(&["-t", "3", "--bootstrap", "--hosts", "n[0-1]", "file", "out/%h/"]);
+    assert_eq!(code, Some(1), "{said:#}");
+    assert_eq!(node(&said, "n1")["reason"], "nothing was heard of it for 3 s");
+    assert_same(&site.at("file"), &site.out("n0").join("file"));
+}
+
 /// Its agent hangs, as a login does whose home folder is away.
 #[test]
 fn who_never_gets_ready_is_given_up() {
