@@ -31,9 +31,10 @@ rust:
 
 doors: rust ## only the doors: make doors MPICC=/opt/mpi/bin/mpicc adds one
 	@doors/build.sh $(LIBRARY) $(MPICC)
+	@old=$(LIBRARY)/slurm/spank_polycast.so; if [ packaging/slurm/spank_polycast.c -nt $$old ] && [ -e $$old ]; then packaging/slurm/build.sh $(LIBRARY); fi
 	@$(MAKE) --no-print-directory stage
 
-spank: build/built ## the plug-in for srun --polycast, too: needs Slurm's headers; then make install
+spank: $(BUILT) ## the plug-in for srun --polycast, too: needs Slurm's headers; then make install
 	@packaging/slurm/build.sh $(LIBRARY)
 	@$(MAKE) stage
 
@@ -43,6 +44,13 @@ stage:
 
 build/built: $(SOURCES)
 	@$(MAKE) build
+
+# Another MPI that is named wants its door, whatever was built before.
+ifeq ($(origin MPICC),command line)
+BUILT := build
+else
+BUILT := build/built
+endif
 
 demo: build ## stock MPI beside polycast on emulated clusters of 16 hosts; about four minutes
 	@scripts/setup.sh demo
@@ -84,13 +92,13 @@ conformance: ## mpi4py's own tests on five MPIs with every algorithm; three quar
 	@$(MAKE) build
 	@cargo test --quiet --locked --workspace --test conformance -- $(ONLY)
 
-install: build/built ## copies what is built to PREFIX (builds first if need be)
+install: $(BUILT) ## copies what is built to PREFIX (builds first if need be)
 	@scripts/install.sh build/stage "$(INSTALLED)"
 
 install-debug: build/built ## debug information beside what is installed
 	@scripts/install.sh build/debug "$(INSTALLED)"
 
-deb: build/built ## Debian packages in build/deb, of what is built
+deb: $(BUILT) ## Debian packages in build/deb, of what is built
 	@rm -rf build/deb
 	@packaging/debian/build.sh build/stage build/deb
 

@@ -9,7 +9,9 @@ rounds=${1:-3}
 bucket=${bucket:-64KiB}
 work=$(mktemp -d)
 mount -t tmpfs none "$work"
-trap 'umount -l "$work"; rmdir "$work"' EXIT INT TERM
+trap 'umount -l "$work"; rmdir "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 load() { cut -d' ' -f1 /proc/loadavg; }
 
@@ -145,7 +147,7 @@ finish() {
     umount -l "$work"
     rmdir "$work"
 }
-trap finish EXIT INT TERM
+trap finish EXIT
 others=$(seq -f h%g 1 15)
 for host in $others; do mkdir -p "$work/u/$host"; done
 round=0

@@ -10,16 +10,18 @@ library=$1
 shift
 is_named=$#
 [ "$is_named" -ne 0 ] || set -- mpicc mpicc.openmpi mpicc.mpich
-sources=$(cd "$(dirname "$0")" && pwd)
-root=$(dirname "$sources")
+mkdir -p "$library/doors" "$library/bench"
+library=$(cd "$library" && pwd)
+# From here paths are relative, for that of the checkout may have spaces.
+cd "$(dirname "$0")/.."
+sources=doors
 cc=${CC:-cc}
 # Code beside data in a page saves some KB for each object.
 compact=-Wl,-z,noseparate-code
 # Small, but for what every call goes through (door.c, below).
-flags="-std=c17 -Os -g -fPIC -fvisibility=hidden -Wall -Wextra -Werror -I$root/include -I$sources/common"
+flags="-std=c17 -Os -g -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Iinclude -I$sources/common"
 objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
-mkdir -p "$library/doors" "$library/bench"
 
 # Written beside and renamed: a running program may have the old object mapped.
 "$cc" $flags $compact -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/narrow.c" "$sources/pmpi/vote.c" -ldl -pthread
@@ -49,7 +51,7 @@ build_component() {
         for other in ${OPENMPI_HEADERS:-}; do
             others="$others -isystem $other"
         done
-        version=$(sed -n 's/^version = "\([0-9.]*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
+        version=$(sed -n 's/^version = "\([0-9.]*\)"/\1/p' Cargo.toml | head -n 1)
         numbers=$(echo "$version" | sed 's/\(.*\)\.\(.*\)\.\(.*\)/-DPOLYCAST_MAJOR=\1 -DPOLYCAST_MINOR=\2 -DPOLYCAST_RELEASE=\3/')
         mkdir -p "$library/$name"
         "$1" $flags -std=gnu17 $numbers -isystem "$inside" $others -isystem "$sources/ompi-coll/absent" $absent -I"$sources/pmpi" -I"$sources/ompi-coll" $compact -shared -o "$library/$name/.new" \
@@ -111,7 +113,7 @@ for mpicc in "$@"; do
     "$cc" -shared $compact -o "$library/doors/.new" "$objects"/*.o -L"$library" -lpolycast -Wl,--disable-new-dtags,-rpath,'$ORIGIN/..'
     mv "$library/doors/.new" "$library/doors/polycast-door-$family.so"
     rm "$objects"/*.o
-    "$mpicc" -std=c17 -Os -g -Wall -Wextra $compact -o "$library/bench/.new" "$root"/bench/*.c -ldl -lm
+    "$mpicc" -std=c17 -Os -g -Wall -Wextra $compact -o "$library/bench/.new" bench/*.c -ldl -lm
     mv "$library/bench/.new" "$library/bench/polycast-bench-$family"
     [ "$family" != openmpi ] || build_component "$mpicc"
     built="$built $family"

@@ -14,7 +14,9 @@ suite lint scripts/lint.sh
     suite simulations cargo test --no-fail-fast --locked --workspace $(tests_of crates/polycast-sim) -- --skip long::
 } &
 beside=$!
-trap 'kill "$beside" 2>/dev/null || true' EXIT INT TERM
+trap 'kill "$beside" 2>/dev/null || true' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 suite units cargo test --no-fail-fast --workspace --locked --lib --bins -- --skip long::
 suite tool cargo test --no-fail-fast --locked --workspace --test tool
 wait "$beside"

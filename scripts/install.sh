@@ -2,6 +2,8 @@
 # Copies a folder as `make build` laid it out, readable for everybody whatever the umask was:
 #   scripts/install.sh FROM TO
 set -eu
+# Of the folders, too.
+umask 022
 from=$1
 to=$2
 (cd "$from" && find . -type f) | while read -r file; do

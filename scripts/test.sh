@@ -14,7 +14,9 @@ beside() {
 suite compiling cargo test --no-run --locked --workspace --test '*' --lib --bins
 suite jobs cargo test --no-fail-fast --locked --workspace --test jobs -- --test-threads=3 &
 jobs=$!
-trap 'kill "$jobs" 2>/dev/null || true' EXIT INT TERM
+trap 'kill "$jobs" 2>/dev/null || true' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 beside units cargo test --no-fail-fast --workspace --locked --lib --bins
 suite tool cargo test --no-fail-fast --locked --workspace --test tool
 # shellcheck disable=SC2046

@@ -52,6 +52,7 @@ lay_out() {
         fi
         case $file:$to in
         *.gz:*) cp "$stage/$file" "$target" ;;
+        *.md:*.md) sed 's/CHANGELOG\.md)/changelog.gz)/' "$stage/$file" >"$target" ;;
         *:*.gz) gzip -9nc "$stage/$file" >"$target" ;;
         *) cp "$stage/$file" "$target" ;;
         esac
@@ -84,10 +85,11 @@ make_package() {
     objects=$(find "$work/$package" -type f \( -name '*.so' -o -perm -100 \) ! -name polycast-verbs.so)
     # What lies beside it is found by its own path, not as a package.
     # shellcheck disable=SC2086
-    needed=$(cd "$work/source" && dpkg-shlibdeps -O --ignore-missing-info -l"$stage/lib/polycast" $objects 2>"$work/said" | sed -n 's/^shlibs:Depends=//p') || {
+    (cd "$work/source" && dpkg-shlibdeps -O --ignore-missing-info -l"$stage/lib/polycast" $objects >"$work/needs" 2>"$work/said") || {
         cat "$work/said" >&2
         exit 1
     }
+    needed=$(sed -n 's/^shlibs:Depends=//p' "$work/needs")
     mkdir -p "$work/$package/DEBIAN"
     {
         echo "Package: $package"

@@ -55,12 +55,15 @@ static void find_library(void) {
 
 static int read_arguments(int count, char **arguments) {
     for (int i = 0; i < count; i++) {
-        if (!strncmp(arguments[i], "library=", 8) && strlen(arguments[i] + 8) < PATH_BYTES) {
+        /* The loader splits LD_PRELOAD at spaces and colons. */
+        if (!strncmp(arguments[i], "library=", 8) && strlen(arguments[i] + 8) < PATH_BYTES &&
+            !strpbrk(arguments[i], ": ")) {
             strcpy(library, arguments[i] + 8);
         } else if (!strcmp(arguments[i], "default=on") || !strcmp(arguments[i], "default=off")) {
             is_default = arguments[i][9] == 'n';
         } else {
-            slurm_error("polycast: plugstack.conf: %s: expected library=PATH, default=on or default=off",
+            slurm_error("polycast: plugstack.conf: %s: expected library=PATH without spaces and colons, "
+                        "default=on or default=off",
                         arguments[i]);
             return -1;
         }
@@ -91,7 +94,15 @@ int slurm_spank_task_init(spank_t spank, int count, char **arguments) {
         return 0;
     }
     const char *preload = library;
-    if (spank_getenv(spank, "LD_PRELOAD", others, sizeof others) == ESPANK_SUCCESS && *others) {
+    int found = spank_getenv(spank, "LD_PRELOAD", others, sizeof others);
+    if (found == ESPANK_NOSPACE) {
+        slurm_error(
+            "polycast: LD_PRELOAD is longer than %d bytes and stays as it is; unless that is so for all "
+            "ranks, the job hangs in MPI_Init",
+            PATH_BYTES - 1);
+        return 0;
+    }
+    if (found == ESPANK_SUCCESS && *others) {
         snprintf(all, sizeof all, "%s:%s", library, others);
         preload = all;
     }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 const MAX_BYTES: u64 = 10_000_000;
 
 /// A folder with executables that take the place of those on PATH.
-fn in_front_of_path(scripts: &[(&str, &str)]) -> TempDir {
+pub fn in_front_of_path(scripts: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, script) in scripts {
         let file = folder.path().join(name);
@@ -93,7 +93,16 @@ fn install_only_copies_and_uninstall_removes_everything() {
         let mode = file.metadata().unwrap().permissions().mode() & 0o777;
         assert!(mode == 0o644 || mode == 0o755, "{}: {mode:o}", file.display());
     }
+    for folder in all
+        .iter()
+        .flat_map(|file| file.ancestors().take_while(|folder| folder.starts_with(&installed)).skip(1))
+    {
+        let mode = folder.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o755, "{}: {mode:o}", folder.display());
+    }
     let documents = installed.join("share/doc/polycast");
+    let links_only = documents.join("include");
+    assert_eq!(links_only.metadata().unwrap().permissions().mode() & 0o777, 0o755);
     assert!(links(&fs::read_to_string(documents.join("README.md")).unwrap()).count() > 10);
     assert_eq!(broken_links(&documents), Vec::<String>::new());
 
@@ -169,6 +178,32 @@ fn what_a_build_lacks_is_named_as_the_system_names_it() {
         assert_eq!(output.status.code(), Some(1), "{system}: {}", text(&output));
         assert!(text(&output).contains(expected), "{system}: {}", text(&output));
     }
+}
+
+#[test]
+fn an_mpi_that_is_named_gets_its_door_whatever_was_built_before() {
+    let destination = tempfile::tempdir().unwrap();
+    let would = make(&["--dry-run", "install", "MPICC=/opt/mpi/bin/mpicc"], destination.path());
+    assert!(
+        text(&would).contains("doors/build.sh build/lib/polycast /opt/mpi/bin/mpicc\n"),
+        "{}",
+        text(&would)
+    );
+}
+
+#[test]
+fn the_checkout_may_have_spaces_in_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("a b");
+    fs::create_dir(&copy).unwrap();
+    let parts = ["doors", "bench", "include", "Cargo.toml"].map(|part| checkout().join(part));
+    assert!(Command::new("cp").arg("-r").args(parts).arg(&copy).status().unwrap().success());
+    fs::create_dir(copy.join("library")).unwrap();
+    fs::copy(library_directory().join("libpolycast.so"), copy.join("library/libpolycast.so")).unwrap();
+    let mut build = Command::new(copy.join("doors/build.sh"));
+    let output = build.args(["library", "mpicc.openmpi"]).current_dir(&copy).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(copy.join("library/doors/polycast-door-openmpi.so").exists());
 }
 
 /// A plain `mpicc` counts, and a second one of its family would take the place of its door.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::cluster::output_within;
 use crate::common::checkout;
-use crate::install::text;
+use crate::install::{in_front_of_path, text};
 
 const PROGRAM: &str = r#"
 #include <mpi.h>
@@ -107,6 +107,32 @@ fn packages(folder: &Path) -> Vec<PathBuf> {
     made.sort();
     assert_eq!(made.len(), 3, "{made:?}");
     made
+}
+
+#[test]
+fn no_package_is_made_whose_dependencies_are_not_known() {
+    let front = in_front_of_path(&[("dpkg-shlibdeps", "echo cannot find library libmpi.so.40 >&2; exit 2")]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut build = Command::new(checkout().join("packaging/debian/build.sh"));
+    build.arg(checkout().join("build/stage")).arg(folder.path());
+    build.env("PATH", format!("{}:{}", front.path().display(), std::env::var("PATH").unwrap()));
+    let output = output_within(&mut build, Duration::from_secs(300));
+    assert!(!output.status.success() && text(&output).contains("cannot find library"), "{}", text(&output));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// What is no checkout, or another's, has no archive.
+#[test]
+fn without_git_no_sources_are_packed() {
+    let front = in_front_of_path(&[("git", "[ $1 = status ] || exit 128")]);
+    let folder = tempfile::tempdir().unwrap();
+    let parts = ["scripts", "Cargo.toml"].map(|part| checkout().join(part));
+    succeeds(Command::new("cp").arg("-r").args(parts).arg(folder.path()), Duration::from_secs(60));
+    let mut dist = Command::new(folder.path().join("scripts/dist.sh"));
+    dist.env("PATH", format!("{}:{}", front.path().display(), std::env::var("PATH").unwrap()));
+    let output = output_within(&mut dist, Duration::from_secs(60));
+    assert!(!output.status.success(), "{}", text(&output));
+    assert_eq!(fs::read_dir(folder.path().join("build")).unwrap().count(), 0);
 }
 
 /// Runs a line of the shell in another system, whose processes end with it.
