@@ -61,6 +61,9 @@ const MUST_AGREE: [&str; 15] = [
     "/lab/block_multicast",
 ];
 
+/// Delays that follow what stock takes differ by no more than this part from one run to the next.
+const DELAYS_DIFFER: f64 = 0.25;
+
 /// What is not alike in the surroundings, a line each.
 pub fn differences(before: &Kept, after: &Kept) -> Vec<String> {
     let of = |kept: &Kept, place: &str| kept.environment.pointer(place).cloned().unwrap_or(Value::Null);
@@ -68,7 +71,11 @@ pub fn differences(before: &Kept, after: &Kept) -> Vec<String> {
         let (a, b) = (of(before, place), of(after, place));
         (a != b).then(|| format!("{}: {a} and {b}", place.trim_start_matches('/').replace('/', " ")))
     });
-    different.collect()
+    // Times run from the first call, so they have the delay in them.
+    let delays = |pair: &Pair| (pair.before.delay_us, pair.after.delay_us);
+    let is_unlike = |&(a, b): &(f64, f64)| (a - b).abs() > DELAYS_DIFFER * a.max(b);
+    let unlike = pairs(before, after).0.iter().map(delays).find(is_unlike);
+    different.chain(unlike.map(|(a, b)| format!("delay of arrivals: {a} us and {b} us"))).collect()
 }
 
 /// A size and variant of both.
@@ -187,6 +194,18 @@ mod tests {
         let (before, after) = (kept(4, &[("stock", 8, 1.0)]), kept(5, &[("stock", 8, 1.0)]));
         assert!(differences(&before, &before).is_empty());
         assert_eq!(differences(&before, &after), ["ranks: 4 and 5"]);
+    }
+
+    #[test]
+    fn times_that_hold_other_delays_are_not_alike() {
+        let delayed = |delay_us: f64| {
+            let mut kept = kept(4, &[("stock", 8, 1.0), ("stock", 16, 1.0)]);
+            kept.points[1].delay_us = delay_us;
+            kept
+        };
+        assert!(differences(&delayed(1000.0), &delayed(1100.0)).is_empty(), "both follow stock");
+        let found = differences(&delayed(1000.0), &delayed(50_000.0));
+        assert_eq!(found, ["delay of arrivals: 1000 us and 50000 us"]);
     }
 
     #[test]

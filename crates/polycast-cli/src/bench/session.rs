@@ -243,7 +243,7 @@ impl Session<'_> {
             span: self.span(header),
             operation: self.plan.operation,
             wake_up_spread_us: header.wake_up_ns.map(|ns| ns as f64 / 1e3),
-            tolerance: environment::tolerance_rule(header.oversubscribed, header.time_from()),
+            tolerance: environment::tolerance_rule(header.oversubscribed, self.time_from(header)),
             rate_bits_per_second: self.links.rate_bits_per_second,
             rate_choice: self.rate_choice.clone(),
             lab: self.fidelity.description().cloned(),

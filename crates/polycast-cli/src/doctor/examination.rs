@@ -205,6 +205,7 @@ impl<'a> Session<'a> {
         if let [only] = present[..] {
             let finding = diagnosis::alone(&full, self.crew.names().len());
             self.add(only, finding);
+            self.wait();
             return;
         }
         let small = (!full.silent_pairs().is_empty())
@@ -264,6 +265,20 @@ impl<'a> Session<'a> {
         matrix
     }
 
+    /// Meanwhile the host hears queries.
+    fn wait(&self) {
+        let began = Instant::now();
+        while began.elapsed() < self.request.watch {
+            thread::sleep(WATCH_PAUSE.min(self.request.watch.saturating_sub(began.elapsed())));
+            self.show_watch(began);
+        }
+    }
+
+    fn show_watch(&self, began: Instant) {
+        let (seconds, of) = (began.elapsed().as_secs(), self.request.watch.as_secs());
+        (self.progress)(format!("watching: {seconds} of {of} s"));
+    }
+
     /// Rounds of a few datagrams until the time is over or a member was forgotten.
     fn watch(&mut self, present: &[usize], members: &[String], first: &Matrix, bytes: usize) {
         let began = Instant::now();
@@ -271,8 +286,8 @@ impl<'a> Session<'a> {
         while began.elapsed() < self.request.watch {
             thread::sleep(WATCH_PAUSE.min(self.request.watch.saturating_sub(began.elapsed())));
             let now = self.send_and_count(present, WATCH_DATAGRAMS, bytes);
+            self.show_watch(began);
             let seconds = began.elapsed().as_secs();
-            (self.progress)(format!("watching: {seconds} of {} s", self.request.watch.as_secs()));
             if let Some(about) = diagnosis::forgotten(members, first, [&before, &now], seconds) {
                 self.add_about(members, about);
                 return;

@@ -118,7 +118,7 @@ impl Fleet {
     /// What to do about a worker that does not answer.
     pub fn remedy(&self, host: &str, trouble: &Trouble) -> String {
         let Fleet::Remote { agent, tool, .. } = self else {
-            return "run polycast doctor-agent there by hand and see what it says".to_owned();
+            return "run polycast there by hand and see what it says".to_owned();
         };
         match trouble {
             Trouble::Ended { code: Some(126 | 127), .. } => format!(

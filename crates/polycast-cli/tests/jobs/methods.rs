@@ -21,6 +21,7 @@ fn other_methods_need_no_clock() {
         let here = ["-n", "3", "--sizes", "64KiB", "--time", "300ms", "--root", "1", "--cold"];
         let (environment, points) = by_method(method, &here);
         assert_eq!((&environment["time_from"], &environment["cold"]), (&from.into(), &true.into()));
+        assert_eq!(environment["tolerance"], "there is no deadline, and no repetition is late");
         assert_eq!(points.len(), 2);
         for point in &points {
             assert_eq!(point["verified"], true, "{point}");

@@ -4,7 +4,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command as System, Stdio};
+use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
+use crate::common::cannot_run;
 use crate::fake::{World, error, output};
 
 /// All verbs, found in the help of the tool and in that of verbs that have verbs themselves.
@@ -162,6 +166,7 @@ fn methods_that_cannot_measure_something_say_so() {
         (["--method", "responder", "--collective", "allreduce"], "expected bcast or scatter"),
         (["--method", "loop", "--arrival", "random"], "--arrival is for --method clock"),
         (["--method", "loop", "--variants", "stock,blast"], "blast is for --method clock"),
+        (["--suite", "never-slower", "--json", "-"], "expected a file, which the next run goes on with"),
     ] {
         let said = error(&mut world.polycast(&[&["bench"][..], &arguments].concat()), 1);
         assert!(said.contains(expected), "{arguments:?}: {said}");
@@ -179,4 +184,17 @@ fn a_file_that_cannot_be_written_is_told_before_anything_is_measured() {
             assert!(said.contains(&format!("cannot write {file}: ")) && said.contains(expected), "{said}");
         }
     }
+}
+
+/// For so long queries of a querier are heard; that is the advice where none was.
+#[test]
+fn a_doctor_of_one_host_watches_as_long_as_it_is_told() {
+    let world = World::with_doors(&[]);
+    let began = Instant::now();
+    let examined = world.polycast(&["doctor", "--watch", "2", "--json"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&examined.stdout).unwrap();
+    if report["hosts"][0]["socket"].is_null() {
+        return cannot_run("there is no network for multicast");
+    }
+    assert!(began.elapsed() >= Duration::from_secs(2), "{report:#}");
 }

@@ -92,8 +92,7 @@ pub fn page(grid: &Grid, store: &Store) -> Result<String, fmt::Error> {
         let entries = entries.into_iter().map(|point| point.map_or_else(String::new, marked));
         writeln!(out, "| {cell} | {} |", entries.collect::<Vec<_>>().join(" | "))?;
     }
-    let failures: Vec<_> =
-        store.measured.iter().filter_map(|one| Some((&one.cell, one.failure.as_ref()?))).collect();
+    let failures: Vec<_> = store.failures().filter(|(cell, _)| cells.contains(cell)).collect();
     if !failures.is_empty() {
         writeln!(out, "\n## Jobs that did not end well\n")?;
     }

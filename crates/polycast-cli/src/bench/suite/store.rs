@@ -44,11 +44,26 @@ impl Store {
         Ok(())
     }
 
-    /// polycast beside stock, in this size; the last measurement.
+    /// polycast beside stock, in this size; the last measurement. One that was cut off counts where it says something.
     pub fn point(&self, cell: &Cell, bytes: Bytes) -> Option<&Point> {
         let of_cell = self.measured.iter().rev().filter(|measured| measured.cell == *cell);
-        let is_it = |point: &&Point| point.bytes == bytes.0 && point.variant != "stock";
-        of_cell.flat_map(|measured| &measured.points).find(is_it)
+        let mut points =
+            of_cell.flat_map(|measured| measured.points.iter().map(move |point| (measured, point)));
+        let says = |measured: &Measured, point: &Point| {
+            measured.failure.is_none() || point.speedup_ci_low.is_some() || point.wrong > 0
+        };
+        let is_it = |(measured, point): &(&Measured, &Point)| {
+            point.bytes == bytes.0 && point.variant != "stock" && says(measured, point)
+        };
+        points.find(is_it).map(|(_, point)| point)
+    }
+
+    /// Cells whose last job did not end well, and why.
+    pub fn failures(&self) -> impl Iterator<Item = (&Cell, &String)> {
+        let is_last =
+            |at: usize, cell: &Cell| self.measured[at + 1..].iter().all(|later| later.cell != *cell);
+        let failed = self.measured.iter().enumerate().filter(move |(at, one)| is_last(*at, &one.cell));
+        failed.filter_map(|(_, one)| Some((&one.cell, one.failure.as_ref()?)))
     }
 
     /// The sizes that this cell lacks.
@@ -67,6 +82,29 @@ impl Store {
 mod tests {
     use super::*;
     use crate::bench::suite::Grid;
+
+    #[test]
+    fn what_was_cut_off_is_measured_again_and_told_until_then() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&folder.path().join("suite.jsonl")).unwrap();
+        let cells = Grid::never_slower().cells();
+        let point = |bytes, samples, speedup_ci_low| Point {
+            bytes,
+            samples,
+            speedup_ci_low,
+            variant: "polycast".to_owned(),
+            ..Point::default()
+        };
+        let points = vec![point(8, 20, Some(1.0)), point(1024, 1, None)];
+        let failure = Some("the time was up".to_owned());
+        store.add(Measured { cell: cells[0].clone(), points, failure, seconds: 3.0 }).unwrap();
+        assert_eq!(store.missing(&cells[0], &[8, 1024].map(Bytes)), [Bytes(1024)]);
+        assert_eq!(store.failures().count(), 1);
+        let points = vec![point(1024, 2, None)];
+        store.add(Measured { cell: cells[0].clone(), points, failure: None, seconds: 3.0 }).unwrap();
+        assert!(store.missing(&cells[0], &[8, 1024].map(Bytes)).is_empty(), "it has had its time");
+        assert_eq!(store.failures().count(), 0);
+    }
 
     #[test]
     fn a_later_run_goes_on_where_one_has_ended() {

@@ -57,9 +57,9 @@ fn osu(variant: &str, points: &[&Point], out: &mut dyn Write) -> io::Result<()> 
         "# Size", "Avg Latency(us)", "Min Latency(us)", "Max Latency(us)", "Iterations"
     )?;
     for point in points {
-        let (average, smallest, largest) = over_ranks(point);
+        let [average, smallest, largest] = over_ranks(point);
         let Point { block_bytes: bytes, samples, .. } = point;
-        writeln!(out, "{bytes:<10}{average:>18.2}{smallest:>18.2}{largest:>18.2}{samples:>12}")?;
+        writeln!(out, "{bytes:<10}{average:>18}{smallest:>18}{largest:>18}{samples:>12}")?;
     }
     Ok(())
 }
@@ -77,20 +77,21 @@ fn imb(variant: &str, points: &[&Point], out: &mut dyn Write) -> io::Result<()> 
         "#bytes", "#repetitions", "t_min[usec]", "t_max[usec]", "t_avg[usec]"
     )?;
     for point in points {
-        let (average, smallest, largest) = over_ranks(point);
+        let [average, smallest, largest] = over_ranks(point);
         let Point { block_bytes: bytes, samples, .. } = point;
-        writeln!(out, "{bytes:>13} {samples:>12} {smallest:>12.2} {largest:>12.2} {average:>12.2}")?;
+        writeln!(out, "{bytes:>13} {samples:>12} {smallest:>12} {largest:>12} {average:>12}")?;
     }
     Ok(())
 }
 
 /// The mean, smallest and largest of the ranks' own mean times, in µs: all that these tables show.
-fn over_ranks(point: &Point) -> (f64, f64, f64) {
+fn over_ranks(point: &Point) -> [String; 3] {
     let means = &point.per_rank_mean_us;
-    let average = means.iter().sum::<f64>() / means.len().max(1) as f64;
-    let smallest = means.iter().copied().reduce(f64::min).unwrap_or(0.0);
-    let largest = means.iter().copied().reduce(f64::max).unwrap_or(0.0);
-    (average, smallest, largest)
+    let average = (point.samples > 0).then(|| means.iter().sum::<f64>() / means.len().max(1) as f64);
+    let smallest = means.iter().copied().reduce(f64::min);
+    let largest = means.iter().copied().reduce(f64::max);
+    [average, average.and(smallest), average.and(largest)]
+        .map(|us| us.map_or("-".to_owned(), |us| format!("{us:.2}")))
 }
 
 #[cfg(test)]
@@ -110,6 +111,12 @@ mod tests {
         );
         assert_eq!(text.matches("# Size").count(), 2);
         assert!(text.contains("# OSU MPI Broadcast Latency Test,"), "{text}");
+    }
+
+    #[test]
+    fn a_variant_without_a_sample_has_no_time() {
+        let lost = Point { samples: 0, per_rank_mean_us: vec![0.0; 3], ..Point::default() };
+        assert_eq!(over_ranks(&lost), ["-"; 3]);
     }
 
     #[test]

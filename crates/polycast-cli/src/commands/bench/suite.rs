@@ -54,6 +54,9 @@ pub fn run(args: &Args) -> Outcome {
     let mut grid = Grid::never_slower();
     args.suite.only.iter().try_for_each(|part| grid.only(part))?;
     let file = args.json.clone().unwrap_or_else(|| PathBuf::from("never-slower.jsonl"));
+    if file == Path::new("-") {
+        return Err("--json: expected a file, which the next run goes on with; found -".into());
+    }
     let mut store = Store::open(&file)?;
     let interrupted = interruption()?;
     let began = Instant::now();
@@ -119,16 +122,17 @@ impl Job<'_> {
             .stdout(Stdio::null())
             .stderr(fs::File::create(&errors)?)
             .spawn()?;
-        let mut is_told = false;
+        let mut told = None;
         let status = loop {
             if let Some(status) = job.try_wait()? {
                 break status;
             }
             let is_late = self.ends.is_some_and(|ends| Instant::now() > ends);
-            if !is_told && (is_late || interrupted.load(Ordering::Relaxed)) {
+            let is_interrupted = interrupted.load(Ordering::Relaxed);
+            if told.is_none() && (is_late || is_interrupted) {
                 // It ends its ranks and its lab, as after Ctrl-C.
                 let _ = Pid::from_raw(job.id() as i32).map(|job| kill_process(job, Signal::INT));
-                is_told = true;
+                told = Some(if is_interrupted { "it was interrupted" } else { "the time was up" });
             }
             thread::sleep(LOOK_EVERY);
         };
@@ -136,10 +140,9 @@ impl Job<'_> {
         let points: Vec<Point> =
             lines.lines().skip(1).filter_map(|line| serde_json::from_str(line).ok()).collect();
         let said = fs::read_to_string(&errors).unwrap_or_default();
-        let failure = (!status.success()).then(|| match (is_told, said.lines().last()) {
-            (true, _) => "the time was up".to_owned(),
-            (false, Some(last)) => last.to_owned(),
-            (false, None) => status.to_string(),
+        let failure = (!status.success()).then(|| match told.or(said.lines().last()) {
+            Some(reason) => reason.to_owned(),
+            None => status.to_string(),
         });
         for file in [json, errors] {
             let _ = fs::remove_file(file);

@@ -72,7 +72,7 @@ impl QuerierWatch {
             Family::V4 => {
                 let version =
                     igmp_version(&system.read("/proc/net/igmp").unwrap_or_default(), &self.interface);
-                self.igmp(seconds, version)
+                self.igmp(seconds, version.filter(|_| !is_version_forced(system, &self.interface)))
             }
             Family::V6 => {
                 let file = format!("/proc/net/dev_snmp6/{}", self.interface);
@@ -153,6 +153,14 @@ fn igmp_version(table: &str, interface: &str) -> Option<u8> {
     })
 }
 
+/// Whether the kernel speaks an old version whoever asked.
+fn is_version_forced(system: &System, interface: &str) -> bool {
+    ["all", interface].into_iter().any(|name| {
+        let file = format!("/proc/sys/net/ipv4/conf/{name}/force_igmp_version");
+        matches!(system.number(&file), Some(1 | 2))
+    })
+}
+
 fn mld(counters: &str) -> Finding {
     let count = counters.lines().find_map(|line| {
         let mut columns = line.split_ascii_whitespace();
@@ -216,6 +224,18 @@ mod tests {
                      4\teth0      :     2      V2\n\t\t\t\t010000E0     1 0:00000000\t\t0\n";
         assert_eq!((igmp_version(table, "eth0"), igmp_version(table, "lo")), (Some(2), Some(3)));
         assert_eq!(igmp_version(table, "eth1"), None);
+    }
+
+    #[test]
+    fn a_version_that_the_system_is_set_to_proves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let system = System::below(root.path());
+        for (name, version) in [("all", "0"), ("eth0", "2")] {
+            let folder = root.path().join("proc/sys/net/ipv4/conf").join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("force_igmp_version"), version).unwrap();
+        }
+        assert!(is_version_forced(&system, "eth0") && !is_version_forced(&system, "eth1"));
     }
 
     #[test]
