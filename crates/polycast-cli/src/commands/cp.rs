@@ -351,6 +351,21 @@ mod tests {
     #[test]
     fn a_tool_that_comes_in_part_is_removed() {
         let folder = tempfile::tempdir().unwrap();
+        let command = brought_along(&["launcher".to_owned()], "host", 1_000);
+        let script = command.get_args().last().unwrap();
+        for bytes in [0, 999] {
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(script).env("TMPDIR", folder.path()).stdin(std::process::Stdio::piped());
+            let mut shell = shell.spawn().unwrap();
+            std::io::Write::write_all(&mut shell.stdin.take().unwrap(), &vec![b' '; bytes]).unwrap();
+            assert!(!shell.wait().unwrap().success());
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{bytes} bytes of it");
+        }
+    }
+
+    #[test]
+    fn a_tool_on_its_way_is_removed_when_a_signal_ends_it() {
+        let folder = tempfile::tempdir().unwrap();
         let command = brought_along(&["launcher".to_owned()], "host", 200_000);
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(command.get_args().last().unwrap()).env("TMPDIR", folder.path());

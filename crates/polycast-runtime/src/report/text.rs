@@ -162,14 +162,19 @@ fn found_line(found: &Found) -> String {
     let Found { collective, first_bytes, ranks, times, stays, is_tuned, is_remembered } = found;
     let times: Vec<String> =
         times.iter().map(|(way, nanos)| format!("{way} {}", nanoseconds(*nanos as f64))).collect();
-    let sizes = format!("{}..{}", size(*first_bytes), size(2 * first_bytes)).replace(' ', "");
+    let sizes = match first_bytes {
+        0 => size(0),
+        first => format!("{}..{}", size(*first), size(2 * first)),
+    };
+    let sizes = sizes.replace(' ', "");
     let done = if *is_tuned { "tuned" } else { "compared" };
     let by = if *is_remembered { format!("{done} by an earlier job") } else { done.to_owned() };
     let of = match collective {
-        Collective::Broadcast => String::new(),
-        _ => format!("{collective} of "),
+        Collective::Broadcast => sizes,
+        Collective::Barrier => collective.to_string(),
+        _ => format!("{collective} of {sizes}"),
     };
-    format!("{by}: {of}{sizes} on {ranks} ranks: {}: {stays} stays", times.join(", "))
+    format!("{by}: {of} on {ranks} ranks: {}: {stays} stays", times.join(", "))
 }
 
 fn bytes_in_time(count: Count) -> String {
@@ -186,4 +191,27 @@ fn size_line(class: &SizeClass) -> String {
     let [all, median, longest] =
         [count.nanos, times.median_nanos, times.longest_nanos].map(|nanos| nanoseconds(nanos as f64));
     format!("{range:>16} {:<8}{:>7}{all:>10}{median:>10}{longest:>10}", by.name(), count.calls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_compared_is_told_with_its_sizes() {
+        let said = |collective, first_bytes| {
+            found_line(&Found {
+                collective,
+                first_bytes,
+                ranks: 4,
+                times: Vec::new(),
+                stays: polycast_core::policy::Choice::Stock,
+                is_tuned: false,
+                is_remembered: false,
+            })
+        };
+        assert!(said(Collective::Broadcast, 0).starts_with("compared: 0B on 4 ranks:"));
+        assert!(said(Collective::Reduce, 4096).starts_with("compared: reduce of 4KiB..8KiB on 4 ranks:"));
+        assert!(said(Collective::Barrier, 0).starts_with("compared: barrier on 4 ranks:"));
+    }
 }
