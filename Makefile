@@ -9,6 +9,13 @@ INSTALLED := $(DESTDIR)$(PREFIX)
 SOURCES := Makefile Cargo.toml Cargo.lock README.md CHANGELOG.md CONTRIBUTING.md LICENSE scripts/setup.sh scripts/stage.sh \
     $(shell find bench crates docs doors examples include packaging tuning fuzz/README.md tests/README.md -type f -not -path '*/tests/*')
 
+# Another MPI that is named wants its door, whatever was built before.
+ifeq ($(origin MPICC),command line)
+BUILT := build
+else
+BUILT := build/built
+endif
+
 .NOTPARALLEL:
 .PHONY: build help setup rust doors spank stage demo check test test-all soak fuzz conformance nightly install install-debug uninstall deb dist clean
 
@@ -44,13 +51,6 @@ stage:
 
 build/built: $(SOURCES)
 	@$(MAKE) build
-
-# Another MPI that is named wants its door, whatever was built before.
-ifeq ($(origin MPICC),command line)
-BUILT := build
-else
-BUILT := build/built
-endif
 
 demo: build ## stock MPI beside polycast on emulated clusters of 16 hosts; about four minutes
 	@scripts/setup.sh demo
