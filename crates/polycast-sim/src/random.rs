@@ -3,7 +3,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// Numbers that depend on the seed only: the generator is named, so that another version of a library does not change
 /// what a seed means.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Random(Xoshiro256PlusPlus);
 
 impl Random {

@@ -169,7 +169,7 @@ impl World<'_> {
         };
         let end = &mut self.nodes[from as usize].ends[communicator];
         if let Some(active) = end.active.filter(|_| self.is_watched) {
-            let content = &self.messages[communicator][active.index];
+            let content = &self.messages[communicator][active.index].bytes;
             let has = |fragment| {
                 let range = active.cut.range(fragment);
                 active.is_root || range.is_some_and(|range| end.buffer.bytes[range.clone()] == content[range])

@@ -34,12 +34,17 @@ pub struct Timing {
     /// Whether the nodes have been told to leave multicast, in it or before; the same on all.
     pub is_told_to_leave: Option<bool>,
     calls: u32,
+    returns: u32,
 }
 
 impl Timing {
     /// From the first call to the last return.
     pub fn completion(&self) -> Nanos {
         self.last_return - self.first_call
+    }
+
+    pub(super) fn has_ended(&self, nodes: u32) -> bool {
+        self.returns == nodes
     }
 
     pub(super) fn called(&mut self, now: Nanos, is_root: bool) {
@@ -57,6 +62,7 @@ impl Timing {
         if self.returned.is_empty() {
             self.first_return = now;
         }
+        self.returns += 1;
         let nodes = self.returned.len().max(node as usize + 1);
         self.returned.resize(nodes, Nanos(0));
         self.returned[node as usize] = now;

@@ -33,7 +33,8 @@ pub struct RootSyncResult {
     pub repaired: f64,
 }
 
-/// Long enough that a broadcast is over when the next one begins, where nobody is later than a few milliseconds.
+/// Long enough that most broadcasts are over when the next one begins, where nobody is later than a few milliseconds; see
+/// [`Simulator::run_apart`].
 const PERIOD: Nanos = Nanos::from_micros(50_000);
 const LATENCY: Nanos = Nanos::from_micros(25);
 
@@ -50,7 +51,7 @@ impl RootSyncTrial {
         let broadcast =
             Broadcast { spec: Multicast { form, sync, parity: false }, root: 0, bytes: self.bytes };
         let broadcasts = vec![broadcast; self.broadcasts as usize + Self::LEARNING];
-        let outcome = Simulator::for_measuring().run(&Scenario {
+        let outcome = Simulator::for_measuring().run_apart(Scenario {
             seed: self.seed,
             nodes: self.nodes,
             payload_bytes: 1440,

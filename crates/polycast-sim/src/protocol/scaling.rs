@@ -88,7 +88,7 @@ pub struct OfNodes {
     pub each_us: Vec<f64>,
 }
 
-/// Long enough that a broadcast is over, with all its repairs, when the next one begins.
+/// Long enough that most broadcasts are over, with all their repairs, when the next one begins; see [`Simulator::run_apart`].
 const PERIOD: Nanos = Nanos::from_micros(50_000);
 /// A run's share.
 const BROADCASTS_AT_ONCE: u32 = 25;
@@ -99,7 +99,7 @@ impl Scaling {
         let runs = (0..self.broadcasts.div_ceil(BROADCASTS_AT_ONCE)).into_par_iter();
         let run = |run: u32| {
             let count = BROADCASTS_AT_ONCE.min(self.broadcasts - run * BROADCASTS_AT_ONCE);
-            let outcome = Simulator::for_measuring().run(&self.scenario(spec, nodes, run, count))?;
+            let outcome = Simulator::for_measuring().run_apart(self.scenario(spec, nodes, run, count))?;
             let after = |call: Nanos, returned: &Nanos| (*returned - call).0 as f64 / 1000.0;
             let took = outcome.broadcasts.iter().map(|timing| {
                 timing.returned.iter().map(|returned| after(timing.first_call, returned)).collect()
@@ -191,4 +191,29 @@ fn at(sorted: &[f64], part: f64) -> f64 {
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len() as f64;
     values.sum::<f64>() / count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::root_sync::RootSyncTrial;
+    use super::*;
+    use polycast_protocol::{Form, RootSync};
+
+    /// Broadcasts that take longer than the period do not begin before the one before has ended.
+    #[test]
+    fn long_broadcasts_take_as_long_whatever_their_number() {
+        let spec = "multicast-push".parse::<Algorithm>().unwrap().multicast().unwrap();
+        let of = |broadcasts| {
+            let cluster = Cluster::fast_ethernet();
+            let scaling = Scaling { bytes: 1 << 20, loss: 0.0, broadcasts, seed: 0, cluster };
+            scaling.multicast(spec, 2).unwrap().mean_us
+        };
+        // Some have more of their datagrams behind messages than others.
+        let (two, ten) = (of(2), of(10));
+        assert!((two / ten - 1.0).abs() < 0.1, "{two} {ten}");
+        let trial =
+            RootSyncTrial { nodes: 2, bytes: 4 << 20, receive_buffer_bytes: 1 << 20, broadcasts: 2, seed: 0 };
+        let all = trial.run(Form::Push, RootSync::None, &Late::Nobody).unwrap();
+        assert!((all.completion_us - all.after_last_call_us).abs() < 1.0, "{all:?}");
+    }
 }

@@ -1,11 +1,13 @@
+use polycast_core::units::Nanos;
+
 use super::node::Node;
 use super::outcome::{Failure, Outcome, Timing};
 use super::random::Random;
-use super::scenario::Scenario;
+use super::scenario::{Broadcast, Scenario};
 use super::store::Store;
 use super::timeline::Timeline;
 use super::totals::Totals;
-use super::world::{Event, World};
+use super::world::{Content, Event, World};
 use crate::event_queue::EventQueue;
 
 /// Runs scenarios one after the other, in the same memory.
@@ -54,15 +56,17 @@ impl Simulator {
         self.store.clear();
         let mut random = Random::new(scenario.seed ^ RUN);
         let threads = scenario.threads();
-        let message = |bytes: u64, random: &mut Random| {
-            let mut message = vec![0; bytes as usize];
-            random.fill(&mut message);
-            message
+        let mut scratch = Vec::new();
+        // All are drawn before anything else; each is drawn once more when it is called for.
+        let mut draw = |broadcast: &Broadcast| {
+            let before = random.clone();
+            scratch.resize(broadcast.bytes as usize, 0);
+            random.fill(&mut scratch);
+            Content { drawn_from: before, bytes: Vec::new() }
         };
-        let messages = scenario.communicators.iter().map(|communicator| {
-            communicator.broadcasts.iter().map(|b| message(b.bytes, &mut random)).collect()
-        });
-        let messages = messages.collect();
+        let messages = scenario.communicators.iter();
+        let messages = messages.map(|it| it.broadcasts.iter().map(&mut draw).collect()).collect();
+        drop(scratch);
         let nodes = (0..scenario.nodes)
             .map(|node| Node::new(scenario, node, threads.len(), self.store.key(), &mut random))
             .collect();
@@ -75,7 +79,7 @@ impl Simulator {
             threads,
             messages,
             nodes,
-            now: polycast_core::units::Nanos(0),
+            now: Nanos(0),
             events: &mut self.events,
             store: &mut self.store,
             random,
@@ -88,6 +92,18 @@ impl Simulator {
             scratch: Vec::new(),
         };
         world.run()
+    }
+
+    /// Runs it so that each broadcast is over, at all nodes, when the next one begins: with a longer period where need be.
+    pub fn run_apart(&mut self, mut scenario: Scenario) -> Result<Outcome, Failure> {
+        loop {
+            let outcome = self.run(&scenario)?;
+            let overlap = |pair: &[Timing]| pair[1].first_call < pair[0].last_return;
+            if !outcome.broadcasts.windows(2).any(overlap) {
+                return Ok(outcome);
+            }
+            scenario.faults.arrivals.period = Nanos(scenario.faults.arrivals.period.0 * 4);
+        }
     }
 
     /// Runs it, and says what happened, a line for each event.

@@ -97,7 +97,7 @@ impl World<'_> {
             self.store.release(id);
             return Ok(());
         };
-        let message = end.active.map_or(&[][..], |active| &self.messages[communicator][active.index]);
+        let message = end.active.map_or(&[][..], |active| &self.messages[communicator][active.index].bytes);
         let mut data = End::data(end.active.as_ref(), &mut end.buffer, message);
         if self.scenario.faults.sabotage == Some(Sabotage::DamageAccepted) && !payload.is_empty() {
             self.scratch.clear();
@@ -114,7 +114,7 @@ impl World<'_> {
     fn read_message(&mut self, index: u32, communicator: usize) -> Result<bool, (u32, Violation)> {
         let first_lane = if self.is_watched { self.random.below(LANES as u64) as usize } else { 0 };
         let end = &mut self.nodes[index as usize].ends[communicator];
-        let content = end.active.map_or(&[][..], |active| &self.messages[communicator][active.index]);
+        let content = end.active.map_or(&[][..], |active| &self.messages[communicator][active.index].bytes);
         let mut data = End::data(end.active.as_ref(), &mut end.buffer, content);
         let mut channel = MemoryChannel::new(&mut end.inbox, self.store, self.timeline, self.now, index);
         channel.first_lane = first_lane;
@@ -134,7 +134,7 @@ impl World<'_> {
         let end = &mut self.nodes[index as usize].ends[communicator];
         let Some(active) = end.active else { return Ok(false) };
         let mut out = std::mem::take(&mut self.out);
-        let mut content = Cow::Borrowed(&self.messages[communicator][active.index][..]);
+        let mut content = Cow::Borrowed(&self.messages[communicator][active.index].bytes[..]);
         if let Some(bytes) = self.scenario.there_bytes(active.broadcast, self.now - active.began) {
             end.endpoint.limit(bytes);
             if active.is_root && bytes < active.broadcast.bytes {

@@ -50,11 +50,26 @@ pub(super) enum Event {
 /// What did not hold, and at which node.
 pub(super) type Step = Result<(), (u32, Violation)>;
 
+/// What a root broadcasts, which is there from the first call to the last return: all together may be more than fits.
+pub(super) struct Content {
+    pub drawn_from: Random,
+    pub bytes: Vec<u8>,
+}
+
+impl Content {
+    fn begin(&mut self, bytes: u64) {
+        if self.bytes.is_empty() {
+            self.bytes.resize(bytes as usize, 0);
+            self.drawn_from.clone().fill(&mut self.bytes);
+        }
+    }
+}
+
 pub(super) struct World<'a> {
     pub scenario: &'a Scenario,
     pub threads: Vec<Vec<(usize, usize)>>,
     /// What each root broadcasts.
-    pub messages: Vec<Vec<Vec<u8>>>,
+    pub messages: Vec<Vec<Content>>,
     pub nodes: Vec<Node>,
     pub now: Nanos,
     pub events: &'a mut EventQueue<Event>,
@@ -221,7 +236,9 @@ impl World<'_> {
         let node = &mut self.nodes[index as usize];
         let (communicator, turn) = self.threads[thread][node.threads[thread].returned];
         let broadcast = self.scenario.communicators[communicator].broadcasts[turn];
-        let message = &self.messages[communicator][turn];
+        let message = &mut self.messages[communicator][turn];
+        message.begin(broadcast.bytes);
+        let message = &message.bytes;
         let end = &mut node.ends[communicator];
         let cut = Fragmentation::new(broadcast.bytes, self.scenario.payload_bytes)
             .expect("a message that can be cut");
@@ -277,7 +294,7 @@ impl World<'_> {
             memory(end.endpoint.early_bytes(), end.inbox.kept(), self.scenario.nodes).map_err(fail)?;
         }
         let Some(active) = end.active else { return Ok(()) };
-        let message = &self.messages[communicator][active.index];
+        let message = &self.messages[communicator][active.index].bytes;
         if self.is_watched && !active.is_root {
             end.buffer.check(message).map_err(fail)?;
         }
@@ -298,6 +315,9 @@ impl World<'_> {
         timing.returned(self.now, index, repaired);
         if *timing.is_told_to_leave.get_or_insert(is_told) != is_told {
             return Err(fail(Violation::Disagreement { index: active.index, is_told }));
+        }
+        if timing.has_ended(self.scenario.nodes) {
+            self.messages[communicator][active.index].bytes = Vec::new();
         }
         self.timeline.say(self.now, index, || format!("returns from {communicator}:{}", active.index));
         node.threads[active.thread].is_calling = false;
