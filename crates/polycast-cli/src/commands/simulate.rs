@@ -31,7 +31,12 @@ Examples:
 
 Exit status: 0 if everything held, 1 if not. docs/simulation.md and
 docs/wormhole.md say what is simulated, and what is checked.",
-    group(clap::ArgGroup::new("what").required(true).args(["protocol", "scaling", "root_sync"]))
+    group(clap::ArgGroup::new("what").required(true).args(["protocol", "scaling", "root_sync"])),
+    // Clap does not ask for what an argument requires where that may not stand beside another one.
+    group(clap::ArgGroup::new("of_protocol").multiple(true).args(["seeds", "first_seed", "verbose"])
+        .conflicts_with_all(["scaling", "root_sync", "network", "figure"])),
+    group(clap::ArgGroup::new("of_networks").multiple(true).args(wormhole::OPTIONS)
+        .conflicts_with_all(["protocol", "scaling", "root_sync", "figure"])),
 )]
 pub struct Args {
     /// Run the multicast protocol while everything goes wrong, and check every step
@@ -58,24 +63,23 @@ pub struct Args {
     verbose: bool,
 
     /// Nodes: a range for --protocol (2..64), a list for --scaling (16,128,1024,8192), a number for --root-sync (16)
-    #[arg(long, value_name = "NODES")]
+    #[arg(long, value_name = "NODES", conflicts_with_all = ["network", "figure"])]
     nodes: Option<String>,
     /// When the nodes call: as the ranks of a job did, of which `polycast report --arrivals` has written the file [--root-sync]
-    #[arg(long, value_name = "FILE", requires = "root_sync", conflicts_with = "nodes")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "protocol", "scaling", "network", "figure"])]
     arrival: Option<PathBuf>,
     /// Length of the message; for --scaling a list [--scaling: 8KiB, --root-sync: 256KiB, --mesh, --min: 1KiB]
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', conflicts_with = "protocol")]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', conflicts_with_all = ["protocol", "figure"])]
     bytes: Vec<Bytes>,
-    /// Broadcasts that are measured for each figure [--scaling, --root-sync]
-    #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "protocol",
-          value_parser = whole(2u32..=1_000_000))]
-    broadcasts: u32,
-    /// Datagrams that each receiver misses, in percent [--scaling]
-    #[arg(long, value_name = "PERCENT", default_value = "0.1%", value_parser = percentage, conflicts_with = "protocol")]
-    loss: f64,
+    /// Broadcasts that are measured for each figure [--scaling, --root-sync, --figure s…] [default: 100]
+    #[arg(long, value_name = "N", conflicts_with_all = ["protocol", "network"], value_parser = whole(2u32..=1_000_000))]
+    broadcasts: Option<u32>,
+    /// Datagrams that each receiver misses, in percent [--scaling, --figure s…] [default: 0.1%]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage, conflicts_with_all = ["protocol", "root_sync", "network"])]
+    loss: Option<f64>,
 
     /// What the nodes are joined by [--scaling]
-    #[arg(long, value_name = "CLUSTER", value_enum, default_value = "gigabit", requires = "scaling")]
+    #[arg(long, value_name = "CLUSTER", value_enum, default_value = "gigabit", conflicts_with_all = ["protocol", "root_sync", "network", "figure"])]
     cluster: Joined,
 
     #[command(flatten)]
@@ -113,6 +117,29 @@ pub fn run(args: &Args) -> Outcome {
     }
 }
 
+impl Args {
+    fn broadcasts(&self) -> u32 {
+        self.broadcasts.unwrap_or(100)
+    }
+
+    fn loss(&self) -> f64 {
+        self.loss.unwrap_or(0.001)
+    }
+}
+
+/// What the buffers of all nodes together may hold.
+const MAX_BYTES: u64 = 16 << 30;
+
+fn require_memory(bytes: Bytes, nodes: u32) -> Result<(), String> {
+    match bytes.0.checked_mul(nodes.into()) {
+        Some(0..=MAX_BYTES) => Ok(()),
+        _ => Err(format!(
+            "--bytes {bytes}: expected {} or less for all {nodes} nodes together",
+            Bytes(MAX_BYTES)
+        )),
+    }
+}
+
 /// Nodes that a ring can have here: a run of more takes more memory than it is worth.
 const NODES: RangeInclusive<u32> = 2..=65_536;
 
@@ -129,6 +156,10 @@ mod tests {
     #[test]
     fn what_is_not_possible_is_refused() {
         assert_eq!(node_count("2"), Ok(2));
+        assert_eq!(require_memory(Bytes(1 << 20), 16_384), Ok(()));
+        assert!(
+            require_memory(Bytes(u64::MAX), 2).is_err() && require_memory(Bytes((8 << 30) + 1), 2).is_err()
+        );
         assert!(node_count("1").is_err() && node_count("65537").is_err());
     }
 }

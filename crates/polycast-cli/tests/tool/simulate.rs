@@ -150,6 +150,26 @@ fn what_cannot_be_is_refused_and_told() {
     assert!(refused(&["--protocol", "--nodes", "1..4"], 1).contains("expected a number from 2 to 65536"));
     assert!(refused(&["--protocol", "--nodes", "9..4"], 1).contains("expected a range such as 2..64"));
     assert!(refused(&["--scaling", "--bytes", "0"], 1).contains("expected at least 1"));
+    for unused in [
+        "--root-sync --loss 1%",
+        "--scaling --quick",
+        "--mesh 4x4 --nodes 9",
+        "--mesh 4x4 --broadcasts 7",
+        "--scaling --seeds 3",
+        "--figure 6.7 --bytes 64KiB",
+        "--root-sync --placements 3",
+        "--scaling --tree u",
+        "--root-sync --cluster gigabit",
+    ] {
+        let words: Vec<&str> = unused.split(' ').collect();
+        assert!(refused(&words, 2).contains("cannot be used with"), "{unused}");
+    }
+    assert!(refused(&["--figure", "6.7", "--seed", "5"], 1).contains("--seed changes nothing"));
+    assert!(refused(&["--figure", "s0.18", "--placements", "3"], 1).contains("--placements changes nothing"));
+    assert!(refused(&["--scaling", "--bytes", "1TiB"], 1).contains("16GiB or less for all 16 nodes"));
+    assert!(
+        refused(&["--mesh", "4x4", "--group", "4", "--bytes", "18446744073709551615"], 1).contains("or less")
+    );
     assert!(refused(&["--scaling", "--loss", "lots"], 2).contains("expected a percentage such as 0.1%"));
     assert!(refused(&["--protocol", "--verbose"], 2).contains("--seed"));
     let arrival = |file: &str, status| refused(&["--root-sync", "--arrival", file], status);

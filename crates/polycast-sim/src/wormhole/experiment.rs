@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use super::record::Trace;
-use super::workload::{Load, Mean, Traffic, Workload};
+use super::workload::{Counts, Load, Mean, Traffic, Workload};
 use super::{Letter, Machine, NodeSettings, Switching, Topology};
 
 /// What is simulated, and for how long.
@@ -97,7 +97,7 @@ struct Placement {
     latencies: Vec<Mean>,
     bound: f64,
     accepted: f64,
-    workload: Workload,
+    counts: Counts,
     is_exact: bool,
     flit_hops: u64,
 }
@@ -141,9 +141,12 @@ impl Experiment {
             placement.latencies.iter().map(Mean::mean).sum::<f64>() / placement.latencies.len() as f64
         };
         let latency = over(&latency_of);
-        let counted = |value: &dyn Fn(&Workload) -> f64| over(&|placement| value(&placement.workload)).mean();
+        let counted = |value: &dyn Fn(&Counts) -> f64| over(&|placement| value(&placement.counts)).mean();
         let accepted = over(&|placement| placement.accepted).mean();
-        let messages: u64 = placements.iter().map(|placement| placement.workload.counts.end.count()).sum();
+        let offered = self.traffic.background.map_or(0.0, |background| {
+            self.bytes_of_background() / (background.mean_compute + self.busy()) / self.capacity()
+        });
+        let messages: u64 = placements.iter().map(|placement| placement.counts.end.count()).sum();
         Measured {
             latency: latency.mean(),
             interval: latency.standard_error() * students_t(latency.count()),
@@ -152,14 +155,16 @@ impl Experiment {
                 .collect(),
             bound: over(&|placement| placement.bound).mean(),
             accepted,
-            accepted_error: accepted * (4.0 / 3.0 / messages.max(1) as f64).sqrt(),
-            offered: self.traffic.background.map_or(0.0, |background| {
-                self.bytes_of_background() / (background.mean_compute + self.busy()) / self.capacity()
-            }),
-            hold: counted(&|workload| workload.counts.hold.mean()),
-            end: counted(&|workload| workload.counts.end.mean()),
-            root_queue: counted(&|workload| workload.counts.root_queue.mean()),
-            delayed: counted(&|workload| workload.counts.delayed.mean()),
+            // Where chance kept all away, it explains that.
+            accepted_error: match messages {
+                0 => offered,
+                _ => accepted * (4.0 / 3.0 / messages as f64).sqrt(),
+            },
+            offered,
+            hold: counted(&|counts| counts.hold.mean()),
+            end: counted(&|counts| counts.end.mean()),
+            root_queue: counted(&|counts| counts.root_queue.mean()),
+            delayed: counted(&|counts| counts.delayed.mean()),
             multicasts: placements.iter().flat_map(|it| &it.latencies).map(Mean::count).sum(),
             is_exact: placements.iter().all(|placement| placement.is_exact),
             flit_hops: placements.iter().map(|placement| placement.flit_hops).sum(),
@@ -248,7 +253,7 @@ impl Experiment {
             accepted: machine.program.counts.background_bytes as f64 / time / self.capacity(),
             is_exact,
             flit_hops,
-            workload: machine.program,
+            counts: machine.program.counts,
         }
     }
 

@@ -123,3 +123,9 @@ fn a_trace_tells_who_held_what() {
     let of_others = holds.iter().filter(|hold| !trace.is_own(&hold.message));
     assert!(of_others.count() > 100);
 }
+
+#[test]
+fn a_background_that_chance_kept_away_is_no_saturation() {
+    let measured = under(Topology::Mesh { width: 9, height: 8 }, MulticastTree::Unicast, 0.000_005);
+    assert!(measured.accepted == 0.0 && !measured.is_saturated(), "{measured:?}");
+}

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use polycast_core::units::Nanos;
+use polycast_core::units::{Bytes, Nanos};
 use polycast_protocol::{Form, RootSync};
 use polycast_sim::protocol::{Late, RecordedCall, RootSyncTrial};
 use serde_json::json;
 
-use super::{Args, node_count};
+use super::{Args, node_count, require_memory};
 use crate::commands::{Outcome, print, print_json};
 use crate::report::arrivals;
 use crate::terminal::{nanoseconds, table};
@@ -31,11 +31,12 @@ pub fn run(args: &Args) -> Outcome {
         Late::Recorded(calls) => node_count(&calls[0].late.len().to_string())?,
         _ => args.nodes.as_deref().map_or(Ok(16), node_count)?,
     };
+    require_memory(Bytes(bytes), nodes)?;
     let trial = RootSyncTrial {
         nodes,
         bytes,
         receive_buffer_bytes: (bytes / BUFFER_PART).max(2048) as usize,
-        broadcasts: args.broadcasts,
+        broadcasts: args.broadcasts(),
         seed: args.seed.unwrap_or(0),
     };
     let (mut rows, mut objects) = (Vec::new(), Vec::new());

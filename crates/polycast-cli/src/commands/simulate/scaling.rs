@@ -5,7 +5,7 @@ use polycast_core::units::Bytes;
 use polycast_sim::protocol::{Cluster, Completion, Scaling};
 use serde_json::json;
 
-use super::{Args, Joined, node_count};
+use super::{Args, Joined, node_count, require_memory};
 use crate::commands::{Outcome, print, print_json};
 use crate::terminal::{margin, nanoseconds, table};
 
@@ -28,10 +28,11 @@ pub fn run(args: &Args) -> Outcome {
     let sizes = if args.bytes.is_empty() { BYTES } else { &args.bytes };
     let mut found = Vec::new();
     for bytes in sizes {
+        nodes.iter().try_for_each(|nodes| require_memory(*bytes, *nodes))?;
         let scaling = Scaling {
             bytes: bytes.0,
-            loss: args.loss,
-            broadcasts: args.broadcasts,
+            loss: args.loss(),
+            broadcasts: args.broadcasts(),
             seed: args.seed.unwrap_or(0),
             cluster: match args.cluster {
                 Joined::Gigabit => Cluster::gigabit(),
@@ -107,5 +108,5 @@ fn json(args: &Args, found: &[OfSize]) -> serde_json::Value {
             })
         })
     });
-    json!({ "loss": args.loss, "seed": args.seed.unwrap_or(0), "completions": rows.collect::<Vec<_>>() })
+    json!({ "loss": args.loss(), "seed": args.seed.unwrap_or(0), "completions": rows.collect::<Vec<_>>() })
 }

@@ -18,6 +18,28 @@ use polycast_sim::wormhole::{
 use crate::commands::Outcome;
 use crate::numbers::{percentage, whole};
 
+/// Bytes and units of time with which nothing overflows.
+const LIMIT: u64 = 1 << 50;
+
+/// What changes nothing but on these networks.
+pub const OPTIONS: [&str; 15] = [
+    "tree",
+    "group",
+    "groups",
+    "load",
+    "background",
+    "interval",
+    "local",
+    "costs",
+    "buffer",
+    "router_delay",
+    "arbitration",
+    "choice",
+    "receives",
+    "svg",
+    "trace",
+];
+
 /// What only `--mesh`, `--min` and `--figure` take.
 #[derive(clap::Args)]
 #[group(skip)]
@@ -49,7 +71,7 @@ pub struct Args {
     #[arg(long, value_name = "WHERE", default_value = "uniform", requires = "network", value_parser = hot_spot)]
     background: f64,
     /// Units of time between multicasts; without, the next one begins when the last one is complete
-    #[arg(long, value_name = "UNITS", requires = "network", value_parser = whole(1u64..))]
+    #[arg(long, value_name = "UNITS", requires = "network", value_parser = whole(1u64..=LIMIT))]
     interval: Option<u64>,
     /// Mean units of time between messages of each member to others of its group
     #[arg(long, value_name = "UNITS", requires = "network", value_parser = whole(1u32..))]
@@ -74,10 +96,10 @@ pub struct Args {
     receives: Receives,
 
     /// Random placements of each point [default: as published, 8 or 16]
-    #[arg(long, value_name = "N", value_parser = whole(1u32..=10_000))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["protocol", "scaling", "root_sync"], value_parser = whole(1u32..=10_000))]
     placements: Option<u32>,
     /// Coarse means in a short time
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["protocol", "scaling", "root_sync"])]
     quick: bool,
     /// Also plot, as SVG
     #[arg(long, value_name = "FILE", requires = "network")]
@@ -85,7 +107,7 @@ pub struct Args {
     /// Draw one multicast of the first tree and load, as SVG: who held which channel when, in red what stood still
     #[arg(long, value_name = "FILE", requires = "network")]
     trace: Option<PathBuf>,
-    /// Write each figure there as JSON and SVG, and each point as it comes; those that are there are not measured again
+    /// Write each figure there as JSON and SVG, and each point of Nupairoj's as it comes; those that are there are not measured again
     #[arg(long, value_name = "DIRECTORY", requires = "figure")]
     out: Option<PathBuf>,
 }
@@ -107,7 +129,10 @@ struct Loads(Vec<f64>);
 pub fn run(args: &super::Args) -> Outcome {
     match args.wormhole.network() {
         Some(topology) => report::run(args, topology),
-        None => figures::run(args),
+        None => {
+            args.wormhole.require_use(args)?;
+            figures::run(args)
+        }
     }
 }
 
@@ -119,6 +144,22 @@ impl Args {
 
     fn network(&self) -> Option<Topology> {
         self.mesh.or(self.min)
+    }
+
+    /// An option that none of the figures asked for takes would change nothing.
+    fn require_use(&self, all: &super::Args) -> Result<(), String> {
+        let is_told = |figures: &Figures| matches!(figures, Figures::Told(_));
+        let told = [
+            ("--seed", all.seed.is_some()),
+            ("--loss", all.loss.is_some()),
+            ("--broadcasts", all.broadcasts.is_some()),
+        ];
+        let idle = match () {
+            _ if !self.figure.iter().any(is_told) => told.into_iter().find(|(_, is_given)| *is_given),
+            _ if self.figure.iter().all(is_told) => self.placements.map(|_| ("--placements", true)),
+            _ => None,
+        };
+        idle.map_or(Ok(()), |(option, _)| Err(format!("{option} changes nothing in these figures")))
     }
 
     fn effort(&self) -> Effort {
@@ -133,6 +174,9 @@ impl Args {
         bytes: Option<Bytes>,
         seed: u64,
     ) -> Result<Vec<Experiment>, String> {
+        if let Some(bytes) = bytes.filter(|bytes| bytes.0 > LIMIT) {
+            return Err(format!("--bytes {bytes}: expected {} or less", Bytes(LIMIT)));
+        }
         let (members, nodes) = (u64::from(self.group) * u64::from(self.groups), topology.nodes());
         if members > u64::from(nodes) {
             return Err(format!(

@@ -23,7 +23,7 @@ const QUICK: u32 = 5;
 /// Runs all points of a figure.
 pub fn run(args: &super::super::Args, figure: &Published) -> Result<Told, Box<dyn std::error::Error>> {
     let started = Instant::now();
-    let broadcasts = if args.wormhole.quick { args.broadcasts.min(QUICK) } else { args.broadcasts };
+    let broadcasts = if args.wormhole.quick { args.broadcasts().min(QUICK) } else { args.broadcasts() };
     let x = if figure.shows == Shows::EachNode { "node" } else { "nodes" };
     let title = format!("Figure {}: {}", figure.number, figure.title);
     let mut chart = Chart::new(title.clone(), Axis::linear(x), Axis::nanoseconds("time"));
@@ -31,7 +31,7 @@ pub fn run(args: &super::super::Args, figure: &Published) -> Result<Told, Box<dy
     for (bytes, nodes) in
         figure.bytes.iter().flat_map(|bytes| figure.nodes.iter().map(move |nodes| (*bytes, *nodes)))
     {
-        for completion in figure.run(bytes, nodes, broadcasts, args.loss, args.seed.unwrap_or(0))? {
+        for completion in figure.run(bytes, nodes, broadcasts, args.loss(), args.seed.unwrap_or(0))? {
             let name = format!("{} {}", completion.algorithm, Bytes(bytes));
             let values = figure.shows.of(&completion);
             for (x, us) in &values {
