@@ -53,7 +53,7 @@ pub struct Args {
     collective: Collective,
 
     /// Ranks in the communicator
-    #[arg(long, value_name = "N", required_unless_present = "hosts", value_parser = whole(1u32..))]
+    #[arg(long, value_name = "N", required_unless_present = "hosts", value_parser = whole(1u32..=1_048_576))]
     ranks: Option<u32>,
 
     /// Nodes that hold them; by default one for each rank, as far as the topology has hosts

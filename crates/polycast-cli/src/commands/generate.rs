@@ -129,6 +129,8 @@ fn command_line() -> String {
 /// The time, or that of SOURCE_DATE_EPOCH, by which builds that must give the same again set it.
 fn now() -> String {
     let set = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
+    // Years have four digits.
+    let set = set.filter(|seconds| *seconds < 253_402_300_800);
     let time = set.and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
     humantime::format_rfc3339_seconds(time.unwrap_or_else(SystemTime::now)).to_string()
 }

@@ -196,7 +196,7 @@ fn sizes(args: &Args, operation: Operation) -> Vec<u64> {
 /// What takes long to find out is not to be lost for want of a folder.
 fn require_folder(output: &Path) -> Result<(), String> {
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
-    match folder.is_none_or(Path::is_dir) {
+    match folder.is_none_or(Path::is_dir) && !output.is_dir() {
         true => Ok(()),
         false => {
             Err(format!("--output: expected a file in a folder that there is, found {}", output.display()))

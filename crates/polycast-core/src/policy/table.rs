@@ -55,8 +55,13 @@ impl Rule {
             && (has_one || has_even || !needs_even)
             && other.choice.needs().has(self.choice.needs())
             && self.conditions.iter().all(|condition| {
-                let range = of_other(condition.property).map_or(Range::all(), |other| other.range);
-                condition.range.contains(range.first()) && condition.range.contains(range.last())
+                let other = of_other(condition.property);
+                let range = other.map_or(Range::all(), |other| other.range);
+                // What is not known holds for none.
+                let is_known = !matches!(condition.property, Property::Rate | Property::Latency);
+                (is_known || other.is_some())
+                    && condition.range.contains(range.first())
+                    && condition.range.contains(range.last())
             })
     }
 }
@@ -150,6 +155,19 @@ mod tests {
     }
 
     /// `cells` is for one node, and `two-level` passes over nodes of very different numbers of ranks.
+    /// Rates are not always known.
+    #[test]
+    fn a_rule_is_not_idle_behind_one_that_asks_the_network() {
+        for condition in ["rate", "latency", "bytes"] {
+            let text = format!(
+                "version = 1\n[[rule]]\ncollective = \"bcast\"\n{condition} = \"..\"\nuse = \"chain\"\n\
+                 [[rule]]\ncollective = \"bcast\"\nuse = \"binomial\"\n"
+            );
+            let idle = Table::parse(&text, "t").unwrap().idle_rules().count();
+            assert_eq!(idle, usize::from(condition == "bytes"), "{condition}");
+        }
+    }
+
     #[test]
     fn a_rule_is_not_idle_where_the_one_before_it_cannot_be_had() {
         let idle = |rules: [(&str, &str); 2]| {

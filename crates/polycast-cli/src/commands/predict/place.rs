@@ -104,7 +104,9 @@ pub struct Asked {
 
 /// Something of which no time can be predicted.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}: expected an algorithm or a multicast; what the MPI below does is not known")]
+#[error(
+    "{0}: expected an algorithm that sends messages, or a multicast; what the MPI below does is not known"
+)]
 pub struct NotPredictable(Variant);
 
 impl Asked {
@@ -119,6 +121,10 @@ pub fn asked(variants: &[Variant]) -> Result<Asked, NotPredictable> {
     let mut asked = Asked { best_of: Vec::new(), exactly: Vec::new() };
     for variant in variants {
         match variant {
+            // Cells carry no messages, which is what is predicted.
+            Variant::Forced(Choice::Algorithm(algorithm)) if algorithm.entry.is_on_one_node() => {
+                return Err(NotPredictable(*variant));
+            }
             Variant::Forced(Choice::Algorithm(algorithm)) if algorithm.segment.is_some() => {
                 asked.exactly.push(*algorithm);
             }
@@ -164,7 +170,9 @@ mod tests {
         let asked = asked(&list).unwrap();
         let best_of = ["chain", "multicast-pull"].map(|name| name.parse().unwrap());
         assert_eq!((asked.best_of, asked.exactly.len()), (best_of.to_vec(), 1));
-        let error = super::asked(&variant::parse(Operation::Bcast, "stock").unwrap()).err().unwrap();
-        assert!(error.to_string().contains("expected an algorithm"));
+        for other in ["stock", "cells"] {
+            let error = super::asked(&variant::parse(Operation::Bcast, other).unwrap()).err().unwrap();
+            assert!(error.to_string().contains("expected an algorithm"), "{error}");
+        }
     }
 }

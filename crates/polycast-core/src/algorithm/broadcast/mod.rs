@@ -26,7 +26,23 @@ use super::Algorithm;
 use crate::collective::Call;
 use crate::schedule::Channel;
 
+/// The least one that is not below; beyond the last the last.
+fn power_of_two(bytes: u64) -> u64 {
+    bytes.checked_next_power_of_two().unwrap_or(1 << 63)
+}
+
 /// The channel of what runs down a tree.
 const DOWN: Channel = 0;
 /// The channel of what ranks exchange after a scatter; [`super::plan::READY`] stands between the two.
 const EXCHANGE: Channel = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_size_is_beyond_the_powers_of_two() {
+        let sizes = [0, 5, 1 << 63, (1 << 63) + 1, u64::MAX];
+        assert_eq!(sizes.map(power_of_two), [1, 8, 1 << 63, 1 << 63, 1 << 63]);
+    }
+}

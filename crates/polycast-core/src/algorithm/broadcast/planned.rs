@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use super::{Call, Planner};
+use super::{Call, Planner, power_of_two};
 use crate::algorithm::{Algorithm, Entry, Parameter};
 use crate::tree::{MAX_CONTENTION_FREE_CHILDREN, PlannedShape, Tree};
 use crate::units::Nanos;
@@ -90,7 +90,6 @@ pub(super) static ENTRIES: [Entry; 8] = [
 /// The same tree serves all messages whose number of segments has the same power of two above it.
 fn link_aware(algorithm: &Algorithm, call: Call, _: &Planner) -> PlannedShape {
     let bytes = call.bytes.0.max(1);
-    let segment_bytes =
-        algorithm.segment.map_or(u64::MAX, |segment| segment.get()).min(bytes.next_power_of_two());
-    PlannedShape::LinkAware { segment_bytes, segments: bytes.div_ceil(segment_bytes).next_power_of_two() }
+    let segment_bytes = algorithm.segment.map_or(u64::MAX, |segment| segment.get()).min(power_of_two(bytes));
+    PlannedShape::LinkAware { segment_bytes, segments: power_of_two(bytes.div_ceil(segment_bytes)) }
 }

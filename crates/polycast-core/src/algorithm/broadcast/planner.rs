@@ -1,6 +1,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::power_of_two;
 use crate::algorithm::Algorithm;
 use crate::algorithm::build::Build;
 use crate::collective::Call;
@@ -100,7 +101,7 @@ impl Planner {
         let measured = || {
             let (class, parameters) = self.measured.as_ref()?;
             let segment = algorithm.segment.map_or(u64::MAX, |segment| segment.get());
-            let bytes = call.bytes.0.min(segment).max(1).next_power_of_two();
+            let bytes = power_of_two(call.bytes.0.min(segment).max(1));
             let curves = parameters.class(*class);
             let nanos = |ns: f64| Nanos(ns.round().max(1.0) as u64);
             let times = SendTimes { hold: nanos(curves.hold_ns(bytes)), end: nanos(curves.end_ns(bytes)) };
