@@ -256,10 +256,10 @@ mod tests {
         let strangers: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
         let caller = Caller { node: 2, purpose: Purpose::Blocks, block: 0, key };
         introduce(&caller, &[address]).unwrap();
-        // Those are out that had to go, and the others are still listened to.
-        let mut greeted = [0; GREETING_BYTES];
-        (&strangers[0]).read_exact(&mut greeted).unwrap();
-        assert_eq!((&strangers[0]).read(&mut greeted).unwrap_or(0), 0);
+        // Those are out that had to go, perhaps before they were greeted, and the others are still listened to.
+        let mut greeted = Vec::new();
+        let _ = (&strangers[0]).read_to_end(&mut greeted);
+        assert!(greeted.len() <= GREETING_BYTES);
     }
 
     #[test]

@@ -37,15 +37,15 @@ fn entry_points() -> impl Iterator<Item = String> {
     names.into_iter().flat_map(|name| [format!("MPI_{name}"), format!("PMPI_{name}")])
 }
 
-/// Of endings PMPI's are the MPI's own.
+/// Windows and endings, in both forms.
 fn others() -> impl Iterator<Item = String> {
     let table = include_str!("../../../../doors/pmpi/entries.h");
     let names = |kind: &'static str| {
         let words = table.lines().filter_map(move |line| line.trim().strip_prefix(kind));
         words.filter_map(|words| words.split([',', ')']).next()).filter(|name| name.contains('_'))
     };
-    let windows = names("WINDOW(").flat_map(|name| [format!("MPI_{name}"), format!("PMPI_{name}")]);
-    windows.chain(names("ENDING(").map(|name| format!("MPI_{name}")))
+    let all = names("WINDOW(").chain(names("ENDING("));
+    all.flat_map(|name| [format!("MPI_{name}"), format!("PMPI_{name}")])
 }
 
 /// Object → names, from the list and the table.

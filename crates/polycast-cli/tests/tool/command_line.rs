@@ -49,8 +49,11 @@ fn help_fits_the_narrowest_terminal() {
 fn numbers_are_refused_with_what_was_expected() {
     let world = World::with_doors(&[]);
     for (arguments, expected) in [
-        (&["explain", "--ranks", "0"][..], "'0' for '--ranks <N>': expected a whole number of at least 1"),
-        (&["explain", "--ranks", "-5"], "'-5' for '--ranks <N>': expected a whole number of at least 1"),
+        (
+            &["explain", "--ranks", "0"][..],
+            "'0' for '--ranks <N>': expected a whole number from 1 to 1048576",
+        ),
+        (&["explain", "--ranks", "-5"], "'-5' for '--ranks <N>': expected a whole number from 1 to 1048576"),
         (
             &["predict", "-n", "0", "--params", "p"],
             "'0' for '-n, --ranks <N>': expected a whole number from 1 to 1048576",
