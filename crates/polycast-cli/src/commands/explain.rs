@@ -24,6 +24,7 @@ use self::measured::Measured;
 use self::mixed::OnTwoLevels;
 use self::placement::{Placement, Request};
 use self::prediction::Reason;
+use super::predict::MAX_RANKS;
 use super::{Outcome, print};
 use crate::numbers::whole;
 use crate::settings::{Settings, read_parameters, read_table, read_topology};
@@ -53,7 +54,7 @@ pub struct Args {
     collective: Collective,
 
     /// Ranks in the communicator
-    #[arg(long, value_name = "N", required_unless_present = "hosts", value_parser = whole(1u32..=1_048_576))]
+    #[arg(long, value_name = "N", required_unless_present = "hosts", value_parser = whole(1..=MAX_RANKS))]
     ranks: Option<u32>,
 
     /// Nodes that hold them; by default one for each rank, as far as the topology has hosts

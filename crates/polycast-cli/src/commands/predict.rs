@@ -10,6 +10,7 @@ mod place;
 mod results;
 mod table;
 
+pub use self::place::MAX_RANKS;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -257,6 +257,11 @@ impl Entry {
         matches!(self.build, Build::OnNodes(_) | Build::OnOneNode(_))
     }
 
+    /// Whether it is nothing but messages between ranks, by a schedule, which is what predictions know of.
+    pub fn is_of_messages(&self) -> bool {
+        self.has_schedules() && !self.shares_memory()
+    }
+
     /// Whether it is for communicators whose ranks are all on one node.
     pub fn is_on_one_node(&self) -> bool {
         matches!(self.build, Build::OnOneNode(_))

@@ -5,7 +5,6 @@ use super::prediction::Best;
 use super::trials::{MAX_ARMS, Sameness};
 use super::{Call, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Prediction, Property, Range};
 use super::{Rule, Table};
-use crate::algorithm::Algorithm;
 use crate::units::Bytes;
 
 /// What decides about the calls on a communicator, from first to last.
@@ -367,7 +366,7 @@ fn options<'a>(
 ) -> Box<[Decision]> {
     let forced = forced.map(|choice| Decision { choice, by: By::Forced });
     let by_rule = by_rule.map(|rule| match (rule.choice, predicted) {
-        (Choice::Algorithm(table), Some(choice)) if is_tree(&table) => {
+        (Choice::Algorithm(table), Some(choice)) if table.entry.is_of_messages() => {
             Decision { choice, by: By::Prediction(Some(rule.index)) }
         }
         (choice, _) => Decision { choice, by: By::Rule(rule.index) },
@@ -382,11 +381,6 @@ fn options<'a>(
         }
     }
     options.into()
-}
-
-/// Predictions choose among messages between ranks; they know nothing of memory that these share.
-fn is_tree(algorithm: &Algorithm) -> bool {
-    algorithm.entry.has_schedules() && !algorithm.entry.shares_memory()
 }
 
 #[cfg(test)]

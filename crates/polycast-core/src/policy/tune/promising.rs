@@ -26,17 +26,13 @@ pub fn promising(
 ) -> Vec<Choice> {
     let Some(mut predictor) = known.map(Known::predictor) else { return ways };
     let (predictable, mut kept): (Vec<Choice>, Vec<Choice>) =
-        ways.into_iter().partition(|way| matches!(way, Choice::Algorithm(of) if is_predictable(of)));
+        ways.into_iter().partition(|way| matches!(way, Choice::Algorithm(of) if of.entry.is_of_messages()));
     let predicted = match collective {
         Collective::Broadcast => trees(&mut predictor, bytes),
         _ => followed(&mut predictor, collective, bytes, &predictable),
     };
     kept.extend(predicted);
     kept
-}
-
-fn is_predictable(algorithm: &Algorithm) -> bool {
-    algorithm.entry.has_schedules() && !algorithm.entry.shares_memory()
 }
 
 fn trees(predictor: &mut Predictor, bytes: u64) -> Vec<Choice> {
