@@ -203,14 +203,14 @@ mod tests {
         let slow = "100mbit";
         assert_eq!(chosen(Collective::Allgather, (8, 4), slow, 8 << 10), "two-level:segment=16KiB");
         assert_eq!(chosen(Collective::Gather, (32, 8), slow, 32 << 10), "two-level:between=flat");
-        assert_eq!(chosen(Collective::Reduce, (32, 8), slow, 64 << 10), "two-level:segment=4KiB");
+        assert_eq!(chosen(Collective::Reduce, (32, 8), slow, 64 << 10), "two-level:segment=3KiB");
         assert_eq!(chosen(Collective::Reduce, (32, 8), slow, 1 << 20), "two-level:segment=8KiB");
         assert_eq!(chosen(Collective::Allreduce, (12, 3), slow, 1 << 20), "two-level:segment=8KiB");
         assert_eq!(chosen(Collective::Allreduce, (32, 8), slow, 1 << 20), "two-level:segment=16KiB");
         for (collective, bytes, expected) in [
             (Collective::Allgather, 32 << 10, "ring:segment=16KiB"),
-            (Collective::Reduce, 64 << 10, "chain:segment=8KiB"),
-            (Collective::Allreduce, 256 << 10, "ring:segment=16KiB"),
+            (Collective::Reduce, 64 << 10, "chain:segment=3KiB"),
+            (Collective::Allreduce, 128 << 10, "ring:segment=16KiB"),
         ] {
             assert_eq!(chosen(collective, (8, 8), slow, bytes), expected);
             assert_eq!(chosen(collective, (8, 8), slow, bytes / 2), "stock");
@@ -270,6 +270,33 @@ mod tests {
             assert_ne!(shipped(nodes, "32KiB"), Choice::Stock, "{nodes} nodes");
         }
         assert!(is_multicast(shipped(8, "8KiB")));
+    }
+
+    /// Where the network was asked and carries no multicast.
+    #[test]
+    fn the_shipped_table_pipelines_medium_broadcasts_on_slow_links_and_on_nodes_that_share_memory() {
+        let table = Table::shipped();
+        let chosen = |(ranks, nodes), rate: &str, bytes| {
+            let network = Some(Network { rate: Some(rate.parse().unwrap()), ..Network::default() });
+            let shape = CommunicatorShape::new(ranks, nodes, None).unwrap();
+            let policy =
+                Policy::new(Rules::new(&[], None, &table, None), CommunicatorShape { network, ..shape });
+            let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
+            let can = Capabilities::PRIVATE | Capabilities::SHARED;
+            policy.choose(&call, can, Epoch::default()).choice.to_string()
+        };
+        for (placed, rate, bytes, expected) in [
+            ((4, 4), "100mbit", 8 << 10, "chain:segment=3KiB"),
+            ((16, 16), "100mbit", 16 << 10, "chain:segment=3KiB"),
+            ((16, 16), "100mbit", 64 << 10, "chain:segment=3KiB,ready"),
+            ((16, 4), "100mbit", 64 << 10, "two-level:between=chain,segment=3KiB"),
+            ((8, 8), "1gbit", 64 << 10, "chain:segment=32KiB,ready"),
+            ((16, 4), "1gbit", 64 << 10, "two-level:between=chain,segment=32KiB"),
+            ((4, 4), "1gbit", 32 << 10, "stock"),
+            ((4, 4), "10gbit", 1 << 20, "stock"),
+        ] {
+            assert_eq!(chosen(placed, rate, bytes), expected, "{placed:?} {rate} {bytes}");
+        }
     }
 
     #[test]
