@@ -88,7 +88,7 @@ fn a_forced_multicast_needs_multicast() {
     let call = ["--ranks", "16", "--bytes", "1MiB", "--no-multicast"];
     let environment = [("POLYCAST_BCAST", "multicast-pull")];
     let forced = explain(&world, &call, &environment);
-    assert_eq!(forced["decision"]["choice"], "chain:segment=4KiB,ready", "{forced}");
+    assert_eq!(forced["decision"]["choice"], "chain:segment=3KiB,ready", "{forced}");
     assert!(forced["decision"]["line"].is_number(), "{forced}");
     let with = explain(&world, &call[..4], &environment);
     assert_eq!(with["decision"]["choice"], "multicast-pull", "{with}");
