@@ -57,7 +57,7 @@ mkdir -p "$stage/share/man/man1" "$stage/share/bash-completion/completions" "$st
     "$stage/share/fish/vendor_completions.d"
 "$tool" man-pages "$stage/share/man/man1"
 gzip -9n "$stage"/share/man/man1/*
-# A third of these two is indentation, which means nothing in them.
+# Half of it is indentation, which means nothing in it.
 "$tool" completions bash | sed 's/^ *//' >"$stage/share/bash-completion/completions/polycast"
-"$tool" completions zsh | sed 's/^ *//' >"$stage/share/zsh/site-functions/_polycast"
+"$tool" completions zsh >"$stage/share/zsh/site-functions/_polycast"
 "$tool" completions fish >"$stage/share/fish/vendor_completions.d/polycast.fish"

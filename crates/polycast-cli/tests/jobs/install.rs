@@ -115,18 +115,17 @@ fn install_only_copies_and_uninstall_removes_everything() {
     let info: serde_json::Value = serde_json::from_str(&says(&["info", "--json"])).unwrap();
     let library = installed.canonicalize().unwrap().join("lib/polycast");
     assert_eq!(info["library_directory"], library.to_str().unwrap());
-    // Indentation is left out of some of them.
-    let unindented = |text: &str| text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n");
-    for (shell, place) in [
-        ("bash", "share/bash-completion/completions/polycast"),
-        ("zsh", "share/zsh/site-functions/_polycast"),
-        ("fish", "share/fish/vendor_completions.d/polycast.fish"),
+    // Its indentation is left out.
+    let bash: String = says(&["completions", "bash"])
+        .lines()
+        .map(|line| format!("{}\n", line.trim_start_matches(' ')))
+        .collect();
+    for (said, place) in [
+        (bash, "share/bash-completion/completions/polycast"),
+        (says(&["completions", "zsh"]), "share/zsh/site-functions/_polycast"),
+        (says(&["completions", "fish"]), "share/fish/vendor_completions.d/polycast.fish"),
     ] {
-        assert_eq!(
-            unindented(&fs::read_to_string(installed.join(place)).unwrap()),
-            unindented(&says(&["completions", shell])),
-            "{shell}"
-        );
+        assert_eq!(fs::read_to_string(installed.join(place)).unwrap(), said, "{place}");
     }
     assert_eq!(pages(&installed), verbs(&says(&["--help"])));
 
