@@ -31,6 +31,10 @@ impl ArrivalRate {
 
     /// How long nobody needs to look; `None`: not long. `received` and `missing` are bytes of the message so far.
     pub fn poll_interval(&mut self, now: Instant, received: u64, missing: u64) -> Option<Duration> {
+        if received == 0 {
+            // What was waited for the root says nothing of the rate.
+            return None;
+        }
         let (began, first) = *self.began.get_or_insert((now, received));
         let since = received.saturating_sub(first);
         if since == 0 || missing == 0 || received == self.at_last_poll {
@@ -65,11 +69,21 @@ mod tests {
     }
 
     #[test]
+    fn a_root_that_comes_late_does_not_make_its_message_slow() {
+        let mut rate = ArrivalRate::new(8 << 20);
+        let start = Instant::now();
+        assert_eq!(rate.poll_interval(start, 0, 8192), None);
+        let at = |micros: u64| start + Duration::from_millis(250) + Duration::from_micros(micros);
+        assert_eq!(rate.poll_interval(at(0), 4320, 3872), None, "nothing says yet how fast it comes");
+        assert_eq!(rate.poll_interval(at(240), 5760, 2432), Some(Duration::from_micros(240) * 1216 / 1440));
+    }
+
+    #[test]
     fn the_buffer_does_not_fill_meanwhile() {
         let mut rate = ArrivalRate::new(64 << 10);
         let start = Instant::now();
-        rate.poll_interval(start, 0, MIB);
-        // 8 KiB, an eighth of the buffer, take 62 microseconds at this rate: no time to sleep.
+        rate.poll_interval(start, MIB / 16, 15 * MIB / 16);
+        // 8 KiB, an eighth of the buffer, take 125 microseconds at this rate: no time to sleep.
         assert_eq!(rate.poll_interval(start + Duration::from_millis(1), MIB / 8, 7 * MIB / 8), None);
     }
 }
