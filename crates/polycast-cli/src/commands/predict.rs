@@ -11,7 +11,6 @@ mod results;
 mod table;
 
 pub use self::place::MAX_RANKS;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,7 +22,7 @@ use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Rank, Rate};
 
 use super::topology::Input;
-use super::{Outcome, print, print_json};
+use super::{Outcome, print, print_json, write_file};
 use crate::bench::operation::Operation;
 use crate::bench::{sizes, variant};
 use crate::numbers::{percentage, whole};
@@ -175,7 +174,7 @@ fn predict(args: &Args, parameters: &Parameters) -> Outcome {
     };
     print(&if args.json { page.json()? } else { page.text() })?;
     if let Some(file) = &args.svg {
-        write_chart(file, &chart::of_times(&page)?)?;
+        write_file(file, &chart::of_times(&page)?)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -245,7 +244,7 @@ fn hold_against(args: &Args, parameters: &Parameters, file: &Path) -> Outcome {
     let comparison = against::Against::new(&results, between, parameters, &placed)?;
     print(&if args.json { comparison.json()? } else { comparison.text() })?;
     if let Some(file) = &args.svg {
-        write_chart(file, &chart::of_errors(&comparison)?)?;
+        write_file(file, &chart::of_errors(&comparison)?)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -288,10 +287,6 @@ fn compare(
         comparison.predicted.sort_by_key(|predicted| predicted.time);
     }
     Ok(comparisons)
-}
-
-fn write_chart(file: &Path, svg: &str) -> Result<(), String> {
-    fs::write(file, svg).map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
 /// Predicted by the same form that a job would choose by.

@@ -10,9 +10,8 @@ mod terminal;
 mod traffic;
 
 use std::error::Error;
-use std::fs;
 use std::num::NonZeroU64;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -24,7 +23,7 @@ use polycast_core::tree::{Pipelined, PlannedTree};
 use polycast_core::units::{Bytes, Nanos, Rank};
 
 use super::topology::Input;
-use super::{Outcome, print};
+use super::{Outcome, print, write_file};
 use crate::hosts;
 use crate::numbers::whole;
 use crate::settings::read_parameters;
@@ -183,7 +182,7 @@ fn run_tree(args: &Args) -> Outcome {
     let knows = if args.unaware { Knowledge::Hosts } else { Knowledge::Topology };
     let planned = Planned::new(args.shape, knows, &scene)?;
     if let Some(file) = &args.svg {
-        write(file, &picture::svg(&planned)?)?;
+        write_file(file, &picture::svg(&planned)?)?;
     }
     let report = report::Report::new(&planned);
     match args.json {
@@ -215,10 +214,6 @@ fn scene(args: &Args) -> Result<Scene, Box<dyn Error>> {
     let paths = Paths::new(&placed);
     let parameters = args.params.as_deref().map(read_parameters).transpose()?;
     Ok(Scene { placed, paths, root: Rank(args.root), bytes: args.bytes, segment: args.segment, parameters })
-}
-
-fn write(file: &Path, text: &str) -> Result<(), String> {
-    fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn size(text: &str) -> Result<NonZeroU64, String> {

@@ -15,8 +15,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::report::complete_binary_height;
-use super::write;
-use crate::commands::{Outcome, print};
+use crate::commands::{Outcome, print, write_file};
 use crate::numbers::whole;
 use crate::plot::{Axis, Chart, Curve, Point};
 use crate::terminal::table;
@@ -94,7 +93,7 @@ struct Clusters {
 pub fn run(args: &Args) -> Outcome {
     let study = Study::new(args);
     if let Some(file) = &args.svg {
-        write(file, &study.chart().to_svg()?)?;
+        write_file(file, &study.chart().to_svg()?)?;
     }
     print(&if args.json { serde_json::to_string_pretty(&study)? + "\n" } else { study.text() })?;
     Ok(ExitCode::SUCCESS)
