@@ -167,7 +167,17 @@ pub fn run(args: Args) -> Outcome {
         eprintln!("polycast: interrupted: the same command goes on after what is in {}", found.display());
     }
     let table = Table::of_rules("tuned", head(mpi, &told), rules, Table::shipped());
-    write_file(&args.output, table.to_string())?;
+    let text = table.to_string();
+    // There may be too many rules, or bytes.
+    if let Err(error) = Table::parse(&text, "the table") {
+        return Err(format!(
+            "nothing is written, for nobody could read {error}; the same command with fewer --shapes, --collective or --sizes takes what it \
+             needs from {}",
+            beside(&args.output, ".found").display()
+        )
+        .into());
+    }
+    write_file(&args.output, text)?;
     let picture = beside(&args.output, ".svg");
     write_file(&picture, map.svg())?;
     print(&format!("{}\nwritten: {}, {}\n", map.text(), args.output.display(), picture.display()))?;

@@ -78,6 +78,21 @@ fn where_messages_cannot_be_measured_all_ways_are_tried() {
     );
 }
 
+/// Whatever asks for them: here the same shape again and again.
+#[test]
+fn more_rules_than_a_table_may_have_are_not_written() {
+    let world =
+        world(&format!("PATH=/bin:/usr/bin\n{}{END}", JOB.replace("host b kernel 1", "host a kernel 0")));
+    let shapes = ["1x2"; 1000].join(",");
+    let words = ["tune", "--hosts", "a,b", "--program", "measures", "--collective", "barrier", "--shapes"];
+    let mut command = world.polycast(&[&words[..], &[&shapes, "-o", "table.toml"]].concat());
+    let said = error(command.env("OMPI_MCA_plm_rsh_agent", "none"), 1);
+    let expected =
+        ["the table:", "expected at most 1024 rules, found 1", "fewer --shapes", "table.toml.found"];
+    assert!(expected.iter().all(|expected| said.contains(expected)), "{said}");
+    assert!(!world.path().join("table.toml").exists());
+}
+
 /// The next run goes on with what was found, unless it was found with other settings.
 #[test]
 fn what_was_found_is_measured_once() {
