@@ -37,8 +37,9 @@ Examples:
 %h in DEST stands for the node's name, %% for a percent sign.
 
 Exit status: 0 if every node has everything, 1 if not, 2 if the command line
-is wrong. An interrupted copy goes on where it was if the command is repeated;
-with -r, where some nodes are through, for the others alone.";
+is wrong or its lab cannot be had. An interrupted copy goes on where it was if
+the command is repeated; with -r, where some nodes are through, for the others
+alone.";
 
 /// Arguments of `polycast cp`.
 #[derive(clap::Args)]
@@ -111,15 +112,30 @@ fn parse_block(text: &str) -> Result<u32, String> {
     }
 }
 
+/// What is there before any node is asked.
+struct Prepared {
+    fleet: Fleet,
+    request: Request,
+    /// Starts the one who has the files.
+    source: Command,
+    targets: Vec<Target>,
+    /// Of the chain.
+    order: Vec<u32>,
+}
+
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
-    let (fleet, names) = match fleet(&args) {
-        Ok(found) => found,
+    match prepare(&args) {
+        Ok(prepared) => copy(&args, prepared),
         Err(error) => {
             eprintln!("polycast: {error}");
-            return Ok(ExitCode::from(2));
+            Ok(ExitCode::from(2))
         }
-    };
+    }
+}
+
+fn prepare(args: &Args) -> Result<Prepared, Box<dyn Error>> {
+    let (fleet, names) = fleet(args)?;
     let (destination, sources) = args.paths.split_last().ok_or("expected SOURCE and DEST")?;
     // Hosts of a lab have other current directories.
     let here = std::env::current_dir()?;
@@ -164,7 +180,11 @@ pub fn run(args: Args) -> Outcome {
             Ok(Target { host: host.clone(), destination, process, tool })
         })
         .collect::<Result<Vec<_>, Box<dyn Error>>>()?;
-    let order = order(&args, &fleet, &names)?;
+    let order = order(args, &fleet, &names)?;
+    Ok(Prepared { fleet, request, source, targets, order })
+}
+
+fn copy(args: &Args, Prepared { fleet, request, source, targets, order }: Prepared) -> Outcome {
     let remedy = |host: &str, code: Option<i32>, _said: &str| fleet.remedy_for(host, code);
     let interrupted = interruption()?;
     // Drawn on standard error, and only where that is a terminal.

@@ -25,7 +25,7 @@ Examples:
   polycast doctor --lab hosts=4,rate=1gbit   an emulated cluster, for comparison
 
 Exit status: 0 if a job would use multicast, 1 if not, 2 if the command line is
-wrong.";
+wrong or its lab cannot be had.";
 
 /// Arguments of `polycast doctor`.
 #[derive(clap::Args)]

@@ -259,14 +259,16 @@ fn what_is_wrong_on_one_node_is_told_of_that_one() {
     assert_eq!(fs::read_dir(site.at("elsewhere")).unwrap().count(), 0);
     assert_eq!(site.leftovers("n0"), 0);
     // What is no source at all is told before anything begins.
-    for (words, expected) in [
-        (vec!["--hosts", "n0", "tree", "out/%h"], "is a folder; -r copies it"),
-        (vec!["--hosts", "n0", "nothing", "out/%h"], "No such file"),
-        (vec!["--hosts", "n0", "file", "out/%x"], "expected %h or %%"),
+    for (words, status, expected) in [
+        (vec!["--hosts", "n0", "tree", "out/%h"], 1, "is a folder; -r copies it"),
+        (vec!["--hosts", "n0", "nothing", "out/%h"], 1, "No such file"),
+        (vec!["--hosts", "n0", "file", "out/%x"], 2, "expected %h or %%"),
+        (vec!["--hosts", "n0", "--topology", "no.conf", "file", "out/%h"], 2, "no.conf"),
+        (vec!["--hostfile", "no.hosts", "file", "out/%h"], 2, "no.hosts"),
     ] {
         let output = site.run(&words);
         let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(1) && text.contains(expected), "{text}");
+        assert!(output.status.code() == Some(status) && text.contains(expected), "{text}");
     }
 }
 
