@@ -10,6 +10,7 @@ mod place;
 mod results;
 mod table;
 
+use self::crossover::Crossover;
 pub use self::place::MAX_RANKS;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -215,6 +216,11 @@ fn show_crossover(args: &Args, parameters: &Parameters) -> Outcome {
         let placed = place::placed(None, None, Some(nodes), None)?;
         compare(&mut predictor(&placed, parameters, args.root)?.loss(args.loss), args, &sizes)
     })?;
+    if let (false, Some(list)) = (found.iter().all(Crossover::has_both), &args.algorithms) {
+        return Err(
+            format!("--crossover: expected multicast and others in --algorithms, found {list}").into()
+        );
+    }
     match args.json {
         true => print_json(&serde_json::json!({ "most_nodes": most, "sizes": found }))?,
         false => print(&crossover::text(&found, most))?,
@@ -279,6 +285,9 @@ fn compare(
         None => place::Asked::everything(),
     };
     asked.best_of.retain(|algorithm| !args.no_multicast || algorithm.entry.has_schedules());
+    if asked.best_of.is_empty() && asked.exactly.is_empty() {
+        return Err("--no-multicast: expected other algorithms, found multicast alone in --algorithms".into());
+    }
     let mut comparisons = cost::compare(predictor, &asked.best_of, sizes);
     for comparison in &mut comparisons {
         for algorithm in &asked.exactly {

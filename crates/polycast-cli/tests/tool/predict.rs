@@ -191,6 +191,10 @@ fn errors_say_what_to_do() {
     let world = world();
     fs::write(world.path().join("broken.json"), PARAMETERS.replace("\"gap\"", "\"gaps\"")).unwrap();
     fs::write(world.path().join("r.json"), "{}").unwrap();
+    let environment = r#"{"environment":{"hosts":[{"name":"a","ranks":1},{"name":"b","ranks":1}]}}"#;
+    let stock = r#"{"variant":"stock","bytes":1024,"root":"0","median_us":1.0}"#;
+    fs::write(world.path().join("stock.json"), format!("{environment}\n{stock}\n")).unwrap();
+    fs::write(world.path().join("empty.json"), environment).unwrap();
     for (arguments, expected) in [
         (&["--params", "p.json"][..], "expected --ranks, --hosts or --topology"),
         (&["--params", "broken.json", "--ranks", "2"], "broken.json: line 6"),
@@ -198,6 +202,16 @@ fn errors_say_what_to_do() {
         (&["--params", "p.json", "--ranks", "2", "--root", "2"], "expected a rank below 2"),
         (&["--params", "p.json", "--ranks", "2", "--algorithms", "stock"], "expected an algorithm"),
         (&["--params", "p.json", "--against", "r.json"], "r.json:1: expected the environment"),
+        (
+            &["--params", "p.json", "--ranks", "2", "--no-multicast", "--algorithms", "multicast-pull"],
+            "expected other algorithms, found multicast alone",
+        ),
+        (&["--params", "p.json", "--against", "stock.json"], "bench --variants chain,…`, found stock"),
+        (
+            &["--params", "p.json", "--crossover", "--ranks", "4", "--algorithms", "chain,flat"],
+            "expected multicast and others in --algorithms, found chain,flat",
+        ),
+        (&["--params", "p.json", "--against", "empty.json"], "found no broadcast to 2 ranks"),
     ] {
         let said = error(&mut world.polycast(&[&["predict"], arguments].concat()), 1);
         assert!(said.contains(expected), "{arguments:?}: {said}");

@@ -1,6 +1,6 @@
 //! Predictions held against measurements.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use polycast_core::algorithm::broadcast::ON_NODE;
 use polycast_core::cost::mixed::{MixedPredictor, NotMixed};
@@ -60,9 +60,9 @@ pub struct Against {
 pub enum AgainstError {
     /// No measured point has a prediction.
     #[error(
-        "the results have no algorithm with a measured time; expected `polycast bench --variants chain,…`"
+        "the results: expected algorithms with a measured time, as of `polycast bench --variants chain,…`, found {0}"
     )]
-    Nothing,
+    Nothing(String),
     /// The results are of other ranks.
     #[error("the results have root {root}, but there are {ranks} ranks; leave out --hosts and --ranks")]
     Root {
@@ -127,7 +127,13 @@ impl Against {
         }
         if against.pairs.is_empty() {
             let is_of_levels = !against.two_level.is_empty() || against.two_level_missing.is_some();
-            return if is_of_levels { Ok(against) } else { Err(AgainstError::Nothing) };
+            if is_of_levels {
+                return Ok(against);
+            }
+            let found: BTreeSet<&str> = results.points.iter().map(|point| &point.variant[..]).collect();
+            let found = found.into_iter().collect::<Vec<_>>().join(", ");
+            let none = || format!("no broadcast to {ranks} ranks");
+            return Err(AgainstError::Nothing(if found.is_empty() { none() } else { found }));
         }
         let sizes = sorted_errors(against.pairs.iter());
         (against.median_error, against.p90_error) = (quantile(&sizes, 0.5), quantile(&sizes, 0.9));

@@ -20,6 +20,13 @@ pub struct Crossover {
     other: Option<Side>,
 }
 
+impl Crossover {
+    /// There are two to compare.
+    pub fn has_both(&self) -> bool {
+        self.multicast.is_some() && self.other.is_some()
+    }
+}
+
 #[derive(Serialize)]
 struct Side {
     algorithm: String,
