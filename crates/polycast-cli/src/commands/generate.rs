@@ -12,7 +12,7 @@ use polycast_core::topology::Placed;
 
 use super::topology::Input;
 use super::{Outcome, write_output};
-use crate::generate::{Model, Request, routine};
+use crate::generate::{Model, Request, is_of_name, is_taken, routine};
 use crate::hosts::{Listed, given};
 use crate::numbers::whole;
 
@@ -113,11 +113,13 @@ fn parameters(file: &Path) -> Result<Parameters, String> {
     Parameters::parse_all(&input.text, &input.name).map_err(|error| error.to_string())
 }
 
-/// An identifier of C that is no keyword one would try.
+/// A word that nothing in the routine, its compiler and MPI has a meaning for.
 fn function_name(text: &str) -> Result<String, String> {
-    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
-    if text.starts_with(is_letter) && text.chars().all(|c| is_letter(c) || c.is_ascii_digit()) {
-        return Ok(text.to_owned());
+    if !text.starts_with(|c: char| c.is_ascii_digit()) && !text.is_empty() && text.chars().all(is_of_name) {
+        return match text != "MPI_Bcast" && is_taken(text) {
+            true => Err("expected a name that neither C nor MPI nor the routine itself uses".to_owned()),
+            false => Ok(text.to_owned()),
+        };
     }
     Err("expected a name of C: letters, digits and _, no digit first".to_owned())
 }

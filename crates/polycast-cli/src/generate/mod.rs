@@ -16,6 +16,7 @@ mod text;
 use polycast_core::topology::Placed;
 
 pub use prediction::Model;
+pub use text::{is_of_name, is_taken};
 
 use choices::choose;
 use layout::{Layout, RootedTree};
