@@ -16,7 +16,7 @@ use super::Args;
 use crate::bench::arrival::parse_duration;
 use crate::bench::point::Point;
 use crate::bench::suite::{Cell, Grid, Measured, Store, page};
-use crate::commands::{Outcome, beside, interruption, print, write_file};
+use crate::commands::{Outcome, beside, file_of, interruption, print, require_folder, write_file};
 
 /// How often it is looked whether a job has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -37,7 +37,7 @@ pub struct SuiteArgs {
     /// root, bytes
     #[arg(long, value_name = "KEY=VALUES", requires = "suite")]
     only: Vec<String>,
-    /// Write the results as Markdown [default: beside the JSON file, with .md added]
+    /// Write the results as Markdown [default: beside the JSON file, with .md added]; - for standard output alone
     #[arg(long, value_name = "FILE", requires = "suite")]
     page: Option<PathBuf>,
 }
@@ -57,6 +57,7 @@ pub fn run(args: &Args) -> Outcome {
     if file == Path::new("-") {
         return Err("--json: expected a file, which the next run goes on with; found -".into());
     }
+    require_folder(&args.suite.page)?;
     let mut store = Store::open(&file)?;
     let interrupted = interruption()?;
     let began = Instant::now();
@@ -83,7 +84,8 @@ pub fn run(args: &Args) -> Outcome {
     }
     progress.finish_and_clear();
     let text = page(&grid, &store)?;
-    write_file(&args.suite.page.clone().unwrap_or_else(|| beside(&file, ".md")), &text)?;
+    let named = args.suite.page.clone().or_else(|| Some(beside(&file, ".md")));
+    file_of(&named).map_or(Ok(()), |named| write_file(named, &text))?;
     print(&text)?;
     let is_wrong = store.measured.iter().any(|one| one.points.iter().any(|point| point.wrong > 0));
     Ok(match (interrupted.load(Ordering::Relaxed), is_wrong) {
