@@ -39,13 +39,19 @@ pub fn words() -> Vec<String> {
     env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// Nothing is to be done where nobody reads any more: errors of writing are left aside.
+/// Nothing is to be done where nobody reads any more; help that is lost for another reason is a failure.
 fn say(mut error: Error, command: &Command) -> ExitCode {
     let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     {
-        let _ = error.print();
-        return status;
+        let written = error.print().and_then(|()| io::stdout().flush());
+        return match written.map_err(|problem| (problem.kind(), problem)) {
+            Ok(()) | Err((io::ErrorKind::BrokenPipe, _)) => status,
+            Err((_, problem)) => {
+                let _ = writeln!(io::stderr(), "polycast: {problem}");
+                ExitCode::FAILURE
+            }
+        };
     }
     let verb = words().iter().fold(command, |verb, word| verb.find_subcommand(word).unwrap_or(verb));
     let name = match error.get(ContextKind::InvalidArg) {

@@ -43,7 +43,9 @@ struct ReaderGone;
 
 /// Writes all of `text` to standard output.
 pub fn print(text: &str) -> io::Result<()> {
-    io::stdout().lock().write_all(text.as_bytes()).map_err(|error| match error.kind() {
+    let mut out = io::stdout().lock();
+    // What has no line end would wait for the end of the process, where nobody hears of an error.
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => io::Error::new(error.kind(), ReaderGone),
         _ => error,
     })

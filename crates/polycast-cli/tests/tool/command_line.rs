@@ -63,6 +63,7 @@ fn numbers_are_refused_with_what_was_expected() {
             &["simulate", "--protocol", "--seeds", "0"],
             "'0' for '--seeds <N>': expected a whole number of at least 1",
         ),
+        (&["generate", "--topology", "t", "--name", "int"], "expected a name that neither C nor MPI nor"),
         (&["tree", "study", "--per-switch", "0"], "expected a whole number from 1 to 65536"),
         (&["bench", "--time", "5"], "its unit is missing (ns, us, ms, s, min, h)"),
         (&["explain", "--ranks", "4", "--bytes", "1e9"], "\"e9\" is no unit (B, KiB, MiB, GiB, TiB"),
@@ -126,6 +127,23 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     assert_eq!((tool.wait().unwrap().success(), said.as_str()), (true, ""));
 }
 
+#[test]
+fn what_standard_output_does_not_take_is_a_failure() {
+    for arguments in [&["--help"][..], &["--version"], &["tree", "--help"], &["table", "shipped"]] {
+        let onto = |out: Stdio| {
+            let mut tool = System::new(assert_cmd::cargo::cargo_bin!("polycast"));
+            let ended = tool.args(arguments).stdout(out).output().unwrap();
+            (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
+        };
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let (status, said) = onto(full.into());
+        assert!(status == Some(1) && said.starts_with("polycast: No space left on device"), "{said}");
+        let (reader, nobody_reads) = std::io::pipe().unwrap();
+        drop(reader);
+        assert_eq!(onto(nobody_reads.into()), (Some(0), String::new()), "{arguments:?}");
+    }
+}
+
 /// Every verb that reads a file says what it expected, what it found, and who writes what it wants.
 #[test]
 fn a_file_of_another_kind_is_named() {
@@ -174,6 +192,17 @@ fn methods_that_cannot_measure_something_say_so() {
         let said = error(&mut world.polycast(&[&["bench"][..], &arguments].concat()), 1);
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn a_page_for_standard_output_is_in_no_file() {
+    let world = World::with_doors(&[]);
+    let suite = ["bench", "--suite", "never-slower", "--budget", "1ns", "--page"];
+    let page = output(&mut world.polycast(&[&suite[..], &["-"]].concat()));
+    assert!(page.starts_with("# polycast beside the MPI below\n"), "{page}");
+    assert!(!world.path().join("-").exists());
+    let said = error(&mut world.polycast(&[&suite[..], &["no/page.md"]].concat()), 1);
+    assert!(said.contains("cannot write no/page.md: there is no folder no"), "{said}");
 }
 
 /// Minutes of measurement would be lost.
