@@ -156,6 +156,7 @@ pub fn run(mut args: Args) -> Outcome {
     }
     let plans = plans(&args)?;
     check_method(&plans)?;
+    check_use(&args, &plans)?;
     check_variables(&args.job.variables, &plans)?;
     let mpi = args.job.mpi()?;
     let installation = Installation::find()?;
@@ -239,7 +240,8 @@ fn plans(args: &Args) -> Result<Vec<Plan>, variant::VariantsError> {
     Ok(args.collective.iter().copied().zip(lists).map(plan).collect())
 }
 
-/// Answers tell how long a call takes only where all wait for the root; and calls in a row have no arrival pattern.
+/// Answers tell how long a call takes only where all wait for the root; and calls in a row have no arrival pattern, and
+/// find the caches as the call before left them.
 fn check_method(plans: &[Plan]) -> Result<(), String> {
     for plan in plans {
         if plan.method == Method::Responder && !plan.operation.has_source() {
@@ -252,11 +254,25 @@ fn check_method(plans: &[Plan]) -> Result<(), String> {
         if plan.method != Method::Clock && plan.arrival.pattern != Pattern::None {
             return Err("--arrival is for --method clock: other methods have no common start".to_owned());
         }
+        if plan.method != Method::Clock && plan.cold {
+            return Err("--cold is for --method clock: others empty no caches between their calls".to_owned());
+        }
         if plan.method != Method::Clock && plan.variants.contains(&Variant::Blast) {
             return Err(
                 "--variants blast is for --method clock: others cannot do with what it loses".to_owned()
             );
         }
+    }
+    Ok(())
+}
+
+/// What none of the plans takes would change nothing.
+fn check_use(args: &Args, plans: &[Plan]) -> Result<(), String> {
+    if args.root != Root::Rank(0) && !args.collective.iter().any(|one| one.collective().has_root()) {
+        return Err(format!("--root {}: expected a --collective that has a root", args.root));
+    }
+    if args.interface.is_some() && !plans.iter().any(|plan| plan.variants.contains(&Variant::Blast)) {
+        return Err("--interface is for --variants blast: others take POLYCAST_NET".to_owned());
     }
     Ok(())
 }

@@ -69,7 +69,8 @@ pub struct Args {
     hosts: Option<String>,
 
     /// Who has the data
-    #[arg(long, value_name = "RANK", default_value = "0", value_parser = whole(0u32..))]
+    #[arg(long, value_name = "RANK", default_value = "0", value_parser = whole(0u32..),
+          conflicts_with_all = ["against", "crossover"])]
     root: u32,
 
     /// The operation, named as its MPI function; of scatter, gather, allgather and alltoall the bytes are those of a block
@@ -77,7 +78,7 @@ pub struct Args {
     collective: Collective,
 
     /// How fast a rank combines data of a reduction [default: 40gbit, which nobody measured]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", conflicts_with_all = ["against", "crossover", "models"])]
     combine: Option<Rate>,
 
     /// Message sizes and ranges: 1KiB,1000003 or 1KiB..4MiB (doubling) or 1KiB..4MiB:4 (times 4)
@@ -90,7 +91,7 @@ pub struct Args {
     algorithms: Option<String>,
 
     /// Show the slower algorithms too, not only the best few of each size
-    #[arg(long, conflicts_with = "against")]
+    #[arg(long, conflicts_with_all = ["against", "crossover", "models"])]
     all: bool,
 
     /// Datagrams of a multicast that each node misses, in percent
@@ -98,7 +99,7 @@ pub struct Args {
     loss: f64,
 
     /// The network between the nodes does not carry multicast
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["against", "models"])]
     no_multicast: bool,
 
     /// Tell from how many nodes on multicast is ahead, up to --ranks of them on one switch
@@ -141,6 +142,15 @@ pub fn run(args: Args) -> Outcome {
     if args.collective != Collective::Broadcast && is_of_broadcasts {
         let expected = "expected --collective bcast, of which there are closed forms and measurements";
         return Err(format!("--collective {}: {expected}", args.collective).into());
+    }
+    let idle = [
+        ("--root", args.root > 0 && !args.collective.has_root()),
+        ("--combine", args.combine.is_some() && !args.collective.combines()),
+        ("--loss", args.loss > 0.0 && args.collective != Collective::Broadcast),
+        ("--no-multicast", args.no_multicast && args.collective != Collective::Broadcast),
+    ];
+    if let Some((option, _)) = idle.into_iter().find(|(_, is_idle)| *is_idle) {
+        return Err(format!("{option} changes nothing with --collective {}", args.collective).into());
     }
     match &args.against {
         Some(results) => hold_against(&args, &parameters, results),

@@ -69,6 +69,9 @@ pub fn run(args: &Args) -> Outcome {
             of_files.push(charts(&text, &path.display().to_string(), of_files.len())?);
         }
     }
+    if args.output.is_none() && !of_files.is_empty() {
+        return Err("expected -o FILE.html: of results there is only a page".into());
+    }
     let summed = traced.as_ref().map(summary);
     let job = traced.as_ref().zip(summed.as_ref());
     let needs_traces = || "this needs a folder of traces: run a job with POLYCAST_TRACE=FOLDER first";
@@ -92,8 +95,6 @@ pub fn run(args: &Args) -> Outcome {
     }
     if let Some((_, summary)) = job {
         print(&told(summary))?;
-    } else if args.output.is_none() {
-        return Err("expected -o FILE.html: of results there is only a page".into());
     }
     for file in outputs.into_iter().flatten() {
         print(&format!("wrote {}\n", file.display()))?;

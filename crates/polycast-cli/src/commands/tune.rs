@@ -81,7 +81,7 @@ pub struct Args {
     exhaustive: bool,
     /// Measure the own algorithms, segments and fan-outs of Open MPI (openmpi, openmpi-json) or MPICH (mpich), one launch each, and write
     /// a file for it: no polycast is needed where it is used
-    #[arg(long, value_name = "FORMAT", conflicts_with = "exhaustive", num_args = 0..=1, require_equals = true, default_missing_value = "openmpi")]
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["exhaustive", "topology", "no_topology", "params"], num_args = 0..=1, require_equals = true, default_missing_value = "openmpi")]
     native: Option<Target>,
     /// Several sizes of communicators in one table: hosts, or hosts x ranks on each, such as 2,4,8x2: the first ones of all
     #[arg(long, value_name = "SHAPES", value_parser = parse_shapes, conflicts_with = "native")]

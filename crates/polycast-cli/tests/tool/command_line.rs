@@ -187,6 +187,13 @@ fn methods_that_cannot_measure_something_say_so() {
         (["--method", "responder", "--collective", "allreduce"], "expected bcast or scatter"),
         (["--method", "loop", "--arrival", "random"], "--arrival is for --method clock"),
         (["--method", "loop", "--variants", "stock,blast"], "blast is for --method clock"),
+        (["--method", "loop", "--cold", "--no-topology"], "--cold is for --method clock"),
+        (["--method=responder", "--collective", "scatter", "--cold"], "--cold is for --method clock"),
+        (
+            ["--collective", "allreduce,barrier", "--root", "1"],
+            "--root 1: expected a --collective that has a root",
+        ),
+        (["--variants", "stock,chain", "--interface", "e0"], "--interface is for --variants blast"),
         (["--suite", "never-slower", "--json", "-"], "expected a file, which the next run goes on with"),
     ] {
         let said = error(&mut world.polycast(&[&["bench"][..], &arguments].concat()), 1);

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::fake::{World, output, traces};
+use crate::fake::{World, error, output, traces};
 
 fn world() -> World {
     let world = World::with_doors(&[]);
@@ -243,6 +243,18 @@ fn of_barriers_alone_there_is_a_table() {
     output(&mut world.polycast(&["report", "bench.json", "-o", "page.html"]));
     let page = fs::read_to_string(world.path().join("page.html")).unwrap();
     assert!(page.contains("<td>barrier stock</td>") && !page.contains("<svg"), "{page}");
+}
+
+/// Whatever else there is to sum up.
+#[test]
+fn results_that_no_page_would_show_are_refused() {
+    let world = world();
+    let point = r#"{"collective":"barrier","variant":"stock","bytes":0,"ranks":4,"nodes":4,"median_us":9}"#;
+    fs::write(world.path().join("bench.json"), format!("{{\"environment\":{{}}}}\n{point}")).unwrap();
+    for more in [&["bench.json"][..], &["traces", "bench.json"], &["traces", "bench.json", "--json"]] {
+        let said = error(&mut world.polycast(&[&["report"], more].concat()), 1);
+        assert!(said.contains("expected -o FILE.html: of results there is only a page"), "{said}");
+    }
 }
 
 /// Results come from others.

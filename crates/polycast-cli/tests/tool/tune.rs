@@ -137,6 +137,10 @@ fn what_cannot_be_tuned_is_said_before_anything_is_measured() {
         let alone = said(&[native, "-n", "2", "--collective", "allgatherv", "-o", "t"]);
         assert!(alone.contains("--collective: expected allgather"), "{alone}");
     }
+    for unused in [&["--topology", "x"][..], &["--no-topology"], &["--params", "x"]] {
+        let mut command = world.polycast(&[&TUNE[..], unused].concat());
+        assert!(error(&mut command, 2).contains("cannot be used with"), "{unused:?}");
+    }
     let many = said(&["--hosts", "a,b", "--shapes", "2,3", "-o", "t"]);
     assert!(many.contains("--shapes: expected at most 2 hosts, as are there, found 3"), "{many}");
 }

@@ -1,4 +1,3 @@
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -83,11 +82,8 @@ pub fn run(args: &super::super::Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A file that is there is whole.
 fn save(file: &Path, object: &Value) -> Result<(), Box<dyn std::error::Error>> {
-    let beside = file.with_extension("part");
-    write_file(&beside, serde_json::to_string_pretty(object)? + "\n")?;
-    Ok(fs::rename(&beside, file)?)
+    Ok(write_file(file, serde_json::to_string_pretty(object)? + "\n")?)
 }
 
 struct Planned {
