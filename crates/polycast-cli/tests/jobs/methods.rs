@@ -18,9 +18,9 @@ fn by_method(method: &str, further: &[&str]) -> (Value, Vec<Value>) {
 #[test]
 fn other_methods_need_no_clock() {
     for (method, from) in [("loop", "calls in a row"), ("responder", "root's call, by answers")] {
-        let here = ["-n", "3", "--sizes", "64KiB", "--time", "300ms", "--root", "1", "--cold"];
+        let here = ["-n", "3", "--sizes", "64KiB", "--time", "300ms", "--root", "1"];
         let (environment, points) = by_method(method, &here);
-        assert_eq!((&environment["time_from"], &environment["cold"]), (&from.into(), &true.into()));
+        assert_eq!((&environment["time_from"], &environment["cold"]), (&from.into(), &false.into()));
         assert_eq!(environment["tolerance"], "there is no deadline, and no repetition is late");
         assert_eq!(points.len(), 2);
         for point in &points {
@@ -51,6 +51,14 @@ fn other_methods_need_no_clock() {
         "1",
     ]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+}
+
+#[test]
+fn the_clock_measures_with_cold_caches() {
+    let (environment, points) =
+        by_method("clock", &["-n", "2", "--sizes", "64KiB", "--time", "300ms", "--cold"]);
+    assert_eq!(environment["cold"], true);
+    assert!(points.len() == 2 && points.iter().all(|point| point["verified"] == true), "{points:?}");
 }
 
 /// Communicators of two numbers of ranks in one job: a table for each, and the points of each in the file.
