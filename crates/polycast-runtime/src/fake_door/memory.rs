@@ -145,3 +145,47 @@ fn many_communicators_at_a_time_do_not_take_all_memory() {
         assert_eq!(served, MAX_SEGMENTS, "and none of the others");
     }
 }
+
+/// Which of its own calls a rank of these saw served.
+fn served(job: &Job) -> Vec<Vec<bool>> {
+    let outcome = job.run();
+    assert!(outcome.ranks.iter().flat_map(|told| &told.calls).all(Ended::is_right));
+    outcome.ranks.iter().map(|told| told.calls.iter().map(|call| call.is_served).collect()).collect()
+}
+
+/// A communicator of these ranks that is used once, for each number.
+fn made(numbers: std::ops::Range<usize>, members: &[u32]) -> impl Iterator<Item = Step> {
+    let members = members.to_vec();
+    numbers.flat_map(move |communicator| {
+        let broadcast = Broadcast { communicator, root: 0, bytes: vec![5000; members.len()] };
+        [Step::Make { members: members.clone() }, Step::Broadcast(broadcast)]
+    })
+}
+
+fn freed(numbers: std::ops::Range<usize>) -> impl Iterator<Item = Step> {
+    numbers.map(|communicator| Step::Free { communicator })
+}
+
+/// Segments that are kept for later communicators of other ranks give way to those that are needed.
+#[test]
+fn what_is_kept_takes_no_room_from_what_lives() {
+    let mut job = Job::new(3, 0, "two-level", &[]).on_hosts(&[0, 0, 0], Weather::FINE);
+    job = job.with(None, "POLYCAST_MULTICAST", "off");
+    let last = 8 + MAX_SEGMENTS;
+    job.program = made(0..8, &[0, 1, 2]).chain(freed(0..8)).chain(made(8..last + 1, &[0, 1])).collect();
+    job.program.extend(freed(8..last + 1));
+    let mut expected = vec![true; last];
+    expected.push(false);
+    assert_eq!(served(&job), [expected.clone(), expected, vec![true; 8]]);
+}
+
+/// The leader keeps segments that the others had to give up.
+#[test]
+fn ranks_that_keep_other_segments_find_a_new_one() {
+    let mut job = Job::new(3, 0, "two-level", &[]).on_hosts(&[0, 0, 0], Weather::FINE);
+    job = job.with(None, "POLYCAST_MULTICAST", "off");
+    let last = 8 + MAX_SEGMENTS;
+    job.program = made(0..8, &[0, 1, 2]).chain(freed(0..8)).chain(made(8..last, &[1, 2])).collect();
+    job.program.extend(freed(8..last).chain(made(last..last + 1, &[0, 1, 2])).chain(freed(last..last + 1)));
+    assert!(served(&job).iter().flatten().all(|is_served| *is_served), "{:?}", served(&job));
+}

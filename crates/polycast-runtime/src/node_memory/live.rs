@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crate::of_process::{Shared, of_process};
 
-/// Those of the pool among them.
+/// Those of the pool among them, until others need their room.
 pub const MAX_SEGMENTS: usize = 64;
 
 of_process! {

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use super::NodeMemory;
+use super::{Live, NodeMemory};
 use crate::of_process::{Shared, of_process};
 
 /// How many are kept; the oldest go first.
@@ -18,6 +18,17 @@ pub fn put(memory: NodeMemory) {
         (pool.len() > MAX_KEPT).then(|| pool.remove(0))
     });
     drop(oldest);
+}
+
+/// Whether there may be one more, for which those that are kept give way.
+pub fn make_room() -> bool {
+    while !Live::is_room() {
+        let oldest = POOL.change(|pool| (!pool.is_empty()).then(|| pool.remove(0)));
+        // Not under the lock: unmapping takes long.
+        let Some(oldest) = oldest else { return false };
+        drop(oldest);
+    }
+    true
 }
 
 /// One of these ranks in which nothing is on its way, if there is one: the one that all of them find first.

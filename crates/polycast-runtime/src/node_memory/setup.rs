@@ -3,7 +3,7 @@
 //! ```text
 //!   tell     every rank: a segment of an earlier communicator of its node that it has free; its process, and where it keeps its mark
 //!            leaders: without such a one, a new segment                                                MPI_Allgather
-//!            └─ on some node not all have the same one free: it is forgotten there, and all tell again
+//!            └─ on some node not all have the same one free: it is forgotten there, and all tell again, the last time as if they had none
 //!   vote     has this rank opened its node's and taken its part of it, can it read the others' marks?  the bits that all have
 //!            └─ not if no node has a new one
 //! ```
@@ -23,7 +23,7 @@ use crate::{machine, settings};
 
 /// What a rank tells: numbers of 8 bytes each.
 const TOLD_BYTES: usize = 40;
-/// Then something is wrong that another try does not mend.
+/// One of several segments is forgotten in each; in the last one ranks that keep different ones make a new one.
 const MAX_TRIES: u32 = 4;
 
 /// What all ranks have agreed on.
@@ -78,11 +78,11 @@ struct Mine {
 pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Result<Found, MpiError> {
     let local = nodes.local().in_order();
     let group: Box<[u32]> = local.iter().map(|rank| world_ranks[rank.index()]).collect();
-    for _ in 0..MAX_TRIES {
+    for further_tries in (0..MAX_TRIES).rev() {
         // Who cannot even tell, or does not want it, takes part as one that has nothing.
         let mine = catch_unwind(AssertUnwindSafe(|| {
             fault::point(Point::Memory);
-            Mine::find(&group, rank == nodes.my_leader())
+            Mine::find(&group, rank == nodes.my_leader(), further_tries > 0)
         }));
         let mine = mine.ok().filter(|_| settings::is_memory_wanted());
         let told = mine.as_ref().map_or(Told::default(), |mine| mine.told);
@@ -137,7 +137,7 @@ pub fn set_up(door: &Door, rank: Rank, nodes: &Nodes, world_ranks: &[u32]) -> Re
 }
 
 impl Mine {
-    fn find(group: &[u32], leads: bool) -> Mine {
+    fn find(group: &[u32], leads: bool, may_be_old: bool) -> Mine {
         let mark = Box::new(machine::random().unwrap_or(0) | 1);
         let mut told = Told {
             process: std::process::id(),
@@ -146,10 +146,11 @@ impl Mine {
             ..Told::default()
         };
         let mut new = None;
-        let free = if group.len() > 1 { pool::take(group) } else { None };
+        let shares = group.len() > 1;
+        let free = if shares && may_be_old { pool::take(group) } else { None };
         if let Some(free) = &free {
             told.free = free.name;
-        } else if leads && group.len() > 1 && Live::is_room() {
+        } else if leads && shares && pool::make_room() {
             let name = machine::random().unwrap_or(0);
             if let Ok((segment, file, offer)) = machine::create_segment(Shape::new(group.len() as u32), name)
                 && name != 0
@@ -181,15 +182,18 @@ fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) 
         return Some(Opened { memory: free, _until_vote: (None, mark) });
     }
     free.into_iter().for_each(NodeMemory::give_back);
-    let live = Live::new()?;
     let Told { new: name, process, descriptor, .. } = told[leader];
+    if name == 0 {
+        return None;
+    }
+    pool::make_room();
+    let live = Live::new()?;
     let (segment, file) = match new {
         Some(made) => made,
-        None if name != 0 => {
+        None => {
             let offer = Offer { process, descriptor, name };
             machine::open_segment(offer, Shape::new(told.len() as u32)).ok()?
         }
-        None => return None,
     };
     machine::take_memory(&segment, &file, me as u32).ok()?;
     let mut place = [0; 8];
