@@ -2,8 +2,9 @@ use std::collections::VecDeque;
 
 use super::wire::Header;
 
-/// Bytes of datagrams that may wait for their broadcast, per communicator.
-const MAX_BYTES: usize = 256 << 10;
+/// Bytes of datagrams that may wait for their broadcast, per communicator: as many as wait in the kernel on a node that does not look. A node
+/// that waits for a late successor goes on reading, while the root is a broadcast ahead.
+const MAX_BYTES: usize = 4 << 20;
 /// What each costs beside its payload.
 const OVERHEAD_BYTES: usize = 64;
 /// Buffers kept for reuse.

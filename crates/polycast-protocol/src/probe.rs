@@ -148,13 +148,13 @@ impl Probe {
     }
 
     /// Whether it is this node that multicast does not reach, or does not come from; `by_all` is what all nodes have
-    /// [missed](Probe::missed). Between two nodes nobody can tell whose fault it is.
+    /// [missed](Probe::missed). It is each of them where nobody has heard anybody, as in clouds. Between two nodes nobody can tell
+    /// whose fault it is.
     pub fn is_outside(&self, by_all: &[u64]) -> bool {
         let nobody = Probe::no_word(self.heard.len() as u32);
         let me = self.node as usize;
         let (hears_nobody, is_heard) = (self.missed() == nobody, by_all[me / 64] & 1 << (me % 64) == 0);
-        let works_elsewhere = by_all != nobody;
-        self.heard.len() > 2 && works_elsewhere && (hears_nobody || !is_heard)
+        self.heard.len() > 2 && (hears_nobody || !is_heard)
     }
 }
 
@@ -240,6 +240,9 @@ mod tests {
         let missed = and(probes.iter().map(Probe::missed));
         let outside: Vec<bool> = probes.iter().map(|probe| probe.is_outside(&missed)).collect();
         assert_eq!(outside, [false, false, false, true]);
+        let nothing = [0, 1, 2].map(|node| probe(node, 3));
+        let missed = and(nothing.iter().map(Probe::missed));
+        assert!(nothing.iter().all(|probe| probe.is_outside(&missed)), "a network without multicast");
         let two = [probe(0, 2), probe(1, 2)];
         let missed = and(two.iter().map(Probe::missed));
         assert!(!two[0].is_outside(&missed));

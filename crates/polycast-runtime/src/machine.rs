@@ -106,10 +106,11 @@ pub fn poll(watched: &mut [PollFd<'_>], longest: Duration) -> usize {
     rustix::event::poll(watched, Some(&timeout)).unwrap_or(0)
 }
 
-/// Processors that this process may run on.
+/// Processors that this process may run on: those when it was asked first, in MPI_Init. Later a program may have bound this thread alone.
 pub fn processors() -> usize {
     stand_in!(|machine| machine.processors());
-    std::thread::available_parallelism().map_or(1, usize::from)
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Which those are: a number for each, none where it is not known.

@@ -227,9 +227,9 @@ impl Conversation {
         Ok(())
     }
 
-    /// Messages are on their way.
-    pub fn is_outstanding(&self) -> bool {
-        self.outstanding > 0
+    /// Whether messages are on their way, and whether something through memory is not over.
+    pub fn is_outstanding(&self) -> (bool, bool) {
+        (self.outstanding > 0, !self.sharing.is_empty())
     }
 
     /// This rank has no data to send from now on.

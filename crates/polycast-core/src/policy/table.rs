@@ -272,6 +272,33 @@ mod tests {
         assert!(is_multicast(shipped(8, "8KiB")));
     }
 
+    /// Verbs or the like with a slow Ethernet beside them.
+    #[test]
+    fn the_shipped_table_sends_nothing_by_multicast_that_is_slower_than_the_mpi() {
+        let table = Table::shipped();
+        let is_any = |multicast: &str, nodes, rank_count| {
+            let [rate, multicast_rate] = ["100gbit", multicast].map(|rate| rate.parse().ok());
+            let network = Some(Network { rate, multicast_rate, ..Network::default() });
+            let shape = CommunicatorShape::new(rank_count, nodes, None).unwrap();
+            let policy =
+                Policy::new(Rules::new(&[], None, &table, None), CommunicatorShape { network, ..shape });
+            (3..27).map(|power| 1 << power).any(|bytes| {
+                let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
+                is_multicast(
+                    policy
+                        .choose(&call, Capabilities::ALL, policy.epoch(Collective::Broadcast, 1 << 20))
+                        .choice,
+                )
+            })
+        };
+        for nodes in [2, 3, 4, 16, 31, 32, 300] {
+            for ranks in [nodes, 2 * nodes, 8 * nodes] {
+                assert!(!is_any("1gbit", nodes, ranks), "{ranks} ranks on {nodes} nodes");
+            }
+        }
+        assert!(is_any("100gbit", 32, 32));
+    }
+
     /// Where the network was asked and carries no multicast.
     #[test]
     fn the_shipped_table_pipelines_medium_broadcasts_on_slow_links_and_on_nodes_that_share_memory() {

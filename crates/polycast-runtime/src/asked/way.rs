@@ -84,7 +84,7 @@ impl Way {
                 if machine::now() - self.began > PATIENCE {
                     return Ok(());
                 }
-                self.idle.wait(None, self.messages.is_sending());
+                self.idle.wait(None, self.messages.is_sending(), false);
                 continue;
             }
             self.idle.progress();

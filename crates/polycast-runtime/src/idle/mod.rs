@@ -72,9 +72,9 @@ impl Idle {
         self.rules.found_elsewhere();
     }
 
-    /// A test found nothing.
-    pub fn wait(&mut self, watch: Option<Watch<'_>>, has_sends: bool) {
-        let rest = self.rules.nothing(machine::now() - self.made);
+    /// A test found nothing. `or_memory`: what is waited for may come through memory, too.
+    pub fn wait(&mut self, watch: Option<Watch<'_>>, has_sends: bool, or_memory: bool) {
+        let rest = self.rules.nothing(machine::now() - self.made, or_memory);
         self.follow(rest, watch, has_sends);
     }
 

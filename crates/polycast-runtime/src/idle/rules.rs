@@ -53,8 +53,8 @@ const MESSAGES_UNTIL_BELIEVED: u32 = 3;
 /// wake-ups.
 const FIRST_PAUSE: Duration = Duration::from_micros(25);
 const PAUSE_DOUBLINGS: u32 = 2;
-/// In a message that takes long a pause is at least this part of the time waited.
-const PAUSE_PER_TIME_WAITED: u32 = 64;
+/// In a message that takes long a pause is at least this part of the time since its beginning. How long it was waited for says nothing of it.
+const PAUSE_PER_TIME_COMING: u32 = 64;
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// Who is near this rank, itself included.
@@ -104,8 +104,9 @@ pub struct Rules {
     has_looked: bool,
     /// How the last sleep of this wait ended, if there was one: told, or not.
     was_told: Option<bool>,
-    /// Wake-ups in this wait after which nothing was there.
+    /// Wake-ups in this wait after which nothing was there, and when the first of them was.
     parts: u32,
+    first_part: Option<Duration>,
     /// Messages in a row that were found after sleeps that were told, and that were not.
     told: u32,
     untold: u32,
@@ -126,6 +127,7 @@ impl Rules {
             has_looked: false,
             was_told: None,
             parts: 0,
+            first_part: None,
             told: 0,
             untold: 0,
         }
@@ -149,40 +151,53 @@ impl Rules {
     /// Something came that MPI does not know of.
     pub fn found_elsewhere(&mut self) {
         (self.waiting_since, self.was_told) = (None, None);
-        self.parts = 0;
+        (self.parts, self.first_part) = (0, None);
         self.fresh_start();
     }
 
-    /// A test found nothing, at `now`.
-    pub fn nothing(&mut self, now: Duration) -> Rest {
+    /// A test found nothing, at `now`. `or_memory`: what is waited for may come through memory, too, which ends no sleep.
+    pub fn nothing(&mut self, now: Duration, or_memory: bool) -> Rest {
         self.fruitless += 1;
         if self.fruitless < TESTS_UNTIL_NOTHING {
             self.waited(now);
             return Rest::None;
         }
-        match self.rest(now) {
+        match self.next(now, or_memory) {
             Rest::Sleep(_) | Rest::Pause(_) if !std::mem::replace(&mut self.has_looked, true) => Rest::Look,
-            rest => rest,
+            rest => self.take(rest),
         }
     }
 
     /// As many tests found nothing as it takes, at `now`, or there was no reason to test. Never says to look.
     pub fn rest(&mut self, now: Duration) -> Rest {
+        let rest = self.next(now, false);
+        self.take(rest)
+    }
+
+    /// No pause follows another.
+    fn take(&mut self, rest: Rest) -> Rest {
+        if let Rest::Pause(_) = rest {
+            self.fresh_start();
+            self.was_told = None;
+        }
+        rest
+    }
+
+    fn next(&mut self, now: Duration, or_memory: bool) -> Rest {
         let waited = self.waited(now);
         if waited < SPIN && !self.is_crowded {
             return Rest::Spin;
         }
-        if waited < self.awake() {
+        if waited < self.awake() || or_memory && !self.is_crowded {
             self.fruitless = 0;
             return Rest::GiveWay;
         }
         if self.was_told == Some(true) && self.parts > 1 {
             let pause = FIRST_PAUSE * (1 << (self.parts - 2).min(PAUSE_DOUBLINGS));
-            self.fresh_start();
-            self.was_told = None;
-            return Rest::Pause(pause.max(waited / PAUSE_PER_TIME_WAITED).min(LONGEST_PAUSE));
+            let coming = now.saturating_sub(*self.first_part.get_or_insert(now));
+            return Rest::Pause(pause.max(coming / PAUSE_PER_TIME_COMING).min(LONGEST_PAUSE));
         }
-        let (part, least) = match (self.is_untold(), self.told >= MESSAGES_UNTIL_BELIEVED) {
+        let (part, least) = match (self.is_untold(), self.told >= MESSAGES_UNTIL_BELIEVED && !or_memory) {
             (true, _) => (SLEEP_PER_TIME_WAITED_UNTOLD, SHORTEST_SLEEP),
             (_, true) => (SLEEP_PER_TIME_WAITED, SHORTEST_SLEEP_TOLD),
             _ => (SLEEP_PER_TIME_WAITED, SHORTEST_SLEEP),

@@ -39,7 +39,7 @@ pub const MAX_BLIND_SLEEP: Duration = Duration::from_millis(1);
 /// How often they are made anew, where descriptors vanish under us.
 const MAX_SETS: u32 = 8;
 
-/// Sockets that a look tells of.
+/// Sockets that a wake-up tells of at a time.
 const MAX_SEEN: usize = 64;
 
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -169,7 +169,8 @@ impl Sockets {
     /// Whether a socket has something. To be called when MPI has just been asked, and reads what is its own.
     fn look(&mut self) -> bool {
         let Some(sets) = self.sets else { return false };
-        let Ok(ready) = sets.readable() else {
+        // All of them: one that is not among them has been read.
+        let Ok(ready) = sets.readable(self.watched.len()) else {
             self.start_anew();
             return false;
         };
@@ -222,8 +223,8 @@ impl Sets {
         epoll::delete(&self.room, borrow(descriptor))
     }
 
-    fn readable(&self) -> Result<Vec<RawFd>, Errno> {
-        let mut events = Vec::with_capacity(MAX_SEEN);
+    fn readable(&self, most: usize) -> Result<Vec<RawFd>, Errno> {
+        let mut events = Vec::with_capacity(most.max(1));
         epoll::wait(&self.arrivals, spare_capacity(&mut events), Some(&AT_ONCE))?;
         Ok(events.iter().map(|event| event.data.u64() as RawFd).collect())
     }

@@ -21,7 +21,7 @@ use crate::machine;
 use crate::of_process::of_process;
 
 /// Bytes that may wait in an inbox.
-const MAX_INBOX_BYTES: usize = 256 << 10;
+const MAX_INBOX_BYTES: usize = 4 << 20;
 /// What each costs beside its payload.
 const OVERHEAD_BYTES: usize = 64;
 /// System calls, and time, for one drain: a sender that is faster than we are must not keep us from everything else.

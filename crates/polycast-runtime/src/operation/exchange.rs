@@ -244,7 +244,16 @@ impl Exchange {
 
     /// It waits for what comes through memory alone.
     pub fn waits_for_memory(&self) -> bool {
-        !self.conversation.as_ref().is_some_and(Conversation::is_outstanding)
+        !self.is_outstanding().0
+    }
+
+    /// Some of it goes through memory, and is not over.
+    pub fn has_memory(&self) -> bool {
+        self.is_outstanding().1
+    }
+
+    fn is_outstanding(&self) -> (bool, bool) {
+        self.conversation.as_ref().map_or((false, false), Conversation::is_outstanding)
     }
 
     /// Nothing of it is on its way.

@@ -328,6 +328,14 @@ impl Operations {
         self.0.iter().filter(|operation| operation.state == State::Running).all(waits)
     }
 
+    /// One of those that run may wait for memory, too.
+    pub fn have_memory(&self) -> bool {
+        self.0.iter().any(|operation| match (&operation.state, &operation.kind) {
+            (State::Running, Kind::Exchange(exchange)) => exchange.has_memory(),
+            _ => false,
+        })
+    }
+
     /// All that run wait for the multicast between nodes, so MPI need be asked only when its sockets have something.
     pub fn are_between_nodes(&self, shared: &Shared) -> bool {
         let is_between = |operation: &Operation| match &operation.kind {

@@ -20,7 +20,7 @@ fn wait(rules: &mut Rules, start: Duration, after: Duration, is_by_socket: bool)
         }
         received = now >= there;
         (now, awake) = (now + test, awake + test);
-        match rules.nothing(now) {
+        match rules.nothing(now, false) {
             Rest::None => {}
             Rest::Spin | Rest::GiveWay => (now, awake) = (now + test, awake + test),
             Rest::Look => rules.looked(is_by_socket && now >= there && !received),
@@ -37,15 +37,15 @@ fn wait(rules: &mut Rules, start: Duration, after: Duration, is_by_socket: bool)
 #[test]
 fn a_rank_with_a_processor_of_its_own_is_awake_for_a_millisecond() {
     let mut rules = Rules::new(ALONE, 1);
-    assert_eq!(rules.nothing(micros(0)), Rest::None);
-    assert_eq!(rules.nothing(micros(1)), Rest::Spin);
-    assert_eq!(rules.nothing(micros(60)), Rest::GiveWay);
-    assert_eq!(rules.nothing(micros(900)), Rest::None, "two tests say that nothing is there");
-    assert_eq!(rules.nothing(micros(900)), Rest::GiveWay);
-    assert_eq!(rules.nothing(micros(1100)), Rest::None);
-    assert_eq!(rules.nothing(micros(1100)), Rest::Look);
+    assert_eq!(rules.nothing(micros(0), false), Rest::None);
+    assert_eq!(rules.nothing(micros(1), false), Rest::Spin);
+    assert_eq!(rules.nothing(micros(60), false), Rest::GiveWay);
+    assert_eq!(rules.nothing(micros(900), false), Rest::None, "two tests say that nothing is there");
+    assert_eq!(rules.nothing(micros(900), false), Rest::GiveWay);
+    assert_eq!(rules.nothing(micros(1100), false), Rest::None);
+    assert_eq!(rules.nothing(micros(1100), false), Rest::Look);
     rules.looked(false);
-    assert_eq!(rules.nothing(micros(1100)), Rest::Sleep(micros(1100) / 8));
+    assert_eq!(rules.nothing(micros(1100), false), Rest::Sleep(micros(1100) / 8));
 }
 
 #[test]
@@ -74,7 +74,32 @@ fn packets_of_one_message_cost_few_wake_ups() {
     assert!(matches!(rules.rest(micros(600)), Rest::Pause(_)));
     assert!(matches!(rules.rest(micros(600)), Rest::Sleep(_)), "no pause follows another");
     rules.slept(Ended::Told);
-    assert_eq!(rules.rest(Duration::from_millis(30)), Rest::Pause(Duration::from_millis(30) / 64));
+    assert_eq!(
+        rules.rest(micros(30_300)),
+        Rest::Pause(micros(30_000) / 64),
+        "it has come for 30 ms, since 300 us"
+    );
+}
+
+/// Tests and looks at the sockets stand between wake-ups and pauses.
+#[test]
+fn packets_of_a_message_of_mpi_cost_few_wake_ups_too() {
+    let mut rules = Rules::new(Neighbours { on_this_kernel: 1000, on_this_host: 1 }, 1);
+    let mut now = micros(0);
+    let mut next = |rules: &mut Rules| loop {
+        now += micros(100);
+        match rules.nothing(now, false) {
+            Rest::None | Rest::GiveWay => {}
+            Rest::Look => rules.looked(false),
+            rest => return rest,
+        }
+    };
+    for _ in 0..2 {
+        assert!(matches!(next(&mut rules), Rest::Sleep(_)));
+        rules.slept(Ended::Told);
+    }
+    assert_eq!(next(&mut rules), Rest::Pause(FIRST_PAUSE));
+    assert!(matches!(next(&mut rules), Rest::Sleep(_)));
 }
 
 #[test]
@@ -122,7 +147,7 @@ proptest! {
     fn rules_know_no_time_of_day(begin in 0u64..1 << 40, steps in prop::collection::vec(0u64..3000, 1..100)) {
         let of = |begin: Duration| {
             let (mut rules, mut now) = (Rules::new(ALONE, 1), begin);
-            steps.iter().map(|step| { now += micros(*step); rules.nothing(now) }).collect::<Vec<_>>()
+            steps.iter().map(|step| { now += micros(*step); rules.nothing(now, false) }).collect::<Vec<_>>()
         };
         prop_assert_eq!(of(Duration::ZERO), of(micros(begin)));
     }
@@ -138,6 +163,9 @@ fn what_sockets_have_told_says_nothing_of_memory() {
     let start = micros(1_000_000);
     assert_eq!(rules.rest(start), Rest::GiveWay);
     assert_eq!(rules.rest(start + micros(100)), Rest::Sleep(SHORTEST_SLEEP_TOLD));
+    let both = std::iter::from_fn(|| Some(rules.nothing(start + micros(100), true)));
+    let sleep = both.skip_while(|rest| matches!(rest, Rest::None | Rest::Look)).next();
+    assert_eq!(sleep, Some(Rest::Sleep(SHORTEST_SLEEP)), "it may be either");
     assert_eq!(rules.untold(start + micros(100)), Rest::GiveWay);
     assert_eq!(rules.untold(start + micros(1900)), Rest::GiveWay);
     assert_eq!(rules.untold(start + micros(4000)), Rest::Sleep(micros(500)));
@@ -152,7 +180,11 @@ fn a_rank_with_a_processor_does_not_sleep_where_messages_may_come_through_memory
     for (neighbours, then) in [(alone, Rest::GiveWay), (crowded, Rest::Sleep(LONGEST_SLEEP_WITH_NEIGHBOURS))]
     {
         let mut rules = Rules::new(neighbours, 2);
-        for rest in [Rules::untold, Rules::until_woken] {
+        let either = |rules: &mut Rules, now| {
+            let rests = std::iter::from_fn(|| Some(rules.nothing(now, true)));
+            rests.skip_while(|rest| matches!(rest, Rest::None | Rest::Look)).next().unwrap()
+        };
+        for rest in [Rules::untold, Rules::until_woken, either] {
             rest(&mut rules, micros(0));
             assert_eq!(rest(&mut rules, micros(10_000_000)), then);
             rules.found();
