@@ -23,6 +23,8 @@ fn problem(name: &str, value: &str) -> Option<String> {
         Values::ReportTo => {
             ("on, off, or the name of a file with a / or a . in it".to_owned(), "taken for on")
         }
+        Values::Word(words) if words.iter().any(|word| word.eq_ignore_ascii_case(value)) => return None,
+        Values::Word(words) => (one_of(words), "left out"),
         Values::Time if budget(value).is_some() => return None,
         Values::Time => ("a time such as 20s, on or off".to_owned(), "taken for off"),
         Values::Switch { further, otherwise } => {

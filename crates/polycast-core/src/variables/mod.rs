@@ -59,6 +59,8 @@ pub enum Values {
         /// What any other value comes to.
         otherwise: &'static str,
     },
+    /// One of these words, in lower or upper case; any other counts as none.
+    Word(&'static [&'static str]),
     /// As [`ReportTo`] reads it.
     ReportTo,
     /// As [`budget`] reads it.
@@ -72,6 +74,7 @@ impl Values {
     pub fn written(self) -> String {
         match self {
             Values::Switch { further, .. } => [&["on", "off"], further].concat().join(", "),
+            Values::Word(words) => words.join(", "),
             Values::ReportTo => "on, off, FILE".to_owned(),
             Values::Time => "TIME, on, off".to_owned(),
             Values::Free(written) => written.to_owned(),
@@ -113,6 +116,10 @@ pub const CACHE: &str = "POLYCAST_CACHE";
 pub const MULTICAST_PROTOCOLS: [&str; 4] = ["verbs", "ipv4", "ipv4-global", "ipv6"];
 /// Switches memory off that the ranks of a node share.
 pub const SHARED_MEMORY: &str = "POLYCAST_SHARED_MEMORY";
+/// What ranks do that wait, and its words.
+pub const WAIT: &str = "POLYCAST_WAIT";
+/// In the order of [`WAIT`]'s documentation.
+pub const WAITING: [&str; 3] = ["spin", "yield", "sleep"];
 /// Which interface multicast uses.
 pub const NET: &str = "POLYCAST_NET";
 /// The MADCAP server to ask for a group.
@@ -137,7 +144,7 @@ const fn forced(collective: usize, meaning: &'static str) -> Variable {
 }
 
 /// All variables. Names that begin with `POLYCAST_TEST` are left to polycast's own tests.
-pub const ALL: [Variable; 25] = [
+pub const ALL: [Variable; 26] = [
     Variable {
         name: SWITCH,
         reader: Reader::Library,
@@ -207,6 +214,13 @@ pub const ALL: [Variable; 25] = [
         values: Values::Switch { further: &[], otherwise: "taken for on" },
         default: "on",
         meaning: "whether the ranks of a node share memory of polycast's; `off` on any rank: none do; broadcasts by multicast are handed on by messages, for the rest the next rule decides, or the MPI serves",
+    },
+    Variable {
+        name: WAIT,
+        reader: Reader::Library,
+        values: Values::Word(&WAITING),
+        default: "by whether ranks outnumber processors",
+        meaning: "what a rank does that waits in a call of polycast's: `spin` keeps the processor, `yield` lets others go first, `sleep` sleeps early, as where ranks outnumber processors",
     },
     Variable {
         name: MULTICAST,

@@ -15,6 +15,7 @@ pub use self::sockets::local_addresses;
 use self::sockets::{MAX_BLIND_SLEEP, Wake};
 use crate::machine;
 use crate::of_process::of_process;
+use crate::settings::{Waiting, waiting};
 
 /// What ends a rest beside MPI's sockets.
 pub struct Watch<'a> {
@@ -49,6 +50,7 @@ pub fn is_one_sided() -> bool {
 /// How a rank waits. One per communicator.
 pub struct Idle {
     rules: Rules,
+    wanted: Option<Waiting>,
     mpi_gives_way: bool,
     made: Instant,
     has_slept: bool,
@@ -56,10 +58,23 @@ pub struct Idle {
 
 impl Idle {
     /// For a rank with these neighbours, whose MPI gives way itself if `mpi_gives_way`.
-    pub fn new(neighbours: Neighbours, mpi_gives_way: bool) -> Idle {
+    pub fn new(mut neighbours: Neighbours, mpi_gives_way: bool) -> Idle {
         sockets::open();
-        let rules = Rules::new(neighbours, machine::processors());
-        Idle { rules, mpi_gives_way, made: machine::now(), has_slept: false }
+        let (wanted, processors) = (waiting(), machine::processors());
+        if wanted == Some(Waiting::Sleep) {
+            neighbours.on_this_kernel = neighbours.on_this_kernel.max(2 * processors);
+        }
+        let rules = Rules::new(neighbours, processors);
+        Idle { rules, wanted, mpi_gives_way, made: machine::now(), has_slept: false }
+    }
+
+    /// The user has the last word.
+    fn as_wanted(&self, rest: Rest) -> Rest {
+        match (self.wanted, rest) {
+            (Some(Waiting::Spin), Rest::GiveWay | Rest::Pause(_) | Rest::Sleep(_)) => Rest::Spin,
+            (Some(Waiting::GiveWay), Rest::Spin | Rest::Pause(_) | Rest::Sleep(_)) => Rest::GiveWay,
+            _ => rest,
+        }
     }
 
     /// A test found something.
@@ -80,7 +95,8 @@ impl Idle {
 
     /// The same where what is waited for comes through memory: MPI does not give way, and no socket tells.
     pub fn wait_for_memory(&mut self) {
-        match self.rules.untold(machine::now() - self.made) {
+        let rest = self.rules.untold(machine::now() - self.made);
+        match self.as_wanted(rest) {
             Rest::Spin => machine::spin(),
             Rest::Sleep(time) if !is_one_sided() => {
                 machine::sleep(time);
@@ -97,7 +113,8 @@ impl Idle {
 
     /// The same where who comes wakes those who `sleep`.
     pub fn wait_to_be_woken(&mut self, sleep: impl FnOnce(Duration)) {
-        match self.rules.until_woken(machine::now() - self.made) {
+        let rest = self.rules.until_woken(machine::now() - self.made);
+        match self.as_wanted(rest) {
             Rest::Spin => machine::spin(),
             Rest::Sleep(longest) if !is_one_sided() => {
                 machine::sleep_by(longest, sleep);
@@ -116,11 +133,11 @@ impl Idle {
 
     /// Ranks outnumber processors: who wakes less often leaves more to the others.
     pub fn is_crowded(&self) -> bool {
-        self.rules.is_crowded()
+        self.rules.is_crowded() && self.wanted.is_none_or(|wanted| wanted == Waiting::Sleep)
     }
 
     fn follow(&mut self, rest: Rest, watch: Option<Watch<'_>>, has_sends: bool) -> bool {
-        match rest {
+        match self.as_wanted(rest) {
             Rest::None => {}
             // Once more would only let others go first twice.
             Rest::GiveWay if self.mpi_gives_way => {}
@@ -158,7 +175,10 @@ impl Idle {
 
 #[cfg(test)]
 mod tests {
+    use polycast_core::variables::WAIT;
+
     use super::*;
+    use crate::settings::configure;
 
     /// Longer than any rank waits awake.
     const LONG: Duration = Duration::from_millis(50);
@@ -171,6 +191,19 @@ mod tests {
             has_slept = idle.has_slept();
         }
         has_slept
+    }
+
+    #[test]
+    fn a_rank_waits_as_its_user_wants() {
+        let with = |waiting: &str, ranks| {
+            configure(WAIT, Some(waiting));
+            let mut idle = Idle::new(Neighbours { on_this_kernel: ranks, on_this_host: ranks }, false);
+            (sleeps(&mut idle), idle.is_crowded())
+        };
+        let (few, many) = (1, machine::processors() + 1);
+        assert_eq!([with("no such word", few), with("", many)], [(false, false), (true, true)]);
+        assert_eq!([with("spin", many), with("YIELD", many)], [(false, false); 2]);
+        assert_eq!(with("sleep", few), (true, true));
     }
 
     #[test]

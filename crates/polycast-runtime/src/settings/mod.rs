@@ -13,7 +13,7 @@ use std::sync::{Mutex, Once};
 
 use polycast_core::variables::{
     self, FORCED, MADCAP, MULTICAST, NET, PARAMETERS, REPORT, ReportTo, SHARED_MEMORY, SWITCH, TABLE,
-    TOPOLOGY, TRACE, TRIALS, TUNE, WARNED, is_off, is_on,
+    TOPOLOGY, TRACE, TRIALS, TUNE, WAIT, WAITING, WARNED, is_off, is_on,
 };
 use polycast_net::{Family, InterfaceChoice, Range};
 
@@ -38,7 +38,7 @@ pub fn changes() -> u64 {
 
 /// Sets `name` for communicators attached from now on; false if there is no such setting.
 pub fn configure(name: &str, value: Option<&str>) -> bool {
-    let known = [TABLE, TOPOLOGY, PARAMETERS, TRIALS, TUNE, SHARED_MEMORY, MULTICAST, NET, MADCAP];
+    let known = [TABLE, TOPOLOGY, PARAMETERS, TRIALS, TUNE, SHARED_MEMORY, WAIT, MULTICAST, NET, MADCAP];
     let Some(name) = FORCED.into_iter().chain(known).find(|known| *known == name) else { return false };
     let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
     OVERRIDES.change(|overrides| overrides.insert(name, value));
@@ -108,6 +108,22 @@ pub fn is_warned_of() -> bool {
 /// Whether this process shares memory with others of its node.
 pub fn is_memory_wanted() -> bool {
     !lookup(SHARED_MEMORY).is_some_and(|value| is_off(&value))
+}
+
+/// What ranks do that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    Spin,
+    GiveWay,
+    /// As where ranks outnumber processors.
+    Sleep,
+}
+
+/// What this process wants, if it has said so.
+pub fn waiting() -> Option<Waiting> {
+    let value = lookup(WAIT)?;
+    let at = WAITING.iter().position(|word| word.eq_ignore_ascii_case(&value))?;
+    Some([Waiting::Spin, Waiting::GiveWay, Waiting::Sleep][at])
 }
 
 /// Whether datagrams may go over InfiniBand or RoCE.
