@@ -86,7 +86,7 @@ enum Command {
     Madcap(commands::madcap::Args),
     /// Draw and count broadcast trees over a cluster
     Tree(Box<commands::tree::Args>),
-    /// Run broadcasts in virtual time: under every fault, or on thousands of nodes
+    /// Run collectives in virtual time: under every fault, or on thousands of nodes
     Simulate(Box<commands::simulate::Args>),
     /// Check, format or start a table of rules that choose algorithms
     Table(commands::table::Args),

@@ -18,6 +18,7 @@
 
 mod engine;
 mod event_queue;
+mod filled;
 mod host;
 mod network;
 pub mod protocol;
@@ -29,4 +30,4 @@ pub mod wormhole;
 
 pub use network::{Network, SharedMemory};
 pub use schedules::{Buffers, Combine, Schedules};
-pub use simulation::{Outcome, Simulation, Stuck};
+pub use simulation::{Outcome, Simulation, Stuck, Wrong};

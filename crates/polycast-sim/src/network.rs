@@ -14,6 +14,10 @@ pub struct Network {
     pub latency_ns: u64,
     /// What a byte occupies a port for, in nanoseconds.
     pub ns_per_byte: f64,
+    /// The payload of a full packet, at least 1.
+    pub packet_bytes: u64,
+    /// What a packet needs on the wire beside its payload; an empty message is a packet, too.
+    pub frame_bytes: u64,
     /// What a send costs the sending rank's processor, in nanoseconds.
     pub send_overhead_ns: u64,
     /// What a message costs the receiving rank's processor, in nanoseconds.
@@ -53,6 +57,8 @@ impl Network {
         Network {
             latency_ns: 20_000,
             ns_per_byte: 8e9 / bits_per_second,
+            packet_bytes: u64::MAX,
+            frame_bytes: 0,
             send_overhead_ns: 3_000,
             receive_overhead_ns: 3_000,
             local_ns_per_byte: 0.1,
@@ -66,6 +72,8 @@ impl Network {
         Network {
             latency_ns: 0,
             ns_per_byte,
+            packet_bytes: u64::MAX,
+            frame_bytes: 0,
             send_overhead_ns: 0,
             receive_overhead_ns: 0,
             local_ns_per_byte: 0.0,
@@ -74,9 +82,10 @@ impl Network {
         }
     }
 
-    /// How long `bytes` occupy a port.
+    /// How long a message of `bytes` occupies a port.
     pub fn occupancy_ns(&self, bytes: u64) -> u64 {
-        (bytes as f64 * self.ns_per_byte).round() as u64
+        let packets = bytes.div_ceil(self.packet_bytes).max(1);
+        ((bytes + packets * self.frame_bytes) as f64 * self.ns_per_byte).round() as u64
     }
 
     /// How long copying or combining `bytes` occupies the processor.

@@ -1,14 +1,17 @@
 use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::collective::Call;
+use polycast_core::cost::MAX_STEPS;
 use polycast_core::executor::Limits;
+use polycast_core::schedule::{Contract, Schedule};
 use polycast_core::tree::Site;
 use polycast_core::units::Rank;
 
+use crate::filled;
 use crate::network::Network;
 use crate::schedules::{Buffers, Schedules};
 
-/// A broadcast to be run in virtual time.
+/// A call to be run in virtual time.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     network: Network,
@@ -52,6 +55,20 @@ impl std::fmt::Display for Stuck {
 
 impl std::error::Error for Stuck {}
 
+/// Why a call does not do what MPI promises, as far as can be seen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// More steps than can be followed.
+    #[error("expected at most {MAX_STEPS} steps of all ranks, which can be followed")]
+    TooLong,
+    /// Some ranks are not done.
+    #[error(transparent)]
+    Stuck(#[from] Stuck),
+    /// This rank has something else than it should.
+    #[error("rank {0} ends with wrong data")]
+    Data(Rank),
+}
+
 impl Simulation {
     /// All ranks start at 0, with the executor's usual limits, and only sizes travel.
     pub fn new(network: Network, call: Call, algorithm: Algorithm) -> Self {
@@ -74,7 +91,7 @@ impl Simulation {
         self
     }
 
-    /// `rank` calls the broadcast at this time.
+    /// `rank` makes the call at this time.
     pub fn start(mut self, rank: Rank, at_ns: u64) -> Self {
         self.starts_ns[rank.index()] = at_ns;
         self
@@ -99,5 +116,29 @@ impl Simulation {
         let mut buffers = vec![empty; call.ranks as usize];
         buffers[call.root.index()].output = data;
         run.carry(buffers, |_, _| {}).run()
+    }
+
+    /// Runs a call of any collective with data of its own, which all ranks must end with as MPI promises. Where it combines, elements have a
+    /// multiple of 8 bytes.
+    pub fn run_checked(self) -> Result<Outcome, Wrong> {
+        let contract = Contract { call: self.call };
+        let ranks = || (0..self.call.ranks).map(Rank);
+        let mut planner = Planner::new(self.site.unwrap_or_else(|| Site::flat(self.call.ranks)));
+        let mut left = MAX_STEPS;
+        // Those of thousands of ranks take gigabytes: no more are made once there are too many steps.
+        let counted = ranks().map(|rank| {
+            let schedule = self.algorithm.schedule(self.call, rank, &mut planner);
+            left = left.checked_sub(schedule.lanes().iter().map(|lane| lane.steps).sum())?;
+            Some(schedule)
+        });
+        let schedules = counted.collect::<Option<_>>().ok_or(Wrong::TooLong)?;
+        let run = Schedules::new(self.network, schedules).limits(self.limits).starts(self.starts_ns);
+        let buffers = ranks().map(|rank| filled::before(&contract, rank)).collect();
+        let outcome = run.carry(buffers, filled::add).run()?;
+        let mut outputs = ranks().zip(outcome.delivered.iter().flatten());
+        match outputs.find(|(rank, output)| !filled::is_right(&contract, *rank, output)) {
+            Some((rank, _)) => Err(Wrong::Data(rank)),
+            None => Ok(outcome),
+        }
     }
 }

@@ -1,5 +1,6 @@
-//! `polycast simulate`: broadcasts in virtual time.
+//! `polycast simulate`: collectives in virtual time.
 
+mod collectives;
 mod protocol;
 mod root_sync;
 mod scaling;
@@ -8,7 +9,9 @@ mod wormhole;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use polycast_core::collective::Collective;
 use polycast_core::units::Bytes;
+use polycast_sim::protocol::Cluster;
 
 use super::Outcome;
 use crate::numbers::{percentage, whole};
@@ -17,6 +20,7 @@ use crate::numbers::{percentage, whole};
 #[derive(clap::Args)]
 #[command(
     override_usage = "polycast simulate --protocol|--scaling|--root-sync [OPTIONS]
+       polycast simulate --collective NAME [OPTIONS]
        polycast simulate --mesh WxH|--min NODES|--figure NUMBER [OPTIONS]",
     after_help = "\
 Examples:
@@ -26,17 +30,19 @@ Examples:
   polycast simulate --scaling --cluster infiniband --bytes 2 --nodes 2,116
   polycast simulate --root-sync --bytes 256KiB       does waiting for ranks pay?
   polycast simulate --root-sync --arrival job.arrivals
+  polycast simulate --collective allreduce --nodes 16,64 --bytes 1KiB,1MiB
+  polycast simulate --collective bcast --algorithms binomial,chain:segment=8KiB
   polycast simulate --mesh 16x16 --load 0..0.08:3 --quick
   polycast simulate --figure 6.7 --out figures       a published figure, anew
 
 Exit status: 0 if everything held, 1 if not. docs/simulation.md and
 docs/wormhole.md say what is simulated, and what is checked.",
-    group(clap::ArgGroup::new("what").required(true).args(["protocol", "scaling", "root_sync"])),
+    group(clap::ArgGroup::new("what").required(true).args(["protocol", "scaling", "root_sync", "collective"])),
     // Clap does not ask for what an argument requires where that may not stand beside another one.
     group(clap::ArgGroup::new("of_protocol").multiple(true).args(["seeds", "first_seed", "verbose"])
-        .conflicts_with_all(["scaling", "root_sync", "network", "figure"])),
+        .conflicts_with_all(["scaling", "root_sync", "collective", "network", "figure"])),
     group(clap::ArgGroup::new("of_networks").multiple(true).args(wormhole::OPTIONS)
-        .conflicts_with_all(["protocol", "scaling", "root_sync", "figure"])),
+        .conflicts_with_all(["protocol", "scaling", "root_sync", "collective", "figure"])),
 )]
 pub struct Args {
     /// Run the multicast protocol while everything goes wrong, and check every step
@@ -48,6 +54,12 @@ pub struct Args {
     /// Compare what a root can do about receivers that are late
     #[arg(long)]
     root_sync: bool,
+    /// Run this collective, named as its MPI function, with its data, by the schedules that jobs run, each node one rank
+    #[arg(long, value_name = "NAME")]
+    collective: Option<Collective>,
+    /// What is compared with the first of them, as in chain,binary:segment=4KiB [--collective] [default: all]
+    #[arg(long, value_name = "LIST", requires = "collective", conflicts_with_all = ["protocol", "scaling", "root_sync", "network", "figure"])]
+    algorithms: Option<String>,
 
     /// Runs, each of another seed [--protocol]
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole(1u64..))]
@@ -56,29 +68,30 @@ pub struct Args {
     #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = whole(0u64..))]
     first_seed: u64,
     /// Only the run of this seed; for the others, the seed of what is drawn
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "first_seed"], value_parser = whole(0u64..))]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "first_seed", "collective"], value_parser = whole(0u64..))]
     seed: Option<u64>,
     /// Say what is run and what happens, step by step
     #[arg(long, requires = "seed", requires = "protocol")]
     verbose: bool,
 
-    /// Nodes: a range for --protocol (2..64), a list for --scaling (16,128,1024,8192), a number for --root-sync (16)
+    /// Nodes: a range for --protocol (2..64), a list for --scaling (16,128,1024,8192) and --collective (16), a number for --root-sync (16)
     #[arg(long, value_name = "NODES", conflicts_with_all = ["network", "figure"])]
     nodes: Option<String>,
     /// When the nodes call: as the ranks of a job did, of which `polycast report --arrivals` has written the file [--root-sync]
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "protocol", "scaling", "network", "figure"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "protocol", "scaling", "collective", "network", "figure"])]
     arrival: Option<PathBuf>,
-    /// Length of the message; for --scaling a list [--scaling: 8KiB, --root-sync: 256KiB, --mesh, --min: 1KiB]
+    /// Length of the message, or of a block of scatter, gather, allgather and alltoall; for --scaling and --collective a list
+    /// [--scaling: 8KiB, --root-sync: 256KiB, --collective: 64KiB, --mesh, --min: 1KiB]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', conflicts_with_all = ["protocol", "figure"])]
     bytes: Vec<Bytes>,
     /// Broadcasts that are measured for each figure [--scaling, --root-sync, --figure s…] [default: 100]
-    #[arg(long, value_name = "N", conflicts_with_all = ["protocol", "network"], value_parser = whole(2u32..=1_000_000))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["protocol", "collective", "network"], value_parser = whole(2u32..=1_000_000))]
     broadcasts: Option<u32>,
     /// Datagrams that each receiver misses, in percent [--scaling, --figure s…] [default: 0.1%]
-    #[arg(long, value_name = "PERCENT", value_parser = percentage, conflicts_with_all = ["protocol", "root_sync", "network"])]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage, conflicts_with_all = ["protocol", "root_sync", "collective", "network"])]
     loss: Option<f64>,
 
-    /// What the nodes are joined by [--scaling]
+    /// What the nodes are joined by [--scaling, --collective]
     #[arg(long, value_name = "CLUSTER", value_enum, default_value = "gigabit", conflicts_with_all = ["protocol", "root_sync", "network", "figure"])]
     cluster: Joined,
 
@@ -103,8 +116,8 @@ pub fn run(args: &Args) -> Outcome {
     if args.bytes.contains(&Bytes(0)) {
         return Err("--bytes 0: expected at least 1".into());
     }
-    if args.bytes.len() > 1 && !args.scaling {
-        return Err("--bytes: expected one size; --scaling takes a list".into());
+    if args.bytes.len() > 1 && !args.scaling && args.collective.is_none() {
+        return Err("--bytes: expected one size; --scaling and --collective take a list".into());
     }
     if args.wormhole.is_asked() {
         wormhole::run(args)
@@ -112,6 +125,8 @@ pub fn run(args: &Args) -> Outcome {
         scaling::run(args)
     } else if args.root_sync {
         root_sync::run(args)
+    } else if let Some(collective) = args.collective {
+        collectives::run(args, collective)
     } else {
         protocol::run(args)
     }
@@ -125,13 +140,32 @@ impl Args {
     fn loss(&self) -> f64 {
         self.loss.unwrap_or(0.001)
     }
+
+    /// What `--nodes` lists.
+    fn node_counts(&self, default: &str) -> Result<Vec<u32>, String> {
+        self.nodes.as_deref().unwrap_or(default).split(',').map(node_count).collect()
+    }
+}
+
+impl Joined {
+    fn cluster(self) -> Cluster {
+        match self {
+            Joined::Gigabit => Cluster::gigabit(),
+            Joined::FastEthernet => Cluster::fast_ethernet(),
+            Joined::Infiniband => Cluster::infiniband(),
+        }
+    }
 }
 
 /// What the buffers of all nodes together may hold.
 const MAX_BYTES: u64 = 16 << 30;
 
 fn require_memory(bytes: Bytes, nodes: u32) -> Result<(), String> {
-    match bytes.0.checked_mul(nodes.into()) {
+    require_room(bytes, nodes, bytes.0.checked_mul(nodes.into()))
+}
+
+fn require_room(bytes: Bytes, nodes: u32, all: Option<u64>) -> Result<(), String> {
+    match all {
         Some(0..=MAX_BYTES) => Ok(()),
         _ => Err(format!(
             "--bytes {bytes}: expected {} or less for all {nodes} nodes together",

@@ -121,6 +121,7 @@ fn the_page_has_the_keys_that_are_printed() {
         ("simulate --scaling", [&simulate[..], &["--scaling", "--nodes", "4"]].concat()),
         ("simulate --figure s0.18", vec!["simulate", "--figure", "s3.6", "--broadcasts", "2"]),
         ("simulate --root-sync", [&simulate[..], &["--root-sync", "--nodes", "4"]].concat()),
+        ("simulate --collective", vec!["simulate", "--collective", "reduce"]),
         ("simulate --mesh", vec!["simulate", "--min", "16", "--group", "4", "--quick"]),
         ("simulate --figure", vec!["simulate", "--figure", "5.9", "--quick", "--placements", "1"]),
         ("info", vec!["info"]),

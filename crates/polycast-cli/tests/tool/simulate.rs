@@ -60,6 +60,38 @@ fn experiments_have_a_line_for_each_case() {
     assert!((completion("50us") - completion("none") - 50.0).abs() < 1e-6, "{results:?}");
 }
 
+/// With o = 5 us, L = 25 us, 8 ns per byte, and 66 bytes around each packet of up to 1472: such a packet takes 12.304 us of a port.
+#[test]
+fn collectives_take_what_can_be_reckoned_by_hand() {
+    let (o, l, packet, empty) = (5_000, 25_000, 8 * (1472 + 66), 8 * 66);
+    let times = |collective: &str, further: &[&str]| -> Vec<[u64; 2]> {
+        let found = json(&[&["--collective", collective, "--nodes", "4"], further].concat());
+        assert_eq!(found["collective"], collective);
+        let ns = |value: &Value| (value.as_f64().unwrap_or(0.0) * 1e3).round() as u64;
+        let results = found["results"].as_array().unwrap();
+        results.iter().map(|result| [&result["completion_us"], &result["wire_us"]].map(ns)).collect()
+    };
+    let of_a_packet =
+        |collective, algorithm| times(collective, &["--algorithms", algorithm, "--bytes", "1472"])[0];
+    let hop = o + l + packet + o;
+    assert_eq!(of_a_packet("bcast", "binomial"), [2 * hop, packet]);
+    // Three packets meet at the root's port.
+    assert_eq!(of_a_packet("gather", "flat"), [o + l + 3 * packet + o, 3 * packet]);
+    // Two rounds. The slowest rank copies its 1472 bytes, at 0.1 ns each, adds to them twice, and once copies the sum back.
+    assert_eq!(
+        of_a_packet("allreduce", "recursive-doubling"),
+        [2 * hop + 4 * 147, 8 * (1472 / 4 * 6 + 2 * 66)]
+    );
+    let two_rounds = 2 * (o + l + empty + o);
+    assert_eq!(times("barrier", &[]), [[two_rounds, 0]]);
+    // All that are compared, for each size.
+    let scatters = times("scatter", &["--bytes", "8,1KiB", "--cluster", "infiniband"]);
+    assert!(scatters.len() >= 4 && scatters.iter().all(|[took, wire]| took > wire), "{scatters:?}");
+    let text = simulate(&["--collective", "MPI_Allreduce", "--nodes", "3,8", "--bytes", "5,64KiB"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.starts_with(" ALGORITHM") && text.contains("halving-doubling"), "{text}");
+}
+
 /// Receivers that a file lets come 3 ms after the root are those of the case that is built in, whoever the recorded root was.
 #[test]
 fn nodes_call_as_the_ranks_of_a_job_did() {
@@ -160,10 +192,29 @@ fn what_cannot_be_is_refused_and_told() {
         "--root-sync --placements 3",
         "--scaling --tree u",
         "--root-sync --cluster gigabit",
+        "--root-sync --algorithms chain",
+        "--collective bcast --loss 1%",
+        "--collective bcast --seed 1",
+        "--collective bcast --quick",
     ] {
         let words: Vec<&str> = unused.split(' ').collect();
         assert!(refused(&words, 2).contains("cannot be used with"), "{unused}");
     }
+    let collective = |name: &str, further: &str, status| {
+        let words = further.split(' ').filter(|word| !word.is_empty());
+        refused(&["--collective", name].into_iter().chain(words).collect::<Vec<_>>(), status)
+    };
+    assert!(collective("scan", "", 2).contains("expected one of bcast, scatter"));
+    assert!(
+        collective("reduce", "--algorithms rng", 1).contains("unknown algorithm \"rng\", expected one of")
+    );
+    assert!(
+        collective("reduce", "--algorithms ring", 1).contains("ring serves allgather, allreduce, not reduce")
+    );
+    assert!(collective("bcast", "--algorithms multicast-push", 1).contains("multicast is in --scaling"));
+    assert!(collective("barrier", "--bytes 8", 1).contains("--bytes changes nothing"));
+    assert!(collective("allgather", "--bytes 1GiB", 1).contains("16GiB or less for all 16 nodes"));
+    assert!(collective("alltoall", "--bytes 1 --nodes 2000", 1).contains("steps of all ranks"));
     assert!(refused(&["--figure", "6.7", "--seed", "5"], 1).contains("--seed changes nothing"));
     assert!(refused(&["--figure", "s0.18", "--placements", "3"], 1).contains("--placements changes nothing"));
     assert!(refused(&["--scaling", "--bytes", "1TiB"], 1).contains("16GiB or less for all 16 nodes"));

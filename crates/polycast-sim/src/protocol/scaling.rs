@@ -52,6 +52,20 @@ impl Cluster {
     pub fn infiniband() -> Cluster {
         Cluster { hardware: Hardware::infiniband(), latency: Nanos(3_000), payload_bytes: 1980 }
     }
+
+    /// The same for schedules of messages, of which nothing is lost.
+    pub fn network(&self) -> Network {
+        let hardware = self.hardware;
+        Network {
+            latency_ns: self.latency.0,
+            ns_per_byte: hardware.ns_per_byte,
+            packet_bytes: hardware.packet_bytes as u64,
+            frame_bytes: hardware.frame_bytes,
+            send_overhead_ns: hardware.send_overhead.0,
+            receive_overhead_ns: hardware.receive_overhead.0,
+            ..Network::ethernet(1e9)
+        }
+    }
 }
 
 /// Completion, from the call of all to the last node's return, over many broadcasts.
@@ -134,18 +148,8 @@ impl Scaling {
 
     /// A tree over a network of the same parameters that loses nothing.
     pub fn tree(&self, algorithm: Algorithm, nodes: u32) -> Completion {
-        let hardware = self.cluster.hardware;
-        let packets = self.bytes.div_ceil(hardware.packet_bytes as u64);
-        let framing = 1.0 + (packets * hardware.frame_bytes) as f64 / self.bytes as f64;
-        let network = Network {
-            latency_ns: self.cluster.latency.0,
-            send_overhead_ns: hardware.send_overhead.0,
-            receive_overhead_ns: hardware.receive_overhead.0,
-            rendezvous_threshold: Some(64 << 10),
-            ..Network::bare(hardware.ns_per_byte * framing)
-        };
         let call = Call::broadcast(nodes, Rank(0), Bytes(self.bytes));
-        let outcome = Simulation::new(network, call, algorithm).run();
+        let outcome = Simulation::new(self.cluster.network(), call, algorithm).run();
         let took = outcome.map_or_else(
             |_| vec![f64::NAN; nodes as usize],
             |outcome| outcome.per_rank_ns.iter().map(|ns| *ns as f64 / 1000.0).collect(),

@@ -7,12 +7,12 @@ mod two_level;
 use std::num::NonZeroU64;
 
 use polycast_core::algorithm::broadcast::Planner;
-use polycast_core::algorithm::{Algorithm, Registry};
+use polycast_core::algorithm::{Algorithm, Entry, Registry};
 use polycast_core::collective::{Call, Collective};
 use polycast_core::executor::Limits;
-use polycast_core::schedule::Schedule;
+use polycast_core::schedule::{Listed, Schedule};
 use polycast_core::units::{Bytes, Rank};
-use polycast_sim::{Network, Outcome, Schedules};
+use polycast_sim::{Network, Outcome, Schedules, Simulation, Wrong};
 use proptest::prelude::*;
 use support::{before, combination, expected};
 
@@ -57,6 +57,30 @@ fn all() -> Vec<(Collective, Algorithm)> {
 
 fn read(of: Collective, name: &str) -> Algorithm {
     Registry::BUILT_IN.read(of, name).expect("there is this algorithm")
+}
+
+/// The library's own check holds where this one does, and it sees what goes wrong.
+#[test]
+fn the_check_of_the_library() {
+    static IDLE: Entry =
+        Entry::any(&[Collective::Gather], "idle", "", "", |_, _, _| Box::new(Listed::default()));
+    let run = |algorithm, call: &Call| {
+        let call = Call { element: NonZeroU64::new(8).expect("not 0"), ..*call };
+        Simulation::new(Network::ethernet(1e9), call, algorithm).run_checked()
+    };
+    for (collective, algorithm) in all() {
+        for (ranks, bytes) in [(1, 8), (7, 0), (13, 1000), (16, 4096)] {
+            let call = Call::new(collective, ranks, Rank(ranks / 2), Bytes(bytes));
+            let checked =
+                run(algorithm, &call).unwrap_or_else(|wrong| panic!("{call:?} {algorithm}: {wrong}"));
+            let seen = simulate(algorithm, &call, 0, |run| run, Network::ethernet(1e9));
+            assert_eq!(checked.messages, seen.messages, "{call:?} {algorithm}");
+        }
+    }
+    let gather = Call::new(Collective::Gather, 3, Rank(1), Bytes(8));
+    assert_eq!(run(IDLE.typical(), &gather), Err(Wrong::Data(Rank(1))));
+    let alltoall = Call::new(Collective::Alltoall, 2000, Rank(0), Bytes(1));
+    assert_eq!(run(read(Collective::Alltoall, "pairwise"), &alltoall), Err(Wrong::TooLong));
 }
 
 fn deliver(ranks: u32) {

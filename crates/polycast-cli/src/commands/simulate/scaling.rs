@@ -2,10 +2,10 @@ use std::process::ExitCode;
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::units::Bytes;
-use polycast_sim::protocol::{Cluster, Completion, Scaling};
+use polycast_sim::protocol::{Completion, Scaling};
 use serde_json::json;
 
-use super::{Args, Joined, node_count, require_memory};
+use super::{Args, require_memory};
 use crate::commands::{Outcome, print, print_json};
 use crate::terminal::{margin, nanoseconds, table};
 
@@ -23,8 +23,7 @@ struct OfSize {
 
 /// Runs `polycast simulate --scaling`.
 pub fn run(args: &Args) -> Outcome {
-    let nodes = args.nodes.as_deref().unwrap_or(NODES).split(',').map(node_count);
-    let nodes = nodes.collect::<Result<Vec<u32>, String>>()?;
+    let nodes = args.node_counts(NODES)?;
     let sizes = if args.bytes.is_empty() { BYTES } else { &args.bytes };
     let mut found = Vec::new();
     for bytes in sizes {
@@ -34,11 +33,7 @@ pub fn run(args: &Args) -> Outcome {
             loss: args.loss(),
             broadcasts: args.broadcasts(),
             seed: args.seed.unwrap_or(0),
-            cluster: match args.cluster {
-                Joined::Gigabit => Cluster::gigabit(),
-                Joined::FastEthernet => Cluster::fast_ethernet(),
-                Joined::Infiniband => Cluster::infiniband(),
-            },
+            cluster: args.cluster.cluster(),
         };
         found.push(OfSize { bytes: *bytes, completions: completions(&scaling, &nodes)? });
     }

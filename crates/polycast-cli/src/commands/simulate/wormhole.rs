@@ -96,10 +96,10 @@ pub struct Args {
     receives: Receives,
 
     /// Random placements of each point [default: as published, 8 or 16]
-    #[arg(long, value_name = "N", conflicts_with_all = ["protocol", "scaling", "root_sync"], value_parser = whole(1u32..=10_000))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["protocol", "scaling", "root_sync", "collective"], value_parser = whole(1u32..=10_000))]
     placements: Option<u32>,
     /// Coarse means in a short time
-    #[arg(long, conflicts_with_all = ["protocol", "scaling", "root_sync"])]
+    #[arg(long, conflicts_with_all = ["protocol", "scaling", "root_sync", "collective"])]
     quick: bool,
     /// Also plot, as SVG
     #[arg(long, value_name = "FILE", requires = "network")]
