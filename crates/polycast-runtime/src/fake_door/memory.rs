@@ -10,12 +10,14 @@ use super::random::{Random, with_seeds};
 use super::stage::Delays;
 use crate::node_memory::MAX_SEGMENTS;
 
-const ALGORITHMS: [&str; 5] = [
+const ALGORITHMS: [&str; 7] = [
     "two-level",
     "two-level:between=chain,segment=3000",
     "two-level:between=binary,buffer=500,segment=8KiB",
     "two-level:overlap=none,segment=4000",
     "two-level:buffer=100,overlap=300,segment=1000",
+    "two-level:between=scatter-ring",
+    "two-level:between=scatter-ring,buffer=500,overlap=1000,segment=3000",
 ];
 
 fn job(random: &mut Random, seed: u64) -> Job {

@@ -245,7 +245,7 @@ fn correct() -> Vec<(String, Call, All)> {
             }
         }
     }
-    for between in [Between::Multicast, Between::Tree(Tree::Chain)] {
+    for between in [Between::Multicast, Between::Tree(Tree::Chain), Between::ScatterRing] {
         for (root, overlap) in [(0, 2), (1, u64::MAX), (4, 0), (5, 2)] {
             let algorithm = two_level(between, 4, 2, overlap);
             let call = Call::broadcast(6, Rank(root), Bytes(11));

@@ -59,7 +59,7 @@ proptest! {
         root in any::<prop::sample::Index>(),
         (bytes, segment, buffer) in (0u64..3000, 1u64..900, 1u64..300),
         overlap in prop_oneof![0u64..900, Just(u64::MAX)],
-        between in prop::sample::select(vec![Between::Multicast, Between::Tree(Tree::Chain), BINARY]),
+        between in prop::sample::select(vec![Between::Multicast, Between::Tree(Tree::Chain), BINARY, Between::ScatterRing]),
         starts_ns in prop::collection::vec(0u64..300_000, 14),
         (per_lane, sends, buffers) in (1u32..=64, 1u32..8, 1u32..5),
         rendezvous_threshold in prop::option::of(0u64..900),

@@ -20,6 +20,7 @@ super::registry::files! {
 
 pub use by_position::BINOMIAL;
 pub use planner::{Origin, Planner, Sent};
+pub(super) use two_level::SCATTER_RING;
 pub use two_level::{Between, ON_NODE, TwoLevel};
 
 use super::Algorithm;

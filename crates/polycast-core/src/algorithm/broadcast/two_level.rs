@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use super::{Algorithm, Call, DOWN};
 use crate::algorithm::parameter::{NONE, Parameter};
-use crate::algorithm::{Domain, Entry, Need};
+use crate::algorithm::{Domain, Entry, Need, two_level};
 use crate::collective::Collective;
 use crate::schedule::{Action, After, Fabric, Kind, Lane, LaneIndex, Nodes, Schedule, Slice, Step, Stream};
 use crate::tree::Tree;
@@ -28,10 +28,13 @@ const TREES: [(&str, Tree); 4] = [
     ("flat", Tree::Flat),
 ];
 
+/// The broadcast that may go on between nodes in place of a tree.
+pub(in crate::algorithm) const SCATTER_RING: &str = "scatter-ring";
+
 const BETWEEN: Parameter = Parameter {
     name: "between",
-    about: "the tree of nodes",
-    domain: Domain::Word(&[TREES[0].0, TREES[1].0, TREES[2].0, TREES[3].0]),
+    about: "the tree of nodes; or they scatter the message and hand its parts around a ring",
+    domain: Domain::Word(&[TREES[0].0, TREES[1].0, TREES[2].0, TREES[3].0, SCATTER_RING]),
     need: Need::Optional,
     default: TREES[0].0,
     typical: 2,
@@ -56,9 +59,9 @@ const OVERLAP: Parameter = Parameter {
 pub(super) static ENTRIES: [Entry; 1] = [Entry::on_nodes(
     &[Collective::Broadcast],
     "two-level",
-    "down a tree of nodes, and on each node through shared memory, which goes on while further segments come",
+    "down a tree of nodes or around their ring, and on each node through shared memory, which goes on while further segments come",
     "Wu 2005, §3.4",
-    |algorithm, call, nodes, rank| Box::new(TwoLevel::of(algorithm).schedule(*call, nodes, rank)),
+    |algorithm, call, nodes, rank| TwoLevel::of(algorithm).schedule(*call, nodes, rank),
 )
 .with(&[BETWEEN, BUFFER, OVERLAP])
 .in_segments()];
@@ -73,6 +76,8 @@ pub enum Between {
     Multicast,
     /// Messages down a tree of nodes.
     Tree(Tree),
+    /// One block of the message for each node, down a binomial tree, then the blocks around the ring of nodes (Wu 2005, §2.7.4).
+    ScatterRing,
 }
 
 /// A two-level broadcast: Wu 2005, §3.4.1, with multicast as one more way between nodes.
@@ -95,7 +100,9 @@ impl TwoLevel {
         let given = |parameter: &Parameter| algorithm.given(parameter.name);
         let segment = algorithm.segment.unwrap_or(NonZeroU64::MAX);
         TwoLevel {
-            between: Between::Tree(TREES[given(&BETWEEN).unwrap_or(0) as usize].1),
+            between: TREES
+                .get(given(&BETWEEN).unwrap_or(0) as usize)
+                .map_or(Between::ScatterRing, |(_, tree)| Between::Tree(*tree)),
             segment,
             buffer: given(&BUFFER).and_then(NonZeroU64::new).unwrap_or(segment),
             overlap: match given(&OVERLAP) {
@@ -118,8 +125,18 @@ impl TwoLevel {
         piece * early
     }
 
-    /// What `rank` does in `call`; `nodes` are as that rank sees them. Costs no memory per segment.
-    pub fn schedule(&self, call: Call, nodes: &Nodes, rank: Rank) -> impl Schedule + use<> {
+    /// What `rank` does in `call`; `nodes` are as that rank sees them. Costs no memory per segment but where blocks are scattered.
+    pub fn schedule(&self, call: Call, nodes: &Nodes, rank: Rank) -> Box<dyn Schedule> {
+        match self.between {
+            Between::ScatterRing if nodes.count() > 1 => {
+                Box::new(two_level::broadcast::schedule(self, &call, nodes, rank))
+            }
+            _ => Box::new(self.plan(call, nodes, rank)),
+        }
+    }
+
+    /// The lanes where they go down a tree of nodes, by multicast, or nowhere.
+    fn plan(&self, call: Call, nodes: &Nodes, rank: Rank) -> Plan {
         let Call { root, bytes, .. } = call;
         let is_on_root_node = nodes.mine() == nodes.of(root);
         let leader = nodes.leaders()[nodes.of(root) as usize];
@@ -128,7 +145,7 @@ impl TwoLevel {
             // The leader passes the data on in its order.
             Between::Multicast if is_on_root_node && leader != root => (leader, u64::MAX),
             Between::Multicast => (leader, self.overlap),
-            Between::Tree(_) => (root, self.overlap),
+            Between::Tree(_) | Between::ScatterRing => (root, self.overlap),
         };
         let mut plan = Plan { cut: self.cut(bytes.0, overlap), lanes: Vec::new(), units: Vec::new() };
         if bytes.0 == 0 {
@@ -175,6 +192,8 @@ impl TwoLevel {
                 let streams = received.into_iter().chain(sent);
                 streams.for_each(|stream| plan.lane(Kind::Messages(stream), Unit::Segment));
             }
+            // Those are not made here.
+            Between::ScatterRing => {}
         }
     }
 

@@ -101,7 +101,7 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
         _ => 0,
     };
     let places = Places { input: (Buffer::Scratch, 0), output: (Buffer::Scratch, all), scratch: 2 * all };
-    let is_there = inner.put_into(&mut list, &places, |node| members.stands_for(node.0), up, gate);
+    let is_there = inner.put_into(&mut list, &places, members, up, &gate);
     list.set_scratch_bytes(2 * all + inner.scratch_bytes());
     to_itself(&mut list);
     let local = list.lane(Kind::Local);

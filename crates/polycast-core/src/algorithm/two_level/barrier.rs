@@ -35,7 +35,7 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     let up = list.single(Kind::Local, Action::nothing(), After::LanesBelow(others.len()));
     let inner = Inner::new(algorithm.between(), algorithm, &members.between(0), nodes.mine());
     let places = Places { input: (Buffer::Input, 0), output: (Buffer::Output, 0), scratch: 0 };
-    inner.put_into(&mut list, &places, |node| members.stands_for(node.0), up, |_| 1);
+    inner.put_into(&mut list, &places, &members, up, &|_| 1);
     if !others.is_empty() {
         let below = After::LanesBelow(list.lanes().len());
         let down = publishes_down(&mut list, &others);

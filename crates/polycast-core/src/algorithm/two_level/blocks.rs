@@ -190,7 +190,7 @@ pub(super) fn allgather(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank:
         Buffer::Output if !common(&slice.bytes, &mine).is_empty() => up_steps,
         _ => 0,
     };
-    let is_there = inner.put_into(&mut list, &places, |node| blocks.members.stands_for(node.0), up, gate);
+    let is_there = inner.put_into(&mut list, &places, &blocks.members, up, &gate);
     list.set_scratch_bytes(full_bytes + inner.scratch_bytes());
     let others = blocks.members.others();
     let down = (!others.is_empty()).then(|| publishes_down(&mut list, &others));
@@ -239,7 +239,7 @@ pub(super) fn gather(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: Ra
         let places = Places { input: (input, 0), output: (Buffer::Output, 0), scratch: node_bytes };
         let up_steps = list.lanes()[up].steps;
         let gate = |slice: &Slice| if slice.buffer == Buffer::Input { up_steps } else { 0 };
-        inner.put_into(&mut list, &places, |node| blocks.members.stands_for(node.0), up, gate);
+        inner.put_into(&mut list, &places, &blocks.members, up, &gate);
         list.set_scratch_bytes(node_bytes + inner.scratch_bytes());
         return Box::new(list);
     }
@@ -257,7 +257,7 @@ pub(super) fn gather(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: Ra
     let (full, full_bytes) =
         if blocks.is_same { (Buffer::Output, 0) } else { (Buffer::Scratch, blocks.all_bytes()) };
     let places = Places { input: (Buffer::Input, 0), output: (full, 0), scratch: full_bytes };
-    let is_there = inner.put_into(&mut list, &places, |node| blocks.members.stands_for(node.0), local, |_| 0);
+    let is_there = inner.put_into(&mut list, &places, &blocks.members, local, &|_| 0);
     list.set_scratch_bytes(full_bytes + inner.scratch_bytes());
     if !blocks.is_same {
         let local = list.lane(Kind::Local);
@@ -337,7 +337,7 @@ pub(super) fn scatter(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: R
         if is_direct { (Buffer::Output, 0) } else { (Buffer::Scratch, blocks.node_bytes()) };
     let places = Places { input: (input, 0), output: (output, 0), scratch: full_bytes.max(node_bytes) };
     let gate = |slice: &Slice| if slice.buffer == Buffer::Input { up_steps } else { 0 };
-    let is_there = inner.put_into(&mut list, &places, |node| blocks.members.stands_for(node.0), up, gate);
+    let is_there = inner.put_into(&mut list, &places, &blocks.members, up, &gate);
     list.set_scratch_bytes(full_bytes.max(node_bytes) + inner.scratch_bytes());
     let others = blocks.members.others();
     let down = (!others.is_empty()).then(|| publishes_down(&mut list, &others));

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::members::Members;
 use crate::algorithm::build::Build;
 use crate::algorithm::{Algorithm, Registry};
 use crate::collective::Call;
@@ -43,11 +44,13 @@ impl Inner {
     /// By the algorithm of this name, cut as `algorithm` says.
     pub fn new(name: &str, algorithm: &Algorithm, call: &Call, node: u32) -> Inner {
         let entry = Registry::BUILT_IN.find(call.collective, name);
-        let Some((entry, Build::Any(schedule))) = entry.map(|entry| (entry, entry.build)) else {
-            unreachable!("{name} is not among the ways between nodes");
+        let between = entry.map(|entry| Algorithm { segment: algorithm.segment, ..entry.typical() });
+        let schedule: Box<dyn Schedule> = match between.map(|between| (between, between.entry.build)) {
+            Some((between, Build::Any(schedule))) => schedule(&between, call, Rank(node)),
+            Some((between, Build::Lanes(plan, _))) => Box::new(plan(&between, *call, Rank(node)).finish()),
+            _ => unreachable!("{name} is not among the ways between nodes"),
         };
-        let between = Algorithm { segment: algorithm.segment, ..entry.typical() };
-        let schedule = Listed::copy_of(&*schedule(&between, call, Rank(node)));
+        let schedule = Listed::copy_of(&*schedule);
         let order = order(&schedule);
         Inner { schedule, order }
     }
@@ -94,9 +97,9 @@ impl Inner {
         &self,
         list: &mut Listed,
         places: &Places,
-        stands_for: impl Fn(Rank) -> Rank,
+        members: &Members,
         up: LaneIndex,
-        gate: impl Fn(&Slice) -> u64,
+        gate: &dyn Fn(&Slice) -> u64,
     ) -> Ends {
         let lanes = self.schedule.lanes();
         let base = list.lanes().len();
@@ -110,7 +113,7 @@ impl Inner {
             let mut waits_of_lane = Vec::new();
             let mut ends_of_lane = Vec::new();
             for step in steps(lane) {
-                let need = reads(&step.action).map(&gate).max().unwrap_or(0);
+                let need = reads(&step.action).map(gate).max().unwrap_or(0);
                 let waits = need > passed && !of.is_receive();
                 passed = passed.max(need);
                 count += 1 + u64::from(waits && of.kind == Kind::Local);
@@ -129,7 +132,9 @@ impl Inner {
         };
         for of in lanes {
             let kind = match &of.kind {
-                Kind::Messages(stream) => Kind::Messages(Stream { peer: stands_for(stream.peer), ..*stream }),
+                Kind::Messages(stream) => {
+                    Kind::Messages(Stream { peer: members.stands_for(stream.peer.0), ..*stream })
+                }
                 other => other.clone(),
             };
             let lane = list.lane(kind);

@@ -8,11 +8,13 @@
 //!
 //! Nothing is said twice: what goes on between nodes is an [`Entry`] that exists, with nodes in place of ranks (`inner`). What it needs of the node
 //! is brought in the order in which it is needed, and what it brings is published in the order in which it comes, so that both go on beside it. The root
-//! stands for its node, and the first rank on it for every other one. Broadcasts have lanes of their own, [`super::broadcast::TwoLevel`].
+//! stands for its node, and the first rank on it for every other one. Broadcasts down a tree of nodes, and by
+//! multicast, have lanes of their own, [`super::broadcast::TwoLevel`].
 
 mod alltoall;
 mod barrier;
 mod blocks;
+pub(super) mod broadcast;
 mod inner;
 mod members;
 mod reductions;

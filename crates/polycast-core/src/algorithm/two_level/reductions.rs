@@ -83,7 +83,7 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
             Buffer::Scratch => 0,
             _ => pieces.until(&slice.bytes) * sums.steps_per_piece,
         };
-        let is_there = inner.put_into(&mut list, &places, |node| members.stands_for(node.0), up, gate);
+        let is_there = inner.put_into(&mut list, &places, &members, up, &gate);
         list.set_scratch_bytes(sums.scratch_bytes + inner.scratch_bytes());
         if is_told && !sums.others.is_empty() {
             let down = publishes_down(&mut list, &sums.others);

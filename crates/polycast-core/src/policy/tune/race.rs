@@ -73,7 +73,7 @@ const TRIES_OTHERS: Effort = Effort(2);
 pub(super) const SHORT: u64 = 8 << 10;
 
 /// What uses the memory of a node, with what carries most between nodes. Each collective has some of these.
-const SHARING: [&str; 8] = [
+const SHARING: [&str; 9] = [
     "cells",
     "direct",
     "two-level",
@@ -81,6 +81,7 @@ const SHARING: [&str; 8] = [
     "two-level:between=binary",
     "two-level:between=binomial",
     "two-level:between=flat",
+    "two-level:between=scatter-ring",
     "two-level:between=recursive-doubling",
 ];
 /// From so many nodes on the shipped table has parity, by simulations.
@@ -376,8 +377,7 @@ impl Race {
             let is_best_kin = self.is_best(way, |other| are_kin(other, way.choice));
             ways::neighbours(way.choice, self.ranks, self.bytes, is_best_kin)
         };
-        let new = promising.into_iter().flat_map(neighbours).collect();
-        self.add(new)
+        self.add(promising.into_iter().flat_map(neighbours).collect())
     }
 
     /// Those that were not there; whether there are such.

@@ -1,15 +1,16 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::schedule::check;
+use crate::schedule::{Summary, check};
 use crate::units::Bytes;
 
-const BETWEEN: [Between; 5] = [
+const BETWEEN: [Between; 6] = [
     Between::Multicast,
     Between::Tree(Tree::Flat),
     Between::Tree(Tree::Chain),
     Between::Tree(Tree::KAry(std::num::NonZeroU32::new(2).unwrap())),
     Between::Tree(Tree::KNomial(std::num::NonZeroU32::new(2).unwrap())),
+    Between::ScatterRing,
 ];
 
 fn two_level(between: Between, segment: u64, buffer: u64, overlap: u64) -> TwoLevel {
@@ -18,13 +19,13 @@ fn two_level(between: Between, segment: u64, buffer: u64, overlap: u64) -> TwoLe
 }
 
 /// All ranks' schedules keep the contract, shared memory stays on a node, and only one rank of a node takes part between nodes.
-fn prove(algorithm: TwoLevel, host_of: &[u64], ring: &[Rank], root: Rank, bytes: u64) {
+fn prove(algorithm: TwoLevel, host_of: &[u64], ring: &[Rank], root: Rank, bytes: u64) -> Summary {
     let ranks = host_of.len() as u32;
     let call = Call::broadcast(ranks, root, Bytes(bytes));
     let schedule = |rank| algorithm.schedule(call, &Nodes::new(host_of, ring, Rank(rank)), Rank(rank));
     let schedules: Vec<_> = (0..ranks).map(schedule).collect();
     let of = || format!("{algorithm:?}, {call:?}, {host_of:?}");
-    check(&schedules, &call).unwrap_or_else(|violation| panic!("{violation}: {}", of()));
+    let summary = check(&schedules, &call).unwrap_or_else(|violation| panic!("{violation}: {}", of()));
     let mut between_nodes = std::collections::HashMap::new();
     for (rank, schedule) in (0..).map(Rank).zip(&schedules) {
         for lane in schedule.lanes() {
@@ -46,6 +47,7 @@ fn prove(algorithm: TwoLevel, host_of: &[u64], ring: &[Rank], root: Rank, bytes:
             }
         }
     }
+    summary
 }
 
 /// All on one node, one per node, round about, and nodes of 1, 2, 3, … ranks.
@@ -64,7 +66,8 @@ fn placements(ranks: u32) -> [Vec<u64>; 5] {
 fn every_root_of_many_placements() {
     for ranks in (1..=7).chain([12]) {
         let ring: Vec<Rank> = (0..ranks).map(Rank).collect();
-        for (host_of, between) in placements(ranks).iter().flat_map(|p| [0, 2, 3].map(|b| (p, BETWEEN[b]))) {
+        for (host_of, between) in placements(ranks).iter().flat_map(|p| [0, 2, 3, 5].map(|b| (p, BETWEEN[b])))
+        {
             for root in (0..ranks).map(Rank) {
                 for (bytes, overlap) in [(0, 0), (1, 0), (6, 2), (23, 0), (23, 3), (25, u64::MAX)] {
                     prove(two_level(between, 6, 2, overlap), host_of, &ring, root, bytes);
@@ -91,6 +94,71 @@ proptest! {
         let root = Rank(root.index(ranks as usize) as u32);
         prove(two_level(between, segment, buffer, overlap), &host_of, &ring, root, bytes);
     }
+}
+
+/// 16 bytes to four nodes of two ranks: the third node has its two blocks from the root's, what is missing comes from the fourth, and all is shared
+/// as it comes; with an overlap of a byte the rest of each message when all has come.
+#[test]
+fn blocks_are_scattered_and_go_around_the_ring_of_nodes() {
+    let (host_of, ring) = ([0, 0, 1, 1, 2, 2, 3, 3], (0..8).map(Rank).collect::<Vec<_>>());
+    let lanes = |rank: u32, buffer: u64, overlap: u64| {
+        let call = Call::broadcast(8, Rank(0), Bytes(16));
+        let way = two_level(Between::ScatterRing, 1 << 20, buffer, overlap);
+        let schedule = way.schedule(call, &Nodes::new(&host_of, &ring, Rank(rank)), Rank(rank));
+        let step = |lane: usize, index| schedule.step(lane, index);
+        let all = schedule.lanes().iter().enumerate();
+        all.map(|(lane, of)| (0..of.steps).map(|index| step(lane, index)).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
+    };
+    let step =
+        |action: fn(Slice) -> Action, bytes, after| Step { action: action(Slice::output(bytes)), after };
+    let after = |lane, count| After::Steps { lane, count };
+    let (receive, send, publish) = (Action::Receive, Action::Send, Action::Publish);
+    assert_eq!(
+        lanes(4, 1 << 20, u64::MAX),
+        [
+            vec![step(receive, 8..16, After::Start)],
+            vec![step(receive, 0..4, After::Start), step(receive, 4..8, After::Start)],
+            vec![step(send, 12..16, after(0, 1))],
+            vec![
+                step(send, 8..12, after(0, 1)),
+                step(send, 12..16, after(0, 1)),
+                step(send, 0..4, after(1, 1))
+            ],
+            vec![
+                step(publish, 8..16, after(0, 1)),
+                step(publish, 0..4, after(1, 1)),
+                step(publish, 4..8, after(1, 2))
+            ],
+        ]
+    );
+    let fetch = |at, to| Step { action: Action::Fetch { at, to: Slice::output(to) }, after: After::Start };
+    assert_eq!(lanes(5, 1 << 20, u64::MAX), [[fetch(0, 8..16), fetch(8, 0..4), fetch(12, 4..8)]]);
+    assert_eq!(lanes(1, 1 << 20, u64::MAX), [[fetch(0, 0..16)]]);
+    let (shared, all) = (&lanes(4, 1, 1)[4], After::LanesBelow(2));
+    assert_eq!(
+        shared[..3],
+        [
+            step(publish, 8..9, after(0, 1)),
+            step(publish, 0..1, after(1, 1)),
+            step(publish, 4..5, after(1, 2))
+        ]
+    );
+    assert_eq!((shared.len(), &shared[3]), (16, &step(publish, 9..10, all)));
+}
+
+/// Each node's link brings the message once. The root's carries it out not quite twice, however many ranks there are; those of others less.
+#[test]
+fn no_links_carry_more_than_the_scatter_and_the_ring() {
+    let host_of: Vec<u64> = (0..32).map(|rank| rank / 4).collect();
+    let ring: Vec<Rank> = (0..32).map(Rank).collect();
+    let of = |between| {
+        let summary = prove(two_level(between, 1 << 20, 1 << 20, u64::MAX), &host_of, &ring, Rank(5), 800);
+        (summary.messages, summary.most_bytes_sent.0)
+    };
+    assert_eq!(of(Between::ScatterRing), (7 + 44, 2 * 7 * 100));
+    assert_eq!(of(BETWEEN[2]), (7, 800));
+    assert_eq!(of(BETWEEN[4]), (7, 3 * 800));
 }
 
 /// As in the picture of [`Cut`].
