@@ -179,11 +179,16 @@ static void move(int collective, const struct layout *from, const struct layout 
 }
 
 static MPI_Op in_order;
+static int has_several_nodes;
 
 static void reduce(int collective, int reduction, int count, int root, int is_in_place, uint64_t call) {
     char what[160];
 #ifdef MPICH_VERSION /* MPICH 4.0 itself crashes there where ranks are no power of two. */
     is_in_place = is_in_place && (collective == ALLREDUCE || root == 0);
+    /* And is wrong between nodes from 2 KiB on, which has to do for what polycast may leave to it: github.com/pmodels/mpich/issues/6893. */
+    int is_mpichs = collective == REDUCE && (reduction == MINLOC_DOUBLE_INT || reduction == IN_ORDER);
+    if (is_mpichs && has_several_nodes && count > 100)
+        count = 100;
 #endif
     snprintf(what, sizeof what, "%s, %s of %d, root %d of %d%s, call %d", names[collective],
              reductions[reduction].name, count, root, ranks, is_in_place ? ", in place" : "", (int)call);
@@ -353,6 +358,15 @@ static void arguments_without_meaning(void) {
     free(all);
 }
 
+static int spans_nodes(void) {
+    MPI_Comm node;
+    int on_node;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &on_node);
+    MPI_Comm_free(&node);
+    return on_node < check_size();
+}
+
 static void one_by_one(void) {
     static const int sizes[] = {0, 4, 600};
     for (int collective = 0; collective < COLLECTIVES; collective++)
@@ -402,6 +416,7 @@ int main(int argc, char **argv) {
     state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     make_layouts();
     MPI_Op_create(apply_in_order, 0, &in_order);
+    has_several_nodes = spans_nodes();
     check_each_setting(body);
     arguments_without_meaning();
     MPI_Op_free(&in_order);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use polycast_core::algorithm::Registry;
+use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::collective::Collective;
 use polycast_core::variables::FORCED;
 
@@ -11,6 +11,8 @@ use crate::common::job::{Job, Output};
 use crate::common::mpi::Mpi;
 use crate::common::{cannot_run, checkout};
 use crate::job::under_each_mpi;
+
+mod nodes;
 
 under_each_mpi!(
     collective_values,
@@ -37,13 +39,20 @@ fn collectives() -> impl Iterator<Item = (Collective, &'static str)> {
     Collective::ALL.into_iter().zip(FORCED).skip(1)
 }
 
+/// What each collective but the broadcast is served by, and the variables that say so.
+type Settings = Vec<(Collective, &'static str, String)>;
+
 /// Every algorithm of every collective: in the set of settings at a place each collective has another one.
-fn sets() -> Vec<Vec<(Collective, &'static str, String)>> {
-    let of = |collective| -> Vec<String> {
+fn sets() -> Vec<Settings> {
+    sets_of(|collective| {
         let anywhere = Registry::BUILT_IN.samples(collective).into_iter();
-        let all = anywhere.chain(Registry::BUILT_IN.samples_on_one_node(collective));
-        all.map(|algorithm| algorithm.to_string()).collect()
-    };
+        anywhere.chain(Registry::BUILT_IN.samples_on_one_node(collective)).collect()
+    })
+}
+
+/// The same of these algorithms.
+fn sets_of(algorithms: impl Fn(Collective) -> Vec<Algorithm>) -> Vec<Settings> {
+    let of = |collective| -> Vec<String> { algorithms(collective).iter().map(ToString::to_string).collect() };
     let count = collectives().map(|(collective, _)| of(collective).len()).max().unwrap();
     let set = |place: usize| {
         let setting = |(collective, variable)| {
@@ -63,7 +72,7 @@ fn expect_served(output: &Output, collective: Collective, algorithm: &str) {
 }
 
 /// All settings of a set, by the environment.
-fn set(job: Job, settings: &[(Collective, &'static str, String)]) -> Job {
+fn set(job: Job, settings: &Settings) -> Job {
     settings.iter().fold(job.polycast(), |job, (_, variable, value)| job.variable(variable, value))
 }
 
@@ -78,12 +87,17 @@ fn conforms(program: &str, job: impl Fn() -> Job, called: &[Collective]) {
     }
 }
 
-fn collective_values(mpi: Mpi) {
-    let sets = sets();
-    let written = |set: &Vec<(Collective, &str, String)>| {
+/// For programs that make the same calls with each set of settings.
+fn check_settings(sets: &[Settings]) -> String {
+    let written = |set: &Settings| {
         set.iter().map(|(_, variable, value)| format!("{variable}={value}")).collect::<Vec<_>>().join(" ")
     };
-    let all = sets.iter().map(written).collect::<Vec<_>>().join(";");
+    sets.iter().map(written).collect::<Vec<_>>().join(";")
+}
+
+fn collective_values(mpi: Mpi) {
+    let sets = sets();
+    let all = check_settings(&sets);
     for (ranks, seed) in [(5, "1"), (4, "2"), (2, "3")] {
         let job = || Job::stock(mpi, ranks, "collective_values").arguments(&[seed]);
         job().run().expect_ok("collective_values");

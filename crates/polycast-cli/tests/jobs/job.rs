@@ -89,6 +89,7 @@ pub struct LabJob<'a> {
     ranks: usize,
     ranks_per_host: usize,
     on: Option<String>,
+    launcher: String,
     program: Vec<String>,
     preload: Vec<PathBuf>,
     variables: Vec<(String, String)>,
@@ -110,7 +111,19 @@ impl<'a> LabJob<'a> {
             Mpi::Mpich => vec![("CHECK_PAUSE_MS".to_owned(), "400".to_owned())],
         };
         let limit = Duration::from_secs(120);
-        LabJob { labs, mpi, ranks, ranks_per_host: 1, on: None, program, preload: vec![], variables, limit }
+        let (on, launcher) = (None, String::new());
+        LabJob {
+            labs,
+            mpi,
+            ranks,
+            ranks_per_host: 1,
+            on,
+            launcher,
+            program,
+            preload: vec![],
+            variables,
+            limit,
+        }
     }
 
     pub fn ranks_per_host(mut self, ranks: usize) -> LabJob<'a> {
@@ -121,6 +134,12 @@ impl<'a> LabJob<'a> {
     /// Only on these hosts.
     pub fn on(mut self, hosts: &str) -> LabJob<'a> {
         self.on = Some(hosts.to_owned());
+        self
+    }
+
+    /// With these options of mpiexec.
+    pub fn launched_with(mut self, options: &str) -> LabJob<'a> {
+        options.clone_into(&mut self.launcher);
         self
     }
 
@@ -169,6 +188,9 @@ impl<'a> LabJob<'a> {
         command.args(["-n", &ranks, "--ranks-per-host", &ranks_per_host]);
         if let Some(hosts) = &self.on {
             command.args(["--on", hosts]);
+        }
+        if !self.launcher.is_empty() {
+            command.args(["--mpiexec-args", &self.launcher]);
         }
         for (name, value) in &self.variables {
             command.args(["--env", &format!("{name}={value}")]);
