@@ -6,20 +6,22 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use polycast_core::collective::Collective;
+use polycast_core::variables::FORCED;
+
 use crate::cluster::{Labs, TOOL};
 use crate::common::ending;
 use crate::common::job::timeout;
 use crate::common::library_directory;
 use crate::common::mpi::Mpi;
-use crate::common::report::Report;
 use crate::mpi::{Mpi4py, tests};
 
-/// The lab's name, and its hosts: a rank on each.
+/// The lab's name, and its hosts.
 pub const LAB: &str = "box";
 pub const HOSTS: usize = 3;
 
-/// The modules with blocking collectives on any data, and with what makes communicators.
-const MODULES: [&str; 2] = ["test_cco_(buf|obj|vec)", "test_comm"];
+/// The modules with blocking and nonblocking collectives on any data, and with what makes communicators.
+const MODULES: [&str; 2] = ["test_cco_(nb_)?(buf|obj|vec)", "test_comm"];
 
 /// A run that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -28,9 +30,26 @@ const LIMIT: Duration = Duration::from_secs(300);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Network {
     Node,
+    /// A rank on each host.
     Lab,
+    /// Two on each.
+    LabOfPairs,
     LossyLab,
 }
+
+impl Network {
+    pub fn ranks_per_host(self) -> usize {
+        if self == Network::LabOfPairs { 2 } else { 1 }
+    }
+
+    /// On one node as many as in most labs.
+    fn ranks(self) -> usize {
+        HOSTS * self.ranks_per_host()
+    }
+}
+
+/// The algorithm for each collective.
+pub type Forced = Vec<(Collective, String)>;
 
 /// What is run, and where.
 #[derive(Clone, Debug)]
@@ -38,7 +57,7 @@ pub struct Row {
     pub mpi: Mpi4py,
     pub network: Network,
     /// `None` is the bare library.
-    pub forced: Option<String>,
+    pub forced: Option<Forced>,
 }
 
 /// What came of it.
@@ -46,8 +65,10 @@ pub struct Row {
 pub struct Outcome {
     /// The tests that a rank ran, all ranks together.
     pub tests: u64,
-    /// Broadcasts by the forced algorithm.
+    /// Calls by the forced algorithms.
     pub served: u64,
+    /// What served nothing, of what was forced.
+    idle: Vec<String>,
     pub seconds: f64,
     failures: BTreeSet<String>,
     ended: bool,
@@ -59,9 +80,11 @@ impl fmt::Display for Row {
         let network = match self.network {
             Network::Node => "node",
             Network::Lab => "lab",
+            Network::LabOfPairs => "lab-pairs",
             Network::LossyLab => "lab-loss-5%",
         };
-        write!(f, "{} {network} {}", self.mpi.name, self.forced.as_deref().unwrap_or("stock"))
+        let broadcast = self.forced.as_ref().map_or("stock", |forced| &forced[0].1);
+        write!(f, "{} {network} {broadcast}", self.mpi.name)
     }
 }
 
@@ -73,7 +96,10 @@ impl Row {
             Network::Node => command.arg("run"),
             _ => command.args(["lab", "run", "--lab", LAB]),
         };
-        command.arg("--mpi").arg(self.mpi.launcher()).args(["-n", &HOSTS.to_string()]);
+        command.arg("--mpi").arg(self.mpi.launcher()).args(["-n", &self.network.ranks().to_string()]);
+        if self.network != Network::Node {
+            command.args(["--ranks-per-host", &self.network.ranks_per_host().to_string()]);
+        }
         if (self.network, &self.forced) == (Network::Node, &None) {
             command.arg("--off");
         }
@@ -103,7 +129,8 @@ impl Row {
         let mut variables = self.mpi.variables();
         let mut preload: Vec<PathBuf> = Vec::new();
         if let Some(forced) = &self.forced {
-            variables.push(("POLYCAST_BCAST", forced.clone()));
+            let all = FORCED.into_iter().zip(forced);
+            variables.extend(all.map(|(variable, (_, algorithm))| (variable, algorithm.clone())));
             for (name, value) in
                 [("POLYCAST_REPORT", "1"), ("POLYCAST_TRIALS", "off"), ("POLYCAST_CACHE", "off")]
             {
@@ -129,15 +156,14 @@ impl Row {
         let has_report = self.forced.is_some();
         let has_said_all = |_: &str, stderr: &str| {
             let ends = stderr.lines().filter(|line| line.starts_with("OK") || line.starts_with("FAILED ("));
-            ends.count() >= HOSTS && (!has_report || stderr.contains("polycast: report: attached"))
+            ends.count() >= self.network.ranks()
+                && (!has_report || stderr.contains("polycast: report: attached"))
         };
         let began = Instant::now();
         let done = ending::finish(&mut self.command(labs), has_said_all)
             .unwrap_or_else(|error| panic!("cannot start {self}: {error}"));
         let said = done.stdout + &done.stderr;
-        let forced = self.forced.as_deref();
-        let served =
-            forced.map_or(0, |forced| Report::parse(&said).map_or(0, |report| report.served_by(forced)));
+        let calls: Vec<(String, u64)> = self.forced.iter().flatten().map(|of| served_by(&said, of)).collect();
         // Ranks write at the same time: what is counted may stand anywhere in a line.
         let counts =
             said.split("Ran ").skip(1).filter_map(|rest| rest.split(' ').next()?.parse::<u64>().ok());
@@ -147,7 +173,8 @@ impl Row {
         };
         Outcome {
             tests: counts.sum(),
-            served,
+            served: calls.iter().map(|(_, calls)| calls).sum(),
+            idle: calls.into_iter().filter(|(_, calls)| *calls == 0).map(|(name, _)| name).collect(),
             seconds: began.elapsed().as_secs_f64(),
             failures: said.lines().filter_map(failure).collect(),
             // Tests that fail are counted apart; a job of which tests failed ends badly, too.
@@ -157,9 +184,20 @@ impl Row {
     }
 }
 
+/// An algorithm, and how many calls the report says that it served.
+fn served_by(said: &str, (collective, algorithm): &(Collective, String)) -> (String, u64) {
+    let name = format!("{collective} {algorithm}");
+    let counted = said.lines().filter_map(|line| {
+        let rest = line.split_once("polycast: report: ")?.1.strip_prefix(&name)?;
+        rest.strip_prefix(" calls=")?.split(' ').next()?.parse::<u64>().ok()
+    });
+    let calls = counted.sum();
+    (name, calls)
+}
+
 impl Outcome {
     /// What speaks against polycast, beside the bare library.
-    pub fn problem(&self, stock: &Outcome, forced: &str) -> Option<String> {
+    pub fn problem(&self, stock: &Outcome) -> Option<String> {
         let new: Vec<&String> = self.failures.difference(&stock.failures).collect();
         if !self.ended && stock.ended {
             return Some(format!("FAILED: did not end well within {LIMIT:?}"));
@@ -170,7 +208,7 @@ impl Outcome {
         if self.ended && stock.ended && self.tests < stock.tests {
             return Some(format!("FAILED: {} tests, {} without polycast", self.tests, stock.tests));
         }
-        (self.served == 0).then(|| format!("FAILED: {forced} served nothing"))
+        (!self.idle.is_empty()).then(|| format!("FAILED: no calls were served by {}", self.idle.join(", ")))
     }
 
     /// The end of what was said.
