@@ -44,6 +44,11 @@ versioned modulefile.in "share/modulefiles/polycast/$version"
 documents=$stage/share/doc/polycast
 mkdir -p "$documents/fuzz" "$documents/include" "$documents/tests"
 cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs examples packaging "$documents/"
+# Two thirds of it are spared; distributions do the same.
+gzip -9n "$documents/CHANGELOG.md"
+for page in README.md docs/json.md; do
+    sed -i 's/CHANGELOG\.md)/CHANGELOG.md.gz)/' "$documents/$page"
+done
 # Once is enough.
 ln -s ../../polycast "$documents/tuning"
 for header in include/*.h; do

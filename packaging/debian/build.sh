@@ -37,7 +37,7 @@ lay_out() {
         case $file in
         lib/pkgconfig/*) to=share/pkgconfig/${file##*/} ;;
         share/zsh/site-functions/*) to=share/zsh/vendor-completions/${file##*/} ;;
-        share/doc/polycast/CHANGELOG.md) to=share/doc/polycast/changelog.gz ;;
+        share/doc/polycast/CHANGELOG.md.gz) to=share/doc/polycast/changelog.gz ;;
         *) to=$file ;;
         esac
         mode=644
@@ -52,7 +52,7 @@ lay_out() {
         fi
         case $file:$to in
         *.gz:*) cp "$stage/$file" "$target" ;;
-        *.md:*.md) sed 's/CHANGELOG\.md)/changelog.gz)/' "$stage/$file" >"$target" ;;
+        *.md:*.md) sed 's/CHANGELOG\.md\.gz)/changelog.gz)/' "$stage/$file" >"$target" ;;
         *:*.gz) gzip -9nc "$stage/$file" >"$target" ;;
         *) cp "$stage/$file" "$target" ;;
         esac
