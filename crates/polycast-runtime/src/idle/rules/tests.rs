@@ -153,6 +153,13 @@ proptest! {
     }
 }
 
+/// What to do about a message or memory when tests and a look have found nothing.
+fn either(rules: &mut Rules, now: Duration) -> Rest {
+    std::iter::from_fn(|| Some(rules.nothing(now, true)))
+        .find(|rest| !matches!(rest, Rest::None | Rest::Look))
+        .expect("it goes on for ever")
+}
+
 /// After messages that were told sleeps are a millisecond at the least, for sockets end them. Nothing ends those of a rank that waits for memory.
 #[test]
 fn what_sockets_have_told_says_nothing_of_memory() {
@@ -163,9 +170,7 @@ fn what_sockets_have_told_says_nothing_of_memory() {
     let start = micros(1_000_000);
     assert_eq!(rules.rest(start), Rest::GiveWay);
     assert_eq!(rules.rest(start + micros(100)), Rest::Sleep(SHORTEST_SLEEP_TOLD));
-    let both = std::iter::from_fn(|| Some(rules.nothing(start + micros(100), true)));
-    let sleep = both.skip_while(|rest| matches!(rest, Rest::None | Rest::Look)).next();
-    assert_eq!(sleep, Some(Rest::Sleep(SHORTEST_SLEEP)), "it may be either");
+    assert_eq!(either(&mut rules, start + micros(100)), Rest::Sleep(SHORTEST_SLEEP), "it may be either");
     assert_eq!(rules.untold(start + micros(100)), Rest::GiveWay);
     assert_eq!(rules.untold(start + micros(1900)), Rest::GiveWay);
     assert_eq!(rules.untold(start + micros(4000)), Rest::Sleep(micros(500)));
@@ -180,10 +185,6 @@ fn a_rank_with_a_processor_does_not_sleep_where_messages_may_come_through_memory
     for (neighbours, then) in [(alone, Rest::GiveWay), (crowded, Rest::Sleep(LONGEST_SLEEP_WITH_NEIGHBOURS))]
     {
         let mut rules = Rules::new(neighbours, 2);
-        let either = |rules: &mut Rules, now| {
-            let rests = std::iter::from_fn(|| Some(rules.nothing(now, true)));
-            rests.skip_while(|rest| matches!(rest, Rest::None | Rest::Look)).next().unwrap()
-        };
         for rest in [Rules::untold, Rules::until_woken, either] {
             rest(&mut rules, micros(0));
             assert_eq!(rest(&mut rules, micros(10_000_000)), then);
