@@ -205,12 +205,12 @@ fn more_is_missing_than_one_request_holds() {
 #[test]
 fn what_comes_early_is_kept_within_a_limit() {
     for needs_receiver in [false, true] {
-        let mut scenario = held_up_in_the_first_call(3, &[("multicast-push:sync=none", 0, 100_000); 4]);
+        let mut scenario = held_up_in_the_first_call(3, &[("multicast-push:sync=none", 0, 1_100_000); 4]);
         scenario.payload_bytes = 1000;
         scenario.faults.needs_receiver = needs_receiver;
         let totals = run(&scenario).totals;
-        // 256 KiB hold 246 datagrams with what each costs beside its payload, of 396 that are not lost.
-        assert_eq!((totals.lost, totals.repaired), (5, 5 + 396 - 246));
+        // 4 MiB hold 3942 datagrams with what each costs beside its payload, of 4396 that are not lost.
+        assert_eq!((totals.lost, totals.repaired), (5, 5 + 4396 - 3942));
     }
 }
 

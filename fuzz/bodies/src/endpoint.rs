@@ -20,7 +20,7 @@ use crate::wire::{JOB, key};
 
 const COMMUNICATOR: u32 = 3;
 /// As in `protocol::early`.
-const MAX_EARLY_BYTES: usize = 256 << 10;
+const MAX_EARLY_BYTES: usize = 4 << 20;
 /// What an untouched buffer holds.
 const UNTOUCHED: u8 = 0xee;
 /// More than any broadcast of this size needs.

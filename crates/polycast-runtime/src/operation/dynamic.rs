@@ -192,7 +192,8 @@ impl DynamicBroadcast {
             unsafe { shared.messages.receive_into(purpose, from, place, bytes) }?;
             self.in_flight += 1;
         }
-        Ok(())
+        // The root has no data: all is said.
+        if self.in_flight == 0 { self.send_next(shared) } else { Ok(()) }
     }
 
     /// Where the sizes differ, as much as there is room for.

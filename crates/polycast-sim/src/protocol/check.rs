@@ -6,7 +6,7 @@ use polycast_protocol::message::{self, Body};
 use polycast_protocol::{Endpoint, Fragmentation, Mismatch, Run};
 
 /// What a node may keep of broadcasts that it has not begun, per communicator.
-const MAX_EARLY_BYTES: usize = 256 << 10;
+const MAX_EARLY_BYTES: usize = 4 << 20;
 
 /// What did not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
