@@ -259,7 +259,7 @@ impl Communicator {
         let watch = shared.driver.as_ref().and_then(|driver| driver.watch());
         match asks_always {
             true => {
-                idle.wait(watch, is_sending, shared.memory.is_some() && operations.have_memory());
+                idle.wait(watch, is_sending, operations.have_memory());
                 true
             }
             false => idle.rest(watch, is_sending),

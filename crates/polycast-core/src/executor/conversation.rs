@@ -228,7 +228,7 @@ impl Conversation {
     }
 
     /// Whether messages are on their way, and whether something through memory is not over.
-    pub fn is_outstanding(&self) -> (bool, bool) {
+    pub fn awaits(&self) -> (bool, bool) {
         (self.outstanding > 0, !self.sharing.is_empty())
     }
 

@@ -103,11 +103,19 @@ mod tests {
     use crate::policy::{Call, Capabilities, CommunicatorShape, Epoch, Policy, Rules};
     use crate::units::Bytes;
 
+    fn policy(shape: CommunicatorShape) -> Policy {
+        Policy::new(Rules::new(&[], None, &Table::shipped(), None), shape)
+    }
+
+    /// Of ranks on nodes whose job has asked the network.
+    fn policy_on(network: Network, (ranks, nodes): (u32, u32)) -> Policy {
+        let shape = CommunicatorShape::new(ranks, nodes, None).unwrap();
+        policy(CommunicatorShape { network: Some(network), ..shape })
+    }
+
     fn choose(shape: CommunicatorShape, there: Capabilities, bytes: &str) -> Choice {
-        let table = Table::shipped();
-        let rules = Rules::new(&[], None, &table, None);
         let call = Call { collective: Collective::Broadcast, bytes: bytes.parse().unwrap() };
-        Policy::new(rules, shape).choose(&call, there, Epoch::default()).choice
+        policy(shape).choose(&call, there, Epoch::default()).choice
     }
 
     fn shipped(nodes: u32, bytes: &str) -> Choice {
@@ -190,13 +198,9 @@ mod tests {
     /// Where that was measured: several ranks on each of some nodes, and one rank on each.
     #[test]
     fn the_shipped_table_serves_some_collectives_on_two_levels() {
-        let table = Table::shipped();
-        let chosen = |collective, (ranks, nodes), rate: &str, bytes| {
-            let rate = Some(rate.parse().unwrap());
-            let network = Some(Network { rate, ..Network::default() });
-            let shape = CommunicatorShape::new(ranks, nodes, None).unwrap();
+        let chosen = |collective, placed, rate: &str, bytes| {
             let policy =
-                Policy::new(Rules::new(&[], None, &table, None), CommunicatorShape { network, ..shape });
+                policy_on(Network { rate: Some(rate.parse().unwrap()), ..Network::default() }, placed);
             let call = Call { collective, bytes: Bytes(bytes) };
             policy.choose(&call, Capabilities::ALL, Epoch::default()).choice.to_string()
         };
@@ -275,39 +279,29 @@ mod tests {
     /// Verbs or the like with a slow Ethernet beside them.
     #[test]
     fn the_shipped_table_sends_nothing_by_multicast_that_is_slower_than_the_mpi() {
-        let table = Table::shipped();
-        let is_any = |multicast: &str, nodes, rank_count| {
+        let is_any = |multicast: &str, placed| {
             let [rate, multicast_rate] = ["100gbit", multicast].map(|rate| rate.parse().ok());
-            let network = Some(Network { rate, multicast_rate, ..Network::default() });
-            let shape = CommunicatorShape::new(rank_count, nodes, None).unwrap();
-            let policy =
-                Policy::new(Rules::new(&[], None, &table, None), CommunicatorShape { network, ..shape });
+            let policy = policy_on(Network { rate, multicast_rate, ..Network::default() }, placed);
+            let late = policy.epoch(Collective::Broadcast, 1 << 20);
             (3..27).map(|power| 1 << power).any(|bytes| {
                 let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
-                is_multicast(
-                    policy
-                        .choose(&call, Capabilities::ALL, policy.epoch(Collective::Broadcast, 1 << 20))
-                        .choice,
-                )
+                is_multicast(policy.choose(&call, Capabilities::ALL, late).choice)
             })
         };
         for nodes in [2, 3, 4, 16, 31, 32, 300] {
             for ranks in [nodes, 2 * nodes, 8 * nodes] {
-                assert!(!is_any("1gbit", nodes, ranks), "{ranks} ranks on {nodes} nodes");
+                assert!(!is_any("1gbit", (ranks, nodes)), "{ranks} ranks on {nodes} nodes");
             }
         }
-        assert!(is_any("100gbit", 32, 32));
+        assert!(is_any("100gbit", (32, 32)));
     }
 
     /// Where the network was asked and carries no multicast.
     #[test]
     fn the_shipped_table_pipelines_medium_broadcasts_on_slow_links_and_on_nodes_that_share_memory() {
-        let table = Table::shipped();
-        let chosen = |(ranks, nodes), rate: &str, bytes| {
-            let network = Some(Network { rate: Some(rate.parse().unwrap()), ..Network::default() });
-            let shape = CommunicatorShape::new(ranks, nodes, None).unwrap();
+        let chosen = |placed, rate: &str, bytes| {
             let policy =
-                Policy::new(Rules::new(&[], None, &table, None), CommunicatorShape { network, ..shape });
+                policy_on(Network { rate: Some(rate.parse().unwrap()), ..Network::default() }, placed);
             let call = Call { collective: Collective::Broadcast, bytes: Bytes(bytes) };
             let can = Capabilities::PRIVATE | Capabilities::SHARED;
             policy.choose(&call, can, Epoch::default()).choice.to_string()

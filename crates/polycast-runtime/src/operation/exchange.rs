@@ -244,16 +244,16 @@ impl Exchange {
 
     /// It waits for what comes through memory alone.
     pub fn waits_for_memory(&self) -> bool {
-        !self.is_outstanding().0
+        !self.awaits().0
     }
 
     /// Some of it goes through memory, and is not over.
     pub fn has_memory(&self) -> bool {
-        self.is_outstanding().1
+        self.awaits().1
     }
 
-    fn is_outstanding(&self) -> (bool, bool) {
-        self.conversation.as_ref().map_or((false, false), Conversation::is_outstanding)
+    fn awaits(&self) -> (bool, bool) {
+        self.conversation.as_ref().map_or((false, false), Conversation::awaits)
     }
 
     /// Nothing of it is on its way.
