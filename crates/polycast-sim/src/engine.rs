@@ -70,6 +70,8 @@ pub(crate) struct Engine<S> {
     pub events: EventQueue<Event>,
     /// Messages that arrived, without questions.
     pub messages: u64,
+    /// See [`crate::Schedules::by_rank`].
+    pub is_by_rank: bool,
     /// What combines data, if data is carried.
     combine: Option<Combine>,
 }
@@ -97,7 +99,7 @@ impl<S: Schedule> Engine<S> {
             let data = data.as_mut().and_then(Iterator::next);
             hosts.push(Host::new(schedule, limits, *start_ns, data));
         }
-        Engine { network, hosts, partners, streams, events, messages: 0, combine }
+        Engine { network, hosts, partners, streams, events, messages: 0, is_by_rank: false, combine }
     }
 
     /// Runs until nothing happens any more.
@@ -177,7 +179,8 @@ impl<S: Schedule> Engine<S> {
         let begin_ns = host.outgoing_free_ns.max(now_ns);
         host.outgoing_free_ns = begin_ns + self.network.occupancy_ns(message.length());
         self.events.schedule(host.outgoing_free_ns, Event::Sent(message.from, message.send));
-        self.events.schedule(begin_ns + self.network.latency_ns, Event::Reach(message));
+        let place = if self.is_by_rank { message.from.0 } else { 0 };
+        self.events.schedule_from(place, begin_ns + self.network.latency_ns, Event::Reach(message));
     }
 
     fn reach(&mut self, message: Message, now_ns: u64) {

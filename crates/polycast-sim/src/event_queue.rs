@@ -12,6 +12,7 @@ pub(crate) struct EventQueue<E> {
 #[derive(Debug)]
 struct Entry<E> {
     at_ns: u64,
+    from: u32,
     number: u64,
     event: E,
 }
@@ -28,7 +29,12 @@ impl<E> EventQueue<E> {
     }
 
     pub fn schedule(&mut self, at_ns: u64, event: E) {
-        self.entries.push(Reverse(Entry { at_ns, number: self.scheduled, event }));
+        self.schedule_from(0, at_ns, event);
+    }
+
+    /// Of what happens at the same time, that with the lowest `from` comes first, in whatever order it was scheduled.
+    pub fn schedule_from(&mut self, from: u32, at_ns: u64, event: E) {
+        self.entries.push(Reverse(Entry { at_ns, from, number: self.scheduled, event }));
         self.scheduled += 1;
     }
 
@@ -59,7 +65,7 @@ impl<E> PartialOrd for Entry<E> {
 
 impl<E> Ord for Entry<E> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at_ns, self.number).cmp(&(other.at_ns, other.number))
+        (self.at_ns, self.from, self.number).cmp(&(other.at_ns, other.from, other.number))
     }
 }
 

@@ -26,13 +26,14 @@ pub struct Schedules<S> {
     limits: Limits,
     starts_ns: Vec<u64>,
     data: Option<(Vec<Buffers>, Combine)>,
+    is_by_rank: bool,
 }
 
 impl<S: Schedule> Schedules<S> {
     /// All ranks start at 0, with the executor's usual limits, and only sizes travel.
     pub fn new(network: Network, schedules: Vec<S>) -> Self {
         let starts_ns = vec![0; schedules.len()];
-        Schedules { network, schedules, limits: Limits::default(), starts_ns, data: None }
+        Schedules { network, schedules, limits: Limits::default(), starts_ns, data: None, is_by_rank: false }
     }
 
     /// Other limits for every rank's executor.
@@ -50,6 +51,11 @@ impl<S: Schedule> Schedules<S> {
         Schedules { data: Some((buffers, combine)), ..self }
     }
 
+    /// Of messages that reach a port at the same time that of the lowest rank is first, as in predictions, and not that which was sent first.
+    pub fn by_rank(self) -> Self {
+        Schedules { is_by_rank: true, ..self }
+    }
+
     /// Runs it. The same simulation always has the same outcome.
     pub fn run(self) -> Result<Outcome, Stuck> {
         let combine = self.data.as_ref().map(|(_, combine)| *combine);
@@ -62,6 +68,7 @@ impl<S: Schedule> Schedules<S> {
         });
         let mut engine =
             Engine::new(self.network, self.schedules, self.limits, &self.starts_ns, data, combine);
+        engine.is_by_rank = self.is_by_rank;
         engine.run();
         let unfinished = (0..).map(Rank).zip(&engine.hosts).filter(|(_, host)| host.finished_ns.is_none());
         let ranks: Vec<Rank> = unfinished.map(|(rank, _)| rank).collect();

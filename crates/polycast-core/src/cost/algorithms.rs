@@ -90,6 +90,11 @@ impl Predictor {
         Predictor { work, ..self }
     }
 
+    /// See [`Network::without_links`].
+    pub fn without_links(self) -> Predictor {
+        Predictor { network: self.network.without_links(), ..self }
+    }
+
     /// The network.
     pub fn network(&self) -> &Network {
         &self.network

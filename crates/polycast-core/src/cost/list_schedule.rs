@@ -147,8 +147,8 @@ struct Run<'a, S> {
     ways: Vec<Vec<Option<Way>>>,
     ranks: Vec<State<S>>,
     links: Vec<Link>,
-    /// By time, whose bits are in its order since it is not negative, and of equal times in the order of their entry.
-    agenda: BTreeMap<(u64, u64), (usize, Event)>,
+    /// By time in whole nanoseconds, and of equal times by rank and in the order of their entry.
+    agenda: BTreeMap<(u64, usize, u64), Event>,
     entered: u64,
     /// By the bytes of a message.
     times: HashMap<u64, [MessageTimes; 3]>,
@@ -201,8 +201,8 @@ fn ways<S: Schedule>(network: &mut Network, schedules: &[S]) -> Vec<Vec<Option<W
 
 impl<S: Schedule> Run<'_, S> {
     fn all_events(&mut self) {
-        while let Some(((at, _), (rank, event))) = self.agenda.pop_first() {
-            let now = f64::from_bits(at);
+        while let Some(((at_ns, rank, _), event)) = self.agenda.pop_first() {
+            let now = at_ns as f64;
             let state = &mut self.ranks[rank];
             match event {
                 Event::Arrives(id) if !state.posted.remove(&id) => {
@@ -238,7 +238,7 @@ impl<S: Schedule> Run<'_, S> {
 
     fn enter(&mut self, at_ns: f64, rank: usize, event: Event) {
         self.entered += 1;
-        self.agenda.insert((at_ns.max(0.0).to_bits(), self.entered), (rank, event));
+        self.agenda.insert((at_ns.max(0.0).round() as u64, rank, self.entered), event);
     }
 
     fn message_times(&mut self, bytes: u64) -> [MessageTimes; 3] {

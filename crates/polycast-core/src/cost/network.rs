@@ -28,6 +28,7 @@ pub struct Network {
     /// The classes that occur between ranks.
     occurring: Vec<LinkClass>,
     links: Vec<DirectedLink>,
+    has_links: bool,
     index_of: HashMap<Edge, LinkIndex>,
     names: Names,
 }
@@ -68,12 +69,18 @@ impl Network {
             classes: LinkClass::ALL.map(|class| parameters.class(class).clone()),
             occurring: occurring(placed),
             links: Vec::new(),
+            has_links: true,
             index_of: HashMap::new(),
             names: Names {
                 switches: topology.switches.iter().map(|s| (s.name.clone(), s.parent)).collect(),
                 hosts: topology.hosts.iter().map(|h| (h.name.clone(), h.switch)).collect(),
             },
         }
+    }
+
+    /// The same where links never are the limit, but ports are: the network of `polycast-sim`.
+    pub fn without_links(self) -> Network {
+        Network { has_links: false, ..self }
     }
 
     /// How many ranks there are.
@@ -110,7 +117,7 @@ impl Network {
 
     /// The directed links that a message takes.
     pub(super) fn path(&mut self, from: Rank, to: Rank) -> Vec<LinkIndex> {
-        if self.host_of[from.index()] == self.host_of[to.index()] {
+        if !self.has_links || self.host_of[from.index()] == self.host_of[to.index()] {
             return Vec::new();
         }
         self.paths.between(from, to).into_iter().map(|edge| self.link_index(edge)).collect()
