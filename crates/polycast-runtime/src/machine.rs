@@ -149,6 +149,12 @@ pub fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
+/// All of them, with their values.
+pub fn variables() -> Vec<(OsString, OsString)> {
+    stand_in!(|machine| machine.variables());
+    std::env::vars_os().collect()
+}
+
 /// Writes to standard error. A failure to write is ignored.
 pub fn say(text: &str) {
     stand_in!(|machine| machine.say(text));

@@ -33,22 +33,25 @@ pub struct Network {
 pub struct Told {
     /// To the next node in the ring; `None` if it could not be measured.
     pub estimate: Option<Estimate>,
-    /// How fast its interface and its receive buffer let multicast go.
-    pub multicast_rate: Option<Rate>,
+    /// How fast its interface lets multicast go.
+    pub interface_rate: Option<Rate>,
+    /// How fast the receive buffer lets it go that its kernel grants.
+    pub buffer_rate: Option<Rate>,
 }
 
 impl Told {
     /// Its length as a message.
-    pub const BYTES: usize = 24;
+    pub const BYTES: usize = 32;
 
-    /// As a message: three numbers, the lowest byte first; 0 for what is not known.
+    /// As a message: four numbers, the lowest byte first; 0 for what is not known.
     pub fn to_bytes(self) -> [u8; Told::BYTES] {
         let rate = |rate: Option<Rate>| rate.map_or(0, Rate::bits_per_second);
         let estimate = self.estimate;
         let fields = [
             estimate.map_or(0, |estimate| estimate.latency.0.max(1)),
             rate(estimate.map(|estimate| estimate.rate)),
-            rate(self.multicast_rate),
+            rate(self.interface_rate),
+            rate(self.buffer_rate),
         ];
         let mut bytes = [0; Told::BYTES];
         for (place, field) in bytes.chunks_exact_mut(8).zip(fields) {
@@ -63,7 +66,21 @@ impl Told {
         let rate = |index| Rate::from_bits_per_second(field(index));
         let latency = Some(Nanos(field(0))).filter(|latency| latency.0 > 0);
         let estimate = latency.zip(rate(1)).map(|(latency, rate)| Estimate { latency, rate });
-        Told { estimate, multicast_rate: rate(2) }
+        Told { estimate, interface_rate: rate(2), buffer_rate: rate(3) }
+    }
+
+    /// How fast multicast can go there.
+    pub fn multicast_rate(&self) -> Option<Rate> {
+        self.interface_rate.into_iter().chain(self.buffer_rate).min()
+    }
+
+    /// To what its receive buffer holds multicast up, if that is half or less of what the network and its interface carry.
+    pub fn held_up(&self, network: &Network) -> Option<Rate> {
+        let carries =
+            network.rate.into_iter().chain(self.interface_rate).min().filter(|_| network.rate.is_some());
+        self.buffer_rate.zip(carries).and_then(|(buffer, carries)| {
+            (buffer.bits_per_second() * 2 <= carries.bits_per_second()).then_some(buffer)
+        })
     }
 }
 
@@ -85,7 +102,7 @@ impl Network {
         Network {
             rate: rate.and_then(|rate| Rate::from_bits_per_second(class(rate))),
             latency: latency.map(|latency| Nanos(class(latency))),
-            multicast_rate: told.iter().filter_map(|told| told.multicast_rate).min(),
+            multicast_rate: told.iter().filter_map(Told::multicast_rate).min(),
         }
     }
 
@@ -115,7 +132,7 @@ mod tests {
 
     fn told(mbit: u64, micros: u64) -> Told {
         let rate = Rate::from_bits_per_second(mbit * 1_000_000).unwrap();
-        Told { estimate: Some(Estimate { latency: Nanos::from_micros(micros), rate }), multicast_rate: None }
+        Told { estimate: Some(Estimate { latency: Nanos::from_micros(micros), rate }), ..Told::default() }
     }
 
     #[test]
@@ -143,11 +160,27 @@ mod tests {
 
     #[test]
     fn the_slowest_node_sets_the_pace_of_multicast() {
-        let with = |rate: &str| Told { multicast_rate: rate.parse().ok(), ..told(9400, 20) };
+        let with = |rate: &str| Told { interface_rate: rate.parse().ok(), ..told(9400, 20) };
         let network = Network::agreed(&[with("10gbit"), with("1gbit"), with("none")]);
         assert_eq!((network.multicast_rate, network.multicast_percent()), ("1gbit".parse().ok(), 10));
         assert_eq!(Network::agreed(&[told(100, 1)]).multicast_percent(), 100, "nothing limits it");
         assert_eq!(Network { rate: None, ..network }.multicast_percent(), 100);
+    }
+
+    #[test]
+    fn small_buffers_hold_multicast_up_where_they_halve_the_rate() {
+        let rate = |text: &str| text.parse::<Rate>().ok();
+        let network = |text| Network { rate: rate(text), ..Network::default() };
+        let small = Told { interface_rate: rate("10gbit"), buffer_rate: rate("1700mbit"), ..Told::default() };
+        assert_eq!(small.multicast_rate(), rate("1700mbit"));
+        assert_eq!(small.held_up(&network("10gbit")), rate("1700mbit"));
+        assert_eq!(small.held_up(&network("3400mbit")), rate("1700mbit"), "half");
+        assert_eq!(small.held_up(&network("2gbit")), None, "the network carries no more");
+        assert_eq!(small.held_up(&Network::default()), None, "nobody knows what it carries");
+        let slow = Told { interface_rate: rate("1gbit"), ..small };
+        assert_eq!(slow.held_up(&network("100gbit")), None, "a slow interface is not helped by buffers");
+        assert_eq!(Told { interface_rate: None, ..small }.held_up(&network("10gbit")), rate("1700mbit"));
+        assert_eq!(Told::default().held_up(&network("10gbit")), None);
     }
 
     proptest! {
@@ -178,7 +211,8 @@ mod tests {
         #[test]
         fn what_is_told_survives_the_wire(bytes in any::<[u8; Told::BYTES]>(), latency in 1u64.., bits in 8_000u64..=1_000_000_000_000) {
             let rate = Rate::from_bits_per_second(bits);
-            let told = Told { estimate: rate.map(|rate| Estimate { latency: Nanos(latency), rate }), multicast_rate: rate };
+            let estimate = rate.map(|rate| Estimate { latency: Nanos(latency), rate });
+            let told = Told { estimate, interface_rate: Rate::from_bits_per_second(bits - 1), buffer_rate: rate };
             prop_assert_eq!(Told::from_bytes(&told.to_bytes()), told);
             let _ = Network::agreed(&[Told::from_bytes(&bytes)]);
         }

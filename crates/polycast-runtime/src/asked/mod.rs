@@ -21,7 +21,7 @@ use polycast_core::network::{Network, Told};
 use polycast_core::units::{Nanos, Rank, Rate};
 
 use self::way::Way;
-use crate::attach::Layout;
+use crate::attach::{Layout, World};
 use crate::digest::Digest;
 use crate::door::{Door, MpiError};
 use crate::multicast;
@@ -102,8 +102,8 @@ pub fn in_common(both: &[u64; COMPARED_WORDS]) -> Option<Network> {
     from_words([both[0], both[1], both[2], both[3]]).filter(|_| is_same)
 }
 
-/// Finds it out. Collective. Messages go by these tags and the next, as ranks of MPI_COMM_WORLD know them.
-pub fn find_out(door: &Door, layout: &Layout, first_tag: std::ffi::c_int) -> Result<Found, MpiError> {
+/// Finds it out. Collective. Messages go by the tags of this number.
+pub fn find_out(door: &Door, world: &World, layout: &Layout, number: u32) -> Result<Found, MpiError> {
     let ranks = layout.hosts.len();
     let words = to_words(known(layout)).map(u64::to_le_bytes);
     let all = door.allgather_bytes(words.as_flattened(), ranks)?;
@@ -113,30 +113,25 @@ pub fn find_out(door: &Door, layout: &Layout, first_tag: std::ffi::c_int) -> Res
         remember(layout, network);
         return Ok(Found { network, is_clean: true });
     }
-    let (mut mine, mut is_clean, mut prospect) = (Told::default(), true, None);
+    let (mut mine, mut is_clean) = (Told::default(), true);
     if layout.nodes.my_leader() == layout.rank && layout.nodes.count() > 1 {
-        let mut way = Way::new(*door, layout, first_tag);
+        let mut way = Way::new(*door, layout, world.tags.first_tag(number));
         let measured = catch_unwind(AssertUnwindSafe(|| way.measure()));
-        (mine.estimate, is_clean) = (measured.unwrap_or_default(), way.is_clean());
+        is_clean = way.is_clean();
         // The connections that MPI has used are there now.
-        prospect = catch_unwind(multicast::prospect).ok();
-        mine.multicast_rate = prospect.and_then(|prospect| prospect.rate());
+        let prospect = catch_unwind(multicast::prospect).unwrap_or_default();
+        mine = Told { estimate: measured.unwrap_or_default(), ..prospect };
     }
     let all = door.allgather(&mine.to_bytes(), ranks)?;
-    let network = conclude(layout, &all);
-    let warning = prospect.and_then(|prospect| prospect.warning(&network));
-    if let Some(warning) = warning.filter(|_| layout.rank == Rank(0)) {
-        warn_once(&warning);
-    }
-    Ok(Found { network, is_clean })
-}
-
-fn conclude(layout: &Layout, all: &[[u8; Told::BYTES]]) -> Network {
     let told: Vec<Told> = all.iter().map(Told::from_bytes).collect();
     let network = Network::agreed(&told);
     remember(layout, network);
     report::asked(layout.nodes.count(), network);
-    network
+    if layout.rank == Rank(0) {
+        let name = |rank: usize| world.told.host_name(layout.world_ranks[rank]);
+        multicast::warning(&told, &network, name).inspect(|warning| warn_once(warning));
+    }
+    Ok(Found { network, is_clean })
 }
 
 /// All that this process knows.

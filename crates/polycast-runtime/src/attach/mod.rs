@@ -20,6 +20,7 @@ mod view;
 mod world;
 
 pub use layout::Layout;
+pub use network::named_hosts;
 pub use number::{Agreed, Agreement, agree as agree_on_number, give_back as give_back_number};
 pub use view::View;
 pub use world::{World, begin};

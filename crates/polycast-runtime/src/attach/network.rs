@@ -69,7 +69,7 @@ pub struct Known {
 impl Known {
     fn new(topology: &Topology, host_names: &[String], origin: String) -> Known {
         let placed = topology.place(host_names);
-        let warning = unplaced_hosts(&placed).map(|hosts| {
+        let warning = named_hosts(&placed.unplaced_hosts).map(|hosts| {
             format!("topology {origin} lacks {hosts} of this job: placed apart, as if nothing were near")
         });
         Known { placed, origin, warning }
@@ -120,6 +120,11 @@ impl Told {
         }
     }
 
+    /// The host of this rank of MPI_COMM_WORLD.
+    pub fn host_name(&self, rank: u32) -> String {
+        self.host_names.get(rank as usize).cloned().unwrap_or_default()
+    }
+
     /// `None`: nothing is known.
     pub fn find_out(&self, settings: &Settings) -> Option<Known> {
         let Told { host_names: names, addresses, .. } = self;
@@ -145,13 +150,11 @@ pub fn flat(host_of: &[u64]) -> Placed {
     Topology::flat(hosts).place(&names)
 }
 
-/// Names some of the hosts that the topology lacks.
-fn unplaced_hosts(placed: &Placed) -> Option<String> {
-    let count = placed.unplaced_hosts.len();
-    let named =
-        placed.unplaced_hosts.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = count.saturating_sub(MAX_NAMED);
-    match (count, more) {
+/// Names some of these hosts.
+pub fn named_hosts(names: &[String]) -> Option<String> {
+    let named = names.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(MAX_NAMED);
+    match (names.len(), more) {
         (0, _) => None,
         (1, _) => Some(format!("host {named}")),
         (_, 0) => Some(format!("hosts {named}")),

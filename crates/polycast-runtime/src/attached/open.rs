@@ -92,7 +92,7 @@ impl Attached {
         };
         let mut is_clean = true;
         if asks && common.is_none() {
-            let found = asked::find_out(&door, &layout, world.tags.first_tag(number))?;
+            let found = asked::find_out(&door, &world, &layout, number)?;
             (is_clean, common) = (found.is_clean, Some(found.network));
             beside.clear();
         }

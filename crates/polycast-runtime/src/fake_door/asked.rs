@@ -102,6 +102,35 @@ fn a_message_that_fails_in_a_measurement_costs_no_broadcast() {
     });
 }
 
+/// Rank 0 says once whose kernel holds multicast up, be it its own host's or another's.
+#[test]
+fn hosts_with_small_receive_buffers_are_named() {
+    let said = |buffers: [u64; 4]| {
+        let table = tempfile::NamedTempFile::new().unwrap();
+        let text = "version = 1\n[[rule]]\ncollective = \"bcast\"\nrate = \"8kbit..\"\nuse = \"flat\"\n";
+        std::fs::write(table.path(), text).unwrap();
+        let mut job = Job::new(4, 7, "", &[(0, 3000)]).on_hosts(&[0, 1, 1, 2], Weather::FINE);
+        job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+        job.conditions.receive_buffers = buffers.to_vec();
+        let said: Vec<String> = job.run().ranks.into_iter().map(|told| told.said).collect();
+        assert_eq!(said[1..], ["", "", ""]);
+        said[0].clone()
+    };
+    // Of two ranks on a host the first speaks for it. A buffer of 250 bytes takes 1 Mb/s.
+    let (small, large) = (250, 4 << 20);
+    assert_eq!(said([large; 4]), "");
+    assert_eq!(said([large, large, small, large]), "");
+    for (buffers, hosts) in [
+        ([small, large, large, large], "on host host0,"),
+        ([large, small, large, large], "on host host1,"),
+        ([large, small, large, small], "on hosts host1, host2,"),
+    ] {
+        let said = said(buffers);
+        assert!(said.contains(hosts) && said.contains("held up to 1 Mb/s"), "{said}");
+        assert!(said.contains("net.core.rmem_max=4194304") && said.lines().count() == 1, "{said}");
+    }
+}
+
 /// So many communicators over the same nodes, each used once, with a rule for such networks.
 fn lives(count: usize, network: &str, trials: &str, has_threads: bool) -> Outcome {
     let table = tempfile::NamedTempFile::new().unwrap();

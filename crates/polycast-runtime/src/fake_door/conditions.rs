@@ -80,6 +80,8 @@ pub struct Conditions {
     pub localities: Vec<Locality>,
     /// How many bytes of memory each rank may have; none: nobody has limited it.
     pub memory_left: Vec<Option<u64>>,
+    /// How many bytes the kernel grants a socket of each rank; none: nobody knows.
+    pub receive_buffers: Vec<u64>,
     pub processors: usize,
     /// A message of so many bytes needs no receive to be done; of a longer one chance decides.
     pub eager_bytes: usize,

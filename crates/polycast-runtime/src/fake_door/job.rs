@@ -119,6 +119,7 @@ impl Job {
                 hosts: vec![0; ranks as usize],
                 localities: Vec::new(),
                 memory_left: Vec::new(),
+                receive_buffers: Vec::new(),
                 processors: 64,
                 eager_bytes: 0,
                 stalled: None,

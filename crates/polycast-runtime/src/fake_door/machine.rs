@@ -81,6 +81,10 @@ impl Machine for RankMachine {
         self.world.conditions.memory_left.get(self.rank as usize).copied().flatten()
     }
 
+    fn receive_buffer_bytes(&self) -> Option<u64> {
+        self.world.conditions.receive_buffers.get(self.rank as usize).copied()
+    }
+
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
         self.world.network.random(bytes);
         Ok(())
@@ -93,6 +97,10 @@ impl Machine for RankMachine {
 
     fn variable(&self, name: &str) -> Option<OsString> {
         self.variables.get(name).map(OsString::from)
+    }
+
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        self.variables.iter().map(|(name, value)| (name.into(), value.into())).collect()
     }
 
     fn say(&self, text: &str) {

@@ -26,9 +26,11 @@ pub trait Machine {
     fn processors(&self) -> usize;
     fn locality(&self) -> Locality;
     fn memory_left(&self) -> Option<u64>;
+    fn receive_buffer_bytes(&self) -> Option<u64>;
     fn random(&self, bytes: &mut [u8]) -> io::Result<()>;
     fn host(&self) -> (String, String);
     fn variable(&self, name: &str) -> Option<OsString>;
+    fn variables(&self) -> Vec<(OsString, OsString)>;
     fn say(&self, text: &str);
     fn interfaces(&self) -> Vec<Interface>;
     fn create_segment(&self, shape: Shape, name: u64) -> Result<(Segment, OwnedFd, Offer), SegmentError>;

@@ -37,7 +37,7 @@ pub use deaf::Deaf;
 pub use driver::{Driver, Part, Source};
 pub use group::{Dropped, Group};
 pub use offer::Reason;
-pub use prospect::prospect;
+pub use prospect::{prospect, warning};
 pub use registry::{RETRY_AFTER, leave_all as leave_all_groups, left as left_group, visit as visit_groups};
 pub use reuse::Reuse;
 pub use setup::{Seat, Unavailable, set_up};

@@ -72,7 +72,7 @@ pub fn cache_folder() -> Option<PathBuf> {
 /// What is wrong with the variables of this process, but for files, which are read when they are needed.
 pub fn problems() -> Vec<String> {
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
-    let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
+    let environment = machine::variables().into_iter().map(|(name, value)| (text(name), text(value)));
     let mut problems = variables::problems(environment);
     if let Err(problem) = interface_choice() {
         problems.push(format!("{problem}; trees serve in place of multicast"));

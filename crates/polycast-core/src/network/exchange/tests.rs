@@ -81,7 +81,7 @@ impl Ring {
             }
         }
         assert_eq!(over, leaders, "everybody is told that nothing more comes");
-        let told = |exchange: &Exchange| Told { estimate: exchange.estimate(), multicast_rate: None };
+        let told = |exchange: &Exchange| Told { estimate: exchange.estimate(), ..Told::default() };
         (exchanges.iter().map(told).collect(), end, ring.messages)
     }
 
