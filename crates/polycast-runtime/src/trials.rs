@@ -256,6 +256,7 @@ impl Comparison {
             return (ways[usize::from(arm)], Why::Faster);
         }
         let Some(trials) = wanted.trials.as_mut() else { return as_ruled };
+        trials.take_over(policy, of);
         match trials.next(of, ways.len()) {
             Turn::Settled(arm, sample) => {
                 wanted.last = Last::Settled(of);
@@ -331,8 +332,7 @@ pub fn told(shape: CommunicatorShape, policy: &Arc<Policy>) -> [u64; TOLD] {
 
 /// For the report.
 fn tell(of: Sameness, shape: CommunicatorShape, times: Vec<(Choice, u64)>, stays: Arm, by: By) {
-    let (first_bytes, stays) = (of.first_bytes(), times[usize::from(stays)].0);
-    let collective = of.collective;
+    let (collective, first_bytes, stays) = (of.collective, of.first_bytes(), times[usize::from(stays)].0);
     let (is_tuned, is_remembered) = (of.is_tuned() && by != By::Trial, by == By::EarlierJob);
     report::found(Found {
         collective,

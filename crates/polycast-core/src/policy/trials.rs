@@ -10,7 +10,8 @@
 //! added up over all ranks, once, and every rank draws the same conclusion from the sums.
 //!
 //! What has been settled is [watched](watch): where calls take clearly longer or shorter than they did, it is compared anew.
-//! What one communicator finds, the next of its kind goes on with ([`Ledger`]): programs make many, and few calls on each.
+//! What one communicator finds, the next of its kind goes on with ([`Ledger`]): programs make many, and few calls on each. Where the way that stays
+//! cannot be had any more, the [second](second) serves.
 //!
 //! # Invariant
 //! Nothing here depends on a rank's own times but the values that it has to add; the state follows from what rank 0 told, the calls and
@@ -19,6 +20,7 @@
 mod ledger;
 mod memory;
 mod running;
+mod second;
 mod told;
 mod watch;
 
@@ -148,6 +150,8 @@ struct Trial {
     watch: Watch,
     /// Of the last judgement; in units of a rank's nanoseconds, added up.
     medians: [u64; MAX_ARMS],
+    /// The fastest of the ways that do not stay, and until which call it would.
+    second: Option<(Arm, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -160,7 +164,7 @@ enum State {
 impl Trial {
     fn new(of: Sameness, state: State) -> Trial {
         let (watch, medians) = Default::default();
-        Trial { of, calls: 0, calls_elsewhere: 0, verdicts: 0, state, watch, medians }
+        Trial { of, calls: 0, calls_elsewhere: 0, verdicts: 0, state, watch, medians, second: None }
     }
 
     /// Whether it can be about so many ways.
@@ -236,7 +240,10 @@ impl Trials {
 
     /// It was found elsewhere, unless something is known here of as many ways.
     pub fn remember(&mut self, Recalled { of, arm, until_calls, times }: &Recalled) {
-        let found = Trial { verdicts: 1, ..Trial::new(*of, State::Settled(*arm, *until_calls)) };
+        let mut nanos = [0; MAX_ARMS];
+        nanos.iter_mut().zip(times).for_each(|(nanos, (_, known))| *nanos = *known);
+        let state = State::Settled(*arm, *until_calls);
+        let found = Trial { verdicts: 1, second: second::second(*arm, &nanos), ..Trial::new(*of, state) };
         match self.trials.iter_mut().find(|known| known.of == *of) {
             Some(known) if known.is_among(times.len()) => {}
             Some(known) => *known = found,
@@ -341,6 +348,7 @@ impl Trials {
         }
         trial.watch = trial.watch.again(arm);
         trial.state = State::Settled(arm, again(trial.calls, arm, &trial.medians));
+        trial.second = second::second(arm, &trial.medians);
         trial.verdicts = trial.verdicts.saturating_add(1);
         let nanos = trial.medians.map(|sum| sum / u64::from(timed_ranks.max(1)));
         Some(Finding { of: trial.of, arm, nanos })

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use polycast_core::policy::trials::CACHE_FILE;
+use polycast_core::protocol::message::MAX_TO_SUCCESSOR_BYTES;
+
 use super::job::{Broadcast, Job, Step};
 use super::network::Weather;
 use super::random::{Random, with_seeds};
@@ -108,6 +111,44 @@ fn the_next_job_goes_on() {
         let other = choices(&TABLE.replace("chain:segment=1KiB", "binary:segment=1KiB"));
         assert!(other.iter().any(|way| *way != other[59]), "{other:?}");
     });
+}
+
+/// Multicast, which an earlier job has found fastest, dies: from then on what was second serves, which is not compared again just then.
+#[test]
+fn what_was_second_serves_when_multicast_dies() {
+    let (folder, table) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    std::fs::write(table.path(), TABLE).unwrap();
+    let long = Duration::from_secs(35);
+    let on_tables = |weather| {
+        let job = Job::new(3, 1, "", &[(0, 9000); 60]).on_hosts(&[0, 1, 2], weather);
+        let job = job.with(None, "POLYCAST_TABLE", table.path().to_str().unwrap());
+        let job = job.with(None, "POLYCAST_TRIALS", "on");
+        job.with(Some(0), "POLYCAST_CACHE", folder.path().to_str().unwrap())
+    };
+    on_tables(Weather::FINE).run();
+    let file = folder.path().join(CACHE_FILE);
+    let found = std::fs::read_to_string(&file).unwrap();
+    for second in ["chain:segment=1KiB", "stock"] {
+        let mut known: serde_json::Value = serde_json::from_str(found.lines().last().unwrap()).unwrap();
+        known["stays"] = "multicast-pull".into();
+        for way in known["ways"].as_array_mut().unwrap() {
+            let rank = ["multicast-pull", second].iter().position(|known| way["choice"] == *known);
+            way["nanos"] = (1_000_000 * (1 + rank.unwrap_or(2))).into();
+        }
+        std::fs::write(&file, known.to_string()).unwrap();
+        let mut job = on_tables(Weather { blocked: long / 2..10 * long, ..Weather::FINE });
+        // So that nobody waits for a receive while another one pauses.
+        job.conditions.eager_bytes = MAX_TO_SUCCESSOR_BYTES;
+        let pause = (0..3).map(|process| Step::Pause { process, time: long });
+        job.program.splice(5..5, pause);
+        let outcome = job.run();
+        let choices = &outcome.ranks[0].choices;
+        assert!(outcome.ranks.iter().all(|told| told.choices == *choices), "{choices:?}");
+        let choices: Vec<String> = choices.iter().map(ToString::to_string).collect();
+        let dies = choices.iter().position(|way| way != "multicast-pull").expect("it is left");
+        assert!((4..14).contains(&dies), "{choices:?}");
+        assert!(choices[dies..].iter().all(|way| way == second), "{second}: {choices:?}");
+    }
 }
 
 /// A root that comes later from a call on than it did: all ranks compare anew at the same call, and serve each call alike.

@@ -108,7 +108,7 @@ pub struct Recalled {
 }
 
 /// The choices that are open to such calls; none if the rules know no such.
-fn ways(policy: &Policy, of: Sameness) -> Vec<Choice> {
+pub(super) fn ways(policy: &Policy, of: Sameness) -> Vec<Choice> {
     match usize::from(of.interval) < policy.intervals(of.collective, of.epoch) {
         true => policy.ways_of(of.collective, of.interval.into(), of.there, of.epoch).collect(),
         false => Vec::new(),

@@ -7,7 +7,10 @@
 //!  8 … 14  binary digits                      it is looked at again       46 … 50  the round
 //! 15 … 22  interval                 48 … 53   log2 of the calls until     51 … 54  calls made of it
 //! 23 … 30  epoch                              then                        55       1: times are to be added up
-//! 31 … 38  verdicts                                            56       1: pairs of calls
+//! 31 … 38  verdicts                54, 55    the second                  56       1: pairs of calls
+//!                                  56 … 61   log2 of the call at which
+//!                                            that is looked at again,
+//!                                            0: there is none
 //! ```
 
 use super::{
@@ -45,7 +48,10 @@ impl Trial {
         let state = match &self.state {
             State::Settled(arm, until) => {
                 let left = until.saturating_sub(self.calls).max(1);
+                let (second, until_second) = self.second.unwrap_or((0, 1));
                 SETTLED
+                    | u64::from(second) << 54
+                    | u64::from(until_second.ilog2()) << 56
                     | u64::from(*arm) << 40
                     | u64::from(until.ilog2()) << 42
                     | u64::from(left.ilog2()) << 48
@@ -92,9 +98,11 @@ impl Trial {
             let running = is_possible.then_some(running)?;
             (State::Running(Box::new(running)), 0)
         };
+        let second = Some(bits(word, 56, 6)).filter(|digits| word & SETTLED != 0 && *digits > 0);
+        let second = second.map(|zeros| (bits(word, 54, 2) as Arm, 1 << zeros));
         let verdicts = bits(word, 31, 8) as u8;
         let is_there = word & THERE != 0;
-        is_there.then(|| Trial { calls, calls_elsewhere: calls, verdicts, ..Trial::new(of, state) })
+        is_there.then(|| Trial { calls, calls_elsewhere: calls, verdicts, second, ..Trial::new(of, state) })
     }
 }
 
@@ -139,7 +147,7 @@ mod tests {
             if let Some(trial) = Trial::from_word(word | THERE) {
                 let again = trial.to_word().and_then(Trial::from_word).unwrap();
                 prop_assert_eq!(trial.progress(), again.progress());
-                prop_assert_eq!((trial.of, trial.calls), (again.of, again.calls));
+                prop_assert_eq!((trial.of, trial.calls, trial.second), (again.of, again.calls, again.second));
             }
             prop_assert!(Trial::from_word(word & !THERE).is_none());
         }
