@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::broadcast::TwoLevel;
 use polycast_core::cost::mixed::{MixedCost, MixedForm, MixedPredictor, NotMixed};
 use polycast_core::model::Parameters;
 use polycast_core::topology::Placed;
@@ -16,7 +18,7 @@ use crate::terminal::{nanoseconds, paragraph, table};
 /// Forms that differ by less from what was measured say the same, as in Table 4.2.
 const CLOSE: f64 = 0.05;
 
-/// Of a size, the fastest with each tree of nodes.
+/// Of a size, the fastest with each way between nodes.
 #[derive(Serialize)]
 pub struct Levels {
     bytes: u64,
@@ -88,7 +90,7 @@ impl Row {
     }
 }
 
-/// Of each size the best by all forms, with a mark at the one that is used; of all trees, if all are asked for.
+/// Of each size the best by all forms, with a mark at the one that is used; of all ways between nodes, if all are asked for.
 pub fn text(levels: &[Levels], all: bool) -> String {
     let mut rows = Vec::new();
     for Levels { bytes, predictions } in levels {
@@ -120,7 +122,7 @@ pub fn text(levels: &[Levels], all: bool) -> String {
 pub struct Entry {
     variant: String,
     bytes: u64,
-    /// The same for a matrix: the tree of nodes.
+    /// The same for a matrix: the tree of nodes, or their ring.
     tree: String,
     segment: u64,
     overlap: u64,
@@ -161,15 +163,16 @@ fn entry(
     point: &Measured,
     between: Option<&[Measured]>,
 ) -> Option<Entry> {
-    let algorithm = point.variant.parse().ok()?;
+    let algorithm: Algorithm = point.variant.parse().ok()?;
     let measured_us = point.median_us.filter(|us| *us > 0.0)?;
     let bytes = Bytes(point.bytes);
     let predicted = predictor.cost(&algorithm, bytes, None)?;
     let words = point.variant.split([':', ',']);
     let tree = words.filter_map(|word| word.strip_prefix("between=")).next().unwrap_or("binomial").to_owned();
     let segment = predicted.between.segment;
-    let of_nodes = match segment < point.bytes {
-        true => format!("{tree}:segment={}", Bytes(segment)),
+    let cut = TwoLevel::of(&algorithm).cut_segment();
+    let of_nodes = match cut < point.bytes {
+        true => format!("{tree}:segment={}", Bytes(cut)),
         false => tree.clone(),
     };
     let is_it = |other: &&Measured| other.variant == of_nodes && other.bytes == point.bytes;

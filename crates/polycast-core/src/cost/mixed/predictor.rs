@@ -2,16 +2,17 @@
 
 use super::{BetweenNodes, MixedForm, MixedMessage};
 use crate::algorithm::broadcast::{Between, ON_NODE, TwoLevel};
-use crate::algorithm::{Algorithm, SEGMENTS};
+use crate::algorithm::{Algorithm, Registry, SEGMENTS};
 use crate::collective::Collective;
-use crate::cost::Predictor;
+use crate::cost::{Predictor, Sends};
 use crate::model::{LinkClass, Parameters, Sharing};
 use crate::topology::Placed;
 use crate::tree::{PlannedTree, Tree};
 use crate::units::{Bytes, Nanos, Rank};
 
-/// The trees of nodes that are compared where nobody names one.
-const TREES: [&str; 3] = ["chain", "binary", "binomial"];
+/// What is compared between nodes where nobody names it.
+const BETWEEN: [&str; 4] = ["chain", "binary", "binomial", SCATTER_RING];
+const SCATTER_RING: &str = "scatter-ring";
 
 /// Predicts two-level broadcasts of one communicator from one root.
 pub struct MixedPredictor<'a> {
@@ -95,6 +96,11 @@ impl<'a> MixedPredictor<'a> {
         Ok(MixedPredictor { leaders, parameters, class, sharing })
     }
 
+    /// Another way in which a node's sends share its port.
+    pub fn sends(self, sends: Sends) -> MixedPredictor<'a> {
+        MixedPredictor { leaders: self.leaders.sends(sends), ..self }
+    }
+
     /// What was measured of the fullest node.
     pub fn sharing(&self) -> &Sharing {
         self.sharing
@@ -112,22 +118,13 @@ impl<'a> MixedPredictor<'a> {
             return None;
         }
         let way = TwoLevel::of(algorithm);
-        let Between::Tree(tree) = way.between else { return None };
-        let order: Vec<Rank> = (0..self.leaders.network().ranks()).map(Rank).collect();
-        let tree: PlannedTree = Tree::plan(tree, &order);
-        let segment = way.cut_segment().min(bytes.0.max(1));
-        let prepared = self.leaders.prepare_tree(&tree);
-        let cost = prepared.cost(&self.leaders, bytes, (segment < bytes.0).then_some(segment));
-        let sends = order.iter().map(|rank| tree.children(*rank).len()).max().unwrap_or(0);
-        let class = self.parameters.class(self.class);
-        let send_ns = class.send_overhead.as_ref().map_or(0.0, |overhead| overhead.at(segment));
-        let between = BetweenNodes {
-            segment,
-            whole_ns: between_ns.unwrap_or(cost.time.0 as f64),
-            interval_ns: cost.interval.0 as f64,
-            busy_ns: send_ns * sends as f64,
-            hops: hops(&tree),
+        let mut between = match way.between {
+            Between::Tree(tree) => self.down(tree, way.cut_segment(), bytes),
+            Between::ScatterRing => self.around(way.cut_segment(), bytes),
+            Between::Multicast => return None,
         };
+        between.whole_ns = between_ns.unwrap_or(between.whole_ns);
+        let segment = between.segment;
         let sharing = self.sharing;
         let shared_ns = |bytes: u64| sharing.cost_ns(bytes);
         let penalty = sharing.penalty.as_ref();
@@ -152,13 +149,52 @@ impl<'a> MixedPredictor<'a> {
         })
     }
 
-    /// The fastest with each tree of nodes, the fastest first: in all segments, all of each shared at once or nothing before the end.
+    /// What segments take that go down a tree of nodes.
+    fn down(&mut self, tree: Tree, segment: u64, bytes: Bytes) -> BetweenNodes {
+        let order: Vec<Rank> = (0..self.leaders.network().ranks()).map(Rank).collect();
+        let tree: PlannedTree = Tree::plan(tree, &order);
+        let segment = segment.min(bytes.0.max(1));
+        let prepared = self.leaders.prepare_tree(&tree);
+        let cost = prepared.cost(&self.leaders, bytes, (segment < bytes.0).then_some(segment));
+        let sends = order.iter().map(|rank| tree.children(*rank).len()).max().unwrap_or(0);
+        BetweenNodes {
+            segment,
+            whole_ns: cost.time.0 as f64,
+            interval_ns: cost.interval.0 as f64,
+            busy_ns: self.send_ns(segment) * sends as f64,
+            hops: hops(&tree),
+        }
+    }
+
+    /// What a scatter and the ring of nodes take. Each node's link brings all of the message, at most a block at a time; what goes around sets the
+    /// interval, and each node sends one of these for one that comes.
+    fn around(&mut self, segment: u64, bytes: Bytes) -> BetweenNodes {
+        let nodes = self.leaders.network().ranks();
+        let entry = Registry::BUILT_IN.find(Collective::Broadcast, SCATTER_RING).expect("it is there");
+        let prepared = self.leaders.prepare(&entry.typical());
+        let cost = prepared.cost(&self.leaders, bytes, (segment < bytes.0).then_some(segment));
+        let segment = segment.min(bytes.0.div_ceil(nodes.into()).max(1));
+        BetweenNodes {
+            segment,
+            whole_ns: cost.time.0 as f64,
+            interval_ns: self.leaders.network().slowest_gap_ns(segment),
+            busy_ns: self.send_ns(segment),
+            hops: nodes - 1,
+        }
+    }
+
+    fn send_ns(&self, segment: u64) -> f64 {
+        let overhead = self.parameters.class(self.class).send_overhead.as_ref();
+        overhead.map_or(0.0, |overhead| overhead.at(segment))
+    }
+
+    /// The fastest with each way between nodes, the fastest first: in all segments, all of each shared at once or nothing before the end.
     pub fn best(&mut self, bytes: Bytes) -> Vec<MixedCost> {
         let mut best: Vec<MixedCost> = Vec::new();
-        for tree in TREES {
+        for between in BETWEEN {
             let cut = SEGMENTS.into_iter().filter(|segment| *segment < bytes.0);
-            let cut = cut.map(|segment| format!("two-level:between={tree},segment={segment}"));
-            let whole = format!("two-level:between={tree}");
+            let cut = cut.map(|segment| format!("two-level:between={between},segment={segment}"));
+            let whole = format!("two-level:between={between}");
             let texts =
                 std::iter::once(whole).chain(cut).flat_map(|all| [format!("{all},overlap=none"), all]);
             let read = |text: String| text.parse::<Algorithm>().ok();
@@ -258,12 +294,39 @@ mod tests {
         assert_eq!(of("flat"), (1, 7.0, 7.0));
     }
 
+    /// Four nodes, of which each brings and hands on three blocks of 16,000 bytes around the ring, in segments or whole.
     #[test]
-    fn the_best_of_each_tree() {
+    fn a_ring_of_nodes_by_hand() {
+        let parameters = parameters(4);
+        let placed = placed(4, 4);
+        let mut levels = MixedPredictor::new(&placed, &parameters, Rank(5)).unwrap().sends(Sends::InTurn);
+        let mut cost = |text: &str| {
+            let text = format!("two-level:between=scatter-ring{text}");
+            levels.cost(&text.parse().unwrap(), Bytes(64_000), None).unwrap()
+        };
+        let all = cost("");
+        // Two blocks and one down the scatter, then three hops of one.
+        let block_ns = 16_000.0 * 80.0;
+        let between_ns = 3.0 * block_ns + 2.0 * 10e3 + 3.0 * (block_ns + 10e3);
+        // Links carry headers, too.
+        let whole_ns = all.between.whole_ns;
+        assert!((1.0..1.003).contains(&(whole_ns / between_ns)), "{whole_ns} {between_ns}");
+        assert_eq!(all.between.segment, 16_000);
+        assert_eq!((all.between.interval_ns, all.between.busy_ns, all.between.hops), (block_ns, 1e3, 3));
+        assert_eq!((all.overlap, all.used), (16_000, MixedForm::Complete));
+        assert_eq!(all.time(), Nanos((whole_ns + 17e3) as u64));
+        let none = cost(",overlap=none");
+        assert_eq!((none.used, none.time()), (MixedForm::NoOverlap, Nanos((whole_ns + 65e3) as u64)));
+        let cut = cost(",segment=1000");
+        assert_eq!((cut.between.segment, cut.between.interval_ns, cut.overlap), (1000, 80e3, 1000));
+    }
+
+    #[test]
+    fn the_best_of_each_way_between_nodes() {
         let parameters = parameters(4);
         let mut levels = MixedPredictor::new(&placed(8, 4), &parameters, Rank(0)).unwrap();
         let best = levels.best(Bytes(1 << 20));
-        assert_eq!(best.len(), TREES.len());
+        assert_eq!(best.len(), BETWEEN.len());
         assert!(best.is_sorted_by_key(MixedCost::time));
         assert!(best[0].algorithm.to_string().starts_with("two-level:between=chain,segment="), "{best:?}");
         assert!(best.iter().all(|cost| cost.used != MixedForm::NoOverlap), "{best:?}");
