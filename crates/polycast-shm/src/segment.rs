@@ -162,6 +162,9 @@ impl Drop for Segment {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
     use super::*;
     use crate::memory::{Memory, Way};
 
@@ -229,5 +232,29 @@ mod tests {
         assert!(refused(other, SHAPE()).ends_with("not sealed"));
         drop(file);
         assert!(Segment::open(offer, SHAPE()).is_err());
+    }
+
+    /// The file itself would let everybody in: it is the way to it that other users have not.
+    #[test]
+    #[cfg_attr(miri, ignore = "starts processes")]
+    fn other_users_are_refused() {
+        const NOBODY: u32 = 65_534;
+        if !geteuid().is_root() {
+            eprintln!("skipped: only root can become another user");
+            return;
+        }
+        let (_segment, _file, offer) = Segment::create(SHAPE(), 7).unwrap();
+        let path = format!("/proc/{}/fd/{}", offer.process, offer.descriptor);
+        let open_as = |user: u32, way: &str| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("exec 3{way}\"$1\""), "open", &path]).uid(user).gid(user);
+            let output = shell.output().unwrap();
+            (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        for way in ["<>", "<", ">>"] {
+            assert_eq!(open_as(0, way), (true, String::new()), "so the test can fail");
+            let (is_open, said) = open_as(NOBODY, way);
+            assert!(!is_open && said.contains("Permission denied"), "{way}: {said}");
+        }
     }
 }

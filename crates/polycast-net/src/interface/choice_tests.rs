@@ -121,3 +121,43 @@ fn a_choice_is_shown_as_it_was_given() {
     }
     assert_eq!(InterfaceChoice::default().to_string(), "automatic");
 }
+
+/// Where the MPI's own connections begin, their hosts are joined; that comes behind the user's words and before all that is guessed.
+#[test]
+fn the_interface_of_other_connections_is_taken() {
+    let mut among = host();
+    among[2].has_default_route = true;
+    let chosen = |choice: &str, family, local: &[&str]| {
+        let local: Vec<IpAddr> = local.iter().map(|address| address.parse().unwrap()).collect();
+        let choice: InterfaceChoice = choice.parse().unwrap();
+        choice.choose_beside(&among, family, &local).unwrap().name
+    };
+    let of = |choice, local: &[&str]| chosen(choice, Family::V4, local);
+    assert_eq!(of("", &[]), "eth0", "the default route");
+    assert_eq!(of("", &["10.0.0.5"]), "ib0");
+    assert_eq!(of("", &["10.0.0.5", "10.0.0.4"]), "ib0", "the earlier the better");
+    assert_eq!(of("", &["10.0.0.4", "10.0.0.5"]), "eth1");
+    assert_eq!(of("", &["10.0.0.2"]), "docker0", "even a bridge, if the job uses it");
+    assert_eq!(of("", &["192.168.1.1", "10.0.0.5"]), "ib0", "an address of no interface says nothing");
+    assert_eq!(of("", &["192.168.1.1"]), "eth0");
+    assert_eq!(of("", &["10.0.0.1", "10.0.0.5"]), "ib0", "loopback serves tests only");
+    assert_eq!(of("eth", &["10.0.0.5", "10.0.0.4"]), "eth1", "the user's word comes first");
+    assert_eq!(of("eth0,ib0", &["10.0.0.5"]), "eth0", "and its place in the list");
+    assert_eq!(of("^ib", &["10.0.0.5"]), "eth0");
+    // A connection over IPv4 tells where IPv6 multicast should go, and the other way round.
+    assert_eq!(chosen("", Family::V6, &["10.0.0.5"]), "ib0");
+    assert_eq!(chosen("", Family::V4, &["fe80::5"]), "ib0");
+}
+
+#[test]
+fn all_that_are_usable_stand_in_the_order_of_choice() {
+    let names = |choice: &str, local: &[IpAddr]| {
+        let choice: InterfaceChoice = choice.parse().unwrap();
+        let usable = choice.usable_beside(&host(), Family::V4, local);
+        usable.into_iter().map(|interface| interface.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names("", &[]), ["eth1", "eth0", "ib0", "docker0"]);
+    assert_eq!(names("", &["10.0.0.5".parse().unwrap()]), ["ib0", "eth1", "eth0", "docker0"]);
+    assert_eq!(names("^eth", &[]), ["ib0", "docker0"]);
+    assert_eq!(names("=none", &[]), [""; 0]);
+}
