@@ -315,6 +315,14 @@ mod tests {
             ((16, 4), "1gbit", 64 << 10, "two-level:between=chain,segment=32KiB"),
             ((4, 4), "1gbit", 32 << 10, "stock"),
             ((4, 4), "10gbit", 1 << 20, "stock"),
+            ((64, 64), "10gbit", 64 << 10, "binary:segment=8KiB,ready"),
+            ((64, 64), "10gbit", 16 << 20, "chain:segment=8KiB,ready"),
+            ((64, 64), "10gbit", 32 << 10, "stock"),
+            ((4, 4), "25gbit", 1 << 20, "chain:segment=32KiB,ready"),
+            ((16, 16), "25gbit", 1 << 20, "binary:segment=16KiB,ready"),
+            ((3, 3), "25gbit", 64 << 10, "stock"),
+            ((16, 16), "100gbit", 64 << 10, "binary:segment=32KiB,ready"),
+            ((256, 256), "100gbit", 4 << 20, "binary:segment=64KiB,ready"),
         ] {
             assert_eq!(chosen(placed, rate, bytes), expected, "{placed:?} {rate} {bytes}");
         }
