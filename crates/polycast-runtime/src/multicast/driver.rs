@@ -23,9 +23,6 @@ use crate::operation::{Activity, Failure, Progress};
 use crate::report;
 use crate::trace::Heard;
 
-/// How long messages wait while datagrams come faster than they are read.
-const FLOODED: Nanos = Nanos::from_micros(1000);
-
 /// How soon a root looks again whether what it has multicast has left its host; and how long at most while nothing leaves it: a link that
 /// is down lets nothing go.
 const DEPARTURE_LOOK: Duration = Duration::from_micros(500);
@@ -304,7 +301,7 @@ impl Driver {
         }
         let Driver { endpoint, control, messages_seen, .. } = self;
         let mut is_any = false;
-        if found.is_all || now - *messages_seen >= FLOODED {
+        if found.lets_messages_in(now - *messages_seen) {
             *messages_seen = now;
             is_any = endpoint.receive_messages(now, data, &mut control.over(messages))?;
         }

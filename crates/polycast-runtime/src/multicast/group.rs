@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use polycast_core::protocol::Key;
 use polycast_core::protocol::wire::{Header, JOB_AT, Reject, open};
+use polycast_core::units::Nanos;
 use polycast_madcap::LeaseRenewer;
 use polycast_net::Datagrams;
 
@@ -114,6 +115,18 @@ pub struct Found {
     pub is_any: bool,
     /// Nothing is left.
     pub is_all: bool,
+}
+
+/// How long messages wait while datagrams come faster than they are read: what is ours among them is not to be overtaken by its end. Shorter where
+/// all that was read in this time was strangers'.
+const FLOODED: Nanos = Nanos::from_micros(1000);
+const FLOODED_BY_STRANGERS: Nanos = Nanos::from_micros(100);
+
+impl Found {
+    /// Whether messages have their turn, the last of which is so long ago.
+    pub fn lets_messages_in(self, since: Nanos) -> bool {
+        self.is_all || since >= if self.is_any { FLOODED } else { FLOODED_BY_STRANGERS }
+    }
 }
 
 of_process! {
@@ -303,6 +316,17 @@ impl AsFd for Group {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// They are ten times a millisecond while strangers flood the socket, as MPI is asked.
+    #[test]
+    fn messages_are_acted_upon_in_a_flood() {
+        let lets_in = |is_any, is_all, micros| {
+            Found { is_any, is_all }.lets_messages_in(Nanos::from_micros(micros))
+        };
+        assert!(lets_in(false, true, 0) && lets_in(true, true, 0), "nothing is left");
+        assert!(lets_in(false, false, 100) && !lets_in(false, false, 99), "only strangers");
+        assert!(lets_in(true, false, 1000) && !lets_in(true, false, 999), "ours come first");
+    }
 
     #[test]
     fn a_number_of_the_kernels_may_begin_again() {
