@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use polycast_core::protocol::KEY_BYTES;
+
 use super::collectives::Called;
 use super::conditions::Conditions;
 use super::network::Weather;
@@ -77,6 +79,10 @@ pub struct Outcome {
     pub failed: Option<Doing>,
     /// Datagrams that were sent.
     pub datagrams: u64,
+    /// What a stranger has recorded, if there was one.
+    pub recorded: Vec<Arc<[u8]>>,
+    /// That were drawn, and whatever else is as long.
+    pub keys: Vec<[u8; KEY_BYTES]>,
     /// Groups that were joined over verbs.
     pub over_verbs: usize,
     /// Sockets that are still open.
@@ -199,7 +205,10 @@ impl Job {
         }
         threads.into_iter().for_each(|thread| drop(thread.join()));
         let communicators = self.program.iter().filter(|step| matches!(step, Step::Make { .. })).count();
+        let (recorded, keys) = world.network.recorded();
         Ok(Outcome {
+            recorded,
+            keys,
             ranks: told.into_iter().flatten().collect(),
             failed: world.failed(),
             datagrams: world.network.sent(),

@@ -8,6 +8,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use polycast_core::protocol::KEY_BYTES;
 use polycast_net::verbs::VerbsPort;
 use polycast_net::{Carrier, Group, Interface};
 
@@ -18,6 +19,8 @@ use crate::multicast::Reason;
 
 /// No descriptor of the kernel is that large.
 const FIRST_DESCRIPTOR: RawFd = 1 << 30;
+/// No rank has this number.
+const STRANGER: u32 = u32::MAX;
 const LATENCY_NANOS: u64 = 20_000;
 /// Datagrams of one call of receive.
 const MAX_BATCH: usize = 8;
@@ -57,6 +60,8 @@ pub struct Weather {
     pub ranks_with_verbs: u32,
     /// What is sent over it does not arrive.
     pub is_verbs_silent: bool,
+    /// A stranger sends something again with each datagram: one of these, or what was sent in this job before.
+    pub replayed: Option<Vec<Arc<[u8]>>>,
 }
 
 impl Weather {
@@ -79,6 +84,7 @@ impl Weather {
         mtu_bytes: 1500,
         ranks_with_verbs: 0,
         is_verbs_silent: false,
+        replayed: None,
     };
 }
 
@@ -102,6 +108,10 @@ struct State {
     sent: u64,
     /// Groups over verbs.
     over_verbs: BTreeSet<u16>,
+    /// What a stranger has recorded.
+    recorded: Vec<Arc<[u8]>>,
+    /// Random bytes that are as many as keys have.
+    keys: Vec<[u8; KEY_BYTES]>,
 }
 
 /// See the module.
@@ -121,6 +131,8 @@ impl Network {
             sockets: 0,
             sent: 0,
             over_verbs: BTreeSet::new(),
+            recorded: weather.replayed.clone().unwrap_or_default(),
+            keys: Vec::new(),
         };
         Network { stage, weather, state: Mutex::new(state) }
     }
@@ -130,8 +142,11 @@ impl Network {
     }
 
     pub fn random(&self, bytes: &mut [u8]) {
-        let random = &mut self.lock().random;
+        let State { random, keys, .. } = &mut *self.lock();
         bytes.fill_with(|| random.below(256) as u8);
+        if let Ok(key) = (&*bytes).try_into() {
+            outside(|| keys.push(key));
+        }
     }
 
     pub fn interfaces(&self, rank: u32) -> Vec<Interface> {
@@ -206,6 +221,12 @@ impl Network {
     /// Sockets that are open.
     pub fn memberships(&self) -> usize {
         self.lock().members.values().map(BTreeMap::len).sum()
+    }
+
+    /// What a stranger has recorded, and the keys that were drawn.
+    pub fn recorded(&self) -> (Vec<Arc<[u8]>>, Vec<[u8; KEY_BYTES]>) {
+        let state = self.lock();
+        (state.recorded.clone(), state.keys.clone())
     }
 
     /// Datagrams that were sent.
@@ -336,6 +357,13 @@ impl FakeSocket {
         for datagram in datagrams.chunks(datagram_bytes).take(taken) {
             arrivals.extend(state.deliver(weather, now, self.rank, self.group, datagram));
             state.sent += 1;
+            if weather.replayed.is_some() {
+                state.recorded.push(datagram.into());
+                let count = state.recorded.len() as u64;
+                let again = state.random.below(count) as usize;
+                let again = state.recorded[again].clone();
+                arrivals.extend(state.deliver(weather, now, STRANGER, self.group, &again));
+            }
         }
         drop(state);
         for (rank, at) in arrivals {
