@@ -56,3 +56,5 @@ mod tags;
 mod trace;
 mod trials;
 mod tune;
+
+pub use settings::check_any_settings;

@@ -237,6 +237,26 @@ fn copies() -> Vec<Vec<u8>> {
     written
 }
 
+/// As `crates/polycast-runtime/src/settings/job.rs` writes them.
+fn settings() -> Vec<Vec<u8>> {
+    let quoted = |text: &str| format!("[\"a file\",\"{}\"]", text.replace('"', "\\\"").replace('\n', "\\n"));
+    let table = quoted("version = 1\n[[rule]]\ncollective = \"bcast\"\nbytes = \"8KiB..\"\nuse = \"flat\"\n");
+    let topology = format!("{{\"Known\":{}}}", quoted("SwitchName=s0 Nodes=a[0-3]\nSwitchName=s1 Nodes=b\n"));
+    let forced = r#"[["bcast","chain:segment=4KiB"],["allreduce","stock"]]"#;
+    let mut all = Vec::new();
+    for (forced, table) in [("[]", "null"), (forced, "null"), ("[]", &table), (forced, &table)] {
+        for (network, tune) in
+            [("\"Unsaid\"", "null"), ("\"Flat\"", r#"{"secs":60,"nanos":1}"#), (&topology, "null")]
+        {
+            let settings = format!(
+                r#"{{"rules":{{"forced":{forced},"table":{table}}},"network":{network},"parameters":null,"trials":true,"tune":{tune}}}"#
+            );
+            all.push(settings.into_bytes());
+        }
+    }
+    all
+}
+
 /// Compressed blocks without their tags, and segments as the body expects them.
 fn packed() -> Vec<Vec<u8>> {
     let key = polycast_copy::Key::from_bytes([7; polycast_copy::KEY_BYTES]);
@@ -284,6 +304,8 @@ fn main() -> io::Result<()> {
         ("endpoint", endpoints()),
         ("copy", copies()),
         ("packed", packed()),
+        ("memory", polycast_fuzz_bodies::memory_seeds()),
+        ("settings", settings()),
     ] {
         let folder = corpus.join(target);
         fs::create_dir_all(&folder)?;

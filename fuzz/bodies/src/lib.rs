@@ -4,11 +4,13 @@
 //! mutations of it. A function returns, or it panics because something is wrong; nothing else is a result.
 
 mod endpoint;
+mod found;
 mod text;
 mod trace;
 mod wire;
 
 pub use endpoint::endpoint;
+pub use found::{memory, memory_seeds};
 pub use text::{addresses, lldp, table, topology};
 pub use trace::{trace, trace_seeds};
 pub use wire::{datagram, message};
@@ -29,11 +31,16 @@ pub fn packed(bytes: &[u8]) {
     polycast_copy::check_any_packed_bytes(bytes);
 }
 
+/// Settings that rank 0 sends to the others.
+pub fn settings(bytes: &[u8]) {
+    polycast::check_any_settings(bytes);
+}
+
 /// A function of this crate.
 pub type Body = fn(&[u8]);
 
 /// All of them, by the name of their target and of their folder in `fuzz/corpus`.
-pub const BODIES: [(&str, Body); 11] = [
+pub const BODIES: [(&str, Body); 13] = [
     ("datagram", datagram),
     ("message", message),
     ("madcap", madcap),
@@ -43,6 +50,8 @@ pub const BODIES: [(&str, Body); 11] = [
     ("addresses", addresses),
     ("trace", trace),
     ("endpoint", endpoint),
+    ("memory", memory),
+    ("settings", settings),
     ("copy", copy),
     ("packed", packed),
 ];

@@ -79,7 +79,7 @@ fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], rng: &mut Rng) {
 }
 
 /// How many mutations of each are affordable: what it reads decides.
-const MUTATIONS: [(&str, u64); 11] = [
+const MUTATIONS: [(&str, u64); 13] = [
     ("datagram", 60_000),
     ("message", 60_000),
     ("madcap", 30_000),
@@ -91,6 +91,8 @@ const MUTATIONS: [(&str, u64); 11] = [
     ("packed", 20_000),
     ("trace", 20_000),
     ("endpoint", 24_000),
+    ("memory", 20_000),
+    ("settings", 20_000),
 ];
 
 fn mutations(target: &str) -> u64 {
@@ -152,6 +154,16 @@ fn trace() {
 #[test]
 fn endpoint() {
     replay("endpoint", mutations("endpoint") / 10);
+}
+
+#[test]
+fn memory() {
+    replay("memory", mutations("memory") / 10);
+}
+
+#[test]
+fn settings() {
+    replay("settings", mutations("settings") / 10);
 }
 
 #[test]

@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
-use polycast_core::policy::{self, Choice, Collective, Prediction, Table};
+use polycast_core::policy::{
+    self, Capabilities, Choice, Collective, CommunicatorShape, Epoch, Policy, Prediction, Table,
+};
 use polycast_core::topology::{self, Reading, Topology};
+use polycast_core::units::Bytes;
 use polycast_core::variables::budget;
 
 use serde::{Deserialize, Serialize};
@@ -147,6 +150,23 @@ impl Settings {
     /// Undoes [`Settings::to_bytes`]; `None` for anything else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Settings> {
         serde_json::from_slice(bytes).ok()
+    }
+}
+
+/// What a fuzzer calls: any bytes are taken for settings that rank 0 has sent, and those that are some survive being sent, and decide.
+/// Panics if they do not.
+pub fn check_any_settings(bytes: &[u8]) {
+    let Some(settings) = Settings::from_bytes(bytes) else { return };
+    let again = Settings::from_bytes(&settings.to_bytes());
+    assert_eq!(again.as_ref(), Some(&settings), "from {}", bytes.escape_ascii());
+    for (ranks, nodes) in [(2, 2), (64, 16), (u32::MAX, u32::MAX)] {
+        let Ok(shape) = CommunicatorShape::new(ranks, nodes, None) else { continue };
+        let policy = Policy::new(settings.rules(None), shape);
+        for collective in Collective::ALL {
+            for bytes in [0, 1, 8192, u64::MAX].map(Bytes) {
+                let _ = policy.choose(&policy::Call { collective, bytes }, Capabilities::ALL, Epoch::FIRST);
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 mod job;
 mod loaded;
 
-pub use job::{Current, NetworkSetting, Rules, Settings};
+pub use job::{Current, NetworkSetting, Rules, Settings, check_any_settings};
 pub use loaded::Loaded;
 
 use std::collections::BTreeMap;
