@@ -320,9 +320,8 @@ mod tests {
     /// They are ten times a millisecond while strangers flood the socket, as MPI is asked.
     #[test]
     fn messages_are_acted_upon_in_a_flood() {
-        let lets_in = |is_any, is_all, micros| {
-            Found { is_any, is_all }.lets_messages_in(Nanos::from_micros(micros))
-        };
+        let lets_in =
+            |is_any, is_all, micros| Found { is_any, is_all }.lets_messages_in(Nanos::from_micros(micros));
         assert!(lets_in(false, true, 0) && lets_in(true, true, 0), "nothing is left");
         assert!(lets_in(false, false, 100) && !lets_in(false, false, 99), "only strangers");
         assert!(lets_in(true, false, 1000) && !lets_in(true, false, 999), "ours come first");
