@@ -43,6 +43,8 @@ pub enum Fault {
     Flood(Duration),
     /// The switch forgets again and again who is a member of which group, as one does that hears no reports.
     Forgotten(Duration),
+    /// A host ends all hosts' memberships, again and again, in their names.
+    Leaves(Duration),
     /// Nothing goes wrong, but so many threads of each rank call at once.
     Threads(u32),
     /// Nothing goes wrong, but each call is on a new communicator.
@@ -65,6 +67,7 @@ impl fmt::Display for Fault {
             Fault::Hostile(time) => write!(f, "a hostile host for {time:?}"),
             Fault::Flood(time) => write!(f, "a host floods the group for {time:?}"),
             Fault::Forgotten(time) => write!(f, "the switch forgets all members for {time:?}"),
+            Fault::Leaves(time) => write!(f, "a host forges leaves for {time:?}"),
             Fault::Threads(threads) => write!(f, "{threads} threads call at once"),
             Fault::Communicators => write!(f, "a new communicator for each call"),
         }
@@ -174,6 +177,9 @@ impl Fault {
             Fault::Hostile(time) => {
                 let (seconds, seed) = (time.as_secs_f64().to_string(), seed.to_string());
                 happened.said = stranger(labs, "hostile.py", &[&seconds, &seed]);
+            }
+            Fault::Leaves(time) => {
+                happened.said = stranger(labs, "leaves.py", &[&time.as_secs_f64().to_string()]);
             }
             Fault::Flood(time) => {
                 let until = Instant::now() + *time;

@@ -48,7 +48,7 @@ type Ended = (Option<ExitStatus>, String, String);
 pub type Kind = (&'static str, fn(&mut fastrand::Rng, u64) -> Fault);
 
 /// Each comes once in as many rounds in a row.
-pub const FAULTS: [Kind; 14] = [
+pub const FAULTS: [Kind; 15] = [
     ("nothing", |_, _| Fault::Nothing),
     ("killed", |_, _| Fault::Killed),
     ("stopped", |draws, scale| Fault::Stopped(time(draws, scale))),
@@ -64,6 +64,7 @@ pub const FAULTS: [Kind; 14] = [
     ("threads", |draws, _| Fault::Threads(draws.u32(2..=4))),
     ("flood", |draws, scale| Fault::Flood(time(draws, scale))),
     ("communicators", |_, _| Fault::Communicators),
+    ("leaves", |draws, scale| Fault::Leaves(time(draws, scale))),
     ("loss-of-all", |draws, _| Fault::LossOfAll(draws.usize(0..HOSTS), draws.u32(1..5))),
 ];
 
@@ -127,7 +128,7 @@ impl Round {
         let fault = draw(&mut draws, scale);
         let forced = match fault {
             // Where there is a group.
-            Fault::Flood(_) => FORCED[draws.usize(0..FORMS)],
+            Fault::Flood(_) | Fault::Leaves(_) => FORCED[draws.usize(0..FORMS)],
             _ => FORCED[draws.usize(0..FORCED.len())],
         };
         let mpi = if draws.bool() { Mpi::OpenMpi } else { Mpi::Mpich };
@@ -166,6 +167,7 @@ impl Round {
         problems.extend(nothing_is_left(labs));
         totals.add_line("SOAK", &done.1);
         totals.add_line("HOSTILE", &happened.said);
+        totals.add_line("LEAVES", &happened.said);
         totals.add_line("FLOOD", &happened.said);
         totals.add("faults amid a job", u64::from(happened.is_amid));
         if let Ok(report) = Report::parse(&done.2) {
