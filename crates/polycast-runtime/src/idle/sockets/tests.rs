@@ -108,6 +108,20 @@ fn connections_are_watched_however_many_there_are() {
     assert!(sockets.look());
 }
 
+/// A long list takes milliseconds to read.
+#[test]
+fn a_long_list_is_doubted_less_often() {
+    let read_at = Instant::now();
+    let is_read_again = |watched: RawFd, millis| {
+        let mut sockets = Sockets { listed: Some(read_at), ..Sockets::UNKNOWN };
+        sockets.watched.extend(0..watched);
+        sockets.doubt(read_at + Duration::from_millis(millis));
+        sockets.listed.is_none()
+    };
+    assert_eq!([49, 50].map(|millis| is_read_again(8, millis)), [false, true]);
+    assert_eq!([499, 500].map(|millis| is_read_again(1000, millis)), [false, true]);
+}
+
 #[test]
 fn what_was_made_anew_too_often_is_not_made_again() {
     let mut sockets = Sockets { lost: MAX_SETS, ..Sockets::UNKNOWN };
