@@ -251,8 +251,9 @@ impl Answer {
             let table = rules.table(collective).origin();
             let measured = Measured::read(table, *shape, collective, bytes);
             let choice = &explanation.decision.choice;
-            let parameters = settings.parameters.as_ref().filter(|_| collective == Collective::Broadcast);
-            let two_level = parameters.map(|(read, _)| OnTwoLevels::new(choice, placed, read, bytes));
+            let parameters = settings.parameters.as_ref();
+            let two_level =
+                parameters.map(|(read, _)| OnTwoLevels::new(collective, choice, placed, read, bytes));
             let two_level = two_level.and_then(|found| found.map_err(|why| notes.extend(why)).ok());
             Decision { times, measured, two_level, ..Decision::new(explanation, table, bytes, reason) }
         });

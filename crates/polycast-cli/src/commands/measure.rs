@@ -23,6 +23,7 @@ use super::topology::Input;
 use super::{Outcome, file_of, interruption, require_folder, write_output};
 use crate::bench::arrival::parse_duration;
 use crate::bench::environment::Machine;
+use crate::bench::operation::Operation;
 use crate::bench::sizes as size_list;
 use crate::install::Installation;
 use crate::jobs::{ARGUMENT, DialogueError, RankJob, RankServerError};
@@ -128,7 +129,8 @@ pub fn run(args: Args) -> Outcome {
         let (program, progress, interrupted) = (program.as_path(), &progress, &interrupted);
         let sizes = args.sizes.as_ref().map_or_else(sharing_sizes, |sizes| sizes.to_vec());
         let (time, force, most_penalties, parameters) = (args.time, args.force, usize::MAX, &network);
-        let effort = Effort { sizes, time, force, most_penalties };
+        let operations = &SHARED;
+        let effort = Effort { operations, sizes, time, force, most_penalties };
         Learning { job, effort, target, mpi, program, hosts, parameters, progress, interrupted }.run()
     });
     progress.finish_and_clear();
@@ -136,7 +138,7 @@ pub fn run(args: Args) -> Outcome {
         return Ok(ExitCode::from(130));
     }
     let (sharing, how) = learned.flatten().unzip();
-    let sharing: Vec<Sharing> = sharing.into_iter().collect();
+    let sharing: Vec<Sharing> = sharing.unwrap_or_default();
     if file_of(&args.output).is_some() {
         super::print(&table::print(&network.with_sharing(sharing.clone())?))?;
     }
@@ -149,6 +151,9 @@ pub fn run(args: Args) -> Outcome {
 }
 
 /// Where nobody names them.
+/// Of these the mixed-mode model makes all that it knows of.
+const SHARED: [Operation; 4] = [Operation::Bcast, Operation::Reduce, Operation::Gather, Operation::Scatter];
+
 fn sharing_sizes() -> Vec<Bytes> {
     crate::measure::sharing::sizes().into_iter().map(Bytes).collect()
 }

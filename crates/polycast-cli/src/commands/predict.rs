@@ -178,10 +178,7 @@ fn predict(args: &Args, parameters: &Parameters) -> Outcome {
         predictor: &predictor,
         comparisons: &comparisons,
         most_rows,
-        levels: match args.collective {
-            Collective::Broadcast => mixed::levels(&placed, parameters, Rank(args.root), &sizes),
-            _ => Err(String::new()),
-        },
+        levels: mixed::levels(args.collective, &placed, parameters, Rank(args.root), &sizes),
     };
     print(&if args.json { page.json()? } else { page.text() })?;
     if let Some(file) = &args.svg {

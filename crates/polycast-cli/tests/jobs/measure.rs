@@ -71,7 +71,8 @@ fn every_link_class_of_a_lab_is_measured() {
     let sharing = parameters.sharing_of(Collective::Broadcast, 2).expect("it is measured");
     let sizes: Vec<u64> = sharing.cost.points().iter().map(|point| point.bytes).collect();
     assert_eq!(sizes, [1024, 65_536]);
-    assert_eq!(parameters.sharing().len(), 1);
+    let learned: Vec<Collective> = parameters.sharing().iter().map(|one| one.collective).collect();
+    assert_eq!(learned, [Collective::Broadcast, Collective::Reduce, Collective::Gather, Collective::Scatter]);
     let measured = parameters.measured();
     assert!(measured.how.contains("bcast by two-level on 2 ranks of a host"), "{measured:?}");
     assert!(text(&output.stdout).contains("smcc(m)"), "a table is shown");

@@ -175,9 +175,10 @@ fn the_mode_that_decided_is_named() {
     let parameters = |sharing: u64| {
         format!(
             r#"{{"format":"polycast-parameters","version":1,"measured":{{"when":"","where":"","how":""}},
-            "classes":{{"same-switch":{{"latency":{},"gap":{}}}}},"sharing":[{{"collective":"bcast","ranks":4,"cost":{}}}]}}"#,
+            "classes":{{"same-switch":{{"latency":{},"gap":{}}}}},"sharing":[{{"collective":"bcast","ranks":4,"cost":{}}},{{"collective":"reduce","ranks":4,"cost":{}}}]}}"#,
             line(0),
             line(8),
+            line(sharing),
             line(sharing)
         )
     };
@@ -204,4 +205,10 @@ fn the_mode_that_decided_is_named() {
     let arguments = ["explain", "--ranks", "16", "--nodes", "4", "--bytes", "1MiB", "--params", "p.json"];
     let page = output(world.polycast(&arguments).env("POLYCAST_BCAST", chosen));
     assert!(page.contains("mode: complete overlap"), "{page}");
+    let allreduce = [&arguments[1..], &["--collective", "allreduce"]].concat();
+    for (choice, equation) in [("two-level:between=chain,segment=64KiB", "4.4"), ("two-level", "4.3.3")] {
+        let found =
+            explain(&world, &allreduce, &[("POLYCAST_ALLREDUCE", choice)])["decision"]["two_level"].clone();
+        assert_eq!((&found["algorithm"], &found["equation"]), (&choice.into(), &equation.into()), "{found}");
+    }
 }

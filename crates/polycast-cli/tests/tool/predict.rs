@@ -287,6 +287,48 @@ fn two_levels_are_predicted_form_by_form() {
     assert!(!of(&["--ranks", "16"]).contains("two-level"), "one rank on each host");
 }
 
+/// Reductions and gathers on a node take what broadcasts do here.
+#[test]
+fn other_collectives_on_two_levels_are_predicted_form_by_form() {
+    let world = world_of_levels();
+    let text = fs::read_to_string(world.path().join("levels.json")).unwrap();
+    let of_broadcasts = &text[text.find("{\"collective\"").unwrap()..text.rfind("]}").unwrap()];
+    let others = ["reduce", "gather"].map(|name| of_broadcasts.replacen("bcast", name, 1)).join(",");
+    fs::write(
+        world.path().join("all.json"),
+        text.replacen("\"sharing\":[", &format!("\"sharing\":[{others},"), 1),
+    )
+    .unwrap();
+    let of = |collective: &str, further: &[&str]| {
+        let common =
+            ["predict", "--params", "all.json", "--ranks", "16", "--ranks-per-host", "4", "--collective"];
+        output(&mut world.polycast(&[&common[..], &[collective], further].concat()))
+    };
+    let best = |collective: &str| -> Value {
+        let answer: Value = serde_json::from_str(&of(collective, &["--bytes", "16KiB", "--json"])).unwrap();
+        answer["two_level"][0]["predictions"][0].clone()
+    };
+    for (collective, equation, is_after_a_step) in [
+        ("reduce", "4.4", false),
+        ("allreduce", "4.3.3", false),
+        ("allgather", "4.4", true),
+        ("gather", "4.3.3", false),
+    ] {
+        let best = best(collective);
+        assert_eq!(best["equation"], equation, "{best}");
+        assert_eq!(best["before_us"].as_f64() > Some(0.0), is_after_a_step, "{best}");
+        let [time, between] = ["time_us", "between_us"].map(|name| best[name].as_f64().unwrap());
+        assert!(time > between && between > 0.0, "{best}");
+    }
+    // In segments down a tree of nodes allreduces overlap; a ring of nodes is faster here.
+    assert!(of("allreduce", &["--bytes", "16KiB", "--all"]).contains("complete overlap (4.4)"));
+    let page = of("allgather", &["--bytes", "16KiB"]);
+    assert!(page.contains("two-level") && page.contains("largest penalty (4.6)"), "{page}");
+    let said = |collective| of(collective, &[]).replace('\n', " ");
+    assert!(said("scatter").contains("what scatter takes among 4 ranks of a node"), "{}", said("scatter"));
+    assert!(said("alltoall").contains("the mixed-mode model has no form for it"), "{}", said("alltoall"));
+}
+
 /// Of the nodes alone as they were measured, and by equation how far it is off.
 #[test]
 fn two_levels_are_held_against_what_was_measured() {

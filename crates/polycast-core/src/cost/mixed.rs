@@ -14,6 +14,7 @@
 
 use std::fmt;
 
+mod collectives;
 mod predictor;
 
 pub use predictor::{MixedCost, MixedPredictor, NotMixed};

@@ -1,8 +1,9 @@
-//! What measured parameters say of a broadcast on two levels: which mode it is in, and why (Wu 2005, §4.5).
+//! What measured parameters say of a call on two levels: which mode it is in, and why (Wu 2005, §4.5).
 
 use std::fmt::Write;
 
-use polycast_core::cost::mixed::{MixedCost, MixedForm, MixedPredictor};
+use polycast_core::collective::Collective;
+use polycast_core::cost::mixed::{MixedCost, MixedForm, MixedPredictor, NotMixed};
 use polycast_core::model::Parameters;
 use polycast_core::policy::Choice;
 use polycast_core::topology::Placed;
@@ -15,7 +16,7 @@ use crate::terminal::{hanging, nanoseconds};
 /// As `--json` says it.
 #[derive(Serialize)]
 pub struct OnTwoLevels {
-    /// The choice, or else the two-level broadcast that is predicted to be the fastest.
+    /// The choice, or else what on two levels is predicted to be the fastest.
     algorithm: String,
     is_choice: bool,
     /// The form that decided.
@@ -25,6 +26,8 @@ pub struct OnTwoLevels {
     ns: u64,
     /// What the nodes take among themselves.
     between_ns: u64,
+    /// And before that on each, of an allgather.
+    before_ns: u64,
     /// From one segment to the next, and what of it the sender is busy.
     interval_ns: u64,
     busy_ns: u64,
@@ -33,21 +36,27 @@ pub struct OnTwoLevels {
 }
 
 impl OnTwoLevels {
-    /// Of a broadcast from rank 0; a note where parameters are missing; neither where there are no two levels.
+    /// Of a call, with rank 0 as its root; a note where parameters are missing; neither where there are no two levels.
     pub fn new(
+        collective: Collective,
         choice: &Choice,
         placed: &Placed,
         parameters: &Parameters,
         bytes: Bytes,
     ) -> Result<OnTwoLevels, Option<String>> {
-        let mut predictor = MixedPredictor::new(placed, parameters, Rank(0))
-            .map_err(|why| Some(nothing(why)).filter(|why| !why.is_empty()))?;
+        let mut predictor = MixedPredictor::of(collective, placed, parameters, Rank(0)).map_err(|why| {
+            // Without a form there is nothing that somebody could measure.
+            Some(nothing(collective, why)).filter(|text| !text.is_empty() && why != NotMixed::NoForm)
+        })?;
         let chosen = match choice {
             Choice::Algorithm(algorithm) => predictor.cost(algorithm, bytes, None),
             _ => None,
         };
         let is_choice = chosen.is_some();
-        let cost = chosen.or_else(|| predictor.best(bytes).into_iter().next()).ok_or(None)?;
+        // Those of the others are followed message by message, which takes too long for an answer.
+        let is_quick = collective == Collective::Broadcast;
+        let best = || is_quick.then(|| predictor.best(bytes).into_iter().next()).flatten();
+        let cost = chosen.or_else(best).ok_or(None)?;
         Ok(OnTwoLevels::of(&cost, is_choice))
     }
 
@@ -62,6 +71,7 @@ impl OnTwoLevels {
             equation: cost.used.equation(),
             ns: cost.time().0,
             between_ns,
+            before_ns: cost.before_ns.round() as u64,
             interval_ns,
             busy_ns,
             shared_ns,
@@ -76,7 +86,7 @@ impl OnTwoLevels {
         let [interval, busy, shared] = [self.interval_ns, self.busy_ns, self.shared_ns].map(time);
         let is = |form: MixedForm| form.name() == self.form;
         let because = if is(MixedForm::NoOverlap) {
-            "all is shared at the end".to_owned()
+            "nothing is shared beside messages".to_owned()
         } else if is(MixedForm::Complete) {
             format!("sharing a segment, {shared}, fits into what its sender is idle, {interval} less {busy}")
         } else if is(MixedForm::Overlapping) {
@@ -86,8 +96,12 @@ impl OnTwoLevels {
         } else {
             format!("sharing a segment, {shared}, was measured to delay messages")
         };
+        let before = match self.before_ns {
+            0 => String::new(),
+            ns => format!(" and {} before on each", time(ns)),
+        };
         let text = format!(
-            "{who} is predicted to take {}, of which {} between nodes; mode: {form} (Wu 2005, {equation}), for {because}",
+            "{who} is predicted to take {}, of which {} between nodes{before}; mode: {form} (Wu 2005, {equation}), for {because}",
             time(*ns),
             time(*between_ns)
         );

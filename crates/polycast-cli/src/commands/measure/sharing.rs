@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use polycast_core::algorithm::Algorithm;
-use polycast_core::collective::Collective;
+use polycast_core::algorithm::Registry;
 use polycast_core::model::{Curve, LinkClass, Parameters, Sharing};
 use polycast_core::policy::Choice;
 use polycast_core::units::Bytes;
@@ -33,6 +32,8 @@ const MAX_AGAIN: u32 = 2;
 
 /// What is measured, and for how long.
 pub struct Effort {
+    /// What ranks of a host do by themselves, the broadcast first.
+    pub operations: &'static [Operation],
     pub sizes: Vec<Bytes>,
     /// For a size.
     pub time: Duration,
@@ -62,7 +63,7 @@ type Timed = (u64, String, Estimate);
 impl Learning<'_> {
     /// The curves of the fullest host, and what the file is to say of them. What stands in the way is said, and leaves the parameters of the
     /// network as they are.
-    pub fn run(mut self) -> Option<(Sharing, String)> {
+    pub fn run(mut self) -> Option<(Vec<Sharing>, String)> {
         match self.learn() {
             Ok(learned) => Some(learned),
             Err(_) if self.interrupted.load(Ordering::Relaxed) => None,
@@ -74,7 +75,7 @@ impl Learning<'_> {
         }
     }
 
-    fn learn(&mut self) -> Result<(Sharing, String), Box<dyn Error>> {
+    fn learn(&mut self) -> Result<(Vec<Sharing>, String), Box<dyn Error>> {
         let on = |host: &String| self.hosts.iter().filter(|other| *other == host).count();
         let ranks = self.hosts.iter().map(on).max().unwrap_or(0);
         if ranks < 2 {
@@ -90,14 +91,26 @@ impl Learning<'_> {
         if all > 0 {
             self.target.narrow_to_fullest(1)?;
         }
-        self.says(&format!("bcast on {ranks} ranks of a host"));
         let mut job = None;
-        let alone = self.alone(&mut job, &variables, self.effort.sizes.clone())?;
-        let (cost, doubts) = sharing::cost(&alone, self.effort.force)?;
-        let cost = cost.ok_or_else(|| format!("intervals reach too far: {}", doubts.join(", ")))?;
-        let mut how = format!("bcast by {ALONE} on {ranks} ranks of a host");
-        if !doubts.is_empty() {
-            how += &format!(", left out with intervals that reach too far: {}", doubts.join(", "));
+        let (mut all_sharing, mut how) = (Vec::new(), String::new());
+        for operation in self.effort.operations {
+            let what = format!("{operation} on {ranks} ranks of a host");
+            self.says(&what);
+            let measured = self.alone(&mut job, &variables, (*operation, self.effort.sizes.clone()));
+            let curve = measured.and_then(|alone| self.curve(&alone));
+            match curve {
+                Ok((cost, doubts)) => {
+                    let (collective, ranks) = (operation.collective(), ranks as u32);
+                    all_sharing.push(Sharing { collective, ranks, cost, penalty: None });
+                    let separator = if how.is_empty() { "" } else { "; " };
+                    how += &format!("{separator}{operation} by {ALONE} on {ranks} ranks of a host{doubts}");
+                }
+                // Without the first the others do not follow; of these each is good for something by itself.
+                Err(reason) if all_sharing.is_empty() || self.interrupted.load(Ordering::Relaxed) => {
+                    return Err(reason);
+                }
+                Err(reason) => how += &format!("; {what} not measured: {reason}"),
+            }
         }
         let is_wanted = all > 1 && self.effort.most_penalties > 0;
         let penalty = match if is_wanted { self.penalty(job, &variables) } else { finish(job).map(|()| None) }
@@ -113,8 +126,20 @@ impl Learning<'_> {
             }
             Ok(penalty) => penalty,
         };
-        let ranks = ranks as u32;
-        Ok((Sharing { collective: Collective::Broadcast, ranks, cost, penalty }, how))
+        all_sharing[0].penalty = penalty;
+        Ok((all_sharing, how))
+    }
+
+    /// `smcc(m)`, and what is to be said of it.
+    fn curve(&self, alone: &[(u64, Estimate)]) -> Result<(Curve, String), Box<dyn Error>> {
+        let (cost, doubts) = sharing::cost(alone, self.effort.force)?;
+        let doubts = doubts.join(", ");
+        let cost = cost.ok_or_else(|| format!("intervals reach too far: {doubts}"))?;
+        let said = match doubts.is_empty() {
+            true => String::new(),
+            false => format!(", left out with intervals that reach too far: {doubts}"),
+        };
+        Ok((cost, said))
     }
 
     /// From two hosts, for which four segments have to pass in a part of the time for a size; what is not known well is left out. `job`: that
@@ -130,7 +155,8 @@ impl Learning<'_> {
         segments.truncate(self.effort.most_penalties);
         let sizes: BTreeSet<u64> =
             segments.iter().flat_map(|segment| [*segment, segment * SEGMENTS]).collect();
-        let alone = self.alone(&mut job, variables, sizes.into_iter().map(Bytes).collect())?;
+        let sizes = sizes.into_iter().map(Bytes).collect();
+        let alone = self.alone(&mut job, variables, (Operation::Bcast, sizes))?;
         // Its ranks are not to look for work beside the next one.
         finish(job.take())?;
         let alone = |bytes: u64| alone.iter().find(|(of, _)| *of == bytes).map(|(_, estimate)| *estimate);
@@ -139,7 +165,8 @@ impl Learning<'_> {
         for segment in segments {
             let bytes = segment * SEGMENTS;
             self.says(&format!("bcast of {} beside messages of two hosts", Bytes(segment)));
-            let both = self.measure(&mut job, variables, vec![Bytes(bytes)], &sharing::ways(segment))?;
+            let what = (Operation::Bcast, vec![Bytes(bytes)]);
+            let both = self.measure(&mut job, variables, what, &sharing::ways(segment))?;
             let of = |name: &str| both.iter().find(|(_, way, _)| way == name).map(|(.., estimate)| *estimate);
             let [together, apart] = sharing::ways(segment).map(|way| of(&way));
             let (Some((together, apart)), Some((one, all))) =
@@ -161,14 +188,15 @@ impl Learning<'_> {
         &self,
         job: &mut Option<Dialogue>,
         variables: &[(String, String)],
-        mut sizes: Vec<Bytes>,
+        (operation, mut sizes): (Operation, Vec<Bytes>),
     ) -> Result<Vec<(u64, Estimate)>, Box<dyn Error>> {
         let mut best: BTreeMap<u64, Estimate> = BTreeMap::new();
         for _ in 0..=MAX_AGAIN {
             if sizes.is_empty() {
                 break;
             }
-            for (bytes, _, estimate) in self.measure(job, variables, sizes.clone(), &[ALONE.to_owned()])? {
+            let what = (operation, sizes.clone());
+            for (bytes, _, estimate) in self.measure(job, variables, what, &[ALONE.to_owned()])? {
                 let width = |estimate: &Estimate| (estimate.high - estimate.low) / estimate.ns;
                 let narrowest = best.entry(bytes).or_insert(estimate);
                 if width(&estimate) < width(narrowest) {
@@ -190,11 +218,13 @@ impl Learning<'_> {
         &self,
         job: &mut Option<Dialogue>,
         variables: &[(String, String)],
-        sizes: Vec<Bytes>,
+        (operation, sizes): (Operation, Vec<Bytes>),
         ways: &[String],
     ) -> Result<Vec<Timed>, Box<dyn Error>> {
-        let read =
-            |way: &String| Ok::<_, Box<dyn Error>>(Choice::Algorithm(way.parse::<Algorithm>()?).into());
+        let read = |way: &String| {
+            let algorithm = Registry::BUILT_IN.read(operation.collective(), way)?;
+            Ok::<_, Box<dyn Error>>(Choice::Algorithm(algorithm).into())
+        };
         let variants: Vec<Variant> = ways.iter().map(read).collect::<Result<_, _>>()?;
         let on = On {
             target: self.target,
@@ -203,7 +233,7 @@ impl Learning<'_> {
             variables: variables.to_vec(),
             interrupted: self.interrupted,
         };
-        let report = on.measure_in(job, Operation::Bcast, sizes, variants, self.effort.time)?;
+        let report = on.measure_in(job, operation, sizes, variants, self.effort.time)?;
         if report.wrong {
             return Err("a rank had wrong data after a call".into());
         }

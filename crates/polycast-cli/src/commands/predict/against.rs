@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use polycast_core::algorithm::broadcast::ON_NODE;
+use polycast_core::collective::Collective;
 use polycast_core::cost::mixed::{MixedPredictor, NotMixed};
 use polycast_core::cost::{Predicted, Predictor};
 use polycast_core::model::Parameters;
@@ -105,7 +106,7 @@ impl Against {
                     against.two_level.extend(mixed::entries(&mut predictor, &points, between));
                 }
                 Err(NotMixed::OneLevel) => {}
-                Err(why) => against.two_level_missing = Some(mixed::nothing(why)),
+                Err(why) => against.two_level_missing = Some(mixed::nothing(Collective::Broadcast, why)),
             }
         }
         let is_entry =

@@ -1,10 +1,11 @@
-//! Broadcasts on two levels by the forms of the mixed-mode model (Wu 2005, §4.5): beside the other predictions, and held against what was
+//! Collectives on two levels by the forms of the mixed-mode model (Wu 2005, §4.5): beside the other predictions, and held against what was
 //! measured as its Tables 4.2 and 4.3 are.
 
 use std::collections::BTreeSet;
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::TwoLevel;
+use polycast_core::collective::Collective;
 use polycast_core::cost::mixed::{MixedCost, MixedForm, MixedPredictor, NotMixed};
 use polycast_core::model::Parameters;
 use polycast_core::topology::Placed;
@@ -34,6 +35,8 @@ struct Row {
     time_us: f64,
     /// What the nodes take among themselves.
     between_us: f64,
+    /// Before that on a node, of an allgather.
+    before_us: f64,
     forms: Vec<ByForm>,
 }
 
@@ -47,12 +50,14 @@ struct ByForm {
 
 /// For all sizes; or a sentence that says why there is nothing, which is empty where there are no two levels.
 pub fn levels(
+    collective: Collective,
     placed: &Placed,
     parameters: &Parameters,
     root: Rank,
     sizes: &[Bytes],
 ) -> Result<Vec<Levels>, String> {
-    let mut predictor = MixedPredictor::new(placed, parameters, root).map_err(nothing)?;
+    let mut predictor =
+        MixedPredictor::of(collective, placed, parameters, root).map_err(|why| nothing(collective, why))?;
     let of = |bytes: &Bytes| Levels {
         bytes: bytes.0,
         predictions: predictor.best(*bytes).iter().map(Row::new).collect(),
@@ -61,13 +66,24 @@ pub fn levels(
 }
 
 /// What is missing, and who learns it.
-pub fn nothing(why: NotMixed) -> String {
+pub fn nothing(collective: Collective, why: NotMixed) -> String {
     match why {
         NotMixed::OneLevel => String::new(),
-        NotMixed::Unmeasured { ranks } => format!(
-            "two-level broadcasts are not predicted: the parameters do not say what {ranks} ranks of a node take to share; \
+        NotMixed::Unmeasured { collective: Collective::Broadcast, ranks }
+            if collective == Collective::Broadcast =>
+        {
+            format!(
+                "two-level broadcasts are not predicted: the parameters do not say what {ranks} ranks of a node take to share; \
+             `polycast measure --ranks-per-host {ranks}` learns it"
+            )
+        }
+        NotMixed::Unmeasured { collective: of, ranks } => format!(
+            "{collective} on two levels is not predicted: the parameters do not say what {of} takes among {ranks} ranks of a node; \
              `polycast measure --ranks-per-host {ranks}` learns it"
         ),
+        NotMixed::NoForm => {
+            format!("{collective} on two levels is not predicted: the mixed-mode model has no form for it")
+        }
     }
 }
 
@@ -85,6 +101,7 @@ impl Row {
             equation: cost.used.equation(),
             time_us: us(cost.time()),
             between_us: cost.between.whole_ns / 1e3,
+            before_us: cost.before_ns / 1e3,
             forms: cost.forms.iter().map(by_form).collect(),
         }
     }

@@ -22,7 +22,7 @@ pub struct Page<'a> {
     pub comparisons: &'a [Comparison],
     /// So many of a size are for people; JSON has all.
     pub most_rows: usize,
-    /// Broadcasts on two levels, or why there are none.
+    /// The same on two levels, or why there is nothing.
     pub levels: Result<Vec<Levels>, String>,
 }
 
@@ -33,7 +33,7 @@ struct Answer<'a> {
     root: u32,
     measured: Measured<'a>,
     sizes: Vec<Size>,
-    /// Broadcasts on two levels, where nodes have several ranks and the parameters know what they share.
+    /// The same on two levels, where nodes have several ranks and the parameters know what they share.
     #[serde(skip_serializing_if = "Option::is_none")]
     two_level: Option<&'a [Levels]>,
     /// Why there are none, although there are two levels.

@@ -21,6 +21,7 @@ use polycast_core::topology::Topology;
 use polycast_core::units::{Bytes, Nanos};
 
 use super::{Args, place};
+use crate::bench::operation::Operation;
 use crate::commands::measure::sharing::{Effort, Learning};
 use crate::commands::measure::{as_note, hosts, measure, parameters_of, progress, start};
 use crate::commands::{beside, write_file};
@@ -177,7 +178,8 @@ impl Beforehand<'_> {
         }
         let most_penalties = usize::from(began.elapsed() < allowed / 2);
         let sizes = SHARED.map(Bytes).to_vec();
-        let effort = Effort { sizes, time: args.time, force: false, most_penalties };
+        let operations = &[Operation::Bcast];
+        let effort = Effort { operations, sizes, time: args.time, force: false, most_penalties };
         let (job, hosts, progress) = (&args.job, &hosts[..], &progress);
         let learning = Learning {
             job,
@@ -191,7 +193,7 @@ impl Beforehand<'_> {
             interrupted,
         };
         Ok(match learning.run() {
-            Some((sharing, _)) => parameters.clone().with_sharing(vec![sharing])?,
+            Some((sharing, _)) => parameters.clone().with_sharing(sharing)?,
             None => parameters,
         })
     }

@@ -21,6 +21,7 @@ super::registry::files! {
 pub use by_position::BINOMIAL;
 pub use planner::{Origin, Planner, Sent};
 pub(super) use two_level::SCATTER_RING;
+pub(crate) use two_level::TREES as TREES_OF_NODES;
 pub use two_level::{Between, ON_NODE, TwoLevel};
 
 use super::Algorithm;

@@ -21,7 +21,7 @@ use crate::schedule::{Action, After, Fabric, Kind, Lane, LaneIndex, Nodes, Sched
 use crate::tree::Tree;
 use crate::units::Rank;
 
-const TREES: [(&str, Tree); 4] = [
+pub(crate) const TREES: [(&str, Tree); 4] = [
     ("binomial", Tree::KNomial(NonZeroU32::new(2).unwrap())),
     ("binary", Tree::KAry(NonZeroU32::new(2).unwrap())),
     ("chain", Tree::Chain),

@@ -114,13 +114,23 @@ pub(super) static ENTRIES: [Entry; 7] = [
     .only_commuting(),
 ];
 
+impl Entry {
+    /// The names of the algorithms that there may be between nodes, where one may be named.
+    pub(crate) fn between_nodes(&self) -> &'static [&'static str] {
+        let parameter = self.parameters.iter().find(|parameter| parameter.name == "between");
+        match parameter.map(|parameter| parameter.domain) {
+            Some(Domain::Word(words)) => words,
+            _ => &[],
+        }
+    }
+}
+
 impl Algorithm {
     /// The name of the algorithm between nodes.
-    fn between(&self) -> &'static str {
-        let parameter = self.entry.parameters.iter().find(|parameter| parameter.name == "between");
-        match parameter.map(|parameter| parameter.domain) {
-            Some(Domain::Word(words)) => words[self.given("between").unwrap_or(0) as usize],
-            _ => barrier::BETWEEN,
+    pub(crate) fn between(&self) -> &'static str {
+        match self.entry.between_nodes() {
+            [] => barrier::BETWEEN,
+            words => words[self.given("between").unwrap_or(0) as usize],
         }
     }
 

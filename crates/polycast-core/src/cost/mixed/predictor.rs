@@ -1,4 +1,4 @@
-//! The forms for broadcasts by `two-level`, from measured parameters.
+//! The forms for collectives by `two-level`, from measured parameters. Those of broadcasts are here, the others' in `collectives`.
 
 use super::{BetweenNodes, MixedForm, MixedMessage};
 use crate::algorithm::broadcast::{Between, ON_NODE, TwoLevel};
@@ -14,13 +14,19 @@ use crate::units::{Bytes, Nanos, Rank};
 const BETWEEN: [&str; 4] = ["chain", "binary", "binomial", SCATTER_RING];
 const SCATTER_RING: &str = "scatter-ring";
 
-/// Predicts two-level broadcasts of one communicator from one root.
+/// Predicts a collective on two levels, of one communicator and one root.
 pub struct MixedPredictor<'a> {
+    pub(super) collective: Collective,
     /// One rank of each node, those of the root first.
-    leaders: Predictor,
-    parameters: &'a Parameters,
-    class: LinkClass,
-    sharing: &'a Sharing,
+    pub(super) leaders: Predictor,
+    pub(super) parameters: &'a Parameters,
+    pub(super) class: LinkClass,
+    /// What the ranks of the fullest node do before messages, or as they leave.
+    pub(super) leaving: Option<&'a Sharing>,
+    /// What they do with what has come.
+    pub(super) coming: Option<&'a Sharing>,
+    /// On the fullest node.
+    pub(super) ranks: u32,
 }
 
 /// Why there is nothing to predict.
@@ -30,16 +36,22 @@ pub enum NotMixed {
     OneLevel,
     /// Nobody has measured what so many ranks of a node take to share.
     Unmeasured {
+        /// What of it.
+        collective: Collective,
         /// On the fullest node.
         ranks: u32,
     },
+    /// The model has no form for it.
+    NoForm,
 }
 
-/// What a two-level broadcast takes, form by form.
+/// What a collective on two levels takes, form by form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixedCost {
-    /// The broadcast, with its segment.
+    /// What it is, with its segment.
     pub algorithm: Algorithm,
+    /// What the ranks of a node do before anything leaves it, in nanoseconds: of an allgather and a gather, collect its blocks.
+    pub before_ns: f64,
     /// Between nodes.
     pub between: BetweenNodes,
     /// Bytes of a segment that are shared at once, m_s.
@@ -65,11 +77,24 @@ impl MixedCost {
 }
 
 impl<'a> MixedPredictor<'a> {
-    /// For ranks that have been placed.
+    /// For broadcasts by ranks that have been placed.
     ///
     /// # Panics
     /// If the root is not one of the ranks.
     pub fn new(
+        placed: &Placed,
+        parameters: &'a Parameters,
+        root: Rank,
+    ) -> Result<MixedPredictor<'a>, NotMixed> {
+        MixedPredictor::of(Collective::Broadcast, placed, parameters, root)
+    }
+
+    /// For a collective of ranks that have been placed.
+    ///
+    /// # Panics
+    /// If the root is not one of the ranks.
+    pub fn of(
+        collective: Collective,
         placed: &Placed,
         parameters: &'a Parameters,
         root: Rank,
@@ -87,13 +112,18 @@ impl<'a> MixedPredictor<'a> {
         if ranks < 2 || nodes.len() < 2 {
             return Err(NotMixed::OneLevel);
         }
-        let sharing =
-            parameters.sharing_of(Collective::Broadcast, ranks).ok_or(NotMixed::Unmeasured { ranks })?;
+        let (up, down) = on_node(collective).ok_or(NotMixed::NoForm)?;
+        let curve = |of: Option<Collective>| {
+            let known =
+                |of| parameters.sharing_of(of, ranks).ok_or(NotMixed::Unmeasured { collective: of, ranks });
+            of.map(known).transpose()
+        };
+        let (leaving, coming) = (curve(up)?, curve(down)?);
         let of_root = nodes.iter().position(|rank| hosts[*rank as usize] == hosts[root.index()]).unwrap_or(0);
         nodes.rotate_left(of_root);
         let leaders = Predictor::new(&placed.only(&nodes), parameters, Rank(0));
         let class = leaders.usual_class();
-        Ok(MixedPredictor { leaders, parameters, class, sharing })
+        Ok(MixedPredictor { collective, leaders, parameters, class, leaving, coming, ranks })
     }
 
     /// Another way in which a node's sends share its port.
@@ -101,12 +131,7 @@ impl<'a> MixedPredictor<'a> {
         MixedPredictor { leaders: self.leaders.sends(sends), ..self }
     }
 
-    /// What was measured of the fullest node.
-    pub fn sharing(&self) -> &Sharing {
-        self.sharing
-    }
-
-    /// Form by form; `None` for what is no two-level broadcast of messages. `between_ns` is 𝓛 where it was measured; else it is
+    /// Form by form; `None` for what is not on two levels, or not by messages. `between_ns` is 𝓛 where it was measured; else it is
     /// predicted.
     pub fn cost(
         &mut self,
@@ -117,6 +142,9 @@ impl<'a> MixedPredictor<'a> {
         if algorithm.entry.name != ON_NODE.entry.name {
             return None;
         }
+        if self.collective != Collective::Broadcast {
+            return self.cost_of_others(algorithm, bytes, between_ns);
+        }
         let way = TwoLevel::of(algorithm);
         let mut between = match way.between {
             Between::Tree(tree) => self.down(tree, way.cut_segment(), bytes),
@@ -125,7 +153,7 @@ impl<'a> MixedPredictor<'a> {
         };
         between.whole_ns = between_ns.unwrap_or(between.whole_ns);
         let segment = between.segment;
-        let sharing = self.sharing;
+        let sharing = self.coming?;
         let shared_ns = |bytes: u64| sharing.cost_ns(bytes);
         let penalty = sharing.penalty.as_ref();
         let penalty_ns = |bytes: u64| penalty.map_or(0.0, |penalty| penalty.at(bytes));
@@ -141,6 +169,7 @@ impl<'a> MixedPredictor<'a> {
         };
         Some(MixedCost {
             algorithm: *algorithm,
+            before_ns: 0.0,
             between,
             overlap,
             shared_ns: sharing.cost_ns(overlap),
@@ -183,13 +212,16 @@ impl<'a> MixedPredictor<'a> {
         }
     }
 
-    fn send_ns(&self, segment: u64) -> f64 {
+    pub(super) fn send_ns(&self, segment: u64) -> f64 {
         let overhead = self.parameters.class(self.class).send_overhead.as_ref();
         overhead.map_or(0.0, |overhead| overhead.at(segment))
     }
 
     /// The fastest with each way between nodes, the fastest first: in all segments, all of each shared at once or nothing before the end.
     pub fn best(&mut self, bytes: Bytes) -> Vec<MixedCost> {
+        if self.collective != Collective::Broadcast {
+            return self.best_of_others(bytes);
+        }
         let mut best: Vec<MixedCost> = Vec::new();
         for between in BETWEEN {
             let cut = SEGMENTS.into_iter().filter(|segment| *segment < bytes.0);
@@ -206,8 +238,23 @@ impl<'a> MixedPredictor<'a> {
     }
 }
 
+/// What its ranks do on a node, before messages or as they leave, and with what has come; `None`: the model is not about it. Of an all-to-all
+/// each rank has something else for each, which no other collective on a node takes as long as, and a barrier has no segments.
+fn on_node(collective: Collective) -> Option<(Option<Collective>, Option<Collective>)> {
+    use Collective::{Allgather, Allreduce, Alltoall, Barrier, Broadcast, Gather, Reduce, Scatter};
+    Some(match collective {
+        Broadcast => (None, Some(Broadcast)),
+        Reduce => (Some(Reduce), None),
+        Allreduce => (Some(Reduce), Some(Broadcast)),
+        Gather => (Some(Gather), None),
+        Scatter => (None, Some(Scatter)),
+        Allgather => (Some(Gather), Some(Broadcast)),
+        Alltoall | Barrier => return None,
+    })
+}
+
 /// On the longest way.
-fn hops(tree: &PlannedTree) -> u32 {
+pub(super) fn hops(tree: &PlannedTree) -> u32 {
     let mut level = vec![tree.root()];
     let mut hops = 0;
     loop {
@@ -251,7 +298,8 @@ mod tests {
         let new = |nodes, each| MixedPredictor::new(&placed(nodes, each), &parameters, Rank(0)).err();
         assert_eq!(new(1, 4), Some(NotMixed::OneLevel));
         assert_eq!(new(8, 1), Some(NotMixed::OneLevel));
-        assert_eq!(new(8, 2), Some(NotMixed::Unmeasured { ranks: 2 }));
+        let collective = Collective::Broadcast;
+        assert_eq!(new(8, 2), Some(NotMixed::Unmeasured { collective, ranks: 2 }));
         assert_eq!(new(8, 4), None);
     }
 
