@@ -2,7 +2,7 @@
 
 use super::compare::is_sweep;
 use super::operation::capitalised;
-use super::point::Point;
+use super::point::{Point, are_of_several_mpis};
 use crate::plot::{self, Axis, Chart, Curve, PlotError};
 
 /// Draws all points that have a time. What the axes, which are logarithmic, have no place for is left out: messages
@@ -20,21 +20,25 @@ pub fn of_times(points: &[Point]) -> Result<String, PlotError> {
         if is_sweep { "up to " } else { "" }
     );
     let mut chart = Chart::new(title, Axis::bytes("message"), Axis::nanoseconds("time"));
-    let mut variants: Vec<(&str, &str, usize)> = Vec::new();
+    let are_several = are_of_several_mpis(points);
+    let key =
+        |point: &Point| (point.collective.clone(), point.variant.clone(), point.ranks, point.mpi.clone());
+    let mut variants = Vec::new();
     for point in points {
-        let variant = (point.collective.as_str(), point.variant.as_str(), point.ranks);
+        let variant = key(point);
         if !variants.contains(&variant) {
             variants.push(variant);
         }
     }
-    for (of, variant, ranks) in variants {
-        let is_own = |point: &&Point| {
-            (point.collective.as_str(), point.variant.as_str(), point.ranks) == (of, variant, ranks)
-        };
-        let own = points.iter().filter(is_own);
-        let mut name = if is_one { variant.to_owned() } else { format!("{of} {variant}") };
+    for own_key in variants {
+        let own = points.iter().filter(|point| key(point) == own_key);
+        let (of, variant, ranks, mpi) = own_key.clone();
+        let mut name = if is_one { variant } else { format!("{of} {variant}") };
         if is_sweep {
             name += &format!(", {ranks} ranks");
+        }
+        if are_several {
+            name += &format!(", {mpi}");
         }
         chart.curves.push(Curve::measured(&name, own.filter_map(median).collect()));
     }

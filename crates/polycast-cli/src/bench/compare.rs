@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::point::Point;
+use super::point::{Point, are_of_several_mpis};
 
 /// A measurement that was kept.
 #[derive(Clone, Debug)]
@@ -95,12 +95,14 @@ pub struct Pair<'a> {
 /// Sizes and variants that both have, in the order of the first; and how many only one of them has.
 pub fn pairs<'a>(before: &'a Kept, after: &'a Kept) -> (Vec<Pair<'a>>, usize) {
     let is_sweep = is_sweep(&before.points) || is_sweep(&after.points);
+    let are_several = are_of_several_mpis(&before.points) || are_of_several_mpis(&after.points);
     // A size may stand twice in a file.
     let mut left: Vec<&Point> = after.points.iter().collect();
     let pair = |a: &'a Point| {
         let is_same = |b: &&Point| {
             b.bytes == a.bytes
                 && (b.ranks == a.ranks || !is_sweep)
+                && (b.mpi == a.mpi || !are_several)
                 && [&b.collective, &b.variant, &b.root, &b.arrival]
                     == [&a.collective, &a.variant, &a.root, &a.arrival]
         };

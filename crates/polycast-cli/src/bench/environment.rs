@@ -25,6 +25,9 @@ pub struct Environment {
     pub mpi_version: String,
     /// The mpiexec.
     pub launcher: String,
+    /// Of several MPIs that are measured in turn, each with its version; the three before name all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mpis: Vec<String>,
     /// Whether polycast was preloaded; if not, only stock could be measured.
     pub preloaded: bool,
     /// Ranks of the job.

@@ -123,6 +123,7 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
     };
     Point {
         collective: context.operation.name().to_owned(),
+        mpi: String::new(), // of the session
         variant: context.variants[variant].to_string(),
         algorithm: measured.choices.get(&variant).cloned(),
         ranks,

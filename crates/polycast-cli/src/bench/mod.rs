@@ -5,10 +5,11 @@
 //!                      jobs::target ──▶    │              │ lines
 //!                                          │        jobs::record ──▶ collect
 //!  view  report  ◀──  fidelity  ◀──────────┴── figures ◀───────────────┘
-//!                      crossover                analysis, remark
+//!                      crossover, beside        analysis, remark
 //! ```
 
 pub mod arrival;
+pub mod beside;
 pub mod chart;
 pub mod compare;
 pub mod crossover;

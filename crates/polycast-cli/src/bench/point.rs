@@ -13,6 +13,8 @@ pub struct Point {
     pub collective: String,
     /// What was asked for.
     pub variant: String,
+    /// The MPI and its version.
+    pub mpi: String,
     /// What polycast served it by, in the form of `POLYCAST_BCAST`; `None` where polycast was not there to tell.
     pub algorithm: Option<String>,
     /// Ranks of the job.
@@ -106,4 +108,9 @@ pub struct Point {
     /// By rank: the mean time in the call, for the views of other benchmarks.
     #[serde(skip)]
     pub per_rank_mean_us: Vec<f64>,
+}
+
+/// Whether several MPIs were measured beside each other. Older files do not say which it was.
+pub fn are_of_several_mpis(points: &[Point]) -> bool {
+    points.iter().any(|point| point.mpi != points[0].mpi)
 }

@@ -60,12 +60,61 @@ fn interruption(measured: usize, sizes: usize) -> String {
 }
 
 impl Session<'_> {
+    /// Runs all launches with several MPIs, which differ in nothing else: the first of each, the second of each, and so on, so that what slows
+    /// the machine down for a while slows all of them down. What was measured is reported together at the end.
+    pub fn run_in_turn(sessions: &[Session], report: &mut Report) -> Result<(), Box<dyn Error>> {
+        let Some(first) = sessions.first() else { return Ok(()) };
+        let mut collectors: Vec<Collector> = sessions.iter().map(Session::collector).collect();
+        let outcome = Session::launches_in_turn(sessions, &mut collectors, report);
+        let mut environment = first.environment(&collectors[0].header);
+        let join = |of: &dyn Fn(&Session) -> String, by| sessions.iter().map(of).collect::<Vec<_>>().join(by);
+        environment.mpi = join(&|session| session.mpi.family().name().to_owned(), ",");
+        environment.launcher = join(&|session| session.mpi.to_string(), ", ");
+        environment.mpis = sessions.iter().map(|session| session.mpi.title()).collect();
+        let versions = collectors.iter().map(|collector| collector.header.mpi_version.clone());
+        environment.mpi_version = versions.collect::<Vec<_>>().join(", ");
+        report.begin(&environment)?;
+        for size in 0..collectors[0].sizes.len() {
+            let of = |(session, collector): (&Session, &Collector)| session.points(&collector.sizes[size]);
+            let measured = sessions.iter().zip(&collectors).filter(|(_, collector)| {
+                collector.sizes[size].launches.iter().any(|launch| !launch.is_empty())
+            });
+            let points: Vec<Point> = measured.flat_map(of).collect();
+            if !points.is_empty() {
+                report.size(&points)?;
+            }
+        }
+        report.end(first.is_last)?;
+        outcome
+    }
+
+    fn launches_in_turn(
+        sessions: &[Session],
+        collectors: &mut [Collector],
+        report: &mut Report,
+    ) -> Result<(), Box<dyn Error>> {
+        for launch in 0..sessions[0].plan.launches {
+            for (session, collector) in sessions.iter().zip(&mut *collectors) {
+                if session.interrupted.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                // Nothing is reported before all have been measured.
+                session.launch(launch, None, collector, report, &mut usize::MAX.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn collector(&self) -> Collector {
+        let sizes = self.plan.sizes.iter().map(|size| size.0);
+        let of_all = (0..self.plan.communicators()).flat_map(|_| sizes.clone());
+        Collector::new(of_all)
+    }
+
     /// Runs all launches, or as many plans in a job that is there and takes them. What was measured is reported even if one of them fails. That a
     /// job of others was interrupted is theirs to say.
     pub fn run(&self, mut job: Option<&mut Dialogue>, report: &mut Report) -> Result<(), Box<dyn Error>> {
-        let sizes = self.plan.sizes.iter().map(|size| size.0);
-        let of_all = (0..self.plan.communicators()).flat_map(|_| sizes.clone());
-        let mut collector = Collector::new(of_all);
+        let mut collector = self.collector();
         let mut reported = 0;
         let mut outcome = Ok(());
         for launch in 0..self.plan.launches {
@@ -110,7 +159,7 @@ impl Session<'_> {
                 _ => report.raw(line)?,
             }
             match event {
-                Some(Event::Ready) if (launch, size) == (0, 0) => {
+                Some(Event::Ready) if (launch, size, *reported) == (0, 0, 0) => {
                     report.begin(&self.environment(&collector.header))?;
                 }
                 Some(Event::Block(more)) => {
@@ -199,7 +248,10 @@ impl Session<'_> {
             time_limit: self.plan.time,
         };
         let mut points = figures::summarise(&context, measured);
-        points.iter_mut().for_each(|point| self.fidelity.judge(point));
+        for point in &mut points {
+            point.mpi = self.mpi.title();
+            self.fidelity.judge(point);
+        }
         points
     }
 
@@ -230,6 +282,7 @@ impl Session<'_> {
             mpi: self.mpi.family().name().to_owned(),
             mpi_version: header.mpi_version.clone(),
             launcher: self.mpi.to_string(),
+            mpis: Vec::new(),
             preloaded: self.preloaded,
             ranks: header.places.len(),
             nodes: hosts.len(),

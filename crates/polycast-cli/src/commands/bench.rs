@@ -14,7 +14,7 @@ use polycast_core::units::Bytes;
 use polycast_lab::{Carried, LabError, Rate};
 
 use super::job_args::JobArgs;
-use super::{Outcome, beside, interruption, write_file};
+use super::{Outcome, beside as file_beside, interruption, write_file};
 use crate::bench::arrival::{Arrival, Pattern, Root, parse_duration};
 use crate::bench::chart;
 use crate::bench::fidelity::Fidelity;
@@ -24,7 +24,7 @@ use crate::bench::report::Report;
 use crate::bench::session::Session;
 use crate::bench::variant::Variant;
 use crate::bench::view::Format;
-use crate::bench::{crossover, sizes, variant};
+use crate::bench::{beside, crossover, sizes, variant};
 use crate::install::Installation;
 use crate::jobs::RankCounts;
 use crate::jobs::target::JobTarget;
@@ -46,6 +46,7 @@ Examples:
   polycast bench --hosts a,b,c,d --root rotate --arrival one-late:2ms \\
     --time 10s --launches 3
   polycast bench --lab hosts=16,rate=20mbit --ranks 2..16 --sizes 64KiB
+  polycast bench -n 8 --mpi openmpi,mpich --collective allreduce --sizes 1KiB
   polycast bench compare before.json after.json
   polycast bench --suite never-slower --budget 1h --only hosts=2,4,16
 
@@ -73,9 +74,9 @@ pub struct Args {
     /// Time limit for a size, for each variant, over all launches; less is used where the results are clear
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse_duration)]
     time: Duration,
-    /// Start the job so many times and put the results together
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1u32..=100))]
-    launches: u32,
+    /// Start the job so many times and put the results together [default: 1, of several MPIs 3 each, in turn]
+    #[arg(long, value_name = "N", value_parser = whole(1u32..=100))]
+    launches: Option<u32>,
     /// When ranks call: none, root-first, root-last, one-late or random, with an optional delay as in root-last:2ms; or a file of `polycast report --arrivals`, for a job of as many ranks
     #[arg(long, value_name = "PATTERN", default_value = "none")]
     arrival: Arrival,
@@ -155,44 +156,61 @@ pub fn run(mut args: Args) -> Outcome {
         return suite::run(&args);
     }
     let plans = plans(&args)?;
+    check_mpis(&args)?;
     check_method(&plans)?;
     check_use(&args, &plans)?;
     check_variables(&args.job.variables, &plans)?;
-    let mpi = args.job.mpi()?;
+    let mpis = args.job.mpis()?;
     let installation = Installation::find()?;
-    let program = args.job.measuring_program(&installation, &mpi)?;
-    if plans.iter().any(Plan::needs_polycast) {
-        installation.require_door(Abi::from(mpi.family()))?;
-    }
-    let mut variables = variables(&args.job, &args.topology, &args.parameters, &installation, &mpi)?;
+    let ranks_of = |mpi: &Mpi| -> Result<(PathBuf, Variables), Box<dyn Error>> {
+        let program = args.job.measuring_program(&installation, mpi)?;
+        if plans.iter().any(Plan::needs_polycast) {
+            installation.require_door(Abi::from(mpi.family()))?;
+        }
+        Ok((program, variables(&args.job, &args.topology, &args.parameters, &installation, mpi)?))
+    };
+    let by_mpi: Vec<(PathBuf, Variables)> = mpis.iter().map(ranks_of).collect::<Result<_, _>>()?;
     let mut report = Report::new(
-        args.format.view(plans.iter().map(|plan| plan.variants.len()).max().unwrap_or(0)),
+        args.format.view(plans.iter().map(|plan| plan.variants.len()).max().unwrap_or(0), mpis.len()),
         args.json.as_deref(),
         raw_file(&args).as_deref(),
-        plans.iter().map(|plan| plan.sizes.len() * plan.communicators() * plan.launches as usize).sum(),
+        plans
+            .iter()
+            .map(|plan| plan.sizes.len() * plan.communicators() * plan.launches as usize)
+            .sum::<usize>()
+            * mpis.len(),
     )?;
     let interrupted = interruption()?;
     let rate_choice = choose_rate(&mut args, &report)?;
     let target = args.job.target_for_most()?;
     check_ranks(&args, target.ranks())?;
-    target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
-    let mut session = Session {
-        plan: &plans[0],
-        target: &target,
-        mpi: &mpi,
-        program,
-        preloaded: variables.iter().any(|(name, _)| name == PRELOAD),
-        variables,
-        links: links(&args, &target),
-        fidelity: fidelity(&args, &target, &report)?,
-        rate_choice,
-        is_last: false,
-        interrupted: Arc::clone(&interrupted),
+    let fidelity = fidelity(&args, &target, &report)?;
+    let session = |(mpi, (program, mut variables)): (_, (PathBuf, Variables))| {
+        target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
+        Session {
+            plan: &plans[0],
+            target: &target,
+            mpi,
+            program,
+            preloaded: variables.iter().any(|(name, _)| name == PRELOAD),
+            variables,
+            links: links(&args, &target),
+            fidelity: fidelity.clone(),
+            rate_choice: rate_choice.clone(),
+            is_last: false,
+            interrupted: Arc::clone(&interrupted),
+        }
     };
+    let mut sessions: Vec<Session> = mpis.iter().zip(by_mpi).map(session).collect();
     let mut outcome = Ok(());
     for (index, plan) in plans.iter().enumerate() {
-        (session.plan, session.is_last) = (plan, index + 1 == plans.len());
-        outcome = session.run(None, &mut report);
+        for session in &mut sessions {
+            (session.plan, session.is_last) = (plan, index + 1 == plans.len());
+        }
+        outcome = match &sessions[..] {
+            [session] => session.run(None, &mut report),
+            several => Session::run_in_turn(several, &mut report),
+        };
         if outcome.is_err() || interrupted.load(Ordering::Relaxed) {
             break;
         }
@@ -207,6 +225,9 @@ pub fn run(mut args: Args) -> Outcome {
     if !sweep(&args).is_empty() && matches!(args.format, Format::Table | Format::Summary) {
         report.sentences(&crossover::sentences(&report.points))?;
     }
+    if mpis.len() > 1 && args.format != Format::Csv {
+        report.sentences(&beside::sentences(&report.points))?;
+    }
     outcome?;
     Ok(match (interrupted.load(Ordering::Relaxed), report.wrong) {
         (_, true) => {
@@ -220,6 +241,9 @@ pub fn run(mut args: Args) -> Outcome {
 
 pub(super) const PRELOAD: &str = "LD_PRELOAD";
 
+/// Jobs with each of several MPIs, where nobody says how many.
+const ROUNDS: u32 = 3;
+
 /// One for each operation. Barriers have no sizes.
 fn plans(args: &Args) -> Result<Vec<Plan>, variant::VariantsError> {
     let lists = variant::parse_for(&args.collective, &args.variants)?;
@@ -229,7 +253,7 @@ fn plans(args: &Args) -> Result<Vec<Plan>, variant::VariantsError> {
         sizes: if operation == Operation::Barrier { vec![Bytes(0)] } else { args.sizes.to_vec() },
         variants,
         time: args.time,
-        launches: args.launches,
+        launches: args.launches.unwrap_or(if args.job.mpi_names() > 1 { ROUNDS } else { 1 }),
         arrival: args.arrival.clone(),
         root: args.root,
         method: args.method,
@@ -264,6 +288,20 @@ fn check_method(plans: &[Plan]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// What is of one MPI alone.
+fn check_mpis(args: &Args) -> Result<(), String> {
+    let mpis = args.job.mpi_names();
+    let single = [
+        ("--program", args.job.program.is_some()),
+        ("--format osu and imb", matches!(args.format, Format::Osu | Format::Imb)),
+        ("several --ranks", !sweep(args).is_empty()),
+    ];
+    match single.into_iter().find(|(_, is_given)| mpis > 1 && *is_given) {
+        Some((what, _)) => Err(format!("{what}: expected one MPI in --mpi, found {mpis}")),
+        None => Ok(()),
+    }
 }
 
 /// What none of the plans takes would change nothing.
@@ -382,5 +420,5 @@ pub(super) fn variables(
 /// All samples are kept wherever results are kept.
 fn raw_file(args: &Args) -> Option<PathBuf> {
     let json = args.json.as_ref().filter(|json| json.as_os_str() != "-");
-    args.raw.clone().or_else(|| json.map(|json| beside(json, ".samples")))
+    args.raw.clone().or_else(|| json.map(|json| file_beside(json, ".samples")))
 }

@@ -35,7 +35,8 @@ pub struct JobArgs {
     /// Ranks on each host
     #[arg(long, value_name = "K", value_parser = whole(1..=hosts::MAX_RANKS))]
     pub ranks_per_host: Option<usize>,
-    /// openmpi, mpich, or the path of an mpiexec [default: the mpiexec on PATH]
+    /// openmpi, mpich, or the path of an mpiexec [default: the mpiexec on PATH]. `bench` takes several, as openmpi,mpich: jobs with
+    /// each in turn
     #[arg(long, value_name = "MPI")]
     pub mpi: Option<String>,
     /// A variable for the ranks, whatever this environment says; may be repeated
@@ -57,10 +58,31 @@ fn parse_lab(text: &str) -> Result<Arc<LabSpec>, LabError> {
 impl JobArgs {
     /// The MPI that was asked for.
     pub fn mpi(&self) -> Result<Mpi, Box<dyn Error>> {
-        Ok(match &self.mpi {
-            Some(name) => Mpi::resolve(name)?,
-            None => Mpi::default_on_path()?,
-        })
+        match self.mpi_names() {
+            1 => self.mpis()?.pop().ok_or_else(|| "--mpi: expected one".into()),
+            _ => Err("--mpi: expected one: only `polycast bench` measures several in turn".into()),
+        }
+    }
+
+    /// How many were named.
+    pub fn mpi_names(&self) -> usize {
+        self.mpi.as_deref().map_or(1, |list| list.split(',').count())
+    }
+
+    /// All of them, where several may be asked for.
+    pub fn mpis(&self) -> Result<Vec<Mpi>, Box<dyn Error>> {
+        let Some(list) = &self.mpi else { return Ok(vec![Mpi::default_on_path()?]) };
+        let mut mpis: Vec<Mpi> = Vec::new();
+        for name in list.split(',') {
+            let mpi = Mpi::resolve(name)?;
+            if mpis.iter().any(|other| other.title() == mpi.title()) {
+                return Err(
+                    format!("--mpi {list}: expected each MPI once, found {} again", mpi.title()).into()
+                );
+            }
+            mpis.push(mpi);
+        }
+        Ok(mpis)
     }
 
     /// The place; a lab is made for it.

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use crate::bench::{read_json, run, text};
+use crate::common::job::Job;
+use crate::common::mpi::Mpi;
 
 /// The points of a measurement by another method, in the order of the variants.
 fn by_method(method: &str, further: &[&str]) -> (Value, Vec<Value>) {
@@ -59,6 +61,83 @@ fn the_clock_measures_with_cold_caches() {
         by_method("clock", &["-n", "2", "--sizes", "64KiB", "--time", "300ms", "--cold"]);
     assert_eq!(environment["cold"], true);
     assert!(points.len() == 2 && points.iter().all(|point| point["verified"] == true), "{points:?}");
+}
+
+/// All that takes the place of what is in the caches is written before each call, and what the call is about is not there.
+#[test]
+fn cold_caches_are_empty() {
+    Job::stock(Mpi::OpenMpi, 1, "bench_caches").run().expect_ok("bench_caches");
+}
+
+/// Rank 2 has its data 100 ms after rank 0 has sent it, rank 1 after 50, which no load of the machine comes near to: both exact methods
+/// say 100, the clock for it sees the last return, and answers because rank 2 is critical.
+#[test]
+fn answers_and_the_clock_agree_on_ranks_that_are_late() {
+    let late = format!("LD_PRELOAD={}", Mpi::OpenMpi.built("late_ranks.so").display());
+    let here = [
+        "-n",
+        "3",
+        "--mpi",
+        "openmpi",
+        "--sizes",
+        "4KiB",
+        "--time",
+        "2s",
+        "--variants",
+        "stock",
+        "--env",
+        &late,
+    ];
+    let medians = ["clock", "responder"].map(|method| {
+        let folder = tempfile::tempdir().unwrap();
+        let json = folder.path().join("results.json");
+        let output = run(&[&here[..], &["--method", method, "--json", json.to_str().unwrap()]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        read_json(&json).1[0]["median_us"].as_f64().unwrap() / 1e3
+    });
+    // An answer's own way is taken off, which may have been longer than it was then.
+    assert!(
+        medians.iter().all(|ms| (90.0..140.0).contains(ms)),
+        "by the clock and by answers {medians:?} ms"
+    );
+}
+
+/// Jobs of two MPIs in turn: one table, and each point says of which it is.
+#[test]
+fn mpis_are_measured_beside_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let [json, svg] = ["results.json", "results.svg"].map(|name| folder.path().join(name));
+    let files = ["--json", json.to_str().unwrap(), "--svg", svg.to_str().unwrap()];
+    let here =
+        ["-n", "2", "--mpi", "openmpi,mpich", "--sizes", "8,1KiB", "--time", "200ms", "--launches", "2"];
+    let output = run(&[&here[..], &["--collective", "allreduce"], &files].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (environment, points) = read_json(&json);
+    assert_eq!(environment["mpi"], "openmpi,mpich");
+    let mpis: Vec<&str> = environment["mpis"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let of = |point: &Value| (point["bytes"].as_u64().unwrap(), point["mpi"].as_str().unwrap().to_owned());
+    let expected =
+        [8, 1024].map(|bytes| [mpis[0], mpis[0], mpis[1], mpis[1]].map(|mpi| (bytes, mpi.to_owned())));
+    assert!(points.iter().map(of).eq(expected.concat()), "{points:?}");
+    for point in &points {
+        assert_eq!((&point["verified"], &point["launches"]), (&true.into(), &2.into()), "{point}");
+    }
+    let raw = std::fs::read_to_string(json.with_extension("json.samples")).unwrap();
+    let order: Vec<&str> = raw.lines().filter_map(|line| line.strip_prefix("mpi ")).collect();
+    assert!(
+        order.len() == 4 && order[0] == order[2] && order[1] == order[3] && order[0] != order[1],
+        "{order:?}"
+    );
+    let said = text(&output.stdout);
+    for expected in ["in turn", &format!("1KiB · {}", mpis[1]), "MPI_Allreduce of 1KiB: with "] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    assert!(mpis.iter().all(|mpi| std::fs::read_to_string(&svg).unwrap().contains(mpi)));
+    let itself = json.to_str().unwrap();
+    let compared = run(&["compare", itself, itself]);
+    let rows = text(&compared.stdout);
+    // A long name goes on in the next line.
+    assert_eq!(["stock, ", "polycast, "].map(|name| rows.matches(name).count()), [4, 4], "{rows}");
 }
 
 /// Communicators of two numbers of ranks in one job: a table for each, and the points of each in the file.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::common::cannot_run;
-use crate::fake::{World, error, output};
+use crate::fake::{OPEN_MPI_4, World, error, output};
 
 /// All verbs, found in the help of the tool and in that of verbs that have verbs themselves.
 fn verbs(world: &World, above: &[String]) -> Vec<Vec<String>> {
@@ -195,9 +195,28 @@ fn methods_that_cannot_measure_something_say_so() {
         ),
         (["--variants", "stock,chain", "--interface", "e0"], "--interface is for --variants blast"),
         (["--suite", "never-slower", "--json", "-"], "expected a file, which the next run goes on with"),
+        (["--mpi", "openmpi,mpich", "--program", "p"], "--program: expected one MPI in --mpi, found 2"),
+        (["--mpi", "openmpi,mpich", "--format", "osu"], "--format osu and imb: expected one MPI in --mpi"),
+        (["--mpi", "openmpi,mpich", "--ranks", "2,4"], "several --ranks: expected one MPI in --mpi, found 2"),
     ] {
         let said = error(&mut world.polycast(&[&["bench"][..], &arguments].concat()), 1);
         assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn several_mpis_are_there_and_different() {
+    let world = World::with_doors(&["openmpi"]).launcher("mpiexec", OPEN_MPI_4);
+    for (arguments, expected) in [
+        (["bench", "openmpi,mpich"], "no mpiexec of mpich on PATH"),
+        (["bench", "openmpi,no/mpiexec"], "--mpi no/mpiexec: expected openmpi, mpich or the path"),
+        (["bench", "openmpi,openmpi"], "expected each MPI once, found Open MPI 4.1.4 again"),
+        (["measure", "openmpi,mpich"], "--mpi: expected one: only `polycast bench` measures several"),
+    ] {
+        let [verb, list] = arguments;
+        let file = if verb == "measure" { &["-o", "p.json"][..] } else { &[] };
+        let said = error(&mut world.polycast(&[&[verb, "-n", "2", "--mpi", list], file].concat()), 1);
+        assert!(said.replace("\n", " ").contains(expected), "{arguments:?}: {said}");
     }
 }
 

@@ -17,7 +17,7 @@ use super::point::Point;
 pub enum Format {
     /// Everything that counts, for people
     Table,
-    /// A row per size, a column per variant; of more than four variants the table
+    /// A row per size, a column per variant; of more than four variants or several MPIs the table
     Summary,
     /// As the OSU micro-benchmarks print it; averages over repetitions per rank, which hide the completion
     Osu,
@@ -51,10 +51,12 @@ impl View for Silent {
 }
 
 impl Format {
-    /// The view in this format, for this number of variants.
-    pub fn view(self, variants: usize) -> Box<dyn View> {
+    /// The view in this format, for this number of variants of as many MPIs.
+    pub fn view(self, variants: usize, mpis: usize) -> Box<dyn View> {
         match self {
-            Format::Summary if variants > summary::MAX_VARIANTS => Box::new(table::Table::default()),
+            Format::Summary if variants > summary::MAX_VARIANTS || mpis > 1 => {
+                Box::new(table::Table::default())
+            }
             Format::Table => Box::new(table::Table::default()),
             Format::Summary => Box::new(summary::Summary::default()),
             Format::Osu => Box::new(classic::Classic::osu()),

@@ -21,11 +21,12 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Takes in what is to be said of a point.
-    pub fn add(&mut self, point: &Point) {
-        let size = Bytes(point.bytes);
+    /// Takes in what is to be said of a point, one of several MPIs or not.
+    pub fn add(&mut self, point: &Point, are_several: bool) {
+        let with = if are_several { format!(" with {}", point.mpi) } else { String::new() };
+        let size = format!("{}{with}", Bytes(point.bytes));
         if let Some(doubt) = &point.doubt {
-            self.note(DOUBT, doubt, size.to_string());
+            self.note(DOUBT, doubt, size.clone());
         }
         if let Some(remark) = &point.remark {
             self.note(REMARK, remark, format!("{} {size}", point.variant));
@@ -94,9 +95,9 @@ mod tests {
             ..Point::default()
         };
         let mut notes = Notes::default();
-        notes.add(&point(1024, "left to the MPI"));
-        notes.add(&point(4096, "left to the MPI"));
-        notes.add(&Point { doubt: Some("cores are the limit".into()), ..point(4096, "late") });
+        notes.add(&point(1024, "left to the MPI"), false);
+        notes.add(&point(4096, "left to the MPI"), false);
+        notes.add(&Point { doubt: Some("cores are the limit".into()), ..point(4096, "late") }, false);
         let mut out = Vec::new();
         notes.write(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();

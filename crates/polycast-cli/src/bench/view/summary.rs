@@ -54,7 +54,7 @@ impl View for Summary {
         let mut row = format!("{:>8} {:>8}", Bytes(first.bytes).to_string(), or_dash(first.wire_us, time));
         for point in points {
             row += &format!("{:>TIME_WIDTH$}{}", or_dash(point.median_us, time), Notes::mark(point));
-            self.notes.add(point);
+            self.notes.add(point, false);
         }
         match compared[..] {
             [one] => {

@@ -8,7 +8,7 @@ use super::View;
 use super::notes::Notes;
 use super::text::{or_dash, time};
 use crate::bench::environment::Environment;
-use crate::bench::point::Point;
+use crate::bench::point::{Point, are_of_several_mpis};
 use crate::jobs::record::TimeFrom;
 use crate::terminal::{count, digits, hanging, interval, range};
 
@@ -41,7 +41,10 @@ impl View for Table {
         self.columns.wire = environment.rate_bits_per_second.is_some();
         let Environment { launcher, ranks, nodes, machine, clock, span, operation, .. } = environment;
         // Without the path of the mpiexec.
-        let library = launcher.split(" (").next().unwrap_or_default();
+        let library = match &environment.mpis[..] {
+            [] => launcher.split(" (").next().unwrap_or_default().to_owned(),
+            several => format!("{} in turn", several.join(", ")),
+        };
         let shared = if environment.oversubscribed { ", oversubscribed" } else { "" };
         let (ranks, hosts, cores) = (
             count(*ranks, "rank", "ranks"),
@@ -67,16 +70,19 @@ impl View for Table {
             self.has_heading = true;
             self.columns.delay = points.iter().any(|point| point.delay_us > 0.0);
             self.columns.blast = !self.columns.delay && points.iter().any(|point| !point.reliable);
-            self.columns.speedup = points.len() > 1;
+            self.columns.speedup = points.iter().any(|point| point.variant != first.variant);
             writeln!(out, "\n{}", self.columns.heading(&first.reference))?;
         }
-        writeln!(out, "{}", hanging("", "  ", &title(points)))?;
-        for point in points {
-            writeln!(out, "{}", self.columns.row(point))?;
-            if point.wrong > 0 {
-                writeln!(out, "    WRONG DATA in {}", count(point.wrong, "repetition", "repetitions"))?;
+        let are_several = are_of_several_mpis(points);
+        for of_one in points.chunk_by(|a, b| a.mpi == b.mpi) {
+            writeln!(out, "{}", hanging("", "  ", &title(of_one, are_several)))?;
+            for point in of_one {
+                writeln!(out, "{}", self.columns.row(point))?;
+                if point.wrong > 0 {
+                    writeln!(out, "    WRONG DATA in {}", count(point.wrong, "repetition", "repetitions"))?;
+                }
+                self.notes.add(point, are_several);
             }
-            self.notes.add(point);
         }
         out.flush()
     }
@@ -87,13 +93,18 @@ impl View for Table {
 }
 
 /// `64KiB · wire 549 µs · polycast by multicast-pull`
-fn title(points: &[Point]) -> String {
+fn title(points: &[Point], names_mpi: bool) -> String {
     let Some(first) = points.first() else { return String::new() };
     let wire = first.wire_us.filter(|us| *us > 0.0).map(|us| format!("wire {}", time(us)));
     let of_polycast = points.iter().find(|point| point.variant == "polycast");
     let choice = of_polycast.and_then(|point| point.algorithm.as_ref());
     let choice = choice.map(|algorithm| format!("polycast by {algorithm}"));
-    [Some(Bytes(first.bytes).to_string()), wire, choice].into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    let mpi = Some(first.mpi.clone()).filter(|_| names_mpi);
+    [Some(Bytes(first.bytes).to_string()), mpi, wire, choice]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" · ")
 }
 
 impl Columns {

@@ -8,7 +8,7 @@ use polycast_core::files::FileKind;
 use polycast_core::units::Bytes;
 
 use crate::bench::compare::{self, Kept, Pair, differences, pairs};
-use crate::bench::point::Point;
+use crate::bench::point::{Point, are_of_several_mpis};
 use crate::commands::{Outcome, print};
 use crate::terminal::{count, digits, hanging, nanoseconds, paragraph, range, table};
 
@@ -54,7 +54,9 @@ pub fn run(args: &Args) -> Outcome {
     let header = ["variant", "verdict", "size", "before", "after", "ratio", "interval"];
     let of_one = pairs.iter().all(|pair| pair.before.collective == pairs[0].before.collective);
     let is_sweep = compare::is_sweep(&before.points);
-    print(&table(header, pairs.iter().map(|pair| row(pair, of_one, is_sweep)).collect(), 2))?;
+    let are_several = are_of_several_mpis(&before.points);
+    let rows = pairs.iter().map(|pair| row(pair, of_one, is_sweep, are_several));
+    print(&table(header, rows.collect(), 2))?;
     if single > 0 {
         print(&format!(
             "\n{} only one of the two has.\n",
@@ -71,10 +73,11 @@ fn read(file: &Path) -> Result<Kept, Box<dyn std::error::Error>> {
     Ok(Kept::parse(&text, &shown)?)
 }
 
-fn row(pair: &Pair, of_one: bool, is_sweep: bool) -> Vec<String> {
-    let Point { collective, variant, .. } = pair.before;
+fn row(pair: &Pair, of_one: bool, is_sweep: bool, are_several: bool) -> Vec<String> {
+    let Point { collective, variant, mpi, .. } = pair.before;
     let time = |us: Option<f64>| us.map_or("-".to_owned(), |us| nanoseconds(us * 1e3));
     let name = if of_one { variant.clone() } else { format!("{collective} {variant}") };
+    let name = if are_several { format!("{name}, {mpi}") } else { name };
     vec![
         if is_sweep { format!("{name}, {} ranks", pair.before.ranks) } else { name },
         pair.verdict().to_owned(),

@@ -164,7 +164,7 @@ impl Job<'_> {
             ("--sizes", sizes.join(",")),
             ("--variants", "stock,polycast".to_owned()),
             ("--time", format!("{}ms", args.time.as_millis())),
-            ("--launches", args.launches.to_string()),
+            ("--launches", args.launches.unwrap_or(1).to_string()),
         ];
         let pairs = pairs.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
         let variables = args.job.variables.iter();
