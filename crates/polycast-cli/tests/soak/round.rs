@@ -269,16 +269,23 @@ fn is_out_of_time(status: Option<ExitStatus>) -> bool {
     status.is_some_and(|status| status.code().is_none_or(|code| code == OUT_OF_TIME))
 }
 
+/// Of a host: UDP sockets, memberships, files where temporary ones are, what a job that wrote the cache anew has beside it, sockets with names.
+const LOOKED_AT: &str = "tail -q -n +2 /proc/net/udp /proc/net/udp6; ip maddr show e0; \
+    ls -Ad /dev/shm/*polycast* \"${TMPDIR:-/tmp}\"/*polycast* ~/.cache/polycast/trials.jsonl.* 2>/dev/null; \
+    grep polycast /proc/net/unix || true";
+
 /// A process that ends has no program any more before its sockets are closed.
 fn nothing_is_left(labs: &Labs) -> Vec<String> {
     let left = || {
         let mut left: Vec<String> = ranks().iter().map(|pid| format!("process {pid}")).collect();
         for host in (0..HOSTS).map(|host| format!("h{host}")) {
-            let found = labs.exec(LAB, &host, "tail -q -n +2 /proc/net/udp /proc/net/udp6; ip maddr show e0");
+            let found = labs.exec(LAB, &host, LOOKED_AT);
             left.extend(
                 found
                     .lines()
-                    .filter(|line| line.contains("239.") || line.contains("00000000:0000 "))
+                    .filter(|line| {
+                        line.contains("239.") || line.contains("00000000:0000 ") || line.contains("polycast")
+                    })
                     .map(|line| format!("{host}: {line}")),
             );
         }
