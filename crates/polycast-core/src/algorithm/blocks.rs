@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Algorithm;
-use super::intervals::{Place, Shape};
+use super::intervals::{Intervals, Place};
 use crate::collective::Call;
 use crate::schedule::Slice;
 use crate::units::Rank;
@@ -12,20 +12,19 @@ use crate::units::Rank;
 /// rank.
 pub(super) struct Blocks {
     pub place: Place,
-    shape: Shape,
+    tree: Intervals,
     call: Call,
     /// The largest message; all that goes the same way if nothing is to be cut.
     segment: Option<u64>,
 }
 
 impl Blocks {
-    pub fn new(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Blocks {
-        let place = shape.place(call.position_of(rank), call.ranks);
-        Blocks { place, shape, call: *call, segment: algorithm.segment.map(u64::from) }
+    pub fn new(tree: Intervals, algorithm: &Algorithm, call: &Call, rank: Rank) -> Blocks {
+        Blocks { place: tree.place(rank), tree, call: *call, segment: algorithm.segment.map(u64::from) }
     }
 
     pub fn rank_at(&self, position: u32) -> Rank {
-        self.call.rank_at(position)
+        self.tree.rank_at(position)
     }
 
     pub fn is_root(&self) -> bool {
@@ -48,10 +47,10 @@ impl Blocks {
         Slice::scratch(bytes.start - first..bytes.end - first)
     }
 
-    /// Where they are in the root's buffer.
+    /// Where they are in the root's buffer, where they are in one piece.
     pub fn at_root(&self, bytes: &Range<u64>) -> Range<u64> {
-        let (root, all) = (u64::from(self.call.root.0), u64::from(self.call.ranks) * self.call.bytes.0);
-        let start = (bytes.start + root * self.call.bytes.0) % all;
+        let (first, within) = (bytes.start / self.call.bytes.0, bytes.start % self.call.bytes.0);
+        let start = u64::from(self.rank_at(first as u32).0) * self.call.bytes.0 + within;
         start..start + (bytes.end - bytes.start)
     }
 
@@ -60,12 +59,12 @@ impl Blocks {
     pub fn messages(&self, subtree: &Range<u32>, parent: u32, own_first: bool) -> Vec<Range<u64>> {
         let all = self.of(subtree);
         let mut cuts = vec![all.start];
-        let wrap = u64::from(self.call.ranks - self.call.root.0) * self.call.bytes.0;
-        if parent == 0 && all.contains(&wrap) && wrap > all.start {
-            cuts.push(wrap);
+        if parent == 0 {
+            let breaks = self.tree.breaks(subtree.clone()).into_iter();
+            cuts.extend(breaks.map(|position| u64::from(position) * self.call.bytes.0));
         }
         if own_first && self.segment.is_some() {
-            let below = self.shape.below(subtree.clone());
+            let below = self.tree.below(subtree.clone());
             cuts.extend(below.into_iter().map(|child| self.of(&child).start));
         }
         cuts.sort_unstable();

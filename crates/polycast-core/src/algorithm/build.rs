@@ -1,9 +1,10 @@
 //! How an algorithm's schedules are made.
 
 use super::broadcast::{Planner, tree_pipeline};
+use super::intervals::Intervals;
 use super::plan::Plan;
-use super::{Algorithm, Form};
-use crate::collective::Call;
+use super::{Algorithm, Form, gather, reduce, scatter};
+use crate::collective::{Call, Collective};
 use crate::schedule::{Nodes, Schedule};
 use crate::tree::{PlannedShape, Tree};
 use crate::units::Rank;
@@ -20,7 +21,7 @@ pub(super) enum Build {
     /// Broadcast: segments run down a tree that needs no knowledge of the network: the root is position 0, the others follow
     /// around the site's ring.
     Tree(fn(&Algorithm) -> Tree),
-    /// Broadcast: segments run down a tree that is planned for the ranks where they are.
+    /// Broadcast, scatter, gather, reduce: down, or up, a tree that is planned for the ranks where they are.
     Planned(fn(&Algorithm, Call, &Planner) -> PlannedShape),
     /// Broadcast: lanes by position, and what they cost.
     Lanes(fn(&Algorithm, Call, Rank) -> Plan, Form),
@@ -52,8 +53,13 @@ impl Algorithm {
             }),
             Build::Planned(shape) => {
                 let shape = shape(self, call, planner);
-                let local = planner.planned(shape, call.root).local(rank);
-                Box::new(tree_pipeline::plan(self, call, local).finish())
+                let tree = planner.planned(shape, call.root);
+                match call.collective {
+                    Collective::Scatter => scatter::trees::schedule(Intervals::of(&tree), self, &call, rank),
+                    Collective::Gather => gather::trees::schedule(Intervals::of(&tree), self, &call, rank),
+                    Collective::Reduce => reduce::trees::schedule(&Intervals::of(&tree), self, &call, rank),
+                    _ => Box::new(tree_pipeline::plan(self, call, tree.local(rank)).finish()),
+                }
             }
             Build::Lanes(plan, _) => {
                 planner.in_order(call, rank, |call, rank| plan(self, call, rank).finish())

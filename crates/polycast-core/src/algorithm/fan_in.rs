@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::Algorithm;
-use super::intervals::Shape;
+use super::intervals::Intervals;
 use crate::collective::Call;
 use crate::schedule::{Action, After, Buffer, Channel, Kind, Lane, LaneIndex, Slice, Step, Stream};
 use crate::units::Rank;
@@ -34,26 +34,18 @@ pub(super) struct FanIn {
 }
 
 impl FanIn {
-    /// Towards `top`, in segments of about the algorithm's size, or whole. `is_result`: what this rank has combined is to be in its output.
-    pub fn new(
-        shape: Shape,
-        algorithm: &Algorithm,
-        call: &Call,
-        top: Rank,
-        rank: Rank,
-        is_result: bool,
-    ) -> FanIn {
+    /// Towards the top of the tree, in segments of about the algorithm's size, or whole. `is_result`: what this rank has combined is to be in its output.
+    pub fn new(tree: &Intervals, algorithm: &Algorithm, call: &Call, rank: Rank, is_result: bool) -> FanIn {
         let (bytes, element) = (call.bytes.0, call.element.get());
-        let place = shape.place(rank.relative_to(top, call.ranks), call.ranks);
-        let at = |position: u32| Rank::from_relative(position, top, call.ranks);
+        let place = tree.place(rank);
         let segment = algorithm.segment.map_or(bytes, |segment| (segment.get() / element).max(1) * element);
         let segment = segment.clamp(1, bytes.max(1));
         let own = if call.is_in_place_at(rank) { Buffer::Output } else { Buffer::Input };
         let has_children = !place.children.is_empty();
         let last_in_output = is_result && own == Buffer::Input && has_children;
         FanIn {
-            parent: place.parent.map(at),
-            children: place.children.iter().map(|child| at(child.start)).collect(),
+            parent: place.parent.map(|parent| tree.rank_at(parent)),
+            children: place.children.iter().map(|child| tree.rank_at(child.start)).collect(),
             segments: bytes.div_ceil(segment),
             bytes,
             segment,

@@ -9,7 +9,8 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use super::{Entry, Parameter};
-use crate::tree::Tree;
+use crate::schedule::RankOrder;
+use crate::tree::{PlannedTree, Tree};
 use crate::units::Rank;
 
 /// The form of a tree.
@@ -87,6 +88,99 @@ impl Shape {
     }
 }
 
+/// A tree of intervals over the ranks of a call.
+pub(super) enum Intervals {
+    /// Ranks stand in their order, from the top on.
+    ByRank {
+        /// Who is divided into what.
+        shape: Shape,
+        /// Who stands first.
+        top: Rank,
+        /// How many there are.
+        ranks: u32,
+    },
+    /// Ranks stand in depth-first order of a tree that was planned for where they are.
+    Planned {
+        /// The positions.
+        order: RankOrder,
+        /// Of each position where its subtree ends.
+        ends: Vec<u32>,
+        /// Of each position where the subtree above begins; the root's is its own.
+        parents: Vec<u32>,
+    },
+}
+
+impl Intervals {
+    /// The tree with its ranks in depth-first order, in which every subtree is an interval. As long as there are ranks.
+    pub fn of(tree: &PlannedTree) -> Intervals {
+        let ranks = tree.ranks() as usize;
+        let (mut order, mut parents) = (Vec::with_capacity(ranks), Vec::with_capacity(ranks));
+        let mut pending = vec![(tree.root(), 0)];
+        while let Some((rank, parent)) = pending.pop() {
+            let position = order.len() as u32;
+            pending.extend(tree.children(rank).iter().rev().map(|child| (*child, position)));
+            order.push(rank);
+            parents.push(parent);
+        }
+        let mut ends: Vec<u32> = (1..=tree.ranks()).collect();
+        for position in (1..ranks).rev() {
+            let parent = parents[position] as usize;
+            ends[parent] = ends[parent].max(ends[position]);
+        }
+        Intervals::Planned { order: RankOrder::of(order), ends, parents }
+    }
+
+    /// The place of a rank.
+    pub fn place(&self, rank: Rank) -> Place {
+        match self {
+            Intervals::ByRank { shape, top, ranks } => shape.place(rank.relative_to(*top, *ranks), *ranks),
+            Intervals::Planned { order, ends, parents } => {
+                let Rank(position) = order.position(rank);
+                let at = position as usize;
+                let interval = position..ends[at];
+                let parent = (position > 0).then_some(parents[at]);
+                Place { parent, children: self.below(interval.clone()), interval }
+            }
+        }
+    }
+
+    /// Who stands there.
+    pub fn rank_at(&self, position: u32) -> Rank {
+        match self {
+            Intervals::ByRank { top, ranks, .. } => Rank::from_relative(position, *top, *ranks),
+            Intervals::Planned { order, .. } => order.in_order()[position as usize],
+        }
+    }
+
+    /// The subtrees below the first position of one.
+    pub fn below(&self, subtree: Range<u32>) -> Vec<Range<u32>> {
+        match self {
+            Intervals::ByRank { shape, .. } => shape.below(subtree),
+            Intervals::Planned { ends, .. } => {
+                let next = |start: u32| (start < subtree.end).then(|| start..ends[start as usize]);
+                std::iter::successors(next(subtree.start + 1), |child| next(child.end)).collect()
+            }
+        }
+    }
+
+    /// The positions in an interval whose rank does not follow the one before it, its first one among them: from one to the next, data by position
+    /// is in one piece by rank, too.
+    pub fn breaks(&self, within: Range<u32>) -> Vec<u32> {
+        match self {
+            Intervals::ByRank { top, ranks, .. } => {
+                let wrap = ranks - top.0;
+                let is_inside = wrap > within.start && wrap < within.end;
+                [within.start].into_iter().chain(is_inside.then_some(wrap)).collect()
+            }
+            Intervals::Planned { .. } => {
+                let follows =
+                    |at: &u32| *at > within.start && self.rank_at(*at).0 == self.rank_at(at - 1).0 + 1;
+                within.clone().filter(|at| !follows(at)).collect()
+            }
+        }
+    }
+}
+
 /// What [`entries`] says of each shape: name, what it is good for, who described it.
 pub(super) type Told = (&'static str, &'static str, &'static str);
 
@@ -144,6 +238,27 @@ mod tests {
         assert_eq!(below(BINOMIAL), [1..2, 2..4, 4..7]);
         assert_eq!(below(Shape::Chain)[0], 1..7);
         assert_eq!(below(Shape::Flat).len(), 6);
+    }
+
+    /// As a tree by position says, and each rank that follows the one before it.
+    #[test]
+    fn a_planned_tree_in_depth_first_order() {
+        for shape in SHAPES {
+            for ranks in 1..20 {
+                let top = Rank(ranks / 3);
+                let by_rank = Intervals::ByRank { shape, top, ranks };
+                let children = |rank| by_rank.place(Rank(rank)).children.into_iter();
+                let children = |rank| children(rank).map(|child| by_rank.rank_at(child.start)).collect();
+                let tree = PlannedTree::new(top, &(0..ranks).map(children).collect::<Vec<Vec<_>>>());
+                let planned = Intervals::of(&tree);
+                for rank in (0..ranks).map(Rank) {
+                    assert_eq!(planned.place(rank), by_rank.place(rank), "{shape:?} {ranks} {rank}");
+                    let interval = by_rank.place(rank).interval;
+                    assert_eq!(planned.rank_at(interval.start), rank);
+                    assert_eq!(planned.breaks(interval.clone()), by_rank.breaks(interval));
+                }
+            }
+        }
     }
 
     /// Every position is once in the tree, where its parent says.

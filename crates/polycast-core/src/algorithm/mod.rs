@@ -21,6 +21,7 @@ mod blocks;
 pub mod broadcast;
 mod build;
 pub mod cells;
+mod contention_free;
 mod direct;
 mod fan_in;
 pub mod gather;

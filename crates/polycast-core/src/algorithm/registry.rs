@@ -7,7 +7,10 @@ use super::build::{Build, Builder, OnNodes};
 use super::parameter::{READY, SEGMENT};
 use super::plan::Plan;
 use super::{Algorithm, Domain, Need, Parameter, broadcast};
-use super::{allgather, allreduce, alltoall, barrier, cells, direct, gather, reduce, scatter, two_level};
+use super::{
+    allgather, allreduce, alltoall, barrier, cells, contention_free, direct, gather, reduce, scatter,
+    two_level,
+};
 use crate::collective::{Call, Collective};
 use crate::tree::{PlannedShape, Tree};
 use crate::units::Rank;
@@ -23,7 +26,7 @@ static FILES: [&[&[Entry]]; Collective::ALL.len() + 1] = [
     barrier::ENTRIES,
     reduce::ENTRIES,
     allreduce::ENTRIES,
-    &[&two_level::ENTRIES, &cells::ENTRIES, &direct::ENTRIES],
+    &[&contention_free::ENTRIES, &two_level::ENTRIES, &cells::ENTRIES, &direct::ENTRIES],
 ];
 
 /// An algorithm.
@@ -124,6 +127,15 @@ impl Entry {
         shape: fn(&Algorithm, Call, &broadcast::Planner) -> PlannedShape,
     ) -> Entry {
         Entry::broadcast(name, about, source, Build::Planned(shape))
+    }
+
+    /// The same of a scatter, gather or reduction, whose messages can be cut into segments.
+    pub(super) const fn planned_for(
+        collectives: &'static [Collective],
+        [name, about, source]: [&'static str; 3],
+        shape: fn(&Algorithm, Call, &broadcast::Planner) -> PlannedShape,
+    ) -> Entry {
+        Entry::of(collectives, name, about, source, Build::Planned(shape)).in_segments()
     }
 
     /// One with lanes of its own. `form` is what predictions take them for.
@@ -375,6 +387,14 @@ impl Registry {
         self.of(collective).filter(|entry| entry.is_compared).map(Entry::typical).collect()
     }
 
+    /// The same without those that are like another by rank around a single switch; those of the broadcast are told apart by predictions.
+    pub fn compared_on(self, collective: Collective, switches: u32) -> impl Iterator<Item = Algorithm> {
+        let is_other = move |algorithm: &Algorithm| {
+            switches > 1 || collective == Collective::Broadcast || !algorithm.entry.is_planned()
+        };
+        self.compared(collective).into_iter().filter(is_other)
+    }
+
     /// Those of them that have schedules: what predictions choose among.
     pub fn compared_schedules(self, collective: Collective) -> Vec<Algorithm> {
         self.compared(collective).into_iter().filter(|algorithm| algorithm.entry.has_schedules()).collect()
@@ -395,8 +415,8 @@ impl Registry {
 /// Declares the files of algorithms below a collective, in the order in which they are listed. `cargo fmt` does not see
 /// these files; scripts/lint.sh checks them.
 macro_rules! files {
-    ($(mod $file:ident;)*) => {
-        $(mod $file;)*
+    ($($vis:vis mod $file:ident;)*) => {
+        $($vis mod $file;)*
         /// The entries of each file.
         pub(in crate::algorithm) static ENTRIES: &[&[$crate::algorithm::Entry]] = &[$(&$file::ENTRIES),*];
     };

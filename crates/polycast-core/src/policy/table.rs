@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(chosen(Collective::Allreduce, (32, 8), slow, 1 << 20), "two-level:segment=16KiB");
         for (collective, bytes, expected) in [
             (Collective::Allgather, 32 << 10, "ring:segment=16KiB"),
-            (Collective::Reduce, 64 << 10, "chain:segment=3KiB"),
+            (Collective::Reduce, 64 << 10, "contention-free-chain:segment=3KiB"),
             (Collective::Allreduce, 128 << 10, "ring:segment=16KiB"),
         ] {
             assert_eq!(chosen(collective, (8, 8), slow, bytes), expected);
@@ -225,7 +225,7 @@ mod tests {
             (Collective::Allreduce, (32, 8), 64 << 10, "two-level:segment=16KiB"),
             (Collective::Alltoall, (16, 4), 16 << 10, "pairwise:segment=32KiB"),
             (Collective::Scatter, (16, 4), 256 << 10, "two-level:between=flat"),
-            (Collective::Reduce, (8, 8), 64 << 10, "chain:segment=32KiB"),
+            (Collective::Reduce, (8, 8), 64 << 10, "contention-free-chain:segment=32KiB"),
             (Collective::Allreduce, (8, 8), 512 << 10, "ring:segment=16KiB"),
             (Collective::Allgather, (8, 8), 64 << 10, "ring:segment=16KiB"),
         ] {

@@ -12,31 +12,41 @@ use crate::units::Rank;
 /// Edges that two paths in a tree share form one path; counting shared edges and taking away neighbouring shared edges counts
 /// such a pair once, without looking at pairs.
 pub fn contending_pairs(tree: &PlannedTree, placed: &Placed) -> u64 {
-    let paths = Paths::new(placed);
-    let mut on_edge = HashMap::<_, Senders>::new();
-    let mut on_two = HashMap::<_, Senders>::new();
-    for (from, to) in tree.edges() {
-        let path = paths.between(from, to);
-        path.windows(2).for_each(|two| on_two.entry((two[0], two[1])).or_default().add(from));
-        path.into_iter().for_each(|edge| on_edge.entry(edge).or_default().add(from));
-    }
-    let shared: u64 = on_edge.values().map(Senders::pairs).sum();
-    shared - on_two.values().map(Senders::pairs).sum::<u64>()
+    pairs(tree, placed, |parent, child| (parent, child))
 }
 
-/// Messages over one edge, counted by sender. Senders are added one after the other.
+/// The same of the tree backwards, as data goes to the root: messages of the same receiver are no pair, which takes one after the other.
+pub fn contending_pairs_upwards(tree: &PlannedTree, placed: &Placed) -> u64 {
+    pairs(tree, placed, |parent, child| (child, parent))
+}
+
+fn pairs(tree: &PlannedTree, placed: &Placed, way: impl Fn(Rank, Rank) -> (Rank, Rank)) -> u64 {
+    let paths = Paths::new(placed);
+    let mut on_edge = HashMap::<_, Parents>::new();
+    let mut on_two = HashMap::<_, Parents>::new();
+    for (parent, child) in tree.edges() {
+        let (from, to) = way(parent, child);
+        let path = paths.between(from, to);
+        path.windows(2).for_each(|two| on_two.entry((two[0], two[1])).or_default().add(parent));
+        path.into_iter().for_each(|edge| on_edge.entry(edge).or_default().add(parent));
+    }
+    let shared: u64 = on_edge.values().map(Parents::pairs).sum();
+    shared - on_two.values().map(Parents::pairs).sum::<u64>()
+}
+
+/// Messages over one edge, counted by parent. Parents are added one after the other.
 #[derive(Default)]
-struct Senders {
+struct Parents {
     current: Option<Rank>,
     of_current: u64,
     of_others: u64,
     pairs: u64,
 }
 
-impl Senders {
-    fn add(&mut self, sender: Rank) {
-        if self.current != Some(sender) {
-            self.current = Some(sender);
+impl Parents {
+    fn add(&mut self, parent: Rank) {
+        if self.current != Some(parent) {
+            self.current = Some(parent);
             self.of_others += std::mem::take(&mut self.of_current);
         }
         self.of_current += 1;

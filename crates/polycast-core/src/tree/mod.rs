@@ -26,7 +26,7 @@ mod shape;
 mod site;
 mod traversal;
 
-pub use contention::contending_pairs;
+pub use contention::{contending_pairs, contending_pairs_upwards};
 pub use contention_free::MAX_CONTENTION_FREE_CHILDREN;
 pub use dynamic::{Assignment, DynamicTimes, IdleTimes};
 pub use k_nomial::subtree as k_nomial_subtree;

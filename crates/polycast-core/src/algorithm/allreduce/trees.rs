@@ -9,7 +9,7 @@
 //! carry both directions at once a chain takes `(2 (P-1) + X-1)` segments' times twice over each link in the middle, a binomial tree `2 ceil(log2 P)` hops.
 
 use crate::algorithm::fan_in::FanIn;
-use crate::algorithm::intervals::{Shape, by_shape};
+use crate::algorithm::intervals::{Intervals, Shape, by_shape};
 use crate::algorithm::rule::Rule;
 use crate::algorithm::{Algorithm, Entry};
 use crate::collective::{Call, Collective};
@@ -38,7 +38,8 @@ pub(super) static ENTRIES: [Entry; 5] = by_shape!(
 
 fn schedule(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let top = Rank(0);
-    let tree = FanIn::new(shape, algorithm, call, top, rank, rank == top);
+    let tree = Intervals::ByRank { shape, top, ranks: call.ranks };
+    let tree = FanIn::new(&tree, algorithm, call, rank, rank == top);
     let mut lanes = tree.lanes();
     let up = lanes.len();
     // In place, the output holds this rank's contribution until it has been sent.

@@ -13,7 +13,7 @@ super::registry::files! {
     mod scatter_ring;
     mod scatter_doubling;
     mod double_tree;
-    mod planned;
+    pub(in crate::algorithm) mod planned;
     mod two_level;
     mod multicast;
 }

@@ -9,7 +9,8 @@ use crate::units::Nanos;
 
 const TWO: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
-const K: Parameter =
+/// Of a contention-free k-ary tree.
+pub(in crate::algorithm) const K: Parameter =
     Parameter::number("k", "children of a rank at most", 2, 4).at_most(MAX_CONTENTION_FREE_CHILDREN);
 const HOLD: Parameter =
     Parameter::time("hold", "how long a message keeps its sender", "end", Nanos::from_micros(20));

@@ -1,5 +1,5 @@
 //! Gather: the root ends with everybody's block.
 
 super::registry::files! {
-    mod trees;
+    pub(in crate::algorithm) mod trees;
 }

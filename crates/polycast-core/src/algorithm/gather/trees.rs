@@ -5,7 +5,7 @@
 //! them send to the root at once.
 
 use crate::algorithm::blocks::Blocks;
-use crate::algorithm::intervals::{Shape, by_shape};
+use crate::algorithm::intervals::{Intervals, Shape, by_shape};
 use crate::algorithm::{Algorithm, Entry};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Schedule, Slice, Stream};
@@ -13,7 +13,7 @@ use crate::units::Rank;
 
 pub(super) static ENTRIES: [Entry; 5] = by_shape!(
     &[Collective::Gather],
-    schedule,
+    by_rank,
     [
         ("flat", "each rank sends its block to the root", "Patarasuk et al. 2008, §3"),
         ("chain", "each rank hands on what comes, after its own block", "Patarasuk et al. 2008, §3"),
@@ -31,9 +31,20 @@ pub(super) static ENTRIES: [Entry; 5] = by_shape!(
     ]
 );
 
-fn schedule(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
+fn by_rank(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
+    let tree = Intervals::ByRank { shape, top: call.root, ranks: call.ranks };
+    schedule(tree, algorithm, call, rank)
+}
+
+/// By any tree.
+pub(in crate::algorithm) fn schedule(
+    tree: Intervals,
+    algorithm: &Algorithm,
+    call: &Call,
+    rank: Rank,
+) -> Box<dyn Schedule> {
     let (blocks, block, mut list) =
-        (Blocks::new(shape, algorithm, call, rank), call.bytes.0, Listed::default());
+        (Blocks::new(tree, algorithm, call, rank), call.bytes.0, Listed::default());
     if block == 0 {
         return Box::new(list);
     }

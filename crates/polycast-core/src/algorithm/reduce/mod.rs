@@ -1,5 +1,5 @@
 //! Reduce: the root ends with the combination of everybody's data.
 
 super::registry::files! {
-    mod trees;
+    pub(in crate::algorithm) mod trees;
 }

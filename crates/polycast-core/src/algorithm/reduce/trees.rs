@@ -6,7 +6,7 @@
 //! not cut, `ceil(log2 P)`.
 
 use crate::algorithm::fan_in::FanIn;
-use crate::algorithm::intervals::{Shape, by_shape};
+use crate::algorithm::intervals::{Intervals, Shape, by_shape};
 use crate::algorithm::rule::Rule;
 use crate::algorithm::{Algorithm, Entry};
 use crate::collective::{Call, Collective};
@@ -20,7 +20,7 @@ const RESULT: Channel = 2;
 
 pub(super) static ENTRIES: [Entry; 5] = by_shape!(
     &[Collective::Reduce],
-    schedule,
+    by_rank,
     [
         ("flat", "the root combines what all send it", "Patarasuk et al. 2008, §3"),
         ("chain", "each rank combines what the one behind it hands on", "Patarasuk et al. 2008, §3"),
@@ -34,10 +34,21 @@ pub(super) static ENTRIES: [Entry; 5] = by_shape!(
     ]
 );
 
-fn schedule(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
+fn by_rank(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
     let top = if call.is_ordered { Rank(0) } else { call.root };
+    schedule(&Intervals::ByRank { shape, top, ranks: call.ranks }, algorithm, call, rank)
+}
+
+/// By any tree.
+pub(in crate::algorithm) fn schedule(
+    tree: &Intervals,
+    algorithm: &Algorithm,
+    call: &Call,
+    rank: Rank,
+) -> Box<dyn Schedule> {
+    let top = tree.rank_at(0);
     let is_at_root = rank == top && rank == call.root;
-    let tree = FanIn::new(shape, algorithm, call, top, rank, is_at_root);
+    let tree = FanIn::new(tree, algorithm, call, rank, is_at_root);
     let mut lanes = tree.lanes();
     let send = lanes.len();
     let result = match tree.parent {

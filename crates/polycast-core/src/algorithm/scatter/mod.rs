@@ -1,5 +1,5 @@
 //! Scatter: everybody ends with a block of the root's.
 
 super::registry::files! {
-    mod trees;
+    pub(in crate::algorithm) mod trees;
 }

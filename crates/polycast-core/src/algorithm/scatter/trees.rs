@@ -5,7 +5,7 @@
 //! directions at once the root's sends take `(P-1)` blocks in every tree; the flat one has no other hops, but as many messages at once as ranks.
 
 use crate::algorithm::blocks::Blocks;
-use crate::algorithm::intervals::{Shape, by_shape};
+use crate::algorithm::intervals::{Intervals, Shape, by_shape};
 use crate::algorithm::{Algorithm, Entry};
 use crate::collective::{Call, Collective};
 use crate::schedule::{Action, After, Kind, Listed, Schedule, Slice, Stream};
@@ -13,7 +13,7 @@ use crate::units::Rank;
 
 pub(super) static ENTRIES: [Entry; 5] = by_shape!(
     &[Collective::Scatter],
-    schedule,
+    by_rank,
     [
         ("flat", "the root sends each block to its rank", "Patarasuk et al. 2008, §3"),
         ("chain", "each rank takes its block and hands on the others", "Patarasuk et al. 2008, §3"),
@@ -27,9 +27,20 @@ pub(super) static ENTRIES: [Entry; 5] = by_shape!(
     ]
 );
 
-fn schedule(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
+fn by_rank(shape: Shape, algorithm: &Algorithm, call: &Call, rank: Rank) -> Box<dyn Schedule> {
+    let tree = Intervals::ByRank { shape, top: call.root, ranks: call.ranks };
+    schedule(tree, algorithm, call, rank)
+}
+
+/// By any tree.
+pub(in crate::algorithm) fn schedule(
+    tree: Intervals,
+    algorithm: &Algorithm,
+    call: &Call,
+    rank: Rank,
+) -> Box<dyn Schedule> {
     let (blocks, block, mut list) =
-        (Blocks::new(shape, algorithm, call, rank), call.bytes.0, Listed::default());
+        (Blocks::new(tree, algorithm, call, rank), call.bytes.0, Listed::default());
     if block == 0 {
         return Box::new(list);
     }

@@ -69,7 +69,7 @@ fn problems_are_named_with_their_line_and_column() {
         (
             "version = 1\n[[rule]]\ncollective = \"gather\"\nuse = \"double-tree\"",
             (4, 7),
-            "use: double-tree serves bcast, not gather: expected one of flat, chain, binary, binomial, k-nomial, two-level, cells, direct, stock",
+            "use: double-tree serves bcast, not gather: expected one of flat, chain, binary, binomial, k-nomial, contention-free-chain, contention-free-binary, contention-free-k-ary, two-level, cells, direct, stock",
         ),
         ("version = 1\n[[rule]]\ncollective = \"bcast", (3, 20), "invalid basic string"),
     ] {

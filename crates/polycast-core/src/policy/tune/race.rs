@@ -118,7 +118,7 @@ pub fn candidates(
     if shape.nodes >= MANY_NODES {
         Choice::read(collective, WITH_PARITY).into_iter().for_each(&mut add);
     }
-    for algorithm in Registry::BUILT_IN.compared(collective) {
+    for algorithm in Registry::BUILT_IN.compared_on(collective, shape.switches) {
         add(Choice::Algorithm(algorithm));
         for segment in segments.into_iter().filter(|size| *size < bytes) {
             with_segment(Choice::Algorithm(algorithm), segment).into_iter().for_each(&mut add);
