@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let call = Call::broadcast(ranks, Rank(0), Bytes(bytes));
             let multiple = |name: &str| -> Result<f64, Box<dyn std::error::Error>> {
                 let algorithm: Algorithm = name.parse()?;
-                let outcome = Simulation::new(network, call.clone(), algorithm).run()?;
+                let outcome = Simulation::new(network, call, algorithm).run()?;
                 Ok(outcome.completion_ns as f64 / (bytes as f64 * 8e9 / rate))
             };
             let mut row = Vec::new();
