@@ -26,7 +26,7 @@ fn prove(algorithm: Algorithm, call: Call, planner: &mut Planner) -> Summary {
     let summary =
         check(&schedules, &promised).unwrap_or_else(|violation| panic!("{algorithm} {call:?}: {violation}"));
     // Ranks of a node that share memory receive no message.
-    let receivers = match algorithm.entry.shares_memory() {
+    let receivers = match algorithm.shares_memory() {
         true => planner.site().hosts().into_iter().collect::<BTreeSet<u64>>().len() as u64 - 1,
         false => u64::from(call.ranks - 1),
     };

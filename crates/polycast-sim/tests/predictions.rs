@@ -4,7 +4,7 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use polycast_core::algorithm::broadcast::{Between, Planner, TwoLevel};
+use polycast_core::algorithm::broadcast::{Between, Planner, TwoLevel, Within};
 use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::collective::{Call, Collective};
 use polycast_core::cost::mixed::MixedPredictor;
@@ -108,7 +108,7 @@ proptest! {
         let (ranks, root) = (host_of.len() as u32, Rank(root.index(host_of.len()) as u32));
         let call = Call::broadcast(ranks, root, Bytes(bytes));
         let [segment, buffer] = [segment, buffer].map(|bytes| NonZeroU64::new(bytes).expect("some"));
-        let algorithm = TwoLevel { between, segment, buffer, overlap };
+        let algorithm = TwoLevel { between, segment, buffer, overlap, within: Within::Shared };
         let hosts: Vec<u64> = host_of.iter().map(|host| *host as u64).collect();
         let ring: Vec<Rank> = (0..ranks).map(Rank).collect();
         let schedules = || {

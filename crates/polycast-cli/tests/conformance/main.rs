@@ -52,7 +52,11 @@ fn algorithms_on(network: Network, collective: Collective) -> Vec<String> {
     match network {
         Network::Node => all.extend(Registry::BUILT_IN.samples_on_one_node(collective)),
         Network::Lab | Network::LossyLab => all.retain(|algorithm| !algorithm.entry.shares_memory()),
-        Network::LabOfPairs => all.retain(|algorithm| algorithm.entry.shares_memory()),
+        Network::LabOfPairs => all.retain(|algorithm| {
+            // Of the ways that a node does it each alone, and all that may be said together.
+            let is_plain = algorithm.shares_memory() && algorithm.given("overlap").is_none();
+            algorithm.entry.shares_memory() && (is_plain || *algorithm == algorithm.entry.complete())
+        }),
     }
     all.iter().map(ToString::to_string).collect()
 }

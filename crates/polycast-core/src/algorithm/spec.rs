@@ -28,7 +28,7 @@ pub struct Values([u64; Values::MOST]);
 
 impl Values {
     /// How many an algorithm can have.
-    pub const MOST: usize = 3;
+    pub const MOST: usize = 4;
 }
 
 impl Algorithm {

@@ -19,7 +19,7 @@ impl Choice {
     pub fn needs(self) -> Capabilities {
         match self {
             Choice::Stock => Capabilities::NONE,
-            Choice::Algorithm(algorithm) if algorithm.entry.shares_memory() => {
+            Choice::Algorithm(algorithm) if algorithm.shares_memory() => {
                 Capabilities::PRIVATE | Capabilities::SHARED
             }
             Choice::Algorithm(algorithm) if algorithm.entry.has_schedules() => Capabilities::PRIVATE,
@@ -130,6 +130,13 @@ mod tests {
             error.starts_with("dissemination serves barrier, not bcast: expected one of flat"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn by_messages_no_memory_has_to_be_shared() {
+        let needs = |text: &str| Choice::read(Collective::Allreduce, text).unwrap().needs();
+        assert_eq!(needs("two-level"), Capabilities::PRIVATE | Capabilities::SHARED);
+        assert_eq!(needs("two-level:within=messages"), Capabilities::PRIVATE);
     }
 
     /// By default, too: a rule for all shapes is passed over where it would carry 13 times the data.

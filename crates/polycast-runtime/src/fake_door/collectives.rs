@@ -214,7 +214,7 @@ fn any_call(random: &mut Random, ranks: u64, elements_most: u64, is_on_one_node:
         all.extend(Registry::BUILT_IN.samples_on_one_node(collective));
     } else if random.one_in(2) {
         // There are few of them beside the others.
-        all.retain(|algorithm| algorithm.entry.shares_memory());
+        all.retain(|algorithm| algorithm.shares_memory());
     }
     let mut algorithm = random.one_of(&all);
     algorithm.segment = NonZeroU64::new(random.one_of(&[0, 100, 3000, 16 << 10]));
@@ -336,7 +336,7 @@ fn a_collective_that_fails_takes_no_other_with_it() {
         assert_eq!(mine[wrong].code, code, "{job:?}");
         for (other, told) in outcome.ranks.iter().enumerate() {
             for (at, ended) in told.calls.iter().enumerate().take(calls.len() * (wrong / calls.len() + 1)) {
-                let is_in_memory = calls[at % calls.len()].algorithm.entry.shares_memory();
+                let is_in_memory = calls[at % calls.len()].algorithm.shares_memory();
                 let is_told = ended.code == ERROR_SIZE && is_in_memory;
                 let is_its = at == wrong && (is_told || [0, code, ABORTED].contains(&ended.code));
                 assert!(

@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use polycast_core::algorithm::broadcast::{Between, Planner, TwoLevel};
+use polycast_core::algorithm::broadcast::{Between, Planner, TwoLevel, Within};
 use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::collective::{Call, Collective};
 use polycast_core::executor::Limits;
@@ -18,7 +18,7 @@ const BINARY: Between = Between::Tree(Tree::KAry(NonZeroU32::new(2).unwrap()));
 
 pub fn two_level(between: Between, segment: u64, buffer: u64, overlap: u64) -> TwoLevel {
     let [segment, buffer] = [segment, buffer].map(|bytes| NonZeroU64::new(bytes).unwrap());
-    TwoLevel { between, segment, buffer, overlap }
+    TwoLevel { between, segment, buffer, overlap, within: Within::Shared }
 }
 
 pub fn schedules(algorithm: TwoLevel, host_of: &[u64], call: &Call) -> Vec<impl Schedule + use<>> {
@@ -60,6 +60,7 @@ proptest! {
         (bytes, segment, buffer) in (0u64..3000, 1u64..900, 1u64..300),
         overlap in prop_oneof![0u64..900, Just(u64::MAX)],
         between in prop::sample::select(vec![Between::Multicast, Between::Tree(Tree::Chain), BINARY, Between::ScatterRing]),
+        within in prop::sample::select(vec![Within::Shared, Within::Messages]),
         starts_ns in prop::collection::vec(0u64..300_000, 14),
         (per_lane, sends, buffers) in (1u32..=64, 1u32..8, 1u32..5),
         rendezvous_threshold in prop::option::of(0u64..900),
@@ -69,7 +70,8 @@ proptest! {
         let network = Network { rendezvous_threshold, shared, ..Network::ethernet(1e8) };
         let limits = Limits { per_lane, sends };
         let starts = &starts_ns[..host_of.len()];
-        simulate(two_level(between, segment, buffer, overlap), &host_of, (root, bytes), network, (starts, limits));
+        let algorithm = TwoLevel { within, ..two_level(between, segment, buffer, overlap) };
+        simulate(algorithm, &host_of, (root, bytes), network, (starts, limits));
     }
 }
 
@@ -143,6 +145,23 @@ fn nodes_distribute_while_data_comes_in() {
             "half of the last segment, and of all others the other half"
         );
     }
+}
+
+/// By messages on the last node of a chain it is the same; a byte takes a nanosecond there, too. A node in the middle has one port for the next
+/// node and its own ranks.
+#[test]
+fn messages_on_a_node_hide_behind_what_comes_in() {
+    let run = |host_of: &[u64], overlap| {
+        let algorithm = two_level(Between::Tree(Tree::Chain), 1000, 250, overlap);
+        time(TwoLevel { within: Within::Messages, ..algorithm }, host_of, 100_000, 0.5, 16)
+    };
+    let [whole, half, none] = [u64::MAX, 500, 0].map(|overlap| run(&[0, 1, 2, 2], overlap));
+    assert_eq!(none, 101_000 + 100_000, "one phase after the other");
+    assert_eq!(whole, 101_000 + 1000, "the last segment's pieces go after it has come");
+    assert_eq!(half, 101_000 + 500 + 50_000);
+    // Down a tree of four, the root of which sends everything twice.
+    assert_eq!(run(&[0; 4], u64::MAX), 2 * 100_000);
+    assert_eq!(run(&[0, 1, 1, 2], u64::MAX), 201_000, "the next node goes first");
 }
 
 proptest! {

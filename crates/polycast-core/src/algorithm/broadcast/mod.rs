@@ -18,6 +18,7 @@ super::registry::files! {
     mod multicast;
 }
 
+pub use super::two_level::within::Within;
 pub use by_position::BINOMIAL;
 pub use planner::{Origin, Planner, Sent};
 pub(super) use two_level::SCATTER_RING;

@@ -15,7 +15,11 @@ use std::ops::Range;
 
 use super::{Algorithm, Call, DOWN};
 use crate::algorithm::parameter::{NONE, Parameter};
-use crate::algorithm::{Domain, Entry, Need, two_level};
+use crate::algorithm::two_level::{
+    self,
+    within::{Within, neighbours},
+};
+use crate::algorithm::{Domain, Entry, Need};
 use crate::collective::Collective;
 use crate::schedule::{Action, After, Fabric, Kind, Lane, LaneIndex, Nodes, Schedule, Slice, Step, Stream};
 use crate::tree::Tree;
@@ -41,7 +45,7 @@ const BETWEEN: Parameter = Parameter {
 };
 const BUFFER: Parameter = Parameter {
     name: "buffer",
-    about: "how much is published on a node at a time",
+    about: "how much goes on a node at a time",
     domain: Domain::Size,
     default: "the segment",
     typical: 4 << 10,
@@ -49,7 +53,7 @@ const BUFFER: Parameter = Parameter {
 };
 const OVERLAP: Parameter = Parameter {
     name: "overlap",
-    about: "how much of each segment is published on a node as soon as it has come; the rest is when all has",
+    about: "how much of each segment goes on a node as soon as it has come; the rest does when all has",
     domain: Domain::SizeOrNone,
     default: "all of it",
     typical: NONE,
@@ -63,7 +67,7 @@ pub(super) static ENTRIES: [Entry; 1] = [Entry::on_nodes(
     "Wu 2005, §3.4",
     |algorithm, call, nodes, rank| TwoLevel::of(algorithm).schedule(*call, nodes, rank),
 )
-.with(&[BETWEEN, BUFFER, OVERLAP])
+.with(&[BETWEEN, BUFFER, OVERLAP, Within::PARAMETER])
 .in_segments()];
 
 /// For those who choose it themselves: through shared memory.
@@ -92,6 +96,8 @@ pub struct TwoLevel {
     /// Of each segment, as many bytes are published as soon as it has come, and the rest when all have: nothing with 0, all with
     /// `u64::MAX`. Rounded up to whole buffers.
     pub overlap: u64,
+    /// How data goes on a node.
+    pub within: Within,
 }
 
 impl TwoLevel {
@@ -105,11 +111,8 @@ impl TwoLevel {
                 .map_or(Between::ScatterRing, |(_, tree)| Between::Tree(*tree)),
             segment,
             buffer: given(&BUFFER).and_then(NonZeroU64::new).unwrap_or(segment),
-            overlap: match given(&OVERLAP) {
-                None => u64::MAX,
-                Some(NONE) => 0,
-                Some(bytes) => bytes,
-            },
+            overlap: algorithm.overlap_bytes(),
+            within: algorithm.within(),
         }
     }
 
@@ -152,18 +155,39 @@ impl TwoLevel {
             return plan;
         }
         let publisher = if is_on_root_node { root } else { nodes.my_leader() };
-        if rank != publisher {
-            plan.lane(Kind::Fetch { fabric: Fabric::Shared, channel: DOWN, writer: publisher }, Unit::Piece);
-        }
+        let on_node = nodes.local().in_order();
+        let (brings, shows): (Option<Kind>, Vec<Kind>) = match self.within {
+            Within::Shared if rank != publisher => {
+                (Some(Kind::Fetch { fabric: Fabric::Shared, channel: DOWN, writer: publisher }), Vec::new())
+            }
+            Within::Shared => {
+                let others: Vec<Rank> = on_node.iter().copied().filter(|other| *other != rank).collect();
+                let readers = Some(others).filter(|others| !others.is_empty());
+                let publish = |readers: Vec<Rank>| Kind::Publish {
+                    fabric: Fabric::Shared,
+                    channel: DOWN,
+                    readers: readers.into(),
+                };
+                (None, readers.map(publish).into_iter().collect())
+            }
+            Within::Messages => {
+                let (parent, children) = neighbours(on_node, publisher, rank);
+                let receive = parent.map(|parent| Kind::Messages(Stream::receive(parent, DOWN)));
+                (
+                    receive,
+                    children.into_iter().map(|child| Kind::Messages(Stream::send(child, DOWN))).collect(),
+                )
+            }
+        };
+        brings.into_iter().for_each(|kind| plan.lane(kind, Unit::Piece));
         let represents = if is_on_root_node { from_node } else { publisher };
         if rank == represents && nodes.count() > 1 {
             self.between_nodes(&mut plan, call, nodes, from_node);
         }
-        let mut others = nodes.local().in_order().to_vec();
-        others.retain(|other| *other != rank);
-        if rank == publisher && !others.is_empty() {
-            let readers = others.into();
-            plan.lane(Kind::Publish { fabric: Fabric::Shared, channel: DOWN, readers }, Unit::Piece);
+        for kind in shows {
+            plan.lane(kind, Unit::Piece);
+            // Other nodes wait for what goes between nodes.
+            plan.lanes.iter_mut().last().into_iter().for_each(|lane| lane.phase = 1);
         }
         plan
     }
@@ -287,9 +311,11 @@ impl Plan {
         self.units.push(unit);
     }
 
-    /// The first lane has brought this many segments.
-    fn after_segments(&self, segments: u64) -> After {
+    /// What the first lane has brought before a piece or segment goes on, `segments` of them if it does so in these.
+    fn after(&self, lane: LaneIndex, index: u64, segments: u64) -> After {
         match self.units[0] {
+            // In the same order.
+            Unit::Piece if self.units[lane] == Unit::Piece => After::Steps { lane: 0, count: index + 1 },
             Unit::Segment => After::Steps { lane: 0, count: segments },
             Unit::Piece => {
                 After::Steps { lane: 0, count: (segments * self.cut.per_segment).min(self.cut.pieces()) }
@@ -321,7 +347,7 @@ impl Schedule for Plan {
             _ => Action::Send(slice),
         };
         let has_source = action.source().is_some() && self.lanes[0].brings_data();
-        Step { action, after: if has_source { self.after_segments(segments) } else { After::Start } }
+        Step { action, after: if has_source { self.after(lane, index, segments) } else { After::Start } }
     }
 }
 

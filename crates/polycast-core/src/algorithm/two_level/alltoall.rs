@@ -11,10 +11,11 @@ use std::ops::Range;
 
 use super::blocks::joined;
 use super::inner::{Inner, Places};
-use super::members::{Members, after, common, fetches_down, fetches_up, publishes_down, publishes_up};
+use super::members::{Members, after, common};
+use super::within::{ToEach, Within, lane_down, lane_from, lane_up};
 use crate::algorithm::Algorithm;
 use crate::collective::Call;
-use crate::schedule::{Action, After, Buffer, Kind, Listed, Nodes, Schedule, Slice};
+use crate::schedule::{Action, After, Buffer, Kind, Listed, Nodes, Posting, Schedule, Slice};
 use crate::units::Rank;
 
 pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: Rank) -> Box<dyn Schedule> {
@@ -22,13 +23,14 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     if call.bytes.0 == 0 {
         return Box::new(list);
     }
-    let exchange = Exchange::new(call, nodes);
+    let exchange = Exchange::new(call, nodes, algorithm.within());
     let (members, width) = (&exchange.members, exchange.width);
     let (stand_in, own) = (members.my_stand_in(), exchange.own());
     let inner_call = Call { is_in_place: false, ..members.between(width * width * call.bytes.0) };
     let inner = Inner::new(algorithm.between(), algorithm, &inner_call, nodes.mine());
     let brought = inner.brings(Buffer::Output);
     let shown = exchange.shown(brought.into_iter().map(|brought| (brought.bytes.clone(), brought)));
+    let posting = if call.is_in_place { Posting::InTurn } else { Posting::AtOnce };
     let to_itself = |list: &mut Listed| {
         if !call.is_in_place {
             let (from, to) = (Slice::input(exchange.block(rank)), Slice::output(exchange.block(rank)));
@@ -36,19 +38,24 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
         }
     };
     if rank != stand_in {
-        let up = publishes_up(&mut list, stand_in);
+        let up = lane_up(&mut list, members, Posting::AtOnce);
         let runs = exchange.around().flat_map(|node| exchange.runs(node)).map(|(bytes, _)| bytes);
-        for bytes in joined(runs) {
-            list.add(up, Action::Publish(Slice { buffer: own, bytes }), After::Start);
+        let runs = match members.within {
+            Within::Shared => joined(runs),
+            // A message for each that is taken.
+            Within::Messages => runs.collect(),
+        };
+        for bytes in runs {
+            list.add(up, members.within.show(Slice { buffer: own, bytes }), After::Start);
         }
         to_itself(&mut list);
         // In place, the output holds what it sends until that is taken.
         let free = if call.is_in_place { after(up, list.lanes()[up].steps) } else { After::Start };
-        let (down, mut at) = (fetches_down(&mut list, stand_in), 0);
+        let (down, mut at) = (lane_down(&mut list, members, posting), 0);
         for (_, bytes) in &shown {
             for (part, to) in exchange.for_rank(bytes, rank) {
                 let at = at + part.start - bytes.start;
-                list.add(down, Action::Fetch { at, to: Slice::output(to) }, free);
+                list.add(down, members.within.take(at, Slice::output(to)), free);
             }
             at += bytes.end - bytes.start;
         }
@@ -57,7 +64,10 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     // What is sent between nodes, then what comes.
     let all = exchange.node_bytes() * u64::from(nodes.count());
     let others = members.others();
-    let fetches: Vec<_> = others.iter().map(|other| fetches_up(&mut list, *other)).collect();
+    let fetches: Vec<_> = {
+        let fetch = |other: &Rank| lane_from(&mut list, members, *other, Posting::AtOnce);
+        others.iter().map(fetch).collect()
+    };
     let up = list.lane(Kind::Local);
     let number_of = |of: Rank| members.mine().iter().position(|rank| *rank == of).unwrap_or(0) as u64;
     // After how many steps what goes to a node is there.
@@ -69,7 +79,7 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
             for ((other, fetch), position) in others.iter().zip(&fetches).zip(&mut positions) {
                 let start = exchange.row_start(node, number_of(*other)) + at;
                 let to = Slice::scratch(start..start + length);
-                list.add(*fetch, Action::Fetch { at: *position, to }, After::Start);
+                list.add(*fetch, members.within.take(*position, to), After::Start);
                 *position += length;
             }
             let start = exchange.row_start(node, number_of(rank)) + at;
@@ -108,13 +118,12 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     if call.is_in_place {
         list.add(local, Action::nothing(), everything);
     }
-    let down = (!others.is_empty()).then(|| publishes_down(&mut list, &others));
+    let down = ToEach::new(&mut list, members, posting);
     for (brought, bytes) in &shown {
         let when = is_there.after(brought);
-        if let Some(down) = down {
-            let published = Slice::scratch(all + bytes.start..all + bytes.end);
-            list.add(down, Action::Publish(published), when);
-        }
+        let shown = |bytes: &Range<u64>| all + bytes.start..all + bytes.end;
+        let taken = |other| exchange.for_rank(bytes, other).iter().map(|(part, _)| shown(part)).collect();
+        down.add(&mut list, &Slice::scratch(shown(bytes)), when, taken);
         for (part, to) in exchange.for_rank(bytes, rank) {
             let from = Slice::scratch(all + part.start..all + part.end);
             list.add(local, Action::Copy { from, to: Slice::output(to) }, when);
@@ -131,8 +140,8 @@ struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    fn new(call: &'a Call, nodes: &'a Nodes) -> Exchange<'a> {
-        let members = Members::new(call, nodes);
+    fn new(call: &'a Call, nodes: &'a Nodes, within: Within) -> Exchange<'a> {
+        let members = Members::new(call, nodes, within);
         let width = members.width();
         Exchange { call, nodes, members, width }
     }

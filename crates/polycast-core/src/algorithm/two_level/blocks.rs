@@ -10,11 +10,12 @@
 
 use std::ops::Range;
 
-use super::inner::{Brought, Covered, Inner, Places};
-use super::members::{Members, after, common, fetches_down, fetches_up, parts, publishes_down, publishes_up};
+use super::inner::{Covered, Inner, Places, When};
+use super::members::{Members, after, common, overlapped, parts};
+use super::within::{ToEach, lane_down, lane_from, lane_up};
 use crate::algorithm::Algorithm;
 use crate::collective::Call;
-use crate::schedule::{Action, After, Buffer, Kind, LaneIndex, Listed, Nodes, Schedule, Slice};
+use crate::schedule::{Action, After, Buffer, Kind, LaneIndex, Listed, Nodes, Posting, Schedule, Slice};
 use crate::units::Rank;
 
 /// What the schedules have in common.
@@ -31,7 +32,7 @@ struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     fn new(algorithm: &Algorithm, call: &'a Call, nodes: &'a Nodes, rank: Rank) -> Blocks<'a> {
-        let members = Members::new(call, nodes);
+        let members = Members::new(call, nodes, algorithm.within());
         let (width, is_same, most) = (members.width(), members.are_in_order(), algorithm.buffer_bytes());
         Blocks { call, nodes, members, rank, width, is_same, most }
     }
@@ -95,10 +96,10 @@ impl<'a> Blocks<'a> {
         for (number, other) in
             self.members.mine().iter().enumerate().filter(|(_, other)| **other != self.rank)
         {
-            let fetch = fetches_up(list, *other);
+            let fetch = lane_from(list, &self.members, *other, Posting::AtOnce);
             for part in parts(0..self.call.bytes.0, self.most, 1) {
                 let to = Slice { buffer, bytes: shifted(part.clone(), place(number).bytes.start) };
-                list.add(fetch, Action::Fetch { at: part.start, to }, After::Start);
+                list.add(fetch, self.members.within.take(part.start, to), After::Start);
             }
         }
         let up = list.lane(Kind::Local);
@@ -115,9 +116,10 @@ impl<'a> Blocks<'a> {
 
     /// What this rank does to have its block taken by the one that stands for the node.
     fn hand_up(&self, list: &mut Listed, own: &Slice) -> LaneIndex {
-        let up = publishes_up(list, self.members.my_stand_in());
+        let up = lane_up(list, &self.members, Posting::AtOnce);
         for part in parts(own.bytes.clone(), self.most, 1) {
-            list.add(up, Action::Publish(Slice { buffer: own.buffer, bytes: part }), After::Start);
+            let part = Slice { buffer: own.buffer, bytes: part };
+            list.add(up, self.members.within.show(part), After::Start);
         }
         up
     }
@@ -148,17 +150,18 @@ pub(super) fn allgather(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank:
     let brought = inner.brings(Buffer::Output);
     let mut known = Covered::default();
     brought.iter().for_each(|brought| drop(known.add(&brought.bytes)));
-    let all = known.add(&mine).into_iter().map(|bytes| (bytes, None));
-    let all: Vec<(Range<u64>, Option<Brought>)> = all
-        .chain(brought.into_iter().map(|brought| (brought.bytes.clone(), Some(brought))))
-        .flat_map(|(bytes, brought)| {
+    let come = known.add(&mine).into_iter().map(|bytes| (bytes, When::Own));
+    let come = come.chain(brought.into_iter().map(|brought| (brought.bytes.clone(), When::Come(brought))));
+    let all = overlapped(come.collect(), algorithm.overlap_bytes(), When::AllCome).into_iter();
+    let all: Vec<(Range<u64>, When)> = all
+        .flat_map(|(bytes, when)| {
             // Nobody sees what only fills a place.
             let real = blocks.owners(&bytes).map(|(_, part, _)| part);
             let real = joined(real).into_iter().flat_map(|bytes| parts(bytes, blocks.most, 1));
-            real.map(|bytes| (bytes, brought.clone())).collect::<Vec<_>>()
+            real.map(|bytes| (bytes, when.clone())).collect::<Vec<_>>()
         })
         .collect();
-    let to_output = |bytes: &Range<u64>| -> Vec<(Range<u64>, Range<u64>)> {
+    let to_output = |bytes: &Range<u64>, rank: Rank| -> Vec<(Range<u64>, Range<u64>)> {
         let parts = blocks.owners(bytes).filter(|(of, _, _)| *of != rank);
         joined_pairs(parts.map(|(_, part, target)| (part, target)))
     };
@@ -169,11 +172,11 @@ pub(super) fn allgather(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank:
             let to = Slice::output(blocks.block(rank));
             list.single(Kind::Local, Action::Copy { from: own, to }, After::Start);
         }
-        let (down, mut at) = (fetches_down(&mut list, stand_in), 0);
+        let (down, mut at) = (lane_down(&mut list, &blocks.members, Posting::AtOnce), 0);
         for (bytes, _) in &all {
-            for (part, target) in to_output(bytes) {
+            for (part, target) in to_output(bytes, rank) {
                 let at = at + part.start - bytes.start;
-                list.add(down, Action::Fetch { at, to: Slice::output(target) }, After::Start);
+                list.add(down, blocks.members.within.take(at, Slice::output(target)), After::Start);
             }
             at += bytes.end - bytes.start;
         }
@@ -192,15 +195,13 @@ pub(super) fn allgather(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank:
     };
     let is_there = inner.put_into(&mut list, &places, &blocks.members, up, &gate);
     list.set_scratch_bytes(full_bytes + inner.scratch_bytes());
-    let others = blocks.members.others();
-    let down = (!others.is_empty()).then(|| publishes_down(&mut list, &others));
+    let down = ToEach::new(&mut list, &blocks.members, Posting::AtOnce);
     let local = (!blocks.is_same).then(|| list.lane(Kind::Local));
-    for (bytes, brought) in &all {
-        let when = brought.as_ref().map_or(all_up, |brought| is_there.after(brought));
-        if let Some(down) = down {
-            list.add(down, Action::Publish(Slice { buffer: full, bytes: bytes.clone() }), when);
-        }
-        for (part, target) in local.map_or_else(Vec::new, |_| to_output(bytes)) {
+    for (bytes, when) in &all {
+        let when = is_there.when(when, all_up);
+        let taken = |other| to_output(bytes, other).into_iter().map(|(part, _)| part).collect();
+        down.add(&mut list, &Slice { buffer: full, bytes: bytes.clone() }, when, taken);
+        for (part, target) in local.map_or_else(Vec::new, |_| to_output(bytes, rank)) {
             let (from, to) = (Slice::scratch(part), Slice::output(target));
             local.into_iter().for_each(|local| {
                 list.add(local, Action::Copy { from: from.clone(), to: to.clone() }, when);
@@ -244,10 +245,10 @@ pub(super) fn gather(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: Ra
         return Box::new(list);
     }
     for other in blocks.members.others() {
-        let fetch = fetches_up(&mut list, other);
+        let fetch = lane_from(&mut list, &blocks.members, other, Posting::AtOnce);
         for part in parts(0..call.bytes.0, blocks.most, 1) {
             let to = Slice::output(shifted(part.clone(), blocks.block(other).start));
-            list.add(fetch, Action::Fetch { at: part.start, to }, After::Start);
+            list.add(fetch, blocks.members.within.take(part.start, to), After::Start);
         }
     }
     let local = list.single(Kind::Local, Action::nothing(), After::Start);
@@ -282,31 +283,35 @@ pub(super) fn scatter(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: R
     let stand_in = blocks.members.my_stand_in();
     let inner = blocks.inner(algorithm);
     // The parts of its ranks' blocks in the order in which they are handed out on a node.
-    let order: Vec<(Rank, Range<u64>, Option<Brought>)> = if stand_in == call.root {
+    let order: Vec<(Rank, Range<u64>, When)> = if stand_in == call.root {
         let others = blocks.members.others().into_iter();
         others
-            .flat_map(|other| parts(0..call.bytes.0, blocks.most, 1).map(move |part| (other, part, None)))
+            .flat_map(|other| {
+                parts(0..call.bytes.0, blocks.most, 1).map(move |part| (other, part, When::Own))
+            })
             .collect()
     } else {
-        let cut = |brought: Brought| {
+        let cut = |(bytes, when): (Range<u64>, When)| {
             let of_ranks = blocks.members.mine().iter().enumerate().flat_map(|(number, of)| {
                 let place = blocks.place(number);
-                let part = common(&place, &brought.bytes);
+                let part = common(&place, &bytes);
                 let within = part.start.max(place.start) - place.start;
                 let part = within..within + (part.end - part.start);
-                let brought = brought.clone();
-                parts(part, blocks.most, 1).map(move |part| (*of, part, Some(brought.clone())))
+                let when = when.clone();
+                parts(part, blocks.most, 1).map(move |part| (*of, part, when.clone()))
             });
             of_ranks.collect::<Vec<_>>()
         };
-        inner.brings(Buffer::Output).into_iter().flat_map(cut).collect()
+        let come = inner.brings(Buffer::Output).into_iter();
+        let come = come.map(|brought| (brought.bytes.clone(), When::Come(brought))).collect();
+        overlapped(come, algorithm.overlap_bytes(), When::AllCome).into_iter().flat_map(cut).collect()
     };
     if rank != stand_in {
-        let (down, mut at) = (fetches_down(&mut list, stand_in), 0);
+        let (down, mut at) = (lane_down(&mut list, &blocks.members, Posting::AtOnce), 0);
         for (of, part, _) in order.into_iter().filter(|(of, _, _)| *of != stand_in) {
             let length = part.end - part.start;
             if of == rank {
-                list.add(down, Action::Fetch { at, to: Slice::output(part) }, After::Start);
+                list.add(down, blocks.members.within.take(at, Slice::output(part)), After::Start);
             }
             at += length;
         }
@@ -339,15 +344,14 @@ pub(super) fn scatter(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: R
     let gate = |slice: &Slice| if slice.buffer == Buffer::Input { up_steps } else { 0 };
     let is_there = inner.put_into(&mut list, &places, &blocks.members, up, &gate);
     list.set_scratch_bytes(full_bytes.max(node_bytes) + inner.scratch_bytes());
-    let others = blocks.members.others();
-    let down = (!others.is_empty()).then(|| publishes_down(&mut list, &others));
+    let down = ToEach::new(&mut list, &blocks.members, Posting::AtOnce);
     let local = list.lane(Kind::Local);
     if is_root && !call.is_in_place {
         let (from, to) = (Slice::input(blocks.block(rank)), Slice::output(0..call.bytes.0));
         list.add(local, Action::Copy { from, to }, After::Start);
     }
-    for (of, part, brought) in order {
-        let when = brought.as_ref().map_or(After::Start, |brought| is_there.after(brought));
+    for (of, part, when) in order {
+        let when = is_there.when(&when, After::Start);
         let from = match is_root {
             true => Slice::input(shifted(part.clone(), blocks.block(of).start)),
             false => {
@@ -359,8 +363,15 @@ pub(super) fn scatter(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: R
             if !is_direct {
                 list.add(local, Action::Copy { from, to: Slice::output(part) }, when);
             }
-        } else if let Some(down) = down {
-            list.add(down, Action::Publish(from), when);
+        } else {
+            down.add(
+                &mut list,
+                &from,
+                when,
+                |other| {
+                    if other == of { vec![from.bytes.clone()] } else { Vec::new() }
+                },
+            );
         }
     }
     Box::new(list)

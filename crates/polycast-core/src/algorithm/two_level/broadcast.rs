@@ -8,14 +8,14 @@
 //! ```
 
 use std::num::NonZeroU64;
-use std::ops::Range;
 
 use super::inner::{Inner, Places};
-use super::members::{Members, after, fetches_down, parts, publishes_down};
+use super::members::{Members, after, overlapped, parts};
+use super::within::ToAll;
 use crate::algorithm::Algorithm;
 use crate::algorithm::broadcast::{ON_NODE, SCATTER_RING, TwoLevel};
 use crate::collective::Call;
-use crate::schedule::{Action, After, Buffer, Listed, Nodes, Slice};
+use crate::schedule::{After, Buffer, Listed, Nodes, Posting, Slice};
 use crate::units::Rank;
 
 pub(in crate::algorithm) fn schedule(way: &TwoLevel, call: &Call, nodes: &Nodes, rank: Rank) -> Listed {
@@ -23,8 +23,7 @@ pub(in crate::algorithm) fn schedule(way: &TwoLevel, call: &Call, nodes: &Nodes,
     if call.bytes.0 == 0 {
         return list;
     }
-    let members = Members::new(call, nodes);
-    let (stand_in, others) = (members.my_stand_in(), members.others());
+    let members = Members::new(call, nodes, way.within);
     let algorithm = Algorithm { segment: NonZeroU64::new(way.cut_segment()), ..ON_NODE };
     let inner = Inner::new(SCATTER_RING, &algorithm, &members.between(call.bytes.0), nodes.mine());
     // What is scattered comes before what goes around.
@@ -35,30 +34,18 @@ pub(in crate::algorithm) fn schedule(way: &TwoLevel, call: &Call, nodes: &Nodes,
     if come.is_empty() {
         come.push((0..call.bytes.0, After::Start));
     }
-    let split = |bytes: &Range<u64>| bytes.start.saturating_add(way.shared_at_once()).min(bytes.end);
-    let early = come.iter().map(|(bytes, when)| (bytes.start..split(bytes), *when));
-    let late = come.iter().map(|(bytes, _)| (split(bytes)..bytes.end, After::LanesBelow(end)));
-    let shared = early.chain(late).flat_map(|(bytes, when)| {
+    let shared = overlapped(come, way.shared_at_once(), After::LanesBelow(end));
+    let shared = shared.into_iter().flat_map(|(bytes, when)| {
         parts(bytes, way.buffer.get(), 1).map(move |part| (Slice::output(part), when))
     });
-    if rank != stand_in {
-        let (down, mut at) = (fetches_down(&mut list, stand_in), 0);
-        for (to, _) in shared {
-            let length = to.length();
-            list.add(down, Action::Fetch { at, to }, After::Start);
-            at += length;
-        }
-        return list;
+    let is_stand_in = rank == members.my_stand_in();
+    if is_stand_in {
+        let places = Places { input: (Buffer::Input, 0), output: (Buffer::Output, 0), scratch: 0 };
+        inner.put_into(&mut list, &places, &members, 0, &|_| 0);
     }
-    let places = Places { input: (Buffer::Input, 0), output: (Buffer::Output, 0), scratch: 0 };
-    inner.put_into(&mut list, &places, &members, 0, &|_| 0);
-    if !others.is_empty() {
-        let down = publishes_down(&mut list, &others);
-        // Other nodes wait for the ring.
-        list.lane_mut(down).phase = 1;
-        for (from, when) in shared {
-            list.add(down, Action::Publish(from), when);
-        }
+    let mut to_all = ToAll::new(&mut list, &members, rank, Posting::AtOnce);
+    for (part, when) in shared {
+        to_all.add(&mut list, &part, if is_stand_in { when } else { After::Start });
     }
     list
 }

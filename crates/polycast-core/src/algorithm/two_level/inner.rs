@@ -24,6 +24,17 @@ pub(super) struct Inner {
     order: Vec<(LaneIndex, u64)>,
 }
 
+/// When bytes can be shared on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// When the node has brought its own together.
+    Own,
+    /// When they have come.
+    Come(Brought),
+    /// When everything has.
+    AllCome,
+}
+
 /// Where the inner schedule's buffers are in the rank's.
 pub(super) struct Places {
     pub input: (Buffer, u64),
@@ -161,7 +172,9 @@ impl Inner {
                 list.add(base + lane, places.map_action(step.action), after);
             }
         }
-        Ends { base, ends }
+        let brings = |lane: &LaneIndex| steps(*lane).any(|step| step.action.target().is_some());
+        let end = base + (0..lanes.len()).rev().find(brings).map_or(0, |last| last + 1);
+        Ends { base, ends, end }
     }
 }
 
@@ -170,6 +183,8 @@ pub(super) struct Ends {
     base: LaneIndex,
     /// By lane, how many steps there are after each one of before.
     ends: Vec<Vec<u64>>,
+    /// Behind the last lane that brings something.
+    end: LaneIndex,
 }
 
 impl Ends {
@@ -177,6 +192,15 @@ impl Ends {
     pub fn after(&self, brought: &Brought) -> After {
         let count = self.ends[brought.lane][brought.count as usize - 1];
         After::Steps { lane: self.base + brought.lane, count }
+    }
+
+    /// The same of what the node has by itself, too: `own`.
+    pub fn when(&self, when: &When, own: After) -> After {
+        match when {
+            When::Own => own,
+            When::Come(brought) => self.after(brought),
+            When::AllCome => After::LanesBelow(self.end),
+        }
     }
 }
 

@@ -3,26 +3,28 @@
 use std::ops::Range;
 
 use crate::collective::Call;
-use crate::schedule::{After, Fabric, Kind, LaneIndex, Listed, Nodes};
+use crate::schedule::{After, LaneIndex, Nodes};
 use crate::units::Rank;
 
-use super::{DOWN, UP};
+use super::within::Within;
 
 /// The nodes of a call.
 pub(super) struct Members<'a> {
     nodes: &'a Nodes,
     call: &'a Call,
+    /// How data goes on a node.
+    pub within: Within,
     /// Of each node, rising.
     of: Vec<Vec<Rank>>,
 }
 
 impl<'a> Members<'a> {
-    pub fn new(call: &'a Call, nodes: &'a Nodes) -> Members<'a> {
+    pub fn new(call: &'a Call, nodes: &'a Nodes, within: Within) -> Members<'a> {
         let mut of = vec![Vec::new(); nodes.count() as usize];
         for rank in (0..call.ranks).map(Rank) {
             of[nodes.of(rank) as usize].push(rank);
         }
-        Members { nodes, call, of }
+        Members { nodes, call, within, of }
     }
 
     pub fn of(&self, node: u32) -> &[Rank] {
@@ -74,26 +76,6 @@ impl<'a> Members<'a> {
     }
 }
 
-/// A lane on which one of the others publishes what the rank that stands for the node takes.
-pub(super) fn publishes_up(list: &mut Listed, stand_in: Rank) -> LaneIndex {
-    list.lane(Kind::Publish { fabric: Fabric::Shared, channel: UP, readers: vec![stand_in].into() })
-}
-
-/// Its other end.
-pub(super) fn fetches_up(list: &mut Listed, writer: Rank) -> LaneIndex {
-    list.lane(Kind::Fetch { fabric: Fabric::Shared, channel: UP, writer })
-}
-
-/// A lane on which the rank that stands for the node publishes what the others take.
-pub(super) fn publishes_down(list: &mut Listed, others: &[Rank]) -> LaneIndex {
-    list.lane(Kind::Publish { fabric: Fabric::Shared, channel: DOWN, readers: others.into() })
-}
-
-/// Its other end.
-pub(super) fn fetches_down(list: &mut Listed, stand_in: Rank) -> LaneIndex {
-    list.lane(Kind::Fetch { fabric: Fabric::Shared, channel: DOWN, writer: stand_in })
-}
-
 /// After so many steps of a lane.
 pub(super) fn after(lane: LaneIndex, count: u64) -> After {
     if count == 0 { After::Start } else { After::Steps { lane, count } }
@@ -107,6 +89,18 @@ pub(super) fn parts(bytes: Range<u64>, most: u64, unit: u64) -> impl Iterator<It
         let start = bytes.start + part * most;
         start..start.saturating_add(most).min(bytes.end)
     })
+}
+
+/// Of parts that come, the first bytes of each are shared as it does, so many of them, and the rest of all when all has come.
+pub(super) fn overlapped<T: Clone>(
+    come: Vec<(Range<u64>, T)>,
+    overlap: u64,
+    all_come: T,
+) -> Vec<(Range<u64>, T)> {
+    let split = |bytes: &Range<u64>| bytes.start.saturating_add(overlap).min(bytes.end);
+    let early = come.iter().map(|(bytes, when)| (bytes.start..split(bytes), when.clone()));
+    let late = come.iter().map(|(bytes, _)| (split(bytes)..bytes.end, all_come.clone()));
+    early.chain(late).filter(|(bytes, _)| !bytes.is_empty()).collect()
 }
 
 /// What two ranges have in common.

@@ -20,11 +20,13 @@ mod members;
 mod reductions;
 #[cfg(test)]
 mod tests;
+pub(super) mod within;
 
-use super::parameter::{Domain, Need, Parameter};
+use super::parameter::{Domain, NONE, Need, Parameter};
 use super::{Algorithm, Entry, OnNodes};
 use crate::collective::Collective;
 use crate::schedule::Channel;
+use within::Within;
 
 /// From the others of a node to the rank that stands for it.
 const UP: Channel = 0;
@@ -33,7 +35,7 @@ const DOWN: Channel = 1;
 
 const BUFFER: Parameter = Parameter {
     name: "buffer",
-    about: "how much is published on a node at a time",
+    about: "how much goes on a node at a time",
     domain: Domain::Size,
     need: Need::Optional,
     default: "as much as goes in a message",
@@ -51,12 +53,32 @@ const fn between(words: &'static [&'static str]) -> Parameter {
     }
 }
 
-const ALLREDUCE: [Parameter; 2] =
-    [between(&["ring", "recursive-doubling", "halving-doubling", "chain", "binary", "binomial"]), BUFFER];
-const REDUCE: [Parameter; 2] = [between(&["chain", "binary", "binomial", "flat"]), BUFFER];
-const ALLGATHER: [Parameter; 2] = [between(&["ring", "recursive-doubling", "bruck"]), BUFFER];
-const GATHER: [Parameter; 2] = [between(&["binomial", "chain", "binary", "flat"]), BUFFER];
-const ALLTOALL: [Parameter; 2] = [between(&["linear", "pairwise", "bruck"]), BUFFER];
+/// Of what goes between nodes in a part, so much is shared on the node beside the next part; see [`members::overlapped`].
+const OVERLAP: Parameter = Parameter {
+    name: OVERLAPPED,
+    about: "how much of each message between nodes goes on a node beside the others; the rest before them all, or after",
+    domain: Domain::SizeOrNone,
+    default: "all of it",
+    typical: NONE,
+    ..BUFFER
+};
+const OVERLAPPED: &str = "overlap";
+const WITHIN: Parameter = Within::PARAMETER;
+
+const ALLREDUCE: [Parameter; 4] = [
+    between(&["ring", "recursive-doubling", "halving-doubling", "chain", "binary", "binomial"]),
+    BUFFER,
+    OVERLAP,
+    WITHIN,
+];
+const REDUCE: [Parameter; 4] = [between(&["chain", "binary", "binomial", "flat"]), BUFFER, OVERLAP, WITHIN];
+const ALLGATHER: [Parameter; 4] =
+    [between(&["ring", "recursive-doubling", "bruck"]), BUFFER, OVERLAP, WITHIN];
+const TREES: Parameter = between(&["binomial", "chain", "binary", "flat"]);
+const SCATTER: [Parameter; 4] = [TREES, BUFFER, OVERLAP, WITHIN];
+const GATHER: [Parameter; 3] = [TREES, BUFFER, WITHIN];
+const ALLTOALL: [Parameter; 3] = [between(&["linear", "pairwise", "bruck"]), BUFFER, WITHIN];
+const BARRIER: [Parameter; 1] = [WITHIN];
 
 const fn entry(collectives: &'static [Collective], about: &'static str, schedule: OnNodes) -> Entry {
     Entry::on_nodes(collectives, "two-level", about, "Wu 2005, §2.4 and §3.4", schedule)
@@ -68,7 +90,7 @@ pub(super) static ENTRIES: [Entry; 7] = [
         "one rank gets all blocks of its node, and hands them out through shared memory",
         blocks::scatter,
     )
-    .with(&GATHER)
+    .with(&SCATTER)
     .in_segments()
     .padded(),
     entry(
@@ -95,7 +117,8 @@ pub(super) static ENTRIES: [Entry; 7] = [
     .with(&ALLTOALL)
     .in_segments()
     .padded(),
-    entry(&[Collective::Barrier], "one rank of each node waits for the others of it, then for other nodes", barrier::schedule),
+    entry(&[Collective::Barrier], "one rank of each node waits for the others of it, then for other nodes", barrier::schedule)
+        .with(&BARRIER),
     entry(
         &[Collective::Reduce],
         "one rank combines what those of its node contribute, and the results of nodes are combined; of operations that commute",
@@ -134,7 +157,26 @@ impl Algorithm {
         }
     }
 
-    /// The most that is published at a time.
+    /// How data goes on a node.
+    pub(super) fn within(&self) -> Within {
+        if self.given(WITHIN.name).is_some() { Within::Messages } else { Within::Shared }
+    }
+
+    /// How much of each part that goes between nodes is shared on a node beside the others.
+    pub(super) fn overlap_bytes(&self) -> u64 {
+        match self.given(OVERLAPPED) {
+            None => u64::MAX,
+            Some(NONE) => 0,
+            Some(bytes) => bytes,
+        }
+    }
+
+    /// Whether ranks of a node use memory that they share.
+    pub fn shares_memory(&self) -> bool {
+        self.entry.shares_memory() && self.within() == Within::Shared
+    }
+
+    /// The most that goes on a node at a time.
     fn buffer_bytes(&self) -> u64 {
         self.given(BUFFER.name).unwrap_or(u64::MAX)
     }

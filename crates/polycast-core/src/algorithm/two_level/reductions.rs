@@ -11,11 +11,12 @@
 
 use std::ops::Range;
 
-use super::inner::{Brought, Covered, Inner, Places};
-use super::members::{Members, after, fetches_down, fetches_up, parts, publishes_down, publishes_up};
+use super::inner::{Covered, Inner, Places, When};
+use super::members::{Members, after, overlapped, parts};
+use super::within::{ToAll, lane_from, lane_up};
 use crate::algorithm::Algorithm;
 use crate::collective::{Call, Collective};
-use crate::schedule::{Action, After, Buffer, Kind, LaneIndex, Listed, Nodes, Schedule, Slice};
+use crate::schedule::{Action, After, Buffer, Kind, LaneIndex, Listed, Nodes, Posting, Schedule, Slice};
 use crate::units::Rank;
 
 /// Pieces of another rank that wait to be combined.
@@ -26,8 +27,9 @@ struct Pieces {
     up: Vec<Range<u64>>,
     /// Where each of these begins, rising, and its place among them: together they are all of the data, once.
     places: Vec<(u64, usize)>,
-    /// What it waits for between nodes; nothing if that does not change it.
-    down: Vec<(Range<u64>, Option<Brought>)>,
+    /// So many of them go up before anything goes between nodes.
+    before: u64,
+    down: Vec<(Range<u64>, When)>,
 }
 
 impl Pieces {
@@ -36,16 +38,27 @@ impl Pieces {
         let cut = |bytes: Range<u64>| parts(bytes, most, element);
         let mut known = Covered::default();
         let needed = inner.needs(own).into_iter().chain(std::iter::once(0..call.bytes.0));
-        let up: Vec<Range<u64>> = needed.flat_map(|bytes| known.add(&bytes)).flat_map(cut).collect();
+        let needed = needed.flat_map(|bytes| known.add(&bytes)).map(|bytes| (bytes, false)).collect();
+        // The mirror image of what goes down: the rest of all goes first, then of each part what is overlapped, when it is needed.
+        let overlap = algorithm.overlap_bytes();
+        let whole_elements = overlap.div_ceil(element).saturating_mul(element);
+        let (early, rest): (Vec<_>, Vec<_>) =
+            overlapped(needed, whole_elements, true).into_iter().partition(|(_, is_rest)| !is_rest);
+        let mut up: Vec<Range<u64>> = rest.into_iter().flat_map(|(bytes, _)| cut(bytes)).collect();
+        let before = up.len() as u64;
+        up.extend(early.into_iter().flat_map(|(bytes, _)| cut(bytes)));
         let mut known = Covered::default();
-        let mut down: Vec<(Range<u64>, Option<Brought>)> = Vec::new();
+        let mut come: Vec<(Range<u64>, When)> = Vec::new();
         for brought in inner.brings(Buffer::Output) {
             known.add(&brought.bytes);
-            down.extend(cut(brought.bytes.clone()).map(|bytes| (bytes, Some(brought.clone()))));
+            come.push((brought.bytes.clone(), When::Come(brought)));
         }
-        let rest = known.add(&(0..call.bytes.0)).into_iter().flat_map(cut);
-        down.extend(rest.map(|bytes| (bytes, None)));
-        Pieces { places: Pieces::places(&up), up, down }
+        // Between nodes nothing changes it.
+        come.extend(known.add(&(0..call.bytes.0)).into_iter().map(|bytes| (bytes, When::Own)));
+        let down = overlapped(come, overlap, When::AllCome);
+        let down =
+            down.into_iter().flat_map(|(bytes, when)| cut(bytes).map(move |part| (part, when.clone())));
+        Pieces { places: Pieces::places(&up), up, before, down: down.collect() }
     }
 
     fn places(up: &[Range<u64>]) -> Vec<(u64, usize)> {
@@ -54,12 +67,12 @@ impl Pieces {
         places
     }
 
-    /// How many pieces go up until all of these bytes have. Asked for each step between nodes, of which there are as many as pieces.
+    /// How many pieces go up until all of these bytes have, and what goes before. Asked for each step between nodes, of which there are as many as pieces.
     fn until(&self, bytes: &Range<u64>) -> u64 {
         let first = self.places.partition_point(|(start, _)| *start <= bytes.start).saturating_sub(1);
         let these = self.places[first..].iter().take_while(|(start, _)| *start < bytes.end);
         let with_some = these.filter(|(_, place)| bytes.start < self.up[*place].end);
-        with_some.map(|(_, place)| *place as u64 + 1).max().unwrap_or(0)
+        with_some.map(|(_, place)| *place as u64 + 1).max().map_or(0, |count| count.max(self.before))
     }
 }
 
@@ -68,16 +81,17 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
     if call.bytes.0 == 0 {
         return Box::new(list);
     }
-    let members = Members::new(call, nodes);
+    let members = Members::new(call, nodes, algorithm.within());
     let stand_in = members.my_stand_in();
     let is_told = call.collective == Collective::Allreduce;
     let is_result = is_told || stand_in == call.root;
+    let posting = if call.is_in_place { Posting::InTurn } else { Posting::AtOnce };
     let between = Call { is_in_place: true, ..members.between(call.bytes.0) };
     let inner = Inner::new(algorithm.between(), algorithm, &between, nodes.mine());
     let pieces = Pieces::new(algorithm, call, &inner, if is_result { Buffer::Output } else { Buffer::Input });
     if rank == stand_in {
         let sums = Sums::new(call, rank, &members, &pieces, is_result);
-        let up = sums.lanes(&mut list, &pieces);
+        let up = sums.lanes(&mut list, &members, &pieces);
         let places = Places { input: sums.place, output: sums.place, scratch: sums.scratch_bytes };
         let gate = |slice: &Slice| match slice.buffer {
             Buffer::Scratch => 0,
@@ -85,28 +99,27 @@ pub(super) fn schedule(algorithm: &Algorithm, call: &Call, nodes: &Nodes, rank: 
         };
         let is_there = inner.put_into(&mut list, &places, &members, up, &gate);
         list.set_scratch_bytes(sums.scratch_bytes + inner.scratch_bytes());
-        if is_told && !sums.others.is_empty() {
-            let down = publishes_down(&mut list, &sums.others);
-            for (bytes, brought) in &pieces.down {
-                let summed = || after(up, pieces.until(bytes) * sums.steps_per_piece);
-                let when = brought.as_ref().map_or_else(summed, |brought| is_there.after(brought));
-                list.add(down, Action::Publish(Slice::output(bytes.clone())), when);
+        if is_told {
+            let mut down = ToAll::new(&mut list, &members, rank, posting);
+            for (bytes, when) in &pieces.down {
+                let summed = after(up, pieces.until(bytes) * sums.steps_per_piece);
+                down.add(&mut list, &Slice::output(bytes.clone()), is_there.when(when, summed));
             }
         }
         return Box::new(list);
     }
     let own = if call.is_in_place_at(rank) { Buffer::Output } else { Buffer::Input };
-    let up = publishes_up(&mut list, stand_in);
+    let up = lane_up(&mut list, &members, Posting::InTurn);
     for bytes in &pieces.up {
-        list.add(up, Action::Publish(Slice { buffer: own, bytes: bytes.clone() }), After::Start);
+        let part = Slice { buffer: own, bytes: bytes.clone() };
+        list.add(up, members.within.show(part), After::Start);
     }
     if is_told {
-        let (down, mut at) = (fetches_down(&mut list, stand_in), 0);
+        let mut down = ToAll::new(&mut list, &members, rank, posting);
         for (bytes, _) in &pieces.down {
             // In place, the output holds its contribution until that is taken.
             let count = if own == Buffer::Output { pieces.until(bytes) } else { 0 };
-            list.add(down, Action::Fetch { at, to: Slice::output(bytes.clone()) }, after(up, count));
-            at += bytes.end - bytes.start;
+            down.add(&mut list, &Slice::output(bytes.clone()), after(up, count));
         }
     }
     Box::new(list)
@@ -146,8 +159,9 @@ impl Sums {
     }
 
     /// Lanes that put together the sum of each piece; says which ends with it.
-    fn lanes(&self, list: &mut Listed, pieces: &Pieces) -> LaneIndex {
-        let fetches: Vec<LaneIndex> = self.others.iter().map(|other| fetches_up(list, *other)).collect();
+    fn lanes(&self, list: &mut Listed, members: &Members, pieces: &Pieces) -> LaneIndex {
+        let fetch = |other: &Rank| lane_from(list, members, *other, Posting::InTurn);
+        let fetches: Vec<LaneIndex> = self.others.iter().map(fetch).collect();
         let local = list.lane(Kind::Local);
         let slots = SLOTS.min(pieces.up.len() as u64);
         let mut at = 0;
@@ -172,7 +186,7 @@ impl Sums {
                         (slot.clone(), slot, combined)
                     }
                 };
-                let count = list.add(*fetch, Action::Fetch { at, to }, after(local, free));
+                let count = list.add(*fetch, members.within.take(at, to), after(local, free));
                 list.add(local, Action::Combine { from, into: sum() }, after(*fetch, count));
             }
             at += bytes.end - bytes.start;
@@ -192,7 +206,7 @@ mod tests {
     #[test]
     fn bytes_have_gone_up_with_the_last_piece_that_has_some_of_them() {
         let up = vec![8..12, 0..3, 3..8, 12..20];
-        let pieces = Pieces { places: Pieces::places(&up), up, down: Vec::new() };
+        let pieces = Pieces { places: Pieces::places(&up), up, before: 0, down: Vec::new() };
         for (start, end) in (0..=20).flat_map(|start| (start..=20).map(move |end| (start, end))) {
             let has_some = |piece: &Range<u64>| piece.start < end && start < piece.end;
             let expected = pieces.up.iter().rposition(has_some).map_or(0, |last| last as u64 + 1);

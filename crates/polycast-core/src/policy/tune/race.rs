@@ -73,7 +73,7 @@ const TRIES_OTHERS: Effort = Effort(2);
 pub(super) const SHORT: u64 = 8 << 10;
 
 /// What uses the memory of a node, with what carries most between nodes. Each collective has some of these.
-const SHARING: [&str; 9] = [
+const SHARING: [&str; 10] = [
     "cells",
     "direct",
     "two-level",
@@ -83,6 +83,7 @@ const SHARING: [&str; 9] = [
     "two-level:between=flat",
     "two-level:between=scatter-ring",
     "two-level:between=recursive-doubling",
+    "two-level:within=messages",
 ];
 /// From so many nodes on the shipped table has parity, by simulations.
 const MANY_NODES: u32 = 32;
@@ -106,8 +107,7 @@ pub fn candidates(
         }
     };
     if shape.ranks_per_node > 1 {
-        // On one node nothing is between nodes.
-        let is_other = |name: &&str| shape.nodes > 1 || !name.contains("between=");
+        let is_other = |name: &&str| shape.nodes > 1 || !name.contains('='); // On one node all are one way.
         for name in SHARING.into_iter().filter(is_other) {
             let Ok(choice) = Choice::read(collective, name) else { continue };
             add(choice);

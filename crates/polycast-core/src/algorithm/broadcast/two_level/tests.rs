@@ -13,12 +13,14 @@ const BETWEEN: [Between; 6] = [
     Between::ScatterRing,
 ];
 
+const WITHIN: [Within; 2] = [Within::Shared, Within::Messages];
+
 fn two_level(between: Between, segment: u64, buffer: u64, overlap: u64) -> TwoLevel {
     let [segment, buffer] = [segment, buffer].map(|bytes| NonZeroU64::new(bytes).unwrap());
-    TwoLevel { between, segment, buffer, overlap }
+    TwoLevel { between, segment, buffer, overlap, within: Within::Shared }
 }
 
-/// All ranks' schedules keep the contract, shared memory stays on a node, and only one rank of a node takes part between nodes.
+/// All ranks' schedules keep the contract, shared memory stays on a node, where messages may take its place, and only one rank of a node takes part between nodes.
 fn prove(algorithm: TwoLevel, host_of: &[u64], ring: &[Rank], root: Rank, bytes: u64) -> Summary {
     let ranks = host_of.len() as u32;
     let call = Call::broadcast(ranks, root, Bytes(bytes));
@@ -32,11 +34,19 @@ fn prove(algorithm: TwoLevel, host_of: &[u64], ring: &[Rank], root: Rank, bytes:
             let host = host_of[rank.index()];
             let is_here = |other: &Rank| host_of[other.index()] == host;
             match &lane.kind {
-                Kind::Publish { fabric: Fabric::Shared, readers, .. } => assert!(readers.iter().all(is_here)),
-                Kind::Fetch { fabric: Fabric::Shared, writer, .. } => assert!(is_here(writer)),
+                Kind::Publish { fabric: Fabric::Shared, readers, .. } => {
+                    assert!(algorithm.within == Within::Shared && readers.iter().all(is_here));
+                }
+                Kind::Fetch { fabric: Fabric::Shared, writer, .. } => {
+                    assert!(algorithm.within == Within::Shared && is_here(writer));
+                }
                 Kind::Publish { readers, .. } => assert!(!readers.iter().any(is_here), "{}", of()),
                 Kind::Fetch { writer, .. } => assert!(!is_here(writer), "{}", of()),
-                Kind::Messages(stream) => assert!(!is_here(&stream.peer), "{}", of()),
+                Kind::Messages(stream) if is_here(&stream.peer) => {
+                    assert_eq!(algorithm.within, Within::Messages, "{}", of());
+                    continue;
+                }
+                Kind::Messages(_) => {}
                 Kind::Local => panic!("{}", of()),
             }
             if !matches!(
@@ -70,7 +80,14 @@ fn every_root_of_many_placements() {
         {
             for root in (0..ranks).map(Rank) {
                 for (bytes, overlap) in [(0, 0), (1, 0), (6, 2), (23, 0), (23, 3), (25, u64::MAX)] {
-                    prove(two_level(between, 6, 2, overlap), host_of, &ring, root, bytes);
+                    let within = WITHIN[(root.index() + bytes as usize) % 2];
+                    prove(
+                        TwoLevel { within, ..two_level(between, 6, 2, overlap) },
+                        host_of,
+                        &ring,
+                        root,
+                        bytes,
+                    );
                 }
             }
         }
@@ -87,12 +104,12 @@ proptest! {
         root in any::<prop::sample::Index>(),
         (bytes, segment, buffer) in (0u64..90, 1u64..40, 1u64..20),
         overlap in prop_oneof![0u64..40, Just(u64::MAX)],
-        between in prop::sample::select(&BETWEEN[..]),
+        (between, within) in (prop::sample::select(&BETWEEN[..]), prop::sample::select(&WITHIN[..])),
     ) {
         let ranks = host_of.len() as u32;
         let ring: Vec<Rank> = [Rank(0)].into_iter().chain(shuffled).filter(|rank| rank.0 < ranks).collect();
         let root = Rank(root.index(ranks as usize) as u32);
-        prove(two_level(between, segment, buffer, overlap), &host_of, &ring, root, bytes);
+        prove(TwoLevel { within, ..two_level(between, segment, buffer, overlap) }, &host_of, &ring, root, bytes);
     }
 }
 
@@ -159,6 +176,24 @@ fn no_links_carry_more_than_the_scatter_and_the_ring() {
     assert_eq!(of(Between::ScatterRing), (7 + 44, 2 * 7 * 100));
     assert_eq!(of(BETWEEN[2]), (7, 800));
     assert_eq!(of(BETWEEN[4]), (7, 3 * 800));
+}
+
+/// By messages every rank is sent the data once, in pieces of a buffer on its node.
+#[test]
+fn messages_take_the_place_of_shared_memory() {
+    let host_of: Vec<u64> = (0..32).map(|rank| rank / 4).collect();
+    let ring: Vec<Rank> = (0..32).map(Rank).collect();
+    for (between, messages) in [(BETWEEN[2], 7 * 2), (BETWEEN[4], 7 * 2), (Between::Multicast, 0)] {
+        let way = TwoLevel { within: Within::Messages, ..two_level(between, 500, 250, 250) };
+        let summary = prove(way, &host_of, &ring, Rank(5), 1000);
+        assert_eq!(summary.messages, messages + 24 * 4, "{between:?}");
+    }
+    // The root's node goes first to another one: on a node messages go when nothing can go between nodes.
+    let way = TwoLevel { within: Within::Messages, ..two_level(BETWEEN[2], 500, 250, 250) };
+    let call = Call::broadcast(32, Rank(5), Bytes(1000));
+    let schedule = way.schedule(call, &Nodes::new(&host_of, &ring, Rank(5)), Rank(5));
+    let lanes = schedule.lanes().iter().filter_map(|lane| Some((lane.stream()?.peer, lane.phase)));
+    assert_eq!(lanes.collect::<Vec<_>>(), [(Rank(8), 0), (Rank(7), 1), (Rank(6), 1)]);
 }
 
 /// As in the picture of [`Cut`].
