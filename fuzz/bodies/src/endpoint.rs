@@ -409,7 +409,7 @@ impl World {
                 return;
             }
             if self.asked.is_empty() {
-                let deadline = self.endpoint.deadline().expect("nothing to wait for, and not finished");
+                let deadline = self.endpoint.deadline(true).expect("nothing to wait for, and not finished");
                 assert!(deadline > self.now, "a deadline that has passed leads to no action");
                 self.now = deadline;
             }

@@ -210,8 +210,8 @@ impl Lane {
         Ok(acted)
     }
 
-    pub fn deadline(&self) -> Option<Nanos> {
-        self.endpoint.deadline()
+    pub fn deadline(&self, has_room: bool) -> Option<Nanos> {
+        self.endpoint.deadline(has_room)
     }
 
     pub fn awaits_departure(&self) -> bool {

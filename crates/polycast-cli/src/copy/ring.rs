@@ -346,9 +346,10 @@ impl Ring {
     /// When to look again though nothing has come.
     pub fn deadline(&self, now: Nanos) -> Option<Nanos> {
         let active = || self.lanes.iter().filter(|lane| lane.segment.is_some());
-        let lanes = active().filter_map(Lane::deadline);
+        let has_room = self.unsent.is_empty();
+        let lanes = active().filter_map(|lane| lane.deadline(has_room));
         let is_sending = self.is_source() && active().any(|lane| !lane.is_through());
-        let link = (is_sending && self.unsent.is_empty()).then_some(self.free_at);
+        let link = (is_sending && has_room).then_some(self.free_at);
         let look = (self.waits_for_room || active().any(Lane::awaits_departure)).then_some(now + LOOK);
         lanes.chain(link).chain(self.tally.deadline()).chain(look).min()
     }

@@ -176,9 +176,13 @@ impl Endpoint {
         Some(Action::Datagrams { datagram_bytes: full.min(buffer.len()) })
     }
 
-    /// When there may be an action without anything coming in; `None`: never.
-    pub fn deadline(&self) -> Option<Nanos> {
+    /// When there may be an action without anything coming in; `None`: never. What would be a datagram has no time while
+    /// the socket has no room.
+    pub fn deadline(&self, has_room: bool) -> Option<Nanos> {
         let active = self.active.as_ref()?;
+        if !has_room {
+            return active.ring.deadline();
+        }
         let link = self.pacer.wait_until(Nanos(0));
         let may_send = match active.gate {
             Gate::Open => link,

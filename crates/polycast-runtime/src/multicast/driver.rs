@@ -391,8 +391,9 @@ impl Driver {
     /// What may end a rest while a broadcast is in progress.
     pub fn watch(&self) -> Option<Watch<'_>> {
         self.active.as_ref()?;
-        let events = if self.unsent.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
-        let deadline = self.endpoint.deadline().map(|at| Duration::from_nanos((at - self.now()).0));
+        let has_room = self.unsent.is_empty();
+        let events = if has_room { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        let deadline = self.endpoint.deadline(has_room).map(|at| Duration::from_nanos((at - self.now()).0));
         let look = self.endpoint.awaits_departure().then_some(DEPARTURE_LOOK);
         let at_most = [deadline, look].into_iter().flatten().min();
         let before_sleep = (!self.group.is_socket()).then_some(&*self.group as &dyn Arm);

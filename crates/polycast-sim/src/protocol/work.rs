@@ -199,7 +199,7 @@ impl World<'_> {
             let node = &self.nodes[index as usize];
             let end = &node.ends[communicator];
             let departure = end.endpoint.awaits_departure().then_some(node.outgoing_free);
-            if let Some(deadline) = end.endpoint.deadline() {
+            if let Some(deadline) = end.endpoint.deadline(capacity.datagrams) {
                 if deadline > self.now {
                     self.wake_at(index, deadline);
                 } else if capacity.message && capacity.datagrams {
