@@ -4,25 +4,25 @@
 use std::sync::Arc;
 
 use polycast_core::network::Network;
-use polycast_core::policy::{CommunicatorShape, Policy, Prediction};
+use polycast_core::policy::{CommunicatorShape, Policy};
 use polycast_core::schedule::Nodes;
 use polycast_core::tree::Site;
 use polycast_core::units::Rank;
 
-use super::network;
 use super::view::View;
 use super::world::World;
 use crate::idle::Neighbours;
 use crate::{report, settings};
 
 /// Shared by this process's communicators over the same ranks in the same order.
+#[derive(Clone)]
 pub struct Layout {
     pub rank: Rank,
     /// The rank of each rank in MPI_COMM_WORLD.
     pub world_ranks: Arc<[u32]>,
     /// The host and the process of each rank.
-    pub hosts: Vec<u64>,
-    pub processes: Vec<u64>,
+    pub hosts: Arc<[u64]>,
+    pub processes: Arc<[u64]>,
     pub shape: CommunicatorShape,
     pub policy: Arc<Policy>,
     pub site: Arc<Site>,
@@ -36,7 +36,7 @@ pub struct Layout {
 impl Layout {
     /// Of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`; on a network of which this is known.
     pub fn new(view: &View, world: &World, rank: Rank, ranks: &[u32], network: Option<Network>) -> Layout {
-        let of = |all: &[u64]| -> Vec<u64> { ranks.iter().map(|rank| all[*rank as usize]).collect() };
+        let of = |all: &[u64]| -> Arc<[u64]> { ranks.iter().map(|rank| all[*rank as usize]).collect() };
         let hosts = of(&world.hosts);
         let near = |all: &[u64], mine: u64| all.iter().filter(|other| **other == mine).count();
         // Ranks outside of the communicator want the processors, too.
@@ -44,16 +44,7 @@ impl Layout {
         let on_this_host = near(&hosts, hosts[rank.index()]);
         let shape = CommunicatorShape { network, ..view.shape(world, ranks) };
         let placed = view.known.as_ref().map(|known| known.placed.only(ranks));
-        let policy = match &view.settings.parameters {
-            None => view.policy_of_shape(shape),
-            Some(parameters) => {
-                let flat = || network::flat(&hosts);
-                let placed = placed.clone().unwrap_or_else(flat);
-                let prediction = Prediction::new(&placed, &parameters.content);
-                let rules = view.settings.rules(Some(&prediction));
-                Arc::new(Policy::new(rules, shape))
-            }
-        };
+        let policy = view.policy_of_layout(shape, ranks, &hosts);
         let site = placed.as_ref().map_or_else(|| Site::by_host(&hosts), Site::new);
         let site = site.with_localities(world.told.localities(&view.settings, ranks));
         let nodes = Nodes::new(&hosts, site.ring(), rank);
@@ -72,5 +63,12 @@ impl Layout {
             processes: of(&world.processes),
             hosts,
         }
+    }
+
+    /// The same ranks on a network of which something else is known: they are where they were.
+    pub fn on_network(&self, view: &View, network: Option<Network>) -> Layout {
+        let shape = CommunicatorShape { network, ..self.shape };
+        let policy = view.policy_of_layout(shape, &self.world_ranks, &self.hosts);
+        Layout { shape, policy, ..self.clone() }
     }
 }

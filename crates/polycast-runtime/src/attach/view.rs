@@ -5,12 +5,12 @@ use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polycast_core::network::Network;
-use polycast_core::policy::{Collective, CommunicatorShape, Policy};
+use polycast_core::policy::{Collective, CommunicatorShape, Policy, Prediction};
 use polycast_core::units::Rank;
 use polycast_core::{model, policy, topology};
 
 use super::layout::Layout;
-use super::network::{Known, Told};
+use super::network::{self, Known, Told};
 use super::world::World;
 use crate::door::{Door, MpiError};
 use crate::fault::{self, Point};
@@ -106,19 +106,37 @@ impl View {
         policies.entry(shape).or_insert_with(new).clone()
     }
 
+    /// The same for ranks that are found there, on hosts as their places may say.
+    pub(super) fn policy_of_layout(
+        &self,
+        shape: CommunicatorShape,
+        ranks: &[u32],
+        hosts: &[u64],
+    ) -> Arc<Policy> {
+        let Some(parameters) = &self.settings.parameters else { return self.policy_of_shape(shape) };
+        let placed = self.known.as_ref().map(|known| known.placed.only(ranks));
+        let placed = placed.unwrap_or_else(|| network::flat(hosts));
+        let prediction = Prediction::new(&placed, &parameters.content);
+        Arc::new(Policy::new(self.settings.rules(Some(&prediction)), shape))
+    }
+
     /// Where these ranks of MPI_COMM_WORLD are, of which this process's is the one at `rank`.
     pub fn layout(&self, world: &World, rank: Rank, ranks: &[u32], network: Option<Network>) -> Arc<Layout> {
         let lock = || self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
         let take = |layouts: &mut Vec<Arc<Layout>>| {
-            let is_it = |known: &Arc<Layout>| {
-                known.rank == rank && known.shape.network == network && *known.world_ranks == *ranks
-            };
-            let known = layouts.iter().position(is_it);
-            known.map(|index| layouts.remove(index))
+            let is_near = |known: &Arc<Layout>| known.rank == rank && *known.world_ranks == *ranks;
+            let is_it = |known: &Arc<Layout>| known.shape.network == network && is_near(known);
+            let known = layouts.iter().position(is_it).map(|index| layouts.remove(index));
+            known.ok_or_else(|| layouts.iter().find(|known| is_near(known)).cloned())
         };
         let known = take(&mut lock());
         // Not under the lock: a network may be large.
-        let layout = known.unwrap_or_else(|| Arc::new(Layout::new(self, world, rank, ranks, network)));
+        let layout = known.unwrap_or_else(|near| {
+            Arc::new(match near {
+                Some(near) => near.on_network(self, network),
+                None => Layout::new(self, world, rank, ranks, network),
+            })
+        });
         let mut layouts = lock();
         if layouts.len() >= MAX_LAYOUTS {
             layouts.remove(0);
@@ -219,6 +237,10 @@ mod tests {
         assert!(Arc::ptr_eq(&one, &other), "one policy for each shape");
         let [one, other] = [[5, 2], [5, 2]].map(|ranks| view.layout(&world, Rank(1), &ranks, None));
         assert!(Arc::ptr_eq(&one, &other), "one layout for the same ranks");
+        let asked = Some(Network { latency: Some(polycast_core::units::Nanos(9)), ..Network::default() });
+        let other = view.layout(&world, Rank(1), &[5, 2], asked);
+        assert_eq!((one.shape.network, other.shape.network), (None, asked));
+        assert!(Arc::ptr_eq(&one.site, &other.site), "what is known of the network moves nobody");
         assert_eq!((one.nodes.count(), one.nodes.my_leader()), (2, Rank(1)));
         let near = (one.neighbours.on_this_kernel, one.neighbours.on_this_host);
         assert_eq!(near, (1, 1), "rank 2 of the world has its processors alone");
