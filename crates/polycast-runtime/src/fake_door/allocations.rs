@@ -11,6 +11,8 @@ use super::random::with_seeds;
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
     static IS_COUNTING: Cell<bool> = const { Cell::new(false) };
+    /// What it has in bytes, while that is looked at.
+    static HELD: Cell<Option<i64>> = const { Cell::new(None) };
 }
 
 /// The system's, and counts what a thread asks of it while it is [`counted`].
@@ -26,21 +28,49 @@ fn count() {
     }
 }
 
+/// So many bytes more.
+fn holds(bytes: i64) {
+    if let Some(held) = HELD.try_with(Cell::get).unwrap_or(None) {
+        HELD.set(Some(held + bytes));
+    }
+}
+
+/// From now on what this thread asks for is looked at, but for what it asks for [`outside`].
+pub fn hold() {
+    HELD.set(Some(0));
+}
+
+/// The bytes that it has of that.
+pub fn held() -> u64 {
+    HELD.get().map_or(0, |held| held.max(0) as u64)
+}
+
 // SAFETY: it is the system's in all that it does.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
+        holds(layout.size() as i64);
         // SAFETY: handed on from the caller.
         unsafe { System.alloc(layout) }
     }
 
+    // Pages that nobody writes cost nothing.
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        holds(layout.size() as i64);
+        // SAFETY: handed on from the caller.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        holds(-(layout.size() as i64));
         // SAFETY: handed on from the caller.
         unsafe { System.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         count();
+        holds(bytes as i64 - layout.size() as i64);
         // SAFETY: handed on from the caller.
         unsafe { System.realloc(place, layout, bytes) }
     }
@@ -57,9 +87,10 @@ pub fn counted<R>(work: impl FnOnce() -> R) -> (R, u64) {
 
 /// What the door and the machine do is not ours.
 pub fn outside<R>(work: impl FnOnce() -> R) -> R {
-    let was_counting = IS_COUNTING.replace(false);
+    let (was_counting, held) = (IS_COUNTING.replace(false), HELD.take());
     let result = work();
     IS_COUNTING.set(was_counting);
+    HELD.set(held);
     result
 }
 

@@ -4,9 +4,10 @@ use std::ffi::c_int;
 use std::time::Duration;
 
 use polycast_core::topology::Locality;
+use polycast_core::units::Rate;
 
 use super::network::Weather;
-use super::stage::Delays;
+use super::stage::{Delays, Turns};
 
 /// What may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +74,7 @@ pub struct Conditions {
     pub fault: Option<Fault>,
     pub tamper: Option<Tamper>,
     pub delays: Delays,
+    pub turns: Turns,
     pub weather: Weather,
     /// The host of each rank.
     pub hosts: Vec<u32>,
@@ -85,6 +87,8 @@ pub struct Conditions {
     pub processors: usize,
     /// A message of so many bytes needs no receive to be done; of a longer one chance decides.
     pub eager_bytes: usize,
+    /// What messages go at; `None`: they are there at once.
+    pub message_rate: Option<Rate>,
     pub stalled: Option<Stalled>,
     /// A message of this number is lost: what MPI never does.
     pub loses_message: Option<u32>,

@@ -34,6 +34,42 @@ pub enum Collective {
     Finalize,
 }
 
+impl Collective {
+    /// By whom alone it is over for all, if it is one.
+    pub fn root(self) -> Option<u32> {
+        match self {
+            Collective::Broadcast { root, .. } | Collective::Stock { root } => Some(root),
+            _ => None,
+        }
+    }
+
+    /// What all ranks get: what the root has, what all have in common, their sum, or what each has, one after the other.
+    pub fn outcome(self, parts: &[Option<Vec<u8>>]) -> Vec<u8> {
+        let there = parts.iter().flatten();
+        match self {
+            Collective::Intersect { .. } => combined(there, |one, other| one & other),
+            Collective::Sum => combined(there, u64::wrapping_add),
+            _ => match self.root() {
+                Some(root) => parts[root as usize].clone().unwrap_or_default(),
+                None => there.fold(Vec::new(), |mut all, part| {
+                    all.extend(part);
+                    all
+                }),
+            },
+        }
+    }
+}
+
+fn combined<'a>(mut parts: impl Iterator<Item = &'a Vec<u8>>, operation: fn(u64, u64) -> u64) -> Vec<u8> {
+    let mut all = parts.next().cloned().unwrap_or_default();
+    for part in parts {
+        for (all, one) in all.as_chunks_mut().0.iter_mut().zip(part.as_chunks().0) {
+            *all = operation(u64::from_le_bytes(*all), u64::from_le_bytes(*one)).to_le_bytes();
+        }
+    }
+    all
+}
+
 /// The last call of a rank, for those who ask why it does not return.
 #[derive(Clone, Copy, Debug)]
 pub enum Doing {

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use super::collectives::Called;
 use super::conditions::Conditions;
 use super::network::Weather;
 use super::process::{self, Told};
-use super::stage::Delays;
+use super::stage::{Delays, Turns};
 use super::world::{Doing, World};
 use crate::fault::Point;
 
@@ -79,6 +79,8 @@ pub struct Outcome {
     pub failed: Option<Doing>,
     /// Datagrams that were sent.
     pub datagrams: u64,
+    /// By each rank that has sent some.
+    pub datagrams_of: BTreeMap<u32, u64>,
     /// What a stranger has recorded, if there was one.
     pub recorded: Vec<Arc<[u8]>>,
     /// That were drawn, and whatever else is as long.
@@ -89,6 +91,8 @@ pub struct Outcome {
     pub memberships: usize,
     /// Messages on private communicators.
     pub messages: u32,
+    /// Of the rank with the most, both ways.
+    pub most_messages: u32,
     /// Those that nobody has received.
     pub unreceived: usize,
     /// On all communicators, the program's own among them.
@@ -121,6 +125,7 @@ impl Job {
                 fault: None,
                 tamper: None,
                 delays: Delays::default(),
+                turns: Turns::default(),
                 weather: Weather::FINE,
                 hosts: vec![0; ranks as usize],
                 localities: Vec::new(),
@@ -128,6 +133,7 @@ impl Job {
                 receive_buffers: Vec::new(),
                 processors: 64,
                 eager_bytes: 0,
+                message_rate: None,
                 stalled: None,
                 loses_message: None,
                 refused: Vec::new(),
@@ -174,8 +180,9 @@ impl Job {
         let world = Arc::new(World::new(self.conditions.clone(), self.seed));
         let (sender, receiver) = mpsc::channel();
         let mut threads = Vec::new();
+        let job = Arc::new(self.clone());
         for rank in 0..self.ranks() {
-            let (job, world, sender) = (self.clone(), world.clone(), sender.clone());
+            let (job, world, sender) = (job.clone(), world.clone(), sender.clone());
             threads.push(std::thread::spawn(move || {
                 let _ = sender.send((rank, process::run(&job, rank, &world)));
             }));
@@ -211,10 +218,12 @@ impl Job {
             keys,
             ranks: told.into_iter().flatten().collect(),
             failed: world.failed(),
-            datagrams: world.network.sent(),
+            datagrams: world.network.sent().values().sum(),
+            datagrams_of: world.network.sent(),
             over_verbs: world.network.groups_over_verbs(),
             memberships: world.network.memberships(),
             messages: world.messages(),
+            most_messages: world.most_messages(),
             unreceived: (1..=communicators).map(|communicator| world.unreceived(communicator)).sum(),
             collectives: world.collectives(),
             segments: world.segments.load(Ordering::Relaxed),

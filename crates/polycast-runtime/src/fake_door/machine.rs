@@ -65,7 +65,8 @@ impl Machine for RankMachine {
             if first <= now || now >= end || stage.is_stuck() {
                 return (first <= now).into();
             }
-            stage.wait(self.rank, Some(Duration::from_nanos(first.min(end) - now)), true);
+            let woken = first.saturating_add(stage.turns.wake_up.as_nanos() as u64);
+            stage.wait(self.rank, Some(Duration::from_nanos(woken.min(end) - now)), true);
         }
     }
 

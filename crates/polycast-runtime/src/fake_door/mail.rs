@@ -79,12 +79,16 @@ enum Request {
 #[derive(Default)]
 pub struct Mail {
     on_the_way: BTreeMap<Way, VecDeque<Letter>>,
+    /// How many there are to each process.
+    letters: HashMap<u32, usize>,
     /// In the order in which they were started.
     started: BTreeMap<Part, Vec<(u32, Request)>>,
     /// From whom to whom nothing arrives before.
     stalled: HashMap<(u32, u32), u64>,
     /// In nanoseconds.
     pub now: u64,
+    /// How long the next message is on its way.
+    pub takes: u64,
     /// What no MPI may see.
     pub wrong: Option<String>,
 }
@@ -118,9 +122,16 @@ impl Mail {
             true => Content::Copied(unsafe { place.read() }),
             false => Content::InPlace(place, slot),
         };
-        let arrives = self.stalled.get(&(way.from, way.to)).copied().unwrap_or(0);
+        let stalled = self.stalled.get(&(way.from, way.to)).copied().unwrap_or(0);
+        let arrives = stalled.max(self.now + self.takes);
+        *self.letters.entry(way.to).or_default() += 1;
         self.on_the_way.entry(way).or_default().push_back(Letter { sender: part, arrives, content });
         Ok(())
+    }
+
+    /// Some are on their way to it.
+    pub fn has_letters(&self, process: u32) -> bool {
+        self.letters.get(&process).is_some_and(|count| *count > 0)
     }
 
     /// What is sent there from now on arrives so much later, and then all at once.
@@ -168,6 +179,7 @@ impl Mail {
                     closed.insert(way);
                     continue;
                 };
+                *self.letters.entry(process).or_default() -= 1;
                 // SAFETY: handed on from the caller.
                 let data = unsafe { self.taken(letter, part) };
                 // SAFETY: the caller's promise.
@@ -180,15 +192,15 @@ impl Mail {
     }
 
     /// Ways with letters for a receive; from anybody several.
-    fn are_there(&self, wanted: Way) -> impl Iterator<Item = Way> {
-        let is_wanted = move |way: &Way| {
-            (way.from == wanted.from || wanted.from == ANY_PEER)
-                && (way.to, way.tag) == (wanted.to, wanted.tag)
-        };
+    fn are_there(&self, wanted: Way) -> Vec<Way> {
         let is_there =
             |letters: &VecDeque<Letter>| letters.front().is_some_and(|letter| letter.arrives <= self.now);
-        let there = self.on_the_way.iter().filter(move |(_, letters)| is_there(letters));
-        there.map(|(way, _)| *way).filter(is_wanted)
+        if wanted.from != ANY_PEER {
+            let is_there = self.on_the_way.get(&wanted).is_some_and(is_there);
+            return if is_there { vec![wanted] } else { Vec::new() };
+        }
+        let ways = self.on_the_way.iter().filter(|(_, letters)| is_there(letters)).map(|(way, _)| *way);
+        ways.filter(|way| (way.to, way.tag) == (wanted.to, wanted.tag)).collect()
     }
 
     /// The way of the letter that a receive meets.
@@ -196,9 +208,7 @@ impl Mail {
         if wanted.from != ANY_PEER {
             return self.on_the_way.contains_key(&wanted).then_some(wanted);
         }
-        // In an order of their own, so that a seed means the same each time.
-        let mut ways: Vec<Way> = self.are_there(wanted).collect();
-        ways.sort_unstable_by_key(|way| way.from);
+        let ways = self.are_there(wanted);
         (!ways.is_empty()).then(|| random.one_of(&ways))
     }
 
@@ -209,14 +219,15 @@ impl Mail {
     pub unsafe fn end(&mut self, random: &mut Random) {
         self.now = u64::MAX;
         let is_met = |mail: &Mail, (_, request): &(u32, Request)| match request {
-            Request::Receive { way, .. } => mail.are_there(*way).next().is_some(),
+            Request::Receive { way, .. } => !mail.are_there(*way).is_empty(),
             _ => false,
         };
-        while let Some((part, _)) =
-            self.started.iter().find(|(_, all)| all.iter().any(|request| is_met(self, request)))
-        {
-            // SAFETY: handed on from the caller.
-            unsafe { self.progress(part.process, random) };
+        let parts: Vec<Part> = self.started.keys().copied().collect();
+        for part in parts {
+            while self.started[&part].iter().any(|request| is_met(self, request)) {
+                // SAFETY: handed on from the caller.
+                unsafe { self.progress(part.process, random) };
+            }
         }
     }
 
@@ -260,7 +271,9 @@ impl Mail {
     /// # Safety
     /// The memory of the sends is still there.
     pub unsafe fn cancel(&mut self, part: Part, slots: &[u32]) {
-        for letter in self.on_the_way.values_mut().flatten().filter(|letter| letter.sender == part) {
+        let way = |to, tag| Way { from: part.process, to, tag };
+        let ways = self.on_the_way.range_mut(way(0, c_int::MIN)..=way(u32::MAX, c_int::MAX));
+        for letter in ways.flat_map(|(_, letters)| letters).filter(|letter| letter.sender == part) {
             match letter.content {
                 Content::InPlace(place, slot) if slots.contains(&slot) => {
                     // SAFETY: the caller's promise.

@@ -38,6 +38,7 @@ mod policy;
 mod process;
 pub mod random;
 mod sabotage;
+mod scale;
 mod secrets;
 mod sizes;
 mod stage;

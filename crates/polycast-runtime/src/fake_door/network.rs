@@ -90,7 +90,6 @@ impl Weather {
 
 struct Member {
     rank: u32,
-    descriptor: RawFd,
     /// By the time when they are there, and their number.
     inbox: BTreeMap<(u64, u64), Arc<[u8]>>,
     bytes: usize,
@@ -101,11 +100,14 @@ struct Member {
 
 struct State {
     members: HashMap<Group, BTreeMap<u32, Member>>,
+    /// The socket behind each descriptor.
+    opened: HashMap<RawFd, (Group, u32)>,
     random: Random,
     number: u64,
     groups_tried: u32,
     sockets: RawFd,
-    sent: u64,
+    /// By each rank.
+    sent: BTreeMap<u32, u64>,
     /// Groups over verbs.
     over_verbs: BTreeSet<u16>,
     /// What a stranger has recorded.
@@ -125,11 +127,12 @@ impl Network {
     pub fn new(stage: Arc<Stage>, weather: Weather, seed: u64) -> Network {
         let state = State {
             members: HashMap::new(),
+            opened: HashMap::new(),
             random: Random::new(seed ^ 0x6e65_7477_6f72_6b00),
             number: 0,
             groups_tried: 0,
             sockets: 0,
-            sent: 0,
+            sent: BTreeMap::new(),
             over_verbs: BTreeSet::new(),
             recorded: weather.replayed.clone().unwrap_or_default(),
             keys: Vec::new(),
@@ -202,19 +205,22 @@ impl Network {
         state.sockets += 1;
         let descriptor = FIRST_DESCRIPTOR + state.sockets;
         let reported = (self.weather.lost_report != Some(rank)).then(|| self.stage.nanos());
-        let member = Member { rank, descriptor, inbox: BTreeMap::new(), bytes: 0, dropped: 0, reported };
+        let member = Member { rank, inbox: BTreeMap::new(), bytes: 0, dropped: 0, reported };
         let members = state.members.entry(group).or_default();
         if members.insert(rank, member).is_some() {
             return Err(Reason::Conflict);
         }
+        state.opened.insert(descriptor, (group, rank));
         Ok(Box::new(FakeSocket { network: self.clone(), rank, group, descriptor }))
     }
 
     /// When a datagram will be there for one of these sockets; `None`: no more are on their way.
     pub fn next_for(&self, sockets: &[RawFd]) -> Option<u64> {
         let state = self.lock();
-        let members = state.members.values().flat_map(BTreeMap::values);
-        let mine = members.filter(|member| sockets.contains(&member.descriptor));
+        let mine = sockets.iter().filter_map(|descriptor| {
+            let (group, rank) = state.opened.get(descriptor)?;
+            state.members.get(group)?.get(rank)
+        });
         mine.filter_map(|member| member.inbox.keys().next()).map(|(at, _)| *at).min()
     }
 
@@ -229,9 +235,9 @@ impl Network {
         (state.recorded.clone(), state.keys.clone())
     }
 
-    /// Datagrams that were sent.
-    pub fn sent(&self) -> u64 {
-        self.lock().sent
+    /// Datagrams that were sent by each rank that has sent some.
+    pub fn sent(&self) -> BTreeMap<u32, u64> {
+        self.lock().sent.clone()
     }
 }
 
@@ -356,7 +362,7 @@ impl FakeSocket {
         let mut arrivals = Vec::new();
         for datagram in datagrams.chunks(datagram_bytes).take(taken) {
             arrivals.extend(state.deliver(weather, now, self.rank, self.group, datagram));
-            state.sent += 1;
+            *state.sent.entry(self.rank).or_default() += 1;
             if weather.replayed.is_some() {
                 state.recorded.push(datagram.into());
                 let count = state.recorded.len() as u64;
@@ -366,9 +372,7 @@ impl FakeSocket {
             }
         }
         drop(state);
-        for (rank, at) in arrivals {
-            stage.datagram_at(rank, at);
-        }
+        stage.datagrams_at(&arrivals);
         stage.trace(self.rank, format_args!("{taken} datagrams of {datagram_bytes} bytes sent"));
         stage.moves();
         Ok(datagrams.len().min(taken * datagram_bytes))
@@ -404,6 +408,7 @@ impl FakeSocket {
 impl Drop for FakeSocket {
     fn drop(&mut self) {
         let mut state = self.network.lock();
+        state.opened.remove(&self.descriptor);
         if let Some(members) = state.members.get_mut(&self.group) {
             members.remove(&self.rank);
             if members.is_empty() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use polycast_core::policy::Choice;
 
 use super::ahead;
-use super::allocations::counted;
+use super::allocations::{self, counted};
 use super::conditions::Conditions;
 use super::job::{Broadcast, Job, Step};
 use super::machine::RankMachine;
@@ -70,6 +70,8 @@ pub struct Told {
     pub closed: usize,
     /// How often each call asked for memory.
     pub allocations: Vec<u64>,
+    /// The most memory that it had after a call, but for what the door and the machine have, in bytes.
+    pub memory: u64,
     /// What it knows of networks.
     pub networks: Vec<polycast_core::network::Network>,
     /// On standard error.
@@ -109,6 +111,7 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
     let is_other = job.other_build == Some(process);
     let is_served = vote(world, process, is_other) || job.ignores_vote == Some(process);
     let of_world = RankDoor::new(world, Part { communicator: 0, process });
+    allocations::hold();
     let is_served = is_served && begin(&of_world);
     let mut members: Vec<Option<Member>> = Vec::new();
     for (number, step) in job.program.iter().enumerate() {
@@ -135,6 +138,7 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
                 let (choice, ended, allocations) = member.broadcast(call, number);
                 told.allocations.push(allocations);
                 told.calls.push(ended);
+                told.memory = told.memory.max(allocations::held());
                 told.returned.push(Duration::from_nanos(world.stage.nanos()));
                 told.choices.push(choice);
                 if ![0, ERROR_SIZE].contains(&ended.code) {
@@ -187,7 +191,9 @@ fn vote(world: &Arc<World>, process: u32, is_other: bool) -> bool {
     };
     let part = Part { communicator: 0, process };
     let votes = world.meet(part, Collective::Vote, identity.to_le_bytes().to_vec());
-    votes.is_ok_and(|votes| identity != 0 && votes.iter().all(|vote| *vote == identity.to_le_bytes()))
+    votes.is_ok_and(|votes| {
+        identity != 0 && votes.as_chunks().0.iter().all(|vote| *vote == identity.to_le_bytes())
+    })
 }
 
 /// As doors/common/communicator.c: a private communicator of all ranks, by which they can be served.
@@ -369,8 +375,8 @@ impl Member {
     fn broadcast_by_stock(&self, root: u32, buffer: &mut Vec<u8>) -> c_int {
         let RankDoor { world, part, .. } = &*self.door;
         match world.meet(*part, Collective::Stock { root }, buffer.clone()) {
-            Ok(mut parts) => {
-                *buffer = std::mem::take(&mut parts[root as usize]);
+            Ok(outcome) => {
+                *buffer = outcome.to_vec();
                 0
             }
             Err(code) => code,

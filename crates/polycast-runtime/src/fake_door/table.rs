@@ -91,7 +91,7 @@ unsafe extern "C" fn allgather(
     unsafe {
         let RankDoor { world, part, .. } = door(communicator);
         let meet = || world.meet(*part, Collective::Allgather { bytes }, copied(mine, bytes));
-        code(|| meet().map(|parts| write(&parts.concat(), all)))
+        code(|| meet().map(|outcome| write(&outcome, all)))
     }
 }
 
@@ -106,7 +106,7 @@ unsafe extern "C" fn broadcast(
         let RankDoor { world, part, .. } = door(communicator);
         let what = Collective::Broadcast { bytes, root: root as u32 };
         let meet = || world.meet(*part, what, copied(buffer, bytes));
-        code(|| meet().map(|parts| write(&parts[root as usize], buffer)))
+        code(|| meet().map(|outcome| write(&outcome, buffer)))
     }
 }
 
@@ -114,7 +114,7 @@ unsafe extern "C" fn intersect(communicator: *mut c_void, words: *mut u64, count
     // SAFETY: as polycast.h says.
     unsafe {
         let RankDoor { world, part, .. } = door(communicator);
-        combine(world, *part, words, count, Collective::Intersect { words: count }, |one, other| one & other)
+        combine(world, *part, words, count, Collective::Intersect { words: count })
     }
 }
 
@@ -212,7 +212,7 @@ unsafe extern "C" fn sum(communicator: *mut c_void, values: *mut u64, count: usi
     // SAFETY: as polycast.h says.
     unsafe {
         let RankDoor { world, part, .. } = door(communicator);
-        combine(world, *part, values, count, Collective::Sum, u64::wrapping_add)
+        combine(world, *part, values, count, Collective::Sum)
     }
 }
 
@@ -221,33 +221,17 @@ unsafe extern "C" fn sum_over_world(values: *mut u64, count: usize) -> c_int {
     // SAFETY: as polycast.h says.
     unsafe {
         let part = Part { communicator: 0, process };
-        combine(&world, part, values, count, Collective::Sum, u64::wrapping_add)
+        combine(&world, part, values, count, Collective::Sum)
     }
 }
 
 /// # Safety
 /// The values are as many.
-unsafe fn combine(
-    world: &World,
-    part: Part,
-    values: *mut u64,
-    count: usize,
-    what: Collective,
-    operation: fn(u64, u64) -> u64,
-) -> c_int {
+unsafe fn combine(world: &World, part: Part, values: *mut u64, count: usize, what: Collective) -> c_int {
     // SAFETY: the caller's promise.
     let mine = unsafe { copied(values.cast(), 8 * count) };
-    code(|| {
-        let parts = world.meet(part, what, mine)?;
-        let number =
-            |part: &[u8], index: usize| u64::from_le_bytes(std::array::from_fn(|at| part[8 * index + at]));
-        for index in 0..count {
-            let all = parts.iter().map(|part| number(part, index)).reduce(operation).unwrap_or(0);
-            // SAFETY: the same.
-            unsafe { values.add(index).write(all) };
-        }
-        Ok(())
-    })
+    // SAFETY: the same.
+    code(|| world.meet(part, what, mine).map(|outcome| unsafe { write(&outcome, values.cast()) }))
 }
 
 unsafe extern "C" fn take_leave() {}

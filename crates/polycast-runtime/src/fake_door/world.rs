@@ -1,8 +1,10 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::c_int;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use polycast_core::units::{Nanos, Rate};
 
 use super::conditions::{Conditions, Fault, Function};
 pub use super::doing::{Collective, Doing};
@@ -14,14 +16,24 @@ use super::{ABORTED, INJECTED, MISUSED};
 use crate::attach::RECORD_BYTES;
 use crate::door::{ANY_PEER, Completion};
 
+/// The shortest message on its way, where messages take time.
+const MESSAGE_NANOS: u64 = 20_000;
+
 struct Meeting {
     what: Collective,
     parts: Vec<Option<Vec<u8>>>,
+    arrived: usize,
+    /// Those that are there, and wait for others.
+    waiting: Vec<u32>,
+    /// Known to all when those have come that count.
+    outcome: Option<Arc<[u8]>>,
 }
 
 struct Communicator {
     /// Of MPI_COMM_WORLD.
     members: Vec<u32>,
+    /// Each one's rank here.
+    ranks: HashMap<u32, usize>,
     meetings: Vec<Meeting>,
     /// How many each member has come to.
     attended: Vec<usize>,
@@ -36,6 +48,8 @@ struct RankState {
     said: String,
     /// It waits in a collective, where MPI works on.
     is_in_mpi: bool,
+    /// That it has sent, and that were sent to it.
+    messages: [u32; 2],
 }
 
 struct State {
@@ -44,6 +58,8 @@ struct State {
     end: Communicator,
     ranks: Vec<RankState>,
     mail: Mail,
+    /// They wait in a collective, and there are messages for them: MPI works on them whoever calls it.
+    served_meanwhile: BTreeSet<u32>,
     messages: u32,
     is_aborted: bool,
     failed: Option<Doing>,
@@ -73,19 +89,21 @@ impl World {
             communicator: 0,
             said: String::new(),
             is_in_mpi: false,
+            messages: [0; 2],
         };
         let state = State {
             communicators: vec![Communicator::of((0..size).collect())],
             end: Communicator::of((0..size).collect()),
             ranks: (0..u64::from(size)).map(rank).collect(),
             mail: Mail::default(),
+            served_meanwhile: BTreeSet::new(),
             messages: 0,
             is_aborted: false,
             failed: None,
             wrong: None,
             stuck: None,
         };
-        let stage = Arc::new(Stage::new(size, seed, conditions.delays));
+        let stage = Arc::new(Stage::new(size, seed, conditions.delays, conditions.turns));
         let network = Arc::new(Network::new(stage.clone(), conditions.weather.clone(), seed));
         World { conditions, stage, network, segments: AtomicUsize::new(0), state: Mutex::new(state) }
     }
@@ -142,8 +160,8 @@ impl World {
         }
     }
 
-    /// The parts of those that count for this rank.
-    pub fn meet(&self, part: Part, what: Collective, mut mine: Vec<u8>) -> Result<Vec<Vec<u8>>, c_int> {
+    /// What all ranks get of it.
+    pub fn meet(&self, part: Part, what: Collective, mut mine: Vec<u8>) -> Result<Arc<[u8]>, c_int> {
         let fault = match what {
             // What the door does where it fails is a vote.
             Collective::Finalize | Collective::OpenPrivate => None,
@@ -152,15 +170,20 @@ impl World {
         if fault.is_some_and(|fault| !fault.is_late) {
             return Err(INJECTED);
         }
+        let is_record = what == Collective::Allgather { bytes: RECORD_BYTES } && part.communicator == 0;
+        if let Some(tamper) = self.conditions.tamper.filter(|_| is_record) {
+            tamper(part.process, &mut mine);
+        }
         let mut state = self.lock();
         let here = state.place(part, what);
-        let rank = here.rank_of(part.process);
+        let rank = here.ranks[&part.process];
         let index = here.attended[rank];
         here.attended[rank] += 1;
         if index == here.meetings.len() {
-            here.meetings.push(Meeting { what, parts: vec![None; here.members.len()] });
+            here.meetings.push(Meeting::new(what, here.members.len()));
         }
-        let other = here.meetings[index].what;
+        let meeting = &mut here.meetings[index];
+        let other = meeting.what;
         if other != what {
             state.wrong = Some(format!("rank {} calls {what:?} where others call {other:?}", part.process));
             state.is_aborted = true;
@@ -168,41 +191,32 @@ impl World {
             self.stage.wake_all();
             return Err(MISUSED);
         }
-        let is_record = what == Collective::Allgather { bytes: RECORD_BYTES } && part.communicator == 0;
-        if let Some(tamper) = self.conditions.tamper.filter(|_| is_record) {
-            tamper(part.process, &mut mine);
-        }
-        here.meetings[index].parts[rank] = Some(mine);
-        let is_complete = here.meetings[index].is_complete();
+        meeting.arrive(rank, mine);
+        let is_complete = meeting.arrived == meeting.parts.len();
+        let awaited =
+            if meeting.outcome.is_some() { std::mem::take(&mut meeting.waiting) } else { Vec::new() };
         if what == Collective::Finalize && is_complete && !state.is_aborted {
             // SAFETY: all wait in MPI, and keep what they have posted until they have left it.
             unsafe { state.mail.end(&mut Random::new(0)) };
         }
         drop(state);
-        self.stage.wake_all();
+        self.stage.wake(awaited);
         loop {
             let mut state = self.lock();
             let is_aborted = state.is_aborted;
-            let meeting = &state.place(part, what).meetings[index];
-            let is_over = match what {
-                Collective::Broadcast { root, .. } | Collective::Stock { root } => {
-                    meeting.parts[root as usize].is_some()
-                }
-                _ => meeting.is_complete(),
-            };
-            match (is_over, fault) {
-                (false, _) if is_aborted => return Err(ABORTED),
-                (false, _) => {
-                    state.ranks[part.process as usize].is_in_mpi = true;
+            let meeting = &mut state.place(part, what).meetings[index];
+            match (meeting.outcome.clone(), fault) {
+                (None, _) if is_aborted => return Err(ABORTED),
+                (None, _) => {
+                    meeting.waiting.push(part.process);
+                    state.waits_in_mpi(part.process, true);
                     drop(state);
                     self.stage.wait(part.process, None, false);
-                    self.lock().ranks[part.process as usize].is_in_mpi = false;
+                    self.lock().waits_in_mpi(part.process, false);
                     self.look_whether_stuck();
                 }
-                (true, Some(_)) => return Err(INJECTED),
-                (true, None) => {
-                    return Ok(meeting.parts.iter().map(|part| part.clone().unwrap_or_default()).collect());
-                }
+                (Some(_), Some(_)) => return Err(INJECTED),
+                (Some(outcome), None) => return Ok(outcome),
             }
         }
     }
@@ -227,6 +241,8 @@ impl World {
         let mut state = self.lock();
         let way = self.way(part.process, peer, tag)?;
         state.messages += 1;
+        state.ranks[part.process as usize].messages[0] += 1;
+        state.ranks[peer as usize].messages[1] += 1;
         let is_lost = self.conditions.loses_message == Some(state.messages - 1);
         let is_short = place.bytes <= self.conditions.eager_bytes;
         let is_eager = is_lost || is_short || state.ranks[part.process as usize].random.one_in(2);
@@ -239,8 +255,14 @@ impl World {
         {
             state.mail.stall(way.from, way.to, stalled.time.as_nanos() as u64);
         }
+        let rate = self.conditions.message_rate.map(Rate::bits_per_second);
+        state.mail.takes = rate.map_or(0, |rate| MESSAGE_NANOS + Nanos::on_link(place.bytes, rate).0);
         // SAFETY: handed on from the caller.
-        unsafe { state.mail.send(part, way, slot, place, is_eager) }
+        unsafe { state.mail.send(part, way, slot, place, is_eager)? };
+        if state.ranks[peer as usize].is_in_mpi {
+            state.served_meanwhile.insert(peer);
+        }
+        Ok(())
     }
 
     pub fn receive(&self, part: Part, peer: u32, tag: c_int, slot: u32, place: Place) -> Result<(), c_int> {
@@ -300,6 +322,11 @@ impl World {
         self.lock().messages
     }
 
+    /// Of the rank with the most, those that it has sent and those that were sent to it.
+    pub fn most_messages(&self) -> u32 {
+        self.lock().ranks.iter().map(|rank| rank.messages.iter().sum()).max().unwrap_or(0)
+    }
+
     /// How often ranks have met.
     pub fn collectives(&self) -> usize {
         self.lock().communicators.iter().map(|here| here.meetings.len()).sum()
@@ -348,19 +375,28 @@ impl World {
 }
 
 impl Meeting {
-    fn is_complete(&self) -> bool {
-        self.parts.iter().all(Option::is_some)
+    fn new(what: Collective, ranks: usize) -> Meeting {
+        Meeting { what, parts: vec![None; ranks], arrived: 0, waiting: Vec::new(), outcome: None }
+    }
+
+    fn arrive(&mut self, rank: usize, part: Vec<u8>) {
+        self.parts[rank] = Some(part);
+        self.arrived += 1;
+        let is_over = match self.what.root() {
+            Some(root) => root as usize == rank,
+            None => self.arrived == self.parts.len(),
+        };
+        if is_over {
+            self.outcome = Some(self.what.outcome(&self.parts).into());
+        }
     }
 }
 
 impl Communicator {
     fn of(members: Vec<u32>) -> Communicator {
         let attended = vec![0; members.len()];
-        Communicator { members, meetings: Vec::new(), attended }
-    }
-
-    fn rank_of(&self, process: u32) -> usize {
-        self.members.iter().position(|member| *member == process).expect("a member")
+        let ranks = members.iter().zip(0..).map(|(process, rank)| (*process, rank)).collect();
+        Communicator { members, ranks, meetings: Vec::new(), attended }
     }
 }
 
@@ -373,16 +409,26 @@ impl State {
         }
     }
 
+    fn waits_in_mpi(&mut self, process: u32, waits: bool) {
+        self.ranks[process as usize].is_in_mpi = waits;
+        if waits && self.mail.has_letters(process) {
+            self.served_meanwhile.insert(process);
+        } else {
+            self.served_meanwhile.remove(&process);
+        }
+    }
+
     /// # Safety
     /// As for [`Mail::progress`], for this process and for all that wait in MPI.
     unsafe fn progress(&mut self, process: u32) {
-        let State { mail, ranks, .. } = self;
-        for (other, rank) in (0..).zip(ranks) {
-            if other == process || rank.is_in_mpi {
-                // SAFETY: handed on from the caller.
-                unsafe { mail.progress(other, &mut rank.random) };
-            }
-        }
+        let State { mail, ranks, served_meanwhile, .. } = self;
+        // SAFETY: handed on from the caller.
+        unsafe { mail.progress(process, &mut ranks[process as usize].random) };
+        served_meanwhile.retain(|other| {
+            // SAFETY: handed on from the caller.
+            unsafe { mail.progress(*other, &mut ranks[*other as usize].random) };
+            mail.has_letters(*other)
+        });
     }
 
     fn doing(&self, rank: u32) -> String {
