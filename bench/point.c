@@ -33,8 +33,9 @@ struct point {
     int64_t budget_ns;
     int64_t began_ns;
     int64_t next_cycle;
-    int64_t first_late_ns; /* rank 0: how late somebody entered the block's first repetition */
-    int blocks;            /* that count */
+    int64_t first_late_ns;              /* rank 0: how late somebody entered the block's first repetition */
+    int blocks;                         /* that count */
+    int64_t tolerance_ns[MAX_VARIANTS]; /* rank 0: the largest that was applied, which follows the estimate */
 };
 
 /* The time that this rank had a core: unlike the time that passed, it does not depend on what the others did.
@@ -127,6 +128,8 @@ static struct judgement judge(struct point *point, const struct block *block, in
     /* A rank without data is what a late repetition of blast may end with; it has no time all the same. */
     const char *verdict = lost > 0 ? "lost" : late ? "late" : "ok";
     if (counts) {
+        if (tolerance_ns > point->tolerance_ns[variant])
+            point->tolerance_ns[variant] = tolerance_ns;
         printf("repetition %lld %d %d %s %lld", (long long)cycle, variant, root, verdict, (long long)wrong);
         for (int rank = 0; rank < bench->ranks; rank++) {
             const struct timing *timing = &point->all[rank * repetitions + index];
@@ -352,7 +355,7 @@ void point_measure(struct bench *bench, int bytes) {
         write_choices(bench, &point.call);
         printf("point-end %d %lld %lld", bytes, (long long)point.pace.delay_ns, (long long)bench->advance_ns);
         for (int variant = 0; variant < plan->variant_count; variant++)
-            printf(" %lld", (long long)pace_tolerance_ns(&point.pace, variant));
+            printf(" %lld", (long long)point.tolerance_ns[variant]);
         putchar('\n');
         fflush(stdout);
     }

@@ -44,11 +44,14 @@ versioned modulefile.in "share/modulefiles/polycast/$version"
 documents=$stage/share/doc/polycast
 mkdir -p "$documents/fuzz" "$documents/include" "$documents/tests"
 cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs examples packaging "$documents/"
-# Two thirds of it are spared; distributions do the same.
+# More than half of them is spared; distributions do the same.
 gzip -9n "$documents/CHANGELOG.md"
 for page in README.md docs/json.md; do
     sed -i 's/CHANGELOG\.md)/CHANGELOG.md.gz)/' "$documents/$page"
 done
+find "$documents" -name '*.md' -exec sed -i 's,\(decisions/[0-9][^)]*\.md\)),\1.gz),g' {} +
+sed -i 's,(\([0-9][^)/]*\.md\)),(\1.gz),g' "$documents"/docs/decisions/*.md
+gzip -9n "$documents"/docs/decisions/*.md
 # Once is enough.
 ln -s ../../polycast "$documents/tuning"
 for header in include/*.h; do

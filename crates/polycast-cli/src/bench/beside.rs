@@ -69,7 +69,7 @@ mod tests {
             point("Open MPI 4.1.4", "stock", 4096, Some(30.0)),
             point("MPICH 4.0.2", "stock", 4096, None),
         ];
-        let one = "MPI_Bcast of 1KiB: with MPICH 4.0.2 (polycast) 2 (1.28–3.12) times as fast as with Open MPI 4.1.4 (polycast)";
+        let one = "MPI_Bcast of 1KiB: with MPICH 4.0.2 (polycast) 2.00 (1.28–3.12) times as fast as with Open MPI 4.1.4 (polycast)";
         let sentences = sentences(&points);
         assert_eq!(sentences.len(), 1, "of one MPI there is nothing to say: {sentences:?}");
         assert_eq!(sentences[0], one);
