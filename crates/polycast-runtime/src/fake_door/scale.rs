@@ -141,3 +141,9 @@ fn a_set_up_that_fails_among_1024_nodes_is_tried_again() {
 fn multicast_is_set_up_among_2048_nodes() {
     set_up(2048);
 }
+
+#[test]
+#[ignore = "make test-all: minutes, and 7 GB of memory"]
+fn multicast_is_set_up_among_4096_nodes() {
+    set_up(4096);
+}
