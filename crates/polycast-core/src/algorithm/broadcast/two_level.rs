@@ -15,13 +15,12 @@ use std::ops::Range;
 
 use super::{Algorithm, Call, DOWN};
 use crate::algorithm::parameter::{NONE, Parameter};
-use crate::algorithm::two_level::{
-    self,
-    within::{Within, neighbours},
-};
+use crate::algorithm::two_level::{self, within::Within};
 use crate::algorithm::{Domain, Entry, Need};
 use crate::collective::Collective;
-use crate::schedule::{Action, After, Fabric, Kind, Lane, LaneIndex, Nodes, Schedule, Slice, Step, Stream};
+use crate::schedule::{
+    Action, After, Fabric, Kind, Lane, LaneIndex, Nodes, Posting, Schedule, Slice, Step, Stream,
+};
 use crate::tree::Tree;
 use crate::units::Rank;
 
@@ -155,30 +154,8 @@ impl TwoLevel {
             return plan;
         }
         let publisher = if is_on_root_node { root } else { nodes.my_leader() };
-        let on_node = nodes.local().in_order();
-        let (brings, shows): (Option<Kind>, Vec<Kind>) = match self.within {
-            Within::Shared if rank != publisher => {
-                (Some(Kind::Fetch { fabric: Fabric::Shared, channel: DOWN, writer: publisher }), Vec::new())
-            }
-            Within::Shared => {
-                let others: Vec<Rank> = on_node.iter().copied().filter(|other| *other != rank).collect();
-                let readers = Some(others).filter(|others| !others.is_empty());
-                let publish = |readers: Vec<Rank>| Kind::Publish {
-                    fabric: Fabric::Shared,
-                    channel: DOWN,
-                    readers: readers.into(),
-                };
-                (None, readers.map(publish).into_iter().collect())
-            }
-            Within::Messages => {
-                let (parent, children) = neighbours(on_node, publisher, rank);
-                let receive = parent.map(|parent| Kind::Messages(Stream::receive(parent, DOWN)));
-                (
-                    receive,
-                    children.into_iter().map(|child| Kind::Messages(Stream::send(child, DOWN))).collect(),
-                )
-            }
-        };
+        let (brings, shows) =
+            self.within.to_all(nodes.local().in_order(), publisher, rank, (DOWN, Posting::AtOnce));
         brings.into_iter().for_each(|kind| plan.lane(kind, Unit::Piece));
         let represents = if is_on_root_node { from_node } else { publisher };
         if rank == represents && nodes.count() > 1 {

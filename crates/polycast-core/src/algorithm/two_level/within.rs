@@ -14,7 +14,9 @@ use std::ops::Range;
 use super::members::{Members, after};
 use super::{DOWN, UP};
 use crate::algorithm::parameter::{Domain, Need, Parameter};
-use crate::schedule::{Action, After, Direction, Fabric, Kind, LaneIndex, Listed, Posting, Slice, Stream};
+use crate::schedule::{
+    Action, After, Channel, Direction, Fabric, Kind, LaneIndex, Listed, Posting, Slice, Stream,
+};
 use crate::tree::Tree;
 use crate::units::Rank;
 
@@ -39,6 +41,33 @@ impl Within {
         typical: 1,
     };
 
+    /// The lane that brings a rank what `top` of its node has for all of it, and those on which the rank shows it to others.
+    pub(in crate::algorithm) fn to_all(
+        self,
+        on_node: &[Rank],
+        top: Rank,
+        rank: Rank,
+        (channel, posting): (Channel, Posting),
+    ) -> (Option<Kind>, Vec<Kind>) {
+        let fabric = Fabric::Shared;
+        match self {
+            Within::Shared if rank != top => (Some(Kind::Fetch { fabric, channel, writer: top }), Vec::new()),
+            Within::Shared => {
+                let readers: Vec<Rank> = on_node.iter().copied().filter(|other| *other != rank).collect();
+                let readers = Some(readers).filter(|readers| !readers.is_empty());
+                let publish =
+                    readers.map(|readers| Kind::Publish { fabric, channel, readers: readers.into() });
+                (None, publish.into_iter().collect())
+            }
+            Within::Messages => {
+                let (parent, children) = neighbours(on_node, top, rank);
+                let send = |child| messages(child, Direction::Send, channel, posting);
+                let receive = |parent| messages(parent, Direction::Receive, channel, posting);
+                (parent.map(receive), children.into_iter().map(send).collect())
+            }
+        }
+    }
+
     /// Shows some bytes to others of the node.
     pub(super) fn show(self, from: Slice) -> Action {
         match self {
@@ -57,7 +86,7 @@ impl Within {
 }
 
 /// From which rank of a node another gets by messages what `top` has, and to whom it hands that on.
-pub(in crate::algorithm) fn neighbours(on_node: &[Rank], top: Rank, rank: Rank) -> (Option<Rank>, Vec<Rank>) {
+fn neighbours(on_node: &[Rank], top: Rank, rank: Rank) -> (Option<Rank>, Vec<Rank>) {
     let place = |of: Rank| Rank(on_node.iter().position(|other| *other == of).unwrap_or(0) as u32);
     let local = TREE.local(on_node.len() as u32, place(top), place(rank));
     let at = |place: Rank| on_node[place.index()];
@@ -97,27 +126,8 @@ pub(super) struct ToAll {
 
 impl ToAll {
     pub fn new(list: &mut Listed, members: &Members, rank: Rank, posting: Posting) -> ToAll {
-        let (within, stand_in) = (members.within, members.my_stand_in());
-        let (brings, shows): (Option<Kind>, Vec<Kind>) = match within {
-            Within::Shared if rank != stand_in => {
-                (Some(Kind::Fetch { fabric: Fabric::Shared, channel: DOWN, writer: stand_in }), Vec::new())
-            }
-            Within::Shared => {
-                let readers = Some(members.others()).filter(|others| !others.is_empty());
-                let publish = |readers: Vec<Rank>| Kind::Publish {
-                    fabric: Fabric::Shared,
-                    channel: DOWN,
-                    readers: readers.into(),
-                };
-                (None, readers.into_iter().map(publish).collect())
-            }
-            Within::Messages => {
-                let (parent, children) = neighbours(members.mine(), stand_in, rank);
-                let send = |child| messages(child, Direction::Send, DOWN, posting);
-                let receive = |parent| messages(parent, Direction::Receive, DOWN, posting);
-                (parent.map(receive), children.into_iter().map(send).collect())
-            }
-        };
+        let within = members.within;
+        let (brings, shows) = within.to_all(members.mine(), members.my_stand_in(), rank, (DOWN, posting));
         let brings = brings.map(|kind| list.lane(kind));
         let shows: Vec<LaneIndex> = shows.into_iter().map(|kind| list.lane(kind)).collect();
         // Other nodes wait for what goes between nodes.
