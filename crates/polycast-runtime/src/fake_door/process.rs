@@ -28,6 +28,7 @@ use crate::interface::{
     polycast_plan_free, polycast_run, polycast_set, polycast_start, polycast_test, polycast_wait,
 };
 use crate::machine::test::enter;
+use crate::operation::MARK;
 use crate::plan::{CollectiveCall, Operation};
 use crate::tags::TagSpace;
 
@@ -389,10 +390,15 @@ pub(super) fn wanted(root: u32, bytes: usize) -> CollectiveCall {
     CollectiveCall { collective, root: root as c_int, bytes, reduction: null() }
 }
 
-/// No two broadcasts have the same, and no two stretches of one.
+/// No two broadcasts have the same, and no two stretches of one. Some begin as announcements do, of so many bytes as follow.
 pub(super) fn data(number: usize, bytes: usize) -> Vec<u8> {
     const MAX_BYTES: usize = 1 << 18;
     static ALL: LazyLock<Vec<u8>> =
         LazyLock::new(|| (0..MAX_BYTES).map(|index| (index + index / 251) as u8).collect());
-    ALL[1009 * (number % 100)..][..bytes].to_vec()
+    let mut data = ALL[1009 * (number % 100)..][..bytes].to_vec();
+    let announcement = [MARK, (bytes as u64).saturating_sub(16).to_le_bytes()].concat();
+    if number % 3 == 1 && bytes >= 32 {
+        data.iter_mut().zip(announcement).for_each(|(byte, marked)| *byte = marked);
+    }
+    data
 }

@@ -53,6 +53,8 @@ pub use exchange::MAX_KEPT_SCRATCH_BYTES;
 use multicast::MulticastBroadcast;
 #[cfg(test)]
 pub use multicast::RELAYED_PARTS;
+#[cfg(test)]
+pub(crate) use transport::MARK;
 
 /// Operations that have ended, whose memory is kept.
 pub(crate) const MAX_KEPT: usize = 4;

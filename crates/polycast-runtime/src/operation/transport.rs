@@ -13,8 +13,12 @@ use crate::messages::{Done, Messages, OperationKey, Purpose, Route};
 use crate::multicast::Deaf;
 use crate::node_memory::NodeMemory;
 
-/// Bytes of an announcement, in front of what travels with it.
-pub(super) const ANNOUNCEMENT_BYTES: usize = 8;
+/// Bytes of an announcement, in front of what travels with it: [`MARK`], and the total.
+pub(super) const ANNOUNCEMENT_BYTES: usize = 16;
+
+/// A first message that begins otherwise is all the data of its call, and says the total by its length: it goes from the program's buffer,
+/// without a copy. Data that begins like this is announced.
+pub(crate) const MARK: [u8; 8] = *b"polycast";
 
 /// Memory of first messages that is kept.
 pub(super) const MAX_SPARE: usize = 64;
@@ -32,8 +36,8 @@ pub(super) struct Ends {
     pub(super) available: u64,
     /// And so many have come through memory, from the beginning on, where one stream brings all.
     pub(super) came: u64,
-    /// First messages that have come and were not asked for yet.
-    pub(super) firsts: Vec<(LaneIndex, Vec<u8>)>,
+    /// First messages that have come, with their lengths, and were not asked for yet.
+    pub(super) firsts: Vec<(LaneIndex, Vec<u8>, usize)>,
     pub(super) shared: SharedLanes,
 }
 
@@ -88,13 +92,18 @@ impl Transport<'_> {
     fn send(&mut self, purpose: Purpose, to: Route, content: &Content) -> Result<(), MpiError> {
         let (source, bytes) = match content {
             Content::First { total, data } => {
-                let length = data.length() as usize;
+                let (length, source) = (data.length() as usize, self.source(data));
+                // SAFETY: the range is inside the buffer (see `Operations::start`), and its bytes are there.
+                let bytes = unsafe { view(source, length) };
+                if self.rest.deaf.is_none() && *total == data.length() && !bytes.starts_with(&MARK) {
+                    // SAFETY: the same; nobody writes them before this is done.
+                    return unsafe { self.rest.messages.send_from(purpose, to, source, length) };
+                }
                 let mut first = self.memory(ANNOUNCEMENT_BYTES + length);
                 let total = self.rest.deaf.as_ref().map_or(*total, |deaf| deaf.beside(*total));
-                first[..ANNOUNCEMENT_BYTES].copy_from_slice(&total.to_le_bytes());
-                let place = first[ANNOUNCEMENT_BYTES..][..length].as_mut_ptr();
-                // SAFETY: the range is inside the buffer (see `Operations::start`), its bytes are there, and this memory is another.
-                unsafe { copy(self.source(data), place, length) };
+                first[..MARK.len()].copy_from_slice(&MARK);
+                first[MARK.len()..ANNOUNCEMENT_BYTES].copy_from_slice(&total.to_le_bytes());
+                first[ANNOUNCEMENT_BYTES..][..length].copy_from_slice(bytes);
                 return self.rest.messages.send(purpose, to, first, ANNOUNCEMENT_BYTES + length);
             }
             Content::Data(data) => (self.source(data), data.length() as usize),
@@ -130,11 +139,14 @@ impl Transport<'_> {
             self.give_back(memory);
         } else if id.part == Part::First {
             let first = memory.get(..bytes).ok_or(Failure::Internal)?;
-            let (total, data) = first.split_first_chunk().ok_or(Failure::Internal)?;
-            let total = u64::from_le_bytes(*total);
-            completed.total = self.rest.deaf.as_mut().map_or(total, |deaf| deaf.learn(total));
-            completed.received_bytes = data.len() as u64;
-            self.ends.firsts.push((id.lane, memory));
+            match announced(first) {
+                Some(total) => {
+                    completed.total = self.rest.deaf.as_mut().map_or(total, |deaf| deaf.learn(total));
+                    completed.received_bytes -= ANNOUNCEMENT_BYTES as u64;
+                }
+                None => completed.total = bytes as u64,
+            }
+            self.ends.firsts.push((id.lane, memory, bytes));
         } else {
             self.give_back(memory);
         }
@@ -157,10 +169,11 @@ impl executor::Transport for Transport<'_> {
     }
 
     fn keep(&mut self, lane: LaneIndex, to: Option<Slice>) {
-        let Some(at) = self.ends.firsts.iter().position(|(of, _)| *of == lane) else { return };
-        let (_, first) = self.ends.firsts.swap_remove(at);
+        let Some(at) = self.ends.firsts.iter().position(|(of, ..)| *of == lane) else { return };
+        let (_, first, bytes) = self.ends.firsts.swap_remove(at);
         if let Some(to) = to {
-            let data = &first[ANNOUNCEMENT_BYTES..][..to.length() as usize];
+            // What is announced stands at the end.
+            let data = &first[..bytes][bytes - to.length() as usize..];
             // SAFETY: the range is inside the buffer (see `Operations::start`), which is not this memory.
             unsafe { copy(data.as_ptr(), self.place(&to), data.len()) };
         }
@@ -216,6 +229,23 @@ impl executor::Transport for Transport<'_> {
         }
         Ok(went)
     }
+}
+
+/// The total that stands in front of a first message's data, if it does.
+fn announced(first: &[u8]) -> Option<u64> {
+    first.strip_prefix(&MARK)?.first_chunk().map(|total| u64::from_le_bytes(*total))
+}
+
+/// Bytes of a buffer; of nothing from nowhere, too.
+///
+/// # Safety
+/// If there are bytes, `source` is readable for as many, and nobody writes them while they are looked at.
+unsafe fn view<'a>(source: *const u8, bytes: usize) -> &'a [u8] {
+    if bytes == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(source, bytes) }
 }
 
 /// Copies nothing from nowhere, too.
