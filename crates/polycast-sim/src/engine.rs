@@ -6,15 +6,19 @@
 //!                       ── latency ─▶ leave ─ latency ─▶ reach ─▶ arrive ─▶ taken
 //! ```
 //!
-//! *leave* occupies the sender's port and completes the send, *reach* to *arrive* occupies the receiver's port,
-//! *taken* costs the receiver's processor its overhead and completes the receive.
+//! *leave* occupies the sender's port and completes the send, *reach* to *arrive* occupies the receiver's port, and before it each link
+//! between switches; *taken* costs the receiver's processor its overhead and completes the receive.
+//!
+//! On a host it leaves by a copy into memory, is there for the receiver after the memory's latency, and is taken by a copy out of it.
 
 use polycast_core::executor::{Limits, StepId};
 use polycast_core::schedule::{Action, Partners, Schedule, Slice, partners};
+use polycast_core::topology::{Edge, Paths};
 use polycast_core::units::Rank;
 
 use crate::event_queue::EventQueue;
 use crate::host::{Data, Host};
+use crate::links::Links;
 use crate::network::Network;
 use crate::published::{Published, Streams};
 use crate::schedules::Combine;
@@ -28,6 +32,11 @@ pub(crate) struct Message {
     pub receive: StepId,
     source: Slice,
     is_question: bool,
+    /// The links before it, the next one last.
+    way: Vec<Edge>,
+    /// When its end is where its beginning is now.
+    end_ns: u64,
+    is_on_host: bool,
     /// What it carries, if data is carried, once it has left.
     data: Vec<u8>,
 }
@@ -50,7 +59,7 @@ pub(crate) enum Event {
     Leave(Message),
     /// The sender's buffer may be used again.
     Sent(Rank, StepId),
-    /// The beginning of the message is at the receiver's port.
+    /// The beginning of the message is at a further link, the receiver's port in the end.
     Reach(Message),
     /// All of the message has come, or the question has.
     Arrive(Message),
@@ -64,6 +73,7 @@ pub(crate) enum Event {
 
 pub(crate) struct Engine<S> {
     pub network: Network,
+    pub links: Links,
     pub hosts: Vec<Host<S>>,
     partners: Partners,
     pub streams: Streams,
@@ -80,6 +90,7 @@ impl<S: Schedule> Engine<S> {
     /// Rank `i` runs `schedules[i]` from `starts_ns[i]` on, with `data[i]` as its buffers if data is carried.
     pub fn new(
         network: Network,
+        paths: Paths,
         schedules: Vec<S>,
         limits: Limits,
         starts_ns: &[u64],
@@ -99,7 +110,8 @@ impl<S: Schedule> Engine<S> {
             let data = data.as_mut().and_then(Iterator::next);
             hosts.push(Host::new(schedule, limits, *start_ns, data));
         }
-        Engine { network, hosts, partners, streams, events, messages: 0, is_by_rank: false, combine }
+        let links = Links::new(paths);
+        Engine { network, links, hosts, partners, streams, events, messages: 0, is_by_rank: false, combine }
     }
 
     /// Runs until nothing happens any more.
@@ -160,11 +172,18 @@ impl<S: Schedule> Engine<S> {
     fn start_send(&mut self, rank: Rank, send: StepId, source: Slice, now_ns: u64) {
         let Some(&(to, lane)) = self.partners[rank.index()][send.lane].first() else { return };
         let receive = StepId { lane, index: send.index };
-        let mut message =
-            Message { from: rank, to, send, receive, source, is_question: false, data: Vec::new() };
-        let started_ns = self.hosts[rank.index()].work(now_ns, self.network.send_overhead_ns);
-        if self.network.needs_rendezvous(message.length()) {
-            message.is_question = true;
+        let way = self.links.way(rank, to);
+        let (is_on_host, length) = (way.is_empty(), source.length());
+        let is_question = !is_on_host && self.network.needs_rendezvous(length);
+        let data = Vec::new();
+        let message =
+            Message { from: rank, to, send, receive, source, is_question, way, end_ns: 0, is_on_host, data };
+        let work_ns = match is_on_host {
+            true => self.network.shared.copy_ns(length),
+            false => self.network.send_overhead_ns,
+        };
+        let started_ns = self.hosts[rank.index()].work(now_ns, work_ns);
+        if is_question {
             self.events.schedule(started_ns + self.network.latency_ns, Event::Arrive(message));
         } else {
             self.events.schedule(started_ns, Event::Leave(message));
@@ -172,22 +191,35 @@ impl<S: Schedule> Engine<S> {
     }
 
     fn leave(&mut self, mut message: Message, now_ns: u64) {
-        let host = &mut self.hosts[message.from.index()];
-        if let Some(data) = &host.data {
+        if let Some(data) = &self.hosts[message.from.index()].data {
             message.data = data.at(&message.source).to_vec();
         }
-        let begin_ns = host.outgoing_free_ns.max(now_ns);
-        host.outgoing_free_ns = begin_ns + self.network.occupancy_ns(message.length());
-        self.events.schedule(host.outgoing_free_ns, Event::Sent(message.from, message.send));
-        let place = if self.is_by_rank { message.from.0 } else { 0 };
-        self.events.schedule_from(place, begin_ns + self.network.latency_ns, Event::Reach(message));
+        let (rank, send) = (message.from, message.send);
+        let Some(port) = message.way.pop() else {
+            self.events.schedule(now_ns + self.network.shared.latency_ns, Event::Arrive(message));
+            return self.complete(rank, send, now_ns);
+        };
+        let (begin_ns, sent_ns) = self.links.occupy(&self.network, port, message.length(), now_ns);
+        self.events.schedule(sent_ns, Event::Sent(rank, send));
+        message.end_ns = sent_ns + self.network.latency_ns;
+        self.go_on(begin_ns + self.network.latency_ns, message);
     }
 
-    fn reach(&mut self, message: Message, now_ns: u64) {
-        let host = &mut self.hosts[message.to.index()];
-        host.incoming_free_ns =
-            host.incoming_free_ns.max(now_ns) + self.network.occupancy_ns(message.length());
-        self.events.schedule(host.incoming_free_ns, Event::Arrive(message));
+    fn go_on(&mut self, at_ns: u64, message: Message) {
+        let place = if self.is_by_rank { message.from.0 } else { 0 };
+        self.events.schedule_from(place, at_ns, Event::Reach(message));
+    }
+
+    fn reach(&mut self, mut message: Message, now_ns: u64) {
+        let Some(link) = message.way.pop() else { return };
+        let (begin_ns, end_ns) = self.links.occupy(&self.network, link, message.length(), now_ns);
+        // What comes in slowly does not go on faster.
+        message.end_ns = message.end_ns.max(end_ns);
+        if message.way.is_empty() {
+            self.events.schedule(message.end_ns, Event::Arrive(message));
+        } else {
+            self.go_on(begin_ns, message);
+        }
     }
 
     /// A message and its receive have met.
@@ -197,13 +229,17 @@ impl<S: Schedule> Engine<S> {
             self.events.schedule(now_ns + self.network.latency_ns, Event::Leave(message));
             return;
         }
+        let work_ns = match message.is_on_host {
+            true => self.network.shared.copy_ns(message.length()),
+            false => self.network.receive_overhead_ns,
+        };
         let host = &mut self.hosts[message.to.index()];
         if let Some(data) = &mut host.data
             && let Some(target) = host.targets.remove(&message.receive)
         {
             data.at_mut(&target).copy_from_slice(&message.data);
         }
-        let taken_ns = host.work(now_ns, self.network.receive_overhead_ns);
+        let taken_ns = host.work(now_ns, work_ns);
         self.events.schedule(taken_ns, Event::Taken(message.to, message.receive));
     }
 }

@@ -35,13 +35,11 @@ impl Data {
     }
 }
 
-/// A rank with its processor and its port.
+/// A rank with its processor.
 pub(crate) struct Host<S> {
     pub executor: Executor<S>,
     /// When the processor has done what it has begun.
     pub processor_free_ns: u64,
-    pub outgoing_free_ns: u64,
-    pub incoming_free_ns: u64,
     pub finished_ns: Option<u64>,
     /// Per lane, how many receives have been posted; they are posted in order.
     posted: Vec<u64>,
@@ -61,8 +59,6 @@ impl<S: Schedule> Host<S> {
             posted: vec![0; schedule.lanes().len()],
             executor: Executor::new(schedule, limits),
             processor_free_ns: start_ns,
-            outgoing_free_ns: 0,
-            incoming_free_ns: 0,
             finished_ns: None,
             unexpected: HashMap::new(),
             unexpected_bytes: 0,

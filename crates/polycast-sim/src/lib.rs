@@ -20,6 +20,7 @@ mod engine;
 mod event_queue;
 mod filled;
 mod host;
+mod links;
 mod network;
 pub mod protocol;
 mod published;

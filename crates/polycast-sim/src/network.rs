@@ -1,10 +1,13 @@
-/// One switch to which every rank's host is joined by a full-duplex link.
+/// One switch, or [several](crate::Schedules::paths), to which every rank's host is joined by a full-duplex link.
 ///
 /// ```text
 ///   rank 0 ══╗   ╔══ rank 2      a message of m bytes occupies the sender's port for m * ns_per_byte, reaches the
 ///            switch              receiver's port latency_ns after it began to leave, and occupies that for
 ///   rank 1 ══╝   ╚══ rank 3      m * ns_per_byte too; the switch never drops and never blocks
 /// ```
+///
+/// A link between switches is occupied by what crosses it as the ports are, and adds no latency. Ranks of a host send and receive over its one
+/// link, and to each other through [memory](SharedMemory), without overheads.
 ///
 /// Processors are modelled as in LogGP: each message costs the sender and the receiver an overhead, in which the
 /// rank does nothing else. What arrives before its receive is posted is buffered without limit, and counted.

@@ -7,7 +7,7 @@
 //!                  fetch: waits until the prefix up to its end has come ─▶ overhead
 //! ```
 //!
-//! *leaves* occupies the writer's port once, whoever reads; copies and overheads occupy a rank's processor.
+//! *leaves* occupies the writer's port once, whoever reads, and no link between switches; copies and overheads occupy a rank's processor.
 
 use std::collections::HashMap;
 
@@ -150,19 +150,16 @@ impl<S: Schedule> Engine<S> {
                 self.complete(of.0, id, now_ns);
             }
             Published::Leave(of, id, from) => {
-                let host = &mut self.hosts[of.0.index()];
-                let begin_ns = host.outgoing_free_ns.max(now_ns);
-                host.outgoing_free_ns = begin_ns + self.network.occupancy_ns(from.length());
-                self.events.schedule(host.outgoing_free_ns, Event::Sent(of.0, id));
+                let port = self.links.port(of.0, true);
+                let (begin_ns, sent_ns) = self.links.occupy(&self.network, port, from.length(), now_ns);
+                self.events.schedule(sent_ns, Event::Sent(of.0, id));
                 self.publish(of, &from, begin_ns + self.network.latency_ns);
             }
             Published::Reach(of, mut arrival) => {
                 let Some(reader) = self.streams.readers.get_mut(&of) else { return };
                 if self.streams.writers[&reader.writer].fabric == Fabric::Multicast {
-                    let host = &mut self.hosts[of.0.index()];
-                    arrival.begins_ns = host.incoming_free_ns.max(now_ns);
-                    host.incoming_free_ns =
-                        arrival.begins_ns + self.network.occupancy_ns(arrival.end - arrival.start);
+                    let (port, bytes) = (self.links.port(of.0, false), arrival.end - arrival.start);
+                    (arrival.begins_ns, _) = self.links.occupy(&self.network, port, bytes, now_ns);
                 }
                 reader.arrivals.push(arrival);
                 self.look(of, now_ns);

@@ -1,5 +1,7 @@
 use polycast_core::executor::Limits;
 use polycast_core::schedule::Schedule;
+use polycast_core::topology::Paths;
+use polycast_core::tree::Site;
 use polycast_core::units::Rank;
 
 use crate::engine::Engine;
@@ -27,13 +29,15 @@ pub struct Schedules<S> {
     starts_ns: Vec<u64>,
     data: Option<(Vec<Buffers>, Combine)>,
     is_by_rank: bool,
+    paths: Option<Paths>,
 }
 
 impl<S: Schedule> Schedules<S> {
     /// All ranks start at 0, with the executor's usual limits, and only sizes travel.
     pub fn new(network: Network, schedules: Vec<S>) -> Self {
         let starts_ns = vec![0; schedules.len()];
-        Schedules { network, schedules, limits: Limits::default(), starts_ns, data: None, is_by_rank: false }
+        let limits = Limits::default();
+        Schedules { network, schedules, limits, starts_ns, data: None, is_by_rank: false, paths: None }
     }
 
     /// Other limits for every rank's executor.
@@ -51,6 +55,11 @@ impl<S: Schedule> Schedules<S> {
         Schedules { data: Some((buffers, combine)), ..self }
     }
 
+    /// Messages go these ways, and those of a host's ranks over its one link; else each rank has a host of its own, all on one switch.
+    pub fn paths(self, paths: Paths) -> Self {
+        Schedules { paths: Some(paths), ..self }
+    }
+
     /// Of messages that reach a port at the same time that of the lowest rank is first, as in predictions, and not that which was sent first.
     pub fn by_rank(self) -> Self {
         Schedules { is_by_rank: true, ..self }
@@ -66,8 +75,10 @@ impl<S: Schedule> Schedules<S> {
             };
             buffers.into_iter().zip(&self.schedules).map(of).collect()
         });
+        let flat = || Site::flat(self.schedules.len().max(1) as u32).paths().clone();
+        let (network, paths) = (self.network, self.paths.unwrap_or_else(flat));
         let mut engine =
-            Engine::new(self.network, self.schedules, self.limits, &self.starts_ns, data, combine);
+            Engine::new(network, paths, self.schedules, self.limits, &self.starts_ns, data, combine);
         engine.is_by_rank = self.is_by_rank;
         engine.run();
         let unfinished = (0..).map(Rank).zip(&engine.hosts).filter(|(_, host)| host.finished_ns.is_none());

@@ -76,7 +76,8 @@ impl Simulation {
         Simulation { network, call, algorithm, site: None, limits: Limits::default(), starts_ns, data: None }
     }
 
-    /// The ranks are here, which algorithms that know the network go by; else each is on a host of its own, all on one switch.
+    /// The ranks are here, which algorithms that know the network go by, and messages go over its links; else each is on a host of its own,
+    /// all on one switch.
     ///
     /// # Panics
     /// When it runs, if the site has another number of ranks than the call.
@@ -110,7 +111,8 @@ impl Simulation {
         let mut planner = Planner::new(self.site.unwrap_or_else(|| Site::flat(call.ranks)));
         let schedule = |rank| self.algorithm.schedule(call, Rank(rank), &mut planner);
         let schedules = (0..call.ranks).map(schedule).collect();
-        let run = Schedules::new(self.network, schedules).limits(self.limits).starts(self.starts_ns);
+        let run = Schedules::new(self.network, schedules).paths(planner.site().paths().clone());
+        let run = run.limits(self.limits).starts(self.starts_ns);
         let Some(data) = self.data else { return run.run() };
         let empty = Buffers { input: Vec::new(), output: vec![0; data.len()] };
         let mut buffers = vec![empty; call.ranks as usize];
@@ -132,7 +134,8 @@ impl Simulation {
             Some(schedule)
         });
         let schedules = counted.collect::<Option<_>>().ok_or(Wrong::TooLong)?;
-        let run = Schedules::new(self.network, schedules).limits(self.limits).starts(self.starts_ns);
+        let run = Schedules::new(self.network, schedules).paths(planner.site().paths().clone());
+        let run = run.limits(self.limits).starts(self.starts_ns);
         let buffers = ranks().map(|rank| filled::before(&contract, rank)).collect();
         let outcome = run.carry(buffers, filled::add).run()?;
         let mut outputs = ranks().zip(outcome.delivered.iter().flatten());

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use polycast_core::algorithm::broadcast::{Between, Planner, TwoLevel, Within};
-use polycast_core::algorithm::{Algorithm, Registry};
+use polycast_core::algorithm::{Algorithm, Form, Registry};
 use polycast_core::collective::{Call, Collective};
 use polycast_core::cost::mixed::MixedPredictor;
 use polycast_core::cost::{self, Predictor, Sends, Work, list_schedule};
@@ -13,7 +13,7 @@ use polycast_core::model::{ClassParameters, Curve, LinkClass, Parameters, Point,
 use polycast_core::schedule::Nodes;
 use polycast_core::topology::{Host, Link, Placed, Switch, Topology};
 use polycast_core::tree::{Site, Tree};
-use polycast_core::units::{Bytes, Rank};
+use polycast_core::units::{Bytes, Rank, Rate};
 use polycast_sim::{Network, Schedules, SharedMemory, Simulation};
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ fn anywhere(host_of: &[usize]) -> Placed {
     Placed { topology, host_of: host_of.to_vec(), unplaced_hosts: Vec::new() }
 }
 
-/// Nanoseconds, where local work takes `tenths` of one for each byte.
+/// Nanoseconds, where local work takes `tenths` of one for each byte, and each rank has a port of its own.
 fn followed_and_simulated(
     host_of: &[usize],
     call: Call,
@@ -53,18 +53,57 @@ fn followed_and_simulated(
     latency_ns: u64,
     tenths: u8,
 ) -> (u64, u64) {
-    let local_ns_per_byte = f64::from(tenths) / 10.0;
-    let network = Network { latency_ns, local_ns_per_byte, ..Network::bare(8.0) };
-    let (placed, parameters) = (anywhere(host_of), parameters(&network));
-    let work = Work { copy_ns_per_byte: local_ns_per_byte, combine_ns_per_byte: local_ns_per_byte };
-    let predictor = Predictor::new(&placed, &parameters, call.root).without_links();
-    let mut predictor = predictor.sends(Sends::InTurn).work(work);
+    let network = Network { latency_ns, ..with_local_work(tenths) };
+    let parameters = parameters(&network);
+    let (placed, is_linked) = (anywhere(host_of), false);
+    follow_and_simulate(&placed, is_linked, call, algorithm, network, parameters)
+}
+
+fn with_local_work(tenths: u8) -> Network {
+    let ns_per_byte = f64::from(tenths) / 10.0;
+    let shared = SharedMemory { latency_ns: 0, ns_per_byte, buffers: 1000 };
+    Network { local_ns_per_byte: ns_per_byte, shared, ..Network::bare(8.0) }
+}
+
+fn follow_and_simulate(
+    placed: &Placed,
+    is_linked: bool,
+    call: Call,
+    algorithm: &Algorithm,
+    network: Network,
+    parameters: Parameters,
+) -> (u64, u64) {
+    let ns_per_byte = network.local_ns_per_byte;
+    let work = Work { copy_ns_per_byte: ns_per_byte, combine_ns_per_byte: ns_per_byte };
+    let predictor = Predictor::new(placed, &parameters, call.root).sends(Sends::InTurn).work(work);
+    let mut predictor = if is_linked { predictor } else { predictor.without_links() };
     let followed = predictor.follow(algorithm, call.collective, call.bytes).expect("few steps");
 
-    let mut planner = Planner::new(Site::new(&placed)).measured(Arc::new(parameters));
+    let mut planner = Planner::new(Site::new(placed)).measured(Arc::new(parameters));
     let schedules = (0..call.ranks).map(|rank| algorithm.schedule(call, Rank(rank), &mut planner)).collect();
-    let simulated = Schedules::new(network, schedules).by_rank().run().expect("a collective").completion_ns;
-    (followed.0, simulated)
+    let mut run = Schedules::new(network, schedules).by_rank();
+    if is_linked {
+        run = run.paths(planner.site().paths().clone());
+    }
+    (followed.0, run.run().expect("a collective").completion_ns)
+}
+
+/// Those of which a message waits for others in one place at most: the prediction counts its longest wait, the simulation each after the other.
+fn waiting_once(collective: Collective, is_on_levels: bool) -> Vec<Algorithm> {
+    if is_on_levels {
+        let mut all = Registry::BUILT_IN.samples(collective);
+        all.retain(|algorithm| algorithm.entry.shares_memory());
+        let others = ["within=messages", "pairwise", "halving-doubling"];
+        all.retain(|algorithm| !others.iter().any(|other| algorithm.to_string().contains(other)));
+        return all;
+    }
+    let mut all = Registry::BUILT_IN.compared_schedules(collective);
+    all.retain(|algorithm| match collective {
+        Collective::Broadcast => algorithm.entry.form() == Form::Tree { parts: 1 },
+        Collective::Scatter | Collective::Barrier => true,
+        _ => algorithm.entry.is_planned() || ["chain", "ring", "linear"].contains(&algorithm.entry.name),
+    });
+    all
 }
 
 fn algorithm(text: &str) -> Algorithm {
@@ -121,6 +160,45 @@ proptest! {
         let simulated = Schedules::new(network, schedules()).run().expect("a broadcast").completion_ns;
         let apart = followed.0.abs_diff(simulated) as f64;
         prop_assert!(apart <= 0.01 * simulated as f64 + 100.0, "{followed} against {simulated} ns");
+    }
+
+    /// Over what several ranks share: the link between two switches, on which ranks are by turns, or that of a host, whose ranks also share memory.
+    #[test]
+    fn every_collective_over_shared_links(
+        (collective, nth) in (prop::sample::select(&Collective::ALL[..]), any::<prop::sample::Index>()),
+        (nodes, each, root) in (2usize..=8, 1usize..=3, any::<prop::sample::Index>()),
+        (latency_ns, local) in (0u64..50_000, 1u8..10),
+        (packets, segment) in (1u64..6, prop::option::of(1u64..4)),
+    ) {
+        let (data, headers) = (1448, 66);
+        let algorithms = waiting_once(collective, each > 1);
+        let mut algorithm = algorithms[nth.index(algorithms.len())];
+        let segment = segment.filter(|_| algorithm.entry.has_parameter("segment"));
+        algorithm.segment = segment.and_then(|packets| NonZeroU64::new(data * packets));
+        let (ranks, bytes) = (nodes * each, Bytes(data * packets * nodes as u64));
+        let call = Call::new(collective, ranks as u32, Rank(root.index(ranks) as u32), bytes);
+        let host_of: Vec<usize> = (0..ranks).map(|rank| rank / each).collect();
+        let switches = if each > 1 { 1 } else { 2 };
+        let link = Link { rate: Rate::from_bits_per_second(1_000_000_000), ..Link::default() };
+        let mut placed = anywhere(&host_of);
+        placed.topology.switches = (0..switches)
+            .map(|of: usize| Switch { name: format!("s{of}"), parent: of.checked_sub(1), uplink: link })
+            .collect();
+        placed.topology.hosts.iter_mut().enumerate().for_each(|(of, host)| {
+            (host.switch, host.link) = (of % switches, link);
+        });
+
+        let network = Network { latency_ns, packet_bytes: data, frame_bytes: headers, ..with_local_work(local) };
+        let gap = |bytes: u64| Point::exact(bytes, network.occupancy_ns(bytes) as f64);
+        let gap = Curve::new([0, data, data << 14].map(gap).to_vec()).unwrap();
+        let class = ClassParameters::new(Curve::new(vec![Point::exact(1, latency_ns as f64)]).unwrap(), gap);
+        let parameters = Parameters::new(Provenance::default(), [(LinkClass::SameSwitch, class)].into()).unwrap();
+        let (followed, simulated) = follow_and_simulate(&placed, true, call, &algorithm, network, parameters);
+        let apart = followed.abs_diff(simulated) as f64;
+        prop_assert!(
+            apart <= 0.0005 * simulated as f64 + 2.0,
+            "{collective} {algorithm} on {nodes} x {each}: {followed} against {simulated} ns"
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod collectives;
 mod crossover;
 pub(super) mod mixed;
 mod models;
-mod place;
+pub(super) mod place;
 mod results;
 mod table;
 

@@ -32,6 +32,8 @@ Examples:
   polycast simulate --root-sync --arrival job.arrivals
   polycast simulate --collective allreduce --nodes 16,64 --bytes 1KiB,1MiB
   polycast simulate --collective bcast --algorithms binomial,chain:segment=8KiB
+  polycast simulate --collective gather --topology topology.conf
+  polycast simulate --collective allgather --nodes 8 --ranks-per-host 4
   polycast simulate --mesh 16x16 --load 0..0.08:3 --quick
   polycast simulate --figure 6.7 --out figures       a published figure, anew
 
@@ -41,6 +43,8 @@ docs/wormhole.md say what is simulated, and what is checked.",
     // Clap does not ask for what an argument requires where that may not stand beside another one.
     group(clap::ArgGroup::new("of_protocol").multiple(true).args(["seeds", "first_seed", "verbose"])
         .conflicts_with_all(["scaling", "root_sync", "collective", "network", "figure"])),
+    group(clap::ArgGroup::new("of_collective").multiple(true).args(["algorithms", "ranks_per_host", "topology"])
+        .requires("collective").conflicts_with_all(["protocol", "scaling", "root_sync", "network", "figure"])),
     group(clap::ArgGroup::new("of_networks").multiple(true).args(wormhole::OPTIONS)
         .conflicts_with_all(["protocol", "scaling", "root_sync", "collective", "figure"])),
 )]
@@ -54,12 +58,18 @@ pub struct Args {
     /// Compare what a root can do about receivers that are late
     #[arg(long)]
     root_sync: bool,
-    /// Run this collective, named as its MPI function, with its data, by the schedules that jobs run, each node one rank
+    /// Run this collective, named as its MPI function, with its data, by the schedules that jobs run
     #[arg(long, value_name = "NAME")]
     collective: Option<Collective>,
     /// What is compared with the first of them, as in chain,binary:segment=4KiB [--collective] [default: all]
-    #[arg(long, value_name = "LIST", requires = "collective", conflicts_with_all = ["protocol", "scaling", "root_sync", "network", "figure"])]
+    #[arg(long, value_name = "LIST")]
     algorithms: Option<String>,
+    /// Ranks on each node [--collective] [default: 1]
+    #[arg(long, value_name = "K", value_parser = whole(1u32..=1024))]
+    ranks_per_host: Option<u32>,
+    /// The switches and hosts; --nodes then are the first of these [--collective] [default: one switch]
+    #[arg(long, value_name = "FILE")]
+    topology: Option<PathBuf>,
 
     /// Runs, each of another seed [--protocol]
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole(1u64..))]
@@ -160,15 +170,15 @@ impl Joined {
 /// What the buffers of all nodes together may hold.
 const MAX_BYTES: u64 = 16 << 30;
 
-fn require_memory(bytes: Bytes, nodes: u32) -> Result<(), String> {
-    require_room(bytes, nodes, bytes.0.checked_mul(nodes.into()))
+fn require_memory(bytes: Bytes, ranks: u32) -> Result<(), String> {
+    require_room(bytes, ranks, bytes.0.checked_mul(ranks.into()))
 }
 
-fn require_room(bytes: Bytes, nodes: u32, all: Option<u64>) -> Result<(), String> {
+fn require_room(bytes: Bytes, ranks: u32, all: Option<u64>) -> Result<(), String> {
     match all {
         Some(0..=MAX_BYTES) => Ok(()),
         _ => Err(format!(
-            "--bytes {bytes}: expected {} or less for all {nodes} nodes together",
+            "--bytes {bytes}: expected {} or less for all {ranks} ranks together",
             Bytes(MAX_BYTES)
         )),
     }

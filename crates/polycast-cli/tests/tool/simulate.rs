@@ -92,6 +92,34 @@ fn collectives_take_what_can_be_reckoned_by_hand() {
     assert!(text.starts_with(" ALGORITHM") && text.contains("halving-doubling"), "{text}");
 }
 
+/// Two ranks of a node use its link one after the other, and so do two nodes that of their switch, which is ten times slower; what comes from the
+/// root's node or switch is there before them.
+#[test]
+fn ranks_and_switches_share_links() {
+    let (o, l, packet) = (5_000, 25_000, 8 * (1472 + 66));
+    let times = |further: &[&str]| -> Vec<[u64; 3]> {
+        let found = json(&[&["--collective", "gather", "--bytes", "1472"], further].concat());
+        let ns = |value: &Value| (value.as_f64().unwrap_or(0.0) * 1e3).round() as u64;
+        let of = |it: &Value| [it["ranks"].as_u64().unwrap(), ns(&it["completion_us"]), ns(&it["wire_us"])];
+        found["results"].as_array().unwrap().iter().map(of).collect()
+    };
+    let flat = ["--algorithms", "flat"];
+    let on_nodes = times(&[&flat[..], &["--nodes", "2", "--ranks-per-host", "2"]].concat());
+    assert_eq!(on_nodes, [[4, o + l + 2 * packet + o, 2 * packet]]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("topology.conf");
+    let leaves = "SwitchName=s0 Nodes=n[0,2] LinkSpeed=1000\nSwitchName=s1 Nodes=n[1,3] LinkSpeed=1000\n";
+    std::fs::write(&file, format!("{leaves}SwitchName=top Switches=s[0-1] LinkSpeed=100\n")).unwrap();
+    let over_switches = [&flat[..], &["--topology", file.to_str().unwrap()]].concat();
+    assert_eq!(times(&over_switches), [[4, o + l + 20 * packet + o, 20 * packet]]);
+    let of_two = times(&[&over_switches[..], &["--nodes", "2"]].concat());
+    assert_eq!(of_two, [[2, o + l + 10 * packet + o, 10 * packet]]);
+
+    let text = simulate(&["--collective", "allgather", "--nodes", "2", "--ranks-per-host", "2"]);
+    assert!(text.contains(" two-level:between=bruck ") && text.contains(" 2 × 2 "), "{text}");
+}
+
 /// Receivers that a file lets come 3 ms after the root are those of the case that is built in, whoever the recorded root was.
 #[test]
 fn nodes_call_as_the_ranks_of_a_job_did() {
@@ -193,6 +221,7 @@ fn what_cannot_be_is_refused_and_told() {
         "--scaling --tree u",
         "--root-sync --cluster gigabit",
         "--root-sync --algorithms chain",
+        "--scaling --ranks-per-host 2",
         "--collective bcast --loss 1%",
         "--collective bcast --seed 1",
         "--collective bcast --quick",
@@ -212,12 +241,13 @@ fn what_cannot_be_is_refused_and_told() {
         collective("reduce", "--algorithms ring", 1).contains("ring serves allgather, allreduce, not reduce")
     );
     assert!(collective("bcast", "--algorithms multicast-push", 1).contains("multicast is in --scaling"));
+    assert!(collective("allgather", "--ranks-per-host 2 --algorithms direct", 1).contains("between nodes"));
     assert!(collective("barrier", "--bytes 8", 1).contains("--bytes changes nothing"));
-    assert!(collective("allgather", "--bytes 1GiB", 1).contains("16GiB or less for all 16 nodes"));
+    assert!(collective("allgather", "--bytes 1GiB", 1).contains("16GiB or less for all 16 ranks"));
     assert!(collective("alltoall", "--bytes 1 --nodes 2000", 1).contains("steps of all ranks"));
     assert!(refused(&["--figure", "6.7", "--seed", "5"], 1).contains("--seed changes nothing"));
     assert!(refused(&["--figure", "s0.18", "--placements", "3"], 1).contains("--placements changes nothing"));
-    assert!(refused(&["--scaling", "--bytes", "1TiB"], 1).contains("16GiB or less for all 16 nodes"));
+    assert!(refused(&["--scaling", "--bytes", "1TiB"], 1).contains("16GiB or less for all 16 ranks"));
     assert!(
         refused(&["--mesh", "4x4", "--group", "4", "--bytes", "18446744073709551615"], 1).contains("or less")
     );

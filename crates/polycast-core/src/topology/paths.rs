@@ -69,6 +69,11 @@ impl Paths {
         up
     }
 
+    /// The first edge of a message from a rank to other hosts, or the last of one to it.
+    pub fn port(&self, rank: Rank, is_up: bool) -> Edge {
+        Edge { node: self.node_of[rank.index()], is_up }
+    }
+
     /// What is known of the link that an edge is a direction of.
     pub fn link(&self, edge: Edge) -> Link {
         self.nodes[edge.node].link

@@ -4,13 +4,16 @@ use std::process::ExitCode;
 use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::collective::{Call, Collective};
 use polycast_core::schedule::{Buffer, Contract};
-use polycast_core::units::{Bytes, Rank};
-use polycast_sim::Simulation;
+use polycast_core::topology::Placed;
+use polycast_core::tree::Site;
+use polycast_core::units::{Bytes, Rank, Rate};
+use polycast_sim::{Network, Simulation};
 use serde_json::json;
 
 use super::{Args, require_memory, require_room};
 use crate::bench::operation::Operation;
 use crate::bench::variant;
+use crate::commands::predict::place;
 use crate::commands::{Outcome, print, print_json};
 use crate::terminal::{nanoseconds, table};
 
@@ -20,7 +23,8 @@ const ELEMENT: NonZeroU64 = NonZeroU64::new(8).unwrap();
 
 /// Runs `polycast simulate --collective`.
 pub fn run(args: &Args, collective: Collective) -> Outcome {
-    let algorithms = algorithms(collective, args.algorithms.as_deref())?;
+    let each = args.ranks_per_host.unwrap_or(1);
+    let algorithms = algorithms(collective, args.algorithms.as_deref(), each)?;
     let network = args.cluster.cluster().network();
     let sizes = match (collective, &args.bytes[..]) {
         (Collective::Barrier, []) => &[Bytes(0)],
@@ -28,16 +32,17 @@ pub fn run(args: &Args, collective: Collective) -> Outcome {
         (_, []) => BYTES,
         (_, sizes) => sizes,
     };
+    let placements = placements(args, each)?;
     let (mut rows, mut objects) = (Vec::new(), Vec::new());
     for bytes in sizes {
-        for nodes in args.node_counts("16")? {
-            let call = call(collective, nodes, *bytes)?;
-            let wire_bytes = wire_bytes(&call);
-            let wire_ns = if wire_bytes > 0 { network.occupancy_ns(wire_bytes) as f64 } else { f64::NAN };
+        for placed in &placements {
+            let (ranks, nodes) = (placed.host_of.len() as u32, placed.topology.hosts.len());
+            let call = call(collective, ranks, *bytes)?;
+            let (wire_bytes, wire_ns) = wire(&call, placed, &network);
             let mut first_ns = f64::NAN;
             for algorithm in &algorithms {
-                let outcome = Simulation::new(network, call, *algorithm).run_checked();
-                let outcome = outcome.map_err(|wrong| {
+                let simulation = Simulation::new(network, call, *algorithm).site(Site::new(placed));
+                let outcome = simulation.run_checked().map_err(|wrong| {
                     format!("{collective} by {algorithm}, {bytes} on {nodes} nodes: {wrong}")
                 })?;
                 let took_ns = outcome.completion_ns as f64;
@@ -47,7 +52,7 @@ pub fn run(args: &Args, collective: Collective) -> Outcome {
                 rows.push(vec![
                     algorithm.to_string(),
                     bytes.to_string(),
-                    nodes.to_string(),
+                    if each > 1 { format!("{nodes} × {each}") } else { nodes.to_string() },
                     nanoseconds(took_ns),
                     or_dash(wire_ns, nanoseconds(wire_ns)),
                     or_dash(ratio, format!("{ratio:.2}")),
@@ -57,6 +62,7 @@ pub fn run(args: &Args, collective: Collective) -> Outcome {
                     "algorithm": algorithm.to_string(),
                     "bytes": bytes,
                     "nodes": nodes,
+                    "ranks": ranks,
                     "completion_us": took_ns / 1e3,
                     "wire_bytes": wire_bytes,
                     "wire_us": wire_ns / 1e3,
@@ -75,41 +81,84 @@ pub fn run(args: &Args, collective: Collective) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The ranks of each number of nodes, on what carries them and no more.
+fn placements(args: &Args, each: u32) -> Result<Vec<Placed>, Box<dyn std::error::Error>> {
+    let counts = match (&args.topology, &args.nodes) {
+        (Some(_), None) => vec![None],
+        _ => args.node_counts("16")?.into_iter().map(|nodes| Some(nodes * each)).collect(),
+    };
+    let of = |ranks: Option<u32>| {
+        let placed = place::placed(args.topology.as_deref(), None, ranks, Some(each))?;
+        Ok(placed.only(&(0..placed.host_of.len() as u32).collect::<Vec<u32>>()))
+    };
+    counts.into_iter().map(of).collect()
+}
+
 fn algorithms(
     collective: Collective,
     list: Option<&str>,
+    each: u32,
 ) -> Result<Vec<Algorithm>, Box<dyn std::error::Error>> {
-    let Some(list) = list else { return Ok(Registry::BUILT_IN.compared_schedules(collective)) };
+    let is_between_nodes =
+        |algorithm: &Algorithm| algorithm.entry.has_schedules() && !algorithm.entry.is_on_one_node();
+    let Some(list) = list else {
+        let on_levels = Registry::BUILT_IN.of(collective).filter(|entry| each > 1 && entry.shares_memory());
+        let mut on_levels: Vec<Algorithm> =
+            on_levels.flat_map(|entry| entry.tried(2)).filter(is_between_nodes).collect();
+        // Of each algorithm between nodes the first has nothing else that is not usual.
+        on_levels.dedup_by_key(|algorithm| algorithm.given("between"));
+        return Ok([Registry::BUILT_IN.compared_schedules(collective), on_levels].concat());
+    };
     let read = |item: String| Registry::BUILT_IN.read(collective, &item);
     let algorithms: Vec<Algorithm> = variant::split(list).into_iter().map(read).collect::<Result<_, _>>()?;
-    match algorithms.iter().find(|algorithm| !algorithm.entry.is_of_messages()) {
+    match algorithms.iter().find(|algorithm| !is_between_nodes(algorithm)) {
         Some(other) => Err(format!(
-            "--algorithms {other}: expected algorithms of messages; nodes have one rank each, and multicast is in --scaling"
+            "--algorithms {other}: expected algorithms of messages between nodes; multicast is in --scaling"
         )
         .into()),
         None => Ok(algorithms),
     }
 }
 
-fn call(collective: Collective, nodes: u32, bytes: Bytes) -> Result<Call, String> {
-    require_memory(bytes, nodes)?;
-    let plain = Call::new(collective, nodes, Rank(0), bytes);
+fn call(collective: Collective, ranks: u32, bytes: Bytes) -> Result<Call, String> {
+    require_memory(bytes, ranks)?;
+    let plain = Call::new(collective, ranks, Rank(0), bytes);
     let call = match collective.combines() {
         true => Call { bytes: Bytes(bytes.0.next_multiple_of(ELEMENT.get())), element: ELEMENT, ..plain },
         false => plain,
     };
     let contract = Contract { call };
     let of = |rank| contract.size(Rank(rank), Buffer::Input) + contract.size(Rank(rank), Buffer::Output);
-    require_room(bytes, nodes, Some((0..nodes).map(of).sum()))?;
+    require_room(bytes, ranks, Some((0..ranks).map(of).sum()))?;
     Ok(call)
 }
 
-/// What the busiest link must carry, whatever the algorithm.
-fn wire_bytes(call: &Call) -> u64 {
+/// What the busiest link must carry, whatever the algorithm, and how long that takes: the link of a host, or one between switches.
+fn wire(call: &Call, placed: &Placed, network: &Network) -> (u64, f64) {
     let contract = Contract { call: *call };
     let largest = contract.size(call.root, Buffer::Input).max(contract.size(call.root, Buffer::Output));
-    let host_of: Vec<usize> = (0..call.ranks as usize).collect();
     let is_it = |operation: &Operation| operation.collective() == call.collective;
     let operation = Operation::ALL.into_iter().find(is_it).unwrap_or_default();
-    operation.wire_bytes(largest, &host_of, call.root.index())
+    let on = |rate: Option<Rate>, side_of: &[usize]| {
+        let bytes = operation.wire_bytes(largest, side_of, call.root.index());
+        let ns_per_byte = rate.map_or(network.ns_per_byte, |rate| 8e9 / rate.bits_per_second() as f64);
+        let ns =
+            if bytes > 0 { Network { ns_per_byte, ..*network }.occupancy_ns(bytes) as f64 } else { f64::NAN };
+        (bytes, ns)
+    };
+    let Placed { topology, host_of, .. } = placed;
+    // The fastest host's: slower ones may need longer.
+    let of_hosts = on(topology.hosts.iter().filter_map(|host| host.link.rate).max(), host_of);
+    let between = topology.switches.iter().enumerate().filter(|(_, switch)| switch.parent.is_some());
+    let between = between.map(|(index, switch)| {
+        let is_below = |host: usize| {
+            let mut above = Some(topology.hosts[host].switch);
+            while above.is_some_and(|above| above != index) {
+                above = above.and_then(|above| topology.switches[above].parent);
+            }
+            usize::from(above.is_some())
+        };
+        on(switch.uplink.rate, &host_of.iter().map(|host| is_below(*host)).collect::<Vec<usize>>())
+    });
+    between.fold(of_hosts, |most, other| if other.1 > most.1 || most.1.is_nan() { other } else { most })
 }

@@ -1,0 +1,40 @@
+use polycast_core::topology::{Edge, Paths};
+use polycast_core::units::Rank;
+
+use crate::network::Network;
+
+/// Every direction of every link, each of which carries one message after the other.
+pub(crate) struct Links {
+    paths: Paths,
+    /// By link and direction, once something has gone there.
+    free_ns: Vec<u64>,
+}
+
+impl Links {
+    pub fn new(paths: Paths) -> Links {
+        Links { paths, free_ns: Vec::new() }
+    }
+
+    /// What a message goes over, the last link first; nothing on one host.
+    pub fn way(&self, from: Rank, to: Rank) -> Vec<Edge> {
+        let mut way = self.paths.between(from, to);
+        way.reverse();
+        way
+    }
+
+    /// The link of a rank's host.
+    pub fn port(&self, rank: Rank, is_up: bool) -> Edge {
+        self.paths.port(rank, is_up)
+    }
+
+    /// From when until when a message that has reached a link is on it. A link of which no rate is known has the network's.
+    pub fn occupy(&mut self, network: &Network, edge: Edge, bytes: u64, now_ns: u64) -> (u64, u64) {
+        let rate = self.paths.link(edge).rate;
+        let ns_per_byte = rate.map_or(network.ns_per_byte, |rate| 8e9 / rate.bits_per_second() as f64);
+        let index = 2 * edge.node + usize::from(edge.is_up);
+        self.free_ns.resize(self.free_ns.len().max(index + 1), 0);
+        let begin_ns = self.free_ns[index].max(now_ns);
+        self.free_ns[index] = begin_ns + Network { ns_per_byte, ..*network }.occupancy_ns(bytes);
+        (begin_ns, self.free_ns[index])
+    }
+}
