@@ -9,6 +9,7 @@
 //!         world      collectives, contexts, which call fails
 //!             mail       messages of private communicators
 //!             network    datagrams
+//!                 flood      those of strangers
 //!             stage      whose turn it is, and what time it is: one rank runs at a time
 //!     random     what may happen at any time happens by a seed; tests/README.md has the commands
 //! ```
@@ -25,6 +26,8 @@ mod conformance;
 mod deaf;
 mod doing;
 mod failures;
+mod flood;
+mod flooded;
 mod in_flight;
 mod job;
 mod lifetimes;

@@ -13,6 +13,7 @@ use polycast_net::verbs::VerbsPort;
 use polycast_net::{Carrier, Group, Interface};
 
 use super::allocations::outside;
+use super::flood::Flood;
 use super::random::Random;
 use super::stage::Stage;
 use crate::multicast::Reason;
@@ -25,7 +26,7 @@ const LATENCY_NANOS: u64 = 20_000;
 /// Datagrams of one call of receive.
 const MAX_BATCH: usize = 8;
 /// What a datagram takes of a receive buffer beside its bytes.
-const OVERHEAD_BYTES: usize = 700;
+pub const OVERHEAD_BYTES: usize = 700;
 
 /// What the network does to datagrams.
 #[derive(Clone, Debug)]
@@ -62,6 +63,7 @@ pub struct Weather {
     pub is_verbs_silent: bool,
     /// A stranger sends something again with each datagram: one of these, or what was sent in this job before.
     pub replayed: Option<Vec<Arc<[u8]>>>,
+    pub flood: Option<Flood>,
 }
 
 impl Weather {
@@ -85,15 +87,20 @@ impl Weather {
         ranks_with_verbs: 0,
         is_verbs_silent: false,
         replayed: None,
+        flood: None,
     };
 }
 
-struct Member {
+pub struct Member {
     rank: u32,
     /// By the time when they are there, and their number.
-    inbox: BTreeMap<(u64, u64), Arc<[u8]>>,
-    bytes: usize,
-    dropped: u64,
+    pub inbox: BTreeMap<(u64, u64), Arc<[u8]>>,
+    pub bytes: usize,
+    pub dropped: u64,
+    /// When the last of a flood has come.
+    pub flooded: u64,
+    /// The kernel has been asked to drop strangers' datagrams, and does.
+    pub is_filtering: bool,
     /// When the switches heard of it.
     reported: Option<u64>,
 }
@@ -204,8 +211,10 @@ impl Network {
         }
         state.sockets += 1;
         let descriptor = FIRST_DESCRIPTOR + state.sockets;
-        let reported = (self.weather.lost_report != Some(rank)).then(|| self.stage.nanos());
-        let member = Member { rank, inbox: BTreeMap::new(), bytes: 0, dropped: 0, reported };
+        let flooded = self.stage.nanos();
+        let reported = (self.weather.lost_report != Some(rank)).then_some(flooded);
+        let (inbox, is_filtering) = (BTreeMap::new(), false);
+        let member = Member { rank, inbox, bytes: 0, dropped: 0, flooded, is_filtering, reported };
         let members = state.members.entry(group).or_default();
         if members.insert(rank, member).is_some() {
             return Err(Reason::Conflict);
@@ -221,7 +230,11 @@ impl Network {
             let (group, rank) = state.opened.get(descriptor)?;
             state.members.get(group)?.get(rank)
         });
-        mine.filter_map(|member| member.inbox.keys().next()).map(|(at, _)| *at).min()
+        let next = |member: &Member| {
+            let there = member.inbox.keys().next().map(|(at, _)| *at);
+            there.into_iter().chain(member.next_of(self.weather.flood.as_ref())).min()
+        };
+        mine.filter_map(next).min()
     }
 
     /// Sockets that are open.
@@ -271,6 +284,9 @@ impl State {
             let is_known = member
                 .reported
                 .is_some_and(|reported| Duration::from_nanos(now - reported) < weather.forgotten_after);
+            if let Some(flood) = &weather.flood {
+                member.flood(flood, weather.receive_buffer_bytes, now, number);
+            }
             if member.rank == from || is_deaf || is_blocked || !is_known || random.below(1000) < weather.lost
             {
                 continue;
@@ -317,6 +333,14 @@ impl Carrier for FakeSocket {
         let mut state = self.network.lock();
         let member = state.members.get_mut(&self.group).and_then(|members| members.get_mut(&self.rank));
         member.map(|member| member.reported = Some(now)).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Only strangers of a flood are dropped.
+    fn keep_only(&mut self, _: [u8; 4], _: u32) -> bool {
+        let mut state = self.network.lock();
+        let member = state.members.get_mut(&self.group).and_then(|members| members.get_mut(&self.rank));
+        let does = self.network.weather.flood.as_ref().is_some_and(|flood| flood.is_filtered);
+        member.is_some_and(|member| std::mem::replace(&mut member.is_filtering, does) || does)
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {
@@ -380,14 +404,18 @@ impl FakeSocket {
 
     /// What is there by now.
     fn batch(&mut self) -> Vec<Arc<[u8]>> {
-        let stage = &self.network.stage;
+        let Network { stage, weather, state } = &*self.network;
         stage.turn(self.rank);
-        let now = stage.nanos();
+        // Who is stuck is to be told so, and must not read for ever.
+        let (now, flood) = (stage.nanos(), weather.flood.as_ref().filter(|_| !stage.is_stuck()));
         let mut batch = Vec::new();
         {
-            let mut state = self.network.lock();
-            let member = state.members.get_mut(&self.group).and_then(|members| members.get_mut(&self.rank));
-            let Some(member) = member else { return batch };
+            let state = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
+            let members = state.members.get_mut(&self.group);
+            let Some(member) = members.and_then(|members| members.get_mut(&self.rank)) else { return batch };
+            if let Some(flood) = flood {
+                member.flood(flood, weather.receive_buffer_bytes, now, &mut state.number);
+            }
             while let Some(first) = member.inbox.first_entry()
                 && first.key().0 <= now
                 && batch.len() < MAX_BATCH
@@ -397,7 +425,10 @@ impl FakeSocket {
                 batch.push(datagram);
             }
         }
-        if !batch.is_empty() {
+        let strangers = batch.iter().filter(|datagram| ***datagram == Flood::DATAGRAM).count();
+        stage.spend(strangers as u64 * Flood::NANOS);
+        // Strangers bring nobody any further.
+        if batch.len() > strangers {
             stage.trace(self.rank, format_args!("{} datagrams received", batch.len()));
             stage.moves();
         }

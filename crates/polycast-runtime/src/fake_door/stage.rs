@@ -184,6 +184,11 @@ impl Stage {
         }
     }
 
+    /// A rank does something for so long.
+    pub fn spend(&self, nanos: u64) {
+        self.lock().spend(nanos);
+    }
+
     /// Until it is woken, or for as long. Returns at once when the job is stuck.
     pub fn wait(&self, rank: u32, longest: Option<Duration>, for_datagrams: bool) {
         let mut state = self.lock();

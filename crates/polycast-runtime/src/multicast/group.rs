@@ -11,12 +11,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use polycast_core::protocol::Key;
-use polycast_core::protocol::wire::{Header, JOB_AT, Reject, open};
+use polycast_core::protocol::wire::{Header, Reject, open};
 use polycast_core::units::Nanos;
 use polycast_madcap::LeaseRenewer;
 use polycast_net::Datagrams;
 
 use super::dumps;
+use super::flood::{Drained, Filter, drain};
 use crate::idle::Arm;
 use crate::machine;
 use crate::of_process::of_process;
@@ -25,11 +26,6 @@ use crate::of_process::of_process;
 const MAX_INBOX_BYTES: usize = 4 << 20;
 /// What each costs beside its payload.
 const OVERHEAD_BYTES: usize = 64;
-/// System calls, and time, for one drain: a sender that is faster than we are must not keep us from everything else.
-const MAX_READS: usize = 64;
-const MAX_DRAIN: Duration = Duration::from_micros(100);
-/// Strangers' datagrams from which on the kernel is to drop them.
-const STRANGERS: u64 = 64;
 
 /// After how long a membership is reported again. Switches to which no querier speaks forget a member after 260 s (RFC 3376, section 8.4).
 const RENEWED_AFTER: Duration = Duration::from_secs(100);
@@ -97,17 +93,6 @@ struct Inner {
     renewed: Instant,
 }
 
-/// Whether the kernel drops strangers' datagrams. It counts them with those for which there was no room.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Filter {
-    /// None are worth it yet.
-    None,
-    /// Since it had dropped so many datagrams for other reasons.
-    Since(u64),
-    /// It has none.
-    Refused,
-}
-
 /// What a look into the socket has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -156,13 +141,20 @@ pub struct Group {
 }
 
 impl Group {
-    pub fn new(socket: Datagrams, job: u32, key: Key, pace: Pace, renewer: Option<LeaseRenewer>) -> Group {
+    /// With what its set-up has asked of the kernel.
+    pub fn new(
+        (socket, filter): (Datagrams, Filter),
+        job: u32,
+        key: Key,
+        pace: Pace,
+        renewer: Option<LeaseRenewer>,
+    ) -> Group {
         dumps::keep_out(&key);
         let receive_buffer_bytes = socket.receive_buffer_bytes();
         let descriptor = socket.as_fd().as_raw_fd();
         let is_socket = matches!(socket, Datagrams::Udp(_));
         let (dropped, counted) = Default::default();
-        let (inboxes, filter, renewed) = (BTreeMap::new(), Filter::None, machine::now());
+        let (inboxes, renewed) = (BTreeMap::new(), machine::now());
         let inner = Inner { socket, inboxes, dropped, counted, filter, renewed };
         let inner = Mutex::new(inner);
         Group {
@@ -223,10 +215,7 @@ impl Group {
     pub fn take_dropped(&self) -> Dropped {
         let mut inner = self.lock();
         let by_kernel = inner.socket.dropped();
-        let for_room = match inner.filter {
-            Filter::Since(before) => before.min(by_kernel),
-            Filter::None | Filter::Refused => by_kernel,
-        };
+        let for_room = inner.filter.for_room(by_kernel);
         let foreign = inner.dropped.foreign + inner.socket.refused() + (by_kernel - for_room);
         let failures = inner.socket.failures();
         let all = Dropped { foreign, by_kernel: for_room, failures, ..inner.dropped };
@@ -237,14 +226,7 @@ impl Group {
     pub fn receive(&self, communicator: u32, mut each: impl FnMut(&Header, &[u8])) -> io::Result<Found> {
         let mut inner = self.lock();
         let Inner { socket, inboxes, dropped, filter, .. } = &mut *inner;
-        if *filter == Filter::None && dropped.foreign >= STRANGERS {
-            let before = socket.dropped();
-            *filter = if socket.keep_only(self.job.to_le_bytes(), JOB_AT as u32) {
-                Filter::Since(before)
-            } else {
-                Filter::Refused
-            };
-        }
+        filter.look(dropped.foreign, socket, self.job);
         let mut is_any = false;
         if let Some(inbox) = inboxes.get_mut(&communicator) {
             inbox.bytes = 0;
@@ -253,10 +235,9 @@ impl Group {
                 each(&header, &payload);
             }
         }
-        let began = machine::now();
-        for _ in 0..MAX_READS {
-            let strangers = dropped.foreign;
-            let count = socket.receive(&mut |datagram: &[u8]| match open(datagram, self.job, &self.key) {
+        let strangers = dropped.foreign;
+        let Drained { datagrams, is_all } =
+            drain(socket, |datagram| match open(datagram, self.job, &self.key) {
                 Ok((header, payload)) if header.communicator == communicator => each(&header, payload),
                 Ok((header, payload)) => {
                     let inbox = inboxes.get_mut(&header.communicator);
@@ -273,15 +254,8 @@ impl Group {
                 Err(Reject::Forged) => dropped.forged += 1,
                 Err(Reject::Unknown) => dropped.unclaimed += 1,
             })?;
-            if count == 0 {
-                return Ok(Found { is_any, is_all: true });
-            }
-            is_any |= count as u64 > dropped.foreign - strangers;
-            if machine::now() - began >= MAX_DRAIN {
-                break;
-            }
-        }
-        Ok(Found { is_any, is_all: false })
+        is_any |= datagrams > dropped.foreign - strangers;
+        Ok(Found { is_any, is_all })
     }
 
     /// See [`polycast_net::Datagrams::queued_bytes`].

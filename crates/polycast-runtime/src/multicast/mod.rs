@@ -10,6 +10,7 @@
 //!         prospect   how fast it would go, and on which interface
 //!         verbs      or over InfiniBand and RoCE
 //!         datagrams  joins it                              dumps      its key stays out of core dumps
+//!         flood      what datagrams may cost that keep coming
 //!         control    messages over MPI
 //!         deaf       what a rank knows of nodes that hear nothing any more
 //!         arrival_rate  how long a receiver may sleep while a message comes in
@@ -22,6 +23,7 @@ mod datagrams;
 mod deaf;
 mod driver;
 mod dumps;
+mod flood;
 mod group;
 mod offer;
 mod probe;

@@ -4,21 +4,26 @@
 //! somebody listens. When the nodes have sent, in turn, they end after 50, 150 and 500 ms at the latest: a set of nodes costs at most 0.7 s
 //! and that, once. Who sends when, and who again: [`Probe`].
 
+use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use polycast_core::protocol::wire::{Header, Kind, open, seal};
+use polycast_core::protocol::wire::{Header, Kind, Reject, open, seal};
 use polycast_core::protocol::{Key, Probe, ProbeStep};
 use polycast_core::units::Nanos;
 use polycast_net::Datagrams;
 use rustix::event::{PollFd, PollFlags};
 
+use super::flood::{Drained, Filter, drain};
 use crate::machine;
 
 /// Of one node.
 pub struct Question {
     header: Header,
     payload: Box<[u8]>,
+    /// Datagrams of others than this job.
+    strangers: u64,
+    pub filter: Filter,
 }
 
 impl Question {
@@ -27,6 +32,8 @@ impl Question {
         Question {
             header: Header { kind: Kind::Probe, flags: 0, job, communicator, operation: 0, fragment: node },
             payload: vec![0x55; payload_bytes].into(),
+            strangers: 0,
+            filter: Filter::None,
         }
     }
 
@@ -36,7 +43,7 @@ impl Question {
         let now = || Nanos((machine::now() - epoch).as_nanos() as u64);
         self.header.operation = probe.round() as u64;
         probe.begin(now());
-        while self.listen(probe, socket, key) {
+        while let Ok(Drained { is_all, .. }) = self.listen(probe, socket, key) {
             match probe.step(now()) {
                 ProbeStep::Over => break,
                 ProbeStep::Send(copies) => {
@@ -47,7 +54,8 @@ impl Question {
                     probe.sent();
                 }
                 ProbeStep::Listen(until) => {
-                    if socket.arm() {
+                    // While datagrams keep coming, only the time ends it.
+                    if !is_all || socket.arm() {
                         continue;
                     }
                     let left = Duration::from_nanos((until - now()).0);
@@ -58,22 +66,19 @@ impl Question {
         probe.has_heard_all()
     }
 
-    /// Takes what is there; false if the socket failed.
-    fn listen(&mut self, probe: &mut Probe, socket: &mut Datagrams, key: &Key) -> bool {
-        let Question { header, payload } = self;
-        loop {
-            let read = socket.receive(&mut |datagram: &[u8]| {
-                let Ok((other, received)) = open(datagram, header.job, key) else { return };
+    /// Takes some of what is there; an error if the socket failed.
+    fn listen(&mut self, probe: &mut Probe, socket: &mut Datagrams, key: &Key) -> io::Result<Drained> {
+        let Question { header, payload, strangers, filter } = self;
+        filter.look(*strangers, socket, header.job);
+        drain(socket, |datagram| match open(datagram, header.job, key) {
+            Ok((other, received)) => {
                 let is_ours = other.kind == Kind::Probe && other.communicator == header.communicator;
                 if is_ours && received.len() == payload.len() {
                     probe.hear(other.fragment);
                 }
-            });
-            match read {
-                Ok(0) => return true,
-                Ok(_) => {}
-                Err(_) => return false,
             }
-        }
+            Err(Reject::Foreign | Reject::Short) => *strangers += 1,
+            Err(Reject::Forged | Reject::Unknown) => {}
+        })
     }
 }

@@ -226,6 +226,7 @@ mod tests {
         use polycast_core::protocol::{KEY_BYTES, Key};
         use polycast_net::{Datagrams, Family, Interface, Socket, SocketOptions};
 
+        use super::super::flood::Filter;
         use super::super::group::Pace;
 
         let interface = Interface::all().ok()?.into_iter().find(|interface| interface.name == "lo")?;
@@ -237,6 +238,12 @@ mod tests {
         let address = polycast_net::Group::random(Family::V4, &mut next);
         let socket = Socket::open(&interface, address, &SocketOptions::default()).ok()?;
         let pace = Pace { payload_bytes: 1000, batch_datagrams: 1, bits_per_second: None };
-        Some(Arc::new(Group::new(Datagrams::Udp(socket), 1, Key::from_bytes([1; KEY_BYTES]), pace, None)))
+        Some(Arc::new(Group::new(
+            (Datagrams::Udp(socket), Filter::None),
+            1,
+            Key::from_bytes([1; KEY_BYTES]),
+            pace,
+            None,
+        )))
     }
 }

@@ -335,6 +335,7 @@ impl Party<'_> {
                 continue;
             }
             let group = socket.map(|socket| {
+                let socket = (socket, question.filter);
                 Arc::new(Group::new(socket, plan.job, plan.key.clone(), terms.pace, renewer.take()))
             });
             if let Some(group) = &group {
