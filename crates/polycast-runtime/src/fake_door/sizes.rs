@@ -4,7 +4,7 @@ use super::job::{Broadcast, Job, Step};
 use super::process::Ended;
 use super::random::{Random, with_seeds};
 
-const ERROR_SIZE: i32 = -2;
+pub(super) const ERROR_SIZE: i32 = -2;
 
 /// One rank is wrong, or some, or most.
 fn sizes(random: &mut Random, ranks: u64) -> Vec<usize> {

@@ -178,6 +178,8 @@ impl Exchange {
             available: u64::MAX,
             came: 0,
             firsts: Vec::with_capacity(SLOTS),
+            late: Vec::new(),
+            sent_from: Vec::new(),
             shared: SharedLanes::default(),
         };
         Exchange { among, call, conversation, ends, inbox: Vec::with_capacity(SLOTS) }
@@ -235,10 +237,13 @@ impl Exchange {
             let completed = transport.take(done)?;
             conversation.complete(completed, &mut plan, &mut transport)?;
         }
-        Ok(match conversation.advance(&mut transport)? {
-            None => Progress::Pending,
-            Some(Outcome::Complete) => Progress::Done,
-            Some(Outcome::SizesDiffer) => Progress::Failed(Failure::Size),
+        let outcome = conversation.advance(&mut transport)?;
+        transport.settle();
+        let Some(outcome) = outcome else { return Ok(Progress::Pending) };
+        transport.end();
+        Ok(match outcome {
+            Outcome::Complete => Progress::Done,
+            Outcome::SizesDiffer => Progress::Failed(Failure::Size),
         })
     }
 
@@ -268,9 +273,11 @@ impl Exchange {
         self.ends.scratch.capacity()
     }
 
-    /// Its messages were cancelled. MPI may not be through with what it sends, so scratch memory stays for ever.
+    /// Its messages were cancelled. MPI may not be through with what it sends, so that memory stays for ever.
     pub fn leave_to_mpi(&mut self) {
-        std::mem::forget(std::mem::take(&mut self.ends.scratch));
+        let Ends { scratch, sent_from, late, .. } = &mut self.ends;
+        late.drain(..).for_each(|late| sent_from.push(late.memory));
+        std::mem::forget((std::mem::take(scratch), std::mem::take(sent_from)));
     }
 }
 

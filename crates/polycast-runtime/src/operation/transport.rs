@@ -38,7 +38,32 @@ pub(super) struct Ends {
     pub(super) came: u64,
     /// First messages that have come, with their lengths, and were not asked for yet.
     pub(super) firsts: Vec<(LaneIndex, Vec<u8>, usize)>,
+    /// Data of first messages that has a place and is not there yet: others are sent it first.
+    pub(super) late: Vec<Late>,
+    /// Memory from which that is sent, until the call has ended.
+    pub(super) sent_from: Vec<Vec<u8>>,
     pub(super) shared: SharedLanes,
+}
+
+/// Data that still stands in the memory of its first message, from `at` on.
+pub(super) struct Late {
+    to: Slice,
+    pub(super) memory: Vec<u8>,
+    at: usize,
+    is_sent: bool,
+}
+
+impl Late {
+    /// Where it has these bytes, if all of them are of it.
+    fn source(&mut self, slice: &Slice) -> Option<*const u8> {
+        let Slice { buffer, bytes } = &self.to;
+        let is_of_it =
+            *buffer == slice.buffer && bytes.start <= slice.bytes.start && slice.bytes.end <= bytes.end;
+        is_of_it.then(|| {
+            self.is_sent = true;
+            self.memory[self.at + (slice.bytes.start - bytes.start) as usize..].as_ptr()
+        })
+    }
 }
 
 /// What a transport takes from what operations share.
@@ -59,8 +84,12 @@ pub(super) struct Transport<'a> {
 }
 
 impl Transport<'_> {
-    /// Where bytes are read that a schedule names, and that are there.
-    fn source(&self, slice: &Slice) -> *const u8 {
+    /// Where bytes are read that a schedule names, and that are there, or were received.
+    fn source(&mut self, slice: &Slice) -> *const u8 {
+        if let Some(source) = self.ends.late.iter_mut().find_map(|late| late.source(slice)) {
+            return source;
+        }
+        self.settle();
         match slice.buffer {
             Buffer::Input => self.ends.buffers.input.wrapping_add(slice.bytes.start as usize),
             Buffer::Output | Buffer::Scratch => self.place(slice),
@@ -86,6 +115,26 @@ impl Transport<'_> {
     fn give_back(&mut self, memory: Vec<u8>) {
         if self.rest.spare.len() < MAX_SPARE && memory.len() == self.ends.most_first_bytes {
             self.rest.spare.push(memory);
+        }
+    }
+
+    /// Puts what was received where it belongs.
+    pub(super) fn settle(&mut self) {
+        while let Some(Late { to, memory, at, is_sent }) = self.ends.late.pop() {
+            let data = &memory[at..][..to.length() as usize];
+            // SAFETY: the range is inside the buffer (see `Operations::start`), which is not this memory.
+            unsafe { copy(data.as_ptr(), self.place(&to), data.len()) };
+            match is_sent {
+                true => self.ends.sent_from.push(memory),
+                false => self.give_back(memory),
+            }
+        }
+    }
+
+    /// The call has ended, and so have its messages.
+    pub(super) fn end(&mut self) {
+        while let Some(memory) = self.ends.sent_from.pop() {
+            self.give_back(memory);
         }
     }
 
@@ -170,20 +219,22 @@ impl executor::Transport for Transport<'_> {
 
     fn keep(&mut self, lane: LaneIndex, to: Option<Slice>) {
         let Some(at) = self.ends.firsts.iter().position(|(of, ..)| *of == lane) else { return };
-        let (_, first, bytes) = self.ends.firsts.swap_remove(at);
-        if let Some(to) = to {
+        let (_, memory, bytes) = self.ends.firsts.swap_remove(at);
+        match to {
             // What is announced stands at the end.
-            let data = &first[..bytes][bytes - to.length() as usize..];
-            // SAFETY: the range is inside the buffer (see `Operations::start`), which is not this memory.
-            unsafe { copy(data.as_ptr(), self.place(&to), data.len()) };
+            Some(to) => {
+                let at = bytes - to.length() as usize;
+                self.ends.late.push(Late { to, memory, at, is_sent: false });
+            }
+            None => self.give_back(memory),
         }
-        self.give_back(first);
     }
 
     fn work(&mut self, action: &Action) -> Result<(), Failure> {
         let (Some(from), Some(to)) = (action.source(), action.target()) else {
             return Err(Failure::Internal);
         };
+        self.settle();
         let (source, place, bytes) = (self.source(from), self.place(to), to.length() as usize);
         if let Action::Copy { .. } = action {
             // SAFETY: both are inside their buffers (see `Operations::start`) and do not overlap, the source is there, and nobody else uses
@@ -200,6 +251,7 @@ impl executor::Transport for Transport<'_> {
     }
 
     fn share(&mut self, lane: LaneIndex, kind: &Kind, what: Share<'_>) -> Result<Went, Failure> {
+        self.settle();
         let place = match what {
             Share::Publish { from, is_spoiled: false } if from.bytes.end > self.ends.available => {
                 return Ok(Went::Waits);
