@@ -322,8 +322,8 @@ impl Communicator {
         }
         if self.shared.rank == Rank(0) {
             warn_once(&format!(
-                "multicast has died between the nodes: some node hears nothing any more; trees serve, after {} s one of \
-                 the next broadcasts tries it again; `polycast doctor --watch` finds out more",
+                "multicast has died between the nodes: some node hears nothing any more; trees serve; it is tried again \
+                 after {} s, before as many broadcasts have followed as came in these; `polycast doctor --watch` finds out more",
                 RETRY_AFTER.as_secs()
             ));
         }
