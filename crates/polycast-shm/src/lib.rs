@@ -7,6 +7,7 @@
 //!     streams     one rank's publishing and fetching, over any such memory
 //!     cells       one rank's short messages to all, over any such memory
 //!     address     bytes of another process, without a copy in between
+//!     handed      the same bytes, by way of the segment, for who may not read them
 //! ```
 //! Nothing here knows of MPI, nor waits: what cannot be done now is tried again. Of each rank one thread at a time works here.
 
@@ -14,6 +15,7 @@ pub mod address;
 mod cells;
 #[cfg(not(loom))]
 mod futex;
+mod handed;
 mod memory;
 #[cfg(not(loom))]
 mod raw;
@@ -23,6 +25,7 @@ mod streams;
 mod sync;
 
 pub use cells::{Bell, Board, CELLS, Cells, Look, Moment, Processors};
+pub use handed::{Handed, Slip, Trays};
 pub use memory::{CHANNELS, Head, Memory, SLOTS, Taken, Way};
 #[cfg(not(loom))]
 pub use raw::{Raw, Shape};

@@ -6,6 +6,7 @@
 //!                  `Taken` of each writer and channel         lines that it writes as a reader
 //!                  how far it is, then its cells, each with its stamp
 //!     a page       per channel: a ring
+//!     a page       its slip and tray
 //! ```
 //! So what a rank writes stands in pages of its own, which are in the memory of its NUMA node if it was the first to take them.
 
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use crate::cells::{Bell, Board, CELLS};
 use crate::futex;
+use crate::handed::{Slip, Trays};
 use crate::memory::{CHANNELS, Head, Memory, SLOTS, Taken, Way};
 use crate::sync::AtomicU64;
 
@@ -79,8 +81,12 @@ impl Shape {
         (self.cells_at() + LINE + CELLS * self.cell_bytes()).next_multiple_of(PAGE)
     }
 
-    fn rank_bytes(self) -> usize {
+    fn slip_at(self) -> usize {
         (self.rings_at() + CHANNELS * self.ring_bytes).next_multiple_of(PAGE)
+    }
+
+    fn rank_bytes(self) -> usize {
+        self.slip_at() + PAGE
     }
 
     /// What stands in front of what the ranks have.
@@ -202,6 +208,11 @@ impl Raw {
         self.base.as_ptr().wrapping_add(self.cell_at(rank, cell) + STAMP_BYTES + at as usize)
     }
 
+    fn tray(&self, rank: u32) -> *mut u8 {
+        let at = self.in_rank(rank, self.shape.slip_at()) + size_of::<Slip>();
+        self.base.as_ptr().wrapping_add(at)
+    }
+
     /// The one or two pieces of a ring that `bytes` at `position` are.
     fn pieces(&self, way: Way, position: u64, bytes: usize) -> [(*mut u8, usize); 2] {
         let length = self.shape.ring_bytes;
@@ -311,6 +322,31 @@ impl Board for Raw {
     }
 }
 
+impl Trays for Raw {
+    fn tray_bytes(&self) -> usize {
+        PAGE - size_of::<Slip>()
+    }
+
+    fn has_refused(&self) -> &AtomicU64 {
+        self.word(3)
+    }
+
+    fn slip(&self, rank: u32) -> &Slip {
+        // SAFETY: the last page of what a rank has begins with it.
+        unsafe { self.at(self.in_rank(rank, self.shape.slip_at())) }
+    }
+
+    unsafe fn lay(&self, rank: u32, source: *const u8, bytes: usize) {
+        // SAFETY: it is behind the slip; the rest is the caller's promise.
+        unsafe { self.tray(rank).copy_from_nonoverlapping(source, bytes) };
+    }
+
+    unsafe fn pick_up(&self, rank: u32, place: *mut u8, bytes: usize) {
+        // SAFETY: as for `lay`.
+        unsafe { place.copy_from_nonoverlapping(self.tray(rank), bytes) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,8 +355,8 @@ mod tests {
     fn a_segment_has_some_hundred_kibibytes() {
         let [one, two, eight, most] = [1, 2, 8, 64].map(Shape::new);
         assert_eq!([one, two, eight, most].map(|shape| shape.ring_bytes >> 10), [64, 64, 32, 4]);
-        assert!([one, two, eight].iter().all(|shape| shape.bytes() < 840 << 10), "{eight:?}");
-        assert!(most.bytes() < 1550 << 10, "{most:?}");
+        assert!([one, two, eight].iter().all(|shape| shape.bytes() < 872 << 10), "{eight:?}");
+        assert!(most.bytes() < 1806 << 10, "{most:?}");
         assert_eq!(
             [one, two, eight, most, Shape::new(5000)].map(|shape| shape.room() >> 10),
             [8, 8, 4, 1, 8]

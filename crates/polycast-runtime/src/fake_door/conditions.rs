@@ -94,4 +94,6 @@ pub struct Conditions {
     pub loses_message: Option<u32>,
     /// To these ranks.
     pub refused: Vec<(u32, Refused)>,
+    /// This rank may read what others have so often, and then not any more.
+    pub reads_until: Option<(u32, u32)>,
 }

@@ -137,6 +137,7 @@ impl Job {
                 stalled: None,
                 loses_message: None,
                 refused: Vec::new(),
+                reads_until: None,
             },
             panic: None,
             other_build: None,

@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
@@ -23,6 +24,8 @@ pub struct RankMachine {
     pub world: Arc<World>,
     pub rank: u32,
     pub variables: HashMap<&'static str, String>,
+    /// How often it has read what others have.
+    pub reads: Cell<u32>,
 }
 
 impl RankMachine {
@@ -126,6 +129,10 @@ impl Machine for RankMachine {
 
     fn read_process(&self, process: u32, address: u64, place: &mut [u8]) -> io::Result<()> {
         self.refuse(Refused::Read)?;
+        let reads = self.reads.replace(self.reads.get() + 1);
+        if self.world.conditions.reads_until.is_some_and(|(rank, most)| rank == self.rank && reads >= most) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         polycast_shm::address::read(process, address, place)
     }
 

@@ -1,5 +1,6 @@
 //! Broadcasts on two levels: ranks map a real segment, each for itself, and the kernel refuses it where a test says so.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use super::conditions::Refused;
@@ -105,6 +106,32 @@ fn what_the_kernel_refuses_to_one_nobody_uses() {
             assert!(told.calls.iter().all(|call| call.is_right() && call.is_served == is_served), "{job:?}");
         }
     });
+}
+
+/// In the middle of a call or between two: its writers hand it what they show, and nothing is lost.
+#[test]
+fn who_may_not_read_others_any_more_is_handed_the_bytes() {
+    let was_refused = Cell::new(0);
+    with_seeds(60, |seed| {
+        let random = &mut Random::new(seed);
+        let ranks = random.within(2, 6) as u32;
+        let calls: Vec<(u32, usize)> = (0..random.within(3, 8))
+            .map(|_| (random.below(ranks.into()) as u32, random.within(0, 250_000) as usize))
+            .collect();
+        let algorithm = random.one_of(&["two-level", "two-level:segment=100000"]);
+        let mut job = Job::new(ranks, seed, algorithm, &calls);
+        // The marks of all ranks, when they agree on the memory.
+        let marks = u64::from(job.ranks());
+        let rank = random.below(marks) as u32;
+        job.conditions.reads_until = Some((rank, (marks + random.below(4)) as u32));
+        let outcome = job.run();
+        let said = &outcome.ranks[rank as usize].said;
+        was_refused.set(was_refused.get() + u32::from(said.contains("now refuses it")));
+        for told in &outcome.ranks {
+            assert_eq!(told.calls, vec![Ended::SERVED_WELL; told.calls.len()], "{job:?}");
+        }
+    });
+    assert!(was_refused.get() > 20, "{was_refused:?} of 60");
 }
 
 /// A segment serves one communicator after the other of the same ranks; with others, those that they have.

@@ -1,5 +1,6 @@
 //! One process of a job: what the doors in C do, and the program before and after.
 
+use std::cell::Cell;
 use std::ffi::{CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
@@ -94,7 +95,12 @@ pub struct Member {
 /// `None` if it panicked outside of polycast.
 pub fn run(job: &Job, rank: u32, world: &Arc<World>) -> Option<Told> {
     world.stage.enter(rank);
-    enter(Rc::new(RankMachine { world: world.clone(), rank, variables: job.variables_of(rank) }));
+    enter(Rc::new(RankMachine {
+        world: world.clone(),
+        rank,
+        variables: job.variables_of(rank),
+        reads: Cell::new(0),
+    }));
     let told = catch_unwind(AssertUnwindSafe(|| run_program(job, rank, world))).ok();
     if told.is_none() {
         world.abort();

@@ -13,12 +13,14 @@ mod setup;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use polycast_shm::{Cells, Memory, Raw, Segment, Streams};
+use polycast_shm::{Cells, Handed, Memory, Raw, Segment, Streams, Way};
 
 use live::Live;
 #[cfg(test)]
 pub use live::MAX_SEGMENTS;
 pub use setup::{Found, set_up};
+
+use crate::{machine, say};
 
 /// How many bytes are copied before the others are told: they then copy while more comes. Between 4 and 16 KiB makes no difference, less costs more.
 const BUFFER_BYTES: usize = 8 << 10;
@@ -39,9 +41,10 @@ impl Deref for Mapped {
 pub struct NodeMemory {
     streams: Streams<Mapped>,
     cells: Cells<Mapped>,
+    handed: Handed<Mapped>,
     /// The kernel's number of the process of each rank on the node.
     processes: Vec<u32>,
-    /// All of them may read each other's memory.
+    /// All of them could read each other's memory, and this rank was not refused since.
     reads_others: bool,
     operation: u64,
     /// The ranks of the node in MPI_COMM_WORLD.
@@ -72,13 +75,32 @@ impl NodeMemory {
         self.streams.memory().ring_bytes()
     }
 
+    /// Who publishes may say where its bytes are: nobody on the node has been refused yet.
     pub fn reads_others(&self) -> bool {
-        self.reads_others
+        self.reads_others && !self.handed.has_refused()
     }
 
-    /// Of a rank on the node.
-    pub fn process(&self, local: u32) -> u32 {
-        self.processes[local as usize]
+    pub fn handed(&mut self) -> &mut Handed<Mapped> {
+        &mut self.handed
+    }
+
+    /// Copies bytes that a writer shows at this address of its process; how many, 0: none yet. The kernel let ranks read each other when they agreed on
+    /// this memory; where it does not any more, the writer hands them over, and all say by data what they publish from then on.
+    pub fn read(&mut self, (way, operation): (Way, u64), address: u64, place: &mut [u8]) -> usize {
+        if self.reads_others {
+            match machine::read_process(self.processes[way.writer as usize], address, place) {
+                Ok(()) => return place.len(),
+                Err(error) => {
+                    self.reads_others = false;
+                    say::warn_once(&format!(
+                        "the kernel let this process read other ranks' memory (process_vm_readv), and now refuses it: {error}; \
+                         data between the ranks of this node is copied twice from now on"
+                    ));
+                }
+            }
+        }
+        // SAFETY: it is as long.
+        unsafe { self.handed.take((way, operation), address, place.as_mut_ptr(), place.len()) }
     }
 
     /// Its communicator is gone, and nothing went wrong in it: another one may have it.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use polycast_core::schedule::Nodes;
 use polycast_core::units::Rank;
-use polycast_shm::{Cells, Offer, Segment, Shape, Streams};
+use polycast_shm::{Cells, Handed, Offer, Segment, Shape, Streams};
 
 use super::{BUFFER_BYTES, Live, Mapped, NodeMemory, pool};
 use crate::door::{Door, MpiError};
@@ -204,9 +204,19 @@ fn open(mine: Mine, told: &[Told], leader: usize, me: usize, group: Box<[u32]>) 
     let reads_others = told.iter().all(&mut can_read);
     let mapped = Mapped(Arc::new(segment));
     let streams = Streams::new(mapped.clone(), me as u32, BUFFER_BYTES);
+    let handed = Handed::new(mapped.clone(), me as u32);
     let cells = Cells::new(mapped, me as u32, told.len() as u32);
     let processes = told.iter().map(|told| told.process).collect();
-    let memory =
-        NodeMemory { streams, cells, processes, reads_others, operation: 0, group, name, _live: live };
+    let memory = NodeMemory {
+        streams,
+        cells,
+        handed,
+        processes,
+        reads_others,
+        operation: 0,
+        group,
+        name,
+        _live: live,
+    };
     Some(Opened { memory: Some(Box::new(memory)), _until_vote: (Some(file), mark) })
 }

@@ -372,6 +372,7 @@ impl Operation {
     fn leave(&mut self, memory: &mut Option<Box<NodeMemory>>) {
         if let Some(memory) = memory {
             memory.streams().leave(self.call.operation);
+            memory.handed().leave(self.call.operation);
             memory.cells().end(self.call.operation as u32);
         }
         if let Kind::Dynamic(broadcast) = &mut self.kind {

@@ -2,6 +2,7 @@
 //!
 //! What the ring has room for goes through it: then the writer waits for nobody, and no system call is made. What is longer goes by address: the stream
 //! has pairs of numbers, where the bytes are and how many, and each reader copies them from there, once; the writer's step is over when all have.
+//! A reader that the kernel refuses this is handed them by the writer, which waits for it anyway.
 //! Through the ring a reader and the writer would go by turns as often as it is filled, which takes long where they share a processor.
 
 use std::sync::Arc;
@@ -12,7 +13,6 @@ use polycast_core::units::Rank;
 use polycast_shm::{Got, Opening, Style, Way};
 
 use super::Failure;
-use crate::machine;
 use crate::node_memory::NodeMemory;
 
 /// What is read by address at a time, so that other things go on.
@@ -156,7 +156,9 @@ impl SharedLane {
             };
             self.told += count;
             if self.told < PAIR_BYTES || !streams.is_taken(channel, operation) {
-                return if count > 0 { Went::Moved } else { Went::Waits };
+                // SAFETY: the caller's promise.
+                let has_handed = unsafe { self.hand((channel, operation), place, is_spoiled, memory) };
+                return if count > 0 || has_handed { Went::Moved } else { Went::Waits };
             }
             self.told = 0;
             return Went::Done;
@@ -170,6 +172,17 @@ impl SharedLane {
             },
         };
         self.go_on(count, place.bytes)
+    }
+
+    /// To readers that may not read this process.
+    ///
+    /// # Safety
+    /// The place is readable, unless it is spoiled.
+    unsafe fn hand(&self, of: (u8, u64), place: Place, is_spoiled: bool, memory: &mut NodeMemory) -> bool {
+        let readers = self.readers.as_deref().unwrap_or_default();
+        let handed = memory.handed();
+        // SAFETY: the caller's promise.
+        !is_spoiled && handed.has_refused() && unsafe { handed.hand(of, readers, place.address, place.bytes) }
     }
 
     fn go_on(&mut self, count: usize, bytes: u64) -> Went {
@@ -212,19 +225,24 @@ impl SharedLane {
         let (pair_at, before) = self.pair;
         let mut pair = [0; PAIR_BYTES];
         match memory.streams().look((way, operation), opening, pair_at, &mut pair) {
-            Got::Spoiled => return Ok(self.spoiled()),
+            Got::Spoiled => {
+                memory.handed().leave(operation);
+                return Ok(self.spoiled());
+            }
             Got::Bytes(0) => return Ok(Went::Waits),
             Got::Bytes(_) => {}
         }
         let [from, bytes] =
             [0, 8].map(|first| u64::from_le_bytes(std::array::from_fn(|byte| pair[first + byte])));
         let within = at + self.done - before;
-        let count = bytes.saturating_sub(within).min(rest).min(READ_MOST_BYTES);
+        let mut count = bytes.saturating_sub(within).min(rest).min(READ_MOST_BYTES);
         if count > 0 {
             // SAFETY: the caller's promise.
             let to = unsafe { std::slice::from_raw_parts_mut(address, count as usize) };
-            machine::read_process(memory.process(way.writer), from + within, to)
-                .map_err(|_| Failure::Internal)?;
+            count = memory.read((way, operation), from + within, to) as u64;
+            if count == 0 {
+                return Ok(Went::Waits);
+            }
         }
         if within + count >= bytes {
             self.pair = (pair_at + PAIR_BYTES as u64, before + bytes);
