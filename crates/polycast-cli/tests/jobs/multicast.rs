@@ -8,4 +8,5 @@ mod flooded;
 mod killed;
 mod one_group;
 mod programs;
+mod replayed;
 mod settings;
