@@ -25,6 +25,7 @@ under_each_mpi!(
     collective_early,
     collective_records,
     collective_limited,
+    collective_refused,
     collective_memory,
     collective_lengths,
     collective_mpifh,
@@ -159,6 +160,27 @@ fn collective_going(mpi: Mpi) {
 
 fn collective_waiting(mpi: Mpi) {
     as_users_have_it(mpi, "collective_waiting");
+}
+
+/// Long calls go on where ranks may not read each other's memory any more, and who is refused says so.
+fn collective_refused(mpi: Mpi) {
+    let mut job = Job::stock(mpi, 3, "collective_refused").polycast();
+    // The first two: the MPI itself must do without.
+    for (name, value) in [
+        ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
+        ("UCX_TLS", "posix,sysv,self,tcp"),
+        ("POLYCAST_TRIALS", "off"),
+        ("POLYCAST_BCAST", "two-level"),
+        ("POLYCAST_ALLGATHER", "direct"),
+        ("POLYCAST_ALLREDUCE", "direct"),
+    ] {
+        job = job.variable(name, value);
+    }
+    let output = job.run().expect_ok("collective_refused");
+    [Collective::Allgather, Collective::Allreduce].map(|of| expect_served(&output, of, "direct"));
+    if !output.stderr.contains("now refuses it") {
+        output.fail("expected that somebody was refused");
+    }
 }
 
 fn collective_early(mpi: Mpi) {
