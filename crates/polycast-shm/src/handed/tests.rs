@@ -73,16 +73,16 @@ mod every_order {
         found
     }
 
-    fn check(run: impl Fn() + Sync + Send + 'static) {
+    fn check(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
         let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(3);
+        builder.preemption_bound = Some(preemptions);
         builder.check(run);
     }
 
     #[test]
     fn all_pieces_are_handed() {
         static BYTES: [u8; 3] = [7, 8, 9];
-        check(|| {
+        check(3, || {
             let memory = model();
             let writer = Handed::new(memory.clone(), 0);
             let hands = thread::spawn(move || {
@@ -105,7 +105,7 @@ mod every_order {
     #[test]
     fn what_was_left_may_be_on_its_way_and_spoils_nothing() {
         static BYTES: [u8; 2] = [3, 4];
-        check(|| {
+        check(2, || {
             let memory = model();
             let (first, second) = (Handed::new(memory.clone(), 0), Handed::new(memory.clone(), 1));
             // SAFETY: it is as long.
