@@ -177,7 +177,8 @@ fn collective_refused(mpi: Mpi) {
         job = job.variable(name, value);
     }
     let output = job.run().expect_ok("collective_refused");
-    [Collective::Allgather, Collective::Allreduce].map(|of| expect_served(&output, of, "direct"));
+    expect_served(&output, Collective::Allgather, "direct");
+    expect_served(&output, Collective::Allreduce, "direct");
     if !output.stderr.contains("now refuses it") {
         output.fail("expected that somebody was refused");
     }
