@@ -254,7 +254,8 @@ impl<'a> LabJob<'a> {
     }
 
     fn program_name(&self) -> String {
-        let program = self.program.iter().find(|word| word.contains("bcast_")).expect("a test program");
+        let is_one = |word: &&String| word.contains("bcast_") || word.contains("collective_");
+        let program = self.program.iter().find(is_one).expect("a test program");
         let stem = Path::new(program).file_stem().and_then(OsStr::to_str);
         stem.expect("it has a name").to_owned()
     }

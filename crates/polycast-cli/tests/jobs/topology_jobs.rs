@@ -83,6 +83,27 @@ fn every_tree_from_every_root_over_two_switches() {
     labs.succeeds(&["down", "--all"]);
 }
 
+/// What comes is compared by the program, for every root.
+#[test]
+fn planned_trees_of_other_collectives_over_two_switches() {
+    let Some((labs, _files, _)) = shuffled() else { return };
+    let planned = [
+        ("scatter", "contention-free-binary:segment=1KiB"),
+        ("gather", "contention-free-k-ary:k=3"),
+        ("reduce", "contention-free-chain:segment=1KiB"),
+    ];
+    let job = LabJob::stock(&labs, Mpi::OpenMpi, RANKS, "collective_values").polycast();
+    let of = |collective: &str| format!("POLYCAST_{}", collective.to_uppercase());
+    let job = planned.iter().fold(job, |job, (collective, by)| job.variable(&of(collective), by));
+    let output = job.expect_ok();
+    for (collective, by) in planned {
+        let line = format!("polycast: report: {collective} {by} calls=");
+        assert!(output.stderr.contains(&line), "{line} is missing: {}", output.stderr);
+    }
+    assert!(output.stderr.contains(" switches=2\n"), "the lab tells: {}", output.stderr);
+    labs.succeeds(&["down", "--all"]);
+}
+
 /// Several ranks per host, dealt out in turn.
 #[test]
 fn several_ranks_on_each_host() {
