@@ -26,6 +26,7 @@ impl Nodes {
                 leaders.len() as u32 - 1
             });
         }
+        leaders.shrink_to_fit();
         let mine = node_of[rank.index()];
         let local = (0..).map(Rank).zip(&node_of).filter(|(_, node)| **node == mine);
         let local = RankOrder::of(local.map(|(rank, _)| rank).collect());

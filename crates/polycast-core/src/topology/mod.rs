@@ -99,7 +99,7 @@ pub struct Host {
 }
 
 /// What is known of a link, the same in both directions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Link {
     /// Bits per second.
     pub rate: Option<Rate>,

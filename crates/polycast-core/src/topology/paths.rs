@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use super::{Link, Placed};
 use crate::units::Rank;
 
@@ -8,15 +10,22 @@ use crate::units::Rank;
 pub struct Paths {
     /// Switches, then hosts.
     nodes: Vec<Node>,
-    node_of: Vec<usize>,
+    first_host: u32,
+    node_of: Vec<u32>,
+    /// Those that differ: most hosts have the same.
+    links: Vec<Link>,
 }
 
+/// Small: each rank of a job has one for each host.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    parent: Option<usize>,
+    /// [`NONE`] above.
+    parent: u32,
     depth: u32,
-    link: Link,
+    link: u32,
 }
+
+const NONE: u32 = u32::MAX;
 
 /// One direction of the link between a switch or host and the switch above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,35 +43,68 @@ impl Paths {
         let switches = placed.topology.switches.iter().map(|switch| (switch.parent, switch.uplink));
         let hosts = placed.topology.hosts.iter().map(|host| (Some(host.switch), host.link));
         let unknown = u32::MAX;
-        let mut nodes: Vec<Node> =
-            switches.chain(hosts).map(|(parent, link)| Node { parent, depth: unknown, link }).collect();
+        let (mut links, mut known) = (Vec::new(), HashMap::new());
+        let mut node = |(parent, link): (Option<usize>, Link)| {
+            let link = *known.entry(link).or_insert_with(|| {
+                links.push(link);
+                links.len() as u32 - 1
+            });
+            Node { parent: parent.map_or(NONE, |parent| parent as u32), depth: unknown, link }
+        };
+        let mut nodes: Vec<Node> = switches.chain(hosts).map(&mut node).collect();
         for node in 0..nodes.len() {
             let mut line = vec![node];
-            while let Some(parent) = nodes[line[line.len() - 1]].parent.filter(|&p| nodes[p].depth == unknown)
+            while let Some(parent) =
+                nodes[line[line.len() - 1]].above().filter(|&p| nodes[p].depth == unknown)
             {
                 line.push(parent);
             }
             for &node in line.iter().rev() {
-                nodes[node].depth = nodes[node].parent.map_or(0, |parent| nodes[parent].depth + 1);
+                nodes[node].depth = nodes[node].above().map_or(0, |parent| nodes[parent].depth + 1);
             }
         }
-        let first_host = placed.topology.switches.len();
-        Paths { nodes, node_of: placed.host_of.iter().map(|host| first_host + host).collect() }
+        let first_host = placed.topology.switches.len() as u32;
+        let node_of = placed.host_of.iter().map(|host| first_host + *host as u32).collect();
+        Paths { nodes, first_host, node_of, links }
+    }
+
+    /// How many switches and hosts there are.
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(crate) fn is_host(&self, node: usize) -> bool {
+        node >= self.first_host as usize
+    }
+
+    /// The switch above.
+    pub(crate) fn parent(&self, node: usize) -> Option<usize> {
+        self.nodes[node].above()
+    }
+
+    /// How many ranks there are.
+    pub(crate) fn ranks(&self) -> u32 {
+        self.node_of.len() as u32
+    }
+
+    /// The host of a rank.
+    pub(crate) fn node_of(&self, rank: Rank) -> usize {
+        self.node_of[rank.index()] as usize
     }
 
     /// The edges that a message uses, in the order in which it does.
     pub fn between(&self, from: Rank, to: Rank) -> Vec<Edge> {
-        let (mut from, mut to) = (self.node_of[from.index()], self.node_of[to.index()]);
+        let (mut from, mut to) = (self.node_of(from), self.node_of(to));
         let (mut up, mut down) = (Vec::new(), Vec::new());
         while from != to {
             let (above, below) = (self.nodes[from], self.nodes[to]);
             if above.depth >= below.depth {
                 up.push(Edge { node: from, is_up: true });
-                from = above.parent.unwrap_or(to);
+                from = above.above().unwrap_or(to);
             }
             if below.depth >= above.depth {
                 down.push(Edge { node: to, is_up: false });
-                to = below.parent.unwrap_or(from);
+                to = below.above().unwrap_or(from);
             }
         }
         up.extend(down.into_iter().rev());
@@ -71,12 +113,18 @@ impl Paths {
 
     /// The first edge of a message from a rank to other hosts, or the last of one to it.
     pub fn port(&self, rank: Rank, is_up: bool) -> Edge {
-        Edge { node: self.node_of[rank.index()], is_up }
+        Edge { node: self.node_of(rank), is_up }
     }
 
     /// What is known of the link that an edge is a direction of.
     pub fn link(&self, edge: Edge) -> Link {
-        self.nodes[edge.node].link
+        self.links[self.nodes[edge.node].link as usize]
+    }
+}
+
+impl Node {
+    fn above(self) -> Option<usize> {
+        (self.parent != NONE).then_some(self.parent as usize)
     }
 }
 

@@ -16,6 +16,7 @@ mod flat;
 mod k_ary;
 mod k_nomial;
 mod link_aware;
+mod lists;
 mod optimal;
 mod ordered;
 mod pipeline;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::lists::Lists;
 use super::traversal::{Traversal, Visits};
 use crate::model::LinkClass;
 use crate::topology::{Edge, Link, Locality, Paths, Placed, Topology, by_locality};
@@ -20,30 +21,20 @@ use crate::units::{Nanos, Rank};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// Numbered as in [`Edge`].
-    nodes: Vec<Node>,
+    /// Nodes are numbered as in [`Edge`].
     paths: Paths,
-    /// The host of each rank, an index into `nodes`.
-    node_of: Vec<usize>,
+    /// Of each node those with ranks below, in the order of their first ranks.
+    children: Lists<u32>,
+    /// On each host, as they are met there: rising where it is not known who is near whom.
+    ranks: Lists<Rank>,
+    /// At or below each node.
+    ranks_below: Vec<u32>,
     /// All ranks, as a walk from rank 0 meets them.
     ring: Vec<Rank>,
     ring_position: Vec<u32>,
     /// Of each rank; empty where nothing is known.
     localities: Vec<Locality>,
     moved: u32,
-}
-
-/// A switch or a host.
-#[derive(Clone, Debug, Default)]
-struct Node {
-    parent: Option<usize>,
-    is_host: bool,
-    /// Those with ranks below, in the order of their first ranks.
-    children: Vec<usize>,
-    /// On a host, as they are met there: rising where it is not known who is near whom.
-    ranks: Vec<Rank>,
-    /// At or below this node.
-    ranks_below: u32,
 }
 
 impl Site {
@@ -53,24 +44,25 @@ impl Site {
     /// If there is no rank, or the topology breaks its invariants.
     pub fn new(placed: &Placed) -> Site {
         assert!(!placed.host_of.is_empty(), "a communicator has at least one rank");
-        let mut nodes = nodes_of(&placed.topology);
-        let first_host = placed.topology.switches.len();
-        let node_of: Vec<usize> = placed.host_of.iter().map(|host| first_host + host).collect();
-        for (rank, &node) in (0..).map(Rank).zip(&node_of) {
-            nodes[node].ranks.push(rank);
-            let mut below = node;
-            nodes[below].ranks_below += 1;
-            while let Some(parent) = nodes[below].parent {
-                if nodes[below].ranks_below == 1 {
-                    nodes[parent].children.push(below);
+        let paths = Paths::new(placed);
+        let hosts = || (0..paths.ranks()).map(Rank).map(|rank| (paths.node_of(rank), rank));
+        let mut ranks_below = vec![0; paths.nodes()];
+        let mut children = Vec::new();
+        for (mut below, _) in hosts() {
+            ranks_below[below] += 1;
+            while let Some(parent) = paths.parent(below) {
+                if ranks_below[below] == 1 {
+                    children.push((parent, below as u32));
                 }
-                nodes[parent].ranks_below += 1;
+                ranks_below[parent] += 1;
                 below = parent;
             }
         }
-        let paths = Paths::new(placed);
-        let (ring, ring_position, localities) = (Vec::new(), vec![0; node_of.len()], Vec::new());
-        let mut site = Site { nodes, paths, node_of, ring, ring_position, localities, moved: 0 };
+        let children = Lists::new(paths.nodes(), children.into_iter());
+        let ranks = Lists::new(paths.nodes(), hosts());
+        let (ring, ring_position, localities) = (Vec::new(), vec![0; placed.host_of.len()], Vec::new());
+        let mut site =
+            Site { paths, children, ranks, ranks_below, ring, ring_position, localities, moved: 0 };
         site.find_ring();
         site
     }
@@ -81,10 +73,10 @@ impl Site {
         if localities.is_empty() {
             return self;
         }
-        for node in &mut self.nodes {
-            by_locality(&mut node.ranks, &localities);
+        for node in 0..self.paths.nodes() {
+            by_locality(self.ranks.of_mut(node), &localities);
         }
-        debug_assert_eq!(localities.len(), self.node_of.len());
+        debug_assert_eq!(localities.len() as u32, self.ranks());
         self.localities = localities;
         let before = self.ring_position.clone();
         self.find_ring();
@@ -132,25 +124,25 @@ impl Site {
 
     /// How many ranks there are.
     pub fn ranks(&self) -> u32 {
-        self.node_of.len() as u32
+        self.paths.ranks()
     }
 
     /// The most ranks that are on one host.
     pub fn most_ranks_on_a_host(&self) -> u32 {
-        self.nodes.iter().map(|node| node.ranks.len()).max().unwrap_or(1) as u32
+        (0..self.paths.nodes()).map(|node| self.ranks.of(node).len()).max().unwrap_or(1) as u32
     }
 
     /// The host of each rank, as a number.
     pub fn hosts(&self) -> Vec<u64> {
-        self.node_of.iter().map(|node| *node as u64).collect()
+        (0..self.ranks()).map(|rank| self.paths.node_of(Rank(rank)) as u64).collect()
     }
 
     /// What lies between two ranks.
     pub fn class(&self, a: Rank, b: Rank) -> LinkClass {
-        let [a, b] = [a, b].map(|rank| self.node_of[rank.index()]);
+        let [a, b] = [a, b].map(|rank| self.paths.node_of(rank));
         if a == b {
             LinkClass::SameNode
-        } else if self.nodes[a].parent == self.nodes[b].parent {
+        } else if self.paths.parent(a) == self.paths.parent(b) {
             LinkClass::SameSwitch
         } else {
             LinkClass::AcrossSwitches
@@ -182,10 +174,10 @@ impl Site {
 
     /// Depth-first from `root`; of several ways onward those with the lowest key first.
     fn walk<K: Ord>(&self, root: Rank, key: impl Fn(&Onward) -> K) -> Traversal {
-        let start = self.node_of[root.index()];
-        let mut visits = Visits::new(self.node_of.len());
+        let start = self.paths.node_of(root);
+        let mut visits = Visits::new(self.ranks() as usize);
         let ranks_of = |node: usize, visits: &mut Visits| {
-            let ranks = &self.nodes[node].ranks;
+            let ranks = self.ranks.of(node);
             if node == start {
                 let others = ranks.iter().copied().filter(|rank| *rank != root);
                 let mut ranks: Vec<Rank> = std::iter::once(root).chain(others).collect();
@@ -227,16 +219,16 @@ impl Site {
     /// Where a walk can go from `node`, having come `from` there. What has no ranks below it is left out; what is above is
     /// taken along even so.
     fn onward(&self, node: usize, from: Option<usize>) -> Vec<Onward> {
-        let here = &self.nodes[node];
-        let up = here.parent.map(|parent| (parent, node, self.ranks() - here.ranks_below));
-        let down = here.children.iter().map(|&child| (child, child, self.nodes[child].ranks_below));
+        let up = self.paths.parent(node).map(|parent| (parent, node, self.ranks() - self.ranks_below[node]));
+        let down = self.children.of(node).iter().map(|&child| child as usize);
+        let down = down.map(|child| (child, child, self.ranks_below[child]));
         down.chain(up)
             .filter(|(other, ..)| Some(*other) != from)
             .map(|(other, lower, ranks_beyond)| Onward {
                 node: other,
                 from: node,
                 link: self.paths.link(Edge { node: lower, is_up: true }),
-                is_host: self.nodes[other].is_host,
+                is_host: self.paths.is_host(other),
                 ranks_beyond,
             })
             .collect()
@@ -249,13 +241,13 @@ impl Site {
 
     /// The link of a rank's host.
     pub(super) fn host_link(&self, rank: Rank) -> Link {
-        self.paths.link(Edge { node: self.node_of[rank.index()], is_up: true })
+        self.paths.link(Edge { node: self.paths.node_of(rank), is_up: true })
     }
 
     /// The links with ranks at both ends, which every broadcast uses.
     pub(super) fn links(&self) -> impl Iterator<Item = Link> {
-        let used = |node: &usize| (1..self.ranks()).contains(&self.nodes[*node].ranks_below);
-        (0..self.nodes.len()).filter(used).map(|node| self.paths.link(Edge { node, is_up: true }))
+        let used = |node: &usize| (1..self.ranks()).contains(&self.ranks_below[*node]);
+        (0..self.paths.nodes()).filter(used).map(|node| self.paths.link(Edge { node, is_up: true }))
     }
 }
 
@@ -273,13 +265,6 @@ impl Onward {
     fn size(&self) -> (bool, u32) {
         if self.is_host { (false, 0) } else { (true, self.ranks_beyond) }
     }
-}
-
-/// Switches, then hosts, without children and ranks.
-fn nodes_of(topology: &Topology) -> Vec<Node> {
-    let switches = topology.switches.iter().map(|switch| (switch.parent, false));
-    let hosts = topology.hosts.iter().map(|host| (Some(host.switch), true));
-    switches.chain(hosts).map(|(parent, is_host)| Node { parent, is_host, ..Node::default() }).collect()
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub struct Layout {
     pub rank: Rank,
     /// The rank of each rank in MPI_COMM_WORLD.
     pub world_ranks: Arc<[u32]>,
-    /// The host and the process of each rank.
+    /// The host and the process of each rank; shared by all that have the ranks of MPI_COMM_WORLD.
     pub hosts: Arc<[u64]>,
     pub processes: Arc<[u64]>,
     pub shape: CommunicatorShape,
@@ -36,7 +36,11 @@ pub struct Layout {
 impl Layout {
     /// Of these ranks of MPI_COMM_WORLD, of which this process's is the one at `rank`; on a network of which this is known.
     pub fn new(view: &View, world: &World, rank: Rank, ranks: &[u32], network: Option<Network>) -> Layout {
-        let of = |all: &[u64]| -> Arc<[u64]> { ranks.iter().map(|rank| all[*rank as usize]).collect() };
+        let are_all = ranks.len() == world.hosts.len() && (0..).zip(ranks).all(|(at, rank)| at == *rank);
+        let of = |all: &Arc<[u64]>| match are_all {
+            true => all.clone(),
+            false => ranks.iter().map(|rank| all[*rank as usize]).collect(),
+        };
         let hosts = of(&world.hosts);
         let near = |all: &[u64], mine: u64| all.iter().filter(|other| **other == mine).count();
         // Ranks outside of the communicator want the processors, too.

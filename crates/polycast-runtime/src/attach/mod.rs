@@ -16,6 +16,7 @@ mod layout;
 mod network;
 mod number;
 mod record;
+mod texts;
 mod view;
 mod world;
 

@@ -6,6 +6,7 @@ use std::panic::catch_unwind;
 use polycast_core::topology::{Address, Locality, Placed, Reading, Topology, may_order};
 
 use super::record::Record;
+use super::texts::Texts;
 use crate::digest::Digest;
 use crate::door::{Door, MpiError};
 use crate::machine;
@@ -67,7 +68,7 @@ pub struct Known {
 }
 
 impl Known {
-    fn new(topology: &Topology, host_names: &[String], origin: String) -> Known {
+    fn new(topology: &Topology, host_names: &[&str], origin: String) -> Known {
         let placed = topology.place(host_names);
         let warning = named_hosts(&placed.unplaced_hosts).map(|hosts| {
             format!("topology {origin} lacks {hosts} of this job: placed apart, as if nothing were near")
@@ -86,8 +87,8 @@ impl Known {
 /// What the ranks have told of where they are.
 #[derive(Default)]
 pub struct Told {
-    host_names: Vec<String>,
-    addresses: Vec<String>,
+    host_names: Texts,
+    addresses: Texts,
     /// Of each rank, where on its host it runs; none where that makes no difference.
     localities: Vec<Locality>,
 }
@@ -107,7 +108,7 @@ pub fn ask(door: &Door, records: &[Record], here: &Here) -> Result<Told, MpiErro
         true => gather(door, records, |record| record.address_bytes, &here.address)?,
         false => Vec::new(),
     };
-    Ok(Told { host_names, addresses, localities })
+    Ok(Told { host_names: Texts::new(&host_names), addresses: Texts::new(&addresses), localities })
 }
 
 impl Told {
@@ -122,22 +123,23 @@ impl Told {
 
     /// The host of this rank of MPI_COMM_WORLD.
     pub fn host_name(&self, rank: u32) -> String {
-        self.host_names.get(rank as usize).cloned().unwrap_or_default()
+        self.host_names.get(rank as usize).to_owned()
     }
 
     /// `None`: nothing is known.
     pub fn find_out(&self, settings: &Settings) -> Option<Known> {
-        let Told { host_names: names, addresses, .. } = self;
+        let names = || self.host_names.iter().collect::<Vec<&str>>();
         match &settings.network {
             NetworkSetting::Flat => None,
-            NetworkSetting::Known(known) => Some(Known::new(&known.content, names, known.file.clone())),
-            NetworkSetting::Unsaid if addresses.is_empty() => None,
+            NetworkSetting::Known(known) => Some(Known::new(&known.content, &names(), known.file.clone())),
+            NetworkSetting::Unsaid if self.addresses.is_empty() => None,
             NetworkSetting::Unsaid => {
-                let told = names.iter().zip(addresses);
+                let names = names();
+                let told = names.iter().zip(self.addresses.iter());
                 let told: Vec<_> = told.map(|(host, address)| Address { line: 0, host, address }).collect();
                 // Addresses that name no switch, or no names at all, say nothing.
                 let topology = Topology::from_addresses(&told, ADDRESS, Reading { spanning_tree: true }).ok();
-                topology.map(|topology| Known::new(&topology, names, ADDRESS.to_owned()))
+                topology.map(|topology| Known::new(&topology, &names, ADDRESS.to_owned()))
             }
         }
     }

@@ -218,9 +218,9 @@ mod tests {
         let told = Told::default();
         let view = Arc::new(View::new(Arc::default(), &told));
         let tags = TagSpace::new(31).expect("enough");
-        let hosts = vec![1, 7, 8, 7, 9, 7];
+        let hosts: Arc<[u64]> = [1, 7, 8, 7, 9, 7].into();
         let world = World {
-            kernels: hosts.clone(),
+            kernels: hosts.to_vec(),
             ranks_per_processor: vec![9, 3, 1, 3, 1, 3],
             room: None,
             processes: hosts.clone(),
@@ -237,6 +237,10 @@ mod tests {
         assert!(Arc::ptr_eq(&one, &other), "one policy for each shape");
         let [one, other] = [[5, 2], [5, 2]].map(|ranks| view.layout(&world, Rank(1), &ranks, None));
         assert!(Arc::ptr_eq(&one, &other), "one layout for the same ranks");
+        let [all, turned] = [[0, 1, 2, 3, 4, 5], [1, 0, 2, 3, 4, 5]];
+        let [all, turned] = [all, turned].map(|ranks| view.layout(&world, Rank(1), &ranks, None));
+        assert!(Arc::ptr_eq(&all.hosts, &world.hosts) && Arc::ptr_eq(&all.processes, &world.processes));
+        assert_eq!(*turned.hosts, [7, 1, 8, 7, 9, 7]);
         let asked = Some(Network { latency: Some(polycast_core::units::Nanos(9)), ..Network::default() });
         let other = view.layout(&world, Rank(1), &[5, 2], asked);
         assert_eq!((one.shape.network, other.shape.network), (None, asked));

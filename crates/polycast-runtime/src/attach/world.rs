@@ -37,13 +37,13 @@ const MAX_PROCESSORS: usize = 0xffff;
 
 /// All ranks of MPI_COMM_WORLD, by their ranks there.
 pub struct World {
-    pub hosts: Vec<u64>,
+    pub hosts: Arc<[u64]>,
     pub kernels: Vec<u64>,
     /// Of each rank: how many of the job there are for each processor that it may run on, rounded up.
     pub ranks_per_processor: Vec<u32>,
     /// How many bytes a call may need on any of them; `None`: no rank's memory is limited.
     pub room: Option<u64>,
-    pub processes: Vec<u64>,
+    pub processes: Arc<[u64]>,
     pub told: Told,
     pub tags: TagSpace,
     /// On some rank.

@@ -168,12 +168,17 @@ impl Party<'_> {
         if over_verbs.is_none() && self.rank == Rank(0) {
             warn_if_wanted(&leaders, self.nodes);
         }
+        let existing = leaders[0].existing;
+        let is_reused = existing != 0 && leaders.iter().all(|offer| offer.existing == existing);
+        // What follows takes time, and they are as many as ranks.
+        drop(leaders);
+        drop(offers);
         let mut outcome = Err(refusal.unwrap_or(Unavailable { reason: Reason::Setting, rank: 0 }));
         let ways = [over_verbs, by_ip];
         let last = ways.iter().rposition(Option::is_some);
         for (way, terms) in ways.into_iter().enumerate() {
             let Some(terms) = terms else { continue };
-            outcome = self.agree_on(terms, &leaders, means.as_ref(), last == Some(way))?;
+            outcome = self.agree_on(terms, is_reused, means.as_ref(), last == Some(way))?;
             // What has no device, or no network behind it, may have the other.
             if !matches!(&outcome, Err(refusal) if refusal.is_of_a_way()) {
                 break;
@@ -182,16 +187,14 @@ impl Party<'_> {
         Ok(outcome)
     }
 
-    /// Over verbs, or by IP multicast. `is_last`: nothing else will be tried.
+    /// Over verbs, or by IP multicast. `is_reused`: all leaders have the same group. `is_last`: nothing else will be tried.
     fn agree_on(
         &self,
         mut terms: Terms,
-        leaders: &[&Offer],
+        is_reused: bool,
         means: Option<&Means>,
         is_last: bool,
     ) -> Result<Result<Option<Seat>, Unavailable>, MpiError> {
-        let existing = leaders[0].existing;
-        let is_reused = existing != 0 && leaders.iter().all(|offer| offer.existing == existing);
         for _ in 0..MAX_PLANS {
             let group = means.and_then(|means| means.existing.clone()).filter(|_| is_reused);
             let (plan, renewer) = self.plan(&terms, group.is_some())?;
