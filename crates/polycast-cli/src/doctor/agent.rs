@@ -25,6 +25,9 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 const ROW_DATAGRAMS: usize = 8;
 const ROW_PAUSE: Duration = Duration::from_millis(10);
 
+/// System calls in a row that read datagrams.
+const MAX_READS: usize = 64;
+
 /// How long a full queue may keep a row.
 const SEND_LIMIT: Duration = Duration::from_secs(2);
 
@@ -216,8 +219,9 @@ fn kernel(system: &System) -> String {
 }
 
 impl Probe {
+    /// Some of what has arrived: a flood must not keep it from its questions.
     fn listen(&mut self) -> io::Result<()> {
-        loop {
+        for _ in 0..MAX_READS {
             let tally = &mut self.tally;
             match self.socket.receive(|datagram| tally.take(datagram)) {
                 Ok(0) => return Ok(()),
@@ -228,6 +232,7 @@ impl Probe {
                 Err(error) => return Err(error),
             }
         }
+        Ok(())
     }
 
     /// Sends a series, a row at a time. What the kernel refuses is told, not retried: that is what the probe is for.
