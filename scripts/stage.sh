@@ -44,21 +44,22 @@ versioned modulefile.in "share/modulefiles/polycast/$version"
 documents=$stage/share/doc/polycast
 mkdir -p "$documents/fuzz" "$documents/include" "$documents/tests"
 cp -r README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs examples packaging "$documents/"
-# More than half of them is spared; distributions do the same.
-gzip -9n "$documents/CHANGELOG.md"
-for page in README.md docs/json.md; do
-    sed -i 's/CHANGELOG\.md)/CHANGELOG.md.gz)/' "$documents/$page"
-done
-find "$documents" -name '*.md' -exec sed -i 's,\(decisions/[0-9][^)]*\.md\)),\1.gz),g' {} +
-sed -i 's,(\([0-9][^)/]*\.md\)),(\1.gz),g' "$documents"/docs/decisions/*.md
-gzip -9n "$documents"/docs/decisions/*.md
+cp fuzz/README.md "$documents/fuzz/"
+cp tests/README.md "$documents/tests/"
+# What is long, as distributions have it: more than half of it is spared. Links lead to what is there then.
+long=$(cd "$documents" && find CHANGELOG.md docs -name '*.md' ! -name README.md \( -size +4k -o -path '*/decisions/*' \))
+for page in $long; do
+    printf '%s\n' "s|\(](\([^):]*/\)\{0,1\}$(basename "$page")\)\([#)]\)|\1.gz\3|g"
+done >"$stage/links.sed"
+find "$documents" -name '*.md' -exec sed -i -f "$stage/links.sed" {} +
+rm "$stage/links.sed"
+# shellcheck disable=SC2086
+(cd "$documents" && gzip -9n $long)
 # Once is enough.
 ln -s ../../polycast "$documents/tuning"
 for header in include/*.h; do
     ln -s "../../../../$header" "$documents/$header"
 done
-cp fuzz/README.md "$documents/fuzz/"
-cp tests/README.md "$documents/tests/"
 
 tool=$stage/bin/polycast
 mkdir -p "$stage/share/man/man1" "$stage/share/bash-completion/completions" "$stage/share/zsh/site-functions" \

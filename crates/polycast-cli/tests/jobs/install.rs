@@ -69,10 +69,16 @@ fn links(document: &str) -> impl Iterator<Item = &str> {
 }
 
 fn broken_links(folder: &Path) -> Vec<String> {
-    let documents = files(folder).into_iter().filter(|file| file.extension().is_some_and(|end| end == "md"));
-    documents
+    let is_document =
+        |file: &PathBuf| [".md", ".md.gz"].iter().any(|end| file.to_string_lossy().ends_with(end));
+    files(folder)
+        .into_iter()
+        .filter(is_document)
         .flat_map(|file| {
-            let (text, around) = (fs::read_to_string(&file).unwrap(), file.parent().unwrap().to_owned());
+            // What is not compressed is as it is.
+            let read = Command::new("gzip").arg("-dcf").arg(&file).output().unwrap();
+            assert!(read.status.success(), "{}: {}", file.display(), text(&read));
+            let (text, around) = (String::from_utf8(read.stdout).unwrap(), file.parent().unwrap().to_owned());
             let broken = links(&text).filter(|target| !around.join(target).exists());
             broken.map(|target| format!("{}: {target}", file.display())).collect::<Vec<_>>()
         })
