@@ -10,13 +10,15 @@ beside() {
     shift
     suite "$name" nice -n 10 "$@"
 }
-# All at once and before anything runs: cargo compiles for one command at a time.
-suite compiling cargo test --no-run --locked --workspace --test '*' --lib --bins
-suite jobs cargo test --no-fail-fast --locked --workspace --test jobs -- --test-threads=3 &
+# First what the jobs need, which take longest. The rest is compiled while they run, all at once: cargo compiles for one command at a time.
+suite compiling-jobs cargo test --no-run --locked --workspace --test jobs
+suite jobs cargo test --no-fail-fast --locked --workspace --test jobs -- --test-threads=4 &
 jobs=$!
 trap 'kill "$jobs" 2>/dev/null || true' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+while kill -0 "$jobs" 2>/dev/null && ! grep -q Running "$logs/jobs" 2>/dev/null; do sleep 0.1; done
+beside compiling cargo test --no-run --locked --workspace --test '*' --lib --bins
 beside units cargo test --no-fail-fast --workspace --locked --lib --bins
 suite tool cargo test --no-fail-fast --locked --workspace --test tool
 # shellcheck disable=SC2046

@@ -3,14 +3,56 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::mpi::Mpi;
 use super::report::Report;
 
-/// Ranks that wait by spinning starve those of other jobs, and many jobs at once need much memory: one job at a time.
-static ONE_JOB: Mutex<()> = Mutex::new(());
+/// Jobs of this process that run at a time. Mostly they wait: for their launcher, for late ranks, for MPI to come to its end. Their ranks
+/// give their processor away while they do. More of them take longer than one after the other, and much memory.
+const AT_A_TIME: usize = 2;
+
+static RUNNING: Mutex<usize> = Mutex::new(0);
+static ONE_LESS: Condvar = Condvar::new();
+
+/// Held by the one that waits next: who needs all places gets them though others go on asking for one.
+static NEXT: Mutex<()> = Mutex::new(());
+
+/// Places of running jobs, free again when it goes.
+pub struct Places(usize);
+
+impl Places {
+    fn take(count: usize) -> Places {
+        let _next = lock(&NEXT);
+        let is_full = |running: &mut usize| *running + count > AT_A_TIME;
+        let running = ONE_LESS.wait_while(lock(&RUNNING), is_full);
+        *running.unwrap_or_else(PoisonError::into_inner) += count;
+        Places(count)
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        *lock(&RUNNING) -= self.0;
+        ONE_LESS.notify_all();
+    }
+}
+
+/// Of a test that failed, too.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until a job may run, beside another one, and keeps the place for as long as the guard lives.
+pub fn place() -> Places {
+    Places::take(1)
+}
+
+/// Keeps other jobs of this process waiting for as long as the guard lives.
+pub fn alone() -> Places {
+    Places::take(AT_A_TIME)
+}
 
 /// The status of `timeout` when it had to end the job.
 pub const OUT_OF_TIME: i32 = 124;
@@ -102,20 +144,15 @@ impl Job {
 
     /// Runs it. Fails, with everything it said, when it does not end well or not in time.
     pub fn run(self) -> Output {
-        let _one_job = alone();
+        let _place = place();
         run(self.command(), self.limit)
     }
 
     /// Runs it to whatever end.
     pub fn finish(self) -> (ExitStatus, Output) {
-        let _one_job = alone();
+        let _place = place();
         finish(&mut self.command())
     }
-}
-
-/// Keeps other jobs of this process waiting for as long as the guard lives.
-pub fn alone() -> MutexGuard<'static, ()> {
-    ONE_JOB.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs a command that [`timeout`] began. Fails, with everything it said, when it does not end well or not in time.

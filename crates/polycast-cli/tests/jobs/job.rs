@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::cluster::{Labs, TOOL};
 use crate::common::ending;
-use crate::common::job::{Output, alone, finish, timeout};
+use crate::common::job::{Output, finish, place, timeout};
 use crate::common::mpi::Mpi;
 use crate::common::report::Report;
 
@@ -204,7 +204,7 @@ impl<'a> LabJob<'a> {
 
     /// Runs it. Fails, with everything it said, when it does not end well or not in time.
     pub fn run(self) -> Output {
-        let _one_job = alone();
+        let _place = place();
         self.run_beside_others()
     }
 
@@ -226,9 +226,9 @@ impl<'a> LabJob<'a> {
         output
     }
 
-    /// Runs it to whatever end, alone.
+    /// Runs it to whatever end.
     pub fn finish(self) -> (ExitStatus, Output) {
-        let _one_job = alone();
+        let _place = place();
         finish(&mut self.command())
     }
 
