@@ -1,5 +1,7 @@
 //! `polycast bench --method` end to end.
 
+use std::thread;
+
 use serde_json::Value;
 
 use crate::bench::{read_json, run, text};
@@ -69,37 +71,46 @@ fn cold_caches_are_empty() {
     Job::stock(Mpi::OpenMpi, 1, "bench_caches").run().expect_ok("bench_caches");
 }
 
-/// Rank 2 has its data 100 ms after rank 0 has sent it, rank 1 after 50, which no load of the machine comes near to: both exact methods
-/// say 100, the clock for it sees the last return, and answers because rank 2 is critical.
+/// What `late_ranks.c` makes known: the last rank has its data 200 ms after rank 0 has sent it, the one before after 100, the others within
+/// 10; an answer is 40 ms on its way; and clocks are up to 1.6 s ahead or behind, which ping-pongs have to find. Both exact methods say 200:
+/// the clock for it sees the last return, and answers because the last rank, one of more than are asked twice, is critical.
 #[test]
 fn answers_and_the_clock_agree_on_ranks_that_are_late() {
     let late = format!("LD_PRELOAD={}", Mpi::OpenMpi.built("late_ranks.so").display());
-    let here = [
-        "-n",
-        "3",
-        "--mpi",
-        "openmpi",
-        "--sizes",
-        "4KiB",
-        "--time",
-        "2s",
-        "--variants",
-        "stock",
-        "--env",
-        &late,
-    ];
-    let medians = ["clock", "responder"].map(|method| {
+    let here = ["-n", "5", "--mpi", "openmpi", "--sizes", "1KiB", "--time", "2s"];
+    let measured = |method: &[&str]| {
         let folder = tempfile::tempdir().unwrap();
         let json = folder.path().join("results.json");
-        let output = run(&[&here[..], &["--method", method, "--json", json.to_str().unwrap()]].concat());
+        let further = ["--variants", "stock", "--env", &late, "--json", json.to_str().unwrap()];
+        let output = run(&[&here[..], &further, method].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
-        read_json(&json).1[0]["median_us"].as_f64().unwrap() / 1e3
+        let point = read_json(&json).1.remove(0);
+        let ms = |us: &Value| us.as_f64().unwrap() / 1e3;
+        let of_ranks: Vec<f64> = point["per_rank_median_us"].as_array().unwrap().iter().map(ms).collect();
+        (ms(&point["median_us"]), of_ranks)
+    };
+    // An answer's own way is taken off, which may have been longer than it was then. Of ranks 1 and 2, one is asked once; the other
+    // may have its data late when it is asked again, for nobody waits for the late ranks of the call before.
+    let are_right = |of_ranks: &[f64]| {
+        let [_, first, second, third, last] = of_ranks else { return false };
+        first.min(*second) < 80.0 && (90.0..175.0).contains(third) && (190.0..275.0).contains(last)
+    };
+    // What a busy machine adds differs each time; what is wrong comes again.
+    let says = |method: &[&str]| {
+        let mut wrong = Vec::new();
+        for _ in 0..5 {
+            let (all, of_ranks) = measured(method);
+            if are_right(&of_ranks) && (190.0..235.0).contains(&all) {
+                return;
+            }
+            wrong.push((all, of_ranks));
+        }
+        panic!("{method:?}: ms in all, and of each rank: {wrong:?}");
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| says(&["--method", "clock", "--clock", "pingpong"]));
+        scope.spawn(|| says(&["--method", "responder"]));
     });
-    // An answer's own way is taken off, which may have been longer than it was then.
-    assert!(
-        medians.iter().all(|ms| (90.0..140.0).contains(ms)),
-        "by the clock and by answers {medians:?} ms"
-    );
 }
 
 /// Jobs of two MPIs in turn: one table, and each point says of which it is.
