@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitStatus;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use polycast_core::algorithm::Registry;
 use polycast_core::collective::Collective;
@@ -25,6 +25,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// How often it is looked whether ranks are gone.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// What is there for longer after a job has been left behind: the kernel takes milliseconds, where it gets a processor.
+const GONE_WITHIN: Duration = Duration::from_secs(20);
 
 /// What is forced, multicast first; `None` is the table's choice.
 const FORCED: [Option<&str>; 8] = [
@@ -291,11 +294,9 @@ fn nothing_is_left(labs: &Labs) -> Vec<String> {
         }
         left
     };
+    let began = Instant::now();
     let mut found = left();
-    for _ in 0..500 {
-        if found.is_empty() {
-            break;
-        }
+    while !found.is_empty() && began.elapsed() < GONE_WITHIN {
         thread::sleep(LOOK);
         found = left();
     }
