@@ -1,7 +1,9 @@
 //! Writes the inputs that a fuzzer starts from: what polycast itself would write, and what users do.
 //!
-//! `cargo run -p polycast-fuzz-bodies --example seeds` adds them to `fuzz/corpus`.
+//! `cargo run -p polycast-fuzz-bodies --example seeds` adds to `fuzz/corpus` those that are not there, and says which. None is changed: what
+//! was once written in another way is an input, too.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
@@ -307,11 +309,27 @@ fn main() -> io::Result<()> {
         ("memory", polycast_fuzz_bodies::memory_seeds()),
         ("settings", settings()),
     ] {
-        let folder = corpus.join(target);
-        fs::create_dir_all(&folder)?;
-        for (index, input) in inputs.iter().enumerate() {
-            fs::write(folder.join(format!("seed-{index:02}")), input)?;
-        }
+        let (there, added) = add(&corpus.join(target), &inputs)?;
+        let names = if added.is_empty() { "nothing".to_owned() } else { added.join(", ") };
+        println!("{target}: {there} of {} are there; added {names}", inputs.len());
     }
     Ok(())
+}
+
+/// How many of the inputs a folder has, and the names of files of those that it lacked.
+fn add(folder: &Path, inputs: &[Vec<u8>]) -> io::Result<(usize, Vec<String>)> {
+    fs::create_dir_all(folder)?;
+    let contents = fs::read_dir(folder)?.map(|entry| fs::read(entry?.path()));
+    let mut known: BTreeSet<Vec<u8>> = contents.collect::<io::Result<_>>()?;
+    let mut numbers = 0..;
+    let mut free = || {
+        numbers.by_ref().map(|number| format!("seed-{number:02}")).find(|name| !folder.join(name).exists())
+    };
+    let mut added = Vec::new();
+    for input in inputs.iter().filter(|input| known.insert(input.to_vec())) {
+        let name = free().expect("numbers do not end");
+        fs::write(folder.join(&name), input)?;
+        added.push(name);
+    }
+    Ok((inputs.len() - added.len(), added))
 }
