@@ -251,12 +251,32 @@ fn collective_mpi4py(mpi: Mpi) {
     conforms("collective_mpi4py", job, &[Collective::Allreduce, Collective::Alltoall, Collective::Gather]);
 }
 
-/// A rule for a collective, a size and a call number, and stock for all others.
 /// Communicators that come and go leave nothing behind: served by cells, whose segments are pooled, and left to the MPI.
 fn collective_growth(mpi: Mpi) {
+    communicators(mpi, 3_000);
+}
+
+mod ten_thousand_communicators {
+    use super::{Mpi, communicators};
+
+    #[test]
+    #[ignore = "make test-all: a minute; 3,000 of them have run"]
+    fn openmpi() {
+        communicators(Mpi::OpenMpi, 10_000);
+    }
+
+    #[test]
+    #[ignore = "make test-all: a minute; 3,000 of them have run"]
+    fn mpich() {
+        communicators(Mpi::Mpich, 10_000);
+    }
+}
+
+/// So many, one after the other: the program holds what it has after half of them against the end, whatever their number.
+fn communicators(mpi: Mpi, count: usize) {
     // MPICH's ranks do not sleep: more of them than processors take turns.
-    let job =
-        || Job::stock(mpi, if mpi == Mpi::Mpich { 2 } else { 4 }, "collective_growth").arguments(&["3000"]);
+    let ranks = if mpi == Mpi::Mpich { 2 } else { 4 };
+    let job = || Job::stock(mpi, ranks, "collective_growth").arguments(&[&count.to_string()]);
     job().unwatched().run().expect_ok("collective_growth");
     let cells = FORCED.iter().zip(Collective::ALL);
     let cells = cells.filter(|(_, of)| {
