@@ -115,12 +115,16 @@ impl ReceptionReport {
 /// What this node, as a root, has learned from reports.
 #[derive(Clone, Debug, Default)]
 pub struct Learned {
-    /// Part of the fragments that had to be repaired, without and with waiting; an average that forgets.
-    repaired_part: [f64; 2],
+    /// Fragments, without and with waiting; sums that forget.
+    seen: [f64; 2],
+    /// Those of them that had to be repaired.
+    repaired: [f64; 2],
 }
 
-/// Weight of the newest report.
-const NEWEST: f64 = 0.25;
+/// What each report leaves of those before it.
+const KEPT: f64 = 0.75;
+/// A report of more fragments weighs as much as one of so many: a long broadcast is forgotten within some dozen short ones.
+const MOST_FRAGMENTS: f64 = 1024.0;
 /// Waiting costs a message's time in each broadcast; it has to spare this part of the fragments at least.
 const WORTH_WAITING: f64 = 0.02;
 /// The other way is tried in one of this many broadcasts.
@@ -131,15 +135,20 @@ impl Learned {
     pub fn learn(&mut self, report: &ReceptionReport) {
         for kind in 0..2 {
             if report.seen[kind] > 0 {
-                let part = f64::from(report.repaired[kind]) / f64::from(report.seen[kind]);
-                self.repaired_part[kind] += NEWEST * (part.min(1.0) - self.repaired_part[kind]);
+                let seen = f64::from(report.seen[kind]);
+                let part = (f64::from(report.repaired[kind]) / seen).min(1.0);
+                let weight = seen.min(MOST_FRAGMENTS);
+                self.seen[kind] = KEPT * self.seen[kind] + weight;
+                self.repaired[kind] = KEPT * self.repaired[kind] + part * weight;
             }
         }
     }
 
     /// Whether the root of this broadcast waits for the drawn receiver.
     pub fn waits(&self, operation: u64) -> bool {
-        let [without, with] = self.repaired_part;
+        let part =
+            |kind: usize| if self.seen[kind] > 0.0 { self.repaired[kind] / self.seen[kind] } else { 0.0 };
+        let [without, with] = [0, 1].map(part);
         // Where nothing is lost, nothing is tried either.
         let is_try = operation % TRIES == TRIES - 1 && without + with > WORTH_WAITING;
         (without - with > WORTH_WAITING) ^ is_try
@@ -175,6 +184,30 @@ mod tests {
             learned.learn(&ReceptionReport { seen: [100, 100], repaired: [30, 30] });
         }
         assert!(!learned.waits(0) && learned.waits(TRIES - 1), "losses that waiting does not spare");
+    }
+
+    #[test]
+    fn long_broadcasts_say_more_than_short_ones() {
+        let mut learned = Learned::default();
+        // Of all fragments 1 % are lost, all of them in short broadcasts.
+        for _ in 0..20 {
+            learned.learn(&ReceptionReport { seen: [500, 500], repaired: [0, 0] });
+            learned.learn(&ReceptionReport { seen: [5, 0], repaired: [5, 0] });
+            assert!(!learned.waits(0), "waiting could spare 1 %");
+        }
+        // 4 % are lost, all of them in long ones.
+        for _ in 0..20 {
+            learned.learn(&ReceptionReport { seen: [500, 500], repaired: [20, 0] });
+            learned.learn(&ReceptionReport { seen: [1, 1], repaired: [0, 0] });
+            learned.learn(&ReceptionReport { seen: [1, 1], repaired: [0, 0] });
+        }
+        assert!(learned.waits(0), "waiting spares 4 %");
+        // However long a broadcast was, it is forgotten.
+        learned.learn(&ReceptionReport { seen: [u32::MAX, 0], repaired: [u32::MAX, 0] });
+        for _ in 0..50 {
+            learned.learn(&ReceptionReport { seen: [1, 1], repaired: [0, 0] });
+        }
+        assert!(!learned.waits(0), "nothing has been lost for long");
     }
 
     #[test]
