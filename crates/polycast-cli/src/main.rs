@@ -6,6 +6,7 @@ mod commands;
 mod copy;
 mod discover;
 mod doctor;
+mod draft;
 mod generate;
 mod helper_process;
 mod hosts;

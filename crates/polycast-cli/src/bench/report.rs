@@ -1,6 +1,5 @@
 //! Takes results to the places where they are wanted, as soon as they are complete.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -10,13 +9,14 @@ use serde_json::json;
 use super::environment::Environment;
 use super::point::Point;
 use super::view::View;
+use crate::draft::Draft;
 use crate::terminal::hanging;
 
 /// The outputs of a measurement.
 pub struct Report {
     view: Option<Box<dyn View>>,
-    json: Option<Box<dyn Write>>,
-    raw: Option<BufWriter<File>>,
+    json: Option<Draft>,
+    raw: Option<BufWriter<Draft>>,
     progress: ProgressBar,
     has_begun: bool,
     /// Whether a point had wrong data.
@@ -26,8 +26,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// Shows results by `view`; writes JSON lines and all samples to files where they are given. `-` as the JSON file
-    /// is standard output, which then has nothing else. `steps`: sizes times launches.
+    /// Shows results by `view`; writes JSON lines and all samples to files where they are given, each of which takes the place
+    /// of an older one when it has something to say. `-` as the JSON file is standard output, which then has nothing else.
+    /// `steps`: sizes times launches.
     pub fn new(
         view: Box<dyn View>,
         json: Option<&Path>,
@@ -35,12 +36,8 @@ impl Report {
         steps: usize,
     ) -> Result<Report, String> {
         let to_stdout = json == Some(Path::new("-"));
-        let json: Option<Box<dyn Write>> = match json {
-            Some(_) if to_stdout => Some(Box::new(io::stdout())),
-            Some(path) => Some(Box::new(create(path)?)),
-            None => None,
-        };
-        let raw = raw.map(create).transpose()?.map(BufWriter::new);
+        let json = json.map(draft).transpose()?;
+        let raw = raw.map(draft).transpose()?.map(BufWriter::new);
         // Hidden by itself where standard error is no terminal.
         let progress = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{spinner} {wide_msg} [{bar:24}] {pos}/{len}  {elapsed}");
@@ -59,8 +56,7 @@ impl Report {
     /// Before the first size of an operation.
     pub fn begin(&mut self, environment: &Environment) -> io::Result<()> {
         if let Some(json) = self.json.as_mut().filter(|_| !self.has_begun) {
-            writeln!(json, "{}", json!({ "environment": environment }))?;
-            json.flush()?;
+            json.write_all(format!("{}\n", json!({ "environment": environment })).as_bytes())?;
         }
         self.has_begun = true;
         self.show(|view, out| view.begin(environment, out))
@@ -72,10 +68,9 @@ impl Report {
         self.points.extend_from_slice(points);
         if let Some(json) = &mut self.json {
             for point in points {
-                serde_json::to_writer(&mut *json, point)?;
-                writeln!(json)?;
+                json.write_all((serde_json::to_string(point)? + "\n").as_bytes())?;
             }
-            json.flush()?;
+            json.put()?;
         }
         self.show(|view, out| view.size(points, out))
     }
@@ -100,10 +95,9 @@ impl Report {
 
     /// A line of the measuring program, for the file of all samples.
     pub fn raw(&mut self, line: &str) -> io::Result<()> {
-        match &mut self.raw {
-            Some(raw) => writeln!(raw, "{line}"),
-            None => Ok(()),
-        }
+        let Some(raw) = &mut self.raw else { return Ok(()) };
+        raw.get_mut().put()?;
+        writeln!(raw, "{line}")
     }
 
     /// Brings all samples to the file.
@@ -137,6 +131,7 @@ impl Report {
     }
 }
 
-fn create(path: &Path) -> Result<File, String> {
-    File::create(path).map_err(|error| format!("cannot write {}: {error}", path.display()))
+fn draft(path: &Path) -> Result<Draft, String> {
+    let draft = if path == Path::new("-") { Draft::of_stdout() } else { Draft::of(path) };
+    draft.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }

@@ -22,9 +22,7 @@ pub mod tree;
 pub mod tune;
 
 use std::error::Error;
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -32,6 +30,8 @@ use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::draft::Draft;
 
 /// What a verb ends with. An error is printed after `polycast: ` and ends the process with status 1.
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
@@ -59,49 +59,20 @@ pub fn has_lost_reader(error: &(dyn Error + 'static)) -> bool {
 
 /// Writes a file that the user named: all of it, or what was there stays.
 pub fn write_file(file: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
-    let text = text.as_ref();
-    let written = match new_beside(file) {
-        Some((place, new, mut open)) => {
-            let whole = open.write_all(text).and_then(|()| open.sync_all());
-            // In place what cannot be replaced, as a file that is mounted.
-            let put = whole.and_then(|()| fs::rename(&new, &place).or_else(|_| fs::write(&place, text)));
-            let _ = fs::remove_file(&new);
-            put
-        }
-        None => fs::write(file, text),
-    };
-    written.map_err(|error| format!("cannot write {}: {error}", file.display()))
+    write_file_by(file, |out| out.write_all(text.as_ref()))
 }
 
-/// The place of a file behind links, and a new one that may be renamed to it; `None` for what only writing in place leaves what it is, or
-/// refuses: a device or pipe, another user's file, one that may not be written or has several names, a link to nothing, a folder that takes
-/// no file.
-fn new_beside(file: &Path) -> Option<(PathBuf, PathBuf, File)> {
-    // /dev/stdout may be a plain file, to which more is written.
-    if ["/dev", "/proc"].iter().any(|above| file.starts_with(above)) {
-        return None;
-    }
-    let place = match file.symlink_metadata() {
-        Ok(_) => file.canonicalize().ok()?,
-        Err(_) => file.to_owned(),
-    };
-    let old = place.metadata().ok();
-    let is_plain = |old: &Metadata| old.is_file() && old.nlink() == 1;
-    if old.as_ref().is_some_and(|old| !is_plain(old) || OpenOptions::new().write(true).open(&place).is_err())
-    {
-        return None;
-    }
-    let new = place.with_file_name(format!(".polycast-{}.new", std::process::id()));
-    let open = File::create_new(&new).ok()?;
-    let is_alike = |old: Metadata| {
-        let is_owned = |own: Metadata| (own.uid(), own.gid()) == (old.uid(), old.gid());
-        open.metadata().is_ok_and(is_owned) && open.set_permissions(old.permissions()).is_ok()
-    };
-    if !old.is_none_or(is_alike) {
-        let _ = fs::remove_file(&new);
-        return None;
-    }
-    Some((place, new, open))
+/// The same of what is too much to be held at once.
+pub fn write_file_by(
+    file: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), String> {
+    let written = Draft::of(file).and_then(|draft| {
+        let mut out = BufWriter::new(draft);
+        write(&mut out)?;
+        out.into_inner().map_err(IntoInnerError::into_error)?.put()
+    });
+    written.map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
 /// The file that the user named for what else goes to standard output, which `-` stands for, too.
@@ -150,36 +121,4 @@ pub fn interruption() -> io::Result<Arc<AtomicBool>> {
 /// read it too. Results that come one after another are lines of their own instead.
 pub fn print_json(document: &impl Serialize) -> io::Result<()> {
     print(&(serde_json::to_string_pretty(document)? + "\n"))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
-    use super::*;
-
-    #[test]
-    fn a_file_is_replaced_whole_and_stays_what_it_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let [file, link, name, dangling] =
-            ["file", "link", "name", "dangling"].map(|name| folder.path().join(name));
-        let read = |file: &Path| fs::read_to_string(file).unwrap();
-        write_file(&file, "old").unwrap();
-        fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
-        symlink("file", &link).unwrap();
-        let mut reader = File::open(&file).unwrap();
-        write_file(&link, "new").unwrap();
-        assert_eq!(io::read_to_string(&mut reader).unwrap(), "old", "who reads it has one or the other");
-        assert!(read(&file) == "new" && link.is_symlink());
-        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
-        fs::hard_link(&file, &name).unwrap();
-        write_file(&file, "both").unwrap();
-        assert_eq!(read(&name), "both");
-        symlink("nothing", &dangling).unwrap();
-        write_file(&dangling, "made").unwrap();
-        assert!(dangling.is_symlink() && read(&folder.path().join("nothing")) == "made");
-        write_file(Path::new("/dev/null"), "gone").unwrap();
-        assert!(write_file(folder.path(), "x").unwrap_err().starts_with("cannot write "));
-        assert_eq!(folder.path().read_dir().unwrap().count(), 5, "nothing is left behind");
-    }
 }

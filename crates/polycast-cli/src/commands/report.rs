@@ -1,11 +1,11 @@
 //! `polycast report`: what jobs and measurements have left.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::{Outcome, file_of, print, print_json, write_output};
+use super::{Outcome, file_of, print, print_json, write_file_by, write_output};
 use crate::report::load::{Traced, load};
 use crate::report::page::page;
 use crate::report::results::{Charts, charts};
@@ -103,13 +103,13 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 fn write_perfetto(traced: &Traced, file: &Path) -> Result<(), String> {
-    let error = |error: io::Error| format!("cannot write {}: {error}", file.display());
-    let out: Box<dyn Write> = match file == Path::new("-") {
-        true => Box::new(io::stdout().lock()),
-        false => Box::new(File::create(file).map_err(error)?),
-    };
-    let mut out = BufWriter::new(out);
-    perfetto::write(traced, &mut out).and_then(|()| out.flush()).map_err(error)
+    if file != Path::new("-") {
+        return write_file_by(file, |out| perfetto::write(traced, out));
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    perfetto::write(traced, &mut out)
+        .and_then(|()| out.flush())
+        .map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
 fn told(summary: &Summary) -> String {

@@ -11,7 +11,7 @@ use super::summary::collective_name;
 use crate::bench::operation::capitalised;
 
 /// Writes all calls.
-pub fn write(traced: &Traced, out: &mut impl Write) -> io::Result<()> {
+pub fn write(traced: &Traced, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
     let job = &traced.job;
     let mut hosts: Vec<&str> = job.traces.iter().map(|trace| &trace.host[..]).collect();
     hosts.sort_unstable();
