@@ -136,7 +136,7 @@ mod tests {
             operation: Operation::Bcast,
             sizes: vec![Bytes(1024)],
             rank_counts: vec![16, 2],
-            variants: crate::bench::variant::parse(Operation::Bcast, variants).unwrap(),
+            variants: crate::bench::variant::parse_for(&[Operation::Bcast], variants).unwrap().remove(0),
             time: Duration::from_secs(3),
             launches: 2,
             arrival: "root-last:2ms".parse().unwrap(),

@@ -65,15 +65,11 @@ pub enum VariantsError {
     TooMany(usize),
 }
 
-/// Reads a list of variants for an operation: `stock,polycast,chain:segment=8KiB,ready,binomial`.
+/// Reads a list of variants: `stock,polycast,chain:segment=8KiB,ready,binomial`. Each operation gets those that serve it; one that serves none of
+/// them is an error.
 ///
 /// The comma also separates the parameters of an algorithm. An item that has the form of a parameter, that is
 /// `ready`, `parity` or `name=value`, belongs to the item before it: the example has four variants.
-pub fn parse(operation: Operation, text: &str) -> Result<Vec<Variant>, VariantsError> {
-    parse_for(&[operation], text).map(|mut lists| lists.remove(0))
-}
-
-/// The same for several operations: each gets those of the list that serve it. One that serves none of them is an error.
 pub fn parse_for(operations: &[Operation], text: &str) -> Result<Vec<Vec<Variant>>, VariantsError> {
     let mut lists = vec![Vec::new(); operations.len()];
     for item in split(text) {
@@ -145,6 +141,10 @@ impl fmt::Display for Variant {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(operation: Operation, text: &str) -> Result<Vec<Variant>, VariantsError> {
+        parse_for(&[operation], text).map(|mut lists| lists.remove(0))
+    }
 
     fn names(text: &str) -> Vec<String> {
         parse(Operation::Bcast, text).unwrap().iter().map(Variant::to_string).collect()

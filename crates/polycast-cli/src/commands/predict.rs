@@ -10,22 +10,23 @@ pub(super) mod place;
 mod results;
 mod table;
 
+use self::collectives::{Collectives, sizes_of};
 use self::crossover::Crossover;
 pub use self::place::MAX_RANKS;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use polycast_core::cost::{self, Comparison, Predictor, Work};
+use polycast_core::algorithm::Algorithm;
+use polycast_core::collective::Collective;
+use polycast_core::cost::{Comparison, Predictor, Work};
 use polycast_core::files::FileKind;
 use polycast_core::model::Parameters;
-use polycast_core::policy::{Choice, Collective};
 use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Rank, Rate};
 
 use super::topology::Input;
-use super::{Outcome, print, print_json, write_file};
-use crate::bench::operation::Operation;
-use crate::bench::{sizes, variant};
+use super::{Outcome, print, write_file};
+use crate::bench::sizes;
 use crate::numbers::{percentage, whole};
 
 /// Arguments of `polycast predict`.
@@ -40,7 +41,7 @@ Examples:
   polycast predict --params cluster.json --topology topology.conf \\
     --against results.json
   polycast predict --params cluster.json --ranks 32 --ranks-per-host 4
-  polycast predict --params cluster.json --collective allreduce --ranks 32
+  polycast predict --params cluster.json --collective bcast,allreduce --ranks 32
   polycast predict --params cluster.json --crossover --ranks 512 --bytes 8,1KiB
   polycast predict --params cluster.json --models --ranks 32 --bytes 64KiB
 
@@ -73,9 +74,10 @@ pub struct Args {
           conflicts_with_all = ["against", "crossover"])]
     root: u32,
 
-    /// The operation, named as its MPI function; of scatter, gather, allgather and alltoall the bytes are those of a block
-    #[arg(long, value_name = "NAME", default_value = "bcast")]
-    collective: Collective,
+    /// The operations, named as their MPI functions: all, or a list; of scatter, gather, allgather and alltoall the bytes are those of a
+    /// block [default: bcast; of --against all that were measured]
+    #[arg(long, value_name = "LIST", value_parser = collectives::parse)]
+    collective: Option<Collectives>,
 
     /// How fast a rank combines data of a reduction [default: 40gbit, which nobody measured]
     #[arg(long, value_name = "RATE", conflicts_with_all = ["against", "crossover", "models"])]
@@ -86,7 +88,7 @@ pub struct Args {
     bytes: String,
 
     /// What to predict: names with their best segment size, or with the one given, as in chain,binary:segment=4KiB
-    /// [default: all, and multicast]
+    /// [default: all, and multicast]. Of several collectives each gets what serves it
     #[arg(long, value_name = "LIST", conflicts_with = "against")]
     algorithms: Option<String>,
 
@@ -102,7 +104,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["against", "models"])]
     no_multicast: bool,
 
-    /// Tell from how many nodes on multicast is ahead, up to --ranks of them on one switch
+    /// Tell from how many nodes on multicast is ahead, or else the fastest of most nodes, up to --ranks of them on one switch
     #[arg(long, conflicts_with_all = ["against", "models", "svg", "topology", "hosts", "no_multicast"])]
     crossover: bool,
 
@@ -114,7 +116,7 @@ pub struct Args {
     #[arg(long, value_name = "RESULTS")]
     against: Option<PathBuf>,
 
-    /// Results of the nodes among themselves, one rank each, by the same trees and segments: what two-level broadcasts in --against
+    /// Results of the nodes among themselves, one rank each, by the same algorithms and segments: what two levels in --against
     /// take is held against them, and not against predictions [default: predicted]
     #[arg(long, value_name = "RESULTS", requires = "against")]
     between: Option<PathBuf>,
@@ -138,53 +140,149 @@ const ROWS_OF_A_SIZE: usize = 4;
 pub fn run(args: Args) -> Outcome {
     let input = Input::read(&args.params, FileKind::Parameters)?;
     let parameters = Parameters::parse_all(&input.text, &input.name)?;
-    let is_of_broadcasts = args.models || args.crossover || args.against.is_some();
-    if args.collective != Collective::Broadcast && is_of_broadcasts {
-        let expected = "expected --collective bcast, of which there are closed forms and measurements";
-        return Err(format!("--collective {}: {expected}", args.collective).into());
-    }
+    let collectives = args.collective.as_deref().unwrap_or(&[Collective::Broadcast]);
+    let some = |serves: fn(Collective) -> bool| collectives.iter().copied().any(serves);
+    let has_no_broadcast = !some(|one| one == Collective::Broadcast);
     let idle = [
-        ("--root", args.root > 0 && !args.collective.has_root()),
-        ("--combine", args.combine.is_some() && !args.collective.combines()),
-        ("--loss", args.loss > 0.0 && args.collective != Collective::Broadcast),
-        ("--no-multicast", args.no_multicast && args.collective != Collective::Broadcast),
+        ("--root", args.root > 0 && !some(Collective::has_root)),
+        ("--combine", args.combine.is_some() && !some(Collective::combines)),
+        ("--loss", args.loss > 0.0 && has_no_broadcast),
+        ("--no-multicast", args.no_multicast && has_no_broadcast),
     ];
     if let Some((option, _)) = idle.into_iter().find(|(_, is_idle)| *is_idle) {
-        return Err(format!("{option} changes nothing with --collective {}", args.collective).into());
+        let named: Vec<&str> = collectives.iter().map(|one| one.name()).collect();
+        return Err(format!("{option} changes nothing with --collective {}", named.join(",")).into());
     }
-    match &args.against {
-        Some(results) => hold_against(&args, &parameters, results),
-        None if args.models => show_models(&args, &parameters),
-        None if args.crossover => show_crossover(&args, &parameters),
-        None => predict(&args, &parameters),
+    if let Some(results) = &args.against {
+        return hold_against(&args, &parameters, results);
     }
+    let sizes = rising_sizes(&args.bytes)?;
+    let asked = args.algorithms.as_deref().map(|list| collectives::asked(collectives, list)).transpose()?;
+    let mut answers = Vec::new();
+    for (place, &collective) in collectives.iter().enumerate() {
+        let algorithms = asked.as_ref().map(|lists| &lists[place][..]);
+        // Another collective has what was asked for.
+        if algorithms.is_some_and(<[_]>::is_empty) {
+            continue;
+        }
+        let task = Task {
+            args: &args,
+            parameters: &parameters,
+            collective,
+            algorithms,
+            sizes: sizes_of(collective, &sizes),
+            is_first: place == 0,
+            is_alone: collectives.len() == 1,
+        };
+        answers.push(task.answer()?);
+    }
+    // Without ranks the models have said all.
+    answers.retain(|answer| !answer.is_empty());
+    print(&match args.json && collectives.len() > 1 {
+        true => format!("{{\"collectives\": [\n{}]}}\n", answers.join(",")),
+        false => answers.join("\n"),
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
-fn predict(args: &Args, parameters: &Parameters) -> Outcome {
-    let sizes = rising_sizes(&args.bytes)?;
-    let placed = placed(args)?;
-    let mut predictor = predictor(&placed, parameters, args.root)?.loss(args.loss);
-    if let Some(rate) = args.combine {
-        let combine_ns_per_byte = 8e9 / rate.bits_per_second() as f64;
-        predictor = predictor.work(Work { combine_ns_per_byte, ..Work::default() });
+/// What is told of one of the collectives.
+struct Task<'a> {
+    args: &'a Args,
+    parameters: &'a Parameters,
+    collective: Collective,
+    algorithms: Option<&'a [Algorithm]>,
+    sizes: &'a [Bytes],
+    is_first: bool,
+    is_alone: bool,
+}
+
+type Answer = Result<String, Box<dyn std::error::Error>>;
+
+impl Task<'_> {
+    fn answer(&self) -> Answer {
+        match self.args {
+            args if args.models => self.models(),
+            args if args.crossover => self.crossover(),
+            _ => self.times(),
+        }
     }
-    let comparisons = compare(&mut predictor, args, &sizes)?;
-    // Who names algorithms wants to see them.
-    let most_rows = if args.all || args.algorithms.is_some() { usize::MAX } else { ROWS_OF_A_SIZE };
-    let page = table::Page {
-        collective: args.collective,
-        parameters,
-        placed: &placed,
-        predictor: &predictor,
-        comparisons: &comparisons,
-        most_rows,
-        levels: mixed::levels(args.collective, &placed, parameters, Rank(args.root), &sizes),
-    };
-    print(&if args.json { page.json()? } else { page.text() })?;
-    if let Some(file) = &args.svg {
-        write_file(file, &chart::of_times(&page)?)?;
+
+    fn times(&self) -> Answer {
+        let Task { args, parameters, collective, sizes, .. } = *self;
+        let placed = placed(args)?;
+        let mut predictor = predictor(&placed, parameters, args.root)?.loss(args.loss);
+        if let Some(rate) = args.combine {
+            let combine_ns_per_byte = 8e9 / rate.bits_per_second() as f64;
+            predictor = predictor.work(Work { combine_ns_per_byte, ..Work::default() });
+        }
+        let comparisons = self.compare(&mut predictor)?;
+        // Who names algorithms wants to see them.
+        let most_rows = if args.all || args.algorithms.is_some() { usize::MAX } else { ROWS_OF_A_SIZE };
+        let page = table::Page {
+            collective,
+            parameters,
+            placed: &placed,
+            predictor: &predictor,
+            comparisons: &comparisons,
+            most_rows,
+            levels: mixed::levels(collective, &placed, parameters, Rank(args.root), sizes),
+        };
+        if let Some(file) = &args.svg {
+            if !self.is_alone {
+                return Err("--svg: expected one --collective".into());
+            }
+            write_file(file, &chart::of_times(&page)?)?;
+        }
+        Ok(if args.json { page.json()? } else { page.text() })
     }
-    Ok(ExitCode::SUCCESS)
+
+    /// Without anything that says how many ranks there are, the models alone.
+    fn models(&self) -> Answer {
+        let Task { args, parameters, collective, sizes, .. } = *self;
+        let mut predictor = match placed(args) {
+            Ok(placed) if placed.host_of.len() > 1 => Some(predictor(&placed, parameters, args.root)?),
+            Ok(_) => None,
+            Err(error) if matches!(error.downcast_ref(), Some(place::PlaceError::Nothing)) => None,
+            Err(error) => return Err(error),
+        };
+        let job = predictor.as_mut().map(|predictor| (collective, predictor, sizes));
+        let models = models::Models::new(parameters, job);
+        Ok(match args.json {
+            true => models.json()?,
+            false if self.is_first => models.text(),
+            // The models are the same.
+            false => models.closed_forms(),
+        })
+    }
+
+    /// Nodes of which each has a rank, on one switch.
+    fn crossover(&self) -> Answer {
+        let Task { args, parameters, collective, sizes, .. } = *self;
+        let most = args.ranks.ok_or("--crossover: expected --ranks, the most nodes")?;
+        if !(2..=MOST_NODES).contains(&most) {
+            return Err(format!("--ranks {most}: expected 2 to {MOST_NODES} with --crossover").into());
+        }
+        let found = crossover::find(collective, sizes, most, |nodes| {
+            let placed = place::placed(None, None, Some(nodes), None)?;
+            self.compare(&mut predictor(&placed, parameters, args.root)?.loss(args.loss))
+        })?;
+        if let (false, Some(list)) = (found.iter().all(Crossover::has_both), &args.algorithms) {
+            let expected = match collective {
+                Collective::Broadcast => "multicast and others",
+                _ => "at least two algorithms",
+            };
+            return Err(format!("--crossover: expected {expected} in --algorithms, found {list}").into());
+        }
+        let told = serde_json::json!({ "collective": collective.name(), "most_nodes": most, "sizes": found });
+        Ok(match args.json {
+            true => serde_json::to_string_pretty(&told)? + "\n",
+            false => crossover::text(collective, &found, most),
+        })
+    }
+
+    fn compare(&self, predictor: &mut Predictor) -> Result<Vec<Comparison>, Box<dyn std::error::Error>> {
+        collectives::compare(predictor, self.collective, self.algorithms, self.args.no_multicast, self.sizes)
+    }
 }
 
 fn placed(args: &Args) -> Result<Placed, Box<dyn std::error::Error>> {
@@ -196,43 +294,6 @@ fn rising_sizes(text: &str) -> Result<Vec<Bytes>, Box<dyn std::error::Error>> {
     sizes.sort_unstable();
     sizes.dedup();
     Ok(sizes)
-}
-
-/// Without anything that says how many ranks there are, the models alone.
-fn show_models(args: &Args, parameters: &Parameters) -> Outcome {
-    let sizes = rising_sizes(&args.bytes)?;
-    let mut predictor = match placed(args) {
-        Ok(placed) if placed.host_of.len() > 1 => Some(predictor(&placed, parameters, args.root)?),
-        Ok(_) => None,
-        Err(error) if matches!(error.downcast_ref(), Some(place::PlaceError::Nothing)) => None,
-        Err(error) => return Err(error),
-    };
-    let models = models::Models::new(parameters, predictor.as_mut().map(|predictor| (predictor, &sizes[..])));
-    print(&if args.json { models.json()? } else { models.text() })?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Nodes of which each has a rank, on one switch.
-fn show_crossover(args: &Args, parameters: &Parameters) -> Outcome {
-    let sizes = rising_sizes(&args.bytes)?;
-    let most = args.ranks.ok_or("--crossover: expected --ranks, the most nodes")?;
-    if !(2..=MOST_NODES).contains(&most) {
-        return Err(format!("--ranks {most}: expected 2 to {MOST_NODES} with --crossover").into());
-    }
-    let found = crossover::find(&sizes, most, |nodes| {
-        let placed = place::placed(None, None, Some(nodes), None)?;
-        compare(&mut predictor(&placed, parameters, args.root)?.loss(args.loss), args, &sizes)
-    })?;
-    if let (false, Some(list)) = (found.iter().all(Crossover::has_both), &args.algorithms) {
-        return Err(
-            format!("--crossover: expected multicast and others in --algorithms, found {list}").into()
-        );
-    }
-    match args.json {
-        true => print_json(&serde_json::json!({ "most_nodes": most, "sizes": found }))?,
-        false => print(&crossover::text(&found, most))?,
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn hold_against(args: &Args, parameters: &Parameters, file: &Path) -> Outcome {
@@ -247,6 +308,9 @@ fn hold_against(args: &Args, parameters: &Parameters, file: &Path) -> Outcome {
         eprintln!(
             "polycast: {fewer} measurements of another number of ranks are left out: predictions are for {ranks}"
         );
+    }
+    if let Some(collectives) = &args.collective {
+        results.points.retain(|point| collectives.contains(&point.collective()));
     }
     let between = args.between.as_deref().map(|file| {
         let input = Input::read(file, FileKind::Results)?;
@@ -276,36 +340,4 @@ fn predictor(placed: &Placed, parameters: &Parameters, root: u32) -> Result<Pred
 struct RootError {
     root: u32,
     ranks: usize,
-}
-
-/// What was asked for, for all sizes.
-fn compare(
-    predictor: &mut Predictor,
-    args: &Args,
-    sizes: &[Bytes],
-) -> Result<Vec<Comparison>, Box<dyn std::error::Error>> {
-    if args.collective != Collective::Broadcast {
-        return collectives::compare(predictor, args.collective, args.algorithms.as_deref(), sizes);
-    }
-    let mut asked = match &args.algorithms {
-        Some(list) => place::asked(&variant::parse(Operation::Bcast, list)?)?,
-        None => place::Asked::everything(),
-    };
-    asked.best_of.retain(|algorithm| !args.no_multicast || algorithm.entry.has_schedules());
-    if asked.best_of.is_empty() && asked.exactly.is_empty() {
-        return Err("--no-multicast: expected other algorithms, found multicast alone in --algorithms".into());
-    }
-    let mut comparisons = cost::compare(predictor, &asked.best_of, sizes);
-    for comparison in &mut comparisons {
-        for algorithm in &asked.exactly {
-            comparison.predicted.push(cost::Predicted::of(predictor, algorithm, comparison.bytes));
-        }
-        comparison.predicted.sort_by_key(|predicted| predicted.time);
-    }
-    Ok(comparisons)
-}
-
-/// Predicted by the same form that a job would choose by.
-fn choice_of(text: &str) -> Option<Choice> {
-    text.parse().ok()
 }

@@ -112,6 +112,10 @@ fn the_page_has_the_keys_that_are_printed() {
             "predict --crossover",
             [&predict[..], &["--crossover", "--ranks", "20", "--bytes", "64KiB"]].concat(),
         ),
+        (
+            "predict --crossover",
+            [&predict[..], &["--crossover", "--ranks", "4", "--collective", "gather"]].concat(),
+        ),
         ("predict --models", [&predict[..], &["--models", "--ranks", "8", "--bytes", "1KiB"]].concat()),
         ("predict --against", [&predict[..], &["--against", "results.json"]].concat()),
         ("tree", [&tree[..], &["--params", &params, "--shape", "opt-tree"]].concat()),

@@ -15,6 +15,7 @@ mod json;
 mod lab;
 mod madcap;
 mod predict;
+mod predict_collectives;
 mod report;
 mod run;
 mod simulate;

@@ -2,6 +2,7 @@ use std::num::NonZeroU64;
 
 use super::{Cost, Predictor, multicast_ns};
 use crate::algorithm::{Algorithm, SEGMENTS};
+use crate::collective::Collective;
 use crate::units::{Bytes, Nanos};
 
 /// An algorithm and what it is predicted to take.
@@ -25,6 +26,21 @@ impl Predicted {
         }
         let cost = predictor.cost(algorithm, bytes);
         Predicted { algorithm: *algorithm, time: cost.time, cost: Some(cost) }
+    }
+
+    /// The same of any collective: broadcasts as above, everything else and what goes on two levels [followed](Predictor::follow) message by
+    /// message; `None` if they are too many.
+    pub fn of_call(
+        predictor: &mut Predictor,
+        algorithm: &Algorithm,
+        collective: Collective,
+        bytes: Bytes,
+    ) -> Option<Predicted> {
+        if collective == Collective::Broadcast && !algorithm.entry.shares_memory() {
+            return Some(Predicted::of(predictor, algorithm, bytes));
+        }
+        let time = predictor.follow(algorithm, collective, bytes)?;
+        Some(Predicted { algorithm: *algorithm, time, cost: None })
     }
 }
 

@@ -1,9 +1,10 @@
 //! The formulas of the papers, for uniform networks: what the general form of this module comes down to there, and
 //! predictions of their own.
 
-use crate::model::{ClassParameters, LogGp};
+use crate::collective::Collective;
+use crate::model::{ClassParameters, Hockney, LogGp};
 use crate::tree::{SendTimes, Splits};
-use crate::units::Nanos;
+use crate::units::{Bytes, Nanos};
 
 /// The algorithms that the papers have formulas for.
 pub const ALGORITHMS: [&str; 5] = ["flat", "chain", "binary", "binomial", "opt-tree"];
@@ -79,6 +80,46 @@ impl ClosedForms {
             }
             _ => ClosedForms::default(),
         }
+    }
+}
+
+/// What Hockney's model counts of a collective other than the broadcast, whole and between hosts on one switch (Thakur et al. 2005, §3 and §4).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stages {
+    /// Messages that follow each other.
+    rounds: f64,
+    /// What they carry in all, as a multiple of the [bytes of the call](crate::collective::Call::bytes).
+    carried: f64,
+    /// What is combined on the way, as such a multiple.
+    combined: f64,
+}
+
+impl Stages {
+    /// Of an algorithm for at least 2 ranks; `None` where the paper has no formula.
+    pub fn of(collective: Collective, algorithm: &str, ranks: u32) -> Option<Stages> {
+        use Collective::{Allgather, Allreduce, Alltoall, Barrier, Gather, Reduce, Scatter};
+        let (log, others) = (f64::from(ceil_log2(ranks.into())), f64::from(ranks - 1));
+        let share = others / f64::from(ranks);
+        let is_power = ranks.is_power_of_two();
+        let [rounds, carried, combined] = match (collective, algorithm) {
+            (Scatter | Gather, "binomial") | (Allgather, "bruck") => [log, others, 0.0],
+            (Allgather, "recursive-doubling") if is_power => [log, others, 0.0],
+            (Allgather, "ring") | (Alltoall, "pairwise") => [others, others, 0.0],
+            (Alltoall, "bruck") if is_power => [log, log * f64::from(ranks) / 2.0, 0.0],
+            (Barrier, "dissemination") => [log, 0.0, 0.0],
+            (Reduce, "binomial") => [log; 3],
+            (Allreduce, "recursive-doubling") if is_power => [log; 3],
+            (Allreduce, "ring") => [2.0 * others, 2.0 * share, share],
+            (Allreduce, "halving-doubling") if is_power => [2.0 * log, 2.0 * share, share],
+            _ => return None,
+        };
+        Some(Stages { rounds, carried, combined })
+    }
+
+    /// What that takes, in nanoseconds, where combining takes `gamma_ns` per byte.
+    pub fn ns(&self, hockney: &Hockney, gamma_ns: f64, bytes: Bytes) -> f64 {
+        let per_byte_ns = self.carried * hockney.beta_ns + self.combined * gamma_ns;
+        self.rounds * hockney.alpha_ns + bytes.0 as f64 * per_byte_ns
     }
 }
 

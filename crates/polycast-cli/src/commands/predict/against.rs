@@ -7,7 +7,6 @@ use polycast_core::collective::Collective;
 use polycast_core::cost::mixed::{MixedPredictor, NotMixed};
 use polycast_core::cost::{Predicted, Predictor};
 use polycast_core::model::Parameters;
-use polycast_core::policy::Choice;
 use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Nanos, Rank};
 use serde::Serialize;
@@ -23,9 +22,11 @@ const WORST: usize = 5;
 /// A measured time and its prediction.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pair {
-    /// What served the broadcast.
+    /// The operation.
+    pub collective: &'static str,
+    /// What served it.
     pub variant: String,
-    /// The message size.
+    /// The largest buffer of a rank.
     pub bytes: u64,
     /// The median that was measured.
     pub measured_us: f64,
@@ -48,7 +49,7 @@ pub struct Against {
     pub pairs: Vec<Pair>,
     /// Variants of which nothing can be predicted.
     pub left_out: Vec<String>,
-    /// Two-level broadcasts, form by form.
+    /// Collectives on two levels, form by form.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub two_level: Vec<Entry>,
     /// Why there are none, although some were measured.
@@ -96,29 +97,34 @@ impl Against {
         if let Some(root) = results.points.iter().map(root_of).find(|root| *root as usize >= ranks) {
             return Err(AgainstError::Root { root, ranks });
         }
-        let mut on_two_levels: BTreeMap<u32, Vec<Measured>> = BTreeMap::new();
-        for point in results.points.iter().filter(|point| is_on_two_levels(point)) {
-            on_two_levels.entry(root_of(point)).or_default().push(point.clone());
-        }
-        for (root, points) in on_two_levels {
-            match MixedPredictor::new(placed, parameters, Rank(root)) {
-                Ok(mut predictor) => {
-                    against.two_level.extend(mixed::entries(&mut predictor, &points, between));
-                }
-                Err(NotMixed::OneLevel) => {}
-                Err(why) => against.two_level_missing = Some(mixed::nothing(Collective::Broadcast, why)),
-            }
-        }
-        let is_entry =
-            |point: &Measured, against: &Against| is_on_two_levels(point) && !against.two_level.is_empty();
+        let mut missing: Vec<String> = Vec::new();
+        let mut by_levels: Vec<(Collective, u32, Result<MixedPredictor<'_>, NotMixed>)> = Vec::new();
         for point in &results.points {
-            if is_entry(point, &against) {
-                continue;
+            let (collective, root) = (point.collective(), root_of(point));
+            if is_on_two_levels(point) {
+                let is_known = |(of, from, _): &(Collective, u32, _)| (*of, *from) == (collective, root);
+                let known = by_levels.iter().position(is_known).unwrap_or_else(|| {
+                    let levels = MixedPredictor::of(collective, placed, parameters, Rank(root));
+                    by_levels.push((collective, root, levels));
+                    by_levels.len() - 1
+                });
+                match &mut by_levels[known].2 {
+                    Ok(levels) => {
+                        against.two_level.extend(mixed::entry(levels, point, ranks, between));
+                        continue;
+                    }
+                    Err(NotMixed::OneLevel) => {}
+                    Err(why) => {
+                        let why = mixed::nothing(collective, *why);
+                        if !missing.contains(&why) {
+                            missing.push(why);
+                        }
+                    }
+                }
             }
-            let root = root_of(point);
             let predictor =
                 predictors.entry(root).or_insert_with(|| Predictor::new(placed, parameters, Rank(root)));
-            match predicted(predictor, point) {
+            match predicted(predictor, point, ranks) {
                 Some(time) => against.pairs.extend(pair(point, time)),
                 None if !against.left_out.contains(&point.variant) => {
                     against.left_out.push(point.variant.clone())
@@ -126,6 +132,8 @@ impl Against {
                 None => {}
             }
         }
+        let missing = missing.join(". ");
+        against.two_level_missing = Some(missing).filter(|missing| !missing.is_empty());
         if against.pairs.is_empty() {
             let is_of_levels = !against.two_level.is_empty() || against.two_level_missing.is_some();
             if is_of_levels {
@@ -133,7 +141,7 @@ impl Against {
             }
             let found: BTreeSet<&str> = results.points.iter().map(|point| &point.variant[..]).collect();
             let found = found.into_iter().collect::<Vec<_>>().join(", ");
-            let none = || format!("no broadcast to {ranks} ranks");
+            let none = || format!("nothing on {ranks} ranks");
             return Err(AgainstError::Nothing(if found.is_empty() { none() } else { found }));
         }
         let sizes = sorted_errors(against.pairs.iter());
@@ -146,20 +154,38 @@ impl Against {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
+    /// What served what, where there is more than one collective.
+    pub fn name(&self, pair: &Pair) -> String {
+        match self.pairs.iter().all(|other| other.collective == pair.collective) {
+            true => pair.variant.clone(),
+            false => format!("{} {}", pair.collective, pair.variant),
+        }
+    }
+
+    /// All of these, each once.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.pairs.iter().map(|pair| self.name(pair)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// A table by size, what it comes to, and the worst cases.
     pub fn text(&self) -> String {
-        let levels = match &self.two_level_missing {
-            _ if !self.two_level.is_empty() => mixed::matrices(&self.two_level),
-            Some(why) => format!("\n{}\n", paragraph(why)),
-            None => String::new(),
+        let mut levels = match self.two_level[..] {
+            [] => String::new(),
+            _ => mixed::matrices(&self.two_level),
         };
+        if let Some(why) = &self.two_level_missing {
+            levels += &format!("\n{}\n", paragraph(why));
+        }
         if self.pairs.is_empty() {
             return levels.trim_start().to_owned();
         }
         let row = |pair: &Pair| {
             vec![
                 Bytes(pair.bytes).to_string(),
-                pair.variant.clone(),
+                self.name(pair),
                 nanoseconds(pair.measured_us * 1e3),
                 nanoseconds(pair.predicted_us * 1e3),
                 format!("{:+.0} %", pair.error * 100.0),
@@ -167,15 +193,12 @@ impl Against {
         };
         let header = ["SIZE", "ALGORITHM", "MEASURED", "PREDICTED", "ERROR"];
         let mut text = table(header, self.pairs.iter().map(row).collect(), 2) + "\n";
-        let mut variants: Vec<&str> = self.pairs.iter().map(|pair| pair.variant.as_str()).collect();
-        variants.sort_unstable();
-        variants.dedup();
-        let error_of = |variant: &str| {
-            let errors = sorted_errors(self.pairs.iter().filter(|pair| pair.variant == variant));
-            vec![variant.to_owned(), format!("{:.0} %", quantile(&errors, 0.5) * 100.0)]
+        let error_of = |variant: String| {
+            let errors = sorted_errors(self.pairs.iter().filter(|pair| self.name(pair) == variant));
+            vec![variant, format!("{:.0} %", quantile(&errors, 0.5) * 100.0)]
         };
-        text +=
-            &(table(["ALGORITHM", "MEDIAN ERROR"], variants.into_iter().map(error_of).collect(), 1) + "\n");
+        text += &(table(["ALGORITHM", "MEDIAN ERROR"], self.names().into_iter().map(error_of).collect(), 1)
+            + "\n");
         let mut worst: Vec<&Pair> = self.pairs.iter().collect();
         worst.sort_by(|a, b| b.error.abs().total_cmp(&a.error.abs()));
         text += "the worst\n";
@@ -194,23 +217,22 @@ impl Against {
     }
 }
 
+/// Through shared memory, which is what the forms are about.
 fn is_on_two_levels(point: &Measured) -> bool {
-    let name = point.variant.split(':').next();
-    name == Some(ON_NODE.entry.name)
+    point.algorithm.is_some_and(|one| one.entry.name == ON_NODE.entry.name && one.shares_memory())
 }
 
-fn predicted(predictor: &mut Predictor, point: &Measured) -> Option<Nanos> {
-    let Choice::Algorithm(algorithm) = super::choice_of(&point.variant)? else { return None };
-    if algorithm.entry.shares_memory() {
-        return None;
-    }
-    Some(Predicted::of(predictor, &algorithm, Bytes(point.bytes)).time)
+fn predicted(predictor: &mut Predictor, point: &Measured, ranks: usize) -> Option<Nanos> {
+    let algorithm = point.algorithm.filter(|algorithm| !algorithm.shares_memory())?;
+    let predicted = Predicted::of_call(predictor, &algorithm, point.collective(), point.block(ranks))?;
+    Some(predicted.time)
 }
 
 /// `None` if the point has no time.
 fn pair(point: &Measured, time: Nanos) -> Option<Pair> {
     let measured_us = point.median_us.filter(|us| *us > 0.0)?;
     Some(Pair {
+        collective: point.operation.name(),
         variant: point.variant.clone(),
         bytes: point.bytes,
         measured_us,

@@ -45,11 +45,9 @@ pub fn of_errors(against: &Against) -> Result<String, PlotError> {
     let (low, high) = times.fold((f64::INFINITY, 0.0f64), |(low, high), us| (low.min(us), high.max(us)));
     let same = [low, high].map(|us| Point::new(us * 1e3, us * 1e3)).to_vec();
     chart.curves.push(Curve::reference("the same", same));
-    let mut variants: Vec<&str> = against.pairs.iter().map(|pair| pair.variant.as_str()).collect();
-    variants.sort_unstable();
-    variants.dedup();
-    for variant in variants {
-        let own = against.pairs.iter().filter(|pair| pair.variant == variant && pair.predicted_us > 0.0);
+    for variant in against.names() {
+        let own =
+            against.pairs.iter().filter(|pair| against.name(pair) == variant && pair.predicted_us > 0.0);
         let points = own.map(|pair| Point::new(pair.measured_us * 1e3, pair.predicted_us * 1e3)).collect();
         chart.curves.push(Curve::scattered(variant, points));
     }

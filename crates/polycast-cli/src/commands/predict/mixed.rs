@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use polycast_core::algorithm::Algorithm;
 use polycast_core::algorithm::broadcast::TwoLevel;
 use polycast_core::collective::Collective;
 use polycast_core::cost::mixed::{MixedCost, MixedForm, MixedPredictor, NotMixed};
@@ -78,11 +77,14 @@ pub fn nothing(collective: Collective, why: NotMixed) -> String {
             )
         }
         NotMixed::Unmeasured { collective: of, ranks } => format!(
-            "{collective} on two levels is not predicted: the parameters do not say what {of} takes among {ranks} ranks of a node; \
+            "{collective} on two levels through shared memory is not predicted: the parameters do not say what {of} takes among {ranks} ranks of a node; \
              `polycast measure --ranks-per-host {ranks}` learns it"
         ),
         NotMixed::NoForm => {
-            format!("{collective} on two levels is not predicted: the mixed-mode model has no form for it")
+            format!(
+                "{collective} on two levels through shared memory is not predicted: the mixed-mode model has forms for bcast, scatter, gather, \
+             allgather, reduce and allreduce"
+            )
         }
     }
 }
@@ -134,13 +136,14 @@ pub fn text(levels: &[Levels], all: bool) -> String {
     )
 }
 
-/// A measured two-level broadcast and what the forms say of it.
+/// A measured collective on two levels and what the forms say of it.
 #[derive(Debug, Serialize)]
 pub struct Entry {
+    collective: &'static str,
     variant: String,
     bytes: u64,
-    /// The same for a matrix: the tree of nodes, or their ring.
-    tree: String,
+    /// The same for a matrix: the algorithm between nodes.
+    tree: &'static str,
     segment: u64,
     overlap: u64,
     measured_us: f64,
@@ -166,33 +169,31 @@ struct ErrorOf {
     error: f64,
 }
 
-/// Held against measured times. `between` are the same chains or trees of the nodes alone.
-pub fn entries(
-    predictor: &mut MixedPredictor<'_>,
-    points: &[Measured],
-    between: Option<&[Measured]>,
-) -> Vec<Entry> {
-    points.iter().filter_map(|point| entry(predictor, point, between)).collect()
-}
-
-fn entry(
+/// Held against a measured time on so many ranks. `between` are the same chains, trees or rings of the nodes alone.
+pub fn entry(
     predictor: &mut MixedPredictor<'_>,
     point: &Measured,
+    ranks: usize,
     between: Option<&[Measured]>,
 ) -> Option<Entry> {
-    let algorithm: Algorithm = point.variant.parse().ok()?;
+    let algorithm = point.algorithm?;
     let measured_us = point.median_us.filter(|us| *us > 0.0)?;
-    let bytes = Bytes(point.bytes);
+    let bytes = point.block(ranks);
     let predicted = predictor.cost(&algorithm, bytes, None)?;
-    let words = point.variant.split([':', ',']);
-    let tree = words.filter_map(|word| word.strip_prefix("between=")).next().unwrap_or("binomial").to_owned();
+    let tree = algorithm.between();
     let segment = predicted.between.segment;
-    let cut = TwoLevel::of(&algorithm).cut_segment();
+    let cut = match point.collective() {
+        Collective::Broadcast => TwoLevel::of(&algorithm).cut_segment(),
+        _ => algorithm.segment.map_or(u64::MAX, |segment| segment.get()),
+    };
     let of_nodes = match cut < point.bytes {
         true => format!("{tree}:segment={}", Bytes(cut)),
-        false => tree.clone(),
+        false => tree.to_owned(),
     };
-    let is_it = |other: &&Measured| other.variant == of_nodes && other.bytes == point.bytes;
+    // Blocks of a node's ranks together are the largest buffer, as a node's alone are.
+    let is_it = |other: &&Measured| {
+        (other.collective(), &other.variant, other.bytes) == (point.collective(), &of_nodes, point.bytes)
+    };
     let between_us = between.and_then(|points| points.iter().find(is_it)?.median_us);
     let cost = predictor.cost(&algorithm, bytes, between_us.map(|us| us * 1e3))?;
     let error = |form| Some(us(cost.by(form)?) / measured_us - 1.0);
@@ -203,6 +204,7 @@ fn entry(
     let known = candidates.iter().filter_map(|form| Some((*form, error(*form)?)));
     let (nearest, least) = known.clone().min_by(|one, other| one.1.abs().total_cmp(&other.1.abs()))?;
     Some(Entry {
+        collective: point.collective().name(),
         variant: point.variant.clone(),
         bytes: point.bytes,
         tree,
@@ -227,9 +229,12 @@ fn entry(
 /// much it is off. Then how far each is off.
 pub fn matrices(entries: &[Entry]) -> String {
     let mut text = String::new();
-    let groups: BTreeSet<(u64, &str)> = entries.iter().map(|entry| (entry.bytes, &entry.tree[..])).collect();
-    for (bytes, tree) in groups {
-        let of = |entry: &&Entry| (entry.bytes, &entry.tree[..]) == (bytes, tree);
+    let key = |entry: &Entry| (entry.collective, entry.bytes, entry.tree);
+    let mut groups: Vec<_> = entries.iter().map(key).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    for (collective, bytes, tree) in groups {
+        let of = |entry: &&Entry| key(entry) == (collective, bytes, tree);
         let group: Vec<&Entry> = entries.iter().filter(of).collect();
         let segments: BTreeSet<u64> = group.iter().map(|entry| entry.segment).collect();
         let overlaps: BTreeSet<u64> = group.iter().map(|entry| entry.overlap).collect();
@@ -255,8 +260,11 @@ pub fn matrices(entries: &[Entry]) -> String {
         rows.push(std::iter::once("nodes alone".to_owned()).chain(segments.iter().map(between)).collect());
         let header =
             std::iter::once("OVERLAP".to_owned()).chain(segments.iter().map(|s| Bytes(*s).to_string()));
-        text +=
-            &format!("\n{} down a {tree} of nodes, segments of\n{}", Bytes(bytes), table(header, rows, 1));
+        text += &format!(
+            "\n{collective}, {}, {tree} of nodes, segments of\n{}",
+            Bytes(bytes),
+            table(header, rows, 1)
+        );
     }
     let equations: Vec<&str> = MixedForm::ALL.into_iter().map(MixedForm::equation).collect();
     let of = |equation: &str| {

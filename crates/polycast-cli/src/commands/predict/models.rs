@@ -1,9 +1,9 @@
 //! The models that are fitted to measured parameters, and the papers' closed forms beside what is predicted.
 
-use polycast_core::algorithm::Algorithm;
+use polycast_core::algorithm::{Algorithm, Registry};
 use polycast_core::collective::Collective;
-use polycast_core::cost::closed_forms::{ALGORITHMS, ClosedForms, efficient_segment};
-use polycast_core::cost::{Predicted, Predictor, compare};
+use polycast_core::cost::closed_forms::{ALGORITHMS, ClosedForms, Stages, efficient_segment};
+use polycast_core::cost::{Predicted, Predictor, Work, compare};
 use polycast_core::model::{CURVE_NAMES, ClassParameters, Line, LinkClass, Parameters};
 use polycast_core::units::Bytes;
 use serde::Serialize;
@@ -36,9 +36,17 @@ const SOURCES: [(&str, &str); 5] = [
     ("T_HOLD", "from t_hold(m) and t_end(m) (Nupairoj 1998, Table 4.2; opt-tree: 4.3)"),
 ];
 
+/// The same of other collectives than the broadcast.
+const SOURCES_OF_OTHERS: [(&str, &str); 2] = [
+    SOURCES[0],
+    ("HOCKNEY", "rounds alpha + bytes beta + combined bytes gamma (Thakur et al. 2005, 3 and 4)"),
+];
+
 /// Everything that `--models` says.
 #[derive(Serialize)]
 pub struct Models<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collective: Option<&'static str>,
     measured: Measured<'a>,
     classes: Vec<Class>,
     /// Where ranks were given.
@@ -73,6 +81,8 @@ struct Parameter {
 
 #[derive(Serialize)]
 struct Forms {
+    #[serde(skip)]
+    collective: Collective,
     ranks: u32,
     class: &'static str,
     sizes: Vec<Size>,
@@ -87,8 +97,8 @@ struct Size {
 #[derive(Serialize)]
 struct Row {
     algorithm: String,
-    /// All messages followed; if they are too many, as `predict` says without `--models`.
-    schedule_us: f64,
+    /// All messages followed; if they are too many, as `predict` says without `--models`, or nothing.
+    schedule_us: Option<f64>,
     hockney_us: Option<f64>,
     log_gp_us: Option<f64>,
     p_log_gp_us: Option<f64>,
@@ -97,12 +107,16 @@ struct Row {
 
 impl<'a> Models<'a> {
     /// The models of every class that was measured; with a predictor, the closed forms for its ranks and these sizes, too.
-    pub fn new(parameters: &'a Parameters, job: Option<(&mut Predictor, &[Bytes])>) -> Models<'a> {
+    pub fn new(
+        parameters: &'a Parameters,
+        job: Option<(Collective, &mut Predictor, &[Bytes])>,
+    ) -> Models<'a> {
         let measured = parameters.measured();
         Models {
+            collective: job.as_ref().map(|(collective, ..)| collective.name()),
             measured: Measured { when: &measured.when, r#where: &measured.place },
             classes: parameters.classes().map(|(class, of)| Class::new(class, of)).collect(),
-            closed_forms: job.map(|(predictor, sizes)| Forms::new(predictor, sizes)),
+            closed_forms: job.map(|(collective, predictor, sizes)| Forms::new(collective, predictor, sizes)),
         }
     }
 
@@ -123,14 +137,28 @@ impl<'a> Models<'a> {
             text += &(cheap_segments(class.efficient_segment_bytes) + "\n");
         }
         text += "\nresidual: root mean square of the deviations from what was measured\n";
-        if let Some(forms) = &self.closed_forms {
-            let ranks = count(forms.ranks, "rank", "ranks");
-            text += &format!("\nbcast to {ranks}, closed forms as if all were {}\n\n", forms.class);
-            let header = ["SIZE", "ALGORITHM", "SCHEDULE", "HOCKNEY", "LOGGP", "P-LOGP", "T_HOLD"];
-            text += &table(header, forms.sizes.iter().flat_map(Size::rows).collect(), 2);
-            for (column, formula) in SOURCES {
-                text += &(hanging(&format!("{column:<8} "), "         ", formula) + "\n");
-            }
+        if self.closed_forms.is_some() {
+            text += &format!("\n{}", self.closed_forms());
+        }
+        text
+    }
+
+    /// What of it is told of a collective.
+    pub fn closed_forms(&self) -> String {
+        let Some(forms) = &self.closed_forms else { return String::new() };
+        let ranks = count(forms.ranks, "rank", "ranks");
+        let mut header = vec!["SIZE", "ALGORITHM", "SCHEDULE", "HOCKNEY", "LOGGP", "P-LOGP", "T_HOLD"];
+        let (of, sources) = match forms.collective {
+            Collective::Broadcast => ("to", &SOURCES[..]),
+            _ => ("of", &SOURCES_OF_OTHERS[..]),
+        };
+        header.truncate(2 + sources.len());
+        let rows = forms.sizes.iter().flat_map(|size| size.rows(header.len()));
+        let mut text =
+            format!("{} {of} {ranks}, closed forms as if all were {}\n\n", forms.collective, forms.class);
+        text += &table(header.clone(), rows.collect(), 2);
+        for (column, formula) in sources {
+            text += &(hanging(&format!("{column:<8} "), "         ", formula) + "\n");
         }
         text
     }
@@ -193,7 +221,7 @@ impl Parameter {
 }
 
 impl Forms {
-    fn new(predictor: &mut Predictor, sizes: &[Bytes]) -> Forms {
+    fn new(collective: Collective, predictor: &mut Predictor, sizes: &[Bytes]) -> Forms {
         let class = predictor.usual_class();
         let parameters = predictor.network().parameters(class).clone();
         let ranks = predictor.network().ranks();
@@ -204,15 +232,31 @@ impl Forms {
                 let form = |ns: Option<f64>| ns.map(|ns| ns / 1e3);
                 Row {
                     algorithm: algorithm.to_string(),
-                    schedule_us: us(predictor
+                    schedule_us: Some(us(predictor
                         .follow(&algorithm, Collective::Broadcast, bytes)
-                        .unwrap_or(predicted.time)),
+                        .unwrap_or(predicted.time))),
                     hockney_us: form(forms.hockney),
                     log_gp_us: form(forms.log_gp),
                     p_log_gp_us: form(forms.p_log_gp),
                     hold_end_us: form(forms.hold_end),
                 }
             };
+            if collective != Collective::Broadcast {
+                let algorithms = Registry::BUILT_IN.compared(collective).into_iter();
+                let row = |algorithm: Algorithm| {
+                    let stages = Stages::of(collective, algorithm.entry.name, ranks)?;
+                    let gamma_ns = Work::default().combine_ns_per_byte;
+                    Some(Row {
+                        algorithm: algorithm.to_string(),
+                        schedule_us: predictor.follow(&algorithm, collective, bytes).map(us),
+                        hockney_us: Some(stages.ns(&parameters.hockney(), gamma_ns, bytes) / 1e3),
+                        log_gp_us: None,
+                        p_log_gp_us: None,
+                        hold_end_us: None,
+                    })
+                };
+                return Size { bytes: bytes.0, algorithms: algorithms.filter_map(row).collect() };
+            }
             let mut algorithms = Vec::new();
             for name in ALGORITHMS {
                 let whole: Algorithm = name.parse().expect("the name of an algorithm");
@@ -225,17 +269,17 @@ impl Forms {
             }
             Size { bytes: bytes.0, algorithms }
         });
-        Forms { ranks, class: class.name(), sizes: sizes.collect() }
+        Forms { collective, ranks, class: class.name(), sizes: sizes.collect() }
     }
 }
 
 impl Size {
     /// The size stands in the first row.
-    fn rows(&self) -> Vec<Vec<String>> {
+    fn rows(&self, columns: usize) -> Vec<Vec<String>> {
         let row = |(index, row): (usize, &Row)| {
             let size = if index == 0 { Bytes(self.bytes).to_string() } else { String::new() };
             let forms = [row.hockney_us, row.log_gp_us, row.p_log_gp_us, row.hold_end_us];
-            let times = std::iter::once(Some(row.schedule_us)).chain(forms);
+            let times = std::iter::once(row.schedule_us).chain(forms).take(columns - 2);
             let times = times.map(|us| us.map_or(String::new(), |us| nanoseconds(us * 1e3)));
             [size, row.algorithm.clone()].into_iter().chain(times).collect()
         };

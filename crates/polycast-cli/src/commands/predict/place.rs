@@ -1,14 +1,10 @@
-//! From options to ranks on hosts, and to the algorithms that were asked for.
+//! From options to ranks on hosts.
 
 use std::path::Path;
 
-use polycast_core::algorithm::{Algorithm, Registry};
-use polycast_core::collective::Collective;
 use polycast_core::files::FileKind;
-use polycast_core::policy::Choice;
 use polycast_core::topology::{Placed, Topology};
 
-use crate::bench::variant::Variant;
 use crate::commands::topology::Input;
 use crate::hosts;
 
@@ -94,52 +90,9 @@ fn spread(
     Ok((0..ranks).map(|rank| topology.hosts[hosts[rank / per_host]].name.clone()).collect())
 }
 
-/// What is to be predicted.
-pub struct Asked {
-    /// With the best segment size of each.
-    pub best_of: Vec<Algorithm>,
-    /// With these very parameters.
-    pub exactly: Vec<Algorithm>,
-}
-
-/// Something of which no time can be predicted.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{0}: expected an algorithm that sends messages, or a multicast; what the MPI below does is not known"
-)]
-pub struct NotPredictable(Variant);
-
-impl Asked {
-    /// Every algorithm, and both multicasts.
-    pub fn everything() -> Asked {
-        Asked { best_of: Registry::BUILT_IN.compared(Collective::Broadcast), exactly: Vec::new() }
-    }
-}
-
-/// Sorts a list by what is to be done with its items.
-pub fn asked(variants: &[Variant]) -> Result<Asked, NotPredictable> {
-    let mut asked = Asked { best_of: Vec::new(), exactly: Vec::new() };
-    for variant in variants {
-        match variant {
-            // Cells carry no messages, which is what is predicted.
-            Variant::Forced(Choice::Algorithm(algorithm)) if algorithm.entry.is_on_one_node() => {
-                return Err(NotPredictable(*variant));
-            }
-            Variant::Forced(Choice::Algorithm(algorithm)) if algorithm.segment.is_some() => {
-                asked.exactly.push(*algorithm);
-            }
-            Variant::Forced(Choice::Algorithm(algorithm)) => asked.best_of.push(*algorithm),
-            other => return Err(NotPredictable(*other)),
-        }
-    }
-    Ok(asked)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::operation::Operation;
-    use crate::bench::variant;
 
     #[test]
     fn ranks_go_on_hosts_in_their_order() {
@@ -162,17 +115,5 @@ mod tests {
         assert!(
             spread(&topology, Some(5), Some(2)).unwrap_err().to_string().contains("more hosts than the 2")
         );
-    }
-
-    #[test]
-    fn names_are_tuned_and_segments_are_kept() {
-        let list = variant::parse(Operation::Bcast, "chain,binary:segment=4KiB,multicast-pull").unwrap();
-        let asked = asked(&list).unwrap();
-        let best_of = ["chain", "multicast-pull"].map(|name| name.parse().unwrap());
-        assert_eq!((asked.best_of, asked.exactly.len()), (best_of.to_vec(), 1));
-        for other in ["stock", "cells"] {
-            let error = super::asked(&variant::parse(Operation::Bcast, other).unwrap()).err().unwrap();
-            assert!(error.to_string().contains("expected an algorithm"), "{error}");
-        }
     }
 }

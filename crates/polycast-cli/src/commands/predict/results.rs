@@ -1,5 +1,9 @@
 //! What `polycast bench --json` has written: a line with the environment, then a line per size and variant.
 
+use polycast_core::algorithm::Algorithm;
+use polycast_core::collective::Collective;
+use polycast_core::policy::Choice;
+use polycast_core::units::Bytes;
 use serde::Deserialize;
 
 use crate::bench::operation::Operation;
@@ -9,7 +13,7 @@ use crate::bench::operation::Operation;
 pub struct Results {
     /// As for `--hosts`, in the order of the ranks.
     pub hosts: String,
-    /// Of broadcasts, in the order of the file.
+    /// In the order of the file.
     pub points: Vec<Measured>,
 }
 
@@ -17,14 +21,20 @@ pub struct Results {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Measured {
     /// The operation; of older files a broadcast.
-    #[serde(default)]
-    pub collective: Option<String>,
-    /// What served the broadcast.
+    #[serde(default = "broadcast")]
+    collective: String,
+    /// The same, when it is known.
+    #[serde(skip)]
+    pub operation: Operation,
+    /// What served it.
     pub variant: String,
+    /// The same, if it is an algorithm.
+    #[serde(skip)]
+    pub algorithm: Option<Algorithm>,
     /// Ranks of the communicator; of older files all.
     #[serde(default)]
     pub ranks: Option<usize>,
-    /// The message size.
+    /// The largest buffer of a rank.
     pub bytes: u64,
     /// A rank, or `rotate`.
     pub root: String,
@@ -34,6 +44,34 @@ pub struct Measured {
     pub ci_low_us: Option<f64>,
     /// Its upper end.
     pub ci_high_us: Option<f64>,
+}
+
+fn broadcast() -> String {
+    Operation::Bcast.name().to_owned()
+}
+
+impl Measured {
+    /// Whose algorithms served it.
+    pub fn collective(&self) -> Collective {
+        self.operation.collective()
+    }
+
+    /// The message, or a block; allgatherv's have two sizes, of which this is the mean.
+    pub fn block(&self, ranks: usize) -> Bytes {
+        Bytes(self.operation.block_bytes(self.bytes, ranks))
+    }
+
+    /// What algorithm it is, of which operation: `false` if nobody knows the operation.
+    fn find_names(&mut self) -> bool {
+        let Some(known) = Operation::ALL.into_iter().find(|known| known.name() == self.collective) else {
+            return false;
+        };
+        self.operation = known;
+        if let Ok(Choice::Algorithm(algorithm)) = Choice::read(known.collective(), &self.variant) {
+            self.algorithm = Some(algorithm);
+        }
+        true
+    }
 }
 
 #[derive(Deserialize)]
@@ -75,7 +113,7 @@ impl Results {
             .filter(|(_, line)| !line.trim().is_empty())
             .map(|(number, line)| serde_json::from_str(line).map_err(error(number, "a measurement")));
         let mut points: Vec<Measured> = points.collect::<Result<_, _>>()?;
-        points.retain(|point| point.collective.as_ref().is_none_or(|name| name == Operation::Bcast.name()));
+        points.retain_mut(Measured::find_names);
         Ok(Results { hosts: hosts.collect::<Vec<_>>().join(","), points })
     }
 }
@@ -90,10 +128,14 @@ mod tests {
             r#"{"environment":{"hosts":[{"name":"h0","ranks":1,"cores":2},{"name":"h1","ranks":2}]}}"#;
         let point =
             r#"{"variant":"chain","bytes":1024,"root":"0","median_us":12.5,"ci_low_us":null,"samples":3}"#;
-        let reduce = point.replacen('{', r#"{"collective":"reduce","#, 1);
-        let results = Results::parse(&format!("{first}\n{point}\n{reduce}\n\n"), "r.json").unwrap();
-        assert_eq!((results.hosts.as_str(), results.points.len()), ("h0:1,h1:2", 1));
+        let of = |name: &str| point.replacen('{', &format!("{{\"collective\":\"{name}\","), 1);
+        let others = [of("allgatherv").replace("chain", "ring"), of("scan")].join("\n");
+        let results = Results::parse(&format!("{first}\n{point}\n{others}\n\n"), "r.json").unwrap();
+        assert_eq!((results.hosts.as_str(), results.points.len()), ("h0:1,h1:2", 2));
         assert_eq!(results.points[0].median_us, Some(12.5));
+        let blocks = &results.points[1];
+        assert_eq!((blocks.collective(), blocks.block(3)), (Collective::Allgather, Bytes(342)));
+        assert_eq!(blocks.algorithm.unwrap().to_string(), "ring");
         for (text, expected) in [
             (String::new(), "r.json:1: expected the environment"),
             (format!("{first}\n{point}\n{{}}"), "r.json:3: expected a measurement"),

@@ -23,7 +23,7 @@ mod tests;
 pub(super) mod within;
 
 use super::parameter::{Domain, NONE, Need, Parameter};
-use super::{Algorithm, Entry, OnNodes};
+use super::{Algorithm, Entry, OnNodes, Registry};
 use crate::collective::Collective;
 use crate::schedule::Channel;
 use within::Within;
@@ -148,9 +148,25 @@ impl Entry {
     }
 }
 
+impl Registry {
+    /// A collective on two levels by messages alone, with each algorithm that there may be between nodes: what nobody needs to have measured
+    /// shared memory for.
+    pub fn on_levels_by_messages(self, collective: Collective) -> Vec<Algorithm> {
+        let entry = self.find(collective, "two-level");
+        let by_messages = entry.and_then(|entry| entry.typical().with_value(WITHIN.name, WITHIN.typical));
+        let Some(algorithm) = by_messages else { return Vec::new() };
+        match algorithm.entry.between_nodes() {
+            [] => vec![algorithm],
+            words => {
+                (0..words.len() as u64).filter_map(|word| algorithm.with_value("between", word)).collect()
+            }
+        }
+    }
+}
+
 impl Algorithm {
     /// The name of the algorithm between nodes.
-    pub(crate) fn between(&self) -> &'static str {
+    pub fn between(&self) -> &'static str {
         match self.entry.between_nodes() {
             [] => barrier::BETWEEN,
             words => words[self.given("between").unwrap_or(0) as usize],
@@ -163,7 +179,7 @@ impl Algorithm {
     }
 
     /// How much of each part that goes between nodes is shared on a node beside the others.
-    pub(super) fn overlap_bytes(&self) -> u64 {
+    pub(crate) fn overlap_bytes(&self) -> u64 {
         match self.given(OVERLAPPED) {
             None => u64::MAX,
             Some(NONE) => 0,

@@ -233,3 +233,14 @@ fn an_overlap_of_a_part_leaves_the_rest_to_the_end_and_to_the_beginning() {
     // The block of rank 0, then those of ranks 2 and 3 in one message.
     assert_eq!(allgather, [(0, 4), (80, 84), (4, 40), (84, 160)]);
 }
+
+#[test]
+fn by_messages_alone_with_each_algorithm_between_nodes() {
+    for collective in Collective::ALL {
+        let all = Registry::BUILT_IN.on_levels_by_messages(collective);
+        let names: std::collections::BTreeSet<&str> = all.iter().map(Algorithm::between).collect();
+        let known = all[0].entry.between_nodes().len().max(1);
+        assert_eq!((all.len(), names.len()), (known, known), "{collective}: {all:?}");
+        assert!(all.iter().all(|algorithm| !algorithm.shares_memory()), "{collective}: {all:?}");
+    }
+}

@@ -1,5 +1,9 @@
 use super::*;
-use crate::model::{Curve, Point};
+use crate::algorithm::Registry;
+use crate::cost::{Predictor, Sends, Work};
+use crate::model::{Curve, LinkClass, Parameters, Point, Provenance};
+use crate::topology::Topology;
+use crate::units::Rank;
 
 /// Patarasuk et al. 2008, Table 2: size, then g and RTT in µs at 100 Mb/s and at 1000 Mb/s.
 const TABLE_2: [(u64, [f64; 2], [f64; 2]); 8] = [
@@ -174,4 +178,44 @@ fn pipelines_in_terms_of_a_message() {
 fn three_trees_of_four_nodes() {
     let (hold, end) = (2.0, 2.0 + 1.0 + 2.0);
     assert_eq!((sequential(4, hold, end), binomial(4, hold, end), chain(4, end)), (9.0, 10.0, 15.0));
+}
+
+/// Where a message takes 1 us and 8 ns a byte, a combination 3 ns and a copy nothing, the schedules of powers of two take what is counted, and others
+/// no longer; pairwise exchanges wait for a grant before each step but the first besides.
+#[test]
+fn stages_are_those_of_the_schedules() {
+    let curve = |at: &dyn Fn(u64) -> f64| {
+        Curve::new([1, 1 << 20].map(|bytes| Point::exact(bytes, at(bytes))).to_vec()).unwrap()
+    };
+    let class = ClassParameters::new(curve(&|_| 1000.0), curve(&|bytes| 8.0 * bytes as f64));
+    let hockney = Hockney { alpha_ns: 1000.0, beta_ns: 8.0, residual: 0.0 };
+    let parameters = Parameters::new(Provenance::default(), [(LinkClass::SameSwitch, class)].into()).unwrap();
+    let work = Work { copy_ns_per_byte: 0.0, combine_ns_per_byte: 3.0 };
+    let mut counted = 0;
+    for ranks in [2u32, 3, 8, 13, 16] {
+        let hosts: Vec<String> = (0..ranks).map(|rank| format!("h{rank}")).collect();
+        let placed = Topology::flat(hosts.clone()).place(&hosts);
+        let predictor = Predictor::new(&placed, &parameters, Rank(0)).without_links();
+        let mut predictor = predictor.sends(Sends::InTurn).work(work);
+        for collective in Collective::ALL {
+            let bytes = Bytes(if collective == Collective::Barrier { 0 } else { u64::from(ranks) * 1000 });
+            for algorithm in Registry::BUILT_IN.compared(collective) {
+                let name = algorithm.entry.name;
+                let Some(stages) = Stages::of(collective, name, ranks) else { continue };
+                let grants = if name == "pairwise" { f64::from(ranks - 2) * 1000.0 } else { 0.0 };
+                let followed = predictor.follow(&algorithm, collective, bytes).unwrap().0 as f64;
+                let by_stages = stages.ns(&hockney, 3.0, bytes) + grants;
+                // Beyond powers of two the last messages need not wait for each other.
+                let most = if ranks.is_power_of_two() { 1.0 } else { 1.3 };
+                let ratio = by_stages / followed;
+                assert!(
+                    (1.0 - 1e-6..most + 1e-6).contains(&ratio),
+                    "{collective} {name} of {ranks}: {followed} and {by_stages}"
+                );
+                counted += 1;
+            }
+        }
+    }
+    // Twelve of powers of two, eight of others.
+    assert_eq!(counted, 3 * 12 + 2 * 8);
 }

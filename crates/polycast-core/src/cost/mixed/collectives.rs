@@ -54,7 +54,7 @@ impl MixedPredictor<'_> {
             _ => (0.0, bytes.0, cut.unwrap_or(bytes.0), tree.is_some() && cut.is_some()),
         };
         let segment = segment.max(1);
-        let overlap = if overlaps { segment } else { 0 };
+        let overlap = if overlaps { algorithm.overlap_bytes().min(segment) } else { 0 };
         let before_is_all = self.collective == Collective::Allgather;
         let shared_ns = |bytes: u64| cost_ns(up.filter(|_| !before_is_all), bytes) + cost_ns(down, bytes);
         // That of a reduction was not measured.
@@ -173,6 +173,11 @@ mod tests {
         assert_eq!((reduce.used, reduce.between.hops), (MixedForm::Complete, 3));
         let whole = cost(Collective::Reduce, "two-level:between=chain", 1e6);
         assert_eq!((times(&whole), whole.used), (vec![1_020_000], MixedForm::NoOverlap));
+        let none = cost(Collective::Reduce, "two-level:between=chain,segment=1000,overlap=none", 1e6);
+        assert_eq!((times(&none), none.used), (vec![1_020_000], MixedForm::NoOverlap));
+        // 200 bytes of each segment at once, and 8000 when all is there.
+        let part = cost(Collective::Reduce, "two-level:between=chain,segment=1000,overlap=200", 1e6);
+        assert_eq!((part.overlap, times(&part)[1]), (200, 1_000_400 + 16_000));
         // Down again: 2 + 1 ns per byte, two messages each way through a port, twice as far.
         let both = cost(Collective::Allreduce, "two-level:between=chain,segment=1000", 1e6);
         assert_eq!((both.between.interval_ns, both.between.hops), (160e3, 6));

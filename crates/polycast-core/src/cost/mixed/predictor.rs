@@ -131,7 +131,7 @@ impl<'a> MixedPredictor<'a> {
         MixedPredictor { leaders: self.leaders.sends(sends), ..self }
     }
 
-    /// Form by form; `None` for what is not on two levels, or not by messages. `between_ns` is 𝓛 where it was measured; else it is
+    /// Form by form; `None` for what is not on two levels, or not by messages between nodes, or by messages on each, too. `between_ns` is 𝓛 where it was measured; else it is
     /// predicted.
     pub fn cost(
         &mut self,
@@ -139,7 +139,7 @@ impl<'a> MixedPredictor<'a> {
         bytes: Bytes,
         between_ns: Option<f64>,
     ) -> Option<MixedCost> {
-        if algorithm.entry.name != ON_NODE.entry.name {
+        if algorithm.entry.name != ON_NODE.entry.name || !algorithm.shares_memory() {
             return None;
         }
         if self.collective != Collective::Broadcast {
