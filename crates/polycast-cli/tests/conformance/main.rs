@@ -116,7 +116,7 @@ fn main() -> ExitCode {
     let wanted: Vec<Row> = rows().into_iter().filter(is_wanted).collect();
     let mut stock: BTreeMap<(&str, Network), Outcome> = BTreeMap::new();
     let mut there: Option<(Network, Labs)> = None;
-    let (mut served, mut tests, mut failed) = (0, 0, 0);
+    let (mut served, mut tests, mut failed, mut left_out) = (0, 0, 0, 0);
     for row in &wanted {
         if there.as_ref().is_none_or(|(network, _)| *network != row.network) {
             drop(there.take());
@@ -125,9 +125,14 @@ fn main() -> ExitCode {
         let (_, labs) = there.as_ref().expect("it was made");
         let bare = Row { forced: None, ..row.clone() };
         let stock = stock.entry((row.mpi.name, row.network)).or_insert_with(|| bare.run(labs));
+        if row.forced.is_some() && !stock.ended {
+            println!("{:<60} left out: the MPI alone does not come to its end there", row.to_string());
+            left_out += 1;
+            continue;
+        }
         let outcome = if row.forced.is_none() { stock.clone() } else { row.run(labs) };
         let problem = row.forced.as_ref().and_then(|_| outcome.problem(stock));
-        let verdict = problem.as_deref().unwrap_or("ok");
+        let verdict = problem.as_deref().unwrap_or(if outcome.ended { "ok" } else { "does not end" });
         println!(
             "{:<60} {:>4} tests {:>6} served {:>4.0} s  {verdict}",
             row.to_string(),
@@ -142,6 +147,7 @@ fn main() -> ExitCode {
         }
         (served, tests) = (served + outcome.served, tests + outcome.tests);
     }
-    println!("{} runs, {tests} tests, {served} calls served, {failed} runs failed", wanted.len());
+    let runs = wanted.len() - left_out;
+    println!("{runs} runs, {tests} tests, {served} calls served, {failed} runs failed, {left_out} left out");
     if failed > 0 || wanted.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

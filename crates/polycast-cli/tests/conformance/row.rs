@@ -71,7 +71,8 @@ pub struct Outcome {
     idle: Vec<String>,
     pub seconds: f64,
     failures: BTreeSet<String>,
-    ended: bool,
+    /// Its tests did, whatever they found.
+    pub ended: bool,
     said: String,
 }
 
