@@ -29,12 +29,10 @@ impl Links {
 
     /// From when until when a message that has reached a link is on it. A link of which no rate is known has the network's.
     pub fn occupy(&mut self, network: &Network, edge: Edge, bytes: u64, now_ns: u64) -> (u64, u64) {
-        let rate = self.paths.link(edge).rate;
-        let ns_per_byte = rate.map_or(network.ns_per_byte, |rate| 8e9 / rate.bits_per_second() as f64);
         let index = 2 * edge.node + usize::from(edge.is_up);
         self.free_ns.resize(self.free_ns.len().max(index + 1), 0);
         let begin_ns = self.free_ns[index].max(now_ns);
-        self.free_ns[index] = begin_ns + Network { ns_per_byte, ..*network }.occupancy_ns(bytes);
+        self.free_ns[index] = begin_ns + network.at(self.paths.link(edge).rate).occupancy_ns(bytes);
         (begin_ns, self.free_ns[index])
     }
 }

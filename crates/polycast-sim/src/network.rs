@@ -1,3 +1,5 @@
+use polycast_core::units::Rate;
+
 /// One switch, or [several](crate::Schedules::paths), to which every rank's host is joined by a full-duplex link.
 ///
 /// ```text
@@ -68,6 +70,12 @@ impl Network {
             rendezvous_threshold: Some(64 << 10),
             shared: SharedMemory { latency_ns: 200, ns_per_byte: 0.1, buffers: 16 },
         }
+    }
+
+    /// The same over a link of this rate; of which none is known, as it is.
+    pub fn at(self, rate: Option<Rate>) -> Self {
+        let ns_per_byte = rate.map_or(self.ns_per_byte, |rate| 8e9 / rate.bits_per_second() as f64);
+        Network { ns_per_byte, ..self }
     }
 
     /// Links that take `ns_per_byte` and nothing else that costs time: for comparing with closed forms.

@@ -141,9 +141,7 @@ fn wire(call: &Call, placed: &Placed, network: &Network) -> (u64, f64) {
     let operation = Operation::ALL.into_iter().find(is_it).unwrap_or_default();
     let on = |rate: Option<Rate>, side_of: &[usize]| {
         let bytes = operation.wire_bytes(largest, side_of, call.root.index());
-        let ns_per_byte = rate.map_or(network.ns_per_byte, |rate| 8e9 / rate.bits_per_second() as f64);
-        let ns =
-            if bytes > 0 { Network { ns_per_byte, ..*network }.occupancy_ns(bytes) as f64 } else { f64::NAN };
+        let ns = if bytes > 0 { network.at(rate).occupancy_ns(bytes) as f64 } else { f64::NAN };
         (bytes, ns)
     };
     let Placed { topology, host_of, .. } = placed;
