@@ -92,6 +92,20 @@ impl Operation {
         }
     }
 
+    /// The one that these algorithms serve; of two, that whose blocks are equal.
+    pub fn of(collective: Collective) -> Operation {
+        match collective {
+            Collective::Broadcast => Bcast,
+            Collective::Scatter => Scatter,
+            Collective::Gather => Gather,
+            Collective::Allgather => Allgather,
+            Collective::Alltoall => Alltoall,
+            Collective::Barrier => Barrier,
+            Collective::Reduce => Reduce,
+            Collective::Allreduce => Allreduce,
+        }
+    }
+
     /// The variable that says what serves it.
     pub fn variable(self) -> String {
         format!("POLYCAST_{}", self.collective().name().to_ascii_uppercase())
@@ -189,6 +203,7 @@ mod tests {
         let error = Operation::parse_list("MPI_Scan").unwrap_err().to_string();
         assert!(error.contains("\"MPI_Scan\"") && error.contains("allgatherv, alltoall"), "{error}");
         assert_eq!(Operation::ALL.map(Operation::function)[4..6], ["MPI_Allgatherv", "MPI_Alltoall"]);
+        assert_eq!(Collective::ALL.map(|one| Operation::of(one).collective()), Collective::ALL);
     }
 
     /// `each` ranks on each of `hosts` hosts.

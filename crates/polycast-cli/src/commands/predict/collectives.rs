@@ -48,10 +48,7 @@ pub fn asked(
     collectives: &[Collective],
     list: &str,
 ) -> Result<Vec<Vec<Algorithm>>, Box<dyn std::error::Error>> {
-    let operation = |one: &Collective| {
-        Operation::ALL.into_iter().find(|operation| operation.collective() == *one).expect("each has its own")
-    };
-    let operations: Vec<Operation> = collectives.iter().map(operation).collect();
+    let operations: Vec<Operation> = collectives.iter().copied().map(Operation::of).collect();
     let algorithm = |variant: Variant| match variant {
         // Cells carry no messages, which is what is predicted.
         Variant::Forced(Choice::Algorithm(algorithm)) if !algorithm.entry.is_on_one_node() => Ok(algorithm),

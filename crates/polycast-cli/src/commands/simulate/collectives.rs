@@ -137,8 +137,7 @@ fn call(collective: Collective, ranks: u32, bytes: Bytes) -> Result<Call, String
 fn wire(call: &Call, placed: &Placed, network: &Network) -> (u64, f64) {
     let contract = Contract { call: *call };
     let largest = contract.size(call.root, Buffer::Input).max(contract.size(call.root, Buffer::Output));
-    let is_it = |operation: &Operation| operation.collective() == call.collective;
-    let operation = Operation::ALL.into_iter().find(is_it).unwrap_or_default();
+    let operation = Operation::of(call.collective);
     let on = |rate: Option<Rate>, side_of: &[usize]| {
         let bytes = operation.wire_bytes(largest, side_of, call.root.index());
         let ns = if bytes > 0 { network.at(rate).occupancy_ns(bytes) as f64 } else { f64::NAN };
