@@ -1,7 +1,8 @@
 """A host that sends small datagrams to a group and port.
 
 Usage: flood.py SECONDS GROUP PORT RATE [KIND], as root on a host of a lab; RATE is datagrams per second at most, KIND is `foreign` (of no
-job) or `torn` (too short to tell). On a host that is a member /proc/net/udp has group and port. Prints `FLOOD sent=N seconds=S`.
+job) or `torn` (too short to tell). On a host that is a member /proc/net/udp has group and port. Prints `flooding` when the first are on their way, and at last
+`FLOOD sent=N seconds=S`.
 """
 
 import socket
@@ -28,6 +29,8 @@ while (now := time.monotonic()) < until:
         continue
     try:
         out.sendto(row, target)
+        if not sent:
+            print("flooding", flush=True)
         sent += IN_ONE_CALL
     except OSError:
         pass

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::mpi::Mpi;
 use super::report::Report;
@@ -65,6 +66,22 @@ pub struct Job {
     preload: Vec<PathBuf>,
     variables: Vec<(String, String)>,
     limit: Duration,
+}
+
+/// Waits until a process has brought something about; false if it has ended before. After minutes it is killed, so that what it has said
+/// is seen.
+pub fn wait_for(process: &mut Child, is_there: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_secs(300);
+    while !is_there() {
+        if process.try_wait().unwrap().is_some() {
+            return false;
+        }
+        if Instant::now() > until {
+            process.kill().unwrap();
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    true
 }
 
 /// What a successful job said.

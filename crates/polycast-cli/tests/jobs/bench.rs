@@ -4,9 +4,8 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
+use crate::common::job::wait_for;
 use crate::common::library_directory;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -368,17 +367,14 @@ fn an_interrupted_run_keeps_what_it_has() {
     // Delays make the interval too wide to stop early.
     let files =
         ["--arrival", "random:5ms", "--json", json.to_str().unwrap(), "--raw", samples.to_str().unwrap()];
-    let child = bench(&[&arguments[..], &files].concat())
+    let mut child = bench(&[&arguments[..], &files].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let began = Instant::now();
-    while !fs::read_to_string(&samples).is_ok_and(|text| text.contains("repetition")) {
-        assert!(began.elapsed() < Duration::from_secs(60), "no sample within a minute");
-        thread::sleep(Duration::from_millis(50));
+    if wait_for(&mut child, || fs::read_to_string(&samples).is_ok_and(|text| text.contains("repetition"))) {
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
     }
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     let (_, points) = read_json(&json);

@@ -6,8 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::common::job::wait_for;
 use crate::common::library_directory;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -131,22 +132,20 @@ fn an_interrupt_leaves_neither_lab_nor_file() {
     let file = folder.path().join("params.json");
     let name = format!("measure-{}", std::process::id());
     let lab = format!("hosts=2,rate=20mbit,name={name}");
-    let child = measure(&["--lab", &lab, "--mpi", "openmpi", "--time", "1m", "-o", file.to_str().unwrap()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        measure(&["--lab", &lab, "--mpi", "openmpi", "--time", "1m", "-o", file.to_str().unwrap()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
     let labs = || {
         let list = Command::new(env!("CARGO_BIN_EXE_polycast")).args(["lab", "list"]).output().unwrap();
         text(&list.stdout)
     };
-    let began = Instant::now();
-    while !labs().contains(&name) {
-        assert!(began.elapsed() < Duration::from_secs(60), "no lab within a minute");
-        thread::sleep(Duration::from_millis(50));
+    if wait_for(&mut child, || labs().contains(&name)) {
+        thread::sleep(Duration::from_secs(2));
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
     }
-    thread::sleep(Duration::from_secs(2));
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert!(!file.exists());

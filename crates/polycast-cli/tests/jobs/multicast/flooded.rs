@@ -1,10 +1,13 @@
 //! A host that does not belong to a job sends to its group and port, hundreds of thousands of datagrams a second. How much slower that makes
 //! broadcasts is for a measurement to say; here none is lost, multicast stays, and the kernel is told to drop what strangers send.
 
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tempfile::tempdir;
 
 use crate::common::checkout;
@@ -29,12 +32,15 @@ fn strangers_do_not_stop_a_job() {
         let [group, port] = group_and_port(&labs, "h1").expect("it uses multicast");
         let flood = checkout().join("tests/mpi/flood.py");
         let words = ["exec", LAB, &format!("h{RANKS}"), "--", "python3", &flood.to_string_lossy()];
-        let mut command = labs.command(&[&words[..], &["3", &group, &port, "200000"]].concat());
+        let mut command = labs.command(&[&words[..], &["120", &group, &port, "200000"]].concat());
         let mut flood =
-            command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the tool is there");
-        thread::sleep(Duration::from_millis(300));
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the tool is there");
+        let mut begun = String::new();
+        BufReader::new(flood.stdout.take().unwrap()).read_line(&mut begun).unwrap();
+        assert_eq!(begun, "flooding\n");
         std::fs::write(folder.path().join("go.1"), "").unwrap();
         let output = job.join().unwrap();
+        kill(Pid::from_raw(flood.id() as i32), Signal::SIGTERM).unwrap();
         flood.wait().unwrap();
         output
     });
