@@ -74,7 +74,7 @@ impl Network {
 
     /// The same over a link of this rate; of which none is known, as it is.
     pub fn at(self, rate: Option<Rate>) -> Self {
-        let ns_per_byte = rate.map_or(self.ns_per_byte, |rate| 8e9 / rate.bits_per_second() as f64);
+        let ns_per_byte = rate.map_or(self.ns_per_byte, Rate::ns_per_byte);
         Network { ns_per_byte, ..self }
     }
 

@@ -46,6 +46,11 @@ impl Rate {
         self.0
     }
 
+    /// How long a byte takes at this rate, in nanoseconds.
+    pub fn ns_per_byte(self) -> f64 {
+        8e9 / self.0 as f64
+    }
+
     /// How many bytes this rate carries in `time`.
     pub fn bytes_in(self, time: Nanos) -> u64 {
         (u128::from(self.0) * u128::from(time.0) / 8_000_000_000) as u64

@@ -212,8 +212,7 @@ impl Task<'_> {
         let placed = placed(args)?;
         let mut predictor = predictor(&placed, parameters, args.root)?.loss(args.loss);
         if let Some(rate) = args.combine {
-            let combine_ns_per_byte = 8e9 / rate.bits_per_second() as f64;
-            predictor = predictor.work(Work { combine_ns_per_byte, ..Work::default() });
+            predictor = predictor.work(Work { combine_ns_per_byte: rate.ns_per_byte(), ..Work::default() });
         }
         let comparisons = self.compare(&mut predictor)?;
         // Who names algorithms wants to see them.

@@ -43,7 +43,7 @@ impl Model {
         let slowest = links.filter_map(|link| link.rate).min_by_key(|rate| rate.bits_per_second());
         let rate =
             slowest.or(Rate::from_bits_per_second(ASSUMED_BITS_PER_SECOND)).expect("a rate within limits");
-        let ns_per_byte = 8e9 / rate.bits_per_second() as f64;
+        let ns_per_byte = rate.ns_per_byte();
         let classes = BTreeMap::from([
             (
                 LinkClass::SameNode,

@@ -129,7 +129,7 @@ impl Network {
         }
         let rate = self.paths.link(edge).rate;
         let ns_per_byte = match rate {
-            Some(rate) => 8e9 / rate.bits_per_second() as f64,
+            Some(rate) => rate.ns_per_byte(),
             None => self.measured_ns_per_byte(edge),
         };
         let index = self.links.len() as LinkIndex;

@@ -47,7 +47,7 @@ impl Known {
         if shape.ranks as usize > Known::MAX_RANKS || shape.nodes < 2 {
             return None;
         }
-        let ns_per_byte = 8e9 / rate.bits_per_second() as f64;
+        let ns_per_byte = rate.ns_per_byte();
         let curve = |first: f64, slope: f64| {
             let at = |bytes: u64| Point::exact(bytes, first + slope * bytes as f64);
             Curve::new(vec![at(1), at(1 << 20)]).ok()
