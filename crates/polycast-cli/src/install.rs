@@ -14,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use polycast_core::variables::LIBRARY_DIRECTORY;
+use polycast_lab::own_program;
 
 use crate::mpi::Abi;
 
@@ -78,7 +79,7 @@ impl Installation {
     /// The installation that this program belongs to, or that the environment names.
     pub fn find() -> Result<Installation, InstallError> {
         let named = env::var_os(LIBRARY_DIRECTORY).filter(|value| !value.is_empty());
-        Self::find_in(places(named, &env::current_exe()?.canonicalize()?))
+        Self::find_in(places(named, &own_program()?.canonicalize()?))
     }
 
     fn find_in(places: Vec<PathBuf>) -> Result<Installation, InstallError> {

@@ -56,3 +56,4 @@ pub use polycast_core::units::Rate;
 pub use quantity::{DEFAULT_BUCKET_BYTES, MAX_BUCKET_BYTES, MIN_BUCKET_BYTES, parse_bucket_bytes};
 pub use spec::{LabSpec, parse_loss_per_million};
 pub use state::{Lifetime, Summary};
+pub use tools::own_program;

@@ -2,7 +2,8 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -138,7 +139,22 @@ fn missing_feature(command: &str, said: &str) -> String {
 pub(crate) fn own_tool() -> Result<PathBuf, LabError> {
     match env::var_os(variables::TOOL).filter(|path| path.as_os_str() != OsStr::new("")) {
         Some(path) => Ok(path.into()),
-        None => env::current_exe().map_err(at("find the program file of", "this process")),
+        None => own_program().map_err(at("find the program file of", "this process")),
+    }
+}
+
+/// The file of this program. If it was replaced since, as by an upgrade, it is the one in its place.
+pub fn own_program() -> io::Result<PathBuf> {
+    env::current_exe().map(in_its_place)
+}
+
+/// Linux names a file that is gone by the path that it had, and this behind it.
+const GONE: &[u8] = b" (deleted)";
+
+fn in_its_place(path: PathBuf) -> PathBuf {
+    match path.as_os_str().as_bytes().strip_suffix(GONE) {
+        Some(before) if !path.exists() => OsStr::from_bytes(before).into(),
+        _ => path,
     }
 }
 
@@ -150,6 +166,16 @@ mod tests {
         let batch_arguments: &'static [&'static str] =
             Box::leak(Box::new(["-c", Box::leak(script.to_owned().into_boxed_str())]));
         Tool { name: "ip", path: "/bin/sh".into(), batch_arguments }
+    }
+
+    #[test]
+    fn a_program_that_was_replaced_is_found_at_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let named_so = folder.path().join("tool (deleted)");
+        assert_eq!(in_its_place(named_so.clone()), folder.path().join("tool"));
+        std::fs::write(&named_so, "").unwrap();
+        assert_eq!(in_its_place(named_so.clone()), named_so);
+        assert_eq!(in_its_place("/bin/tool".into()), PathBuf::from("/bin/tool"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use polycast_core::topology::{MAX_HOSTS, expand_hostlist};
 use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Rank, Rate};
 use polycast_core::variables::is_off;
+use polycast_lab::own_program;
 
 use super::{Outcome, interruption, print, print_json};
 use crate::copy::coordinator;
@@ -152,7 +153,7 @@ fn prepare(args: &Args) -> Result<Prepared, Box<dyn Error>> {
         patience: Duration::from_secs(args.timeout),
         compress: args.compress.as_deref() == Some("lz4"),
     };
-    let own_tool = std::env::current_exe()?;
+    let own_tool = own_program()?;
     let (source, names) = match &fleet {
         Fleet::Emulated(lab) => {
             let (first, others) = names.split_first().ok_or("expected a lab with hosts")?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use polycast_lab::{Lab, LabError, LabSpec, Lifetime};
+use polycast_lab::{Lab, LabError, LabSpec, Lifetime, own_program};
 
 use super::probe::tally::MAX_SENDERS;
 use super::worker::Trouble;
@@ -53,7 +53,7 @@ impl Fleet {
         agent: Option<Vec<String>>,
         tool: Option<PathBuf>,
     ) -> std::io::Result<Fleet> {
-        let tool = tool.map_or_else(std::env::current_exe, Ok)?;
+        let tool = tool.map_or_else(own_program, Ok)?;
         let agent = agent.unwrap_or_else(|| SSH.map(str::to_owned).to_vec());
         Ok(Fleet::Remote { hosts, here: host_name(), agent, tool })
     }
@@ -83,7 +83,7 @@ impl Fleet {
 
     /// The command that starts a worker of this hidden verb on a host.
     pub fn worker_on(&self, host: &str, verb: &str) -> Result<Command, Box<dyn std::error::Error>> {
-        let own_tool = std::env::current_exe()?;
+        let own_tool = own_program()?;
         let local = |tool: &Path| {
             let mut command = Command::new(tool);
             command.arg(verb);

@@ -16,6 +16,7 @@ mod lab;
 mod madcap;
 mod predict;
 mod predict_collectives;
+mod replaced;
 mod report;
 mod run;
 mod simulate;

@@ -1,6 +1,5 @@
 //! `polycast bench --suite`.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polycast_core::units::Bytes;
+use polycast_lab::own_program;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Args;
@@ -115,7 +115,7 @@ impl Job<'_> {
     fn run(&self, file: &Path, interrupted: &AtomicBool) -> Result<Measured, Box<dyn std::error::Error>> {
         let began = Instant::now();
         let (json, errors) = (beside(file, ".job"), beside(file, ".errors"));
-        let mut job = Command::new(env::current_exe()?)
+        let mut job = Command::new(own_program()?)
             .args(self.words())
             .arg("--json")
             .arg(&json)
