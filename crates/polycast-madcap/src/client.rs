@@ -11,7 +11,7 @@ use super::message::{Kind, LeaseId, Message, NakCode};
 use super::scope::Scope;
 use polycast_net::Group;
 
-/// For one exchange, whatever the server does or does not do.
+/// For one exchange, whatever the server does or does not do: a job waits for it.
 const MAX_TIME: Duration = Duration::from_secs(2);
 /// A request that is not answered is repeated after this time, then after twice as long, and so on.
 const FIRST_REPEAT: Duration = Duration::from_millis(200);
@@ -62,12 +62,14 @@ pub enum ClientError {
     },
     /// Nothing that could be accepted.
     #[error(
-        "MADCAP server {server} gave no valid reply within {MAX_TIME:?}{}; is `polycast madcap` running there, and UDP \
+        "MADCAP server {server} gave no valid reply within {limit:?}{}; is `polycast madcap` running there, and UDP \
          port {} open?", heard(.refused), .server.port()
     )]
     Silent {
         /// Where it should be.
         server: SocketAddr,
+        /// How long it had time.
+        limit: Duration,
         /// What was wrong with the last reply, if one came.
         refused: Option<String>,
     },
@@ -91,6 +93,8 @@ pub struct Client {
     server: SocketAddr,
     socket: UdpSocket,
     scope: Scope,
+    limit: Duration,
+    first_repeat: Duration,
 }
 
 impl Client {
@@ -107,7 +111,13 @@ impl Client {
         let socket = UdpSocket::bind((any, 0))
             .and_then(|socket| socket.connect(address).map(|()| socket))
             .map_err(|source| ClientError::Network { server: address, source })?;
-        Ok(Client { server: address, socket, scope })
+        Ok(Client { server: address, socket, scope, limit: MAX_TIME, first_repeat: FIRST_REPEAT })
+    }
+
+    /// Where nobody waits: an exchange takes at most `limit` instead of two seconds, and a request is repeated after `first_repeat` for the first
+    /// time.
+    pub fn patient(self, limit: Duration, first_repeat: Duration) -> Client {
+        Client { limit, first_repeat, ..self }
     }
 
     /// Asks for one address for this long (the server may give it for less). Takes at most two seconds. `next` yields
@@ -171,13 +181,13 @@ impl Client {
         let packet = request.encode();
         let mut buffer = [0; MAX_REPLY_BYTES];
         let mut refused = None;
-        let deadline = Instant::now() + MAX_TIME;
-        let mut pause = FIRST_REPEAT;
+        let deadline = Instant::now() + self.limit;
+        let mut pause = self.first_repeat;
         let mut repeat = Instant::now();
         loop {
             let now = Instant::now();
             if now >= deadline {
-                return Err(ClientError::Silent { server: self.server, refused });
+                return Err(ClientError::Silent { server: self.server, limit: self.limit, refused });
             }
             if now >= repeat {
                 self.socket.send(&packet).map_err(failed)?;
