@@ -18,8 +18,9 @@ fn group(number: u64) -> Group {
     })
 }
 
+/// What came until there are so many bytes; that much in vain only if some are lost.
 fn receive_until(socket: &mut Socket, bytes: usize) -> Vec<u8> {
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + Duration::from_secs(120);
     let mut got = Vec::new();
     while got.len() < bytes && Instant::now() < deadline {
         socket.receive(|datagram| got.extend_from_slice(datagram)).unwrap();

@@ -15,6 +15,9 @@ use polycast_net::{Group, Interface, Socket, SocketOptions};
 
 const INSIDE: &str = "POLYCAST_TEST_NAMESPACE";
 
+/// For what comes, however busy the machine is with something else: only what is lost is waited for so long.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
 /// Runs a test as root of a user namespace of its own: the test's own binary is started again there, for this test only. Where namespaces
 /// are not permitted it fails, unless `POLYCAST_TESTS_ALLOW_SKIP=1`.
 pub fn in_namespace(test: &str, body: impl FnOnce()) {
@@ -137,7 +140,7 @@ pub fn pair() -> (Host, Host) {
 
 /// A new interface gets its link-local address some milliseconds after both ends are up.
 fn wait_until_up(host: &Host, name: &str) {
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + PATIENCE;
     while !(host.look(name).is_up && host.look(name).ipv6.is_some()) {
         assert!(Instant::now() < deadline, "{name} does not come up");
         thread::sleep(Duration::from_millis(5));
@@ -150,20 +153,18 @@ pub fn wait(socket: &Socket, what: PollFlags, time: Duration) -> bool {
     poll(&mut polled, PollTimeout::try_from(time).unwrap()).unwrap() > 0
 }
 
-/// Sends all and returns how often it had to wait for room.
-pub fn send_all(socket: &mut Socket, datagrams: &[u8], datagram_bytes: usize) -> usize {
-    let (mut sent, mut waits) = (0, 0);
+/// Sends all; waits for room where there is none.
+pub fn send_all(socket: &mut Socket, datagrams: &[u8], datagram_bytes: usize) {
+    let mut sent = 0;
     while sent < datagrams.len() {
         match socket.send(&datagrams[sent..], datagram_bytes) {
             Ok(bytes) => sent += bytes,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                assert!(wait(socket, PollFlags::POLLOUT, Duration::from_secs(10)), "never writable");
-                waits += 1;
+                assert!(wait(socket, PollFlags::POLLOUT, PATIENCE), "never writable");
             }
             Err(e) => panic!("{e}"),
         }
     }
-    waits
 }
 
 /// The datagrams that come until `count` are there or nothing has come for `patience`.
