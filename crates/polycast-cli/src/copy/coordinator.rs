@@ -19,8 +19,8 @@ use super::place::Place;
 use super::report::{LeftOut, Report};
 use super::request::{Progress, Request, Target};
 
-/// How long the first bytes wait for nodes that are not ready, when half of them are.
-const LATE: Duration = Duration::from_secs(3);
+/// How long the first bytes wait for nodes that are not ready, when half of them are; only time counts in which they were listened to.
+const LATE: Nanos = Nanos::from_micros(3_000_000);
 /// How long without any news before the clock is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long agents may take to end when all is done.
@@ -60,7 +60,7 @@ pub(super) struct Copy<'a> {
     pub(super) sender: Sender<(u32, News)>,
     pub(super) began: Instant,
     pub(super) begun_at: Option<f64>,
-    pub(super) half_ready: Option<Instant>,
+    pub(super) half_ready: Option<Nanos>,
     pub(super) attempt: Attempt,
     pub(super) terms: Option<Terms>,
     pub(super) has_ring: bool,
@@ -365,9 +365,9 @@ impl Copy<'_> {
         let others = self.nodes.len() - 1;
         let away = fleet.away();
         if away * 2 <= others && self.half_ready.is_none() {
-            self.half_ready = Some(Instant::now());
+            self.half_ready = Some(self.now());
         }
-        if away == 0 || self.half_ready.is_some_and(|since| since.elapsed() >= LATE) {
+        if away == 0 || self.half_ready.is_some_and(|since| self.now() - since >= LATE) {
             self.begun_at = Some(self.began.elapsed().as_secs_f64());
             if !self.try_multicast() {
                 self.begin();

@@ -74,12 +74,12 @@ pub fn wait_for(process: &mut Child, is_there: impl Fn() -> bool) -> bool {
     let until = Instant::now() + Duration::from_secs(300);
     while !is_there() {
         if process.try_wait().unwrap().is_some() {
-            return false;
+            return is_there();
         }
         if Instant::now() > until {
             process.kill().unwrap();
         }
-        thread::sleep(Duration::from_millis(50));
+        thread::sleep(Duration::from_millis(10));
     }
     true
 }

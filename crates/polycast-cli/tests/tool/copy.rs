@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::common::cannot_run;
+use crate::common::job;
 use crate::common::lease::hold;
 
 mod again;
@@ -20,8 +21,8 @@ mod silence;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_polycast");
 
-/// Longer than anything takes that works.
-const LIMIT: Duration = Duration::from_secs(60);
+/// Ends what hangs.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// A folder with sources, and a folder for each node that notes its process there.
 struct Site {
@@ -83,7 +84,7 @@ impl Site {
     /// The process that stands for a node.
     fn process(&self, node: &str) -> Pid {
         let file = self.at("pids").join(node);
-        wait_for(|| fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
+        wait_until(|| fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
         Pid::from_raw(fs::read_to_string(file).unwrap().trim().parse().unwrap())
     }
 
@@ -107,11 +108,20 @@ fn report(output: Output) -> (Option<i32>, Value) {
     (output.status.code(), value)
 }
 
-fn wait_for(is_so: impl Fn() -> bool) {
+fn wait_until(is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < LIMIT, "waited too long");
         thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until a copy has brought something about; fails with what it has said if it has ended before.
+fn wait_for(copy: &mut Child, is_so: impl Fn() -> bool) {
+    if !job::wait_for(copy, is_so) {
+        let said = copy.stdout.take().map(std::io::read_to_string);
+        let errors = copy.stderr.take().map(std::io::read_to_string);
+        panic!("the copy has ended too early: {said:?} {errors:?}");
     }
 }
 
@@ -220,8 +230,8 @@ fn a_compressed_copy_goes_on_after_an_interruption() {
     fs::write(site.at("second"), lines(9_000)).unwrap();
     let words = ["-C", "-s", "4KiB", "--hosts", "n[0-1]", "first", "second", "out/%h/"];
     let second = hold(&site.at("second"));
-    let child = site.start(&[&["-t", "600"], &words[..]].concat());
-    wait_for(|| site.journal("n0").is_some());
+    let mut child = site.start(&[&["-t", "600"], &words[..]].concat());
+    wait_for(&mut child, || site.journal("n0").is_some());
     kill(site.process("n0"), Signal::SIGKILL).unwrap();
     drop(second);
     let (code, said) = report(child.wait_with_output().unwrap());
@@ -291,8 +301,8 @@ fn has_both(site: &Site, host: &str) -> bool {
 #[test]
 fn a_killed_node_is_gone_around_and_goes_on_in_the_next_run() {
     let site = Site::new(&["n0", "n1", "n2", "n3"]);
-    let (child, second) = halfway(&site);
-    wait_for(|| site.journal("n0").is_some());
+    let (mut child, second) = halfway(&site);
+    wait_for(&mut child, || site.journal("n0").is_some());
     kill(site.process("n0"), Signal::SIGKILL).unwrap();
     drop(second);
     let (code, said) = report(child.wait_with_output().unwrap());
@@ -375,8 +385,8 @@ fn a_file_that_changes_while_it_is_read_is_on_no_node() {
         [(&b"changed"[..], "changed while it was read"), (b"", "became shorter while it was read")]
     {
         let site = Site::new(&["n0", "n1", "n2"]);
-        let (child, mut second) = halfway(&site);
-        wait_for(|| site.journal("n2").is_some());
+        let (mut child, mut second) = halfway(&site);
+        wait_for(&mut child, || site.journal("n2").is_some());
         // Looked at, and not read yet.
         second.set_len(if bytes.is_empty() { 0 } else { 400 << 10 }).unwrap();
         second.write_all(bytes).unwrap();

@@ -25,8 +25,9 @@ fn files_keep_their_modes_when_a_copy_goes_on() {
     fs::set_permissions(site.at("first"), fs::Permissions::from_mode(0o555)).unwrap();
     fs::write(site.at("second"), contents(400 << 10)).unwrap();
     let second = hold(&site.at("second"));
-    let child = site.start(&["-t", "600", "-s", "4KiB", "--hosts", "n[0-1]", "first", "second", "out/%h/"]);
-    wait_for(|| site.journal("n0").is_some());
+    let mut child =
+        site.start(&["-t", "600", "-s", "4KiB", "--hosts", "n[0-1]", "first", "second", "out/%h/"]);
+    wait_for(&mut child, || site.journal("n0").is_some());
     kill(site.process("n0"), Signal::SIGKILL).unwrap();
     drop(second);
     report(child.wait_with_output().unwrap());
@@ -88,7 +89,7 @@ fn a_list_of_files_may_be_longer_than_what_is_kept_in_memory() {
 fn a_node_that_reads_what_was_left_ends_with_its_coordinator() {
     let site = Site::new(&["n0", "n1", "n2"]);
     let (mut child, second) = halfway(&site);
-    wait_for(|| site.journal("n0").is_some());
+    wait_for(&mut child, || site.journal("n0").is_some());
     child.kill().unwrap();
     child.wait().unwrap();
     drop(second);
@@ -104,7 +105,7 @@ fn a_node_that_reads_what_was_left_ends_with_its_coordinator() {
     child.kill().unwrap();
     child.wait().unwrap();
     fs::rename(site.at("kept"), &left).unwrap();
-    wait_for(|| site.report(&words).0 == Some(0));
+    wait_until(|| site.report(&words).0 == Some(0));
     assert_both_same(&site, "n0");
 }
 

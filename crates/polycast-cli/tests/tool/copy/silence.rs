@@ -5,12 +5,12 @@ use super::*;
 #[test]
 fn a_stopped_node_delays_nobody_and_catches_up() {
     let site = Site::new(&["n0", "n1", "n2"]);
-    let (child, second) = halfway(&site);
-    wait_for(|| site.journal("n1").is_some());
+    let (mut child, second) = halfway(&site);
+    wait_for(&mut child, || site.journal("n1").is_some());
     let stopped = site.process("n1");
     kill(stopped, Signal::SIGSTOP).unwrap();
     drop(second);
-    wait_for(|| has_both(&site, "n0") && has_both(&site, "n2"));
+    wait_for(&mut child, || has_both(&site, "n0") && has_both(&site, "n2"));
     assert!(!site.out("n1").join("second").exists());
     kill(stopped, Signal::SIGCONT).unwrap();
     let (code, said) = report(child.wait_with_output().unwrap());
@@ -26,8 +26,8 @@ fn a_stopped_node_delays_nobody_and_catches_up() {
 #[test]
 fn who_did_not_listen_takes_nobody_for_silent() {
     let site = Site::new(&["n0", "n1", "n2"]);
-    let (child, second) = halfway(&site);
-    wait_for(|| ["n0", "n1", "n2"].iter().all(|node| site.journal(node).is_some()));
+    let (mut child, second) = halfway(&site);
+    wait_for(&mut child, || ["n0", "n1", "n2"].iter().all(|node| site.journal(node).is_some()));
     let coordinator = Pid::from_raw(child.id() as i32);
     kill(coordinator, Signal::SIGSTOP).unwrap();
     // Longer than nodes may be silent.
@@ -41,14 +41,35 @@ fn who_did_not_listen_takes_nobody_for_silent() {
     }
 }
 
+/// Nor for late: while it had no turn, nobody could tell it that he was ready.
+#[test]
+fn who_did_not_listen_takes_nobody_for_late() {
+    let site = Site::new(&["n0", "n1"]);
+    fs::write(site.at("file"), contents(100_000)).unwrap();
+    let gate = site.at("gate").display().to_string();
+    site.start_through("n1", &format!("sh -c 'until [ -e {gate} ]; do sleep 0.05; done; exec \"$@\"' sh"));
+    let mut child = site.start(&["-t", "600", "--hosts", "n[0-1]", "file", "out/%h/"]);
+    wait_for(&mut child, || site.leftovers("n0") == 1);
+    let coordinator = Pid::from_raw(child.id() as i32);
+    // It has heard that n0 is ready, and stands still for longer than the others wait for who is late.
+    thread::sleep(Duration::from_millis(300));
+    kill(coordinator, Signal::SIGSTOP).unwrap();
+    thread::sleep(Duration::from_millis(3_300));
+    fs::write(&gate, "").unwrap();
+    kill(coordinator, Signal::SIGCONT).unwrap();
+    let (code, said) = report(child.wait_with_output().unwrap());
+    assert_eq!(code, Some(0), "{said:#}");
+    assert!(node(&said, "n1")["set_aside"].is_null(), "{said:#}");
+}
+
 /// What a node's agent has started outlives it, and holds its standard error open: as the connection that ssh shares may do.
 #[test]
 fn last_words_that_do_not_come_delay_nobody() {
     let site = Site::new(&["n0", "n1", "n2"]);
     let noted = site.at("pids/n1").display().to_string();
     site.start_through("n1", &format!("sh -c 'sleep 5 > /dev/null & echo $$ > {noted}; exec \"$@\"' sh"));
-    let (child, second) = halfway(&site);
-    wait_for(|| ["n0", "n2"].iter().all(|node| site.journal(node).is_some()));
+    let (mut child, second) = halfway(&site);
+    wait_for(&mut child, || ["n0", "n2"].iter().all(|node| site.journal(node).is_some()));
     kill(site.process("n1"), Signal::SIGKILL).unwrap();
     // Time to notice that.
     thread::sleep(Duration::from_millis(500));
