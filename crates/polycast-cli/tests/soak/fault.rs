@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::cluster::Labs;
+use crate::common::checkout;
 use crate::job::{LAB, group_and_port};
 use crate::round::HOSTS;
 
@@ -86,12 +88,13 @@ pub struct Happened {
     pub said: String,
 }
 
-/// Processes of the program.
+/// Processes of the program, of this checkout.
 pub fn ranks() -> Vec<i32> {
+    let built = checkout().canonicalize().expect("the checkout exists").join("build/tests");
     let entries = fs::read_dir("/proc").expect("Linux has it").filter_map(Result::ok);
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let is_rank =
-        |pid: &i32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe.ends_with(PROGRAM));
+    let is_program = |exe: PathBuf| exe.starts_with(&built) && exe.ends_with(PROGRAM);
+    let is_rank = |pid: &i32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(is_program);
     pids.filter(is_rank).collect()
 }
 
@@ -129,14 +132,13 @@ impl Fault {
     }
 
     /// What happens while it runs, `after` all ranks are there. Nothing happens to a job that has ended by then.
-    pub fn happen(&self, labs: &Labs, after: Duration, seed: u64) -> Happened {
-        let began = Instant::now();
+    pub fn happen(&self, labs: &Labs, after: Duration, seed: u64, has_ended: impl Fn() -> bool) -> Happened {
         let victims = loop {
             let found = ranks();
             if found.len() >= HOSTS {
                 break found;
             }
-            if began.elapsed() > Duration::from_secs(20) {
+            if has_ended() {
                 return Happened::default();
             }
             thread::sleep(Duration::from_millis(5));
@@ -209,14 +211,14 @@ impl Fault {
 }
 
 /// How long ranks live at most after one of them was killed, on a machine that does other things, too.
-const ALL_DIE: Duration = Duration::from_secs(30);
+const ALL_DIE: Duration = Duration::from_secs(90);
 
 /// Datagrams a second.
 const FLOOD_RATE: &str = "100000";
 
 /// What a program of `tests/mpi` says on a host of the lab.
 fn stranger(labs: &Labs, program: &str, arguments: &[&str]) -> String {
-    let script = crate::common::checkout().join("tests/mpi").join(program);
+    let script = checkout().join("tests/mpi").join(program);
     let words = ["exec", LAB, "h1", "--", "python3", &script.to_string_lossy()];
     let mut command = labs.command(&[&words[..], arguments].concat());
     let output = command.stdin(Stdio::null()).output().expect("the tool is there");

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     }
     labs.succeeds(&["down", "--all"]);
     labs.are_gone();
-    let left: Vec<_> = fault::files().difference(&files).cloned().collect();
+    let left = round::lasting(|| fault::files().difference(&files).cloned().collect());
     if !left.is_empty() {
         println!("FAILED: left behind: {left:?}");
         totals.failed += 1;
