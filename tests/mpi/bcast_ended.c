@@ -15,8 +15,11 @@ int main(int argc, char **argv) {
         MPI_Bcast(&value, 1, MPI_INT, i % 2, MPI_COMM_WORLD);
     }
     if (rank == 0) {
+        MPI_Send(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
         MPI_Bcast(&value, 1, MPI_INT, 1, MPI_COMM_WORLD);
     }
+    /* However long the other one waited for a processor, it is about to call. */
+    MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     sleep(1);
     kill((pid_t)process[0], SIGTERM);
     kill((pid_t)process[1], SIGTERM);

@@ -130,7 +130,7 @@ fn collective_alone(mpi: Mpi) {
     let rules = rule("bcast", "chain") + &rule("allreduce", "recursive-doubling");
     std::fs::write(table.path(), format!("version = 1\n{rules}")).unwrap();
     for (ranks, report) in [(2, "off"), (3, "off"), (2, "on")] {
-        let job = Job::stock(mpi, ranks, "collective_alone").limit(Duration::from_secs(60));
+        let job = Job::stock(mpi, ranks, "collective_alone");
         let job = job.unwatched().variable("POLYCAST_REPORT", report);
         let job = job.variable("POLYCAST_TABLE", table.path().to_str().unwrap());
         job.run().expect_ok("collective_alone");
@@ -139,7 +139,7 @@ fn collective_alone(mpi: Mpi) {
 
 fn as_users_have_it(mpi: Mpi, program: &str) {
     for ranks in [2, 3] {
-        let job = Job::stock(mpi, ranks, program).limit(Duration::from_secs(60));
+        let job = Job::stock(mpi, ranks, program);
         job.unwatched().run().expect_ok(program);
     }
 }
@@ -155,7 +155,7 @@ fn collective_windows(mpi: Mpi) {
 fn collective_going(mpi: Mpi) {
     as_users_have_it(mpi, "collective_going");
     let job = Job::stock(mpi, 3, "collective_going").arguments(&["pmpi"]);
-    job.limit(Duration::from_secs(60)).unwatched().run().expect_ok("collective_going");
+    job.unwatched().run().expect_ok("collective_going");
 }
 
 fn collective_waiting(mpi: Mpi) {

@@ -174,8 +174,7 @@ fn bcast_sessions() {
 /// MPICH's waiting threads spin and hold its one lock: it gets fewer ranks and broadcasts.
 fn bcast_threads(mpi: Mpi) {
     let (ranks, broadcasts) = if mpi.is_open_mpi() { (3, "200") } else { (2, "60") };
-    let job =
-        || Job::stock(mpi, ranks, "bcast_threads").arguments(&[broadcasts]).limit(Duration::from_secs(300));
+    let job = || Job::stock(mpi, ranks, "bcast_threads").arguments(&[broadcasts]);
     conforms("bcast_threads", &FEW_ALGORITHMS, job);
 }
 

@@ -2,12 +2,13 @@
 
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::process::{Child, Stdio};
+use std::thread;
 use std::time::Duration;
 
-use crate::cluster::Labs;
+use crate::cluster::{LIMIT, Labs};
 
 const ROLE: &str = "POLYCAST_TEST_ROLE";
 const PORT: u16 = 50_123;
@@ -19,31 +20,44 @@ const GROUP_V6: Ipv6Addr = Ipv6Addr::new(0xff12, 0, 0, 0, 0, 0, 0, 0x77);
 const READY: &str = "listening";
 const HEARD: &str = "heard it";
 
-/// How long a datagram is waited for. The sender repeats it ten times in much less.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The sender repeats the datagram so often at least: who has not heard it then, and so long after the last, hears none.
+const TIMES: u32 = 10;
+const SILENCE: Duration = Duration::from_millis(200);
 
-/// Sends datagrams from a host of a lab to a group; which of the `receivers`, all of them members, hear one.
-pub fn heard_by(labs: &Labs, lab: &str, family: &str, sender: &str, receivers: &[&str]) -> Vec<bool> {
+/// Sends datagrams from a host of a lab to a group; fails unless of the receivers, all of them members, exactly those hear one that are to.
+pub fn are_heard(labs: &Labs, lab: &str, family: &str, sender: &str, receivers: &[(&str, bool)]) {
+    // Each lasts until its standard input ends.
     let start = |host: &str, role: &str| {
         let program = env::current_exe().unwrap();
         let test = ["--exact", "datagram::in_a_lab", "--nocapture"];
         let mut command = labs.command(&["exec", lab, host, "--", program.to_str().unwrap()]);
-        command.args(test).env(ROLE, format!("{role} {family}")).stdout(Stdio::piped()).spawn().unwrap()
+        let command = command.args(test).env(ROLE, format!("{role} {family}"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
     };
-    let mut listening: Vec<_> = receivers.iter().map(|host| lines_of(start(host, "receive"))).collect();
+    let mut listening: Vec<_> = receivers.iter().map(|(host, _)| lines_of(start(host, "receive"))).collect();
     for (_, lines) in &mut listening {
         assert!(lines.any(|line| line.unwrap().contains(READY)), "a receiver could not join");
     }
-    assert!(start(sender, "send").wait().unwrap().success());
-    let hears = |(mut child, mut lines): (Child, std::io::Lines<_>)| {
-        let heard = lines.any(|line: std::io::Result<String>| line.unwrap().contains(HEARD));
+    let mut sending = start(sender, "send");
+    let hears = |lines: &mut Lines| lines.any(|line| line.unwrap().contains(HEARD));
+    // It sends on until they have.
+    for ((host, _), (_, lines)) in receivers.iter().zip(&mut listening).filter(|((_, is_to), _)| *is_to) {
+        assert!(hears(lines), "{family} from {sender}: {host} hears nothing");
+    }
+    drop(sending.stdin.take());
+    assert!(sending.wait().unwrap().success());
+    for ((host, is_to), (mut child, mut lines)) in receivers.iter().zip(listening) {
+        drop(child.stdin.take());
+        assert!(*is_to || !hears(&mut lines), "{family} from {sender}: {host} hears it");
+        // Nobody is left to hear what else it says.
+        lines.for_each(drop);
         assert!(child.wait().unwrap().success());
-        heard
-    };
-    listening.into_iter().map(hears).collect()
+    }
 }
 
-fn lines_of(mut child: Child) -> (Child, std::io::Lines<BufReader<std::process::ChildStdout>>) {
+type Lines = io::Lines<BufReader<std::process::ChildStdout>>;
+
+fn lines_of(mut child: Child) -> (Child, Lines) {
     let output = child.stdout.take().unwrap();
     (child, BufReader::new(output).lines())
 }
@@ -59,11 +73,14 @@ fn in_a_lab() {
     };
     let socket = UdpSocket::bind(any).unwrap();
     if role.starts_with("send") {
-        for _ in 0..10 {
+        let input = thread::spawn(|| io::copy(&mut io::stdin(), &mut io::sink()).unwrap());
+        for sent in 1.. {
             socket.send_to(b"hear me", group).unwrap();
-            std::thread::sleep(Duration::from_millis(20));
+            thread::sleep(Duration::from_millis(20));
+            if sent >= TIMES && input.is_finished() {
+                return;
+            }
         }
-        return;
     }
     if role.ends_with("ipv6") {
         socket.join_multicast_v6(&GROUP_V6, index).unwrap();
@@ -71,10 +88,15 @@ fn in_a_lab() {
         socket.join_multicast_v4(&GROUP_V4, &Ipv4Addr::UNSPECIFIED).unwrap();
     }
     // A membership report needs a moment to the switches.
-    std::thread::sleep(Duration::from_millis(100));
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    thread::sleep(Duration::from_millis(100));
+    socket.set_read_timeout(Some(LIMIT)).unwrap();
     let mut said = std::io::stdout();
     writeln!(said, "{READY}").unwrap();
+    thread::spawn(|| {
+        io::copy(&mut io::stdin(), &mut io::sink()).unwrap();
+        thread::sleep(SILENCE);
+        std::process::exit(0);
+    });
     if socket.recv(&mut [0; 64]).is_ok() {
         writeln!(said, "{HEARD}").unwrap();
     }

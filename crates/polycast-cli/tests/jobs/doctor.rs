@@ -2,12 +2,9 @@
 
 use std::fs;
 use std::process::{Command, Output};
-use std::time::Duration;
 
-use crate::cluster::{self, Labs, TOOL};
+use crate::cluster::{self, LIMIT, Labs, TOOL};
 use serde_json::Value;
-
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// `polycast doctor WORDS` with the labs of a test.
 fn doctor(labs: &Labs, words: &[&str]) -> Command {
@@ -269,17 +266,20 @@ fn nothing_stays_when_the_doctor_is_killed() {
     }
     let mut command = doctor(&labs, &["--lab", "box", "--watch", "600", "--json"]);
     let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
-    let agents = || -> Vec<i32> {
-        let pids = fs::read_dir("/proc").unwrap().flatten();
-        let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        pids.filter(|pid| descends_from(*pid, child.id() as i32)).collect()
-    };
+    let agents = || descendants(child.id() as i32);
     // Each worker is a process of the lab and one that waits for it.
     cluster::wait_until("three workers are there", || agents().len() >= 6);
     let agents = agents();
     child.kill().unwrap();
     child.wait().unwrap();
     cluster::wait_until("the workers are gone", || !agents.iter().any(|pid| cluster::is_alive(*pid)));
+}
+
+/// What a process has started, and what that has started.
+pub fn descendants(ancestor: i32) -> Vec<i32> {
+    let pids = fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| descends_from(*pid, ancestor)).collect()
 }
 
 fn descends_from(pid: i32, ancestor: i32) -> bool {

@@ -3,8 +3,6 @@
 
 mod routine;
 
-use std::time::Duration;
-
 use crate::cluster::{self, Labs};
 use crate::common::job::{Job, Output};
 use crate::common::mpi::Mpi;
@@ -117,10 +115,7 @@ fn threads_broadcast_on_communicators_of_their_own() {
         [(Mpi::OpenMpi, &["a", "c", "b"][..], "100"), (Mpi::Mpich, &["a", "c"][..], "40")]
     {
         workshop.compile(mpi);
-        let job = workshop
-            .job(mpi, "bcast_threads", hosts)
-            .arguments(&[broadcasts])
-            .limit(Duration::from_secs(120));
+        let job = workshop.job(mpi, "bcast_threads", hosts).arguments(&[broadcasts]);
         conforms(job, "bcast_threads");
     }
 }
@@ -180,7 +175,7 @@ fn hosts_of_a_lab_are_found_by_their_names() {
     let program = workshop.program(mpi, "bcast_roots").to_string_lossy().into_owned();
     let run =
         ["run", "--lab", "box", "--mpi", mpi.name(), "--ranks-per-host", "2", "-n", "8", "--", &program];
-    let output = cluster::output_within(&mut labs.command(&run), Duration::from_secs(100));
+    let output = cluster::output_within(&mut labs.command(&run), cluster::LIMIT);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("OK bcast_roots"), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("ROUTINE messages=") && !said.contains("messages=0 "), "{said}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use crate::cluster::{Labs, TOOL};
+use crate::cluster::{LIMIT, Labs, TOOL};
 use crate::common::ending;
 use crate::common::job::{Output, finish, place, timeout};
 use crate::common::mpi::Mpi;
@@ -110,7 +110,7 @@ impl<'a> LabJob<'a> {
             // See check.c.
             Mpi::Mpich => vec![("CHECK_PAUSE_MS".to_owned(), "400".to_owned())],
         };
-        let limit = Duration::from_secs(120);
+        let limit = LIMIT;
         let (on, launcher) = (None, String::new());
         LabJob {
             labs,

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::cluster::TOOL;
+use crate::cluster::{LIMIT, TOOL};
 use crate::common::job::{Output, alone, finish, timeout};
 use crate::common::{cannot_run, checkout, library_directory};
 use crate::job::{LAB, lab};
@@ -128,7 +128,7 @@ impl OtherMpi {
 
     /// `polycast run` or `polycast lab run`, up to the program's own arguments.
     fn command(&self, built: &Path, verb: &[&str], ranks: u32, variables: &[(&str, &str)]) -> Command {
-        let mut command = timeout(std::time::Duration::from_secs(120));
+        let mut command = timeout(LIMIT);
         command.arg(TOOL).args(verb).arg("--mpi").arg(self.launcher()).args(["-n", &ranks.to_string()]);
         for name in ["OMPI", "PRTE"] {
             command.env(format!("{name}_ALLOW_RUN_AS_ROOT"), "1");

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::cluster::LIMIT;
 use crate::common::{checkout, library_directory};
 use crate::packages::{inside, succeeds};
 
@@ -39,7 +40,7 @@ fn system(root: &Path) {
         fs::create_dir(root.join(to)).unwrap();
         let mut command = Command::new("cp");
         command.arg("-r").args(parts.iter().map(|part| from.join(part))).arg(root.join(to));
-        succeeds(&mut command, Duration::from_secs(60));
+        succeeds(&mut command, LIMIT);
     };
     copy(checkout(), &["doors", "include", "bench", "tests", "Cargo.toml"], "polycast");
     copy(&library_directory(), &["libpolycast.so"], "library");

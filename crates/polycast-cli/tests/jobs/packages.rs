@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::cluster::output_within;
+use crate::cluster::{LIMIT, output_within};
 use crate::common::checkout;
 use crate::install::{in_front_of_path, text};
 
@@ -55,17 +55,17 @@ fn a_program_that_is_linked_with_it_needs_no_variables() {
     // As if somebody had copied the installation on.
     let installed = folder.path().join("elsewhere");
     let stage = checkout().join("build/stage");
-    succeeds(Command::new("cp").arg("-r").args([&stage, &installed]), Duration::from_secs(60));
+    succeeds(Command::new("cp").arg("-r").args([&stage, &installed]), LIMIT);
     fs::write(folder.path().join("a.c"), PROGRAM).unwrap();
     for family in ["openmpi", "mpich"] {
         let program = folder.path().join(family);
         let mut compiler = Command::new(format!("mpicc.{family}"));
         compiler.arg("-o").args([&program, &folder.path().join("a.c")]).args(flags(&installed));
-        succeeds(&mut compiler, Duration::from_secs(60));
+        succeeds(&mut compiler, LIMIT);
         let mut job = Command::new(format!("mpiexec.{family}"));
         job.args(["-n", "2"]).env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         job.env("OMPI_MCA_rmaps_base_oversubscribe", "1").arg(&program);
-        let said = succeeds(&mut job, Duration::from_secs(120));
+        let said = succeeds(&mut job, LIMIT);
         assert!(said.contains("0 wrong, 0 chain:segment=4KiB"), "{family}: {said}");
     }
 }
@@ -90,11 +90,11 @@ fn cmake_finds_it() {
         .arg(folder.path())
         .arg("-B")
         .arg(&build);
-    succeeds(&mut configure, Duration::from_secs(120));
-    succeeds(Command::new("cmake").arg("--build").arg(&build), Duration::from_secs(120));
+    succeeds(&mut configure, LIMIT);
+    succeeds(Command::new("cmake").arg("--build").arg(&build), LIMIT);
     let mut job = Command::new("mpiexec.openmpi");
     job.args(["--allow-run-as-root", "--oversubscribe", "-n", "2"]).arg(build.join("a"));
-    let said = succeeds(&mut job, Duration::from_secs(120));
+    let said = succeeds(&mut job, LIMIT);
     assert!(said.contains("0 wrong, 0 chain:segment=4KiB"), "{said}");
 }
 
@@ -102,7 +102,7 @@ fn cmake_finds_it() {
 fn packages(folder: &Path) -> Vec<PathBuf> {
     let mut build = Command::new(checkout().join("packaging/debian/build.sh"));
     build.arg(checkout().join("build/stage")).arg(folder);
-    succeeds(&mut build, Duration::from_secs(300));
+    succeeds(&mut build, LIMIT);
     let mut made: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     made.sort();
     assert_eq!(made.len(), 3, "{made:?}");
@@ -116,7 +116,7 @@ fn no_package_is_made_whose_dependencies_are_not_known() {
     let mut build = Command::new(checkout().join("packaging/debian/build.sh"));
     build.arg(checkout().join("build/stage")).arg(folder.path());
     build.env("PATH", format!("{}:{}", front.path().display(), std::env::var("PATH").unwrap()));
-    let output = output_within(&mut build, Duration::from_secs(300));
+    let output = output_within(&mut build, LIMIT);
     assert!(!output.status.success() && text(&output).contains("cannot find library"), "{}", text(&output));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -127,10 +127,10 @@ fn without_git_no_sources_are_packed() {
     let front = in_front_of_path(&[("git", "[ $1 = status ] || exit 128")]);
     let folder = tempfile::tempdir().unwrap();
     let parts = ["scripts", "Cargo.toml"].map(|part| checkout().join(part));
-    succeeds(Command::new("cp").arg("-r").args(parts).arg(folder.path()), Duration::from_secs(60));
+    succeeds(Command::new("cp").arg("-r").args(parts).arg(folder.path()), LIMIT);
     let mut dist = Command::new(folder.path().join("scripts/dist.sh"));
     dist.env("PATH", format!("{}:{}", front.path().display(), std::env::var("PATH").unwrap()));
-    let output = output_within(&mut dist, Duration::from_secs(60));
+    let output = output_within(&mut dist, LIMIT);
     assert!(!output.status.success(), "{}", text(&output));
     assert_eq!(fs::read_dir(folder.path().join("build")).unwrap().count(), 0);
 }
@@ -152,7 +152,7 @@ fn debian_packages_are_clean_and_serve_in_a_fresh_system() {
     let made = packages(folder.path());
     let mut lintian = Command::new("lintian");
     lintian.args(["--fail-on", "error,warning", "--allow-root"]).args(&made);
-    let said = succeeds(&mut lintian, Duration::from_secs(300));
+    let said = succeeds(&mut lintian, LIMIT);
     assert!(!said.contains("W: ") && !said.contains("E: "), "{said}");
 
     let root = tempfile::tempdir().unwrap();
@@ -180,16 +180,13 @@ fn debian_packages_are_clean_and_serve_in_a_fresh_system() {
 #[ignore = "make test-all: needs a checkout with its history"]
 fn the_sources_are_packed_whole() {
     let folder = tempfile::tempdir().unwrap();
-    succeeds(&mut Command::new(checkout().join("scripts/dist.sh")), Duration::from_secs(60));
+    succeeds(&mut Command::new(checkout().join("scripts/dist.sh")), LIMIT);
     let archive = checkout().join(format!("build/polycast-{}.tar.gz", env!("CARGO_PKG_VERSION")));
-    succeeds(
-        Command::new("tar").arg("xzf").arg(&archive).arg("-C").arg(folder.path()),
-        Duration::from_secs(60),
-    );
+    succeeds(Command::new("tar").arg("xzf").arg(&archive).arg("-C").arg(folder.path()), LIMIT);
     let top = folder.path().join(format!("polycast-{}", env!("CARGO_PKG_VERSION")));
     let mut metadata = Command::new("cargo");
     metadata.args(["metadata", "--locked", "--no-deps", "--format-version", "1"]).current_dir(&top);
-    assert!(succeeds(&mut metadata, Duration::from_secs(60)).contains("polycast-runtime"));
+    assert!(succeeds(&mut metadata, LIMIT).contains("polycast-runtime"));
     for file in ["Makefile", "include/polycast.h", "packaging/polycast.pc.in", ".ci/run"] {
         assert!(top.join(file).exists(), "{file}");
     }
@@ -229,13 +226,13 @@ fn the_recipe_for_spack_makes_what_there_is_to_make() {
     for layout in ["old", "new"] {
         let mut python = Command::new("python3");
         let python = python.args(["-B", "-c", SPACK]).arg(&recipe).arg(layout);
-        let made = succeeds(python, Duration::from_secs(60));
+        let made = succeeds(python, LIMIT);
         let expected = "build MPICC=/usr/bin/mpicc.openmpi\nspank SLURM_CFLAGS=-I/slurm/include\ninstall PREFIX=/prefix\n";
         assert_eq!(made, expected, "{layout}");
         for words in made.lines() {
             let mut make = Command::new("make");
             make.args(["--dry-run", "--directory"]).arg(checkout()).args(words.split(' '));
-            succeeds(&mut make, Duration::from_secs(60));
+            succeeds(&mut make, LIMIT);
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Ranks on several hosts, with real MPI in a lab: data is right however they are placed, and hosts are told apart.
 
-use std::time::Duration;
-
 use crate::cluster::{self, Labs};
 use crate::common::mpi::Mpi;
 use crate::common::report::Report;
@@ -11,7 +9,7 @@ fn run_scattered(labs: &Labs, choice: &[&str], program: &[&str]) -> (String, Str
     let run = ["run", "--lab", "box", "--mpi", "openmpi", "--ranks-per-host", "3", "-n", "5", "--polycast"];
     let placement = ["--mpiexec-args", "--map-by node", "--env", "POLYCAST_REPORT=1"];
     let mut command = labs.command(&[&run[..], &placement, choice, &["--"], program].concat());
-    let output = cluster::output_within(&mut command, Duration::from_secs(100));
+    let output = cluster::output_within(&mut command, cluster::LIMIT);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{}", text(&output.stderr));
     (text(&output.stdout), text(&output.stderr))

@@ -5,11 +5,10 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::cluster::{TOOL, output_within, wait_until};
+use crate::cluster::{LIMIT, TOOL, output_within, wait_until};
 use crate::common::{checkout, library_directory};
 use crate::small;
 
@@ -74,7 +73,7 @@ fn the_plug_in_serves_who_asks_for_it() {
     let report = |words: &str, family: &str| {
         let mut command = slurm.shell(words);
         command.env("POLYCAST_BCAST", "chain:segment=8KiB").env("POLYCAST_REPORT", "1");
-        let output = output_within(&mut command, Duration::from_secs(120));
+        let output = output_within(&mut command, LIMIT);
         let all = [output.stdout, output.stderr].concat();
         let said = String::from_utf8(all).unwrap();
         assert!(
@@ -108,7 +107,7 @@ fn files_are_copied_to_the_nodes_of_a_job() {
     for options in ["", "--bootstrap"] {
         fs::create_dir_all(slurm.path().join("to/node-7")).unwrap();
         let line = format!("salloc -n 1 polycast cp --json {options} file to/%h/");
-        let output = output_within(&mut slurm.shell(&line), Duration::from_secs(120));
+        let output = output_within(&mut slurm.shell(&line), LIMIT);
         let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
         assert!(output.status.success() && said.contains("\"host\": \"node-7\""), "{line}: {said}");
         assert_eq!(fs::read(slurm.path().join("to/node-7/file")).unwrap(), vec![7; 300_000]);
@@ -201,7 +200,7 @@ impl Slurm {
     fn serves(&self, line: &str, algorithm: &str, family: &str) {
         let mut command = self.shell(line);
         command.env("POLYCAST_BCAST", algorithm).env("POLYCAST_REPORT", "1");
-        let output = output_within(&mut command, Duration::from_secs(120));
+        let output = output_within(&mut command, LIMIT);
         let (said, errors) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{family}: {line}: {}\n{said}{errors}", output.status);

@@ -9,8 +9,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::bench::text;
+use crate::common::job::wait_for;
 use crate::common::library_directory;
 use crate::common::mpi::Mpi;
+use crate::doctor::descendants;
 use crate::job::{LabJob, lab};
 
 /// The table is one, chooses what its map says, and the next run goes on where this one ended.
@@ -89,9 +91,14 @@ fn an_interrupted_search_says_so_once() {
     let words = ["tune", "--mpi", "openmpi", "-n", "2", "--sizes", "1MiB", "--exhaustive", "-o"];
     let mut command = Command::new(env!("CARGO_BIN_EXE_polycast"));
     command.args(words).arg(&table).env("POLYCAST_LIBDIR", library_directory());
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    thread::sleep(Duration::from_secs(3));
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let tool = child.id() as i32;
+    let program = |pid: &i32| fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let measures = || descendants(tool).iter().any(|pid| program(pid).ends_with("polycast-bench-openmpi"));
+    if wait_for(&mut child, measures) {
+        thread::sleep(Duration::from_secs(2));
+        kill(Pid::from_raw(tool), Signal::SIGINT).unwrap();
+    }
     let output = child.wait_with_output().unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{said}");
