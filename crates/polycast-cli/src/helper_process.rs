@@ -145,6 +145,13 @@ mod tests {
         (process.unwrap(), said)
     }
 
+    /// However long that takes here.
+    fn has_ended(process: &mut HelperProcess) {
+        while process.child.try_wait().unwrap().is_none() {
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     #[test]
     fn what_is_no_text_is_a_line_like_others() {
         let (mut process, said) = shell(r"printf 'gr\374\337 Gott\n\nhello'; cat");
@@ -157,9 +164,9 @@ mod tests {
     #[test]
     fn last_words_do_not_wait_for_who_outlives_it() {
         let (mut process, said) =
-            shell("sleep 60 >/dev/null & echo $!; echo no route >&2; echo to host >&2; exit 3");
-        // Until it has ended, however long that takes here.
+            shell("sleep 600 >/dev/null & echo $!; echo no route >&2; echo to host >&2; exit 3");
         let sleeper = said.iter().last().unwrap();
+        has_ended(&mut process);
         let (status, words) = process.last_words();
         assert_eq!((status.unwrap().code(), words.as_str()), (Some(3), "no route; to host"));
         // It would not be there any more if it had been waited for.
@@ -170,6 +177,7 @@ mod tests {
     fn last_words_are_few() {
         let (mut process, said) = shell("head -c 1000000 /dev/zero >&2; exit 1");
         assert_eq!(said.iter().count(), 0);
+        has_ended(&mut process);
         let (status, words) = process.last_words();
         assert_eq!((status.unwrap().code(), words.len() as u64), (Some(1), MAX_ERRORS_BYTES));
     }

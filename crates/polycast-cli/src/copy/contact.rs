@@ -199,7 +199,8 @@ mod tests {
 
     #[test]
     fn where_nobody_is_it_fails_with_the_address() {
-        let closed = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+        // At an address of its own, so that no other test gets the port meanwhile.
+        let closed = TcpListener::bind(("127.77.0.1", 0)).unwrap().local_addr().unwrap();
         let said = introduce(&caller(), &[closed]).unwrap_err().to_string();
         assert!(said.starts_with(&closed.to_string()), "{said}");
         assert_eq!(introduce(&caller(), &[]).unwrap_err().to_string(), "it has no address");

@@ -178,16 +178,15 @@ mod tests {
     #[test]
     fn an_interrupt_ends_a_silent_job() {
         let interrupted = AtomicBool::new(false);
-        let began = Instant::now();
         let mut lines = 0;
-        let status = run::<io::Error>(shell("echo a; exec sleep 60"), &interrupted, |_| {
+        let status = run::<io::Error>(shell("echo a; exec sleep 1000"), &interrupted, |_| {
             lines += 1;
             interrupted.store(true, Ordering::Relaxed);
             Ok(Heard::More)
         });
+        // Had it been waited for, it had ended well.
         assert!(matches!(status.unwrap(), Ending::Exited(status) if !status.success()));
         assert_eq!(lines, 1);
-        assert!(began.elapsed() < Duration::from_secs(30));
     }
 
     fn heard(line: &str) -> io::Result<Heard> {
@@ -206,7 +205,9 @@ mod tests {
 
     #[test]
     fn a_job_that_leaves_after_its_last_result_is_waited_for() {
-        let ending = run_until(LEAVE, shell("echo end; exit 3"), &AtomicBool::new(false), heard);
+        // However long it waits for a processor.
+        let long = Duration::from_secs(300);
+        let ending = run_until(long, shell("echo end; exit 3"), &AtomicBool::new(false), heard);
         assert!(matches!(ending.unwrap(), Ending::Exited(status) if status.code() == Some(3)));
     }
 }

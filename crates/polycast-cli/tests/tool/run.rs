@@ -173,7 +173,8 @@ fn in_an_allocation_mpiexec_says_how_many_ranks_there_are() {
     assert_eq!(line("mpich", "PBS_NODEFILE", nodes), "-genv POLYCAST off ./script");
     // Open MPI is often built without PBS's library, and would start as many ranks here as there are cores.
     let of_open_mpi = line("openmpi", "PBS_NODEFILE", nodes);
-    assert!(of_open_mpi.starts_with("--host n1:2,n0:1 "), "{of_open_mpi}");
+    // Behind what is asked for where there are fewer processors here.
+    assert!(format!(" {of_open_mpi}").contains(" --host n1:2,n0:1 "), "{of_open_mpi}");
 }
 
 #[test]
