@@ -106,6 +106,19 @@ fn waiting_once(collective: Collective, is_on_levels: bool) -> Vec<Algorithm> {
     all
 }
 
+/// Those on two levels, all by messages on a node.
+fn by_messages(collective: Collective) -> Vec<Algorithm> {
+    let mut texts: Vec<String> =
+        Registry::BUILT_IN.samples(collective).iter().map(Algorithm::to_string).collect();
+    texts.retain(|text| text.starts_with("two-level"));
+    for text in texts.iter_mut().filter(|text| !text.contains("within=")) {
+        let separator = if text.contains(':') { ',' } else { ':' };
+        *text = format!("{text}{separator}within=messages");
+    }
+    let read = |text: &String| Registry::BUILT_IN.read(collective, text).expect("it is there");
+    texts.iter().map(read).collect()
+}
+
 fn algorithm(text: &str) -> Algorithm {
     text.parse().expect("an algorithm")
 }
@@ -160,6 +173,31 @@ proptest! {
         let simulated = Schedules::new(network, schedules()).run().expect("a broadcast").completion_ns;
         let apart = followed.0.abs_diff(simulated) as f64;
         prop_assert!(apart <= 0.01 * simulated as f64 + 100.0, "{followed} against {simulated} ns");
+    }
+
+    /// Whatever ranks a node has: what begins or ends at a rank in the same moment does so in the same order in both. Where what the processor had
+    /// put off came behind what was just begun, every seventh pairwise all-to-all was off, by up to 17 %, and some allreduces by up to 28 %.
+    /// A few of 144,000 such calls still are, by 0.03 % at most.
+    #[test]
+    fn two_levels_by_messages(
+        (collective, nth) in (prop::sample::select(&Collective::ALL[..]), any::<prop::sample::Index>()),
+        (hosts, root) in (1usize..=12, any::<prop::sample::Index>()),
+        host_of in prop::collection::vec(0usize..12, 2..24),
+        (latency_ns, local) in (0u64..50_000, 1u8..=10),
+        (bytes, segment) in (1000u64..100_000, prop::option::of(1000u64..20_000)),
+    ) {
+        let algorithms = by_messages(collective);
+        let mut algorithm = algorithms[nth.index(algorithms.len())];
+        let segment = segment.filter(|_| algorithm.entry.all_parameters().any(|p| p.name == "segment"));
+        algorithm.segment = segment.and_then(NonZeroU64::new);
+        let host_of: Vec<usize> = host_of.iter().map(|host| host % hosts).collect();
+        let call = Call::new(collective, host_of.len() as u32, Rank(root.index(host_of.len()) as u32), Bytes(bytes));
+        let (followed, simulated) = followed_and_simulated(&host_of, call, &algorithm, latency_ns, local);
+        let apart = followed.abs_diff(simulated) as f64;
+        prop_assert!(
+            apart <= 0.001 * simulated as f64,
+            "{collective} {algorithm} on {host_of:?}: {followed} against {simulated} ns"
+        );
     }
 
     /// Over what several ranks share: the link between two switches, on which ranks are by turns, or that of a host, whose ranks also share memory.
@@ -291,4 +329,13 @@ fn of_messages_that_come_at_the_same_time_one_goes_first() {
     let gather = Registry::BUILT_IN.read(Collective::Gather, "binary:segment=1001").expect("it is there");
     let call = Call::new(Collective::Gather, 12, Rank(3), Bytes(1000));
     assert_eq!(followed_and_simulated(&host_of, call, &gather, 57, 5), (88_114, 88_114));
+}
+
+/// What a processor that copies has put off goes before what begins when it is free again.
+#[test]
+fn what_was_put_off_goes_first() {
+    let text = "two-level:between=chain,buffer=4KiB,overlap=none,within=messages";
+    let scatter = Registry::BUILT_IN.read(Collective::Scatter, text).expect("it is there");
+    let call = Call::new(Collective::Scatter, 3, Rank(0), Bytes(95_252));
+    assert_eq!(followed_and_simulated(&[0, 1, 0], call, &scatter, 42_353, 10), (2_423_653, 2_423_653));
 }

@@ -208,15 +208,12 @@ impl<S: Schedule> Run<'_, S> {
                 Event::Arrives(id) if !state.posted.remove(&id) => {
                     state.arrived.insert(id);
                 }
-                Event::Arrives(id) if state.processor_free_ns > now => {
-                    let free_ns = state.processor_free_ns;
-                    self.enter(free_ns, rank, Event::Ends(id));
-                }
+                Event::Arrives(id) => self.enter_when_free(now, rank, Event::Ends(id)),
                 Event::Leaves(to, message) => {
                     state.port.push(to, message);
                     self.use_port(rank, now);
                 }
-                Event::Arrives(id) | Event::Ends(id) => {
+                Event::Ends(id) => {
                     state.executor.complete(id);
                     self.start_steps(rank, now);
                 }
@@ -239,6 +236,13 @@ impl<S: Schedule> Run<'_, S> {
     fn enter(&mut self, at_ns: f64, rank: usize, event: Event) {
         self.entered += 1;
         self.agenda.insert((at_ns.max(0.0).round() as u64, rank, self.entered), event);
+    }
+
+    /// What the processor sees to, which takes it no time. Now too it goes behind what has been waiting for the processor until now: of two
+    /// sends the second would leave first, and with many steps in the same moment all that follows would come in another order.
+    fn enter_when_free(&mut self, now: f64, rank: usize, event: Event) {
+        let free_ns = self.ranks[rank].processor_free_ns;
+        self.enter(free_ns.max(now), rank, event);
     }
 
     fn message_times(&mut self, bytes: u64) -> [MessageTimes; 3] {
@@ -283,23 +287,14 @@ impl<S: Schedule> Run<'_, S> {
                         _ => whole_ns,
                     };
                     let message = Sending { id, bytes, whole_ns, turn_ns, left_ns: whole_ns, place: 0 };
-                    let state = &mut self.ranks[rank];
-                    if state.processor_free_ns > now {
-                        let free_ns = state.processor_free_ns;
-                        self.enter(free_ns, rank, Event::Leaves(to, message));
-                    } else {
-                        state.port.push(to, message);
-                    }
+                    self.enter_when_free(now, rank, Event::Leaves(to, message));
                 }
                 Action::Receive(_) => {
                     let state = &mut self.ranks[rank];
                     if !state.arrived.remove(&id) {
                         state.posted.insert(id);
-                    } else if state.processor_free_ns > now {
-                        let free_ns = state.processor_free_ns;
-                        self.enter(free_ns, rank, Event::Ends(id));
                     } else {
-                        state.executor.complete(id);
+                        self.enter_when_free(now, rank, Event::Ends(id));
                     }
                 }
                 Action::Fetch { at, .. } => {
@@ -332,7 +327,7 @@ impl<S: Schedule> Run<'_, S> {
     /// A step of the processor's; says when it ends.
     fn occupy_processor(&mut self, rank: usize, id: StepId, for_ns: f64, now: f64) -> f64 {
         let free_ns = &mut self.ranks[rank].processor_free_ns;
-        *free_ns = free_ns.max(now) + for_ns;
+        *free_ns = free_ns.max(now) + for_ns.round();
         let at = *free_ns;
         self.enter(at, rank, Event::Ends(id));
         at
