@@ -17,9 +17,13 @@ use polycast_core::variables::LIBRARY_DIRECTORY;
 use polycast_lab::own_program;
 
 use crate::mpi::Abi;
+use crate::network::{self, Variables};
 
 /// The object that programs preload.
 const PRELOAD: &str = "libpolycast-mpi.so";
+
+/// The loader's variable that has programs preload it.
+pub const LD_PRELOAD: &str = "LD_PRELOAD";
 
 /// An installation that was found.
 #[derive(Clone, Debug)]
@@ -112,6 +116,15 @@ impl Installation {
         }
     }
 
+    /// Has ranks with these variables preload it, behind what they preload already: a profiler that comes first sees the program's calls, not
+    /// ours.
+    pub fn preload_in(&self, variables: &mut Variables) -> Result<(), InstallError> {
+        let others = variables.iter().rfind(|(name, _)| name == LD_PRELOAD);
+        let all = preload_after(others.map_or("", |(_, objects)| objects), &self.preload_value()?);
+        network::set(variables, vec![(LD_PRELOAD.to_owned(), all)]);
+        Ok(())
+    }
+
     /// The door for programs of this binary interface, if it was built.
     pub fn door(&self, abi: Abi) -> Option<PathBuf> {
         Some(self.door_path(abi)).filter(|door| door.is_file())
@@ -125,6 +138,11 @@ impl Installation {
     fn door_path(&self, abi: Abi) -> PathBuf {
         self.library_directory.join("doors").join(format!("polycast-door-{}.so", abi.name()))
     }
+}
+
+fn preload_after(others: &str, ours: &str) -> String {
+    let others = others.split([':', ' ']).filter(|object| !object.is_empty() && *object != ours);
+    others.chain([ours]).collect::<Vec<_>>().join(":")
 }
 
 /// Where to look: the directory that the user named and no other, else beside the tool as installed, else as built.
@@ -174,6 +192,16 @@ mod tests {
             let error = value(directory).unwrap_err().to_string();
             assert!(error.contains(directory) && error.contains("splits LD_PRELOAD"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_profiler_stays_first_and_nothing_is_loaded_twice() {
+        assert_eq!(preload_after("", "/p.so"), "/p.so");
+        assert_eq!(preload_after("/profiler.so", "/p.so"), "/profiler.so:/p.so");
+        assert_eq!(preload_after("/a.so /p.so:/b.so", "/p.so"), "/a.so:/b.so:/p.so");
+        let mut variables = ["A", LD_PRELOAD].map(|name| (name.to_owned(), "/a.so".to_owned())).to_vec();
+        Installation { library_directory: "/lib".into() }.preload_in(&mut variables).unwrap();
+        assert_eq!(variables[1..], [(LD_PRELOAD.to_owned(), "/a.so:/lib/libpolycast-mpi.so".to_owned())]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::bench::session::Session;
 use crate::bench::variant::Variant;
 use crate::bench::view::Format;
 use crate::bench::{beside, crossover, sizes, variant};
-use crate::install::Installation;
+use crate::install::{Installation, LD_PRELOAD};
 use crate::jobs::RankCounts;
 use crate::jobs::target::JobTarget;
 use crate::mpi::{Abi, Mpi};
@@ -192,7 +192,7 @@ pub fn run(mut args: Args) -> Outcome {
             target: &target,
             mpi,
             program,
-            preloaded: variables.iter().any(|(name, _)| name == PRELOAD),
+            preloaded: variables.iter().any(|(name, _)| name == LD_PRELOAD),
             variables,
             links: links(&args, &target),
             fidelity: fidelity.clone(),
@@ -238,8 +238,6 @@ pub fn run(mut args: Args) -> Outcome {
         (false, false) => ExitCode::SUCCESS,
     })
 }
-
-pub(super) const PRELOAD: &str = "LD_PRELOAD";
 
 /// Jobs with each of several MPIs, where nobody says how many.
 const ROUNDS: u32 = 3;
@@ -406,12 +404,12 @@ pub(super) fn variables(
     // A launcher need not carry the environment to other hosts, and a setting counts only if all ranks have it.
     let is_set_by_variants = |name: &str| Operation::ALL.iter().any(|operation| name == operation.variable());
     variables.extend(settings::of_the_library().filter(|(name, _)| !is_set_by_variants(name)));
-    if installation.door(abi).is_some() {
-        variables.push((PRELOAD.to_owned(), installation.preload_value()?));
-    }
     network::set(&mut variables, topology.variables()?);
     network::set(&mut variables, parameters.variables()?);
     job.prefer_wanted(&mut variables);
+    if installation.door(abi).is_some() {
+        installation.preload_in(&mut variables)?;
+    }
     network::forget(&mut variables);
     variables.extend(settings::warn(&variables));
     Ok(variables)

@@ -18,7 +18,7 @@ use crate::bench::report::Report;
 use crate::bench::session::Session;
 use crate::bench::variant::Variant;
 use crate::bench::view::Silent;
-use crate::commands::bench::PRELOAD;
+use crate::install::LD_PRELOAD;
 use crate::jobs::target::JobTarget;
 use crate::jobs::{Dialogue, PLANS};
 use crate::mpi::Mpi;
@@ -63,7 +63,7 @@ impl On<'_> {
             target: self.target,
             mpi: self.mpi,
             program: self.program.to_owned(),
-            preloaded: self.variables.iter().any(|(name, _)| name == PRELOAD),
+            preloaded: self.variables.iter().any(|(name, _)| name == LD_PRELOAD),
             variables: self.variables,
             links: Links::default(),
             fidelity: Fidelity::default(),

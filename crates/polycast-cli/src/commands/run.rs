@@ -13,7 +13,7 @@ use polycast_core::policy::Choice;
 
 use super::{Outcome, print};
 use crate::hosts;
-use crate::install::Installation;
+use crate::install::{Installation, LD_PRELOAD};
 use crate::mpi::{self, Allocation, Launch, Mpi, ProgramError};
 use crate::network::{self, KnownParameters, KnownTopology};
 use crate::numbers::whole;
@@ -159,15 +159,9 @@ fn environment_of_ranks(
     if args.report {
         set(settings::REPORT, "1".to_owned());
     }
-    let others = env::var("LD_PRELOAD").unwrap_or_default();
-    set("LD_PRELOAD", preload_after(&others, &installation.preload_value()?));
+    set(LD_PRELOAD, env::var(LD_PRELOAD).unwrap_or_default());
+    installation.preload_in(&mut environment)?;
     Ok(environment)
-}
-
-/// `ours` after what the user preloads already: a profiler that comes first sees the program's calls, not ours.
-fn preload_after(others: &str, ours: &str) -> String {
-    let others = others.split([':', ' ']).filter(|object| !object.is_empty() && *object != ours);
-    others.chain([ours]).collect::<Vec<_>>().join(":")
 }
 
 fn mpiexec_args(text: &str) -> Result<Vec<String>, String> {
@@ -177,13 +171,6 @@ fn mpiexec_args(text: &str) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_profiler_stays_first_and_nothing_is_loaded_twice() {
-        assert_eq!(preload_after("", "/p.so"), "/p.so");
-        assert_eq!(preload_after("/profiler.so", "/p.so"), "/profiler.so:/p.so");
-        assert_eq!(preload_after("/a.so /p.so:/b.so", "/p.so"), "/a.so:/b.so:/p.so");
-    }
 
     #[test]
     fn mpiexec_arguments_are_split_as_a_shell_does() {

@@ -18,12 +18,12 @@ use polycast_lab::Lab;
 
 use self::beforehand::Beforehand;
 use self::search::Tuning;
-use super::bench::{Operations, PRELOAD, Sizes, parse_operations, parse_sizes, variables};
+use super::bench::{Operations, Sizes, parse_operations, parse_sizes, variables};
 use super::job_args::JobArgs;
 use super::{Outcome, beside, interruption, print, write_file};
 use crate::bench::arrival::parse_duration;
 use crate::bench::operation::Operation;
-use crate::install::Installation;
+use crate::install::{Installation, LD_PRELOAD};
 use crate::jobs::target::JobTarget;
 use crate::mpi::{Abi, Mpi};
 use crate::native::Target;
@@ -305,7 +305,7 @@ fn settings(args: &Args, target: &JobTarget, variables: &[(String, String)]) -> 
         format!("{:?}", (&lab.plan().switches, &lab.plan().hosts)).hash(&mut digest);
         format!("links {:016x}", digest.finish())
     });
-    let of_installation = [PRELOAD, "LD_LIBRARY_PATH", CACHE];
+    let of_installation = [LD_PRELOAD, "LD_LIBRARY_PATH", CACHE];
     let told = variables.iter().filter(|(name, _)| !of_installation.contains(&&name[..]));
     let told = told.map(|(name, value)| format!("{name}={value}"));
     let time = format!("--time {:?}", args.time);

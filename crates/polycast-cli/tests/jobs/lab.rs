@@ -226,6 +226,10 @@ fn mpiexec_starts_ranks_on_the_hosts() {
         assert_eq!(lines, ["h0 yes", "h0 yes", "h1 yes", "h1 yes", "h2 yes"], "{mpi}: {errors}");
     }
     labs.fails(&["run", "--lab", "box", "-n", "4", "--", "true"], "choose fewer ranks or --ranks-per-host 2");
+    let run =
+        ["run", "--lab", "box", "--mpi", "openmpi", "-n", "1", "--polycast", "--env", "LD_PRELOAD=libm.so.6"];
+    let said = labs.succeeds(&[&run[..], &["--", "sh", "-c", "echo $LD_PRELOAD"]].concat());
+    assert!(said.starts_with("libm.so.6:/") && said.ends_with("/libpolycast-mpi.so\n"), "{said}");
     labs.succeeds(&["down", "--all"]);
 }
 

@@ -97,10 +97,12 @@ fn launch(
 ) -> Result<Command, Box<dyn std::error::Error>> {
     let hosts = place(&hosts_for(lab, args.on.as_ref())?, args.ranks, args.ranks_per_host)?;
     let first = hosts[0].0.clone();
-    let mut env = installation.map_or(Ok(Vec::new()), polycast_variables)?;
+    // Other hosts do not see this environment, so its settings are sent along.
+    let mut env = installation.map_or_else(Vec::new, |_| settings::of_the_library().collect());
     network::set(&mut env, args.no_topology.variables());
     network::set(&mut env, args.parameters.variables()?);
     network::set(&mut env, args.variables.clone());
+    installation.map_or(Ok(()), |installation| installation.preload_in(&mut env))?;
     env.extend(warned);
     network::tell_of_lab(&mut env, lab);
     let launch = Launch {
@@ -122,11 +124,6 @@ fn installation_for(abi: Abi) -> Result<Installation, InstallError> {
     let installation = Installation::find()?;
     installation.require_door(abi)?;
     Ok(installation)
-}
-
-/// What puts polycast under the ranks. Other hosts do not see this environment, so its settings are sent along.
-fn polycast_variables(installation: &Installation) -> Result<Vec<(String, String)>, InstallError> {
-    Ok(settings::of_the_library().chain([("LD_PRELOAD".to_owned(), installation.preload_value()?)]).collect())
 }
 
 /// Those that may have ranks: all of the lab, or those that are named, which it has to have.

@@ -15,7 +15,6 @@ use polycast_core::units::Bytes;
 
 use crate::bench::operation::Operation;
 use crate::bench::variant::Variant;
-use crate::commands::bench::PRELOAD;
 use crate::commands::job_args::JobArgs;
 use crate::commands::one_launch::{On, measured};
 use crate::install::Installation;
@@ -253,9 +252,9 @@ impl Learning<'_> {
         installation.require_door(Abi::from(self.mpi.family()))?;
         let job = self.job;
         let mut variables = job.stock_variables(self.mpi)?;
-        variables.push((PRELOAD.to_owned(), installation.preload_value()?));
         variables.push(("POLYCAST_MULTICAST".to_owned(), "off".to_owned()));
         job.prefer_wanted(&mut variables);
+        installation.preload_in(&mut variables)?;
         network::forget(&mut variables);
         self.target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
         Ok(variables)
