@@ -211,7 +211,7 @@ impl Fault {
 }
 
 /// How long ranks live at most after one of them was killed, on a machine that does other things, too.
-const ALL_DIE: Duration = Duration::from_secs(90);
+const ALL_DIE: Duration = Duration::from_secs(30);
 
 /// Datagrams a second.
 const FLOOD_RATE: &str = "100000";

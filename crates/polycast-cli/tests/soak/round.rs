@@ -20,15 +20,15 @@ use crate::totals::Totals;
 /// A rank on each, two in some rounds.
 pub const HOSTS: usize = 4;
 
-/// Ends a job that hangs, on a machine that does other things, too.
-const LIMIT: Duration = Duration::from_secs(180);
+/// How much longer than without polycast a job may take to end by a rank's death, on a machine that does other things, too.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// How often it is looked whether ranks are gone.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What is there for longer after a job has been left behind: the kernel takes milliseconds, where it gets a processor. What other jobs of the
 /// machine have goes with them.
-const GONE_WITHIN: Duration = Duration::from_secs(120);
+const GONE_WITHIN: Duration = Duration::from_secs(20);
 
 /// What is forced, multicast first; `None` is the table's choice.
 const FORCED: [Option<&str>; 8] = [

@@ -87,6 +87,7 @@ fn killed_beside_others(mpi: Mpi, is_meant: impl Fn(usize) -> bool) {
     let before = files();
     let run = |job: Job, victim: u32, calls: u32| {
         let job = job.arguments(&[&victim.to_string(), &calls.to_string(), "sums"]);
+        let job = job.limit(Duration::from_secs(60));
         let (status, output) = job.finish();
         if status.success() || status.code() == Some(124) {
             output.fail(&format!("the job was to end by its rank's death: {status}"));
