@@ -105,7 +105,7 @@ impl Installation {
     }
 
     /// The same as a value of LD_PRELOAD, in which nothing can be escaped.
-    pub fn preload_value(&self) -> Result<String, InstallError> {
+    fn preload_value(&self) -> Result<String, InstallError> {
         let preload = self.preload();
         match preload.to_str() {
             None => Err(InstallError::NotUtf8 { preload }),

@@ -102,7 +102,9 @@ fn launch(
     network::set(&mut env, args.no_topology.variables());
     network::set(&mut env, args.parameters.variables()?);
     network::set(&mut env, args.variables.clone());
-    installation.map_or(Ok(()), |installation| installation.preload_in(&mut env))?;
+    if let Some(installation) = installation {
+        installation.preload_in(&mut env)?;
+    }
     env.extend(warned);
     network::tell_of_lab(&mut env, lab);
     let launch = Launch {
