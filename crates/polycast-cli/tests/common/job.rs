@@ -55,6 +55,9 @@ pub fn alone() -> Places {
     Places::take(AT_A_TIME)
 }
 
+/// Ends what hangs, on a machine that does other things, too.
+pub const LIMIT: Duration = Duration::from_secs(300);
+
 /// The status of `timeout` when it had to end the job.
 pub const OUT_OF_TIME: i32 = 124;
 
@@ -66,22 +69,6 @@ pub struct Job {
     preload: Vec<PathBuf>,
     variables: Vec<(String, String)>,
     limit: Duration,
-}
-
-/// Waits until a process has brought something about; false if it has ended before. After minutes it is killed, so that what it has said
-/// is seen.
-pub fn wait_for(process: &mut Child, is_there: impl Fn() -> bool) -> bool {
-    let until = Instant::now() + Duration::from_secs(300);
-    while !is_there() {
-        if process.try_wait().unwrap().is_some() {
-            return is_there();
-        }
-        if Instant::now() > until {
-            process.kill().unwrap();
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    true
 }
 
 /// What a successful job said.
@@ -100,7 +87,7 @@ impl Job {
 
     /// Any command on the bare MPI library.
     pub fn of(mpi: Mpi, ranks: usize, program: Vec<OsString>) -> Job {
-        Job { mpi, ranks, program, preload: vec![], variables: vec![], limit: Duration::from_secs(300) }
+        Job { mpi, ranks, program, preload: vec![], variables: vec![], limit: LIMIT }
     }
 
     pub fn arguments(mut self, arguments: &[&str]) -> Job {
@@ -209,6 +196,31 @@ pub fn timeout(limit: Duration) -> Command {
         }
     }
     command
+}
+
+/// Waits until something has come about.
+pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < LIMIT, "waited {LIMIT:?} in vain: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Waits until a process has brought something about; false if it has ended before. After minutes it is killed, so that what it has said
+/// is seen.
+pub fn wait_for(process: &mut Child, is_there: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + LIMIT;
+    while !is_there() {
+        if process.try_wait().unwrap().is_some() {
+            return is_there();
+        }
+        if Instant::now() > until {
+            process.kill().unwrap();
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    true
 }
 
 impl Output {

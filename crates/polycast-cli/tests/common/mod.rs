@@ -18,6 +18,15 @@ pub fn checkout() -> &'static Path {
         .expect("crates/polycast-cli lies in the checkout")
 }
 
+/// Processes of a program of `tests/mpi`, of this checkout.
+pub fn processes_of(program: &str) -> Vec<i32> {
+    let built = checkout().canonicalize().expect("the checkout exists").join("build/tests");
+    let entries = std::fs::read_dir("/proc").expect("Linux has it").filter_map(Result::ok);
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_program = |exe: PathBuf| exe.starts_with(&built) && exe.ends_with(program);
+    pids.filter(|pid| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(is_program)).collect()
+}
+
 /// The folder with `libpolycast-mpi.so` and the doors: `POLYCAST_LIBDIR`, else where `make build` puts it.
 pub fn library_directory() -> PathBuf {
     let directory = std::env::var_os("POLYCAST_LIBDIR")

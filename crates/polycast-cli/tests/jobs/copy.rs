@@ -10,7 +10,8 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::cluster::{Labs, TOOL, wait_until};
+use crate::cluster::{Labs, TOOL};
+use crate::common::job::wait_until;
 use crate::common::lease::hold;
 
 /// A lab of five, and a folder with sources and a folder for each host.

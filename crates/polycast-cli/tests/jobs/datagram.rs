@@ -8,7 +8,8 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::cluster::{LIMIT, Labs};
+use crate::cluster::Labs;
+use crate::common::job::LIMIT;
 
 const ROLE: &str = "POLYCAST_TEST_ROLE";
 const PORT: u16 = 50_123;

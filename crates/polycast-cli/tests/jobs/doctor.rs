@@ -3,7 +3,8 @@
 use std::fs;
 use std::process::{Command, Output};
 
-use crate::cluster::{self, LIMIT, Labs, TOOL};
+use crate::cluster::{self, Labs, TOOL};
+use crate::common::job::{LIMIT, wait_until};
 use serde_json::Value;
 
 /// `polycast doctor WORDS` with the labs of a test.
@@ -268,11 +269,11 @@ fn nothing_stays_when_the_doctor_is_killed() {
     let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
     let agents = || descendants(child.id() as i32);
     // Each worker is a process of the lab and one that waits for it.
-    cluster::wait_until("three workers are there", || agents().len() >= 6);
+    wait_until("three workers are there", || agents().len() >= 6);
     let agents = agents();
     child.kill().unwrap();
     child.wait().unwrap();
-    cluster::wait_until("the workers are gone", || !agents.iter().any(|pid| cluster::is_alive(*pid)));
+    wait_until("the workers are gone", || !agents.iter().any(|pid| cluster::is_alive(*pid)));
 }
 
 /// What a process has started, and what that has started.

@@ -4,7 +4,7 @@
 mod routine;
 
 use crate::cluster::{self, Labs};
-use crate::common::job::{Job, Output};
+use crate::common::job::{Job, LIMIT, Output};
 use crate::common::mpi::Mpi;
 use routine::{Workshop, is_formatted};
 
@@ -175,7 +175,7 @@ fn hosts_of_a_lab_are_found_by_their_names() {
     let program = workshop.program(mpi, "bcast_roots").to_string_lossy().into_owned();
     let run =
         ["run", "--lab", "box", "--mpi", mpi.name(), "--ranks-per-host", "2", "-n", "8", "--", &program];
-    let output = cluster::output_within(&mut labs.command(&run), cluster::LIMIT);
+    let output = cluster::output_within(&mut labs.command(&run), LIMIT);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("OK bcast_roots"), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("ROUTINE messages=") && !said.contains("messages=0 "), "{said}");

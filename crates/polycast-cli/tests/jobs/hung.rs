@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::cluster::{Labs, TOOL, output_within, wait_until};
+use crate::cluster::{Labs, TOOL, output_within};
+use crate::common::job::wait_until;
 use crate::common::library_directory;
 
 /// Stands in for an MPI that never leaves MPI_Finalize, nor ends when it is asked to.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use crate::cluster::{LIMIT, Labs, TOOL};
+use crate::cluster::{Labs, TOOL};
 use crate::common::ending;
-use crate::common::job::{Output, finish, place, timeout};
+use crate::common::job::{LIMIT, Output, finish, place, timeout};
 use crate::common::mpi::Mpi;
 use crate::common::report::Report;
 

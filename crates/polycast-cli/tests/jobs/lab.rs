@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use crate::cluster::{self, Labs};
 use crate::common::cannot_run;
+use crate::common::job::{LIMIT, wait_until};
 use crate::datagram;
 use crate::small;
 
@@ -87,7 +88,7 @@ fn nothing_stays_when_the_maker_of_a_lab_is_killed() {
     maker.kill().unwrap();
     maker.wait().unwrap();
     // By itself: `down` would kill it.
-    cluster::wait_until("the keeper is gone", || !cluster::is_alive(keeper));
+    wait_until("the keeper is gone", || !cluster::is_alive(keeper));
     labs.succeeds(&["down", "--all"]);
     labs.are_gone();
 }
@@ -218,7 +219,7 @@ fn mpiexec_starts_ranks_on_the_hosts() {
         let run = ["run", "--lab", "box", "--mpi", mpi, "--ranks-per-host", "2", "--env", "SIGN=yes"];
         let program = ["-n", "5", "--", "sh", "-c", "echo $(hostname) $SIGN"];
         let mut command = labs.command(&[&run[..], &program[..]].concat());
-        let output = cluster::output_within(&mut command, cluster::LIMIT);
+        let output = cluster::output_within(&mut command, LIMIT);
         let said = String::from_utf8_lossy(&output.stdout);
         let mut lines: Vec<_> = said.lines().collect();
         lines.sort_unstable();
@@ -342,7 +343,7 @@ fn jobs_of_two_users_on_hosts_of_the_same_names_do_not_meet() {
     let mut stays = roots.command(&stay).stdout(Stdio::piped()).spawn().unwrap();
     assert_eq!(first_line(&mut stays), "up\n");
     let run = |command: &mut Command, who: &str| {
-        let output = cluster::output_within(command, cluster::LIMIT);
+        let output = cluster::output_within(command, LIMIT);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{who}: {errors}");
         assert_eq!(

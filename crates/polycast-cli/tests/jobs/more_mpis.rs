@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::cluster::{LIMIT, TOOL};
-use crate::common::job::{Output, alone, finish, timeout};
+use crate::cluster::TOOL;
+use crate::common::job::{LIMIT, Output, alone, finish, timeout};
 use crate::common::{cannot_run, checkout, library_directory};
 use crate::job::{LAB, lab};
 use tempfile::TempDir;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::cluster::LIMIT;
+use crate::common::job::LIMIT;
 use crate::common::{checkout, library_directory};
 use crate::packages::{inside, succeeds};
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::cluster::{LIMIT, output_within};
+use crate::cluster::output_within;
 use crate::common::checkout;
+use crate::common::job::LIMIT;
 use crate::install::{in_front_of_path, text};
 
 const PROGRAM: &str = r#"

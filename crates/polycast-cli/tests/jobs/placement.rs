@@ -1,6 +1,7 @@
 //! Ranks on several hosts, with real MPI in a lab: data is right however they are placed, and hosts are told apart.
 
 use crate::cluster::{self, Labs};
+use crate::common::job::LIMIT;
 use crate::common::mpi::Mpi;
 use crate::common::report::Report;
 
@@ -9,7 +10,7 @@ fn run_scattered(labs: &Labs, choice: &[&str], program: &[&str]) -> (String, Str
     let run = ["run", "--lab", "box", "--mpi", "openmpi", "--ranks-per-host", "3", "-n", "5", "--polycast"];
     let placement = ["--mpiexec-args", "--map-by node", "--env", "POLYCAST_REPORT=1"];
     let mut command = labs.command(&[&run[..], &placement, choice, &["--"], program].concat());
-    let output = cluster::output_within(&mut command, cluster::LIMIT);
+    let output = cluster::output_within(&mut command, LIMIT);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{}", text(&output.stderr));
     (text(&output.stdout), text(&output.stderr))

@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::cluster::{LIMIT, TOOL, output_within, wait_until};
+use crate::cluster::{TOOL, output_within};
+use crate::common::job::{LIMIT, wait_until};
 use crate::common::{checkout, library_directory};
 use crate::small;
 

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::common::cannot_run;
+use crate::common::job::wait_until;
 
 /// The tool under test.
 pub const TOOL: &str = env!("CARGO_BIN_EXE_polycast");
@@ -107,17 +108,6 @@ pub fn forbids_namespaces(errors: &str) -> bool {
         cannot_run(errors.trim());
     }
     forbidden
-}
-
-/// Ends what hangs, on a machine that does other things, too.
-pub const LIMIT: Duration = Duration::from_secs(300);
-
-pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !condition() {
-        assert!(began.elapsed() < LIMIT, "waited {LIMIT:?} in vain: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Whether a process exists and does more than wait to be buried.

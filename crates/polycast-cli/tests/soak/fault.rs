@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::cluster::Labs;
-use crate::common::checkout;
+use crate::common::{checkout, processes_of};
 use crate::job::{LAB, group_and_port};
 use crate::round::HOSTS;
 
@@ -88,14 +87,9 @@ pub struct Happened {
     pub said: String,
 }
 
-/// Processes of the program, of this checkout.
+/// Processes of the program.
 pub fn ranks() -> Vec<i32> {
-    let built = checkout().canonicalize().expect("the checkout exists").join("build/tests");
-    let entries = fs::read_dir("/proc").expect("Linux has it").filter_map(Result::ok);
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let is_program = |exe: PathBuf| exe.starts_with(&built) && exe.ends_with(PROGRAM);
-    let is_rank = |pid: &i32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(is_program);
-    pids.filter(is_rank).collect()
+    processes_of(PROGRAM)
 }
 
 /// Files of polycast in folders for temporary ones.

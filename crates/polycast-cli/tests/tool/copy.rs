@@ -6,23 +6,20 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::common::cannot_run;
-use crate::common::job;
+use crate::common::job::{self, wait_until};
 use crate::common::lease::hold;
 
 mod again;
 mod silence;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_polycast");
-
-/// Ends what hangs.
-const LIMIT: Duration = Duration::from_secs(300);
 
 /// A folder with sources, and a folder for each node that notes its process there.
 struct Site {
@@ -84,7 +81,9 @@ impl Site {
     /// The process that stands for a node.
     fn process(&self, node: &str) -> Pid {
         let file = self.at("pids").join(node);
-        wait_until(|| fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
+        wait_until("the node notes its process", || {
+            fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n'))
+        });
         Pid::from_raw(fs::read_to_string(file).unwrap().trim().parse().unwrap())
     }
 
@@ -106,14 +105,6 @@ fn report(output: Output) -> (Option<i32>, Value) {
     let value = serde_json::from_str(&text)
         .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
     (output.status.code(), value)
-}
-
-fn wait_until(is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < LIMIT, "waited too long");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Waits until a copy has brought something about; fails with what it has said if it has ended before.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::cluster::{Labs, wait_until};
-use crate::common::checkout;
-use crate::common::job::Job;
+use crate::cluster::Labs;
+use crate::common::job::{Job, wait_until};
 use crate::common::mpi::Mpi;
+use crate::common::processes_of;
 use crate::job::{FORMS, LAB, LabJob, lab};
 
 const HOSTS: usize = 4;
@@ -17,12 +17,9 @@ const HOSTS: usize = 4;
 const MAX_LATER: Duration = Duration::from_secs(10);
 const TRIES: usize = 3;
 
-/// Processes of the test program, of this checkout.
+/// Processes of the test program.
 fn ranks_alive() -> usize {
-    let built = checkout().canonicalize().unwrap().join("build/tests");
-    let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    let programs = entries.filter_map(|entry| fs::read_link(entry.path().join("exe")).ok());
-    programs.filter(|program| program.starts_with(&built) && program.ends_with("bcast_killed")).count()
+    processes_of("bcast_killed").len()
 }
 
 /// What shared memory and temporary files there are.

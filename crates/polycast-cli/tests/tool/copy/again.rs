@@ -105,7 +105,7 @@ fn a_node_that_reads_what_was_left_ends_with_its_coordinator() {
     child.kill().unwrap();
     child.wait().unwrap();
     fs::rename(site.at("kept"), &left).unwrap();
-    wait_until(|| site.report(&words).0 == Some(0));
+    wait_until("the copy goes on", || site.report(&words).0 == Some(0));
     assert_both_same(&site, "n0");
 }
 
