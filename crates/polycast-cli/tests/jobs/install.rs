@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use crate::common::{checkout, library_directory};
 use tempfile::TempDir;
 
-const MAX_BYTES: u64 = 10_000_000;
+const MAX_BYTES: u64 = 25_000_000;
 
 /// A folder with executables that take the place of those on PATH.
 pub fn in_front_of_path(scripts: &[(&str, &str)]) -> TempDir {
