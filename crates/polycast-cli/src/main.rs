@@ -1,5 +1,6 @@
 //! The `polycast` tool.
 
+mod arrival_file;
 mod bench;
 mod command_line;
 mod commands;

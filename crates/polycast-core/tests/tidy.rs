@@ -51,7 +51,7 @@ fn production_code(path: &Path) -> String {
         return String::new();
     }
     let text = fs::read_to_string(path).unwrap();
-    let code = text.split("#[cfg(test)]").next().unwrap().lines();
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap().lines();
     code.map(|line| if line.trim_start().starts_with("//") { "" } else { line })
         .collect::<Vec<_>>()
         .join("\n")
@@ -99,15 +99,17 @@ fn graph_of_crates() -> Vec<(String, BTreeSet<String>)> {
     page.lines().filter_map(row).collect()
 }
 
-/// The same for the modules of polycast-core: a block with a line for each.
-fn graph_of_core() -> Vec<(String, BTreeSet<String>)> {
+/// The modules of a crate as docs/architecture.md shows them: a block with a line for each, below the sentence that names the crate.
+fn graph_of_modules(name: &str) -> Vec<(String, BTreeSet<String>)> {
     let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
-    let block = page.split("The modules of `polycast-core`").nth(1).and_then(|rest| rest.split("```").nth(1));
+    let sentence = format!("The modules of `{name}`");
+    let block = page.split(&sentence).nth(1).and_then(|rest| rest.split("```").nth(1));
     let line = |line: &str| {
         let mut words = line.split_whitespace().map(str::to_owned);
         Some((words.next()?, words.filter(|word| word != "◀").collect()))
     };
-    block.unwrap().lines().filter_map(line).collect()
+    let block = block.unwrap_or_else(|| panic!("docs/architecture.md has no block below \"{sentence}\""));
+    block.lines().filter_map(line).collect()
 }
 
 fn assert_same_graph(shown: &[(String, BTreeSet<String>)], found: &BTreeMap<String, BTreeSet<String>>) {
@@ -129,24 +131,39 @@ fn assert_same_graph(shown: &[(String, BTreeSet<String>)], found: &BTreeMap<Stri
     }
 }
 
-#[test]
-fn arrows_between_modules_of_the_core_are_those_of_the_page_and_point_down() {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(root().join("crates/polycast-core/src")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        if name == "lib.rs" {
-            continue;
+/// Names of a crate's modules, but of its root and of what stands in for an MPI in tests.
+fn modules_of(name: &str) -> BTreeMap<String, Vec<PathBuf>> {
+    let folder = root().join("crates").join(name).join("src");
+    let mut modules = BTreeMap::<String, Vec<PathBuf>>::new();
+    for path in files_below(&format!("crates/{name}/src"), &["rs"]) {
+        let first = path.strip_prefix(&folder).unwrap().iter().next().unwrap().to_str().unwrap();
+        let module = first.trim_end_matches(".rs").to_owned();
+        if !["lib", "main", "fake_door"].contains(&module.as_str()) {
+            modules.entry(module).or_default().push(path);
         }
-        let mut uses = BTreeSet::new();
-        for path in files_below(&format!("crates/polycast-core/src/{name}"), &["rs"]) {
-            let code = production_code(&path);
-            uses.extend(names_after("crate::", &code));
-            uses.extend(names_after("polycast_", &code));
-        }
-        uses.remove(&name);
-        found.insert(name, uses);
     }
-    assert_same_graph(&graph_of_core(), &found);
+    modules
+}
+
+#[test]
+fn arrows_between_modules_are_those_of_the_page_and_point_down() {
+    for name in ["polycast-core", "polycast-runtime", "polycast-sim", "polycast-cli"] {
+        let modules = modules_of(name);
+        let mut found = BTreeMap::new();
+        for (module, paths) in &modules {
+            let mut uses = BTreeSet::new();
+            for code in paths.iter().map(|path| production_code(path)) {
+                uses.extend(names_after("crate::", &code));
+                if name == "polycast-core" {
+                    // Other crates' modules are the core's own names: it hands them on.
+                    uses.extend(names_after("polycast_", &code));
+                }
+            }
+            uses.retain(|used| used != module && (modules.contains_key(used) || name == "polycast-core"));
+            found.insert(module.clone(), uses);
+        }
+        assert_same_graph(&graph_of_modules(name), &found);
+    }
 }
 
 #[test]

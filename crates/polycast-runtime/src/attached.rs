@@ -6,6 +6,7 @@ mod little_memory;
 mod open;
 mod own_operations;
 mod passing;
+mod plan;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,25 +16,22 @@ use polycast_core::network::Network;
 use polycast_core::policy::{self, By, CallCounts, Capabilities, Choice, CommunicatorShape, Epoch, Policy};
 use polycast_core::units::Rank;
 
-use crate::ahead::Ahead;
+use crate::abi::{MpiError, SteadyCalls};
 use crate::attach::{View, World};
-use crate::communicator::{Chosen, Communicator, Decision, Wanted};
-use crate::door::{Door, MpiError};
+use crate::call::{Ahead, Buffers, Chosen, Decision, Failure, OperationKey, Wanted, Why};
+use crate::communicator::Communicator;
+use crate::communicator::visit_retired;
+use crate::door::Door;
 use crate::fault::{self, Point};
-use crate::messages::OperationKey;
-use crate::operation::{Buffers, Failure};
-use crate::plan::Pool;
 use crate::report::{self, Log};
 use crate::settings::{self, Settings};
 use crate::trace::CallTrace;
-use crate::trials::Why;
-use crate::{retired, trials};
+use crate::trials;
 use little_memory::LongestCalls;
 use open::For;
 use passing::Passing;
-#[cfg(test)]
-pub use passing::Sizes;
-pub use passing::{SteadyCalls, saturated};
+use plan::Pool;
+pub use plan::{Answer, Operation, Plan};
 
 /// What serves.
 enum State {
@@ -87,7 +85,7 @@ impl Attached {
     ) -> Option<Attached> {
         // What goes wrong with others is no matter of this one.
         let _ = catch_unwind(|| {
-            retired::visit();
+            visit_retired();
             if world_ranks[rank.index()] == 0 {
                 settings::warn_of_problems();
             }

@@ -1,5 +1,11 @@
 //! One communicator: its rules, its log, its broadcasts.
 
+mod ahead;
+mod progress;
+mod retired;
+mod steady;
+mod tune;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,25 +13,28 @@ use std::time::Duration;
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::policy::{self, CallCounts, Capabilities, Choice, Collective, Epoch};
 use polycast_core::tree::DynamicTimes;
-use polycast_core::units::{Bytes, Rank};
+use polycast_core::units::Rank;
 use polycast_shm::Processors;
 
+use crate::abi::{GIVES_WAY, MpiError, SteadyCalls};
 use crate::attach::Layout;
-use crate::attached::SteadyCalls;
-pub use crate::decision::{Chosen, Decision, Wanted};
-use crate::door::{Door, GIVES_WAY, MpiError};
+use crate::call::{Activity, Failure, Why};
+pub use crate::call::{Chosen, Decision, Wanted};
+use crate::door::Door;
 use crate::fault::{self, Point};
 use crate::idle::Idle;
 use crate::messages::{Address, Messages};
-use crate::multicast::{Deaf, Driver, NodeMessages, RETRY_AFTER, Reason, Seat, Unavailable, set_up};
+use crate::multicast::{Deaf, Driver, NodeMessages, RETRY_AFTER, Seat, Unavailable, set_up};
 use crate::node_memory::{self, Found};
-use crate::operation::{Activity, CellCall, Failure, Operations, Shared};
+use crate::operation::{CellCall, Operations, Shared};
+use crate::reason::Reason;
 use crate::report::{self, Log};
 use crate::say::warn_once;
 use crate::settings::{self, Settings};
-use crate::steady::Steady;
 use crate::tags::{TagSpace, Tags};
-use crate::trials::{Comparison, Why};
+use crate::trials::Comparison;
+pub use retired::{leave_all_to_mpi, visit as visit_retired};
+use steady::Steady;
 
 /// Calls for which multicast would have been chosen, until it is tried again where it did not work; then twice as many, and so on up to
 /// the most: so it is tried before twice the time is over after which the leaders hold it worth its time. Such a try takes a second,
@@ -368,7 +377,7 @@ impl Communicator {
             Ok(seat) => self.begin_multicast(seat),
             Err(unavailable) => {
                 if let MulticastState::Untried = self.multicast {
-                    report::fell_back(unavailable);
+                    report::fell_back(unavailable.to_string());
                 }
                 let is_said = unavailable.reason == Reason::Setting && settings::is_warned_of();
                 if let (Rank(0), false, Some(warning)) = (rank, is_said, unavailable.warning()) {
@@ -399,9 +408,4 @@ impl Communicator {
         self.calls_until_look = CALLS_UNTIL_LOOK;
         self.capabilities = self.capabilities | Capabilities::MULTICAST;
     }
-}
-
-/// A broadcast, as the policy sees it.
-pub(crate) fn broadcast_of(bytes: u64) -> policy::Call {
-    policy::Call { collective: Collective::Broadcast, bytes: Bytes(bytes) }
 }

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use polycast_core::policy::SHIPPED_TEXT;
 use polycast_core::protocol::wire;
 
+use crate::abi::INTERFACE_VERSION;
 use crate::digest::Digest;
-use crate::door::INTERFACE_VERSION;
 
 /// All that makes a build another one.
 struct Build<'a> {

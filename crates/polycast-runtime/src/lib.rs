@@ -2,34 +2,43 @@
 //!
 //! ```text
 //! interface   the C functions; checks pointers, stops panics
-//!     attach     what ranks tell each other before anything is served, and what follows for a communicator
-//!     plan       how a call is served
 //!     attached       one communicator as the door holds it: its rules, and a count of its calls
-//!     decision       who serves a call
-//!     ahead          calls that are not waited for
-//!     communicator   one that is served: its broadcasts, its log
-//!         retired    freed by the program, not yet by us
-//!         multicast  the protocol of polycast-core::protocol over a group of polycast-net and MPI
-//!         progress   starts operations, and waits for them
-//!             operation  collective calls in flight
-//!             messages   what MPI has, and its memory
-//!             node_memory   what the ranks of a node share
-//!             idle   what a rank does while it waits, on the process's sockets
-//!     settings    environment and overrides
-//!     report      what was done and why, when MPI ends
-//!     trace       when each call was made and returned, and what it waited for, where that is wanted
-//!     machine     time, rest and chance
-//!     fault       where tests let a rank panic; nothing elsewhere
+//!         plan           how a call is served
+//!     communicator   one that is served: its calls, its log
+//!         ahead          calls that are not waited for
+//!         steady         calls like the one before
+//!         progress       starts operations, and waits for them
+//!         retired        freed by the program, not yet by us
+//!         tune           ways measured apart from the program's calls
+//!     operation      collective calls in flight
+//!     asked          what the network between the nodes is like
+//!     multicast      the protocol of polycast-protocol over a group of polycast-net and MPI
+//!     trials         ways compared in the program's own calls
+//!     attach         what ranks tell each other before anything is served, and what follows for a communicator
+//!     report         what was done and why, when MPI ends
+//!     trace          when each call was made and returned, and what it waited for, where that is wanted
+//!     node_memory    what the ranks of a node share
+//!     left           calls that the door leaves to the MPI by itself
+//!     idle           what a rank does while it waits, on the process's sockets
+//!     settings       environment and overrides
+//!     messages       what MPI has, and its memory
+//!     machine        time, rest and chance
+//!     door           the door's functions, safe to call
+//!     call           a call on its way: who serves it, how far it is, how it ended
+//!     abi            the words of the C interface
+//!     fault          where tests let a rank panic; nothing elsewhere
 //! ```
+//!
+//! Each uses what stands below it only: docs/architecture.md has every arrow, and the `tidy` test holds them.
 //!
 //! Nothing here aborts, and nothing prints unless it was asked for, except one warning line about bad settings.
 
-mod ahead;
+mod abi;
 mod asked;
 mod attach;
 mod attached;
+mod call;
 mod communicator;
-mod decision;
 mod digest;
 mod door;
 #[cfg(test)]
@@ -45,16 +54,12 @@ mod multicast;
 mod node_memory;
 mod of_process;
 mod operation;
-mod plan;
-mod progress;
+mod reason;
 mod report;
-mod retired;
 mod say;
 mod settings;
-mod steady;
 mod tags;
 mod trace;
 mod trials;
-mod tune;
 
 pub use settings::check_any_settings;

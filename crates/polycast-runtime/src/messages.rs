@@ -12,17 +12,15 @@ use std::sync::Arc;
 use polycast_core::executor::MessageId;
 use polycast_core::units::Rank;
 
-use crate::door::{ANY_PEER, Completion, Door, MpiError};
+use crate::abi::{ANY_PEER, Completion, MpiError};
+use crate::call::OperationKey;
+use crate::door::Door;
 
 /// Messages that MPI may have at a time before there is memory for more.
 pub const SLOTS: usize = 64;
 
 /// Where none are on their way, what is looked for is elsewhere, and MPI is let work only once in so many looks.
 const LOOKS_WITHOUT_MESSAGES: u32 = 8;
-
-/// Names an operation of its communicator until it has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OperationKey(pub u32);
 
 /// What a started message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

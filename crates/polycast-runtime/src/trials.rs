@@ -19,9 +19,10 @@ use polycast_core::policy::{
 };
 use polycast_core::units::Rank;
 
-use crate::door::{Door, MpiError};
+use crate::abi::MpiError;
+use crate::call::{Failure, Why};
+use crate::door::Door;
 use crate::machine;
-use crate::operation::Failure;
 use crate::report::{self, Found, nanos};
 use alike::Last;
 
@@ -50,21 +51,6 @@ struct Tuning {
     found: Vec<Recalled>,
     /// There was no time for them, or nothing to be found.
     left_alone: Vec<Sameness>,
-}
-
-/// What serves a call, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
-    /// The rules alone.
-    Rules(policy::By),
-    /// It is the turn of this way.
-    Compared,
-    /// It was faster when they were compared.
-    Faster,
-    /// It combines long contributions by the program's own operation.
-    OwnOperation,
-    /// It may need more memory than some rank gets.
-    LittleMemory,
 }
 
 impl Comparison {

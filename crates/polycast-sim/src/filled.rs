@@ -3,7 +3,7 @@
 use polycast_core::schedule::{Buffer, Contract, Holding};
 use polycast_core::units::Rank;
 
-use crate::schedules::Buffers;
+use crate::buffers::Buffers;
 
 const ELEMENT_BYTES: u64 = 8;
 /// Odd, with bits all over: ranks and places differ in many bytes.

@@ -16,19 +16,18 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod buffers;
 mod engine;
 mod event_queue;
 mod filled;
-mod host;
-mod links;
 mod network;
 pub mod protocol;
-mod published;
 mod random;
 mod schedules;
 mod simulation;
 pub mod wormhole;
 
+pub use buffers::{Buffers, Combine};
 pub use network::{Network, SharedMemory};
-pub use schedules::{Buffers, Combine, Schedules};
-pub use simulation::{Outcome, Simulation, Stuck, Wrong};
+pub use schedules::{Outcome, Schedules, Stuck};
+pub use simulation::{Simulation, Wrong};

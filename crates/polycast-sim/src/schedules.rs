@@ -4,22 +4,41 @@ use polycast_core::topology::Paths;
 use polycast_core::tree::Site;
 use polycast_core::units::Rank;
 
+use crate::buffers::{Buffers, Combine, Data};
 use crate::engine::Engine;
-use crate::host::Data;
 use crate::network::Network;
-use crate::simulation::{Outcome, Stuck};
 
-/// Reduces element by element: `right = left ∘ right`.
-pub type Combine = fn(left: &[u8], right: &mut [u8]);
-
-/// What a rank hands in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Buffers {
-    /// What the program sends.
-    pub input: Vec<u8>,
-    /// Where it wants its result; also its contribution, in a broadcast and under `MPI_IN_PLACE`.
-    pub output: Vec<u8>,
+/// The result of a simulation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// From the first rank's start to the last rank's end.
+    pub completion_ns: u64,
+    /// When each rank was done, in virtual time.
+    pub per_rank_ns: Vec<u64>,
+    /// Messages over all ranks, signals included.
+    pub messages: u64,
+    /// The most memory that messages took, at the rank where it was most, because they came before their receive
+    /// was posted.
+    pub peak_unexpected_bytes: u64,
+    /// Every rank's output, if data was carried.
+    pub delivered: Option<Vec<Vec<u8>>>,
 }
+
+/// Nothing happens any more, but some ranks are not done: the schedules are not correct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// The ranks that are not done.
+    pub ranks: Vec<Rank>,
+}
+
+impl std::fmt::Display for Stuck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let first = self.ranks.first().copied().unwrap_or(Rank(0));
+        write!(f, "{} ranks never finish, the first is rank {first}", self.ranks.len())
+    }
+}
+
+impl std::error::Error for Stuck {}
 
 /// Any collective in virtual time: one schedule for each rank.
 pub struct Schedules<S> {

@@ -7,9 +7,10 @@ use polycast_core::schedule::{Contract, Schedule};
 use polycast_core::tree::Site;
 use polycast_core::units::Rank;
 
+use crate::buffers::Buffers;
 use crate::filled;
 use crate::network::Network;
-use crate::schedules::{Buffers, Schedules};
+use crate::schedules::{Outcome, Schedules, Stuck};
 
 /// A call to be run in virtual time.
 #[derive(Clone, Debug)]
@@ -22,38 +23,6 @@ pub struct Simulation {
     starts_ns: Vec<u64>,
     data: Option<Vec<u8>>,
 }
-
-/// The result of a simulation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// From the first rank's start to the last rank's end.
-    pub completion_ns: u64,
-    /// When each rank was done, in virtual time.
-    pub per_rank_ns: Vec<u64>,
-    /// Messages over all ranks, signals included.
-    pub messages: u64,
-    /// The most memory that messages took, at the rank where it was most, because they came before their receive
-    /// was posted.
-    pub peak_unexpected_bytes: u64,
-    /// Every rank's output, if data was carried.
-    pub delivered: Option<Vec<Vec<u8>>>,
-}
-
-/// Nothing happens any more, but some ranks are not done: the schedules are not correct.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stuck {
-    /// The ranks that are not done.
-    pub ranks: Vec<Rank>,
-}
-
-impl std::fmt::Display for Stuck {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let first = self.ranks.first().copied().unwrap_or(Rank(0));
-        write!(f, "{} ranks never finish, the first is rank {first}", self.ranks.len())
-    }
-}
-
-impl std::error::Error for Stuck {}
 
 /// Why a call does not do what MPI promises, as far as can be seen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use polycast_core::units::{Nanos, ParseNanosError};
 
-use crate::report::arrivals::check_heading;
+use crate::arrival_file::check_heading;
 
 /// How ranks arrive at a call, against the common start.
 #[derive(Clone, Debug, PartialEq, Eq)]

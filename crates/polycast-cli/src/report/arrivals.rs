@@ -14,9 +14,7 @@ use polycast_sim::protocol::RecordedCall;
 use polycast_trace::{Call, has_root};
 
 use super::load::Traced;
-
-/// The first line.
-const HEADING: &str = "polycast-arrivals 1";
+use crate::arrival_file::{HEADING, check_heading};
 
 /// Calls that a file has at most: the first ones. A measuring job keeps them all.
 pub const MAX_ROWS: usize = 4096;
@@ -64,14 +62,6 @@ fn first_ns(call: &Call) -> i64 {
 fn is_readable(call: &Call) -> bool {
     let first = first_ns(call);
     call.parts.iter().all(|part| part.called_ns.abs_diff(first) <= LONGEST.0)
-}
-
-/// Whether it is such a file.
-pub fn check_heading(text: &str) -> Result<(), String> {
-    match text.lines().next() {
-        Some(HEADING) => Ok(()),
-        _ => Err(format!("expected {HEADING} in its first line, as `polycast report --arrivals` writes it")),
-    }
 }
 
 /// What such a file says.

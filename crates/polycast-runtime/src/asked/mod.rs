@@ -21,9 +21,10 @@ use polycast_core::network::{Network, Told};
 use polycast_core::units::{Nanos, Rank, Rate};
 
 use self::way::Way;
+use crate::abi::MpiError;
 use crate::attach::{Layout, World};
 use crate::digest::Digest;
-use crate::door::{Door, MpiError};
+use crate::door::Door;
 use crate::multicast;
 use crate::of_process::{Shared, of_process};
 use crate::report;

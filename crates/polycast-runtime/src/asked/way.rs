@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use polycast_core::network::{Estimate, Exchange, MAX_MESSAGE_BYTES, Next};
 use polycast_core::units::{Nanos, Rank};
 
+use crate::abi::{GIVES_WAY, MpiError};
 use crate::attach::Layout;
-use crate::door::{Door, GIVES_WAY, MpiError};
+use crate::door::Door;
 use crate::idle::Idle;
 use crate::machine;
 use crate::messages::{Address, Messages, ProbeMessage, Purpose, Route};

@@ -7,8 +7,9 @@ use polycast_core::topology::{Address, Locality, Placed, Reading, Topology, may_
 
 use super::record::Record;
 use super::texts::Texts;
+use crate::abi::MpiError;
 use crate::digest::Digest;
-use crate::door::{Door, MpiError};
+use crate::door::Door;
 use crate::machine;
 use crate::settings::{NetworkSetting, Settings};
 

@@ -19,7 +19,8 @@ use std::sync::Mutex;
 use polycast_core::units::Rank;
 
 use super::world::World;
-use crate::door::{Door, MpiError};
+use crate::abi::MpiError;
+use crate::door::Door;
 use crate::machine;
 use crate::of_process::{Shared, of_process};
 

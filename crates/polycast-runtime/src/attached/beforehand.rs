@@ -3,8 +3,7 @@
 use polycast_core::policy::{By, Capabilities, Epoch};
 
 use super::Attached;
-use crate::communicator::Wanted;
-use crate::trials::Why;
+use crate::call::{Wanted, Why};
 
 impl Attached {
     /// Why it is left, if it is.

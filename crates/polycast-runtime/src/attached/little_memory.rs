@@ -2,10 +2,9 @@
 //! copy of elements that do not lie side by side, the blocks of a node at the rank that stands for it. Which rank needs it the others do not know,
 //! and none can leave a call alone when it finds that it gets none. So long calls are the MPI's from the beginning.
 
+use crate::abi::{SteadyCalls, saturated};
 use polycast_core::collective::Collective;
 use polycast_core::policy::{Call, CommunicatorShape};
-
-use super::{SteadyCalls, saturated};
 
 /// By collective, in bytes of a call. Most communicators have none.
 pub(super) struct LongestCalls(Box<[u64; Collective::ALL.len()]>);

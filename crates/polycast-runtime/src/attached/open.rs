@@ -7,10 +7,10 @@ use polycast_core::policy::{self, Capabilities, Choice, CommunicatorShape, Epoch
 use polycast_core::units::Rank;
 
 use super::{Attached, State};
+use crate::abi::MpiError;
 use crate::asked::{self, COMPARED_WORDS};
 use crate::attach::{Agreed, Agreement, Layout, World, agree_on_number};
 use crate::communicator::Communicator;
-use crate::door::MpiError;
 use crate::fault::{self, Point};
 use crate::multicast::Reuse;
 use crate::trials;

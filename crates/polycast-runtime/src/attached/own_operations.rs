@@ -1,6 +1,6 @@
 //! Reductions by the program's own operation, of which nobody knows how long it takes, nor whether it minds that contributions are cut.
 
-use crate::communicator::Wanted;
+use crate::call::Wanted;
 
 /// Rules are measured with operations that take next to nothing. Where one rank combines more than others would, a dear one costs more than
 /// messages do: 32 KiB of doubles, 100 multiplications for each, 8 ranks on two processors, two levels: 13 ms, Open MPI 7. And programs

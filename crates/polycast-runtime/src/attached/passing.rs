@@ -5,30 +5,8 @@ use polycast_core::collective::Collective;
 use polycast_core::policy::{Capabilities, Left, Policy};
 
 use super::{Attached, State};
-use crate::decision::{Decision, Wanted};
-use crate::trials::Why;
-
-/// `polycast_sizes` of polycast.h, field by field.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    pub below: u32,
-    pub above: u32,
-}
-
-/// `polycast_steady` of polycast.h, field by field.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SteadyCalls {
-    pub collective: u32,
-    pub first: u32,
-    pub last: u32,
-    pub calls: u32,
-}
-
-impl SteadyCalls {
-    pub const NONE: SteadyCalls = SteadyCalls { collective: 0, first: 0, last: 0, calls: 0 };
-}
+use crate::abi::{Sizes, saturated};
+use crate::call::{Decision, Wanted, Why};
 
 /// By collective.
 pub type Passing = [Sizes; Collective::ALL.len()];
@@ -42,10 +20,6 @@ fn left_by(policy: &Policy) -> Passing {
         let Left { below, above } = policy.left(collective);
         Sizes { below: saturated(below), above: saturated(above) }
     })
-}
-
-pub fn saturated(bytes: u64) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 impl Attached {

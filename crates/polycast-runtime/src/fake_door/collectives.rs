@@ -20,12 +20,11 @@ use super::random::{Random, with_seeds};
 use super::stage::Delays;
 use super::table::RankDoor;
 use super::{ABORTED, INJECTED};
-use crate::communicator::Chosen;
+use crate::abi::Reduction;
+use crate::call::{Buffers, Chosen, Failure, OperationKey};
 use crate::fault::Point;
 use crate::interface::code;
-use crate::messages::OperationKey;
-use crate::operation::{Buffers, Failure, MAX_KEPT, MAX_KEPT_SCRATCH_BYTES};
-use crate::plan::Reduction;
+use crate::operation::{MAX_KEPT, MAX_KEPT_SCRATCH_BYTES};
 
 const ERROR_INTERNAL: i32 = -1;
 const ERROR_SIZE: i32 = -2;

@@ -17,7 +17,7 @@ use super::allocations::outside;
 use super::conditions::Refused;
 use super::world::World;
 use crate::machine::test::Machine;
-use crate::multicast::Reason;
+use crate::reason::Reason;
 
 /// The machine that a rank of a job runs on.
 pub struct RankMachine {

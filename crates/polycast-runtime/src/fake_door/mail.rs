@@ -3,7 +3,7 @@ use std::ffi::c_int;
 
 use super::MISUSED;
 use super::random::Random;
-use crate::door::{ANY_PEER, Completion};
+use crate::abi::{ANY_PEER, Completion};
 
 /// What MPI matches messages by on the private communicator of all ranks: the sender, the receiver, the tag, which may be another
 /// communicator's later. On each of these, messages stay in order.

@@ -16,7 +16,7 @@ use super::allocations::outside;
 use super::flood::Flood;
 use super::random::Random;
 use super::stage::Stage;
-use crate::multicast::Reason;
+use crate::reason::Reason;
 
 /// No descriptor of the kernel is that large.
 const FIRST_DESCRIPTOR: RawFd = 1 << 30;

@@ -20,8 +20,9 @@ use super::mail::Part;
 use super::random::Random;
 use super::table::{self, RankDoor, TABLE};
 use super::world::{Collective, World};
+use crate::abi::CollectiveCall;
 use crate::attach::leave_only_numbers;
-use crate::attached::Attached;
+use crate::attached::{Attached, Operation};
 use crate::fault;
 use crate::interface::{
     LEFT_AND_TIMED, SERVED, polycast_attach, polycast_begin, polycast_build_identity, polycast_detach,
@@ -30,7 +31,6 @@ use crate::interface::{
 };
 use crate::machine::test::enter;
 use crate::operation::MARK;
-use crate::plan::{CollectiveCall, Operation};
 use crate::tags::TagSpace;
 
 const ERROR_SIZE: c_int = -2;

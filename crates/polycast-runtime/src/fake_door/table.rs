@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::allocations::outside;
 use super::mail::{Part, Place};
 use super::world::{Collective, World};
-use crate::door::{CAN_PACK, Completion, DoorTable, INTERFACE_VERSION};
-use crate::plan::CollectiveCall;
+use crate::abi::{CAN_PACK, CollectiveCall, Completion, DoorTable, INTERFACE_VERSION};
 
 /// What a communicator is to the door: one process's part of it.
 pub struct RankDoor {

@@ -13,8 +13,8 @@ use super::network::Network;
 use super::random::Random;
 use super::stage::Stage;
 use super::{ABORTED, INJECTED, MISUSED};
+use crate::abi::{ANY_PEER, Completion};
 use crate::attach::RECORD_BYTES;
-use crate::door::{ANY_PEER, Completion};
 
 /// The shortest message on its way, where messages take time.
 const MESSAGE_NANOS: u64 = 20_000;

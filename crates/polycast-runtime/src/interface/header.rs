@@ -8,9 +8,9 @@ use std::mem::{align_of, offset_of, size_of};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::attached::{Sizes, SteadyCalls};
-use crate::door::{ANY_PEER, CAN_PACK, Completion, GIVES_WAY, MESSAGE_MOST_BYTES};
-use crate::plan::Reduction;
+use crate::abi::{
+    ANY_PEER, CAN_PACK, Completion, GIVES_WAY, MESSAGE_MOST_BYTES, Reduction, Sizes, SteadyCalls,
+};
 use crate::report::{LEFT, UNSERVED};
 
 const HEADER: &str = include_str!("../../../../include/polycast.h");

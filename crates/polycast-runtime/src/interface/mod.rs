@@ -3,15 +3,14 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::ahead::Ahead;
+use crate::abi::{CollectiveCall, DoorTable, INTERFACE_VERSION};
 use crate::attach;
-use crate::attached::Attached;
-use crate::door::{Door, DoorTable, INTERFACE_VERSION};
+use crate::attached::{Answer, Attached, Operation, Plan};
+use crate::call::{Ahead, Failure};
+use crate::door::Door;
 use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
-use crate::operation::Failure;
-use crate::plan::{Answer, CollectiveCall, Operation, Plan};
-use crate::{idle, left, report, retired, settings, trace};
+use crate::{communicator, idle, left, report, settings, trace};
 use polycast_core::policy::{Call, Choice, Collective};
 use polycast_core::units::{Bytes, Rank};
 
@@ -94,6 +93,9 @@ pub unsafe extern "C" fn polycast_set(name: *const c_char, value: *const c_char)
     };
     guarded(-1, || {
         let is_known = text(name).is_some_and(|name| settings::configure(&name, text(value).as_deref()));
+        if is_known {
+            left::forget();
+        }
         if is_known { 0 } else { -1 }
     })
 }
@@ -359,7 +361,7 @@ pub unsafe extern "C" fn polycast_finalize(door: *const DoorTable, world_rank: c
             door.sum_over_world(values).is_ok()
         });
         trace::end();
-        retired::leave_all_to_mpi();
+        communicator::leave_all_to_mpi();
         leave_all_groups();
         if is_collective {
             door.take_leave();

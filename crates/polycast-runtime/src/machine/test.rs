@@ -13,7 +13,7 @@ use polycast_net::{Carrier, Group, Interface};
 use polycast_shm::{Offer, Segment, SegmentError, Shape};
 use rustix::event::PollFd;
 
-use crate::multicast::Reason;
+use crate::reason::Reason;
 
 /// See the module; each function takes the place of the one of its name.
 pub trait Machine {

@@ -17,9 +17,9 @@ use polycast_core::protocol::message::{
 use polycast_core::protocol::{ControlChannel, Delivery, Mismatch, Peer, RECEIVES_PER_NEIGHBOR};
 use polycast_core::units::Rank;
 
-use crate::door::MpiError;
+use crate::abi::MpiError;
+use crate::call::Failure;
 use crate::messages::{ControlMessage, Messages, Purpose, Route};
-use crate::operation::Failure;
 
 const TAG_TO_SUCCESSOR: c_int = 0;
 const TAG_TO_PREDECESSOR: c_int = 1;

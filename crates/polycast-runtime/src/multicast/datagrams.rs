@@ -2,9 +2,9 @@
 
 use polycast_net::{Datagrams, Group, Interface, Socket, SocketOptions};
 
-use super::offer::Reason;
 use super::verbs;
 use crate::machine::stand_in;
+use crate::reason::Reason;
 
 /// The interfaces of this host; none if the kernel does not say.
 pub fn interfaces() -> Vec<Interface> {

@@ -16,12 +16,11 @@ use super::deaf::Deaf;
 use super::group::{Found, Group};
 use super::registry;
 use super::setup::Seat;
+use crate::call::{Activity, Failure, Heard, Progress};
 use crate::idle::{Arm, Watch};
 use crate::machine;
 use crate::messages::Messages;
-use crate::operation::{Activity, Failure, Progress};
 use crate::report;
-use crate::trace::Heard;
 
 /// How soon a root looks again whether what it has multicast has left its host; and how long at most while nothing leaves it: a link that
 /// is down lets nothing go.
@@ -134,11 +133,6 @@ impl Driver {
         all
     }
 
-    /// How often multicast was left in mid-job, and how often it came back.
-    pub fn died_and_returned(&self) -> [u64; 2] {
-        [self.died, self.returned]
-    }
-
     /// All ranks leave multicast, for some node does not hear it any more. Messages of broadcasts that are over may still come.
     pub fn leave(&mut self) {
         self.died += 1;
@@ -151,7 +145,7 @@ impl Driver {
     pub fn return_to(&mut self, seat: Seat) {
         let Seat { endpoint, communicator, group, set, .. } = seat;
         self.before = self.counters();
-        report::left_group(&self.group);
+        report::left_group(self.group.take_dropped());
         (self.endpoint, self.communicator, self.group, self.set) = (endpoint, communicator, group, set);
         self.returned += 1;
     }
@@ -162,12 +156,16 @@ impl Driver {
         deaf.is_told |= self.endpoint.is_told_to_leave();
     }
 
-    pub fn send_errors(&self) -> u64 {
-        self.send_errors
-    }
-
-    pub fn group(&self) -> &Group {
-        &self.group
+    /// What this node's ring did. What its group has dropped is taken from the group, which others share.
+    pub fn totals(&self) -> report::Multicast {
+        report::Multicast {
+            protocol: self.counters(),
+            dropped: self.group.take_dropped(),
+            send_errors: self.send_errors,
+            died: self.died,
+            returned: self.returned,
+            verbs: u64::from(!self.group.is_socket()),
+        }
     }
 
     /// A broadcast from node `root` gets its turn after those before it; the order is the same on all nodes.

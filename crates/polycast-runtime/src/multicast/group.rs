@@ -21,6 +21,7 @@ use super::flood::{Drained, Filter, drain};
 use crate::idle::Arm;
 use crate::machine;
 use crate::of_process::of_process;
+use crate::report::Dropped;
 
 /// Bytes that may wait in an inbox.
 const MAX_INBOX_BYTES: usize = 4 << 20;
@@ -29,21 +30,6 @@ const OVERHEAD_BYTES: usize = 64;
 
 /// After how long a membership is reported again. Switches to which no querier speaks forget a member after 260 s (RFC 3376, section 8.4).
 const RENEWED_AFTER: Duration = Duration::from_secs(100);
-
-/// What has been dropped, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// Of another job or program, cut off, or too short to tell.
-    pub foreign: u64,
-    /// Of our job with a wrong tag: damaged, or forged.
-    pub forged: u64,
-    /// For no communicator of this process, for a full inbox, or of a kind that this version does not know.
-    pub unclaimed: u64,
-    /// By the kernel, because the receive buffer was full.
-    pub by_kernel: u64,
-    /// What has failed below, where it is no socket.
-    pub failures: u64,
-}
 
 impl Dropped {
     /// What has come since `before`. The kernel counts in 32 bits: in a flood of hours its number begins again.
@@ -55,14 +41,6 @@ impl Dropped {
             by_kernel: self.by_kernel.saturating_sub(before.by_kernel),
             failures: self.failures.saturating_sub(before.failures),
         }
-    }
-
-    pub fn add(&mut self, other: &Dropped) {
-        self.foreign += other.foreign;
-        self.forged += other.forged;
-        self.unclaimed += other.unclaimed;
-        self.by_kernel += other.by_kernel;
-        self.failures += other.failures;
     }
 }
 

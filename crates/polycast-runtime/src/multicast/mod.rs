@@ -37,8 +37,6 @@ mod verbs;
 pub use control::NodeMessages;
 pub use deaf::Deaf;
 pub use driver::{Driver, Part, Source};
-pub use group::{Dropped, Group};
-pub use offer::Reason;
 pub use prospect::{prospect, warning};
 pub use registry::{RETRY_AFTER, leave_all as leave_all_groups, left as left_group, visit as visit_groups};
 pub use reuse::Reuse;

@@ -6,71 +6,7 @@ use polycast_core::protocol::{KEY_BYTES, Key};
 use polycast_net::{Family, Group};
 use zeroize::Zeroizing;
 
-/// Why multicast is not used between some nodes. All ranks know the same reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Reason {
-    /// Switched off there.
-    Off = 1,
-    /// A setting that cannot be understood.
-    Setting,
-    /// No interface that could be used.
-    Interface,
-    /// The process is a member of too many groups.
-    TooManyGroups,
-    /// It has been tried between these nodes.
-    TriedBefore,
-    /// A socket could not be opened.
-    Socket,
-    /// No group was free.
-    Conflict,
-    /// Datagrams do not arrive.
-    Silence,
-    /// No random numbers.
-    Entropy,
-    /// A mistake of polycast's.
-    Internal,
-    /// There is no other node; no rank is asked then.
-    Nowhere,
-}
-
-impl Reason {
-    const ALL: [Reason; 11] = [
-        Reason::Off,
-        Reason::Setting,
-        Reason::Interface,
-        Reason::TooManyGroups,
-        Reason::TriedBefore,
-        Reason::Socket,
-        Reason::Conflict,
-        Reason::Silence,
-        Reason::Entropy,
-        Reason::Internal,
-        Reason::Nowhere,
-    ];
-
-    /// Undoes `as u8`; `None` for 0, which means that all is well.
-    pub fn from_code(code: u8) -> Option<Reason> {
-        Reason::ALL.into_iter().find(|reason| *reason as u8 == code)
-    }
-
-    /// For the warning.
-    pub fn text(self) -> &'static str {
-        match self {
-            Reason::Off => "POLYCAST_MULTICAST switches it off",
-            Reason::Setting => "POLYCAST_MULTICAST or POLYCAST_NET cannot be understood",
-            Reason::Interface => "no interface can be used, or POLYCAST_NET excludes all",
-            Reason::TooManyGroups => "the process has as many groups as it may have",
-            Reason::TriedBefore => "it did not work a short while ago between these nodes",
-            Reason::Socket => "a socket could not be opened",
-            Reason::Conflict => "no group and port was free",
-            Reason::Silence => "datagrams from some node do not arrive there",
-            Reason::Entropy => "the system gives no random numbers",
-            Reason::Internal => "polycast failed inside",
-            Reason::Nowhere => "one node",
-        }
-    }
-}
+use crate::reason::Reason;
 
 /// What a leader can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,8 @@ use polycast_core::units::Rank;
 use polycast_shm::{Cells, Handed, Offer, Segment, Shape, Streams};
 
 use super::{BUFFER_BYTES, Live, Mapped, NodeMemory, pool};
-use crate::door::{Door, MpiError};
+use crate::abi::MpiError;
+use crate::door::Door;
 use crate::fault::{self, Point};
 use crate::{machine, settings};
 

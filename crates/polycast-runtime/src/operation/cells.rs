@@ -7,8 +7,9 @@ use polycast_core::collective;
 use polycast_core::schedule::{Buffer, Slice};
 use polycast_shm::{Cells, Look, Moment};
 
-use super::{Activity, Buffers, Failure, Progress, Shared};
-use crate::door::MpiError;
+use super::Shared;
+use crate::abi::MpiError;
+use crate::call::{Activity, Buffers, Failure, Progress};
 use crate::fault::{self, Point};
 use crate::node_memory::Mapped;
 

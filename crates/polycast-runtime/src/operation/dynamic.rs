@@ -19,11 +19,12 @@ use polycast_core::executor::{MessageId, Part as MessagePart};
 use polycast_core::tree::{Assignment, IdleTimes, Part, Splits};
 use polycast_core::units::{Nanos, Rank};
 
-use super::{Activity, Call, Failure, Progress, Shared};
-use crate::door::MESSAGE_MOST_BYTES;
+use super::{Call, Shared};
+use crate::abi::MESSAGE_MOST_BYTES;
+use crate::call::{Activity, Failure, OperationKey, Progress};
 use crate::fault::{self, Point};
 use crate::machine;
-use crate::messages::{Done, OperationKey, Purpose, Route, SLOTS};
+use crate::messages::{Done, Purpose, Route, SLOTS};
 
 /// Of assignments, and of data.
 const ASSIGNMENT: c_int = 0;

@@ -13,10 +13,10 @@ use polycast_core::units::{Bytes, Rank};
 
 use super::sharing::SharedLanes;
 use super::transport::{ANNOUNCEMENT_BYTES, Ends, MAX_SPARE, Rest, Transport};
-use super::{Activity, Buffers, Call, Failure, Progress, Shared};
-use crate::communicator::broadcast_of;
-use crate::door::MESSAGE_MOST_BYTES;
-use crate::messages::{Done, OperationKey, SLOTS};
+use super::{Call, Shared};
+use crate::abi::MESSAGE_MOST_BYTES;
+use crate::call::{Activity, Buffers, Failure, OperationKey, Progress, broadcast_of};
+use crate::messages::{Done, SLOTS};
 use crate::multicast::Deaf;
 
 /// Messages outstanding: enough per lane to keep a link busy while a rank waits for its turn on an oversubscribed

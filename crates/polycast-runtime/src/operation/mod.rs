@@ -24,7 +24,6 @@ mod transport;
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,18 +31,16 @@ use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::collective;
 use polycast_core::executor::MessageId;
 use polycast_core::policy::{self, Capabilities, Choice, Policy};
-use polycast_core::protocol::Mismatch;
 use polycast_core::schedule::Nodes;
 use polycast_core::tree::{Assignment, DynamicTimes};
 use polycast_core::units::Rank;
 
-use crate::communicator::Chosen;
-use crate::door::MpiError;
+use crate::abi::MpiError;
+use crate::call::{Activity, Buffers, Chosen, Failure, OperationKey, Progress};
 use crate::machine;
-use crate::messages::{Done, Messages, OperationKey, Purpose};
+use crate::messages::{Done, Messages, Purpose};
 use crate::multicast::{Deaf, Driver};
 use crate::node_memory::NodeMemory;
-use crate::plan::Reduction;
 
 pub use cells::CellCall;
 use dynamic::DynamicBroadcast;
@@ -58,46 +55,6 @@ pub(crate) use transport::MARK;
 
 /// Operations that have ended, whose memory is kept.
 pub(crate) const MAX_KEPT: usize = 4;
-
-/// Why an operation did not finish.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
-    /// MPI's own error.
-    Mpi(MpiError),
-    /// The ranks called with different sizes. Nothing is on its way any more.
-    Size,
-    /// Ours.
-    Internal,
-}
-
-impl From<MpiError> for Failure {
-    fn from(error: MpiError) -> Failure {
-        Failure::Mpi(error)
-    }
-}
-
-impl From<Mismatch> for Failure {
-    fn from(_: Mismatch) -> Failure {
-        Failure::Size
-    }
-}
-
-/// How far an operation is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    Pending,
-    Done,
-    Failed(Failure),
-}
-
-/// What operations have found when they were asked for progress.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Activity {
-    Nothing,
-    /// Something that MPI does not know of, or something was done in shared memory.
-    Datagrams,
-    Messages,
-}
 
 /// What the operations of a communicator share.
 pub struct Shared {
@@ -123,23 +80,6 @@ pub struct Shared {
     pub early: Vec<Assignment>,
     /// First messages of lanes that may be used again.
     pub spare: Vec<Vec<u8>>,
-}
-
-/// What a rank hands in.
-#[derive(Clone, Copy)]
-pub struct Buffers {
-    /// NULL where there is nothing.
-    pub input: *const u8,
-    pub output: *mut u8,
-    /// NULL where nothing is combined.
-    pub reduction: *const Reduction,
-}
-
-impl Buffers {
-    /// A broadcast has one.
-    pub fn broadcast(output: *mut u8) -> Buffers {
-        Buffers { input: null(), output, reduction: null() }
-    }
 }
 
 /// A collective as it was called.

@@ -27,8 +27,8 @@ use polycast_core::protocol::{Data, Form, Multicast};
 use polycast_core::units::{Bytes, Rank};
 
 use super::exchange::Exchange;
-use super::{Buffers, Call, Failure, Progress, Shared, guarded};
-use crate::messages::OperationKey;
+use super::{Call, Shared, guarded};
+use crate::call::{Buffers, Failure, OperationKey, Progress};
 use crate::multicast::{Part, Source};
 
 /// Where the broadcast is, as this rank sees it.

@@ -12,7 +12,7 @@ use polycast_core::schedule::{Kind, LaneIndex, RankOrder};
 use polycast_core::units::Rank;
 use polycast_shm::{Got, Opening, Style, Way};
 
-use super::Failure;
+use crate::call::Failure;
 use crate::node_memory::NodeMemory;
 
 /// What is read by address at a time, so that other things go on.

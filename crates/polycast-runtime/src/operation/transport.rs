@@ -6,10 +6,10 @@ use polycast_core::executor::{self, Completed, Content, Message, MessageId, Part
 use polycast_core::schedule::{Action, Buffer, Direction, Kind, LaneIndex, Nodes, Slice};
 
 use super::sharing::{Place, SharedLanes};
-use super::{Activity, Buffers, Failure};
-use crate::door::MpiError;
+use crate::abi::MpiError;
+use crate::call::{Activity, Buffers, Failure, OperationKey};
 use crate::fault::{self, Point};
-use crate::messages::{Done, Messages, OperationKey, Purpose, Route};
+use crate::messages::{Done, Messages, Purpose, Route};
 use crate::multicast::Deaf;
 use crate::node_memory::NodeMemory;
 

@@ -7,10 +7,10 @@ use polycast_core::units::Rank;
 use super::reasons::{Reasons, told};
 use super::record::ReasonId;
 use super::with_record;
+use crate::call::{Heard, Why};
 use crate::machine;
 use crate::settings::{self, Settings};
-use crate::trace::{CallTrace, Heard};
-use crate::trials::Why;
+use crate::trace::CallTrace;
 
 /// One communicator's calls. Where neither a report nor a trace is wanted, it does nothing.
 #[derive(Default)]

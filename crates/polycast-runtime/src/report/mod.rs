@@ -31,12 +31,10 @@ use std::sync::Mutex;
 use polycast_core::network::Network;
 
 pub use self::log::Log;
-pub use self::publish::expand;
 use self::record::Record;
-pub use self::record::{Found, nanos};
+pub use self::record::{Dropped, Found, Multicast, nanos};
 use self::summary::Summary;
 pub use self::untimed::{LEFT, UNSERVED};
-use crate::multicast::{Driver, Group, Unavailable};
 use crate::of_process::{Shared, of_process};
 
 of_process! {
@@ -52,19 +50,19 @@ pub fn attached() {
     with_record(|record| record.attached += 1);
 }
 
-/// A communicator goes, and with it the ring of its nodes if this rank leads one.
-pub fn released(ring: Option<&Driver>) {
+/// A communicator goes, and with it the ring of its nodes if this rank leads one: `ring` is what the ring did.
+pub fn released(ring: Option<Multicast>) {
     with_record(|record| {
         record.released += 1;
         if let Some(ring) = ring {
-            record.multicast.add(ring);
+            record.multicast.add(&ring);
         }
     });
 }
 
-/// A ring goes on in another group than this.
-pub fn left_group(group: &Group) {
-    with_record(|record| record.multicast.dropped.add(&group.take_dropped()));
+/// A ring goes on in another group than the one that dropped these.
+pub fn left_group(dropped: Dropped) {
+    with_record(|record| record.multicast.dropped.add(&dropped));
 }
 
 /// All ranks of MPI_COMM_WORLD have been asked for a report.
@@ -82,9 +80,9 @@ pub fn asked(nodes: u32, network: Network) {
     with_record(|record| record.asked(nodes, network));
 }
 
-/// A communicator that was to use multicast does without.
-pub fn fell_back(unavailable: Unavailable) {
-    with_record(|record| *record.without_multicast.entry(unavailable.to_string()).or_default() += 1);
+/// A communicator that was to use multicast does without, for this reason.
+pub fn fell_back(reason: String) {
+    with_record(|record| *record.without_multicast.entry(reason).or_default() += 1);
 }
 
 /// A trial is over.

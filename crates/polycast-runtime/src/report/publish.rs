@@ -16,7 +16,7 @@ impl Summary {
     /// Says it where it was asked for. To be called on rank 0.
     pub fn publish(&self) {
         if let Some(folder) = settings::trace_folder() {
-            let file = Path::new(&expand(&folder)).join(BESIDE_TRACES);
+            let file = Path::new(&settings::expand(&folder)).join(BESIDE_TRACES);
             if let Err(error) = write(&file.to_string_lossy(), &self.json()) {
                 say::text(&format!("polycast: warning: report {}: {error}\n", file.display()));
             }
@@ -25,7 +25,7 @@ impl Summary {
             ReportTo::Nowhere => {}
             ReportTo::StandardError => say::text(&self.text()),
             ReportTo::File(name) => {
-                let file = expand(&name);
+                let file = settings::expand(&name);
                 if let Err(error) = write(&file, &self.json()) {
                     let sentence = self.sentence();
                     say::text(&format!("polycast: warning: report {file}: {error}; {sentence}\n"));
@@ -33,31 +33,6 @@ impl Summary {
             }
         }
     }
-}
-
-/// The name of a file with `%h`, `%j` and `%p` replaced by host, job and process, and `%%` by a percent sign.
-pub fn expand(name: &str) -> String {
-    let mut expanded = String::new();
-    let mut rest = name.chars();
-    while let Some(c) = rest.next() {
-        match (c, c == '%') {
-            (_, true) => match rest.next() {
-                Some('h') => expanded.push_str(&rustix::system::uname().nodename().to_string_lossy()),
-                Some('j') => expanded.push_str(&job()),
-                Some('p') => expanded.push_str(&std::process::id().to_string()),
-                Some('%') => expanded.push('%'),
-                other => expanded.extend(std::iter::once('%').chain(other)),
-            },
-            (other, false) => expanded.push(other),
-        }
-    }
-    expanded
-}
-
-/// The number of the batch system's job.
-fn job() -> String {
-    let names = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"];
-    names.into_iter().find_map(|name| std::env::var(name).ok()).unwrap_or_else(|| "0".to_owned())
 }
 
 /// A pipe that nobody reads is an error and no reason to wait.
@@ -70,14 +45,6 @@ fn write(file: &str, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_files_tell_jobs_and_processes_apart() {
-        let process = std::process::id();
-        assert_eq!(expand("out/%p.json"), format!("out/{process}.json"));
-        assert_eq!(expand("a%%p%x%"), "a%p%x%");
-        assert!(!expand("%h").is_empty() && !expand("%j").contains('%'));
-    }
 
     #[test]
     fn what_cannot_be_written_is_an_error() {

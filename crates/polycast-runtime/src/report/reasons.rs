@@ -6,8 +6,8 @@ use polycast_core::variables::{FORCED, PARAMETERS};
 
 use super::record::ReasonId;
 use super::with_record;
+use crate::call::Why;
 use crate::settings::Settings;
-use crate::trials::Why;
 
 /// Why a communicator leaves calls to the MPI.
 pub struct Reasons {

@@ -7,7 +7,6 @@ use polycast_core::protocol;
 use serde::Serialize;
 
 use super::sizes::{By, Sizes};
-use crate::multicast::{Driver, Dropped};
 
 /// Calls that were treated alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +41,33 @@ pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What multicast did, on all communicators that are gone.
+/// Datagrams that were dropped, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Of another job or program, cut off, or too short to tell.
+    pub foreign: u64,
+    /// Of our job with a wrong tag: damaged, or forged.
+    pub forged: u64,
+    /// For no communicator of this process, for a full inbox, or of a kind that this version does not know.
+    pub unclaimed: u64,
+    /// By the kernel, because the receive buffer was full.
+    pub by_kernel: u64,
+    /// What has failed below, where it is no socket.
+    pub failures: u64,
+}
+
+impl Dropped {
+    /// Adds what another group has dropped.
+    pub fn add(&mut self, other: &Dropped) {
+        self.foreign += other.foreign;
+        self.forged += other.forged;
+        self.unclaimed += other.unclaimed;
+        self.by_kernel += other.by_kernel;
+        self.failures += other.failures;
+    }
+}
+
+/// What multicast did: of one ring of nodes, or of all rings that are gone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Multicast {
     pub protocol: protocol::Counters,
@@ -56,15 +81,14 @@ pub struct Multicast {
 }
 
 impl Multicast {
-    /// A ring goes.
-    pub fn add(&mut self, ring: &Driver) {
-        self.protocol.add(&ring.counters());
-        self.send_errors += ring.send_errors();
-        let [died, returned] = ring.died_and_returned();
-        self.died += died;
-        self.returned += returned;
-        self.verbs += u64::from(!ring.group().is_socket());
-        self.dropped.add(&ring.group().take_dropped());
+    /// Adds what one ring did.
+    pub fn add(&mut self, ring: &Multicast) {
+        self.protocol.add(&ring.protocol);
+        self.dropped.add(&ring.dropped);
+        self.send_errors += ring.send_errors;
+        self.died += ring.died;
+        self.returned += ring.returned;
+        self.verbs += ring.verbs;
     }
 
     /// Name and value of each, in the order of the report.

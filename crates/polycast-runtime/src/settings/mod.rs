@@ -1,8 +1,10 @@
 //! What the user set: environment variables, and overrides by `polycast_set`.
 
+mod file_name;
 mod job;
 mod loaded;
 
+pub use file_name::expand;
 pub use job::{Current, NetworkSetting, Rules, Settings, check_any_settings};
 pub use loaded::Loaded;
 
@@ -17,7 +19,6 @@ use polycast_core::variables::{
 };
 use polycast_net::{Family, InterfaceChoice, Range};
 
-use crate::left;
 use crate::machine;
 use crate::of_process::{Shared, of_process};
 use crate::say;
@@ -36,13 +37,13 @@ pub fn changes() -> u64 {
     CHANGES.with(|changes| changes.load(Ordering::Acquire))
 }
 
-/// Sets `name` for communicators attached from now on; false if there is no such setting.
+/// Sets `name` for communicators attached from now on; false if there is no such setting. What was learned by the former settings is for the
+/// caller to forget.
 pub fn configure(name: &str, value: Option<&str>) -> bool {
     let known = [TABLE, TOPOLOGY, PARAMETERS, TRIALS, TUNE, SHARED_MEMORY, WAIT, MULTICAST, NET, MADCAP];
     let Some(name) = FORCED.into_iter().chain(known).find(|known| *known == name) else { return false };
     let value = value.filter(|value| !value.is_empty()).map(str::to_owned);
     OVERRIDES.change(|overrides| overrides.insert(name, value));
-    left::forget();
     CHANGES.with(|changes| changes.fetch_add(1, Ordering::Release));
     true
 }

@@ -7,8 +7,8 @@ use polycast_core::units::Rank;
 use polycast_trace::{Event, Kind};
 
 use super::Tracer;
+use crate::call::{Heard, Why};
 use crate::machine;
-use crate::trials::Why;
 
 /// Shorter waits are counted, and have no event of their own.
 const SHORTEST_WAIT: Duration = Duration::from_micros(10);
@@ -37,17 +37,6 @@ struct Named {
     choice: Choice,
     why: Why,
     names: [u16; 2],
-}
-
-/// What a node has seen of the datagrams of a broadcast.
-#[derive(Clone, Copy, Debug)]
-pub struct Heard {
-    /// When the first and the last one came; at the root, when they went.
-    pub first: Option<Instant>,
-    pub last: Option<Instant>,
-    pub is_root: bool,
-    /// Since the broadcast began.
-    pub counters: Counters,
 }
 
 impl CallTrace {

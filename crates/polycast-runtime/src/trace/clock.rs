@@ -8,7 +8,8 @@ use std::time::Duration;
 use polycast_core::units::Rank;
 use polycast_trace::Clock;
 
-use crate::door::{Door, MpiError};
+use crate::abi::MpiError;
+use crate::door::Door;
 use crate::machine;
 use crate::messages::{Address, Messages, ProbeMessage, Purpose, Route};
 

@@ -7,7 +7,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::Tracer;
-use crate::{machine, report, say};
+use crate::{machine, say, settings};
 
 /// Where a rank's file goes, and which process writes it: what the process forks does not.
 pub struct Place {
@@ -17,7 +17,7 @@ pub struct Place {
 
 impl Place {
     pub fn new(folder: &str, rank: u32) -> Place {
-        let folder = report::expand(folder);
+        let folder = settings::expand(folder);
         // What keeps it from being made keeps the file from being written, which is said then.
         let _ = std::fs::create_dir_all(&folder);
         let name = Path::new(&folder).join(format!("rank-{rank:06}.trace"));

@@ -21,11 +21,12 @@ use std::time::Instant;
 
 use polycast_trace::{About, EVENTS, Ending, Event, Kind, NOT_NAMED, Recorder};
 
-pub use self::calls::{CallTrace, Heard};
+pub use self::calls::CallTrace;
 use self::clock::Clocks;
 use self::file::Place;
+use crate::abi::MpiError;
 use crate::digest::Digest;
-use crate::door::{Door, MpiError};
+use crate::door::Door;
 use crate::machine;
 use crate::of_process::of_process;
 use crate::settings;

@@ -8,11 +8,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::attach::give_back_number;
+use crate::call::Failure;
 use crate::communicator::{Communicator, MulticastState};
 use crate::machine;
-use crate::multicast::left_group;
+use crate::multicast::{Driver, left_group};
 use crate::of_process::{Shared, of_process};
-use crate::operation::Failure;
 use crate::report;
 
 /// How long freeing a communicator waits for the last messages between its nodes. What takes longer is looked at when the
@@ -26,7 +26,7 @@ impl Communicator {
     /// The program frees the communicator: it is counted, and goes when MPI has nothing more for it. `is_over`: MPI ends, and
     /// nobody will ask again.
     pub fn detach(mut self: Box<Communicator>, is_over: bool) {
-        report::released(self.shared.driver.as_deref());
+        report::released(self.shared.driver.as_deref().map(Driver::totals));
         self.add_up();
         self.comparison.end(&self.shared.policy);
         // At once on all ranks of the node: who leads it keeps the rest for longer than they do.

@@ -1,39 +1,10 @@
 use std::collections::HashMap;
 
 use polycast_core::executor::{Executor, Limits, StepId};
-use polycast_core::schedule::{Action, Schedule, Slice};
+use polycast_core::schedule::{Schedule, Slice};
 
-use crate::engine::Message;
-use crate::schedules::Combine;
-
-/// A rank's input, output and scratch memory.
-pub(crate) struct Data(pub [Vec<u8>; 3]);
-
-impl Data {
-    pub fn at(&self, slice: &Slice) -> &[u8] {
-        &self.0[slice.buffer as usize][slice.bytes.start as usize..slice.bytes.end as usize]
-    }
-
-    pub fn at_mut(&mut self, slice: &Slice) -> &mut [u8] {
-        &mut self.0[slice.buffer as usize][slice.bytes.start as usize..slice.bytes.end as usize]
-    }
-
-    /// Copies or combines.
-    pub fn work(&mut self, action: &Action, combine: Combine) {
-        let source = action.source().map(|source| self.at(source).to_vec());
-        if let (Some(source), Some(target)) = (source, action.target()) {
-            match action {
-                Action::Combine { .. } => combine(&source, self.at_mut(target)),
-                _ => self.at_mut(target).copy_from_slice(&source),
-            }
-        }
-    }
-
-    pub fn into_output(self) -> Vec<u8> {
-        let [_, output, _] = self.0;
-        output
-    }
-}
+use super::Message;
+use crate::buffers::Data;
 
 /// A rank with its processor.
 pub(crate) struct Host<S> {

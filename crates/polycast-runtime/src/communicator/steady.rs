@@ -15,9 +15,9 @@ use std::ops::RangeInclusive;
 use polycast_core::policy::trials::Sameness;
 use polycast_core::policy::{CallCounts, Capabilities, Choice, Collective, Epoch};
 
-use crate::attached::{SteadyCalls, saturated};
+use crate::abi::{SteadyCalls, saturated};
+use crate::call::{Decision, Wanted};
 use crate::communicator::{Communicator, MulticastState};
-use crate::decision::{Decision, Wanted};
 
 /// The calls to come that are like the last one.
 pub struct Steady {

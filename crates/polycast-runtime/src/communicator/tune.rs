@@ -23,12 +23,11 @@ use polycast_core::policy::{self, Capabilities, Choice, Collective, Decision, Ep
 use polycast_core::schedule::{Buffer, Contract};
 use polycast_core::units::{Bytes, Rank};
 
-use crate::communicator::{Chosen, Communicator, Wanted};
-use crate::door::MpiError;
+use crate::abi::{CollectiveCall, MpiError, Reduction};
+use crate::call::{Buffers, Chosen, Failure, Wanted};
+use crate::communicator::Communicator;
 use crate::machine;
 use crate::of_process::{Shared, of_process};
-use crate::operation::{Buffers, Failure};
-use crate::plan::{CollectiveCall, Reduction};
 use crate::trials::ledgers;
 
 /// A rank keeps no more for measuring; what needs more is not measured.

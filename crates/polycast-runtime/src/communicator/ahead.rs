@@ -8,20 +8,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use polycast_core::policy::{Capabilities, Choice};
 
-use crate::communicator::{Chosen, Communicator, Decision, Wanted};
-use crate::door::MpiError;
+use crate::abi::MpiError;
+use crate::call::{Ahead, Chosen, Decision, Failure, Wanted, Why};
+use crate::communicator::Communicator;
 use crate::fault::{self, Point};
-use crate::operation::Failure;
-use crate::trials::Why;
-
-/// Where such a call is planned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ahead {
-    /// When it begins.
-    Local,
-    /// Before: all ranks come, and may wait for each other.
-    MayWait,
-}
 
 impl Communicator {
     /// As [`Communicator::plan`].

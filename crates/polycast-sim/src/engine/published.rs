@@ -15,7 +15,7 @@ use polycast_core::executor::StepId;
 use polycast_core::schedule::{Action, Fabric, Kind, LaneIndex, Partners, Schedule, Slice};
 use polycast_core::units::Rank;
 
-use crate::engine::{Engine, Event};
+use super::{Engine, Event};
 
 /// A lane of a rank.
 pub(crate) type LaneOf = (Rank, LaneIndex);

@@ -9,12 +9,12 @@ use polycast_core::collective;
 use polycast_core::algorithm::Algorithm;
 use polycast_core::policy::{self, Choice};
 
-use crate::communicator::{Chosen, Communicator};
+use crate::call::{Activity, Buffers, Chosen, Failure, OperationKey, Progress};
+use crate::communicator::Communicator;
 use crate::idle::{self, TESTS_UNTIL_NOTHING};
 use crate::machine;
-use crate::messages::OperationKey;
 use crate::multicast::visit_groups;
-use crate::operation::{Activity, Buffers, Call, CellCall, Failure, Progress};
+use crate::operation::{Call, CellCall};
 
 /// While datagrams keep coming MPI is asked as often at least, for its messages may be what all wait for.
 const MAX_DATAGRAMS_ALONE: Duration = Duration::from_micros(100);

@@ -11,17 +11,21 @@
 //!
 //! On a host it leaves by a copy into memory, is there for the receiver after the memory's latency, and is taken by a copy out of it.
 
+mod host;
+mod links;
+mod published;
+
 use polycast_core::executor::{Limits, StepId};
 use polycast_core::schedule::{Action, Partners, Schedule, Slice, partners};
 use polycast_core::topology::{Edge, Paths};
 use polycast_core::units::Rank;
 
+use crate::buffers::{Combine, Data};
 use crate::event_queue::EventQueue;
-use crate::host::{Data, Host};
-use crate::links::Links;
 use crate::network::Network;
-use crate::published::{Published, Streams};
-use crate::schedules::Combine;
+use host::Host;
+use links::Links;
+use published::{Published, Streams};
 
 /// A message, or the question whether it may be sent.
 #[derive(Debug)]

@@ -1,36 +1,14 @@
 //! How one collective call is served: found once, run as often as the door likes.
 
-use std::ffi::{c_int, c_void};
 use std::num::NonZeroU64;
 
 use polycast_core::collective::{self, Collective};
 use polycast_core::policy;
 use polycast_core::units::{Bytes, Rank};
 
-use crate::ahead::Ahead;
+use crate::abi::{CollectiveCall, Reduction};
 use crate::attached::Attached;
-use crate::communicator::{Chosen, Decision, Wanted};
-use crate::messages::OperationKey;
-use crate::operation::{Buffers, Failure};
-
-/// `polycast_call` of polycast.h, field by field.
-#[repr(C)]
-pub struct CollectiveCall {
-    pub collective: u32,
-    pub root: i32,
-    pub bytes: usize,
-    pub reduction: *const Reduction,
-}
-
-/// `polycast_reduction` of polycast.h, field by field.
-#[repr(C)]
-pub struct Reduction {
-    pub element_bytes: usize,
-    pub is_commutative: u32,
-    pub is_exact: u32,
-    pub is_own: u32,
-    pub combine: unsafe extern "C" fn(*const Reduction, *const c_void, *mut c_void, usize) -> c_int,
-}
+use crate::call::{Ahead, Buffers, Chosen, Decision, Failure, OperationKey, Wanted};
 
 /// Of [`Reduction::is_exact`].
 const EXACT_OF_TWO: u32 = 2;
@@ -221,6 +199,8 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::{c_int, c_void};
+
     use super::*;
 
     unsafe extern "C" fn nothing(_: *const Reduction, _: *const c_void, _: *mut c_void, _: usize) -> c_int {
