@@ -75,7 +75,7 @@ impl Communicator {
                 None => CellCall::new(&algorithm, &of, &mut self.shared).map(Box::new),
             }
             .ok_or(Failure::Internal)?;
-            call.begin(operation, &mut self.shared)?;
+            call.begin_operation(operation, &mut self.shared)?;
             let outcome = self.wait_for_cells(&mut call, buffers);
             self.cell_calls[of.collective as usize] = Some(call);
             outcome
@@ -100,7 +100,7 @@ impl Communicator {
         let (mut rests, mut turns_due, mut has_waited) = (0u32, 0u32, false);
         loop {
             self.shared.activity = Activity::Nothing;
-            match call.progress(buffers, &mut self.shared)? {
+            match call.go_on(buffers, &mut self.shared)? {
                 Progress::Pending => {}
                 ended => {
                     if has_waited {

@@ -7,9 +7,10 @@ use polycast_core::collective;
 use polycast_core::schedule::{Buffer, Slice};
 use polycast_shm::{Cells, Look, Moment};
 
-use super::Shared;
+use super::way::Way;
+use super::{Call, Shared};
 use crate::abi::MpiError;
-use crate::call::{Activity, Buffers, Failure, Progress};
+use crate::call::{Activity, Buffers, Failure, OperationKey, Progress};
 use crate::fault::{self, Point};
 use crate::node_memory::Mapped;
 
@@ -30,6 +31,30 @@ pub struct CellCall {
     taken: usize,
     /// What this rank has is worth nothing, and neither is what it tells from now on.
     failure: Option<Failure>,
+}
+
+/// Makes the way of an algorithm that goes through cells.
+pub(super) fn make(
+    algorithm: Algorithm,
+    call: &Call,
+    shared: &mut Shared,
+) -> Option<Result<Box<dyn Way>, Failure>> {
+    let make = || Ok(Box::new(CellCall::new(&algorithm, &call.of, shared).ok_or(Failure::Internal)?) as _);
+    algorithm.is_through_cells().then(make)
+}
+
+impl Way for CellCall {
+    fn begin(&mut self, _: OperationKey, call: &Call, shared: &mut Shared) -> Result<(), Failure> {
+        self.begin_operation(call.operation, shared)
+    }
+
+    fn progress(&mut self, call: &Call, shared: &mut Shared) -> Result<Progress, Failure> {
+        self.go_on(&call.buffers, shared)
+    }
+
+    fn waits_for_memory(&self) -> bool {
+        true
+    }
 }
 
 /// `None` where the ranks share no memory.
@@ -80,7 +105,7 @@ impl CellCall {
     }
 
     /// On all ranks in the same order.
-    pub fn begin(&mut self, operation: u64, shared: &mut Shared) -> Result<(), Failure> {
+    pub fn begin_operation(&mut self, operation: u64, shared: &mut Shared) -> Result<(), Failure> {
         (self.operation, self.round, self.is_filled, self.taken) = (operation as u32, 0, false, 0);
         self.failure = None;
         shared.memory.as_mut().ok_or(Failure::Internal)?.cells().begin(self.operation);
@@ -89,14 +114,14 @@ impl CellCall {
     }
 
     /// Goes on as far as the other ranks are. The buffers are valid as [`super::Operations::start`] says.
-    pub fn progress(&mut self, buffers: &Buffers, shared: &mut Shared) -> Result<Progress, Failure> {
+    pub fn go_on(&mut self, buffers: &Buffers, shared: &mut Shared) -> Result<Progress, Failure> {
         let cells = shared.memory.as_mut().ok_or(Failure::Internal)?.cells();
         if !cells.is_under_way(self.operation) {
             return Ok(Progress::Pending);
         }
         let before = (self.round, self.is_filled, self.taken);
         let count = self.rounds.count();
-        while self.round < count && self.go_on(buffers, cells) {
+        while self.round < count && self.go_on_in_round(buffers, cells) {
             self.round += 1;
             (self.is_filled, self.taken) = (false, 0);
             if self.round < count {
@@ -116,7 +141,7 @@ impl CellCall {
 
     /// Whether the round is over.
     #[inline]
-    fn go_on(&mut self, buffers: &Buffers, cells: &mut Cells<Mapped>) -> bool {
+    fn go_on_in_round(&mut self, buffers: &Buffers, cells: &mut Cells<Mapped>) -> bool {
         if self.prepared != Some(self.round) {
             self.puts.clear();
             self.puts.extend(self.rounds.puts(self.round));

@@ -19,6 +19,7 @@ use polycast_core::executor::{MessageId, Part as MessagePart};
 use polycast_core::tree::{Assignment, IdleTimes, Part, Splits};
 use polycast_core::units::{Nanos, Rank};
 
+use super::way::Way;
 use super::{Call, Shared};
 use crate::abi::MESSAGE_MOST_BYTES;
 use crate::call::{Activity, Failure, OperationKey, Progress};
@@ -60,34 +61,21 @@ pub struct DynamicBroadcast {
     in_flight: u64,
     since: Instant,
     /// Messages that have completed since the last progress.
-    pub inbox: Vec<Done<MessageId>>,
+    inbox: Vec<Done<MessageId>>,
 }
 
-impl DynamicBroadcast {
-    pub fn new(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> DynamicBroadcast {
-        let order = shared.planner.site().from_root(call.of.root).ranks().to_vec();
-        let made_for = shared.planner.made_for(&algorithm, call.of);
-        let times = made_for.map_or_else(Default::default, |sent| sent.times);
-        DynamicBroadcast {
-            call: call.of,
-            // A sender that may go on after `t_hold` has no more of the message then.
-            idle: IdleTimes { hold: times.hold, out: times.hold, end: times.end },
-            order,
-            key: OperationKey(0),
-            tag: 0,
-            number: 0,
-            buffer: std::ptr::null_mut(),
-            stage: Stage::Over,
-            total: 0,
-            part: Part { begin: 0, end: 1, source: 0 },
-            scrap: Vec::new(),
-            in_flight: 0,
-            since: machine::now(),
-            inbox: Vec::with_capacity(SLOTS),
-        }
-    }
+/// Makes the way of an algorithm whose ranks find out on the way who sends to whom.
+pub(super) fn make(
+    algorithm: Algorithm,
+    call: &Call,
+    shared: &mut Shared,
+) -> Option<Result<Box<dyn Way>, Failure>> {
+    let make = || Ok(Box::new(DynamicBroadcast::new(algorithm, call, shared)) as _);
+    algorithm.entry.is_dynamic.then(make)
+}
 
-    pub fn begin(&mut self, key: OperationKey, call: &Call, shared: &mut Shared) -> Result<(), Failure> {
+impl Way for DynamicBroadcast {
+    fn begin(&mut self, key: OperationKey, call: &Call, shared: &mut Shared) -> Result<(), Failure> {
         self.inbox.clear();
         self.scrap.clear();
         (self.key, self.tag, self.number, self.buffer) = (key, call.tag, call.number, call.buffers.output);
@@ -106,28 +94,7 @@ impl DynamicBroadcast {
         }
     }
 
-    /// For an assignment from whomever.
-    fn listen(&mut self, memory: Vec<u8>, shared: &mut Shared) -> Result<(), Failure> {
-        fault::point(Point::Message);
-        let (purpose, tag) = (self.purpose(MessagePart::First), self.tag + ASSIGNMENT);
-        shared.messages.receive_from_any(purpose, tag, memory, Assignment::BYTES)?;
-        self.in_flight += 1;
-        Ok(())
-    }
-
-    /// Somebody has told something.
-    fn hear(&mut self, told: Assignment, memory: Vec<u8>, shared: &mut Shared) -> Result<(), Failure> {
-        match told.operation.cmp(&self.number) {
-            Ordering::Equal => return self.receive(told, shared),
-            Ordering::Greater => shared.early.push(told),
-            // An erroneous program has left it over.
-            Ordering::Less => {}
-        }
-        self.listen(memory, shared)
-    }
-
-    /// Takes what has completed, and starts what follows.
-    pub fn progress(&mut self, shared: &mut Shared) -> Result<Progress, Failure> {
+    fn progress(&mut self, _: &Call, shared: &mut Shared) -> Result<Progress, Failure> {
         if !self.inbox.is_empty() {
             shared.activity = Activity::Messages;
         }
@@ -160,9 +127,57 @@ impl DynamicBroadcast {
         })
     }
 
-    /// Its messages were cancelled. MPI may not be through with what it sends, so memory that it sends from stays for ever.
-    pub fn leave_to_mpi(&mut self) {
+    fn leave_to_mpi(&mut self) {
         std::mem::forget(std::mem::take(&mut self.scrap));
+    }
+
+    fn inbox(&mut self) -> Option<&mut Vec<Done<MessageId>>> {
+        Some(&mut self.inbox)
+    }
+}
+
+impl DynamicBroadcast {
+    pub fn new(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> DynamicBroadcast {
+        let order = shared.planner.site().from_root(call.of.root).ranks().to_vec();
+        let made_for = shared.planner.made_for(&algorithm, call.of);
+        let times = made_for.map_or_else(Default::default, |sent| sent.times);
+        DynamicBroadcast {
+            call: call.of,
+            // A sender that may go on after `t_hold` has no more of the message then.
+            idle: IdleTimes { hold: times.hold, out: times.hold, end: times.end },
+            order,
+            key: OperationKey(0),
+            tag: 0,
+            number: 0,
+            buffer: std::ptr::null_mut(),
+            stage: Stage::Over,
+            total: 0,
+            part: Part { begin: 0, end: 1, source: 0 },
+            scrap: Vec::new(),
+            in_flight: 0,
+            since: machine::now(),
+            inbox: Vec::with_capacity(SLOTS),
+        }
+    }
+
+    /// For an assignment from whomever.
+    fn listen(&mut self, memory: Vec<u8>, shared: &mut Shared) -> Result<(), Failure> {
+        fault::point(Point::Message);
+        let (purpose, tag) = (self.purpose(MessagePart::First), self.tag + ASSIGNMENT);
+        shared.messages.receive_from_any(purpose, tag, memory, Assignment::BYTES)?;
+        self.in_flight += 1;
+        Ok(())
+    }
+
+    /// Somebody has told something.
+    fn hear(&mut self, told: Assignment, memory: Vec<u8>, shared: &mut Shared) -> Result<(), Failure> {
+        match told.operation.cmp(&self.number) {
+            Ordering::Equal => return self.receive(told, shared),
+            Ordering::Greater => shared.early.push(told),
+            // An erroneous program has left it over.
+            Ordering::Less => {}
+        }
+        self.listen(memory, shared)
     }
 
     fn purpose(&self, part: MessagePart) -> Purpose {

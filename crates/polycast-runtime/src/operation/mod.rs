@@ -7,6 +7,7 @@
 //!
 //! ```text
 //!     mod            the operations of a communicator
+//!         way          what any way of carrying one out does, and the list of the ways
 //!         exchange     after a schedule, among all ranks or those of a node: messages, local work,
 //!             transport    on which these act,
 //!             sharing      and what the ranks of a node share
@@ -19,8 +20,7 @@ mod cells;
 mod dynamic;
 mod exchange;
 mod multicast;
-mod sharing;
-mod transport;
+mod way;
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,7 +29,6 @@ use std::time::Instant;
 
 use polycast_core::algorithm::broadcast::Planner;
 use polycast_core::collective;
-use polycast_core::executor::MessageId;
 use polycast_core::policy::{self, Capabilities, Choice, Policy};
 use polycast_core::schedule::Nodes;
 use polycast_core::tree::{Assignment, DynamicTimes};
@@ -38,20 +37,18 @@ use polycast_core::units::Rank;
 use crate::abi::MpiError;
 use crate::call::{Activity, Buffers, Chosen, Failure, OperationKey, Progress};
 use crate::machine;
-use crate::messages::{Done, Messages, Purpose};
+use crate::messages::{Messages, Purpose};
 use crate::multicast::{Deaf, Driver};
 use crate::node_memory::NodeMemory;
+use way::Way;
 
 pub use cells::CellCall;
-use dynamic::DynamicBroadcast;
-use exchange::Exchange;
+#[cfg(test)]
+pub(crate) use exchange::MARK;
 #[cfg(test)]
 pub use exchange::MAX_KEPT_SCRATCH_BYTES;
-use multicast::MulticastBroadcast;
 #[cfg(test)]
 pub use multicast::RELAYED_PARTS;
-#[cfg(test)]
-pub(crate) use transport::MARK;
 
 /// Operations that have ended, whose memory is kept.
 pub(crate) const MAX_KEPT: usize = 4;
@@ -99,13 +96,6 @@ pub struct Call {
     pub traced: u32,
 }
 
-enum Kind {
-    Exchange(Exchange),
-    Cells(CellCall),
-    Dynamic(DynamicBroadcast),
-    Multicast(MulticastBroadcast),
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Free,
@@ -118,7 +108,7 @@ struct Operation {
     /// What it is made for, and runs.
     call: Call,
     begun: Instant,
-    kind: Kind,
+    way: Box<dyn Way>,
 }
 
 /// An operation that has ended, for those who keep count.
@@ -150,20 +140,9 @@ impl Operations {
                 index
             }
             None => {
-                let kind = match call.chosen.choice {
-                    Choice::Algorithm(algorithm) => match algorithm.multicast() {
-                        Some(spec) => Kind::Multicast(MulticastBroadcast::new(spec, &call, shared)),
-                        None if algorithm.is_through_cells() => {
-                            Kind::Cells(CellCall::new(&algorithm, &call.of, shared).ok_or(Failure::Internal)?)
-                        }
-                        None if algorithm.entry.is_dynamic => {
-                            Kind::Dynamic(DynamicBroadcast::new(algorithm, &call, shared))
-                        }
-                        None => Kind::Exchange(Exchange::among_all(algorithm, &call, shared)),
-                    },
-                    Choice::Stock => return Err(Failure::Internal),
-                };
-                self.keep(Operation { state: State::Free, call, begun, kind })
+                let Choice::Algorithm(algorithm) = call.chosen.choice else { return Err(Failure::Internal) };
+                let way = way::make(algorithm, &call, shared)?;
+                self.keep(Operation { state: State::Free, call, begun, way })
             }
         };
         let key = OperationKey(index as u32);
@@ -208,7 +187,9 @@ impl Operations {
         shared.activity = Activity::Nothing;
         if asks_mpi {
             shared.messages.poll(|key, done| {
-                if let Some(inbox) = self.0.get_mut(key.0 as usize).and_then(Operation::inbox) {
+                if let Some(inbox) =
+                    self.0.get_mut(key.0 as usize).and_then(|operation| operation.way.inbox())
+                {
                     inbox.push(done);
                 }
             })?;
@@ -227,9 +208,7 @@ impl Operations {
         let operation = self.0.get_mut(key.0 as usize)?;
         let State::Ended(outcome) = operation.state else { return None };
         operation.state = State::Free;
-        if let Some(exchange) = operation.exchange() {
-            exchange.rest();
-        }
+        operation.way.rest();
         let Call { chosen, of, traced, .. } = operation.call;
         let of = policy::Call { collective: of.collective, bytes: of.bytes };
         let Chosen { choice, is_ahead, .. } = chosen;
@@ -250,8 +229,8 @@ impl Operations {
 
     /// What those that have ended keep.
     #[cfg(test)]
-    pub fn scratch_bytes(&mut self) -> usize {
-        self.0.iter_mut().filter_map(Operation::exchange).map(|exchange| exchange.scratch_bytes()).sum()
+    pub fn scratch_bytes(&self) -> usize {
+        self.0.iter().map(|operation| operation.way.scratch_bytes()).sum()
     }
 
     /// Some are running.
@@ -261,53 +240,26 @@ impl Operations {
 
     /// All that run wait for what other ranks of the node do in memory that they share.
     pub fn wait_for_memory(&self) -> bool {
-        let waits = |operation: &Operation| match &operation.kind {
-            Kind::Exchange(exchange) => exchange.waits_for_memory(),
-            Kind::Cells(_) => true,
-            Kind::Dynamic(_) => false,
-            Kind::Multicast(broadcast) => broadcast.waits_for_memory(),
-        };
-        self.0.iter().filter(|operation| operation.state == State::Running).all(waits)
+        self.running().all(|operation| operation.way.waits_for_memory())
     }
 
     /// One of those that run may wait for memory, too.
     pub fn have_memory(&self) -> bool {
-        self.0.iter().any(|operation| match (&operation.state, &operation.kind) {
-            (State::Running, Kind::Exchange(exchange)) => exchange.has_memory(),
-            _ => false,
-        })
+        self.running().any(|operation| operation.way.has_memory())
     }
 
     /// All that run wait for the multicast between nodes, so MPI need be asked only when its sockets have something.
     pub fn are_between_nodes(&self, shared: &Shared) -> bool {
-        let is_between = |operation: &Operation| match &operation.kind {
-            Kind::Exchange(_) | Kind::Cells(_) | Kind::Dynamic(_) => false,
-            Kind::Multicast(broadcast) => broadcast.is_between_nodes(),
-        };
-        let mut running = self.0.iter().filter(|operation| operation.state == State::Running);
-        shared.driver.as_ref().is_some_and(|driver| driver.is_active()) && running.all(is_between)
+        shared.driver.as_ref().is_some_and(|driver| driver.is_active())
+            && self.running().all(|operation| operation.way.is_between_nodes())
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Operation> {
+        self.0.iter().filter(|operation| operation.state == State::Running)
     }
 }
 
 impl Operation {
-    fn exchange(&mut self) -> Option<&mut Exchange> {
-        match &mut self.kind {
-            Kind::Exchange(exchange) => Some(exchange),
-            Kind::Cells(_) | Kind::Dynamic(_) => None,
-            Kind::Multicast(broadcast) => broadcast.local(),
-        }
-    }
-
-    /// Where its messages go that have completed.
-    fn inbox(&mut self) -> Option<&mut Vec<Done<MessageId>>> {
-        match &mut self.kind {
-            Kind::Dynamic(broadcast) => Some(&mut broadcast.inbox),
-            Kind::Exchange(exchange) => Some(&mut exchange.inbox),
-            Kind::Cells(_) => None,
-            Kind::Multicast(broadcast) => broadcast.local().map(|exchange| &mut exchange.inbox),
-        }
-    }
-
     /// Its messages were cancelled.
     fn leave(&mut self, memory: &mut Option<Box<NodeMemory>>) {
         if let Some(memory) = memory {
@@ -315,44 +267,20 @@ impl Operation {
             memory.handed().leave(self.call.operation);
             memory.cells().end(self.call.operation as u32);
         }
-        if let Kind::Dynamic(broadcast) = &mut self.kind {
-            broadcast.leave_to_mpi();
-        }
-        if let Some(exchange) = self.exchange() {
-            exchange.leave_to_mpi();
-        }
+        self.way.leave_to_mpi();
     }
 
     fn advance(&mut self, key: OperationKey, shared: &mut Shared, begins: bool) {
         if self.state != State::Running {
             return;
         }
-        let progress = match &mut self.kind {
-            Kind::Exchange(exchange) => guarded(key, shared, |shared| {
-                if begins {
-                    exchange.begin(key, &self.call, false, shared)?;
-                }
-                exchange.progress(shared)
-            }),
-            Kind::Cells(cells) => guarded(key, shared, |shared| {
-                if begins {
-                    cells.begin(self.call.operation, shared)?;
-                }
-                cells.progress(&self.call.buffers, shared)
-            }),
-            Kind::Dynamic(broadcast) => guarded(key, shared, |shared| {
-                if begins {
-                    broadcast.begin(key, &self.call, shared)?;
-                }
-                broadcast.progress(shared)
-            }),
-            Kind::Multicast(broadcast) => {
-                if begins {
-                    broadcast.begin(key, shared);
-                }
-                broadcast.progress(&self.call, shared)
+        let Operation { call, way, .. } = self;
+        let progress = guarded(key, shared, |shared| {
+            if begins {
+                way.begin(key, call, shared)?;
             }
-        };
+            way.progress(call, shared)
+        });
         self.state = match progress {
             Progress::Pending => return,
             Progress::Done => State::Ended(Ok(())),

@@ -22,13 +22,17 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 
+use polycast_core::algorithm::Algorithm;
 use polycast_core::collective;
+use polycast_core::executor::MessageId;
 use polycast_core::protocol::{Data, Form, Multicast};
 use polycast_core::units::{Bytes, Rank};
 
 use super::exchange::Exchange;
+use super::way::Way;
 use super::{Call, Shared, guarded};
 use crate::call::{Buffers, Failure, OperationKey, Progress};
+use crate::messages::Done;
 use crate::multicast::{Part, Source};
 
 /// Where the broadcast is, as this rank sees it.
@@ -79,6 +83,104 @@ pub struct MulticastBroadcast {
     failure: Option<Failure>,
 }
 
+/// Makes the way of an algorithm that multicasts between nodes.
+pub(super) fn make(
+    algorithm: Algorithm,
+    call: &Call,
+    shared: &mut Shared,
+) -> Option<Result<Box<dyn Way>, Failure>> {
+    let spec = algorithm.multicast()?;
+    Some(Ok(Box::new(MulticastBroadcast::new(spec, call, shared))))
+}
+
+impl Way for MulticastBroadcast {
+    /// Its turn between the nodes comes in the order in which broadcasts begin.
+    fn begin(&mut self, key: OperationKey, _: &Call, shared: &mut Shared) -> Result<(), Failure> {
+        (self.key, self.failure) = (key, None);
+        (self.has_begun, self.is_exchange_over, self.has_come) = (false, false, false);
+        if let Some(driver) = &shared.driver {
+            driver.inform(&mut shared.deaf);
+        }
+        if self.is_root {
+            shared.deaf.tell();
+        }
+        // All ranks begin them in the same order, whoever is the root of which.
+        shared.by_multicast += 1;
+        self.has_word = self.word.is_some() && shared.by_multicast.is_multiple_of(BROADCASTS_PER_WORD);
+        self.part = shared.driver.as_mut().map(|driver| driver.enqueue(self.spec, self.root_node));
+        // A leader that is not the root may have been told nothing yet of the call, or that the ranks are to leave.
+        let has_source = self.is_root || !self.is_on_root_node;
+        let goes_together = self.through_memory && self.part.is_some();
+        // What is pushed goes along the ring at once.
+        self.relays = goes_together && !has_source && !self.has_word && self.spec.form == Form::Pull;
+        self.has_come = self.relays;
+        self.stage = if goes_together && (has_source || self.relays) {
+            Stage::Together
+        } else if self.is_on_root_node {
+            Stage::OnRootNode
+        } else {
+            Stage::BetweenNodes
+        };
+        Ok(())
+    }
+
+    fn progress(&mut self, call: &Call, shared: &mut Shared) -> Result<Progress, Failure> {
+        loop {
+            let progress = match self.stage {
+                Stage::OnRootNode | Stage::OnOtherNode => self.on_node(call, shared, u64::MAX),
+                Stage::LeadersWord => self.leaders_word(call, shared),
+                Stage::BetweenNodes => self.between_nodes(call, shared),
+                Stage::Together => self.together(call, shared),
+                Stage::Over => return Ok(self.failure.map_or(Progress::Done, Progress::Failed)),
+            };
+            if !self.has_ended(progress) {
+                return Ok(Progress::Pending);
+            }
+            self.has_begun = false;
+            self.stage = match self.stage {
+                Stage::OnRootNode if self.has_word => Stage::LeadersWord,
+                Stage::OnRootNode | Stage::LeadersWord => Stage::BetweenNodes,
+                Stage::BetweenNodes if !self.is_on_root_node => Stage::OnOtherNode,
+                _ => Stage::Over,
+            };
+        }
+    }
+
+    fn rest(&mut self) {
+        self.local().into_iter().for_each(Way::rest);
+    }
+
+    fn leave_to_mpi(&mut self) {
+        self.local().into_iter().for_each(Way::leave_to_mpi);
+    }
+
+    fn inbox(&mut self) -> Option<&mut Vec<Done<MessageId>>> {
+        self.local()?.inbox()
+    }
+
+    fn waits_for_memory(&self) -> bool {
+        let of_local = || self.local.as_ref().is_some_and(Way::waits_for_memory);
+        match self.stage {
+            Stage::OnRootNode | Stage::OnOtherNode => of_local(),
+            Stage::Together => !self.is_exchange_over && (self.part.is_none() || self.has_come) && of_local(),
+            Stage::LeadersWord | Stage::BetweenNodes | Stage::Over => false,
+        }
+    }
+
+    fn is_between_nodes(&self) -> bool {
+        match self.stage {
+            Stage::BetweenNodes => true,
+            Stage::Together => self.part.is_some() && (self.is_exchange_over || !self.has_come),
+            _ => false,
+        }
+    }
+
+    #[cfg(test)]
+    fn scratch_bytes(&self) -> usize {
+        self.local.as_ref().map_or(0, Way::scratch_bytes)
+    }
+}
+
 impl MulticastBroadcast {
     pub fn new(spec: Multicast, call: &Call, shared: &mut Shared) -> MulticastBroadcast {
         let root_node = shared.nodes.of(call.of.root);
@@ -114,81 +216,11 @@ impl MulticastBroadcast {
         }
     }
 
-    /// Its turn between the nodes comes in the order in which broadcasts begin.
-    pub fn begin(&mut self, key: OperationKey, shared: &mut Shared) {
-        (self.key, self.failure) = (key, None);
-        (self.has_begun, self.is_exchange_over, self.has_come) = (false, false, false);
-        if let Some(driver) = &shared.driver {
-            driver.inform(&mut shared.deaf);
-        }
-        if self.is_root {
-            shared.deaf.tell();
-        }
-        // All ranks begin them in the same order, whoever is the root of which.
-        shared.by_multicast += 1;
-        self.has_word = self.word.is_some() && shared.by_multicast.is_multiple_of(BROADCASTS_PER_WORD);
-        self.part = shared.driver.as_mut().map(|driver| driver.enqueue(self.spec, self.root_node));
-        // A leader that is not the root may have been told nothing yet of the call, or that the ranks are to leave.
-        let has_source = self.is_root || !self.is_on_root_node;
-        let goes_together = self.through_memory && self.part.is_some();
-        // What is pushed goes along the ring at once.
-        self.relays = goes_together && !has_source && !self.has_word && self.spec.form == Form::Pull;
-        self.has_come = self.relays;
-        self.stage = if goes_together && (has_source || self.relays) {
-            Stage::Together
-        } else if self.is_on_root_node {
-            Stage::OnRootNode
-        } else {
-            Stage::BetweenNodes
-        };
-    }
-
     /// The exchange that goes on, if there is one.
-    pub fn local(&mut self) -> Option<&mut Exchange> {
+    fn local(&mut self) -> Option<&mut Exchange> {
         match (&mut self.word, self.stage) {
             (Some(word), Stage::LeadersWord) => Some(&mut word.0),
             _ => self.local.as_mut(),
-        }
-    }
-
-    /// It waits for what the others of the node do in memory that they share.
-    pub fn waits_for_memory(&self) -> bool {
-        let of_local = || self.local.as_ref().is_some_and(Exchange::waits_for_memory);
-        match self.stage {
-            Stage::OnRootNode | Stage::OnOtherNode => of_local(),
-            Stage::Together => !self.is_exchange_over && (self.part.is_none() || self.has_come) && of_local(),
-            Stage::LeadersWord | Stage::BetweenNodes | Stage::Over => false,
-        }
-    }
-
-    /// It waits for nothing else.
-    pub fn is_between_nodes(&self) -> bool {
-        match self.stage {
-            Stage::BetweenNodes => true,
-            Stage::Together => self.part.is_some() && (self.is_exchange_over || !self.has_come),
-            _ => false,
-        }
-    }
-
-    pub fn progress(&mut self, call: &Call, shared: &mut Shared) -> Progress {
-        loop {
-            let progress = match self.stage {
-                Stage::OnRootNode | Stage::OnOtherNode => self.on_node(call, shared, u64::MAX),
-                Stage::LeadersWord => self.leaders_word(call, shared),
-                Stage::BetweenNodes => self.between_nodes(call, shared),
-                Stage::Together => self.together(call, shared),
-                Stage::Over => return self.failure.map_or(Progress::Done, Progress::Failed),
-            };
-            if !self.has_ended(progress) {
-                return Progress::Pending;
-            }
-            self.has_begun = false;
-            self.stage = match self.stage {
-                Stage::OnRootNode if self.has_word => Stage::LeadersWord,
-                Stage::OnRootNode | Stage::LeadersWord => Stage::BetweenNodes,
-                Stage::BetweenNodes if !self.is_on_root_node => Stage::OnOtherNode,
-                _ => Stage::Over,
-            };
         }
     }
 
@@ -255,13 +287,13 @@ impl MulticastBroadcast {
         };
         guarded(*key, shared, |shared| {
             if !std::mem::replace(has_begun, true) {
-                local.begin(*key, call, failure.is_some(), shared)?;
+                local.begin_call(*key, call, failure.is_some(), shared)?;
             }
             local.limit(available);
             if failure.is_some() && !*is_on_root_node {
                 local.spoil();
             }
-            local.progress(shared)
+            local.go_on(shared)
         })
     }
 
@@ -273,9 +305,9 @@ impl MulticastBroadcast {
         guarded(*key, shared, |shared| {
             if !std::mem::replace(has_begun, true) {
                 let call = Call { buffers: Buffers::broadcast(byte.as_ptr()), ..call.clone() };
-                word.begin(*key, &call, false, shared)?;
+                word.begin_call(*key, &call, false, shared)?;
             }
-            word.progress(shared)
+            word.go_on(shared)
         })
     }
 

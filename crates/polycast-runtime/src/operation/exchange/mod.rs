@@ -1,6 +1,9 @@
 //! An operation by messages, local work and shared memory: runs a schedule of any collective, among all ranks of a communicator or those
 //! of a node.
 
+mod sharing;
+mod transport;
+
 use std::num::NonZeroU64;
 
 use polycast_core::algorithm::Algorithm;
@@ -11,8 +14,9 @@ use polycast_core::policy::{Capabilities, Choice, Epoch, Policy};
 use polycast_core::schedule::{self, Nodes, Schedule};
 use polycast_core::units::{Bytes, Rank};
 
-use super::sharing::SharedLanes;
-use super::transport::{ANNOUNCEMENT_BYTES, Ends, MAX_SPARE, Rest, Transport};
+use self::sharing::SharedLanes;
+use self::transport::{ANNOUNCEMENT_BYTES, Ends, MAX_SPARE, Rest, Transport};
+use super::way::Way;
 use super::{Call, Shared};
 use crate::abi::MESSAGE_MOST_BYTES;
 use crate::call::{Activity, Buffers, Failure, OperationKey, Progress, broadcast_of};
@@ -42,6 +46,9 @@ fn through_memory(bytes: u64) -> Algorithm {
 
 /// Scratch memory that is kept for the next call. Getting more takes no time beside the call that needs it, and programs need their memory.
 pub const MAX_KEPT_SCRATCH_BYTES: usize = 4 << 20;
+
+#[cfg(test)]
+pub(crate) use self::transport::MARK;
 
 /// Who takes part, and how they choose a schedule.
 enum Among {
@@ -140,7 +147,7 @@ pub struct Exchange {
     conversation: Option<Conversation>,
     ends: Ends,
     /// Messages that have completed since the last progress.
-    pub inbox: Vec<Done<MessageId>>,
+    inbox: Vec<Done<MessageId>>,
 }
 
 impl Exchange {
@@ -185,8 +192,8 @@ impl Exchange {
         Exchange { among, call, conversation, ends, inbox: Vec::with_capacity(SLOTS) }
     }
 
-    /// `is_spoiled`: this rank has nothing to send.
-    pub fn begin(
+    /// Begins a call. `is_spoiled`: this rank has nothing to send.
+    pub fn begin_call(
         &mut self,
         key: OperationKey,
         call: &Call,
@@ -225,7 +232,7 @@ impl Exchange {
     }
 
     /// Takes what has completed, and starts what can be started.
-    pub fn progress(&mut self, shared: &mut Shared) -> Result<Progress, Failure> {
+    pub fn go_on(&mut self, shared: &mut Shared) -> Result<Progress, Failure> {
         let Exchange { among, call, conversation, ends, inbox } = self;
         let conversation = conversation.as_mut().ok_or(Failure::Internal)?;
         if !inbox.is_empty() {
@@ -247,37 +254,57 @@ impl Exchange {
         })
     }
 
-    /// It waits for what comes through memory alone.
-    pub fn waits_for_memory(&self) -> bool {
-        !self.awaits().0
-    }
-
-    /// Some of it goes through memory, and is not over.
-    pub fn has_memory(&self) -> bool {
-        self.awaits().1
-    }
-
+    /// Whether it waits for something else than memory, and whether some of it goes through memory and is not over.
     fn awaits(&self) -> (bool, bool) {
         self.conversation.as_ref().map_or((false, false), Conversation::awaits)
     }
+}
 
-    /// Nothing of it is on its way.
-    pub fn rest(&mut self) {
+/// Makes the way of an algorithm that has a schedule.
+pub(super) fn make(
+    algorithm: Algorithm,
+    call: &Call,
+    shared: &mut Shared,
+) -> Option<Result<Box<dyn Way>, Failure>> {
+    Some(Ok(Box::new(Exchange::among_all(algorithm, call, shared))))
+}
+
+impl Way for Exchange {
+    fn begin(&mut self, key: OperationKey, call: &Call, shared: &mut Shared) -> Result<(), Failure> {
+        self.begin_call(key, call, false, shared)
+    }
+
+    fn progress(&mut self, _: &Call, shared: &mut Shared) -> Result<Progress, Failure> {
+        self.go_on(shared)
+    }
+
+    fn rest(&mut self) {
         if self.ends.scratch.len() > MAX_KEPT_SCRATCH_BYTES {
             self.ends.scratch = Vec::new();
         }
     }
 
-    #[cfg(test)]
-    pub fn scratch_bytes(&self) -> usize {
-        self.ends.scratch.capacity()
-    }
-
-    /// Its messages were cancelled. MPI may not be through with what it sends, so that memory stays for ever.
-    pub fn leave_to_mpi(&mut self) {
+    fn leave_to_mpi(&mut self) {
         let Ends { scratch, sent_from, late, .. } = &mut self.ends;
         late.drain(..).for_each(|late| sent_from.push(late.memory));
         std::mem::forget((std::mem::take(scratch), std::mem::take(sent_from)));
+    }
+
+    fn inbox(&mut self) -> Option<&mut Vec<Done<MessageId>>> {
+        Some(&mut self.inbox)
+    }
+
+    fn waits_for_memory(&self) -> bool {
+        !self.awaits().0
+    }
+
+    fn has_memory(&self) -> bool {
+        self.awaits().1
+    }
+
+    #[cfg(test)]
+    fn scratch_bytes(&self) -> usize {
+        self.ends.scratch.capacity()
     }
 }
 

@@ -1,0 +1,63 @@
+//! The ways in which operations are carried out: each is a file or a folder of its own, and a line here.
+
+use polycast_core::algorithm::Algorithm;
+use polycast_core::executor::MessageId;
+
+use super::{Call, Shared, cells, dynamic, exchange, multicast};
+use crate::call::{Failure, OperationKey, Progress};
+use crate::messages::Done;
+
+/// A way that serves one call after another that is the same.
+pub(super) trait Way {
+    /// Begins a call.
+    fn begin(&mut self, key: OperationKey, call: &Call, shared: &mut Shared) -> Result<(), Failure>;
+
+    /// Takes what has come, and starts what can be started. Before anything is returned but `Pending`, the way has nothing under way.
+    fn progress(&mut self, call: &Call, shared: &mut Shared) -> Result<Progress, Failure>;
+
+    /// The call has ended well or with sizes that differ: what is not needed for the next one is given back.
+    fn rest(&mut self) {}
+
+    /// The call's messages were cancelled. The MPI may not be through with what it sends, so that memory stays for ever.
+    fn leave_to_mpi(&mut self) {}
+
+    /// The place for messages that have completed; `None`: the way sends none.
+    fn inbox(&mut self) -> Option<&mut Vec<Done<MessageId>>> {
+        None
+    }
+
+    /// True if the call waits for nothing but what other ranks of the node do in memory that they share.
+    fn waits_for_memory(&self) -> bool {
+        false
+    }
+
+    /// True if the call may wait for such memory, too.
+    fn has_memory(&self) -> bool {
+        false
+    }
+
+    /// True if the call waits for nothing but the multicast between nodes.
+    fn is_between_nodes(&self) -> bool {
+        false
+    }
+
+    /// Bytes of memory that are kept for the next call.
+    #[cfg(test)]
+    fn scratch_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Makes the way of an algorithm; `None`: the algorithm goes another way.
+type Make = fn(Algorithm, &Call, &mut Shared) -> Option<Result<Box<dyn Way>, Failure>>;
+
+/// Each way, and last the one that runs any schedule.
+const WAYS: [Make; 4] = [multicast::make, cells::make, dynamic::make, exchange::make];
+
+/// The way of `algorithm` for calls like this one.
+///
+/// # Errors
+/// The communicator has not what the algorithm needs.
+pub(super) fn make(algorithm: Algorithm, call: &Call, shared: &mut Shared) -> Result<Box<dyn Way>, Failure> {
+    WAYS.iter().find_map(|make| make(algorithm, call, shared)).unwrap_or(Err(Failure::Internal))
+}
