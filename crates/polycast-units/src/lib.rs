@@ -6,6 +6,7 @@ mod nanos;
 pub mod quantity;
 mod rank;
 mod rate;
+pub mod statistics;
 mod written;
 
 pub use bytes::{Bytes, ParseBytesError};

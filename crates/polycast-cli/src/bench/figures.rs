@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use super::analysis::{self, Estimate};
+use polycast_core::units::statistics::{self, Estimate};
+
 use super::collect::Header;
 use super::operation::Operation;
 use super::point::Point;
@@ -105,21 +106,21 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
     let times = completions(&good, context.span);
     let ranks = context.host_of.len();
     let wire_bytes = wire_bytes(context, measured.bytes);
-    let middle = analysis::median(&times);
+    let middle = statistics::median(&times);
     let median_us = middle.map(|estimate| estimate.median);
     let wire_us = context.rate_bits_per_second.map(|rate| wire_us(wire_bytes, rate));
     let per_rank_median_us: Vec<_> =
         (0..ranks).map(|rank| rank_median_us(&good, rank, context.span.from)).collect();
     let wrong = all.iter().filter(|repetition| repetition.wrong_ranks > 0).count();
-    let speedup = Some(variant)
-        .filter(|variant| *variant != reference)
-        .and_then(|variant| analysis::speedup(pairs(measured, reference, variant, context.span).into_iter()));
+    let speedup = Some(variant).filter(|variant| *variant != reference).and_then(|variant| {
+        statistics::speedup(pairs(measured, reference, variant, context.span).into_iter())
+    });
     let reference_name = context.variants[reference].to_string();
     let launch_median = |launch: &Vec<Repetition>| {
         let own = launch.iter().filter(|repetition| repetition.variant == variant);
         let own: Vec<_> =
             own.filter(|one| one.counts() || (late > 0 && one.verdict == Verdict::Late)).collect();
-        analysis::quantile(&completions(&own, context.span), 0.5)
+        statistics::quantile(&completions(&own, context.span), 0.5)
     };
     Point {
         collective: context.operation.name().to_owned(),
@@ -143,8 +144,8 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
         median_us,
         ci_low_us: low(middle),
         ci_high_us: high(middle),
-        p90_us: analysis::quantile(&times, 0.9),
-        p99_us: analysis::quantile(&times, 0.99),
+        p90_us: statistics::quantile(&times, 0.9),
+        p99_us: statistics::quantile(&times, 0.99),
         min_us: times.first().copied(),
         max_us: times.last().copied(),
         wire_bytes,
@@ -202,12 +203,12 @@ fn that_count<'a>(all: &[&'a Repetition]) -> Vec<&'a Repetition> {
 }
 
 fn completions(repetitions: &[&Repetition], span: Span) -> Vec<f64> {
-    analysis::sorted(repetitions.iter().map(|repetition| us(repetition.completion_ns(span))).collect())
+    statistics::sorted(repetitions.iter().map(|repetition| us(repetition.completion_ns(span))).collect())
 }
 
 fn median_of(good: &[&Repetition], time_ns: impl Fn(&Repetition) -> Option<i64>) -> Option<f64> {
     let times = good.iter().filter_map(|repetition| time_ns(repetition)).map(us).collect();
-    analysis::quantile(&analysis::sorted(times), 0.5)
+    statistics::quantile(&statistics::sorted(times), 0.5)
 }
 
 /// When a rank returned. Where roots rotate, a rank counts as a receiver only.

@@ -5,7 +5,7 @@
 //!                      jobs::target ──▶    │              │ lines
 //!                                          │        jobs::record ──▶ collect
 //!  view  report  ◀──  fidelity  ◀──────────┴── figures ◀───────────────┘
-//!                      crossover, beside        analysis, remark
+//!                      crossover, beside        remark
 //! ```
 
 pub mod arrival;
@@ -22,7 +22,6 @@ pub mod suite;
 pub mod variant;
 pub mod view;
 
-pub mod analysis;
 mod collect;
 pub mod environment;
 pub mod fidelity;

@@ -1,6 +1,5 @@
 use polycast_core::model::Point;
-
-use crate::bench::analysis;
+use polycast_core::units::statistics;
 
 /// A time in nanoseconds with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,8 +18,8 @@ impl Estimate {
     /// The median of samples with its interval by order statistics. With less than six, which give none, the interval is
     /// from the least to the greatest. `None` without samples.
     pub fn of(samples: &[f64]) -> Option<Estimate> {
-        let sorted = analysis::sorted(samples.to_vec());
-        let estimate = analysis::median(&sorted)?;
+        let sorted = statistics::sorted(samples.to_vec());
+        let estimate = statistics::median(&sorted)?;
         let (low, high) = estimate.interval.unwrap_or((sorted[0], sorted[sorted.len() - 1]));
         Some(Estimate { ns: estimate.median, low, high, samples: sorted.len() })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use polycast_core::units::statistics::sample_at;
 use polycast_trace::{COLLECTIVES, Call, phases, skew};
 use serde::Serialize;
 
@@ -141,8 +142,7 @@ pub fn collective_name(number: u8) -> &'static str {
 /// The value that so many of a hundred are not above; 0 of nothing. Sorts.
 pub fn percentile(values: &mut [u64], percent: usize) -> u64 {
     values.sort_unstable();
-    let last = values.len().saturating_sub(1);
-    values.get((last * percent).div_ceil(100)).copied().unwrap_or(0)
+    sample_at(values, percent as f64 / 100.0).unwrap_or(0)
 }
 
 fn us(nanos: u64) -> f64 {

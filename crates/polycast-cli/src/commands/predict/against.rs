@@ -8,6 +8,7 @@ use polycast_core::cost::mixed::{MixedPredictor, NotMixed};
 use polycast_core::cost::{Predicted, Predictor};
 use polycast_core::model::Parameters;
 use polycast_core::topology::Placed;
+use polycast_core::units::statistics::quantile;
 use polycast_core::units::{Bytes, Nanos, Rank};
 use serde::Serialize;
 
@@ -145,7 +146,7 @@ impl Against {
             return Err(AgainstError::Nothing(if found.is_empty() { none() } else { found }));
         }
         let sizes = sorted_errors(against.pairs.iter());
-        (against.median_error, against.p90_error) = (quantile(&sizes, 0.5), quantile(&sizes, 0.9));
+        (against.median_error, against.p90_error) = (at(&sizes, 0.5), at(&sizes, 0.9));
         Ok(against)
     }
 
@@ -195,7 +196,7 @@ impl Against {
         let mut text = table(header, self.pairs.iter().map(row).collect(), 2) + "\n";
         let error_of = |variant: String| {
             let errors = sorted_errors(self.pairs.iter().filter(|pair| self.name(pair) == variant));
-            vec![variant, format!("{:.0} %", quantile(&errors, 0.5) * 100.0)]
+            vec![variant, format!("{:.0} %", at(&errors, 0.5) * 100.0)]
         };
         text += &(table(["ALGORITHM", "MEDIAN ERROR"], self.names().into_iter().map(error_of).collect(), 1)
             + "\n");
@@ -248,21 +249,7 @@ fn sorted_errors<'a>(pairs: impl Iterator<Item = &'a Pair>) -> Vec<f64> {
     errors
 }
 
-/// The value at this share of a sorted list that is not empty, between two values where it falls there.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = share * (sorted.len() - 1) as f64;
-    let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    low + (high - low) * place.fract()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles() {
-        assert_eq!(quantile(&[1.0], 0.9), 1.0);
-        assert_eq!(quantile(&[1.0, 2.0], 0.5), 1.5);
-        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), 2.0);
-    }
+/// The error at this fraction of sorted errors; 0 where there are none.
+fn at(sorted: &[f64], fraction: f64) -> f64 {
+    quantile(sorted, fraction).unwrap_or(0.0)
 }

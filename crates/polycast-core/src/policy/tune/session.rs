@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 use super::race::HOPELESS;
 use super::{Effort, Found, Levels, Measured, Race};
 use crate::policy::Choice;
+use crate::units::statistics::{self, Estimate};
 
 /// Repetitions in a unit of effort: with so many an interval says something.
 const REPETITIONS: u32 = 6;
@@ -122,18 +123,12 @@ impl Session {
 }
 
 impl Measured {
-    /// The median of these, and the interval around it that holds the true one with 95 %, by order statistics; of fewer than six all of them.
-    pub fn of(mut samples_us: Vec<f64>) -> Option<Measured> {
-        samples_us.sort_unstable_by(f64::total_cmp);
-        let samples = samples_us.len();
-        let last = samples.checked_sub(1)?;
-        let outside = ((samples as f64 - 1.96 * (samples as f64).sqrt() - 1.0) / 2.0).max(0.0) as usize;
-        Some(Measured {
-            median_us: (samples_us[last / 2] + samples_us[samples / 2]) / 2.0,
-            low_us: samples_us[outside],
-            high_us: samples_us[last - outside],
-            samples,
-        })
+    /// The median of these samples with the interval that holds the true median with 95 %; of fewer than six samples the interval is all of them.
+    pub fn of(samples_us: Vec<f64>) -> Option<Measured> {
+        let samples_us = statistics::sorted(samples_us);
+        let Estimate { median, interval } = statistics::median(&samples_us)?;
+        let (low_us, high_us) = interval.unwrap_or((samples_us[0], samples_us[samples_us.len() - 1]));
+        Some(Measured { median_us: median, low_us, high_us, samples: samples_us.len() })
     }
 }
 

@@ -1,4 +1,5 @@
-//! Statistics without assumptions about the distribution: times have tails, steps and several humps.
+//! Statistics without assumptions about the distribution: times have tails, steps and several humps. The measurements, the
+//! tuner and the reports take theirs from here.
 
 /// An interval with its middle.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,19 +17,20 @@ pub fn sorted(mut samples: Vec<f64>) -> Vec<f64> {
     samples
 }
 
-/// The smallest sample that at least the fraction `q` of them does not exceed (the inverse of the empirical
-/// distribution function); for the median of an even number of samples the mean of the two in the middle.
+/// The value at the fraction `q` of the samples (the inverse of the empirical distribution function): see [`sample_at`]; for the median of an even number of samples the mean of the two in the middle.
 /// `None` without samples.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let n = sorted.len();
-    if n == 0 {
-        return None;
-    }
-    if q == 0.5 && n.is_multiple_of(2) {
+    if q == 0.5 && n > 0 && n.is_multiple_of(2) {
         return Some(f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]));
     }
-    let position = (q * n as f64).ceil() as usize;
-    Some(sorted[position.clamp(1, n) - 1])
+    sample_at(sorted, q)
+}
+
+/// The smallest sample that at least the fraction `q` of them does not exceed. `None` without samples.
+pub fn sample_at<T: Copy>(sorted: &[T], q: f64) -> Option<T> {
+    let position = (q * sorted.len() as f64).ceil() as usize;
+    sorted.get(position.max(1) - 1).or(sorted.last()).copied()
 }
 
 /// The median and its 95 % interval by order statistics. `None` without samples.
