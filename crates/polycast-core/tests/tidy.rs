@@ -343,3 +343,21 @@ fn every_decision_has_a_number_in_its_heading_and_a_line_in_the_index() {
     }
     assert_eq!(pages, lines, "docs/decisions/README.md has a line without a page, or one twice");
 }
+
+#[test]
+fn files_that_a_call_passes_are_where_the_page_says() {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let walk =
+        page.split_once("\n## Three calls from file to file\n").expect("three calls from file to file").1;
+    let walk = walk.split_once("\n## ").expect("a section behind it").0;
+    let folders = ["crates/polycast-runtime/src", "crates", "doors/common", "doors/pmpi", "."];
+    let is_file = |word: &&str| [".rs", ".c", ".h", "/"].iter().any(|end| word.ends_with(end));
+    let named: BTreeSet<&str> = walk.split('`').skip(1).step_by(2).filter(is_file).collect();
+    assert!(named.len() > 20, "docs/architecture.md names {named:?} only");
+    let is_there = |name: &str| folders.iter().any(|folder| root().join(folder).join(name).exists());
+    let missing: Vec<_> = named.into_iter().filter(|name| !is_there(name)).collect();
+    assert!(
+        missing.is_empty(),
+        "docs/architecture.md, three calls: no file {missing:?}; say where a call goes now"
+    );
+}
