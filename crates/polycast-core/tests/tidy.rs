@@ -313,3 +313,51 @@ fn sources_are_cited_by_authors_and_year() {
     }
     assert!(wrong.is_empty(), "citations:\n{}", wrong.join("\n"));
 }
+
+#[test]
+fn every_decision_has_a_number_in_its_heading_and_a_line_in_the_index() {
+    let folder = root().join("docs/decisions");
+    let index = fs::read_to_string(folder.join("README.md")).unwrap();
+    let (mut pages, mut lines) = (0, 0);
+    for page in files_below("docs/decisions", &["md"]) {
+        let name = page.file_name().unwrap().to_string_lossy().into_owned();
+        let Some((Ok(number), _)) = name.split_once('-').map(|(digits, rest)| (digits.parse::<u32>(), rest))
+        else {
+            assert_eq!(name, "README.md", "docs/decisions/{name}: expected NNNN-words.md");
+            lines = index.lines().filter(|line| line.starts_with("| [")).count();
+            continue;
+        };
+        let text = fs::read_to_string(&page).unwrap();
+        let heading = format!("# {number}. ");
+        assert!(text.starts_with(&heading), "docs/decisions/{name} does not begin with \"{heading}\"");
+        let entry = format!("| [{number}]({name}) | ");
+        let line = index.lines().find(|line| line.starts_with(&entry));
+        let line = line.unwrap_or_else(|| panic!("docs/decisions/README.md has no line \"{entry}…\""));
+        let state = line.trim_end_matches(" |").rsplit(" | ").next().unwrap();
+        let is_state = state == "stands" || ["changed by ", "gone: "].iter().any(|s| state.starts_with(s));
+        assert!(
+            is_state,
+            "docs/decisions/README.md: {number} is \"{state}\", expected stands, changed by N or gone: N"
+        );
+        pages += 1;
+    }
+    assert_eq!(pages, lines, "docs/decisions/README.md has a line without a page, or one twice");
+}
+
+#[test]
+fn files_that_a_call_passes_are_where_the_page_says() {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let walk =
+        page.split_once("\n## Three calls from file to file\n").expect("three calls from file to file").1;
+    let walk = walk.split_once("\n## ").expect("a section behind it").0;
+    let folders = ["crates/polycast-runtime/src", "crates", "doors/common", "doors/pmpi", "."];
+    let is_file = |word: &&str| [".rs", ".c", ".h", "/"].iter().any(|end| word.ends_with(end));
+    let named: BTreeSet<&str> = walk.split('`').skip(1).step_by(2).filter(is_file).collect();
+    assert!(named.len() > 20, "docs/architecture.md names {named:?} only");
+    let is_there = |name: &str| folders.iter().any(|folder| root().join(folder).join(name).exists());
+    let missing: Vec<_> = named.into_iter().filter(|name| !is_there(name)).collect();
+    assert!(
+        missing.is_empty(),
+        "docs/architecture.md, three calls: no file {missing:?}; say where a call goes now"
+    );
+}
