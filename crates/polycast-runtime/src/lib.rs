@@ -19,6 +19,7 @@
 //!     report      what was done and why, when MPI ends
 //!     trace       when each call was made and returned, and what it waited for, where that is wanted
 //!     machine     time, rest and chance
+//!     floating_point  the program's traps and rounding, which are not ours
 //!     fault       where tests let a rank panic; nothing elsewhere
 //! ```
 //!
@@ -35,6 +36,7 @@ mod door;
 #[cfg(test)]
 mod fake_door;
 mod fault;
+mod floating_point;
 mod identity;
 mod idle;
 mod interface;

@@ -10,6 +10,7 @@ use polycast_core::units::{Bytes, Rank};
 use crate::ahead::Ahead;
 use crate::attached::Attached;
 use crate::communicator::{Chosen, Decision, Wanted};
+use crate::floating_point;
 use crate::messages::OperationKey;
 use crate::operation::{Buffers, Failure};
 
@@ -39,6 +40,15 @@ const EXACT_OF_TWO: u32 = 2;
 const COMPARED_OF_TWO_FROM: Bytes = Bytes(8 << 10);
 
 impl Reduction {
+    /// In the program's floating-point environment: numbers are the program's.
+    ///
+    /// # Safety
+    /// So many bytes are readable and writable there, and they do not overlap.
+    pub unsafe fn combine(&self, from: *const u8, into: *mut u8, bytes: usize) -> c_int {
+        // SAFETY: the caller's promise.
+        floating_point::as_programs(|| unsafe { (self.combine)(self, from.cast(), into.cast(), bytes) })
+    }
+
     /// By turns bits would differ from call to call, unless the order of contributions makes no difference.
     fn may_be_compared(&self, ranks: u32, bytes: Bytes) -> bool {
         let is_exact = match self.is_exact {
