@@ -20,6 +20,7 @@
 //!     trace       when each call was made and returned, and what it waited for, where that is wanted
 //!     machine     time, rest and chance
 //!     floating_point  the program's traps and rounding, which are not ours
+//!     libc_names  its functions, whatever names a program has for its own
 //!     fault       where tests let a rank panic; nothing elsewhere
 //! ```
 //!
@@ -41,6 +42,8 @@ mod identity;
 mod idle;
 mod interface;
 mod left;
+#[cfg(all(not(test), any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod libc_names;
 mod machine;
 mod messages;
 mod multicast;
