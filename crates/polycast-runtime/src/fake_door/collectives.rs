@@ -14,12 +14,13 @@ use polycast_core::units::{Bytes, Rank};
 
 use super::allocations::outside;
 use super::conditions::{Fault, Function};
+use super::environments::is_programs;
 use super::job::{Job, Outcome, Step};
 use super::process::{Ended, Member};
 use super::random::{Random, with_seeds};
 use super::stage::Delays;
 use super::table::RankDoor;
-use super::{ABORTED, INJECTED};
+use super::{ABORTED, INJECTED, MISUSED};
 use crate::communicator::Chosen;
 use crate::fault::Point;
 use crate::interface::code;
@@ -79,6 +80,9 @@ unsafe extern "C" fn combine_through_door(
     into: *mut c_void,
     bytes: usize,
 ) -> c_int {
+    if !is_programs() {
+        return MISUSED;
+    }
     outside(|| {
         // SAFETY: it is the first field of one of these; the rest is as polycast.h says.
         let (DoorReduction { reduction, door }, left, right) = unsafe {

@@ -44,6 +44,11 @@ impl Environment {
     }
 
     #[cfg(test)]
+    pub fn mxcsr(self) -> u32 {
+        self.0
+    }
+
+    #[cfg(test)]
     pub const fn of(mxcsr: u32) -> Environment {
         Environment(mxcsr)
     }
