@@ -19,8 +19,8 @@
 //!     report      what was done and why, when MPI ends
 //!     trace       when each call was made and returned, and what it waited for, where that is wanted
 //!     machine     time, rest and chance
-//!     floating_point  the program's traps and rounding, which are not ours
-//!     libc_names  its functions, whatever names a program has for its own
+//!     floating_point  the program's traps and rounding, apart from ours
+//!     libc_names  functions of libc, though a program has its own by their names
 //!     fault       where tests let a rank panic; nothing elsewhere
 //! ```
 //!

@@ -1,5 +1,5 @@
 //! Functions of libc, which a program may have named its own like: `doors/libc/names.s` lists them, and here is where this object's calls of them are linked
-//! to (docs/decisions/0066).
+//! to (docs/decisions/0065).
 
 use std::arch::global_asm;
 use std::ffi::{c_char, c_int, c_void};

@@ -51,7 +51,7 @@ pub fn is_programs() -> bool {
 }
 
 /// Invalid operations, divisions by zero and overflows trap, or not; each way of rounding; the smallest numbers are zero, or not.
-fn random_environment(random: &mut Random) -> u32 {
+pub fn random_environment(random: &mut Random) -> u32 {
     let traps = random.one_of(&[0, 0x280 | 0x400]);
     let (rounding, zero) = (0x2000 * random.below(4) as u32, random.one_of(&[0, 0x8040]));
     USUAL & !traps | rounding | zero

@@ -11,13 +11,13 @@
 
 use std::cell::Cell;
 
-#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
-#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "any.rs")]
 #[cfg_attr(miri, path = "none.rs")]
+#[cfg_attr(all(not(miri), target_arch = "x86_64"), path = "x86_64.rs")]
+#[cfg_attr(all(not(miri), target_arch = "aarch64"), path = "aarch64.rs")]
+#[cfg_attr(all(not(miri), not(any(target_arch = "x86_64", target_arch = "aarch64"))), path = "any.rs")]
 mod machine;
 
-#[cfg(all(test, not(miri)))]
+#[cfg(all(test, target_arch = "x86_64", not(miri)))]
 mod any;
 #[cfg(all(test, target_arch = "x86_64", not(miri)))]
 mod tests;
