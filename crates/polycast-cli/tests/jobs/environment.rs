@@ -99,6 +99,7 @@ fn names_of_libc_between_nodes(mpi: Mpi) {
         return;
     }
     let Some(labs) = lab(HOSTS, &[]) else { return };
-    expect_multicast(&LabJob::stock(&labs, mpi, HOSTS, NAMES).forced(FORMS[0]).expect_ok(), FORMS[0]);
+    let output = LabJob::stock(&labs, mpi, HOSTS, NAMES).forced(FORMS[0]).run().expect_ok(NAMES);
+    expect_multicast(&output, FORMS[0]);
     labs.succeeds(&["down", "--all"]);
 }
