@@ -18,13 +18,15 @@ sources=doors
 cc=${CC:-cc}
 # Code beside data in a page saves some KB for each object.
 compact=-Wl,-z,noseparate-code
+# Only those of libc's functions are looked up that an object calls.
+own_libc="$sources/libc/libc.S $sources/libc/find.c -Wl,--gc-sections"
 # Small, but for what every call goes through (door.c, below).
 flags="-std=c17 -Os -g -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Iinclude -I$sources/common"
 objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 
 # Written beside and renamed: a running program may have the old object mapped.
-"$cc" $flags $compact -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/narrow.c" "$sources/pmpi/vote.c" -ldl -pthread
+"$cc" $flags $compact -shared -o "$library/.new" "$sources/pmpi/preload.c" "$sources/pmpi/library.c" "$sources/pmpi/narrow.c" "$sources/pmpi/vote.c" $own_libc -ldl -pthread
 mv "$library/.new" "$library/libpolycast-mpi.so"
 
 # Open MPI's component, where the headers of its insides are: its mpicc's, or in OPENMPI_HEADERS="FOLDER…", where PMIx's may be, too. They
@@ -55,7 +57,7 @@ build_component() {
         numbers=$(echo "$version" | sed 's/\(.*\)\.\(.*\)\.\(.*\)/-DPOLYCAST_MAJOR=\1 -DPOLYCAST_MINOR=\2 -DPOLYCAST_RELEASE=\3/')
         mkdir -p "$library/$name"
         "$1" $flags -std=gnu17 $numbers -isystem "$inside" $others -isystem "$sources/ompi-coll/absent" $absent -I"$sources/pmpi" -I"$sources/ompi-coll" $compact -shared -o "$library/$name/.new" \
-            "$sources"/ompi-coll/component.c "$sources"/ompi-coll/beginning.c "$sources"/ompi-coll/module.c "$sources"/ompi-coll/requests.c "$sources"/ompi-coll/below.c "$sources"/pmpi/vote.c \
+            "$sources"/ompi-coll/component.c "$sources"/ompi-coll/beginning.c "$sources"/ompi-coll/module.c "$sources"/ompi-coll/requests.c "$sources"/ompi-coll/below.c "$sources"/pmpi/vote.c $own_libc \
             -L"$library/doors" -l:polycast-door-openmpi.so -ldl -Wl,-z,nodelete -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../doors'
         mv "$library/$name/.new" "$library/$name/mca_coll_polycast.so"
         echo "doors: a component for Open MPI $of"
@@ -68,7 +70,7 @@ build_component() {
 verbs="-shared -Wl,-z,noseparate-code -lrdmacm -libverbs"
 if echo '#include <rdma/rdma_cma.h>' | "$cc" -x c -shared -fPIC -o "$objects/verbs.so" - $verbs 2>/dev/null; then
     # Every datagram goes through it.
-    "$cc" $flags -O2 "$sources"/verbs/*.c -o "$library/.new" $verbs
+    "$cc" $flags -O2 "$sources"/verbs/*.c $own_libc -o "$library/.new" $verbs
     mv "$library/.new" "$library/polycast-verbs.so"
     echo "doors: polycast-verbs.so"
 else
@@ -110,7 +112,7 @@ for mpicc in "$@"; do
         "$mpicc" $flags $fast -I"$sources/pmpi" -c -o "$objects/$(basename "$source" .c).o" "$source"
     done
     # The old kind of path, which goes before LD_LIBRARY_PATH: a door and its runtime belong together.
-    "$cc" -shared $compact -o "$library/doors/.new" "$objects"/*.o -L"$library" -lpolycast -Wl,--disable-new-dtags,-rpath,'$ORIGIN/..'
+    "$cc" $flags -shared $compact -o "$library/doors/.new" "$objects"/*.o $own_libc -L"$library" -lpolycast -Wl,--disable-new-dtags,-rpath,'$ORIGIN/..'
     mv "$library/doors/.new" "$library/doors/polycast-door-$family.so"
     rm "$objects"/*.o
     "$mpicc" -std=c17 -Os -g -Wall -Wextra $compact -o "$library/bench/.new" bench/*.c -ldl -lm

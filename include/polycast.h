@@ -13,6 +13,8 @@
  * Error codes: functions of the door return 0 or an error code of its MPI; functions of the runtime return 0,
  * such a code handed back, or one of the negative POLYCAST_* values. Nothing here aborts or throws.
  *
+ * Floating-point environment (traps, rounding, exceptions raised): the program's is left as it is. The door's functions are called in it.
+ *
  * Threads: calls for different communicators may run at the same time; calls for one communicator may not (as
  * MPI itself demands of collectives).
  */

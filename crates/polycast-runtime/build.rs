@@ -10,7 +10,7 @@ mod digest;
 use digest::Digest;
 
 /// What is compiled into the runtime and the doors, relative to the workspace. The lock file names the libraries.
-const SOURCES: [&str; 21] = [
+const SOURCES: [&str; 22] = [
     "Cargo.lock",
     "Cargo.toml",
     "crates/polycast-core/Cargo.toml",
@@ -29,12 +29,13 @@ const SOURCES: [&str; 21] = [
     "crates/polycast-units/Cargo.toml",
     "crates/polycast-units/src",
     "doors/common",
+    "doors/libc",
     "doors/pmpi",
     "doors/verbs",
     "include/polycast.h",
 ];
 /// The table is compiled in, too, but stands in the identity by itself.
-const EXTENSIONS: [&str; 5] = ["rs", "toml", "lock", "c", "h"];
+const EXTENSIONS: [&str; 7] = ["rs", "toml", "lock", "c", "h", "s", "S"];
 
 fn main() {
     // Asked when it runs: a build script is kept when the checkout moves.

@@ -4,9 +4,11 @@
  * Requests live in an array indexed by the runtime's slots, because MPI_Testsome wants them side by side. The
  * runtime keeps slots dense, so the array stays as short as the number of outstanding messages.
  */
+#define _GNU_SOURCE
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "door.h"
 
@@ -217,13 +219,22 @@ static int sum_over_world(uint64_t *values, size_t count) {
                              MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
+#ifdef MPICH_NUMVERSION
+/* In integers: the program may have floating-point traps. */
+static int64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+#endif
+
 /* MPICH over UCX hangs in MPI_Finalize, without polycast, too, when a rank waits there for the answer of another one that has
  * gone on to wait for the launcher and does not look at messages any more. So all answer for a while. */
 static void take_leave(void) {
 #ifdef MPICH_NUMVERSION
-    const double seconds = 0.1;
+    const int64_t milliseconds = 100;
     door_stock_barrier(MPI_COMM_WORLD);
-    for (const double until = PMPI_Wtime() + seconds; PMPI_Wtime() < until; sched_yield()) {
+    for (const int64_t until = now_ms() + milliseconds; now_ms() < until; sched_yield()) {
         int is_there;
         PMPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &is_there, MPI_STATUS_IGNORE);
     }

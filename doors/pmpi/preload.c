@@ -199,7 +199,8 @@ static enum standing enter_door(struct served *served) {
     }
     open(&found.stock, served);
     found.build_identity = served->build_identity;
-    return STANDING_READY;
+    /* The runtime may read its environment otherwise than we do. */
+    return served->begin ? STANDING_READY : STANDING_OFF;
 }
 
 static void resolve(void) {
@@ -262,7 +263,9 @@ static int least(const int64_t *mine, int64_t *all, int count) {
 
 static struct verdict ask_all_ranks(void) {
     if (!find_handles(&found.library, &handles)) {
-        return (struct verdict){.is_served = 0, .warning = ""};
+        return (struct verdict){.is_served = 0,
+                                .warning = "this MPI library has no MPI_COMM_WORLD where polycast looks for "
+                                           "it, so ranks cannot ask each other"};
     }
     const int rank = number_of("PMPI_Comm_rank"), size = number_of("PMPI_Comm_size");
     return vote(rank, size, least, found.standing, found.build_identity, found.problem);

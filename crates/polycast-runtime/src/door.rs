@@ -3,18 +3,19 @@
 use std::ffi::{c_int, c_void};
 
 use crate::abi::{CollectiveCall, Completion, DoorTable, MpiError};
+use crate::floating_point::as_programs;
 
 impl DoorTable {
     /// Adds up over all ranks of MPI_COMM_WORLD, for rank 0. Collective.
     pub fn sum_over_world(&self, values: &mut [u64]) -> Result<(), MpiError> {
         // SAFETY: the values are as many as we say.
-        checked(unsafe { (self.sum_over_world)(values.as_mut_ptr(), values.len()) })
+        checked(|| unsafe { (self.sum_over_world)(values.as_mut_ptr(), values.len()) })
     }
 
     /// The last call, when all is sent. Collective.
     pub fn take_leave(&self) {
         // SAFETY: MPI is there until `polycast_finalize` has returned.
-        unsafe { (self.take_leave)() }
+        as_programs(|| unsafe { (self.take_leave)() });
     }
 }
 
@@ -25,8 +26,12 @@ pub struct Door {
     communicator: *mut c_void,
 }
 
-fn checked(code: c_int) -> Result<(), MpiError> {
-    if code == 0 { Ok(()) } else { Err(MpiError(code)) }
+/// Calls the MPI, which may call the program: as if the program called it.
+fn checked(call: impl FnOnce() -> c_int) -> Result<(), MpiError> {
+    match as_programs(call) {
+        0 => Ok(()),
+        code => Err(MpiError(code)),
+    }
 }
 
 impl Door {
@@ -45,7 +50,7 @@ impl Door {
     pub fn allgather<const N: usize>(&self, mine: &[u8; N], size: usize) -> Result<Vec<[u8; N]>, MpiError> {
         let mut all = vec![[0; N]; size];
         // SAFETY: `mine` has N bytes and `all` N per rank, as the door expects.
-        checked(unsafe {
+        checked(|| unsafe {
             (self.table.allgather)(self.communicator, mine.as_ptr().cast(), all.as_mut_ptr().cast(), N)
         })?;
         Ok(all)
@@ -62,7 +67,7 @@ impl Door {
         receive: *mut u8,
     ) -> Result<(), MpiError> {
         // SAFETY: handed on from the caller.
-        checked(unsafe { (self.table.stock)(self.communicator, call, send.cast(), receive.cast()) })
+        checked(|| unsafe { (self.table.stock)(self.communicator, call, send.cast(), receive.cast()) })
     }
 
     /// The same with as many bytes as `mine` has, which must be as many on all ranks.
@@ -70,7 +75,7 @@ impl Door {
         let mut all = vec![0; mine.len() * size];
         if !mine.is_empty() {
             // SAFETY: `all` has room for as many bytes per rank as `mine` has, as the door expects.
-            checked(unsafe {
+            checked(|| unsafe {
                 (self.table.allgather)(
                     self.communicator,
                     mine.as_ptr().cast(),
@@ -85,7 +90,7 @@ impl Door {
     /// The stock MPI_Bcast on the program's communicator.
     pub fn broadcast(&self, buffer: &mut [u8], root: u32) -> Result<(), MpiError> {
         // SAFETY: the buffer is as long as we say.
-        checked(unsafe {
+        checked(|| unsafe {
             (self.table.broadcast)(self.communicator, buffer.as_mut_ptr().cast(), buffer.len(), root as c_int)
         })
     }
@@ -106,20 +111,20 @@ impl Door {
     /// The stock MPI_Allreduce on the program's communicator.
     pub fn sum(&self, values: &mut [u64]) -> Result<(), MpiError> {
         // SAFETY: the values are as many as we say.
-        checked(unsafe { (self.table.sum)(self.communicator, values.as_mut_ptr(), values.len()) })
+        checked(|| unsafe { (self.table.sum)(self.communicator, values.as_mut_ptr(), values.len()) })
     }
 
     /// The same, and leaves the bits that are set on all ranks.
     pub fn intersect(&self, words: &mut [u64]) -> Result<(), MpiError> {
         // SAFETY: the words are as many as we say.
-        checked(unsafe { (self.table.intersect)(self.communicator, words.as_mut_ptr(), words.len()) })
+        checked(|| unsafe { (self.table.intersect)(self.communicator, words.as_mut_ptr(), words.len()) })
     }
 
     /// The rank in MPI_COMM_WORLD of each of the `size` ranks of the program's communicator. Local.
     pub fn world_ranks(&self, size: usize) -> Result<Vec<u32>, MpiError> {
         let mut ranks: Vec<c_int> = vec![0; size];
         // SAFETY: there is room for all ranks.
-        checked(unsafe { (self.table.world_ranks)(self.communicator, ranks.as_mut_ptr()) })?;
+        checked(|| unsafe { (self.table.world_ranks)(self.communicator, ranks.as_mut_ptr()) })?;
         Ok(ranks.into_iter().map(|rank| rank as u32).collect())
     }
 
@@ -136,7 +141,7 @@ impl Door {
         slot: u32,
     ) -> Result<(), MpiError> {
         // SAFETY: passed on to the caller.
-        checked(unsafe {
+        checked(|| unsafe {
             (self.table.isend)(self.communicator, data.cast(), bytes, peer as c_int, tag, slot)
         })
     }
@@ -154,7 +159,7 @@ impl Door {
         slot: u32,
     ) -> Result<(), MpiError> {
         // SAFETY: passed on to the caller.
-        checked(unsafe {
+        checked(|| unsafe {
             (self.table.irecv)(self.communicator, data.cast(), bytes, peer as c_int, tag, slot)
         })
     }
@@ -163,19 +168,21 @@ impl Door {
     pub fn poll(&self, completions: &mut [Completion]) -> Result<usize, MpiError> {
         let mut completed = 0u32;
         // SAFETY: the caller of this function gives room for all slots in use.
-        checked(unsafe { (self.table.poll)(self.communicator, completions.as_mut_ptr(), &mut completed) })?;
+        checked(|| unsafe {
+            (self.table.poll)(self.communicator, completions.as_mut_ptr(), &mut completed)
+        })?;
         Ok(completed as usize)
     }
 
     /// Of messages that were not reported.
     pub fn cancel(&self, slots: &[u32]) {
         // SAFETY: the slots are as many as we say.
-        unsafe { (self.table.cancel)(self.communicator, slots.as_ptr(), slots.len() as u32) }
+        as_programs(|| unsafe { (self.table.cancel)(self.communicator, slots.as_ptr(), slots.len() as u32) });
     }
 
     /// The communicator is not used any more.
     pub fn close(&self) {
         // SAFETY: called once, as the last function.
-        unsafe { (self.table.close)(self.communicator) }
+        as_programs(|| unsafe { (self.table.close)(self.communicator) });
     }
 }

@@ -26,6 +26,8 @@
 //!     door           the door's functions, safe to call
 //!     call           a call on its way: who serves it, how far it is, how it ended
 //!     abi            the words of the C interface
+//!     floating_point  the program's traps and rounding, apart from ours
+//!     libc_names     functions of libc, though a program has its own by their names
 //!     fault          where tests let a rank panic; nothing elsewhere
 //! ```
 //!
@@ -44,10 +46,13 @@ mod door;
 #[cfg(test)]
 mod fake_door;
 mod fault;
+mod floating_point;
 mod identity;
 mod idle;
 mod interface;
 mod left;
+#[cfg(all(not(test), any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod libc_names;
 mod machine;
 mod messages;
 mod multicast;

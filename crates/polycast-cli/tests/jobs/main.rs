@@ -18,6 +18,7 @@ mod copy;
 mod discover;
 mod doctor;
 mod doors;
+mod environment;
 mod generate;
 mod hung;
 mod install;

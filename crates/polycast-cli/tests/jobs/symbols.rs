@@ -96,6 +96,67 @@ fn objects_need_no_mpi_library() {
     }
 }
 
+/// What the dynamic linker may find anywhere: of libc what no program has for its own, as doors/libc/names.s says, and whose prefix says whose it is.
+fn is_found_anywhere(name: &str) -> bool {
+    const OF_LIBC: [&str; 15] = [
+        "malloc",
+        "calloc",
+        "realloc",
+        "free",
+        "posix_memalign",
+        "memcpy",
+        "memmove",
+        "memset",
+        "memcmp",
+        "bcmp",
+        "strlen",
+        "dlopen",
+        "dlsym",
+        "environ",
+        "stderr",
+    ];
+    const PREFIXES: [&str; 12] = [
+        "_",
+        "pthread_",
+        "polycast_",
+        "MPI_",
+        "MPIX_",
+        "PMPI_",
+        "ompi_",
+        "OMPI_",
+        "opal_",
+        "mca_",
+        "ibv_",
+        "rdma_",
+    ];
+    OF_LIBC.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// A program that exports a function of its own by such a name would be called instead of libc.
+#[test]
+fn objects_import_no_name_that_a_program_may_have_for_its_own() {
+    for object in reviewed().keys() {
+        let listing = output("nm", &["-D", "--undefined-only", "--format=posix"], &library(object));
+        let names = listing.lines().filter_map(|line| line.split([' ', '@']).next());
+        let others: Vec<&str> = names.filter(|name| !is_found_anywhere(name)).collect();
+        assert!(others.is_empty(), "{object} imports {others:?}: add them to doors/libc/names.s");
+    }
+}
+
+/// In an environment of its own the x87 would need to be looked after, too: see crates/polycast-runtime/src/floating_point/x86_64.rs.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn objects_have_no_instructions_of_the_x87() {
+    for object in reviewed().keys() {
+        let listing = output("objdump", &["-d", "--no-show-raw-insn"], &library(object));
+        let instructions =
+            listing.lines().filter_map(|line| line.split_once(":\t")?.1.split_whitespace().next());
+        let is_of_x87 = |name: &&str| name.starts_with('f') && !["fence", "fs"].contains(name);
+        let found: BTreeSet<&str> = instructions.filter(is_of_x87).collect();
+        assert!(found.is_empty(), "{object}: {found:?}");
+    }
+}
+
 /// Looks for an MPI and says that there is none, unless it has been told to look for nothing.
 const PROGRAM: &str = "int polycast_configure(const char *, const char *);\n\
                        int main(void) { return polycast_configure(\"x\", \"y\") != -1; }\n";

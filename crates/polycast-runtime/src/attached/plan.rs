@@ -1,5 +1,6 @@
 //! How one collective call is served: found once, run as often as the door likes.
 
+use std::ffi::c_int;
 use std::num::NonZeroU64;
 
 use polycast_core::collective::{self, Collective};
@@ -9,6 +10,7 @@ use polycast_core::units::{Bytes, Rank};
 use crate::abi::{CollectiveCall, Reduction};
 use crate::attached::Attached;
 use crate::call::{Ahead, Buffers, Chosen, Decision, Failure, OperationKey, Wanted};
+use crate::floating_point;
 
 /// Of [`Reduction::is_exact`].
 const EXACT_OF_TWO: u32 = 2;
@@ -17,6 +19,15 @@ const EXACT_OF_TWO: u32 = 2;
 const COMPARED_OF_TWO_FROM: Bytes = Bytes(8 << 10);
 
 impl Reduction {
+    /// In the program's floating-point environment: numbers are the program's.
+    ///
+    /// # Safety
+    /// So many bytes are readable and writable there, and they do not overlap.
+    pub unsafe fn combine(&self, from: *const u8, into: *mut u8, bytes: usize) -> c_int {
+        // SAFETY: the caller's promise.
+        floating_point::as_programs(|| unsafe { (self.combine)(self, from.cast(), into.cast(), bytes) })
+    }
+
     /// By turns bits would differ from call to call, unless the order of contributions makes no difference.
     fn may_be_compared(&self, ranks: u32, bytes: Bytes) -> bool {
         let is_exact = match self.is_exact {
@@ -199,7 +210,7 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::{c_int, c_void};
+    use std::ffi::c_void;
 
     use super::*;
 

@@ -14,12 +14,13 @@ use polycast_core::units::{Bytes, Rank};
 
 use super::allocations::outside;
 use super::conditions::{Fault, Function};
+use super::environments::{is_programs, random_environment};
 use super::job::{Job, Outcome, Step};
 use super::process::{Ended, Member};
 use super::random::{Random, with_seeds};
 use super::stage::Delays;
 use super::table::RankDoor;
-use super::{ABORTED, INJECTED};
+use super::{ABORTED, INJECTED, MISUSED};
 use crate::abi::Reduction;
 use crate::call::{Buffers, Chosen, Failure, OperationKey};
 use crate::fault::Point;
@@ -78,6 +79,9 @@ unsafe extern "C" fn combine_through_door(
     into: *mut c_void,
     bytes: usize,
 ) -> c_int {
+    if !is_programs() {
+        return MISUSED;
+    }
     outside(|| {
         // SAFETY: it is the first field of one of these; the rest is as polycast.h says.
         let (DoorReduction { reduction, door }, left, right) = unsafe {
@@ -260,7 +264,8 @@ fn collectives_in_flight_have_the_right_results() {
     with_seeds(100, |seed| {
         let random = &mut Random::new(seed);
         let (ranks, count) = (random.within(2, 9), random.within(1, 4));
-        let (job, calls) = job(random, seed, ranks, count, true);
+        let (mut job, calls) = job(random, seed, ranks, count, true);
+        job.environments = (0..ranks).map(|_| random_environment(random)).collect();
         let outcome = job.run();
         for (rank, told) in outcome.ranks.iter().enumerate() {
             assert_eq!(told.calls, vec![Ended::SERVED_WELL; 2 * calls.len()], "rank {rank} of {job:?}");

@@ -63,6 +63,8 @@ pub struct Job {
     /// The environment of all processes, or of one alone.
     pub variables: Vec<(Option<u32>, &'static str, String)>,
     pub conditions: Conditions,
+    /// What the program of each rank sets of floating-point arithmetic (MXCSR); none: nothing.
+    pub environments: Vec<u32>,
     /// This rank panics there, when it comes there for this time.
     pub panic: Option<(u32, Point, u32)>,
     /// This rank has another build, which it tells the others where they vote.
@@ -139,6 +141,7 @@ impl Job {
                 refused: Vec::new(),
                 reads_until: None,
             },
+            environments: Vec::new(),
             panic: None,
             other_build: None,
             ignores_vote: None,

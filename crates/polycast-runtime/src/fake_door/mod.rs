@@ -5,6 +5,7 @@
 //!         process    one rank: what the doors in C do, and the program before and after
 //!             table      the functions of polycast.h
 //!             machine    what the rank runs on
+//!         environments   what its program has set of floating-point arithmetic
 //!         conditions what may happen to the job
 //!         world      collectives, contexts, which call fails
 //!             mail       messages of private communicators
@@ -25,6 +26,7 @@ mod conditions;
 mod conformance;
 mod deaf;
 mod doing;
+mod environments;
 mod failures;
 mod flood;
 mod flooded;

@@ -14,6 +14,7 @@ use polycast_core::policy::Choice;
 use super::ahead;
 use super::allocations::{self, counted};
 use super::conditions::Conditions;
+use super::environments;
 use super::job::{Broadcast, Job, Step};
 use super::machine::RankMachine;
 use super::mail::Part;
@@ -101,6 +102,7 @@ pub fn run(job: &Job, rank: u32, world: &Arc<World>) -> Option<Told> {
         variables: job.variables_of(rank),
         reads: Cell::new(0),
     }));
+    environments::enter(job.environments.get(rank as usize).copied());
     let told = catch_unwind(AssertUnwindSafe(|| run_program(job, rank, world))).ok();
     if told.is_none() {
         world.abort();
@@ -183,6 +185,7 @@ fn run_program(job: &Job, process: u32, world: &Arc<World>) -> Told {
     let receives = members.iter().map(|member| world.outstanding_receives(member.door.part));
     told.outstanding_receives = receives.sum();
     finalize(&mut members, job.seed, world, process);
+    assert!(environments::is_programs(), "polycast leaves the program's floating-point environment as it is");
     told.networks = crate::asked::all_known();
     told.said = world.said(process);
     told.attached = members.iter().filter(|member| member.is_attached).count();

@@ -3,7 +3,9 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::MISUSED;
 use super::allocations::outside;
+use super::environments::is_programs;
 use super::mail::{Part, Place};
 use super::world::{Collective, World};
 use crate::abi::{CAN_PACK, CollectiveCall, Completion, DoorTable, INTERFACE_VERSION};
@@ -77,6 +79,9 @@ unsafe fn write(data: &[u8], place: *mut c_void) {
 
 /// What a function of the door does and gives; what it allocates is not counted.
 fn code(work: impl FnOnce() -> Result<(), c_int>) -> c_int {
+    if !is_programs() {
+        return MISUSED;
+    }
     outside(work).err().unwrap_or(0)
 }
 
@@ -216,7 +221,7 @@ unsafe extern "C" fn sum(communicator: *mut c_void, values: *mut u64, count: usi
 }
 
 unsafe extern "C" fn sum_over_world(values: *mut u64, count: usize) -> c_int {
-    let Some((world, process)) = HERE.with_borrow(Clone::clone) else { return super::MISUSED };
+    let Some((world, process)) = HERE.with_borrow(Clone::clone) else { return MISUSED };
     // SAFETY: as polycast.h says.
     unsafe {
         let part = Part { communicator: 0, process };

@@ -1,4 +1,5 @@
-//! The C functions of `include/polycast.h`. Each stops panics: the worst that a bug here does to a job is an MPI error.
+//! The C functions of `include/polycast.h`. Each stops panics: the worst that a bug here does to a job is an MPI error. Those that compute leave the
+//! program's floating-point environment alone.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,6 +9,7 @@ use crate::attach;
 use crate::attached::{Answer, Attached, Operation, Plan};
 use crate::call::{Ahead, Failure};
 use crate::door::Door;
+use crate::floating_point::apart;
 use crate::identity::build_identity;
 use crate::multicast::leave_all_groups;
 use crate::{communicator, idle, left, report, settings, trace};
@@ -35,7 +37,7 @@ pub(crate) fn code(outcome: Result<(), Failure>) -> c_int {
 }
 
 fn guarded<R>(otherwise: R, work: impl FnOnce() -> R) -> R {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
+    apart(|| catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise))
 }
 
 /// The library's version.
@@ -199,9 +201,9 @@ pub unsafe extern "C" fn polycast_plan(
     call: *const CollectiveCall,
     plan: *mut *mut Plan,
 ) -> c_int {
-    // No guard: it stops panics itself, and most calls go no further.
+    // Not guarded: it stops panics itself.
     // SAFETY: the caller's promise.
-    let (answer, planned) = match unsafe { Plan::choose(communicator, &*call) } {
+    let (answer, planned) = match apart(|| unsafe { Plan::choose(communicator, &*call) }) {
         Answer::Left => (LEFT_TO_STOCK, std::ptr::null_mut()),
         Answer::LeftAndTimed => (LEFT_AND_TIMED, std::ptr::null_mut()),
         Answer::Served(planned) => (SERVED, Box::into_raw(planned)),
@@ -224,7 +226,7 @@ pub unsafe extern "C" fn polycast_plan_ahead(
 ) -> c_int {
     let ahead = if may_wait != 0 { Ahead::MayWait } else { Ahead::Local };
     // SAFETY: the caller's promise.
-    let (answer, planned) = match unsafe { Plan::choose_ahead(communicator, &*call, ahead) } {
+    let (answer, planned) = match apart(|| unsafe { Plan::choose_ahead(communicator, &*call, ahead) }) {
         Answer::Served(planned) => (SERVED, Box::into_raw(planned)),
         Answer::Left | Answer::LeftAndTimed => (LEFT_TO_STOCK, std::ptr::null_mut()),
     };

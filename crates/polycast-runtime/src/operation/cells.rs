@@ -239,10 +239,8 @@ impl CellCall {
         }
         // SAFETY: the caller's promise, which is about calls that combine.
         let code = unsafe {
-            buffers
-                .reduction
-                .as_ref()
-                .map_or(-1, |reduction| (reduction.combine)(reduction, from.cast(), place.cast(), bytes))
+            let reduction = buffers.reduction.as_ref();
+            reduction.map_or(-1, |reduction| reduction.combine(from, place, bytes))
         };
         if code != 0 {
             self.failure = Some(Failure::Mpi(MpiError(code)));

@@ -245,7 +245,7 @@ impl executor::Transport for Transport<'_> {
         // SAFETY: the caller's promise, which is about calls that combine; for the slices as above.
         let code = unsafe {
             let reduction = self.ends.buffers.reduction.as_ref().ok_or(Failure::Internal)?;
-            (reduction.combine)(reduction, source.cast(), place.cast(), bytes)
+            reduction.combine(source, place, bytes)
         };
         if code == 0 { Ok(()) } else { Err(Failure::Mpi(MpiError(code))) }
     }
