@@ -34,13 +34,14 @@ fn a_sites_objects_stay_in_front(mpi: Mpi) {
         return;
     }
     let ours = mpi.preload().display().to_string();
-    let theirs = mpi.built("nothing.so").display().to_string();
+    let theirs = mpi.built("yields.so").display().to_string();
     for value in [theirs.clone(), "/not/there.so".to_owned(), format!("{theirs} /not/there.so")] {
         let output = run_with(mpi, "LD_PRELOAD", &value);
+        let expected = format!("{}:{ours}", value.replace(' ', ":"));
         for line in output.lines_of("PRELOAD") {
             let objects = line.strip_prefix("PRELOAD ").unwrap();
-            if !objects.starts_with(&value) || !objects.ends_with(&ours) {
-                output.fail(&format!("expected {value:?} before {ours:?}, found {objects:?}"));
+            if objects != expected {
+                output.fail(&format!("expected {expected:?} to be preloaded, found {objects:?}"));
             }
         }
         expect_some_served(&output);
