@@ -196,7 +196,7 @@ impl Case {
         self.job(mpi, ranks, self.calls).unwatched().run().expect_ok(self.program);
     }
 
-    /// Between the hosts of a lab.
+    /// Between the hosts of a lab, where the built-in table may leave all calls of a program to the MPI.
     fn conforms_in(&self, labs: &Labs, mpi: Mpi, hosts: usize, ranks_per_host: usize) {
         let job = |calls: usize| {
             let job = LabJob::stock(labs, mpi, hosts * ranks_per_host, &format!("cases/{}", self.program));
@@ -204,8 +204,7 @@ impl Case {
             job.arguments(self.arguments).arguments(&[&calls.to_string()])
         };
         job(self.forced_calls).run().expect_ok(self.program);
-        let output = job(self.calls).polycast().run().expect_ok(self.program);
-        expect_some_served(&output);
+        job(self.calls).polycast().run().expect_ok(self.program);
         let forced = job(self.forced_calls).polycast().variable("CHECK_SETTINGS", &check_settings(&HOSTS));
         let output = forced.run().expect_ok(self.program);
         self.expect_served(&output, &HOSTS);
