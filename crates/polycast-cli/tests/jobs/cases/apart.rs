@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::common::cannot_run;
 use crate::common::job::{Job, Output};
@@ -70,11 +71,14 @@ mod more_namespaces {
     use super::*;
 
     fn each(mpi: Mpi) {
-        for options in [
+        let is_root = nix::unistd::geteuid().is_root();
+        let of_root = is_root.then_some("unshare --pid --fork --mount-proc");
+        let of_users = [
             "unshare --user --map-root-user",
             "unshare --user --map-root-user --ipc",
             "unshare --user --map-root-user --mount sh -c \"mount -t tmpfs none /proc && exec \\\"\\$0\\\" \\\"\\$@\\\"\"",
-        ] {
+        ];
+        for options in of_users.into_iter().chain(of_root) {
             let plain = options.split(" sh -c").next().unwrap();
             if has_namespaces(plain) {
                 for ranks in [2, 4] {
@@ -105,6 +109,9 @@ const MORE: &str = "sched_getaffinity prlimit64 getcpu sched_yield";
 /// EPERM, as container runtimes answer, and ENOSYS, as kernels do that have no such call.
 const ERRORS: [&str; 2] = ["1", "38"];
 
+/// An MPI that stands without a system call does so for ever.
+const BARE_LIMIT: Duration = Duration::from_secs(100);
+
 /// The program behind a filter that refuses these system calls to all ranks, or (`,1`) to one.
 fn denied(mpi: Mpi, whom: &str, calls: &str) -> Job {
     let deny = mpi.built("cases/deny").display().to_string();
@@ -113,7 +120,7 @@ fn denied(mpi: Mpi, whom: &str, calls: &str) -> Job {
 
 /// Goes well wherever it does without polycast; false where it does not.
 fn goes_as_well_as_bare(mpi: Mpi, whom: &str, calls: &str) -> bool {
-    let (status, output) = denied(mpi, whom, calls).finish();
+    let (status, output) = denied(mpi, whom, calls).limit(BARE_LIMIT).finish();
     if !status.success() {
         eprintln!("{} goes not without {calls} ({whom}): {}", mpi.name(), output.command);
         return false;
