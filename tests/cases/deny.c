@@ -23,7 +23,6 @@ static const struct {
              {"getrandom", SYS_getrandom},
              {"clock_nanosleep", SYS_clock_nanosleep},
              {"madvise", SYS_madvise},
-             {"sched_getaffinity", SYS_sched_getaffinity},
              {"fallocate", SYS_fallocate},
              {"prlimit64", SYS_prlimit64},
              {"getcpu", SYS_getcpu},
