@@ -11,6 +11,7 @@ mod activation;
 mod applications;
 mod bench;
 mod blast;
+mod cases;
 mod collectives;
 mod component;
 mod conformance;

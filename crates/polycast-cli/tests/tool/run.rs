@@ -132,13 +132,15 @@ fn a_shell_hands_the_variables_on_as_they_are() {
 
 #[test]
 fn a_directory_that_the_loader_would_split_is_refused() {
-    let world = world();
-    world.executable("script", "#!/bin/sh\n");
-    let spaced = world.path().join("with space");
-    fs::rename(world.library(), &spaced).unwrap();
-    for arguments in [&["run", "--print-env"][..], &["run", "-n", "2", "--", "./script"]] {
-        let said = error(world.polycast(arguments).env("POLYCAST_LIBDIR", &spaced), 1);
-        assert!(said.contains("with space") && said.contains("splits LD_PRELOAD"), "{said}");
+    for name in ["with space", "with:colon"] {
+        let world = world();
+        world.executable("script", "#!/bin/sh\n");
+        let split = world.path().join(name);
+        fs::rename(world.library(), &split).unwrap();
+        for arguments in [&["run", "--print-env"][..], &["run", "-n", "2", "--", "./script"]] {
+            let said = error(world.polycast(arguments).env("POLYCAST_LIBDIR", &split), 1);
+            assert!(said.contains(name) && said.contains("splits LD_PRELOAD"), "{said}");
+        }
     }
 }
 
