@@ -13,7 +13,7 @@ use polycast_core::policy::{self, Choice, Collective, Table};
 use polycast_core::topology::{self, Reading, Topology};
 use polycast_core::variables::{self, Reader, is_off};
 pub use polycast_core::variables::{
-    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SWITCH, TABLE, TOPOLOGY,
+    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SWITCH, TABLE, TOPOLOGY,
 };
 use polycast_net::InterfaceChoice;
 
@@ -82,6 +82,8 @@ pub struct Settings {
     pub is_off: bool,
     /// Whether multicast is switched off.
     pub is_multicast_off: bool,
+    /// Whether shared memory is switched off.
+    pub is_shared_memory_off: bool,
     /// The choices that are forced on all calls of a collective.
     pub forced: Vec<(Collective, Choice)>,
     /// The table to use in place of the shipped one.
@@ -105,6 +107,10 @@ impl Settings {
         if let Some(value) = variable(MULTICAST).filter(|value| is_off(value)) {
             settings.is_multicast_off = true;
             settings.notes.push(format!("{MULTICAST}={value}: trees serve what multicast would"));
+        }
+        if let Some(value) = variable(SHARED_MEMORY).filter(|value| is_off(value)) {
+            settings.is_shared_memory_off = true;
+            settings.notes.push(format!("{SHARED_MEMORY}={value}: messages serve what shared memory would"));
         }
         for (collective, name) in Collective::ALL.into_iter().zip(FORCED) {
             let Some(value) = variable(name) else { continue };
