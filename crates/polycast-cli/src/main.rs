@@ -24,6 +24,7 @@ mod settings;
 mod terminal;
 mod times;
 mod tune;
+mod usage;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -148,6 +149,6 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         let _ = writeln!(io::stderr(), "polycast: {error}");
-        ExitCode::FAILURE
+        ExitCode::from(commands::status::status_of(&*error))
     })
 }

@@ -34,6 +34,7 @@ use crate::numbers::whole;
 use crate::plot::PlotError;
 use crate::settings;
 use crate::terminal::{digits, hanging};
+use crate::usage::wrong;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -156,10 +157,10 @@ pub fn run(mut args: Args) -> Outcome {
         return suite::run(&args);
     }
     let plans = plans(&args)?;
-    check_mpis(&args)?;
-    check_method(&plans)?;
-    check_use(&args, &plans)?;
-    check_variables(&args.job.variables, &plans)?;
+    check_mpis(&args).map_err(wrong)?;
+    check_method(&plans).map_err(wrong)?;
+    check_use(&args, &plans).map_err(wrong)?;
+    check_variables(&args.job.variables, &plans).map_err(wrong)?;
     let mpis = args.job.mpis()?;
     let installation = Installation::find()?;
     let ranks_of = |mpi: &Mpi| -> Result<(PathBuf, Variables), Box<dyn Error>> {
@@ -183,7 +184,7 @@ pub fn run(mut args: Args) -> Outcome {
     let interrupted = interruption()?;
     let rate_choice = choose_rate(&mut args, &report)?;
     let target = args.job.target_for_most()?;
-    check_ranks(&args, target.ranks())?;
+    check_ranks(&args, target.ranks()).map_err(wrong)?;
     let fidelity = fidelity(&args, &target, &report)?;
     let session = |(mpi, (program, mut variables)): (_, (PathBuf, Variables))| {
         target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));

@@ -34,6 +34,7 @@ use crate::measure::{doubt, parameters, table, time_stamp};
 use crate::mpi::Mpi;
 use crate::numbers::whole;
 use crate::terminal::{hanging, paragraph};
+use crate::usage::wrong;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -106,7 +107,7 @@ pub fn run(args: Args) -> Outcome {
     let Some(mut job) = start(command, &interrupted)? else { return Ok(ExitCode::from(130)) };
     let hosts = hosts(&job);
     let pairs = pairs::choose(&hosts, topology.as_ref());
-    check(&pairs, topology.is_some())?;
+    check(&pairs, topology.is_some()).map_err(wrong)?;
     let mut measured = Provenance {
         when: time_stamp(),
         place: place(&hosts, target.lab()),

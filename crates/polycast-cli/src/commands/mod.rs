@@ -16,6 +16,7 @@ pub mod predict;
 pub mod report;
 pub mod run;
 pub mod simulate;
+pub mod status;
 pub mod table;
 pub mod topology;
 pub mod tree;
@@ -33,7 +34,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::draft::Draft;
 
-/// What a verb ends with. An error is printed after `polycast: ` and ends the process with status 1.
+/// What a verb ends with. An error is printed after `polycast: ` and ends the process with its [status](status::status_of).
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 /// Who read standard output has seen enough, as `head` has after ten lines.

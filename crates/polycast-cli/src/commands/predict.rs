@@ -10,9 +10,11 @@ pub(super) mod place;
 mod results;
 mod table;
 
+pub use self::against::AgainstError;
+pub use self::collectives::NotPredictable;
 use self::collectives::{Collectives, sizes_of};
 use self::crossover::Crossover;
-pub use self::place::MAX_RANKS;
+pub use self::place::{MAX_RANKS, PlaceError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -28,6 +30,7 @@ use super::topology::Input;
 use super::{Outcome, print, write_file};
 use crate::bench::sizes;
 use crate::numbers::{percentage, whole};
+use crate::usage::wrong;
 
 /// Arguments of `polycast predict`.
 #[derive(clap::Args)]
@@ -151,7 +154,8 @@ pub fn run(args: Args) -> Outcome {
     ];
     if let Some((option, _)) = idle.into_iter().find(|(_, is_idle)| *is_idle) {
         let named: Vec<&str> = collectives.iter().map(|one| one.name()).collect();
-        return Err(format!("{option} changes nothing with --collective {}", named.join(",")).into());
+        let named = named.join(",");
+        return Err(wrong(format_args!("{option} changes nothing with --collective {named}")));
     }
     if let Some(results) = &args.against {
         return hold_against(&args, &parameters, results);
@@ -228,7 +232,7 @@ impl Task<'_> {
         };
         if let Some(file) = &args.svg {
             if !self.is_alone {
-                return Err("--svg: expected one --collective".into());
+                return Err(wrong("--svg: expected one --collective"));
             }
             write_file(file, &chart::of_times(&page)?)?;
         }
@@ -257,9 +261,9 @@ impl Task<'_> {
     /// Nodes of which each has a rank, on one switch.
     fn crossover(&self) -> Answer {
         let Task { args, parameters, collective, sizes, .. } = *self;
-        let most = args.ranks.ok_or("--crossover: expected --ranks, the most nodes")?;
+        let most = args.ranks.ok_or_else(|| wrong("--crossover: expected --ranks, the most nodes"))?;
         if !(2..=MOST_NODES).contains(&most) {
-            return Err(format!("--ranks {most}: expected 2 to {MOST_NODES} with --crossover").into());
+            return Err(wrong(format_args!("--ranks {most}: expected 2 to {MOST_NODES} with --crossover")));
         }
         let found = crossover::find(collective, sizes, most, |nodes| {
             let placed = place::placed(None, None, Some(nodes), None)?;
@@ -270,7 +274,9 @@ impl Task<'_> {
                 Collective::Broadcast => "multicast and others",
                 _ => "at least two algorithms",
             };
-            return Err(format!("--crossover: expected {expected} in --algorithms, found {list}").into());
+            return Err(wrong(format_args!(
+                "--crossover: expected {expected} in --algorithms, found {list}"
+            )));
         }
         let told = serde_json::json!({ "collective": collective.name(), "most_nodes": most, "sizes": found });
         Ok(match args.json {
@@ -336,7 +342,7 @@ fn predictor(placed: &Placed, parameters: &Parameters, root: u32) -> Result<Pred
 /// A root that is not there.
 #[derive(Debug, thiserror::Error)]
 #[error("--root {root}: expected a rank below {ranks}, the number of ranks")]
-struct RootError {
+pub struct RootError {
     root: u32,
     ranks: usize,
 }

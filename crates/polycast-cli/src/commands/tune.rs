@@ -30,6 +30,7 @@ use crate::native::Target;
 use crate::network::{self, KnownParameters, KnownTopology};
 use crate::settings::CACHE;
 use crate::tune::{Key, Map, Store};
+use crate::usage::wrong;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,7 +104,7 @@ pub fn run(args: Args) -> Outcome {
         return native::run(&args, library);
     }
     require_folder(&args.output)?;
-    let operations = operations(&args)?;
+    let operations = operations(&args).map_err(wrong)?;
     let mpi = args.job.mpi()?;
     let installation = Installation::find()?;
     installation.require_door(Abi::from(mpi.family()))?;
@@ -251,7 +252,7 @@ fn parse_shapes(text: &str) -> Result<Shapes, String> {
 /// Further jobs have this shape.
 fn narrow(target: &mut JobTarget, of_hosts: Option<Shape>) -> Result<CommunicatorShape, Box<dyn Error>> {
     if let Some(Shape { hosts, ranks_per_host }) = of_hosts {
-        target.narrow(hosts, ranks_per_host).map_err(|problem| format!("--shapes: {problem}"))?;
+        target.narrow(hosts, ranks_per_host).map_err(|problem| wrong(format_args!("--shapes: {problem}")))?;
     }
     shape(target)
 }
@@ -262,9 +263,9 @@ fn shape(target: &JobTarget) -> Result<CommunicatorShape, Box<dyn Error>> {
     let ranks = target.ranks() as u32;
     let fullest = hosts.iter().map(|(_, ranks)| *ranks as u32).max().unwrap_or(ranks);
     if ranks < 2 {
-        return Err(
-            "expected at least two ranks, found 1: a collective of one rank is no matter of a network".into(),
-        );
+        return Err(wrong(
+            "expected at least two ranks, found 1: a collective of one rank is no matter of a network",
+        ));
     }
     Ok(CommunicatorShape::new(ranks, nodes, Some(fullest))?)
 }

@@ -17,6 +17,7 @@ use crate::bench::arrival::parse_duration;
 use crate::bench::point::Point;
 use crate::bench::suite::{Cell, Grid, Measured, Store, page};
 use crate::commands::{Outcome, beside, file_of, interruption, print, require_folder, write_file};
+use crate::usage::wrong;
 
 /// How often it is looked whether a job has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -55,7 +56,7 @@ pub fn run(args: &Args) -> Outcome {
     args.suite.only.iter().try_for_each(|part| grid.only(part))?;
     let file = args.json.clone().unwrap_or_else(|| PathBuf::from("never-slower.jsonl"));
     if file == Path::new("-") {
-        return Err("--json: expected a file, which the next run goes on with; found -".into());
+        return Err(wrong("--json: expected a file, which the next run goes on with; found -"));
     }
     require_folder(&args.suite.page)?;
     let mut store = Store::open(&file)?;

@@ -23,6 +23,7 @@ use crate::install::Installation;
 use crate::jobs::{ARGUMENT, DialogueError, RankJob, RankServerError};
 use crate::measure::time_stamp;
 use crate::terminal::Paint;
+use crate::usage::wrong;
 
 /// Arguments of `polycast topology discover`.
 #[derive(clap::Args)]
@@ -98,7 +99,7 @@ fn discover(
     let mut job =
         RankJob::start(target.command(&mpi, &variables, &[program.into(), ARGUMENT.into()])?, interrupted)?;
     let hosts: Vec<String> = job.hello().places.iter().map(|place| place.host.clone()).collect();
-    check(&hosts)?;
+    check(&hosts).map_err(wrong)?;
     let topology = measure(&mut job, &hosts)?;
     job.shutdown()?;
     let comparison = truth.map(|truth| findings::comparison(&topology, &truth) + "\n");

@@ -19,6 +19,7 @@ use crate::jobs::target::JobTarget;
 use crate::mpi::{Family, Mpi, mapped_mpi};
 use crate::native::{Library, Rules, Search, Target, Tree, Way};
 use crate::terminal::nanoseconds;
+use crate::usage::wrong;
 use std::process::ExitCode;
 
 /// Those that may win are measured for so many times as long.
@@ -32,30 +33,27 @@ pub fn run(args: &Args, wanted: Target) -> Outcome {
         None if mpi.family() == Family::Mpich => Library::Mpich,
         Some(_) => {
             let found = mpi.title();
-            return Err(format!(
+            return Err(wrong(format_args!(
                 "--native: expected an Open MPI, found {found}; choose it by --mpi, or --native=mpich"
-            )
-            .into());
+            )));
         }
         None => {
-            return Err(format!(
+            return Err(wrong(format_args!(
                 "--native=mpich: expected an MPICH, found {}; choose it by --mpi",
                 mpi.title()
-            )
-            .into());
+            )));
         }
     };
     require_folder(&args.output)?;
-    let operations = operations(args)?;
+    let operations = operations(args).map_err(wrong)?;
     let target = args.job.target()?;
     let shape = shape(&target)?;
     let ranks = shape.ranks;
     if library == Library::Mpich && shape.nodes < ranks {
-        return Err(format!(
+        return Err(wrong(format_args!(
             "--native=mpich: expected one rank on each host, found {} on the fullest: within a host MPICH has other ways, which no file decides",
             shape.ranks_per_node
-        )
-        .into());
+        )));
     }
     let measuring = Measuring {
         args,
