@@ -29,3 +29,4 @@ pub mod fidelity;
 mod figures;
 pub mod point;
 mod remark;
+mod withheld;

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::environment::Environment;
 use super::point::Point;
 use super::view::View;
-use crate::draft::Draft;
+use crate::draft::{Draft, of_standard_output};
 use crate::terminal::hanging;
 
 /// The outputs of a measurement.
@@ -37,7 +37,11 @@ impl Report {
     ) -> Result<Report, String> {
         let to_stdout = json == Some(Path::new("-"));
         let json = json.map(draft).transpose()?;
-        let raw = raw.map(draft).transpose()?.map(BufWriter::new);
+        let of_samples = |path: &Path| {
+            draft(path)
+                .map_err(|problem| format!("{problem}; all samples are kept there, --raw names another file"))
+        };
+        let raw = raw.map(of_samples).transpose()?.map(BufWriter::new);
         // Hidden by itself where standard error is no terminal.
         let progress = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{spinner} {wide_msg} [{bar:24}] {pos}/{len}  {elapsed}");
@@ -125,8 +129,7 @@ impl Report {
         let Some(view) = &mut self.view else { return Ok(()) };
         self.progress.suspend(|| {
             let mut out = io::stdout().lock();
-            show(view.as_mut(), &mut out)?;
-            out.flush()
+            show(view.as_mut(), &mut out).and_then(|()| out.flush()).map_err(of_standard_output)
         })
     }
 }

@@ -14,7 +14,7 @@ use polycast_core::units::Bytes;
 use polycast_lab::{Carried, LabError, Rate};
 
 use super::job_args::JobArgs;
-use super::{Outcome, beside as file_beside, interruption, write_file};
+use super::{Outcome, beside as file_beside, interruption, require_writable, write_file};
 use crate::bench::arrival::{Arrival, Pattern, Root, parse_duration};
 use crate::bench::chart;
 use crate::bench::fidelity::Fidelity;
@@ -171,6 +171,7 @@ pub fn run(mut args: Args) -> Outcome {
         Ok((program, variables(&args.job, &args.topology, &args.parameters, &installation, mpi)?))
     };
     let by_mpi: Vec<(PathBuf, Variables)> = mpis.iter().map(ranks_of).collect::<Result<_, _>>()?;
+    require_writable(&args.svg)?;
     let mut report = Report::new(
         args.format.view(plans.iter().map(|plan| plan.variants.len()).max().unwrap_or(0), mpis.len()),
         args.json.as_deref(),

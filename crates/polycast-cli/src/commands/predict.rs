@@ -22,14 +22,15 @@ use polycast_core::algorithm::Algorithm;
 use polycast_core::collective::Collective;
 use polycast_core::cost::{Comparison, Predictor, Work};
 use polycast_core::files::FileKind;
-use polycast_core::model::Parameters;
+use polycast_core::model::{LinkClass, Parameters};
 use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Rank, Rate};
 
 use super::topology::Input;
-use super::{Outcome, print, write_file};
+use super::{Outcome, print, require_writable, write_file};
 use crate::bench::sizes;
 use crate::numbers::{percentage, whole};
+use crate::terminal::paragraph;
 use crate::usage::wrong;
 
 /// Arguments of `polycast predict`.
@@ -141,6 +142,7 @@ const ROWS_OF_A_SIZE: usize = 4;
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
+    require_writable(&args.svg)?;
     let input = Input::read(&args.params, FileKind::Parameters)?;
     let parameters = Parameters::parse_all(&input.text, &input.name)?;
     let collectives = args.collective.as_deref().unwrap_or(&[Collective::Broadcast]);
@@ -218,6 +220,9 @@ impl Task<'_> {
         if let Some(rate) = args.combine {
             predictor = predictor.work(Work { combine_ns_per_byte: rate.ns_per_byte(), ..Work::default() });
         }
+        if self.is_first {
+            warn_of_scatter(parameters, predictor.usual_class());
+        }
         let comparisons = self.compare(&mut predictor)?;
         // Who names algorithms wants to see them.
         let most_rows = if args.all || args.algorithms.is_some() { usize::MAX } else { ROWS_OF_A_SIZE };
@@ -248,6 +253,13 @@ impl Task<'_> {
             Err(error) if matches!(error.downcast_ref(), Some(place::PlaceError::Nothing)) => None,
             Err(error) => return Err(error),
         };
+        let classes: Vec<LinkClass> = match &predictor {
+            Some(predictor) => vec![predictor.usual_class()],
+            None => parameters.classes().map(|(class, _)| class).collect(),
+        };
+        if self.is_first {
+            classes.into_iter().for_each(|class| warn_of_scatter(parameters, class));
+        }
         let job = predictor.as_mut().map(|predictor| (collective, predictor, sizes));
         let models = models::Models::new(parameters, job);
         Ok(match args.json {
@@ -287,6 +299,22 @@ impl Task<'_> {
 
     fn compare(&self, predictor: &mut Predictor) -> Result<Vec<Comparison>, Box<dyn std::error::Error>> {
         collectives::compare(predictor, self.collective, self.algorithms, self.args.no_multicast, self.sizes)
+    }
+}
+
+/// A line through what was measured that misses it by more than this describes no link.
+const MOST_RESIDUAL: f64 = 0.25;
+
+/// Predictions go between the points that were measured, and beyond them; where these scatter so do predictions.
+fn warn_of_scatter(parameters: &Parameters, class: LinkClass) {
+    let residual = parameters.class(class).hockney().residual;
+    if residual > MOST_RESIDUAL {
+        let said = format!(
+            "{class}: what was measured lies {:.0} % off a line: the machine was busy, or the MPI changes its way with the size; \
+             predictions may be as far off (`polycast measure` again when nothing else runs)",
+            residual * 100.0
+        );
+        eprintln!("polycast: {}", paragraph(&said));
     }
 }
 

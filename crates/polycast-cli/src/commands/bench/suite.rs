@@ -16,7 +16,7 @@ use super::Args;
 use crate::bench::arrival::parse_duration;
 use crate::bench::point::Point;
 use crate::bench::suite::{Cell, Grid, Measured, Store, page};
-use crate::commands::{Outcome, beside, file_of, interruption, print, require_folder, write_file};
+use crate::commands::{Outcome, beside, file_of, interruption, print, require_writable, write_file};
 use crate::usage::wrong;
 
 /// How often it is looked whether a job has ended.
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Outcome {
     if file == Path::new("-") {
         return Err(wrong("--json: expected a file, which the next run goes on with; found -"));
     }
-    require_folder(&args.suite.page)?;
+    require_writable(&args.suite.page)?;
     let mut store = Store::open(&file)?;
     let interrupted = interruption()?;
     let began = Instant::now();

@@ -12,7 +12,7 @@ use polycast_core::files::FileKind;
 use polycast_core::topology::{Format, Topology};
 
 use super::super::job_args::JobArgs;
-use super::super::{Outcome, file_of, interruption, print, require_folder, write_output};
+use super::super::{Outcome, file_of, interruption, print, require_writable, write_output};
 use super::convert::parse_format;
 use super::draw::draw;
 use super::input::Input;
@@ -53,7 +53,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
-    require_folder(&args.output)?;
+    require_writable(&args.output)?;
     let truth = args
         .truth
         .as_deref()

@@ -275,6 +275,21 @@ impl Memory {
         (&self.mpi, &self.hosts)
     }
 
+    /// How many ranks on how many nodes.
+    pub fn ranks_on_nodes(&self) -> (u32, u32) {
+        (self.ranks, self.nodes)
+    }
+
+    /// Calls of which collective, from how many bytes on, to twice as many.
+    pub fn about(&self) -> (&str, u64) {
+        (&self.collective, self.first_bytes)
+    }
+
+    /// On which day it was found, counted from 1970.
+    pub fn day(&self) -> u64 {
+        self.day
+    }
+
     /// About calls of this collective and size on communicators of this shape, with whatever MPI and build; on whatever network, if that of
     /// the shape is not known.
     pub fn is_about(&self, shape: CommunicatorShape, collective: Collective, bytes: u64) -> bool {
