@@ -330,7 +330,8 @@ impl Answer {
         match &self.decision {
             Some(decision) => {
                 let Decision { bytes, choice, .. } = decision;
-                let heading = format!("{collective} of {}, {on}: {choice}", exact_size(*bytes));
+                let later: String = decision.later.iter().map(Later::in_short).collect();
+                let heading = format!("{collective} of {}, {on}: {choice}{later}", exact_size(*bytes));
                 writeln!(out, "{}", paragraph(&heading))?;
                 decision.write(&mut out, lists_rules)?;
             }

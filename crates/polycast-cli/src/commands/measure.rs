@@ -157,10 +157,11 @@ pub fn run(args: Args) -> Outcome {
     if is_interrupted {
         let file =
             file_of(&args.output).map_or("standard output".to_owned(), |file| file.display().to_string());
-        eprintln!(
+        let said = format!(
             "polycast: interrupted: {file} has all times of messages, but not all of what ranks of a host take to share; the same command again \
              measures both"
         );
+        eprintln!("{}", paragraph(&said));
         return Ok(ExitCode::from(130));
     }
     Ok(ExitCode::SUCCESS)
@@ -189,7 +190,7 @@ fn credible(classes: &Classes, measured: &mut Provenance) -> Result<Curves, Curv
     for (class, figures) in classes {
         let (of_class, clauses) = parameters::credible_class(figures)?;
         for clause in clauses {
-            eprintln!("polycast: {}", paragraph(&format!("{class}: {clause}")));
+            eprintln!("{}", paragraph(&format!("polycast: {class}: {clause}")));
             measured.how += &format!("; {class}: {clause}");
         }
         curves.insert(*class, of_class);

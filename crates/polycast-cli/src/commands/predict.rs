@@ -22,7 +22,7 @@ use polycast_core::algorithm::Algorithm;
 use polycast_core::collective::Collective;
 use polycast_core::cost::{Comparison, Predictor, Work};
 use polycast_core::files::FileKind;
-use polycast_core::model::{LinkClass, Parameters};
+use polycast_core::model::{LinkClass, Parameters, Point};
 use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Rank, Rate};
 
@@ -221,7 +221,7 @@ impl Task<'_> {
             predictor = predictor.work(Work { combine_ns_per_byte: rate.ns_per_byte(), ..Work::default() });
         }
         if self.is_first {
-            warn_of_scatter(parameters, predictor.usual_class());
+            warn_of_intervals(parameters, predictor.usual_class());
         }
         let comparisons = self.compare(&mut predictor)?;
         // Who names algorithms wants to see them.
@@ -258,7 +258,7 @@ impl Task<'_> {
             None => parameters.classes().map(|(class, _)| class).collect(),
         };
         if self.is_first {
-            classes.into_iter().for_each(|class| warn_of_scatter(parameters, class));
+            classes.into_iter().for_each(|class| warn_of_residual(parameters, class));
         }
         let job = predictor.as_mut().map(|predictor| (collective, predictor, sizes));
         let models = models::Models::new(parameters, job);
@@ -302,19 +302,39 @@ impl Task<'_> {
     }
 }
 
-/// A line through what was measured that misses it by more than this describes no link.
-const MOST_RESIDUAL: f64 = 0.25;
+/// What is known no better than this predicts nothing that is.
+const FARTHEST_OFF: f64 = 0.25;
 
-/// Predictions go between the points that were measured, and beyond them; where these scatter so do predictions.
-fn warn_of_scatter(parameters: &Parameters, class: LinkClass) {
-    let residual = parameters.class(class).hockney().residual;
-    if residual > MOST_RESIDUAL {
+/// Predictions go between the points that were measured, and beyond them; where these are hardly known, neither are predictions.
+fn warn_of_intervals(parameters: &Parameters, class: LinkClass) {
+    let mut reaches: Vec<f64> = parameters.class(class).gap.points().iter().map(reach).collect();
+    reaches.sort_unstable_by(f64::total_cmp);
+    let median = reaches.get(reaches.len() / 2).copied().unwrap_or(0.0);
+    if median > FARTHEST_OFF {
         let said = format!(
-            "{class}: what was measured lies {:.0} % off a line: the machine was busy, or the MPI changes its way with the size; \
-             predictions may be as far off (`polycast measure` again when nothing else runs)",
+            "polycast: {class}: the 95 % intervals of what was measured reach {:.0} % far: predictions may be as far off; `polycast measure` again \
+             when nothing else runs",
+            median * 100.0
+        );
+        eprintln!("{}", paragraph(&said));
+    }
+}
+
+/// How far its interval reaches, as a part of the value.
+fn reach(point: &Point) -> f64 {
+    (point.high - point.ns).max(point.ns - point.low) / point.ns.abs().max(1.0)
+}
+
+/// The simple models draw a line through what was measured.
+fn warn_of_residual(parameters: &Parameters, class: LinkClass) {
+    let residual = parameters.class(class).hockney().residual;
+    if residual > FARTHEST_OFF {
+        let said = format!(
+            "polycast: {class}: a line misses what was measured by {:.0} %, so Hockney's and LogGP's times may be as far off: the machine was busy, \
+             or the link or the MPI changes its way with the size; schedules follow the measured points",
             residual * 100.0
         );
-        eprintln!("polycast: {}", paragraph(&said));
+        eprintln!("{}", paragraph(&said));
     }
 }
 

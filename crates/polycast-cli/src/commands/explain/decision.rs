@@ -173,6 +173,11 @@ impl Later {
         }
     }
 
+    /// `, from the 33rd call on two-level`
+    pub fn in_short(&self) -> String {
+        format!(", {} {}", from_call(self.earlier_calls), self.choice)
+    }
+
     fn write(&self, out: &mut String) -> std::fmt::Result {
         let Later { earlier_calls, choice, line, because } = self;
         let place = line.map_or(String::new(), |line| format!(", line {line}"));
