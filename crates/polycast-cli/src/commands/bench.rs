@@ -161,6 +161,7 @@ pub fn run(mut args: Args) -> Outcome {
     check_method(&plans).map_err(wrong)?;
     check_use(&args, &plans).map_err(wrong)?;
     check_variables(&args.job.variables, &plans).map_err(wrong)?;
+    require_writable(&args.svg)?;
     let mpis = args.job.mpis()?;
     let installation = Installation::find()?;
     let ranks_of = |mpi: &Mpi| -> Result<(PathBuf, Variables), Box<dyn Error>> {
@@ -171,7 +172,6 @@ pub fn run(mut args: Args) -> Outcome {
         Ok((program, variables(&args.job, &args.topology, &args.parameters, &installation, mpi)?))
     };
     let by_mpi: Vec<(PathBuf, Variables)> = mpis.iter().map(ranks_of).collect::<Result<_, _>>()?;
-    require_writable(&args.svg)?;
     let mut report = Report::new(
         args.format.view(plans.iter().map(|plan| plan.variants.len()).max().unwrap_or(0), mpis.len()),
         args.json.as_deref(),
@@ -417,8 +417,9 @@ pub(super) fn variables(
     Ok(variables)
 }
 
-/// All samples are kept wherever results are kept.
+/// All samples are kept wherever results are kept; beside a device nothing is.
 fn raw_file(args: &Args) -> Option<PathBuf> {
-    let json = args.json.as_ref().filter(|json| json.as_os_str() != "-");
+    let is_kept = |json: &&PathBuf| json.as_os_str() != "-" && !json.starts_with("/dev");
+    let json = args.json.as_ref().filter(is_kept);
     args.raw.clone().or_else(|| json.map(|json| file_beside(json, ".samples")))
 }

@@ -265,6 +265,8 @@ fn a_file_that_cannot_be_written_is_told_before_anything_is_measured() {
 fn wrong_values_end_every_verb_with_the_same_status() {
     let world = World::with_doors(&["openmpi"]).launcher("mpiexec", OPEN_MPI_4);
     fs::write(world.path().join("cluster.conf"), "SwitchName=s0 Nodes=n[0-3]\n").unwrap();
+    fs::create_dir(world.library().join("bench")).unwrap();
+    fs::write(world.library().join("bench/polycast-bench-openmpi"), "").unwrap();
     let params = common_params();
     let lines = "\
         explain --ranks 8 --hosts n[0-

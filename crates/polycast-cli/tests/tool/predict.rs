@@ -388,7 +388,7 @@ fn the_rule_of_thumb_is_for_what_lies_between_nodes() {
         let text = output(&mut world.polycast(&[&words[..], more].concat()));
         let text = text.replace('\n', " ");
         let from = text.find("segments of ").unwrap();
-        text[from..].split(" on ").take(2).collect::<Vec<_>>().join(" on ")
+        text[from..].split(" (binary) on").next().unwrap().to_owned()
     };
     let of_nodes = rule(&["-n", "8"]);
     assert_eq!(rule(&["-n", "32", "--ranks-per-host", "4"]), of_nodes);

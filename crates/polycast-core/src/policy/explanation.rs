@@ -104,15 +104,21 @@ pub fn nearest_rule(
     there: Capabilities,
     collective: Collective,
 ) -> Option<LookedAt> {
-    let may_serve = |rule: &&Rule| rule.collective == collective && rule.choice != Choice::Stock;
-    let looked_at = rules.table(collective).rules().iter().filter(may_serve).map(|rule| {
+    let of_operation = rules.table(collective).rules().iter().filter(|rule| rule.collective == collective);
+    let looked_at = of_operation.map(|rule| {
         let condition = |of| rule.conditions.iter().find(|condition| condition.property == of);
-        let [bytes, earlier_calls] = [Property::Bytes, Property::EarlierCalls]
-            .map(|of| condition(of).map_or(0, |condition| condition.range.first()));
+        let of_call = [Property::Bytes, Property::EarlierCalls].map(condition);
+        let [bytes, earlier_calls] = of_call.map(|condition| condition.map_or(0, |of| of.range.first()));
         let call = Call { collective, bytes: Bytes(bytes) };
-        LookedAt::passed_over(rule, shape, there, &call, earlier_calls)
+        let is_of_all_calls = of_call.iter().all(Option::is_none);
+        (LookedAt::passed_over(rule, shape, there, &call, earlier_calls), is_of_all_calls)
     });
-    looked_at.filter(|rule| rule.verdict != Verdict::Matches).min_by_key(|rule| rule.distance)
+    // Behind one that decides about all calls none decides.
+    let may_decide =
+        |(rule, is_of_all_calls): &(LookedAt, bool)| !(rule.verdict == Verdict::Matches && *is_of_all_calls);
+    let missed = looked_at.take_while(may_decide).map(|(rule, _)| rule);
+    let missed = missed.filter(|rule| rule.verdict != Verdict::Matches && rule.choice != Choice::Stock);
+    missed.min_by_key(|rule| rule.distance)
 }
 
 impl LookedAt {
@@ -144,8 +150,13 @@ impl LookedAt {
         };
         // What the communicator lacks, no other call on it will have.
         let beyond = [!suits, lacking != Capabilities::NONE].into_iter().filter(|is_so| *is_so).count();
+        // One node is another world than several: what lies between ranks is another.
+        let is_alone = |found: Option<u64>| found == Some(1);
+        let worlds = missed.iter().filter(|condition| {
+            condition.property == Property::Nodes && is_alone(found(condition)) != condition.range.contains(1)
+        });
         let distance = Distance {
-            conditions: (missed.len() + beyond) as u32,
+            conditions: (missed.len() + beyond + 2 * worlds.count()) as u32,
             doublings: missed.iter().map(|condition| doublings(condition.range, found(condition))).sum(),
         };
         LookedAt::new(rule, verdict, distance)

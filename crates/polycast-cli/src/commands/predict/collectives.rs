@@ -102,7 +102,9 @@ pub fn compare(
             let best = times.min_by_key(|predicted| predicted.time);
             predicted.push(best.ok_or_else(|| {
                 let ranks = predictor.network().ranks();
-                format!("{algorithm} of {bytes} on {ranks} ranks: expected at most {MAX_STEPS} steps in all, which can be followed")
+                wrong(format_args!(
+                    "{algorithm} of {bytes} on {ranks} ranks: expected at most {MAX_STEPS} steps in all, which can be followed"
+                ))
             })?);
         }
         predicted.sort_by_key(|predicted| predicted.time);
