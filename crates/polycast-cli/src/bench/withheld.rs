@@ -76,7 +76,7 @@ mod tests {
         let point = after(303.0, (1.28, 1.01, 1.61));
         assert_eq!((point.speedup, point.speedup_ci_low, point.speedup_vs_stock), (None, None, None));
         let why = point.speedup_withheld.unwrap();
-        assert_eq!(why, "pairs of repetitions say 1.28 (1.01–1.61), the medians 0.069");
+        assert_eq!(why, "pairs of repetitions say 1.28 (1.01–1.61), the medians 0.07");
         let wide = after(20.0, (83.9, 0.57, 4105.0));
         assert!(wide.speedup_withheld.is_some_and(|why| why.ends_with("which may be anything")));
         assert_eq!((wide.speedup, wide.speedup_ci_high), (None, None));

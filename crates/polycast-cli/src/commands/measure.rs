@@ -54,8 +54,8 @@ two-level broadcasts): give hosts as many ranks as your jobs.
 docs/measuring.md says how each parameter is measured.
 
 Exit status: 0 if the parameters were written; 1 if not, for example because
-intervals are too wide; 130 if it was interrupted. Then what was measured between
-hosts is written if it was complete, and nothing else.";
+intervals are too wide; 130 if it was interrupted. Then what was measured
+between hosts is written if it was complete, and nothing else.";
 
 /// Arguments of `polycast measure`.
 #[derive(clap::Args)]

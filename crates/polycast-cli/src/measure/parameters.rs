@@ -149,8 +149,8 @@ mod tests {
         assert_eq!(
             said,
             [
-                "or(m) of 64B (24.8 ± 23.3 ms) is left out",
-                "L(m) of 128B is 0, for it was measured as -10.0 ± 20.0 µs"
+                "or(m) of 64 (24.8 ± 23.3 ms) is left out",
+                "L(m) of 128 is 0, for it was measured as -10.0 ± 20.0 µs"
             ]
         );
         let bytes = |curve: &Curve| curve.points().iter().map(|point| point.bytes).collect::<Vec<_>>();
@@ -168,7 +168,7 @@ mod tests {
         let (curves, said) = credible_class(&[figures(437e3, 50e3, 33e3, 15e3)]).unwrap();
         assert_eq!(curves.latency.at(1), -412e3);
         assert_eq!(said.len(), 1);
-        assert!(said[0].starts_with("L(m) of 1B is below 0"), "{said:?}");
+        assert!(said[0].starts_with("L(m) of 1 is below 0"), "{said:?}");
     }
 
     #[test]

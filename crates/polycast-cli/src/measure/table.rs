@@ -9,6 +9,9 @@ use crate::terminal::{margin, nanoseconds, table};
 /// The curves that are shown, with their headings; the others follow from them or are for simulators.
 const COLUMNS: [&str; 6] = ["bytes", "L(m)", "g(m)", "os(m)", "or(m)", "t_end(m)"];
 
+/// The mark of what is hardly known.
+const DOUBT: char = '?';
+
 /// A table per class: the estimate, and how far its 95 % interval reaches to either side, as a part of it.
 pub fn print(parameters: &Parameters) -> String {
     let mut text = String::new();
@@ -28,9 +31,9 @@ pub fn print(parameters: &Parameters) -> String {
         text += &format!("{class}\n{}\n", table(COLUMNS, sizes.map(row).collect(), 0));
     }
     parameters.sharing().iter().for_each(|sharing| text += &shared(sharing));
-    if text.contains("%?") {
+    if text.contains(DOUBT) {
         text += &format!(
-            "?: hardly known, for the 95 % interval reaches further than {} % of it\n",
+            "{DOUBT}: hardly known, for the 95 % interval reaches further than {} % of it\n",
             WIDEST * 100.0
         );
     }
@@ -50,17 +53,16 @@ fn shared(Sharing { collective, ranks, cost: smcc, penalty }: &Sharing) -> Strin
     format!("{collective} on {ranks} ranks of a node\n{}\n", table(["bytes", "smcc(m)", "ovp(m)"], rows, 0))
 }
 
-/// `9.14 ms ±97%`
+/// `9.14 ms ±7%`, `9.14 ms ?97%`
 fn cell(curve: &Curve, row: usize) -> String {
     let Some(point) = curve.points().get(row) else { return String::new() };
     let share = reach_ns(point) / point.ns.abs();
+    let mark = if share > WIDEST { DOUBT } else { '±' };
     let percent = match (share * 100.0).round() {
-        small if small <= 999.0 => format!("±{small}%"),
-        _ => "±>999%".to_owned(),
+        small if small <= 999.0 => format!("{mark}{small}%"),
+        _ => format!("{mark}>999%"),
     };
-    // Where the value is 0, it is known.
-    let mark = if share > WIDEST { "?" } else { "" };
-    format!("{} {percent}{mark}", nanoseconds(point.ns))
+    format!("{} {percent}", nanoseconds(point.ns))
 }
 
 #[cfg(test)]
@@ -89,8 +91,8 @@ mod tests {
             Sharing { collective: Collective::Broadcast, ranks: 16, cost: curve(), penalty: Some(curve()) };
         let text = print(&parameters.with_sharing(vec![sharing]).unwrap());
         assert!(
-            text.contains("9.14 ms ±97%?")
-                && text.contains("279 ms ±97%?")
+            text.contains("9.14 ms ?97%")
+                && text.contains("279 ms ?97%")
                 && text.contains("\n?: hardly known"),
             "{text}"
         );
