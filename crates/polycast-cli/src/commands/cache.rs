@@ -169,8 +169,7 @@ impl Cache {
 impl Finding {
     fn new(memory: &Memory, today: u64) -> Finding {
         let (mpi, hosts) = memory.place();
-        let (ranks, nodes) = memory.ranks_on_nodes();
-        let (collective, first_bytes) = memory.about();
+        let (collective, first_bytes, ranks, nodes) = memory.about();
         Finding {
             mpi: mpi.to_owned(),
             hosts: hosts.to_owned(),

@@ -275,14 +275,9 @@ impl Memory {
         (&self.mpi, &self.hosts)
     }
 
-    /// How many ranks on how many nodes.
-    pub fn ranks_on_nodes(&self) -> (u32, u32) {
-        (self.ranks, self.nodes)
-    }
-
-    /// Calls of which collective, from how many bytes on, to twice as many.
-    pub fn about(&self) -> (&str, u64) {
-        (&self.collective, self.first_bytes)
+    /// Calls of which collective, from how many bytes on, to twice as many, by how many ranks, on how many nodes.
+    pub fn about(&self) -> (&str, u64, u32, u32) {
+        (&self.collective, self.first_bytes, self.ranks, self.nodes)
     }
 
     /// On which day it was found, counted from 1970.
