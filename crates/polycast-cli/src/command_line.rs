@@ -4,10 +4,10 @@ use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, CommandFactory, Error, FromArgMatches};
 
-use crate::terminal::{WIDTH, is_colourful};
+use crate::terminal::{is_colourful, width};
 
 /// What the user wants; or, where that was help or could not be read, the status to end with after it was said.
 pub fn read<C: CommandFactory + FromArgMatches>() -> Result<C, ExitCode> {
@@ -18,7 +18,7 @@ pub fn read<C: CommandFactory + FromArgMatches>() -> Result<C, ExitCode> {
 
 /// The command with everything below it: help that fits, and negative numbers that reach the one who refuses them.
 pub fn command<C: CommandFactory>() -> Command {
-    prepared(C::command()).max_term_width(WIDTH)
+    prepared(C::command()).term_width(width())
 }
 
 /// clap takes -1 for an unknown option, and proposes to write it behind `--`, where it is of no use.
@@ -42,8 +42,7 @@ pub fn words() -> Vec<String> {
 /// Nothing is to be done where nobody reads any more; help that is lost for another reason is a failure.
 fn say(mut error: Error, command: &Command) -> ExitCode {
     let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
-    if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let written = error.print().and_then(|()| io::stdout().flush());
         return match written.map_err(|problem| (problem.kind(), problem)) {
             Ok(()) | Err((io::ErrorKind::BrokenPipe, _)) => status,
@@ -61,10 +60,69 @@ fn say(mut error: Error, command: &Command) -> ExitCode {
     if let Some(name) = name {
         error.insert(ContextKind::InvalidArg, ContextValue::String(name));
     }
+    name_what_was_given(&mut error, &words());
+    suggest(&mut error, verb);
     let text = error.render();
     let text = if is_colourful(&io::stderr()) { text.ansi().to_string() } else { text.to_string() };
     let _ = io::stderr().write_all(text.replacen("error:", "polycast:", 1).as_bytes());
     status
+}
+
+/// Of all that an option may not stand beside, what stands beside it.
+fn name_what_was_given(error: &mut Error, words: &[String]) {
+    let Some(ContextValue::Strings(all)) = error.get(ContextKind::PriorArg) else { return };
+    let is_given = |shown: &&String| {
+        let name = shown.split([' ', '=']).next().unwrap_or_default();
+        words.iter().any(|word| word.split('=').next() == Some(name))
+    };
+    let given: Vec<String> = all.iter().filter(is_given).cloned().collect();
+    match &given[..] {
+        [] => {}
+        [one] => drop(error.insert(ContextKind::PriorArg, ContextValue::String(one.clone()))),
+        _ => drop(error.insert(ContextKind::PriorArg, ContextValue::Strings(given))),
+    }
+}
+
+/// What was meant by a word in which two letters stand the other way round, or one is wrong; clap does not see that in short ones.
+fn suggest(error: &mut Error, verb: &Command) {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let has = |kind| error.get(kind).is_some();
+    let (kind, meant) = match error.kind() {
+        ErrorKind::InvalidSubcommand if !has(ContextKind::SuggestedSubcommand) => {
+            let names = verb.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
+            let meant = text(ContextKind::InvalidSubcommand).and_then(|found| nearest(&found, names));
+            (ContextKind::SuggestedSubcommand, meant.map(|meant| ContextValue::Strings(vec![meant])))
+        }
+        ErrorKind::UnknownArgument if !has(ContextKind::SuggestedArg) => {
+            let names = verb.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);
+            let found = text(ContextKind::InvalidArg);
+            let found = found.as_deref().and_then(|found| found.strip_prefix("--"));
+            let meant = found.and_then(|found| nearest(found, names));
+            (ContextKind::SuggestedArg, meant.map(|meant| ContextValue::String(format!("--{meant}"))))
+        }
+        ErrorKind::InvalidValue if !has(ContextKind::SuggestedValue) => {
+            let values = match error.get(ContextKind::ValidValue) {
+                Some(ContextValue::Strings(values)) => &values[..],
+                _ => &[],
+            };
+            let values = values.iter().map(String::as_str);
+            let meant = text(ContextKind::InvalidValue).and_then(|found| nearest(&found, values));
+            (ContextKind::SuggestedValue, meant.map(ContextValue::String))
+        }
+        _ => return,
+    };
+    if let Some(meant) = meant {
+        error.insert(kind, meant);
+    }
+}
+
+/// The name that is one slip of the finger away from what was found.
+fn nearest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let mut near = names.filter(|name| strsim::osa_distance(found, name) == 1);
+    near.next().map(str::to_owned)
 }
 
 /// `-n, --ranks <N>` of `--ranks <N>`: who wrote the short form looks for it in the message.
@@ -77,6 +135,7 @@ fn with_short(verb: &Command, found: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::WIDTH;
 
     /// Lines that clap would break, each with its verb.
     fn long_lines(command: &Command) -> Vec<String> {

@@ -7,10 +7,29 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// Who read standard output has seen enough, as `head` has after ten lines.
+#[derive(Debug, thiserror::Error)]
+#[error("nobody reads standard output any more")]
+struct ReaderGone;
+
+/// An error of writing to standard output, whose reader may be gone; other pipes that break are failures.
+pub fn of_standard_output(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => io::Error::new(error.kind(), ReaderGone),
+        _ => error,
+    }
+}
+
+/// Whether that is what happened.
+pub fn is_reader_gone(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<ReaderGone>())
+}
+
 /// What is written; without `put` it is gone in the end.
 #[derive(Debug)]
 pub struct Draft {
     file: File,
+    is_stdout: bool,
     /// Where it is to be and where it is; `None` once it is there.
     beside: Option<(PathBuf, PathBuf)>,
 }
@@ -19,14 +38,28 @@ impl Draft {
     /// Begins the file; at its place already where it cannot be replaced.
     pub fn of(file: &Path) -> io::Result<Draft> {
         Ok(match new_beside(file) {
-            Some((place, new, open)) => Draft { file: open, beside: Some((place, new)) },
-            None => Draft { file: File::create(file)?, beside: None },
+            Some((place, new, open)) => Draft { file: open, is_stdout: false, beside: Some((place, new)) },
+            None => Draft { file: File::create(file)?, is_stdout: false, beside: None },
         })
+    }
+
+    /// Whether the file can be begun: what there is stays as it is, and a new one is gone again.
+    pub fn try_out(file: &Path) -> io::Result<()> {
+        if let Some((_, new, _)) = new_beside(file) {
+            return fs::remove_file(new);
+        }
+        match (file.metadata(), file.symlink_metadata()) {
+            (Ok(old), _) if old.is_file() => OpenOptions::new().write(true).open(file).map(drop),
+            // A device or pipe may wait for a reader; a link to nothing makes what it names.
+            (Ok(_), _) | (_, Ok(_)) => Ok(()),
+            _ => File::create_new(file).and_then(|_| fs::remove_file(file)),
+        }
     }
 
     /// Standard output, which is in place.
     pub fn of_stdout() -> io::Result<Draft> {
-        Ok(Draft { file: io::stdout().as_fd().try_clone_to_owned()?.into(), beside: None })
+        let file = io::stdout().as_fd().try_clone_to_owned()?.into();
+        Ok(Draft { file, is_stdout: true, beside: None })
     }
 
     /// Puts what is written in place of what was there. What is written from then on is seen at once.
@@ -47,7 +80,7 @@ impl Draft {
 
 impl Write for Draft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        self.file.write(bytes).map_err(|error| if self.is_stdout { of_standard_output(error) } else { error })
     }
 
     fn flush(&mut self) -> io::Result<()> {

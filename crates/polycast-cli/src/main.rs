@@ -4,6 +4,7 @@ mod arrival_file;
 mod bench;
 mod command_line;
 mod commands;
+mod completions;
 mod copy;
 mod discover;
 mod doctor;
@@ -25,6 +26,7 @@ mod settings;
 mod terminal;
 mod times;
 mod tune;
+mod usage;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -68,6 +70,8 @@ enum Command {
     Measure(commands::measure::Args),
     /// How long broadcasts take, from measured parameters: all algorithms, and the best one
     Predict(commands::predict::Args),
+    /// What trials of jobs have found, for later jobs: show it, forget it
+    Cache(commands::cache::Args),
     /// Bring the same files to many nodes, without MPI
     Cp(Box<commands::cp::Args>),
     #[command(hide = true)]
@@ -97,8 +101,10 @@ enum Command {
     /// Print a shell completion script: source <(polycast completions bash)
     Completions {
         /// The shell
-        shell: clap_complete::Shell,
+        shell: completions::Shell,
     },
+    #[command(hide = true)]
+    CompleteWords,
     /// Write a manual page for each verb, made from its help
     #[command(hide = true)]
     ManPages {
@@ -121,6 +127,7 @@ fn main() -> ExitCode {
         Command::Tune(args) => commands::tune::run(*args),
         Command::Measure(args) => commands::measure::run(args),
         Command::Predict(args) => commands::predict::run(args),
+        Command::Cache(args) => commands::cache::run(&args),
         Command::Cp(args) => commands::cp::run(*args),
         Command::CpAgent { remove_tool } => Ok(copy::agent::run(remove_tool)),
         Command::Doctor(args) => commands::doctor::run(args),
@@ -133,10 +140,16 @@ fn main() -> ExitCode {
         Command::Table(args) => commands::table::run(args),
         Command::Topology(args) => commands::topology::run(args),
         Command::Completions { shell } => {
-            let mut script = Vec::new();
             let mut command = command_line::without_help(command_line::command::<Cli>());
-            clap_complete::generate(shell, &mut command, "polycast", &mut script);
-            commands::print(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS).map_err(Into::into)
+            let script = completions::script(shell, &mut command);
+            commands::print(&script).map(|()| ExitCode::SUCCESS).map_err(Into::into)
+        }
+        Command::CompleteWords => {
+            let command = command_line::without_help(command_line::command::<Cli>());
+            let line = std::env::var("COMMAND_LINE").unwrap_or_default();
+            commands::print(&completions::words(&command, &line))
+                .map(|()| ExitCode::SUCCESS)
+                .map_err(Into::into)
         }
         Command::ManPages { directory } => {
             commands::man_pages::write(command_line::command::<Cli>(), &directory)
@@ -149,6 +162,6 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         let _ = writeln!(io::stderr(), "polycast: {error}");
-        ExitCode::FAILURE
+        ExitCode::from(commands::status::status_of(&*error))
     })
 }

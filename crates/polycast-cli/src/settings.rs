@@ -10,10 +10,10 @@ use std::path::Path;
 use polycast_core::files::FileKind;
 use polycast_core::model::{self, Parameters};
 use polycast_core::policy::{self, Choice, Collective, Table};
-use polycast_core::topology::{self, Reading, Topology};
+use polycast_core::topology::{self, Problem, Reading, Topology, TopologyError};
 use polycast_core::variables::{self, Reader, is_off};
 pub use polycast_core::variables::{
-    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SWITCH, TABLE, TOPOLOGY,
+    BROADCAST, CACHE, FORCED, MULTICAST, PARAMETERS, REPORT, SHARED_MEMORY, SWITCH, TABLE, TOPOLOGY,
 };
 use polycast_net::InterfaceChoice;
 
@@ -47,8 +47,28 @@ pub fn read_table(file: &Path) -> Result<Table, ReadError> {
 
 /// Reads a topology file of any format. Of a graph that is no tree, a spanning tree counts, as in a job.
 pub fn read_topology(file: &Path) -> Result<Topology, ReadError> {
-    let parse = |text: &str, file: &str| Topology::parse(text, file, Reading { spanning_tree: true });
+    let parse = |text: &str, file: &str| parse_topology(text, file, Reading { spanning_tree: true });
     read(("topology", FileKind::Topology), file, topology::MAX_TEXT_BYTES, parse)
+}
+
+/// Reads a topology. Of a text that looks like none its first mistake alone says nothing: it is one in a format that was only guessed.
+pub fn parse_topology(text: &str, file: &str, reading: Reading) -> Result<Topology, TopologyError> {
+    let has_mark = |line: &str| {
+        let line = line.to_ascii_lowercase();
+        ["switchname=", "blockname=", "blocksizes=", "topology:", "topology {"]
+            .iter()
+            .any(|mark| line.contains(mark))
+    };
+    let is_one = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[', '-', '%'])
+        || text.lines().any(has_mark);
+    Topology::parse(text, file, reading).map_err(|error| match error.problems.first() {
+        Some(first) if !is_one => {
+            let expected = FileKind::Topology.description();
+            let text = format!("expected {expected}, found none of these: {}", first.text);
+            TopologyError { problems: vec![Problem { text, ..first.clone() }] }
+        }
+        _ => error,
+    })
 }
 
 /// Reads a file of measured parameters.
@@ -82,6 +102,8 @@ pub struct Settings {
     pub is_off: bool,
     /// Whether multicast is switched off.
     pub is_multicast_off: bool,
+    /// Whether shared memory is switched off.
+    pub is_shared_memory_off: bool,
     /// The choices that are forced on all calls of a collective.
     pub forced: Vec<(Collective, Choice)>,
     /// The table to use in place of the shipped one.
@@ -105,6 +127,10 @@ impl Settings {
         if let Some(value) = variable(MULTICAST).filter(|value| is_off(value)) {
             settings.is_multicast_off = true;
             settings.notes.push(format!("{MULTICAST}={value}: trees serve what multicast would"));
+        }
+        if let Some(value) = variable(SHARED_MEMORY).filter(|value| is_off(value)) {
+            settings.is_shared_memory_off = true;
+            settings.notes.push(format!("{SHARED_MEMORY}={value}: messages serve what shared memory would"));
         }
         for (collective, name) in Collective::ALL.into_iter().zip(FORCED) {
             let Some(value) = variable(name) else { continue };

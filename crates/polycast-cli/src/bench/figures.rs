@@ -10,6 +10,7 @@ use super::operation::Operation;
 use super::point::Point;
 use super::remark;
 use super::variant::Variant;
+use super::withheld;
 use crate::jobs::record::{Repetition, Span, TimeFrom, Verdict};
 
 /// What the figures of one size have in common.
@@ -82,7 +83,9 @@ pub fn summarise(context: &Context, measured: &Measured) -> Vec<Point> {
         .collect();
     let blast = context.variants.iter().position(|variant| *variant == Variant::Blast);
     let blast_us = blast.and_then(|blast| points[blast].median_us);
+    let reference_us = points[stock.unwrap_or(0)].median_us;
     for point in &mut points {
+        withheld::look_at(point, reference_us);
         point.ratio_to_blast =
             point.median_us.zip(blast_us).filter(|_| point.reliable).map(|(us, blast)| us / blast);
         point.remark = remark::of(point, context.time_limit);
@@ -167,6 +170,7 @@ fn one_variant(context: &Context, measured: &Measured, variant: usize, reference
         speedup: speedup.map(|estimate| estimate.median),
         speedup_ci_low: low(speedup),
         speedup_ci_high: high(speedup),
+        speedup_withheld: None,
         speedup_vs_stock: speedup.filter(|_| reference_name == "stock").map(|estimate| estimate.median),
         reference: reference_name,
         verified: wrong == 0 && !checked.is_empty(),

@@ -28,3 +28,4 @@ pub mod fidelity;
 mod figures;
 pub mod point;
 mod remark;
+mod withheld;

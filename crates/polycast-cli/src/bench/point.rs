@@ -89,6 +89,8 @@ pub struct Point {
     pub speedup_ci_low: Option<f64>,
     /// Its upper end.
     pub speedup_ci_high: Option<f64>,
+    /// Why there is no speed-up although both were measured: it contradicts the medians, or could be anything.
+    pub speedup_withheld: Option<String>,
     /// `speedup` where the reference is stock.
     pub speedup_vs_stock: Option<f64>,
     /// Every rank had the root's data after every repetition that was not lost.

@@ -8,8 +8,17 @@ use super::point::Point;
 /// The remark on a point that was measured with this limit of time for a size and variant.
 pub fn of(point: &Point, time_limit: Duration) -> Option<String> {
     let sentences: Vec<String> =
-        [lateness(point), scarcity(point, time_limit), choice(point)].into_iter().flatten().collect();
+        [withheld(point), lateness(point), scarcity(point, time_limit), choice(point)]
+            .into_iter()
+            .flatten()
+            .collect();
     (!sentences.is_empty()).then(|| sentences.join("; "))
+}
+
+/// Why there is no ratio.
+fn withheld(point: &Point) -> Option<String> {
+    let why = point.speedup_withheld.as_ref()?;
+    Some(format!("no ratio, for {why}: measure again when the machine is quiet, or for longer (--time)"))
 }
 
 /// Repetitions that a rank entered too late, where they are many.

@@ -1,7 +1,7 @@
 //! Takes results to the places where they are wanted, as soon as they are complete.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
@@ -9,13 +9,13 @@ use serde_json::json;
 use super::environment::Environment;
 use super::point::Point;
 use super::view::View;
-use crate::draft::Draft;
+use crate::draft::{Draft, is_reader_gone, of_standard_output};
 use crate::terminal::hanging;
 
 /// The outputs of a measurement.
 pub struct Report {
     view: Option<Box<dyn View>>,
-    json: Option<Draft>,
+    json: Option<Json>,
     raw: Option<BufWriter<Draft>>,
     progress: ProgressBar,
     has_begun: bool,
@@ -23,6 +23,35 @@ pub struct Report {
     pub wrong: bool,
     /// All that was reported.
     pub points: Vec<Point>,
+}
+
+/// The file of JSON lines, whose name stands in its errors.
+struct Json {
+    file: PathBuf,
+    draft: Draft,
+}
+
+impl Json {
+    fn of(file: &Path) -> Result<Json, String> {
+        Ok(Json { file: file.to_owned(), draft: draft(file)? })
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        let written = self.draft.write_all(text.as_bytes());
+        written.map_err(|error| self.named(error))
+    }
+
+    fn put(&mut self) -> io::Result<()> {
+        let put = self.draft.put();
+        put.map_err(|error| self.named(error))
+    }
+
+    fn named(&self, error: io::Error) -> io::Error {
+        match is_reader_gone(&error) {
+            true => error,
+            false => io::Error::new(error.kind(), format!("cannot write {}: {error}", self.file.display())),
+        }
+    }
 }
 
 impl Report {
@@ -36,8 +65,12 @@ impl Report {
         steps: usize,
     ) -> Result<Report, String> {
         let to_stdout = json == Some(Path::new("-"));
-        let json = json.map(draft).transpose()?;
-        let raw = raw.map(draft).transpose()?.map(BufWriter::new);
+        let json = json.map(Json::of).transpose()?;
+        let of_samples = |path: &Path| {
+            draft(path)
+                .map_err(|problem| format!("{problem}; all samples are kept there, --raw names another file"))
+        };
+        let raw = raw.map(of_samples).transpose()?.map(BufWriter::new);
         // Hidden by itself where standard error is no terminal.
         let progress = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{spinner} {wide_msg} [{bar:24}] {pos}/{len}  {elapsed}");
@@ -56,7 +89,7 @@ impl Report {
     /// Before the first size of an operation.
     pub fn begin(&mut self, environment: &Environment) -> io::Result<()> {
         if let Some(json) = self.json.as_mut().filter(|_| !self.has_begun) {
-            json.write_all(format!("{}\n", json!({ "environment": environment })).as_bytes())?;
+            json.write(&format!("{}\n", json!({ "environment": environment })))?;
         }
         self.has_begun = true;
         self.show(|view, out| view.begin(environment, out))
@@ -67,9 +100,8 @@ impl Report {
         self.wrong |= points.iter().any(|point| point.wrong > 0);
         self.points.extend_from_slice(points);
         if let Some(json) = &mut self.json {
-            for point in points {
-                json.write_all((serde_json::to_string(point)? + "\n").as_bytes())?;
-            }
+            let lines = points.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+            json.write(&(lines.join("\n") + "\n"))?;
             json.put()?;
         }
         self.show(|view, out| view.size(points, out))
@@ -125,8 +157,7 @@ impl Report {
         let Some(view) = &mut self.view else { return Ok(()) };
         self.progress.suspend(|| {
             let mut out = io::stdout().lock();
-            show(view.as_mut(), &mut out)?;
-            out.flush()
+            show(view.as_mut(), &mut out).and_then(|()| out.flush()).map_err(of_standard_output)
         })
     }
 }

@@ -14,7 +14,7 @@ use polycast_core::units::Bytes;
 use polycast_lab::{Carried, LabError, Rate};
 
 use super::job_args::JobArgs;
-use super::{Outcome, beside as file_beside, interruption, write_file};
+use super::{Outcome, beside as file_beside, interruption, require_writable, write_file};
 use crate::bench::arrival::{Arrival, Pattern, Root, parse_duration};
 use crate::bench::chart;
 use crate::bench::fidelity::Fidelity;
@@ -34,6 +34,7 @@ use crate::numbers::whole;
 use crate::plot::PlotError;
 use crate::settings;
 use crate::terminal::{digits, hanging};
+use crate::usage::wrong;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -156,10 +157,11 @@ pub fn run(mut args: Args) -> Outcome {
         return suite::run(&args);
     }
     let plans = plans(&args)?;
-    check_mpis(&args)?;
-    check_method(&plans)?;
-    check_use(&args, &plans)?;
-    check_variables(&args.job.variables, &plans)?;
+    check_mpis(&args).map_err(wrong)?;
+    check_method(&plans).map_err(wrong)?;
+    check_use(&args, &plans).map_err(wrong)?;
+    check_variables(&args.job.variables, &plans).map_err(wrong)?;
+    require_writable(&args.svg)?;
     let mpis = args.job.mpis()?;
     let installation = Installation::find()?;
     let ranks_of = |mpi: &Mpi| -> Result<(PathBuf, Variables), Box<dyn Error>> {
@@ -183,7 +185,7 @@ pub fn run(mut args: Args) -> Outcome {
     let interrupted = interruption()?;
     let rate_choice = choose_rate(&mut args, &report)?;
     let target = args.job.target_for_most()?;
-    check_ranks(&args, target.ranks())?;
+    check_ranks(&args, target.ranks()).map_err(wrong)?;
     let fidelity = fidelity(&args, &target, &report)?;
     let session = |(mpi, (program, mut variables)): (_, (PathBuf, Variables))| {
         target.lab().into_iter().for_each(|lab| network::tell_of_lab(&mut variables, lab));
@@ -415,8 +417,9 @@ pub(super) fn variables(
     Ok(variables)
 }
 
-/// All samples are kept wherever results are kept.
+/// All samples are kept wherever results are kept; beside a device nothing is.
 fn raw_file(args: &Args) -> Option<PathBuf> {
-    let json = args.json.as_ref().filter(|json| json.as_os_str() != "-");
+    let is_kept = |json: &&PathBuf| json.as_os_str() != "-" && !json.starts_with("/dev");
+    let json = args.json.as_ref().filter(is_kept);
     args.raw.clone().or_else(|| json.map(|json| file_beside(json, ".samples")))
 }

@@ -1,5 +1,6 @@
 //! `polycast explain`.
 
+mod decision;
 mod measured;
 mod mixed;
 mod placement;
@@ -13,13 +14,13 @@ use std::process::ExitCode;
 use polycast_core::collective;
 use polycast_core::network::Network;
 use polycast_core::policy::{
-    self, By, Call, Capabilities, Choice, Collective, Explanation, LookedAt, Policy, Prediction, Rules,
-    Table, Verdict,
+    self, Call, Capabilities, Choice, Collective, Epoch, Explanation, Policy, Prediction, Rules, Table,
 };
 use polycast_core::tree::Site;
 use polycast_core::units::{Bytes, Nanos, Rank, Rate};
 use serde::Serialize;
 
+use self::decision::{Decision, Later, Nearest};
 use self::measured::Measured;
 use self::mixed::OnTwoLevels;
 use self::placement::{Placement, Request};
@@ -28,7 +29,7 @@ use super::predict::MAX_RANKS;
 use super::{Outcome, print};
 use crate::numbers::whole;
 use crate::settings::{Settings, read_parameters, read_table, read_topology};
-use crate::terminal::{exact_size, hanging, paragraph};
+use crate::terminal::{exact_size, paragraph};
 use crate::times::{self, Times};
 
 /// Arguments of `polycast explain`.
@@ -46,8 +47,8 @@ Examples:
     --no-multicast --bytes 1MiB
 
 POLYCAST, POLYCAST_BCAST (POLYCAST_ALLREDUCE, …), POLYCAST_TABLE,
-POLYCAST_TOPOLOGY, POLYCAST_PARAMS and POLYCAST_MULTICAST count here as they do
-in a job.")]
+POLYCAST_TOPOLOGY, POLYCAST_PARAMS, POLYCAST_MULTICAST and
+POLYCAST_SHARED_MEMORY count here as they do in a job.")]
 pub struct Args {
     /// The operation, named as its MPI function
     #[arg(long, value_name = "NAME", default_value = "bcast")]
@@ -101,13 +102,17 @@ pub struct Args {
     #[arg(long, value_name = "SIZE")]
     bytes: Option<Bytes>,
 
-    /// Calls of the operation that the communicator has had before [default: 0; without --bytes, all are shown]
+    /// Calls of the operation that the communicator has had before; by default it is said from which call on what serves
     #[arg(long, value_name = "N")]
     earlier_calls: Option<u64>,
 
     /// Decide by this table instead of the one in effect
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
+
+    /// List every rule for the operation that was passed over, and why
+    #[arg(long, requires = "bytes")]
+    all: bool,
 
     /// Print one JSON object
     #[arg(long)]
@@ -138,8 +143,7 @@ pub fn run(args: Args) -> Outcome {
         topology: settings.topology.as_ref(),
         network,
     })?;
-    let has_multicast = !args.no_multicast && !settings.is_multicast_off;
-    let there = if has_multicast { Capabilities::ALL } else { Capabilities::PRIVATE };
+    let there = there(&args, &settings);
     if !placement.placed.unplaced_hosts.is_empty() {
         let unplaced_hosts = placement.placed.unplaced_hosts.join(", ");
         settings.notes.push(format!("not in the topology, so placed apart: {unplaced_hosts}"));
@@ -148,10 +152,26 @@ pub fn run(args: Args) -> Outcome {
         args.bytes.into_iter().flat_map(|bytes| remembered::notes(&placement, args.collective, bytes)),
     );
     let answer = Answer::new(&args, &placement, there, &settings);
-    let text = if args.json { serde_json::to_string_pretty(&answer)? + "\n" } else { answer.text()? };
+    let text =
+        if args.json { serde_json::to_string_pretty(&answer)? + "\n" } else { answer.text(args.all)? };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// What the communicator has, as a job of these settings finds it.
+fn there(args: &Args, settings: &Settings) -> Capabilities {
+    let lost = [
+        (args.no_multicast || settings.is_multicast_off, Capabilities::MULTICAST),
+        (settings.is_shared_memory_off, Capabilities::SHARED),
+    ];
+    lost.into_iter()
+        .filter(|(is_lost, _)| *is_lost)
+        .fold(Capabilities::ALL, |there, (_, lost)| there.without(lost))
+}
+
+/// Who finds out what serves calls of which nothing better is known.
+const TO_FIND_OUT: &str = "nothing faster than the MPI is known for such calls; `polycast tune` on these hosts finds out, \
+                           or POLYCAST_TUNE=20s within a job";
 
 /// Everything that is said, as `--json` says it.
 #[derive(Serialize)]
@@ -174,39 +194,11 @@ struct Answer {
     /// Without a size: what each range of sizes gets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sizes: Vec<Size>,
+    /// The rule that came nearest to serving any size, where the MPI serves all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nearest: Option<Nearest>,
     /// What the environment and options changed, one line each.
     notes: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Decision {
-    bytes: u64,
-    choice: String,
-    /// `environment`, or the table that was asked.
-    decided_by: String,
-    /// The line of the table that decided.
-    line: Option<usize>,
-    because: Option<String>,
-    looked_at: Vec<Rule>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prediction: Option<Reason>,
-    /// What the tree of the choice is planned for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    times: Option<Times>,
-    /// What a tuning has measured for it, where the table is one that it wrote.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    measured: Option<Measured>,
-    /// What parameters say of two levels, where nodes have several ranks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    two_level: Option<OnTwoLevels>,
-}
-
-#[derive(Serialize)]
-struct Rule {
-    line: usize,
-    choice: String,
-    matches: bool,
-    verdict: String,
 }
 
 #[derive(Serialize)]
@@ -240,9 +232,21 @@ impl Answer {
             _ => None,
         };
         let mut notes = settings.notes.clone();
+        let policy = Policy::new(rules, *shape);
+        let epochs: Vec<(u64, Epoch)> = match args.earlier_calls {
+            Some(earlier_calls) => vec![(earlier_calls, policy.epoch(collective, earlier_calls))],
+            None => policy.epochs(collective).collect(),
+        };
         let decision = args.bytes.map(|bytes| {
             let call = Call { collective, bytes };
-            let explanation = Explanation::new(rules, *shape, there, &call, args.earlier_calls.unwrap_or(0));
+            let explain = |(earlier_calls, _): &(u64, Epoch)| {
+                (*earlier_calls, Explanation::new(rules, *shape, there, &call, *earlier_calls))
+            };
+            let mut stages: Vec<(u64, Explanation)> = epochs.iter().map(explain).collect();
+            let last =
+                stages.last().and_then(|(_, explanation)| explanation.nearest_miss()).map(Nearest::new);
+            stages.dedup_by_key(|(_, explanation)| explanation.decision.choice);
+            let explanation = &stages[0].1;
             let reason = |table| {
                 let (parameters, file) = settings.parameters.as_ref()?;
                 Reason::new(rules.prediction(collective)?, placed, (parameters, file), bytes, table)
@@ -255,13 +259,10 @@ impl Answer {
             let two_level =
                 parameters.map(|(read, _)| OnTwoLevels::new(collective, choice, placed, read, bytes));
             let two_level = two_level.and_then(|found| found.map_err(|why| notes.extend(why)).ok());
-            Decision { times, measured, two_level, ..Decision::new(explanation, table, bytes, reason) }
+            let later = stages[1..].iter().map(|(calls, explanation)| Later::new(explanation, *calls));
+            let decision = Decision::new(explanation, table, bytes, reason);
+            Decision { times, measured, two_level, later: later.collect(), nearest: last, ..decision }
         });
-        let policy = Policy::new(rules, *shape);
-        let epochs = match args.earlier_calls {
-            Some(earlier_calls) => vec![(earlier_calls, policy.epoch(collective, earlier_calls))],
-            None => policy.epochs(collective).collect(),
-        };
         let sizes = |(earlier_calls, epoch)| {
             let sizes = policy.sizes(collective, there, epoch).into_iter();
             sizes.map(move |(first, choice)| Size {
@@ -273,6 +274,19 @@ impl Answer {
         };
         let sizes: Vec<Size> =
             if decision.is_some() { vec![] } else { epochs.into_iter().flat_map(sizes).collect() };
+        let is_stock = |choice: &String| *choice == Choice::Stock.to_string();
+        let finds_nothing = rules.forced(collective).is_none()
+            && sizes
+                .iter()
+                .map(|size| &size.choice)
+                .chain(decision.iter().flat_map(Decision::choices))
+                .all(is_stock);
+        if finds_nothing {
+            notes.push(TO_FIND_OUT.to_owned());
+        }
+        let nearest = (finds_nothing && decision.is_none())
+            .then(|| policy::nearest_rule(rules, *shape, there, collective))
+            .flatten();
         for size in &sizes {
             let assumed = size.times.as_ref().filter(|times| times.is_assumed());
             let note = assumed.map(|times| format!("{}: {}", size.choice, times.source()));
@@ -292,12 +306,14 @@ impl Answer {
                 .and(shape.network)
                 .map(|network| network.multicast_percent()),
             sizes,
+            nearest: nearest.as_ref().map(Nearest::new),
             decision,
             notes,
         }
     }
 
-    fn text(&self) -> Result<String, std::fmt::Error> {
+    /// `lists_rules`: with every rule that was passed over.
+    fn text(&self, lists_rules: bool) -> Result<String, std::fmt::Error> {
         let mut out = String::new();
         let Answer { collective, ranks, nodes, ranks_per_node, ranks_per_processor, switches, .. } = self;
         let mut on =
@@ -314,9 +330,10 @@ impl Answer {
         match &self.decision {
             Some(decision) => {
                 let Decision { bytes, choice, .. } = decision;
-                let heading = format!("{collective} of {}, {on}: {choice}", exact_size(*bytes));
+                let later: String = decision.later.iter().map(Later::in_short).collect();
+                let heading = format!("{collective} of {}, {on}: {choice}{later}", exact_size(*bytes));
                 writeln!(out, "{}", paragraph(&heading))?;
-                decision.write(&mut out)?;
+                decision.write(&mut out, lists_rules)?;
             }
             None => {
                 writeln!(out, "{}", paragraph(&format!("{collective}, {on}")))?;
@@ -326,6 +343,7 @@ impl Answer {
                     }
                     writeln!(out, "  from {:>8}   {}", Bytes(size.from_bytes), size.choice)?;
                 }
+                self.nearest.iter().try_for_each(|nearest| nearest.write(&mut out))?;
             }
         }
         if !self.notes.is_empty() {
@@ -338,83 +356,6 @@ impl Answer {
     }
 }
 
-impl Decision {
-    /// `reason` takes what the table alone would use.
-    fn new(
-        explanation: Explanation,
-        table: &str,
-        bytes: Bytes,
-        reason: impl FnOnce(String) -> Option<Reason>,
-    ) -> Decision {
-        let policy::Decision { choice, by } = explanation.decision;
-        let matching = explanation.matching();
-        let deciding = matching.filter(|_| matches!(by, By::Rule(_)));
-        let prediction = matches!(by, By::Prediction(_)).then(|| match matching {
-            Some(rule) => format!("{table}, line {}, would use {}", rule.line, rule.choice),
-            None => format!("{table} has no rule for this call"),
-        });
-        Decision {
-            bytes: bytes.0,
-            choice: choice.to_string(),
-            decided_by: match by {
-                By::Forced => "environment",
-                By::Prediction(_) => "prediction",
-                By::Rule(_) | By::Nobody => table,
-            }
-            .to_owned(),
-            line: deciding.map(|rule| rule.line),
-            because: deciding.and_then(|rule| rule.because.clone()),
-            prediction: prediction.and_then(reason),
-            times: None,
-            measured: None,
-            two_level: None,
-            looked_at: explanation.looked_at.iter().map(Rule::new).collect(),
-        }
-    }
-
-    fn write(&self, out: &mut String) -> std::fmt::Result {
-        if let Some(times) = &self.times {
-            writeln!(out, "{}", hanging("  planned for ", "    ", &times.to_string()))?;
-        }
-        if let Some(two_level) = &self.two_level {
-            two_level.write(out)?;
-        }
-        if let Some(prediction) = &self.prediction {
-            return prediction.write(out);
-        }
-        let decided_by = match self.line {
-            Some(line) => format!("{}, line {line}", self.decided_by),
-            None if self.decided_by == "environment" => "the environment".to_owned(),
-            None => format!("{}: no rule matches, so the MPI below serves it", self.decided_by),
-        };
-        writeln!(out, "{}", hanging("  decided by ", "    ", &decided_by))?;
-        if let Some(because) = &self.because {
-            writeln!(out, "{}", hanging("  because ", "    ", because))?;
-        }
-        if !self.looked_at.is_empty() {
-            out.push_str("\nrules looked at\n");
-        }
-        let width = self.looked_at.iter().map(|rule| rule.choice.len()).max().unwrap_or(0);
-        for rule in &self.looked_at {
-            let Rule { line, choice, verdict, .. } = rule;
-            let text = format!("line {line:<4} {choice:<width$}   {verdict}");
-            writeln!(out, "{}", hanging("  ", "      ", &text))?;
-        }
-        self.measured.iter().try_for_each(|measured| measured.write(out))
-    }
-}
-
 fn is_zero(number: &u64) -> bool {
     *number == 0
-}
-
-impl Rule {
-    fn new(rule: &LookedAt) -> Rule {
-        Rule {
-            line: rule.line,
-            choice: rule.choice.to_string(),
-            matches: rule.verdict == Verdict::Matches,
-            verdict: rule.verdict.to_string(),
-        }
-    }
 }

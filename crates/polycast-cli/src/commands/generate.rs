@@ -2,6 +2,7 @@
 
 mod hosts;
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,6 +16,7 @@ use super::{Outcome, write_output};
 use crate::generate::{Model, Request, is_of_name, is_taken, routine};
 use crate::hosts::{Listed, given};
 use crate::numbers::whole;
+use crate::usage::wrong;
 
 /// Arguments of `polycast generate`.
 #[derive(clap::Args)]
@@ -64,7 +66,7 @@ pub fn run(args: Args) -> Outcome {
     let placed = place(&args)?;
     let ranks = placed.host_of.len();
     if let Some(root) = args.root.filter(|root| *root >= ranks) {
-        return Err(format!("--root {root}: expected a rank from 0 to {}", ranks - 1).into());
+        return Err(wrong(format_args!("--root {root}: expected a rank from 0 to {}", ranks - 1)));
     }
     let model = match &args.params {
         Some(file) => Model::measured(parameters(file)?, file.display().to_string()),
@@ -87,24 +89,24 @@ pub fn run(args: Args) -> Outcome {
 }
 
 /// The ranks on the topology. A host that is not in it has no place in the plan.
-fn place(args: &Args) -> Result<Placed, String> {
+fn place(args: &Args) -> Result<Placed, Box<dyn Error>> {
     let file = args.topology.display().to_string();
-    let input = Input::read(&args.topology, FileKind::Topology).map_err(|error| error.to_string())?;
-    let topology = input.topology().map_err(|error| error.to_string())?;
+    let input = Input::read(&args.topology, FileKind::Topology)?;
+    let topology = input.topology()?;
     let given = given(args.hosts.as_deref(), args.hostfile.as_deref());
-    let listed = match given.map_err(|error| error.to_string())? {
+    let listed = match given? {
         Some(hosts) => hosts,
         None => topology.hosts.iter().map(|host| Listed { name: host.name.clone(), ranks: None }).collect(),
     };
-    let of_ranks = hosts::of_ranks(&listed, args.ranks_per_host as usize)?;
+    let of_ranks = hosts::of_ranks(&listed, args.ranks_per_host as usize).map_err(wrong)?;
     let placed = topology.place(&of_ranks);
     match &placed.unplaced_hosts[..] {
         [] => Ok(placed),
-        unplaced_hosts => Err(format!(
+        unplaced_hosts => Err(wrong(format_args!(
             "{file} has no host {}; correct the name, or add the host to its switch there (`polycast topology show {file}` lists the \
              hosts it has)",
             unplaced_hosts.join(", ")
-        )),
+        ))),
     }
 }
 

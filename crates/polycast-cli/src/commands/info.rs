@@ -11,7 +11,7 @@ use polycast_core::variables;
 use polycast_net::verbs::OBJECT;
 use serde::Serialize;
 
-use super::{Outcome, print, print_json};
+use super::{Outcome, cache, print, print_json};
 use crate::install::Installation;
 use crate::mpi::{Abi, Mpi};
 use crate::settings::{self, Settings};
@@ -23,6 +23,7 @@ Examples:
   polycast info
   polycast info --algorithms
   polycast info --groups
+  polycast info --cache
   polycast info --json | jq '.launchers[] | select(.has_door) | .path'")]
 pub struct Args {
     /// List the algorithms that tables and POLYCAST_BCAST can name, with their parameters
@@ -31,6 +32,10 @@ pub struct Args {
     /// Tell how likely it is that jobs share a multicast group
     #[arg(long, conflicts_with_all = ["algorithms", "json"])]
     groups: bool,
+
+    /// List what jobs of this user have found by trials, as `polycast cache show`
+    #[arg(long, conflicts_with_all = ["algorithms", "groups"])]
+    cache: bool,
 
     /// Print one JSON object; with --algorithms, an array
     #[arg(long)]
@@ -109,6 +114,9 @@ pub fn run(args: Args) -> Outcome {
     if args.groups {
         print(&groups::text())?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if args.cache {
+        return cache::show(args.json);
     }
     if args.algorithms {
         match args.json {

@@ -14,6 +14,7 @@ use crate::jobs::target::{JobTarget, TargetRequest};
 use crate::mpi::{Abi, Mpi};
 use crate::network;
 use crate::numbers::whole;
+use crate::usage::wrong;
 
 /// Arguments about the job.
 #[derive(clap::Args)]
@@ -59,8 +60,8 @@ impl JobArgs {
     /// The MPI that was asked for.
     pub fn mpi(&self) -> Result<Mpi, Box<dyn Error>> {
         match self.mpi_names() {
-            1 => self.mpis()?.pop().ok_or_else(|| "--mpi: expected one".into()),
-            _ => Err("--mpi: expected one: only `polycast bench` measures several in turn".into()),
+            1 => self.mpis()?.pop().ok_or_else(|| wrong("--mpi: expected one")),
+            _ => Err(wrong("--mpi: expected one: only `polycast bench` measures several in turn")),
         }
     }
 
@@ -76,9 +77,8 @@ impl JobArgs {
         for name in list.split(',') {
             let mpi = Mpi::resolve(name)?;
             if mpis.iter().any(|other| other.title() == mpi.title()) {
-                return Err(
-                    format!("--mpi {list}: expected each MPI once, found {} again", mpi.title()).into()
-                );
+                let again = mpi.title();
+                return Err(wrong(format_args!("--mpi {list}: expected each MPI once, found {again} again")));
             }
             mpis.push(mpi);
         }
@@ -88,10 +88,9 @@ impl JobArgs {
     /// The place; a lab is made for it.
     pub fn target(&self) -> Result<JobTarget, Box<dyn Error>> {
         match &self.ranks {
-            Some(ranks) if ranks.all().len() > 1 => Err(
-                "--ranks: expected one number: only `polycast bench` measures several one after the other"
-                    .into(),
-            ),
+            Some(ranks) if ranks.all().len() > 1 => Err(wrong(
+                "--ranks: expected one number: only `polycast bench` measures several one after the other",
+            )),
             _ => self.target_for_most(),
         }
     }
@@ -104,7 +103,9 @@ impl JobArgs {
             hosts: hosts::given(self.hosts.as_deref(), self.hostfile.as_deref())?,
             ranks: self.ranks.as_ref().map(RankCounts::most),
             ranks_per_host: self.ranks_per_host,
-            mpiexec_args: options.map_err(|error| format!("--mpiexec-args: {error}"))?.unwrap_or_default(),
+            mpiexec_args: options
+                .map_err(|error| wrong(format_args!("--mpiexec-args: {error}")))?
+                .unwrap_or_default(),
         })
     }
 

@@ -15,6 +15,7 @@ use polycast_lab::{
 
 pub use run::parse_variable;
 
+use super::status::status_of;
 use super::{Outcome, print, print_json};
 use crate::numbers::whole;
 
@@ -180,5 +181,6 @@ fn down(args: &Down) -> Outcome {
     for error in &failed {
         eprintln!("polycast: {error}");
     }
-    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    // What failed counts more than a name that no lab has.
+    Ok(failed.iter().map(|error| status_of(error)).min().map_or(ExitCode::SUCCESS, ExitCode::from))
 }

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polycast_core::files::FileKind;
-use polycast_core::model::{CurveError, LinkClass, MAX_NOTE_BYTES, Parameters, Provenance, Sharing};
+use polycast_core::model::{
+    ClassParameters, CurveError, LinkClass, MAX_NOTE_BYTES, Parameters, Provenance, Sharing,
+};
 use polycast_core::topology::Topology;
 use polycast_core::units::Bytes;
 use polycast_lab::Lab;
@@ -20,7 +22,7 @@ use polycast_lab::Lab;
 use self::sharing::{Effort, Learning};
 use super::job_args::JobArgs;
 use super::topology::Input;
-use super::{Outcome, file_of, interruption, require_folder, write_output};
+use super::{Outcome, file_of, interruption, require_writable, write_output};
 use crate::bench::arrival::parse_duration;
 use crate::bench::environment::Machine;
 use crate::bench::operation::Operation;
@@ -33,7 +35,8 @@ use crate::measure::sizes::{self, Plan};
 use crate::measure::{doubt, parameters, table, time_stamp};
 use crate::mpi::Mpi;
 use crate::numbers::whole;
-use crate::terminal::{hanging, paragraph};
+use crate::terminal::{count, hanging, paragraph};
+use crate::usage::wrong;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,7 +54,8 @@ two-level broadcasts): give hosts as many ranks as your jobs.
 docs/measuring.md says how each parameter is measured.
 
 Exit status: 0 if the parameters were written; 1 if not, for example because
-intervals are too wide; 130 if it was interrupted.";
+intervals are too wide; 130 if it was interrupted. Then what was measured
+between hosts is written if it was complete, and nothing else.";
 
 /// Arguments of `polycast measure`.
 #[derive(clap::Args)]
@@ -94,7 +98,7 @@ fn parse_sizes(text: &str) -> Result<Sizes, size_list::SizesError> {
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
-    require_folder(&args.output)?;
+    require_writable(&args.output)?;
     let mut topology = args.topology.as_deref().map(read_topology).transpose()?;
     let mpi = args.job.mpi()?;
     let program = args.job.measuring_program(&Installation::find()?, &mpi)?;
@@ -103,10 +107,10 @@ pub fn run(args: Args) -> Outcome {
     let mut target = args.job.target()?;
     topology = topology.or_else(|| target.topology());
     let command = target.command(&mpi, &variables, &[program.clone().into(), ARGUMENT.into()])?;
-    let Some(mut job) = start(command, &interrupted)? else { return Ok(ExitCode::from(130)) };
+    let Some(mut job) = start(command, &interrupted)? else { return Ok(nothing_kept(0)) };
     let hosts = hosts(&job);
     let pairs = pairs::choose(&hosts, topology.as_ref());
-    check(&pairs, topology.is_some())?;
+    check(&pairs, topology.is_some()).map_err(wrong)?;
     let mut measured = Provenance {
         when: time_stamp(),
         place: place(&hosts, target.lab()),
@@ -118,7 +122,8 @@ pub fn run(args: Args) -> Outcome {
         Err(error)
             if matches!(error.downcast_ref(), Some(RankServerError::Job(DialogueError::Interrupted))) =>
         {
-            return Ok(ExitCode::from(130));
+            progress.finish_and_clear();
+            return Ok(nothing_kept(progress.position()));
         }
         Err(error) => return Err(error),
     };
@@ -134,26 +139,69 @@ pub fn run(args: Args) -> Outcome {
         Learning { job, effort, target, mpi, program, hosts, parameters, progress, interrupted }.run()
     });
     progress.finish_and_clear();
-    if interrupted.load(Ordering::Relaxed) {
-        return Ok(ExitCode::from(130));
-    }
+    let is_interrupted = interrupted.load(Ordering::Relaxed);
     let (sharing, how) = learned.flatten().unzip();
     let sharing: Vec<Sharing> = sharing.unwrap_or_default();
     if file_of(&args.output).is_some() {
         super::print(&table::print(&network.with_sharing(sharing.clone())?))?;
     }
     let figures = without_doubts(figures, &mut measured, &args)?;
+    let classes = if args.force { as_measured(&figures)? } else { credible(&figures, &mut measured)? };
     measured.how.extend(how.map(|how| format!("; {how}")));
+    if is_interrupted {
+        measured.how += "; interrupted before what ranks of a host share was measured";
+    }
     measured.how = as_note(measured.how);
-    let text = parameters_of(&figures, measured)?.with_sharing(sharing)?.to_json();
+    let text = Parameters::new(measured, classes)?.with_sharing(sharing)?.to_json();
     write_output(&args.output, &text)?;
+    if is_interrupted {
+        let file =
+            file_of(&args.output).map_or("standard output".to_owned(), |file| file.display().to_string());
+        let said = format!(
+            "polycast: interrupted: {file} has all times of messages, but not all of what ranks of a host take to share; the same command again \
+             measures both"
+        );
+        eprintln!("{}", paragraph(&said));
+        return Ok(ExitCode::from(130));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where nobody names them.
+/// The end of a run that was interrupted too early. Of a class that is not complete nothing is written: others would be taken for it.
+fn nothing_kept(sizes: u64) -> ExitCode {
+    let measured = match sizes {
+        0 => "before anything was measured".to_owned(),
+        sizes => format!("after {}", count(sizes, "size", "sizes")),
+    };
+    eprintln!("polycast: interrupted {measured}: nothing is written, for predictions need all of them");
+    ExitCode::from(130)
+}
+
+type Curves = BTreeMap<LinkClass, ClassParameters>;
+
+fn as_measured(classes: &Classes) -> Result<Curves, CurveError> {
+    let of = |(class, figures): (&LinkClass, &Vec<Figures>)| Ok((*class, parameters::class(figures)?));
+    classes.iter().map(of).collect()
+}
+
+/// Without what is not credible; that is said, and stands in the file.
+fn credible(classes: &Classes, measured: &mut Provenance) -> Result<Curves, CurveError> {
+    let mut curves = Curves::new();
+    for (class, figures) in classes {
+        let (of_class, clauses) = parameters::credible_class(figures)?;
+        for clause in clauses {
+            eprintln!("{}", paragraph(&format!("polycast: {class}: {clause}")));
+            measured.how += &format!("; {class}: {clause}");
+        }
+        curves.insert(*class, of_class);
+    }
+    Ok(curves)
+}
+
 /// Of these the mixed-mode model makes all that it knows of.
 const SHARED: [Operation; 4] = [Operation::Bcast, Operation::Reduce, Operation::Gather, Operation::Scatter];
 
+/// Where nobody names them.
 fn sharing_sizes() -> Vec<Bytes> {
     crate::measure::sharing::sizes().into_iter().map(Bytes).collect()
 }
@@ -178,9 +226,7 @@ pub(super) fn hosts(job: &RankJob) -> Vec<String> {
 }
 
 pub(super) fn parameters_of(classes: &Classes, measured: Provenance) -> Result<Parameters, Box<dyn Error>> {
-    let of = |(class, figures): (&LinkClass, &Vec<Figures>)| Ok((*class, parameters::class(figures)?));
-    let classes = classes.iter().map(of).collect::<Result<BTreeMap<_, _>, CurveError>>()?;
-    Ok(Parameters::new(measured, classes)?)
+    Ok(Parameters::new(measured, as_measured(classes)?)?)
 }
 
 /// Predictions would take what is hardly known for known: it is left out, and the file says so. A class of which too little is
@@ -193,7 +239,12 @@ fn without_doubts(mut classes: Classes, measured: &mut Provenance, args: &Args) 
     }
     let list: String = doubts.iter().map(|line| format!("\n{}", hanging("  ", "    ", line))).collect();
     let percent = doubt::WIDEST * 100.0;
-    let what = format!("intervals reach further than {percent:.0} % of their values:{list}");
+    let is_doubtful = |figures: &&Figures| !doubt::is_known(figures);
+    let wide = classes.values().flatten().filter(is_doubtful).count();
+    let all = classes.values().flatten().count();
+    let what = format!(
+        "{wide} of {all} sizes are not credible, for the machine was busy: intervals reach further than {percent:.0} % of their values:{list}"
+    );
     if args.force {
         eprintln!("polycast: {what}");
         return Ok(classes);

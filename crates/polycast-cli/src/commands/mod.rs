@@ -1,6 +1,7 @@
 //! One file per verb: its arguments and what it does with them.
 
 pub mod bench;
+pub mod cache;
 pub mod cp;
 pub mod doctor;
 pub mod explain;
@@ -16,6 +17,7 @@ pub mod predict;
 pub mod report;
 pub mod run;
 pub mod simulate;
+pub mod status;
 pub mod table;
 pub mod topology;
 pub mod tree;
@@ -31,30 +33,21 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::draft::Draft;
+use crate::draft::{Draft, is_reader_gone, of_standard_output};
 
-/// What a verb ends with. An error is printed after `polycast: ` and ends the process with status 1.
+/// What a verb ends with. An error is printed after `polycast: ` and ends the process with its [status](status::status_of).
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
-
-/// Who read standard output has seen enough, as `head` has after ten lines.
-#[derive(Debug, thiserror::Error)]
-#[error("nobody reads standard output any more")]
-struct ReaderGone;
 
 /// Writes all of `text` to standard output.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     // What has no line end would wait for the end of the process, where nobody hears of an error.
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
-        io::ErrorKind::BrokenPipe => io::Error::new(error.kind(), ReaderGone),
-        _ => error,
-    })
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(of_standard_output)
 }
 
 /// Whether a verb ended because nobody reads what it says, which is no failure. Other pipes that break are.
 pub fn has_lost_reader(error: &(dyn Error + 'static)) -> bool {
-    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    inner.is_some_and(|inner| inner.is::<ReaderGone>())
+    error.downcast_ref().is_some_and(is_reader_gone)
 }
 
 /// Writes a file that the user named: all of it, or what was there stays.
@@ -81,7 +74,7 @@ pub fn file_of(output: &Option<PathBuf>) -> Option<&Path> {
 }
 
 /// Fails before anything is measured where the file that is to have it could not be written.
-pub fn require_folder(output: &Option<PathBuf>) -> Result<(), String> {
+pub fn require_writable(output: &Option<PathBuf>) -> Result<(), String> {
     let Some(file) = file_of(output) else { return Ok(()) };
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (folder.is_dir(), file.is_dir()) {
@@ -89,7 +82,9 @@ pub fn require_folder(output: &Option<PathBuf>) -> Result<(), String> {
             Err(format!("cannot write {}: there is no folder {}", file.display(), folder.display()))
         }
         (true, true) => Err(format!("cannot write {}: expected a file, found a folder", file.display())),
-        (true, false) => Ok(()),
+        (true, false) => {
+            Draft::try_out(file).map_err(|error| format!("cannot write {}: {error}", file.display()))
+        }
     }
 }
 

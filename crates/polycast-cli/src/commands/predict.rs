@@ -10,9 +10,11 @@ pub(super) mod place;
 mod results;
 mod table;
 
+pub use self::against::AgainstError;
+pub use self::collectives::NotPredictable;
 use self::collectives::{Collectives, sizes_of};
 use self::crossover::Crossover;
-pub use self::place::MAX_RANKS;
+pub use self::place::{MAX_RANKS, PlaceError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,14 +22,16 @@ use polycast_core::algorithm::Algorithm;
 use polycast_core::collective::Collective;
 use polycast_core::cost::{Comparison, Predictor, Work};
 use polycast_core::files::FileKind;
-use polycast_core::model::Parameters;
+use polycast_core::model::{LinkClass, Parameters, Point};
 use polycast_core::topology::Placed;
 use polycast_core::units::{Bytes, Rank, Rate};
 
 use super::topology::Input;
-use super::{Outcome, print, write_file};
+use super::{Outcome, print, require_writable, write_file};
 use crate::bench::sizes;
 use crate::numbers::{percentage, whole};
+use crate::terminal::paragraph;
+use crate::usage::wrong;
 
 /// Arguments of `polycast predict`.
 #[derive(clap::Args)]
@@ -138,6 +142,7 @@ const ROWS_OF_A_SIZE: usize = 4;
 
 /// Runs the verb.
 pub fn run(args: Args) -> Outcome {
+    require_writable(&args.svg)?;
     let input = Input::read(&args.params, FileKind::Parameters)?;
     let parameters = Parameters::parse_all(&input.text, &input.name)?;
     let collectives = args.collective.as_deref().unwrap_or(&[Collective::Broadcast]);
@@ -151,7 +156,8 @@ pub fn run(args: Args) -> Outcome {
     ];
     if let Some((option, _)) = idle.into_iter().find(|(_, is_idle)| *is_idle) {
         let named: Vec<&str> = collectives.iter().map(|one| one.name()).collect();
-        return Err(format!("{option} changes nothing with --collective {}", named.join(",")).into());
+        let named = named.join(",");
+        return Err(wrong(format_args!("{option} changes nothing with --collective {named}")));
     }
     if let Some(results) = &args.against {
         return hold_against(&args, &parameters, results);
@@ -214,6 +220,9 @@ impl Task<'_> {
         if let Some(rate) = args.combine {
             predictor = predictor.work(Work { combine_ns_per_byte: rate.ns_per_byte(), ..Work::default() });
         }
+        if self.is_first {
+            warn_of_intervals(parameters, predictor.usual_class());
+        }
         let comparisons = self.compare(&mut predictor)?;
         // Who names algorithms wants to see them.
         let most_rows = if args.all || args.algorithms.is_some() { usize::MAX } else { ROWS_OF_A_SIZE };
@@ -228,7 +237,7 @@ impl Task<'_> {
         };
         if let Some(file) = &args.svg {
             if !self.is_alone {
-                return Err("--svg: expected one --collective".into());
+                return Err(wrong("--svg: expected one --collective"));
             }
             write_file(file, &chart::of_times(&page)?)?;
         }
@@ -244,6 +253,13 @@ impl Task<'_> {
             Err(error) if matches!(error.downcast_ref(), Some(place::PlaceError::Nothing)) => None,
             Err(error) => return Err(error),
         };
+        let classes: Vec<LinkClass> = match &predictor {
+            Some(predictor) => vec![predictor.usual_class()],
+            None => parameters.classes().map(|(class, _)| class).collect(),
+        };
+        if self.is_first {
+            classes.into_iter().for_each(|class| warn_of_residual(parameters, class));
+        }
         let job = predictor.as_mut().map(|predictor| (collective, predictor, sizes));
         let models = models::Models::new(parameters, job);
         Ok(match args.json {
@@ -257,9 +273,9 @@ impl Task<'_> {
     /// Nodes of which each has a rank, on one switch.
     fn crossover(&self) -> Answer {
         let Task { args, parameters, collective, sizes, .. } = *self;
-        let most = args.ranks.ok_or("--crossover: expected --ranks, the most nodes")?;
+        let most = args.ranks.ok_or_else(|| wrong("--crossover: expected --ranks, the most nodes"))?;
         if !(2..=MOST_NODES).contains(&most) {
-            return Err(format!("--ranks {most}: expected 2 to {MOST_NODES} with --crossover").into());
+            return Err(wrong(format_args!("--ranks {most}: expected 2 to {MOST_NODES} with --crossover")));
         }
         let found = crossover::find(collective, sizes, most, |nodes| {
             let placed = place::placed(None, None, Some(nodes), None)?;
@@ -270,7 +286,9 @@ impl Task<'_> {
                 Collective::Broadcast => "multicast and others",
                 _ => "at least two algorithms",
             };
-            return Err(format!("--crossover: expected {expected} in --algorithms, found {list}").into());
+            return Err(wrong(format_args!(
+                "--crossover: expected {expected} in --algorithms, found {list}"
+            )));
         }
         let told = serde_json::json!({ "collective": collective.name(), "most_nodes": most, "sizes": found });
         Ok(match args.json {
@@ -281,6 +299,42 @@ impl Task<'_> {
 
     fn compare(&self, predictor: &mut Predictor) -> Result<Vec<Comparison>, Box<dyn std::error::Error>> {
         collectives::compare(predictor, self.collective, self.algorithms, self.args.no_multicast, self.sizes)
+    }
+}
+
+/// What is known no better than this predicts nothing that is.
+const FARTHEST_OFF: f64 = 0.25;
+
+/// Predictions go between the points that were measured, and beyond them; where these are hardly known, neither are predictions.
+fn warn_of_intervals(parameters: &Parameters, class: LinkClass) {
+    let mut reaches: Vec<f64> = parameters.class(class).gap.points().iter().map(reach).collect();
+    reaches.sort_unstable_by(f64::total_cmp);
+    let median = reaches.get(reaches.len() / 2).copied().unwrap_or(0.0);
+    if median > FARTHEST_OFF {
+        let said = format!(
+            "polycast: {class}: the 95 % intervals of what was measured reach {:.0} % far: predictions may be as far off; `polycast measure` again \
+             when nothing else runs",
+            median * 100.0
+        );
+        eprintln!("{}", paragraph(&said));
+    }
+}
+
+/// How far its interval reaches, as a part of the value.
+fn reach(point: &Point) -> f64 {
+    (point.high - point.ns).max(point.ns - point.low) / point.ns.abs().max(1.0)
+}
+
+/// The simple models draw a line through what was measured.
+fn warn_of_residual(parameters: &Parameters, class: LinkClass) {
+    let residual = parameters.class(class).hockney().residual;
+    if residual > FARTHEST_OFF {
+        let said = format!(
+            "polycast: {class}: a line misses what was measured by {:.0} %, so Hockney's and LogGP's times may be as far off: the machine was busy, \
+             or the link or the MPI changes its way with the size; schedules follow the measured points",
+            residual * 100.0
+        );
+        eprintln!("{}", paragraph(&said));
     }
 }
 
@@ -336,7 +390,7 @@ fn predictor(placed: &Placed, parameters: &Parameters, root: u32) -> Result<Pred
 /// A root that is not there.
 #[derive(Debug, thiserror::Error)]
 #[error("--root {root}: expected a rank below {ranks}, the number of ranks")]
-struct RootError {
+pub struct RootError {
     root: u32,
     ranks: usize,
 }

@@ -18,6 +18,7 @@ use crate::mpi::{self, Allocation, Launch, Mpi, ProgramError};
 use crate::network::{self, KnownParameters, KnownTopology};
 use crate::numbers::whole;
 use crate::settings::{self, read_table};
+use crate::usage::wrong;
 use print_env::Form;
 
 /// Arguments of `polycast run`.
@@ -101,13 +102,13 @@ pub fn run(args: Args) -> Outcome {
     let mut launch = Launch {
         ranks: args.ranks,
         hosts: given.map_or(Ok(Vec::new()), |given| hosts::place(&given, args.ranks))?,
-        extra: mpiexec_args(args.mpiexec_args.as_deref().unwrap_or_default())?,
+        extra: mpiexec_args(args.mpiexec_args.as_deref().unwrap_or_default()).map_err(wrong)?,
         ..Launch::default()
     };
     if has_hosts {
         launch.ranks = args.ranks.or_else(|| Some(launch.hosts.iter().map(|(_, ranks)| ranks).sum()));
     } else if args.ranks.is_none() && Allocation::of_this_process().is_none() {
-        return Err(NO_RANKS.into());
+        return Err(wrong(NO_RANKS));
     }
     let linked = match mpi::abi_of(&args.program[0]) {
         // It may well exist on the hosts and only there.
@@ -153,7 +154,7 @@ fn environment_of_ranks(
         set(settings::TABLE, network::absolute(file)?);
     }
     if let Some(text) = &args.algorithm {
-        let choice: Choice = text.parse().map_err(|error| format!("--algorithm: {error}"))?;
+        let choice: Choice = text.parse().map_err(|error| wrong(format_args!("--algorithm: {error}")))?;
         set(settings::BROADCAST, choice.to_string());
     }
     if args.report {

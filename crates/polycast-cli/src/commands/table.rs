@@ -15,6 +15,7 @@ use crate::install::Installation;
 use crate::mpi::Mpi;
 use crate::native::{Format, Library, Rules, Target, Tree, of_table};
 use crate::terminal::count;
+use crate::usage::wrong;
 
 /// Arguments of `polycast table`.
 #[derive(clap::Args)]
@@ -110,14 +111,14 @@ pub fn run(args: Args) -> Outcome {
             let input = Input::read(&file, FileKind::Table)?;
             let library = if to == Target::Mpich { Library::Mpich } else { Library::OpenMpi };
             let of_table = |table: &Table| -> Result<(Rules, u32), Box<dyn Error>> {
-                let ranks = ranks.ok_or("--ranks: expected the size of the communicators, found nothing")?;
+                let ranks = ranks
+                    .ok_or_else(|| wrong("--ranks: expected the size of the communicators, found nothing"))?;
                 let shape = CommunicatorShape::new(ranks, nodes.unwrap_or(ranks), None)?;
                 if library == Library::Mpich && shape.nodes < ranks {
-                    return Err(format!(
+                    return Err(wrong(format_args!(
                         "--nodes: expected one for each of {ranks} ranks, found {}: within a host MPICH has other ways, which no file decides",
                         shape.nodes
-                    )
-                    .into());
+                    )));
                 }
                 let (rules, lacking) = of_table(table, library, shape);
                 lacking.iter().for_each(|problem| eprintln!("{}: {problem}", input.name));
@@ -145,7 +146,7 @@ pub fn run(args: Args) -> Outcome {
             let text = read(&file)?.to_string();
             match write {
                 true if file == Path::new("-") => {
-                    return Err("--write: expected a FILE, found standard input".into());
+                    return Err(wrong("--write: expected a FILE, found standard input"));
                 }
                 true => write_file(&file, text)?,
                 false => print(&text)?,

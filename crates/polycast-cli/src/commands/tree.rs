@@ -29,6 +29,7 @@ use crate::numbers::whole;
 use crate::settings::read_parameters;
 use crate::terminal::paragraph;
 use crate::times::Times;
+use crate::usage::wrong;
 use placement::Placement;
 use shapes::Knowledge;
 use traffic::Traffic;
@@ -180,9 +181,9 @@ fn run_tree(args: &Args) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let knows = if args.unaware { Knowledge::Hosts } else { Knowledge::Topology };
-    let planned = Planned::new(args.shape, knows, &scene)?;
+    let planned = Planned::new(args.shape, knows, &scene).map_err(wrong)?;
     if let Some(file) = &args.svg {
-        write_file(file, &picture::svg(&planned)?)?;
+        write_file(file, &picture::svg(&planned).map_err(wrong)?)?;
     }
     let report = report::Report::new(&planned);
     match args.json {
@@ -200,7 +201,7 @@ fn scene(args: &Args) -> Result<Scene, Box<dyn Error>> {
     }
     let hosts = match &args.hosts_of_ranks {
         Some(list) => hosts::of_ranks(hosts::place(&hosts::parse(list)?, None)?),
-        None => args.placement.hosts_of_ranks(&topology, args.ranks, args.ranks_per_host)?,
+        None => args.placement.hosts_of_ranks(&topology, args.ranks, args.ranks_per_host).map_err(wrong)?,
     };
     let placed = topology.place(&hosts);
     for host in &placed.unplaced_hosts {
@@ -209,7 +210,7 @@ fn scene(args: &Args) -> Result<Scene, Box<dyn Error>> {
     }
     let ranks = hosts.len() as u32;
     if args.root >= ranks {
-        return Err(format!("--root {}: expected a rank from 0 to {}", args.root, ranks - 1).into());
+        return Err(wrong(format_args!("--root {}: expected a rank from 0 to {}", args.root, ranks - 1)));
     }
     let paths = Paths::new(&placed);
     let parameters = args.params.as_deref().map(read_parameters).transpose()?;

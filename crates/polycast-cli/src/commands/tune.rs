@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use self::beforehand::Beforehand;
 use self::search::Tuning;
 use super::bench::{Operations, Sizes, parse_operations, parse_sizes, variables};
 use super::job_args::JobArgs;
-use super::{Outcome, beside, interruption, print, write_file};
+use super::{Outcome, beside, interruption, print, require_writable, write_file};
 use crate::bench::arrival::parse_duration;
 use crate::bench::operation::Operation;
 use crate::install::{Installation, LD_PRELOAD};
@@ -29,7 +29,9 @@ use crate::mpi::{Abi, Mpi};
 use crate::native::Target;
 use crate::network::{self, KnownParameters, KnownTopology};
 use crate::settings::CACHE;
+use crate::terminal::paragraph;
 use crate::tune::{Key, Map, Store};
+use crate::usage::wrong;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,14 +104,16 @@ pub fn run(args: Args) -> Outcome {
     if let Some(library) = args.native {
         return native::run(&args, library);
     }
-    require_folder(&args.output)?;
-    let operations = operations(&args)?;
+    require_writable(&Some(args.output.clone()))?;
+    let operations = operations(&args).map_err(wrong)?;
     let mpi = args.job.mpi()?;
     let installation = Installation::find()?;
     installation.require_door(Abi::from(mpi.family()))?;
     let program = args.job.measuring_program(&installation, &mpi)?;
     let mut variables = variables(&args.job, &args.topology, &args.parameters, &installation, &mpi)?;
-    let mut store = Store::open(&beside(&args.output, ".found"))?;
+    let mut store = Store::open(&beside(&args.output, ".found")).map_err(|problem| {
+        format!("{problem}; what is found is kept there as it comes, beside the file of --output")
+    })?;
     let interrupted = interruption()?;
     let mut target = args.job.target()?;
     let settings = settings(&args, &target, &variables);
@@ -127,6 +131,9 @@ pub fn run(args: Args) -> Outcome {
     let beforehand = Beforehand { args, mpi, program, variables: &variables, interrupted };
     let network = beforehand.network(&mut target, topology)?;
     let (mut rules, mut map, mut told) = (Vec::new(), Map::default(), Vec::new());
+    let wanted =
+        shapes.len() * operations.iter().map(|operation| sizes(args, *operation).len()).sum::<usize>();
+    let mut measured = 0;
     let mut races = shapes.len() * operations.len();
     for of_hosts in shapes {
         let shape = narrow(&mut target, of_hosts)?;
@@ -153,6 +160,7 @@ pub fn run(args: Args) -> Outcome {
             let found = tuning.run(&mut store)?;
             let by_block: Vec<_> = found.iter().map(|size| (size.block_bytes, size.found.clone())).collect();
             rules.extend(tune::rules(operation.collective(), shape, &by_block));
+            measured += found.len();
             map.add(operation.name(), shape, found);
         }
         if let Some(job) = job.into_inner() {
@@ -166,7 +174,8 @@ pub fn run(args: Args) -> Outcome {
         let found = beside(&args.output, ".found");
         eprintln!("polycast: interrupted: the same command goes on after what is in {}", found.display());
     }
-    let table = Table::of_rules("tuned", head(mpi, &told), rules, Table::shipped());
+    let missing = incomplete(measured, wanted, interrupted);
+    let table = Table::of_rules("tuned", head(mpi, &told, missing.as_deref()), rules, Table::shipped());
     let text = table.to_string();
     // There may be too many rules, or bytes.
     if let Err(error) = Table::parse(&text, "the table") {
@@ -180,7 +189,8 @@ pub fn run(args: Args) -> Outcome {
     write_file(&args.output, text)?;
     let picture = beside(&args.output, ".svg");
     write_file(&picture, map.svg())?;
-    print(&format!("{}\nwritten: {}, {}\n", map.text(), args.output.display(), picture.display()))?;
+    let mark = missing.map_or(String::new(), |missing| format!("\n{}\n", paragraph(&missing)));
+    print(&format!("{}{mark}\nwritten: {}, {}\n", map.text(), args.output.display(), picture.display()))?;
     Ok(if interrupted.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
 }
 
@@ -201,17 +211,6 @@ fn operations(args: &Args) -> Result<Vec<Operation>, String> {
 fn sizes(args: &Args, operation: Operation) -> Vec<u64> {
     let asked = || args.sizes.iter().map(|bytes| bytes.0).collect::<BTreeSet<u64>>();
     if operation == Operation::Barrier { vec![0] } else { asked().into_iter().collect() }
-}
-
-/// What takes long to find out is not to be lost for want of a folder.
-fn require_folder(output: &Path) -> Result<(), String> {
-    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
-    match folder.is_none_or(Path::is_dir) && !output.is_dir() {
-        true => Ok(()),
-        false => {
-            Err(format!("--output: expected a file in a folder that there is, found {}", output.display()))
-        }
-    }
 }
 
 /// There is nothing to write.
@@ -251,7 +250,7 @@ fn parse_shapes(text: &str) -> Result<Shapes, String> {
 /// Further jobs have this shape.
 fn narrow(target: &mut JobTarget, of_hosts: Option<Shape>) -> Result<CommunicatorShape, Box<dyn Error>> {
     if let Some(Shape { hosts, ranks_per_host }) = of_hosts {
-        target.narrow(hosts, ranks_per_host).map_err(|problem| format!("--shapes: {problem}"))?;
+        target.narrow(hosts, ranks_per_host).map_err(|problem| wrong(format_args!("--shapes: {problem}")))?;
     }
     shape(target)
 }
@@ -262,9 +261,9 @@ fn shape(target: &JobTarget) -> Result<CommunicatorShape, Box<dyn Error>> {
     let ranks = target.ranks() as u32;
     let fullest = hosts.iter().map(|(_, ranks)| *ranks as u32).max().unwrap_or(ranks);
     if ranks < 2 {
-        return Err(
-            "expected at least two ranks, found 1: a collective of one rank is no matter of a network".into(),
-        );
+        return Err(wrong(
+            "expected at least two ranks, found 1: a collective of one rank is no matter of a network",
+        ));
     }
     Ok(CommunicatorShape::new(ranks, nodes, Some(fullest))?)
 }
@@ -312,9 +311,18 @@ fn settings(args: &Args, target: &JobTarget, variables: &[(String, String)]) -> 
     links.into_iter().chain([time]).chain(args.job.mpiexec_args.clone()).chain(told).collect()
 }
 
-fn head(mpi: &Mpi, told: &[String]) -> Vec<String> {
+/// What a table that lacks sizes says above all else.
+fn incomplete(measured: usize, wanted: usize, interrupted: &AtomicBool) -> Option<String> {
+    let why = if interrupted.load(Ordering::Relaxed) { "interrupted" } else { "the time was up" };
+    (measured < wanted).then(|| {
+        format!("incomplete: {why} after {measured} of {wanted} sizes; the same command goes on, and the rules here hold for what was measured")
+    })
+}
+
+fn head(mpi: &Mpi, told: &[String], incomplete: Option<&str>) -> Vec<String> {
     let words: Vec<String> = crate::command_line::words().into_iter().skip(1).collect();
-    vec![
+    let mut lines: Vec<String> = incomplete.map(str::to_owned).into_iter().collect();
+    lines.extend([
         format!(
             "Made by polycast {} on {}: {}",
             env!("CARGO_PKG_VERSION"),
@@ -328,12 +336,22 @@ fn head(mpi: &Mpi, told: &[String]) -> Vec<String> {
             mpi.to_string().split(" (").next().unwrap_or_default()
         ),
         "the built-in ones. The format is documented in docs/table.md.".to_owned(),
-    ]
+    ]);
+    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_that_lacks_sizes_says_so_first() {
+        let [goes_on, is_over] = [false, true].map(AtomicBool::new);
+        assert_eq!(incomplete(6, 6, &is_over), None);
+        let why = incomplete(1, 6, &is_over).unwrap();
+        assert!(why.starts_with("incomplete: interrupted after 1 of 6 sizes"), "{why}");
+        assert!(incomplete(1, 6, &goes_on).unwrap().contains("the time was up after 1 of 6"));
+    }
 
     #[test]
     fn shapes_are_hosts_with_ranks() {

@@ -7,7 +7,7 @@ use polycast_core::topology::hostlist;
 
 use super::finding::{Finding, Level};
 use super::report::{HostReport, Pair, ProbeReport, Report, Said};
-use crate::terminal::{Paint, WIDTH, hanging, paragraph, table};
+use crate::terminal::{Paint, hanging, paragraph, table, width};
 
 /// Pairs that are listed where a square of all pairs is too wide; `--json` has all.
 const MAX_PAIRS_LISTED: usize = 20;
@@ -118,7 +118,7 @@ impl ProbeReport {
         let title =
             paint.set(Style::new().bold(), &format!("loss in percent, {datagrams} datagrams from each host"));
         let square = self.square();
-        let fits = square.lines().all(|line| line.chars().count() <= WIDTH);
+        let fits = square.lines().all(|line| line.chars().count() <= width());
         format!("{title}\n{}", if fits { square } else { self.list() })
     }
 

@@ -9,6 +9,7 @@ use polycast_lab::{Lab, LabSpec, Lifetime};
 
 use crate::hosts::{self, HostsError, Listed};
 use crate::mpi::{Allocation, Launch, Mpi};
+use crate::usage::wrong;
 
 /// What the user asks for.
 #[derive(Clone, Debug, Default)]
@@ -50,11 +51,12 @@ impl JobTarget {
         launch.hosts = match (&lab, &request.hosts) {
             (Some(lab), _) => {
                 let hosts = lab.hosts().iter().map(|host| Listed { name: host.name.clone(), ranks: None });
-                fill(&hosts.collect::<Vec<_>>(), request.ranks, request.ranks_per_host.unwrap_or(1))?
+                fill(&hosts.collect::<Vec<_>>(), request.ranks, request.ranks_per_host.unwrap_or(1))
+                    .map_err(wrong)?
             }
             (None, Some(hosts)) => match request.ranks_per_host {
                 None => cut(hosts::place(hosts, request.ranks)?, request.ranks),
-                Some(each) => fill(hosts, request.ranks, each)?,
+                Some(each) => fill(hosts, request.ranks, each).map_err(wrong)?,
             },
             (None, None) => Vec::new(),
         };

@@ -55,6 +55,49 @@ pub fn doubts(class: LinkClass, figures: &[Figures]) -> Vec<String> {
     lines
 }
 
+/// The points of a curve that predictions may take, and what is to be said of the others.
+pub struct Credit {
+    pub points: Vec<Point>,
+    pub clauses: Vec<String>,
+}
+
+/// Of points of a part of the message's time, each with the whole of it. One is left out if its interval reaches further than half of what it is, and of
+/// the whole; one below 0 is 0 if its interval says that it may be.
+pub fn credible(name: &str, points: impl Iterator<Item = (Point, f64)>) -> Credit {
+    let mut credit = Credit { points: Vec::new(), clauses: Vec::new() };
+    let (mut left_out, mut clipped, mut negative) = (Vec::new(), Vec::new(), Vec::new());
+    for (point, whole_ns) in points {
+        let (bytes, shown) = (Bytes(point.bytes), margin(point.ns, reach_ns(&point)));
+        if reach_ns(&point) > WIDEST * point.ns.abs().max(whole_ns.abs()) {
+            left_out.push(format!("{bytes} ({shown})"));
+            continue;
+        }
+        if point.ns >= 0.0 {
+            credit.points.push(point);
+        } else if point.high >= 0.0 {
+            clipped.push(format!("{name} of {bytes} is 0, for it was measured as {shown}"));
+            credit.points.push(Point { ns: 0.0, low: 0.0, ..point });
+        } else {
+            negative.push(bytes.to_string());
+            credit.points.push(point);
+        }
+    }
+    if !left_out.is_empty() {
+        let verb = if left_out.len() == 1 { "is" } else { "are" };
+        credit.clauses.push(format!("{name} of {} {verb} left out", left_out.join(", ")));
+    }
+    credit.clauses.extend(clipped);
+    if !negative.is_empty() {
+        let verb = if negative.len() == 1 { "is" } else { "are" };
+        credit.clauses.push(format!(
+            "{name} of {} {verb} below 0: a message alone was faster than one of a stream, as where a link lets the first packets pass at once, or \
+             a machine was busy; L(m) + g(m) is what was measured",
+            negative.join(", ")
+        ));
+    }
+    credit
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

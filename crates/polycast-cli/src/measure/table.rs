@@ -3,11 +3,14 @@
 use polycast_core::model::{Curve, Parameters, Point, Sharing};
 use polycast_core::units::Bytes;
 
-use super::doubt::reach_ns;
+use super::doubt::{WIDEST, reach_ns};
 use crate::terminal::{margin, nanoseconds, table};
 
 /// The curves that are shown, with their headings; the others follow from them or are for simulators.
 const COLUMNS: [&str; 6] = ["bytes", "L(m)", "g(m)", "os(m)", "or(m)", "t_end(m)"];
+
+/// The mark of what is hardly known.
+const DOUBT: char = '?';
 
 /// A table per class: the estimate, and how far its 95 % interval reaches to either side, as a part of it.
 pub fn print(parameters: &Parameters) -> String {
@@ -28,6 +31,12 @@ pub fn print(parameters: &Parameters) -> String {
         text += &format!("{class}\n{}\n", table(COLUMNS, sizes.map(row).collect(), 0));
     }
     parameters.sharing().iter().for_each(|sharing| text += &shared(sharing));
+    if text.contains(DOUBT) {
+        text += &format!(
+            "{DOUBT}: hardly known, for the 95 % interval reaches further than {} % of it\n",
+            WIDEST * 100.0
+        );
+    }
     text
 }
 
@@ -44,12 +53,14 @@ fn shared(Sharing { collective, ranks, cost: smcc, penalty }: &Sharing) -> Strin
     format!("{collective} on {ranks} ranks of a node\n{}\n", table(["bytes", "smcc(m)", "ovp(m)"], rows, 0))
 }
 
-/// `9.14 ms ±97%`
+/// `9.14 ms ±7%`, `9.14 ms ?97%`
 fn cell(curve: &Curve, row: usize) -> String {
     let Some(point) = curve.points().get(row) else { return String::new() };
-    let percent = match (reach_ns(point) / point.ns.abs() * 100.0).round() {
-        small if small <= 999.0 => format!("±{small}%"),
-        _ => "±>999%".to_owned(),
+    let share = reach_ns(point) / point.ns.abs();
+    let mark = if share > WIDEST { DOUBT } else { '±' };
+    let percent = match (share * 100.0).round() {
+        small if small <= 999.0 => format!("{mark}{small}%"),
+        _ => format!("{mark}>999%"),
     };
     format!("{} {percent}", nanoseconds(point.ns))
 }
@@ -79,7 +90,12 @@ mod tests {
         let sharing =
             Sharing { collective: Collective::Broadcast, ranks: 16, cost: curve(), penalty: Some(curve()) };
         let text = print(&parameters.with_sharing(vec![sharing]).unwrap());
-        assert!(text.contains("9.14 ms ±97%") && text.contains("279 ms ±97%"), "{text}");
+        assert!(
+            text.contains("9.14 ms ?97%")
+                && text.contains("279 ms ?97%")
+                && text.contains("\n?: hardly known"),
+            "{text}"
+        );
         assert!(text.contains("bcast on 16 ranks of a node") && text.contains("9.14 ± 8.86 ms"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
     }

@@ -23,7 +23,7 @@ use std::process::Command;
 pub use allocation::Allocation;
 pub use launch::Launch;
 pub use program::{Abi, ProgramError, abi_of, mapped_mpi};
-pub use resolve::find_on_path;
+pub use resolve::{ResolveError, find_on_path};
 pub use version::Version;
 
 use launch::Surroundings;

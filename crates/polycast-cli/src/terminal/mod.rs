@@ -1,8 +1,11 @@
-//! How the tool writes for people: quantities with the unit that fits, and tables and paragraphs within [`WIDTH`] columns.
+//! How the tool writes for people: quantities with the unit that fits, and tables and paragraphs within [`width`] columns.
 
 mod colour;
 mod paragraph;
 mod table;
+
+use std::ops::RangeInclusive;
+use std::sync::OnceLock;
 
 pub use colour::{Paint, is_colourful};
 pub use paragraph::{hanging, paragraph};
@@ -11,6 +14,25 @@ pub use polycast_core::units::quantity::{
 };
 pub use table::table;
 
-/// Columns of the narrowest terminal that is written for. Wider ones get the same: what is pasted into a mail or a
-/// ticket stays readable, and tests see what users see.
+/// Columns where nobody says how many there are: a pipe, a file, what is pasted into a mail or a ticket.
 pub const WIDTH: usize = 80;
+
+/// Fewer columns leave no room for a table, and more no eye follows back to the next line.
+const COLUMNS: RangeInclusive<usize> = 20..=160;
+
+/// Columns to write for: what COLUMNS says, else those of the terminal that reads standard output, else [`WIDTH`].
+pub fn width() -> usize {
+    static FOUND: OnceLock<usize> = OnceLock::new();
+    // Unit tests are the same whoever watches them.
+    if cfg!(test) { WIDTH } else { *FOUND.get_or_init(found) }
+}
+
+fn found() -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let real = || {
+        let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+        Some(usize::from(size.ws_col))
+    };
+    let columns = said.filter(|columns| *columns > 0).or_else(|| real().filter(|columns| *columns > 0));
+    columns.map_or(WIDTH, |columns: usize| columns.clamp(*COLUMNS.start(), *COLUMNS.end()))
+}

@@ -2,16 +2,16 @@
 
 use textwrap::Options;
 
-use super::WIDTH;
+use super::width;
 
-/// `text` in lines of at most [`WIDTH`] columns. A word that is longer, a path for example, keeps a line of its own.
+/// `text` in lines of at most [`width`] columns. A word that is longer, a path for example, keeps a line of its own.
 pub fn paragraph(text: &str) -> String {
     hanging("", "", text)
 }
 
 /// `first` and `text`, the following lines behind `rest`: for items of lists.
 pub fn hanging(first: &str, rest: &str, text: &str) -> String {
-    let options = Options::new(WIDTH)
+    let options = Options::new(width())
         .initial_indent(first)
         .subsequent_indent(rest)
         .break_words(false)
@@ -21,6 +21,7 @@ pub fn hanging(first: &str, rest: &str, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::WIDTH;
     use super::*;
 
     #[test]

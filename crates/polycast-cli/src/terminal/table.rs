@@ -3,7 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
 
-use super::WIDTH;
+use super::width;
 
 /// The padding at both sides of a cell.
 const PADDING: usize = 2;
@@ -21,7 +21,7 @@ pub fn table<H: Into<String>>(
     let header: Vec<String> = header.into_iter().map(Into::into).collect();
     let of_numbers: usize =
         (left..header.len()).map(|column| longest(&header, &rows, column, whole) + PADDING).sum();
-    let room = WIDTH.saturating_sub(of_numbers + left * PADDING);
+    let room = width().saturating_sub(of_numbers + left * PADDING);
     let longest_words: Vec<usize> =
         (0..left).map(|column| longest(&header, &rows, column, |cell| pieces(cell, &[]))).collect();
     let mut widths = longest_words.clone();
@@ -45,7 +45,7 @@ pub fn table<H: Into<String>>(
     table
         .load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(WIDTH as u16)
+        .set_width(width() as u16)
         .set_header(header)
         .add_rows(rows);
     for (column, characters) in table.column_iter_mut().zip(widths) {
@@ -106,6 +106,7 @@ fn broken(cell: &str, joints: &[char], width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::WIDTH;
     use super::*;
 
     #[test]

@@ -94,7 +94,9 @@ impl World {
             .env("HOME", self.path())
             .env_remove("XDG_CACHE_HOME")
             .current_dir(self.path());
-        for name in ["POLYCAST", "POLYCAST_BCAST", "POLYCAST_TABLE", "POLYCAST_REPORT", "LD_PRELOAD"] {
+        for name in
+            ["POLYCAST", "POLYCAST_BCAST", "POLYCAST_TABLE", "POLYCAST_REPORT", "LD_PRELOAD", "COLUMNS"]
+        {
             command.env_remove(name);
         }
         for name in ["SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE"] {

@@ -116,7 +116,10 @@ fn the_shipped_table_answers_by_itself() {
     let text =
         output(&mut world().polycast(&["explain", "--ranks", "16", "--nodes", "16", "--bytes", "1MiB"]));
     assert!(text.contains("decided by shipped tuning/default.toml, line "), "{text}");
-    assert!(text.contains("matches"), "{text}");
+    assert!(!text.contains("rules looked at") && text.contains("--all lists them"), "{text}");
+    let all = ["explain", "--ranks", "16", "--nodes", "16", "--bytes", "1MiB", "--all"];
+    let all = output(&mut world().polycast(&all));
+    assert!(all.contains("rules looked at") && all.contains("matches") && !all.contains("is for scatter"));
     let short = output(&mut world().polycast(&["explain", "--ranks", "4", "--bytes", "8"]));
     assert!(short.starts_with("bcast of 8 bytes, "), "{short}");
 }
@@ -131,8 +134,8 @@ fn what_cannot_be_asked_is_refused() {
             "unknown collective \"scan\", expected one of bcast",
         ),
         (&["--ranks", "2", "--bytes", "many"], 2, "expected a size such as"),
-        (&["--ranks", "2", "--nodes", "3"], 1, "2 ranks on 3 nodes"),
-        (&["--ranks", "8", "--nodes", "4", "--ranks-per-node", "1"], 1, "expected 2 to 5 ranks"),
+        (&["--ranks", "2", "--nodes", "3"], 2, "2 ranks on 3 nodes"),
+        (&["--ranks", "8", "--nodes", "4", "--ranks-per-node", "1"], 2, "expected 2 to 5 ranks"),
         (&["--ranks", "2", "--table", "none.toml"], 1, "table none.toml: No such file"),
     ] {
         let said = error(&mut world.polycast(&[&["explain"], arguments].concat()), status);
@@ -211,4 +214,69 @@ fn the_mode_that_decided_is_named() {
             explain(&world, &allreduce, &[("POLYCAST_ALLREDUCE", choice)])["decision"]["two_level"].clone();
         assert_eq!((&found["algorithm"], &found["equation"]), (&choice.into(), &equation.into()), "{found}");
     }
+}
+
+/// A job without multicast has the memory that ranks of a node share all the same, unless that is switched off, too.
+#[test]
+fn without_multicast_memory_is_still_shared() {
+    let world = world();
+    let of = |collective: &str, further: &[&str], off: &[&str]| {
+        let arguments = ["explain", "--json", "--collective", collective, "--ranks", "8", "--nodes", "4"];
+        let call = ["--bytes", "64KiB", "--rate", "100mbit", "--earlier-calls", "60"];
+        let mut command = world.polycast(&[&arguments[..], &call, further].concat());
+        off.iter().for_each(|name| {
+            command.env(name, "off");
+        });
+        let answer: Value = serde_json::from_str(&output(&mut command)).unwrap();
+        answer["decision"]["choice"].as_str().unwrap().to_owned()
+    };
+    for (further, off) in [(&["--no-multicast"][..], &[][..]), (&[], &["POLYCAST_MULTICAST"])] {
+        assert_eq!(of("bcast", further, off), "two-level:between=chain,segment=3KiB");
+        assert_eq!(of("reduce", further, off), "two-level:segment=3KiB");
+        let off = [off, &["POLYCAST_SHARED_MEMORY"]].concat();
+        assert!(!of("bcast", further, &off).starts_with("two-level"), "{further:?}");
+        assert_eq!(of("reduce", further, &off), "stock");
+    }
+}
+
+/// Of a size without a number of calls it is said from which on what serves.
+#[test]
+fn what_serves_later_calls_is_said() {
+    let world = world();
+    let ask = ["explain", "--ranks", "4", "--nodes", "1", "--bytes", "64KiB"];
+    let answer: Value =
+        serde_json::from_str(&output(&mut world.polycast(&[&ask[..], &["--json"]].concat()))).unwrap();
+    let decision = &answer["decision"];
+    assert_eq!(
+        (&decision["choice"], &decision["later"][0]["choice"]),
+        (&"stock".into(), &"two-level".into())
+    );
+    assert_eq!(decision["later"][0]["earlier_calls"], 32);
+    assert!(!answer["notes"].to_string().contains("polycast tune"), "it is served: {answer}");
+    let text = output(&mut world.polycast(&ask));
+    assert!(text.replace('\n', " ").contains(": stock, from the 33rd call on two-level"), "{text}");
+    assert!(text.contains("\n  from the 33rd call on: two-level, line "), "{text}");
+    let first = output(&mut world.polycast(&[&ask[..], &["--earlier-calls", "0"]].concat()));
+    assert!(!first.contains("33rd"), "who names calls is told of these: {first}");
+    assert!(first.contains("is for 32 or more earlier calls, not 0"), "{first}");
+}
+
+/// Where rules end, it is said what they are for, and who finds out more.
+#[test]
+fn where_nothing_is_known_it_is_said_how_to_find_out() {
+    let world = world();
+    for more in [&["--bytes", "64KiB"][..], &[]] {
+        let ask = [&["explain", "--ranks", "64", "--nodes", "1"][..], more].concat();
+        let text = output(&mut world.polycast(&ask));
+        let joined = text.replace("\n", " ");
+        assert!(
+            text.contains("nearest miss: line ") && text.contains("is for 3 to 16 ranks, not 64"),
+            "{text}"
+        );
+        assert!(joined.contains("`polycast tune`") && text.contains("POLYCAST_TUNE=20s"), "{text}");
+        assert!(text.lines().count() < 15, "the answer stays in sight: {text}");
+    }
+    let forced =
+        output(world.polycast(&["explain", "--ranks", "64", "--nodes", "1"]).env("POLYCAST_BCAST", "stock"));
+    assert!(!forced.contains("polycast tune"), "who forces it wants no other: {forced}");
 }

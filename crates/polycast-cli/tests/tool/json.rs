@@ -75,6 +75,10 @@ fn the_page_has_the_keys_that_are_printed() {
     )
     .unwrap();
     traces::leave(&world.path().join("traces"), 3);
+    let cache = world.path().join(".cache/polycast");
+    fs::create_dir_all(&cache).unwrap();
+    fs::write(cache.join("trials.jsonl"), crate::cache::finding("/lib/libmpi.so", "bcast", 3) + "\n")
+        .unwrap();
     let hosts = r#"{"environment":{"hosts":[{"name":"h0","ranks":1},{"name":"h1","ranks":1}]}}"#;
     let point =
         r#"{"variant":"chain","bytes":1024,"root":"0","median_us":12.5,"ci_low_us":12.0,"ci_high_us":13.0}"#;
@@ -103,6 +107,8 @@ fn the_page_has_the_keys_that_are_printed() {
         ("explain", vec!["explain", "--ranks", "8", "--bytes", "64KiB", "--table", "table.toml"]),
         ("explain", [&explain[..], &["--earlier-calls", "3", "--table", "table.toml"]].concat()),
         ("explain", [&["explain", "--no-multicast", "--nodes", "3"], &shared[..]].concat()),
+        ("explain", vec!["explain", "--ranks", "4", "--nodes", "1", "--bytes", "64KiB"]),
+        ("explain", vec!["explain", "--ranks", "64", "--nodes", "1"]),
         ("predict", [&predict[..], &["--ranks", "8", "--bytes", "64KiB"]].concat()),
         ("predict", [&["predict", "--ranks-per-host", "2"], &shared[..]].concat()),
         ("predict", [&["predict", "--ranks-per-host", "3"], &shared[..]].concat()),
@@ -129,6 +135,7 @@ fn the_page_has_the_keys_that_are_printed() {
         ("simulate --mesh", vec!["simulate", "--min", "16", "--group", "4", "--quick"]),
         ("simulate --figure", vec!["simulate", "--figure", "5.9", "--quick", "--placements", "1"]),
         ("info", vec!["info"]),
+        ("cache show", vec!["cache", "show"]),
         ("report", vec!["report", "traces"]),
         ("topology check", vec!["topology", "check", "wrong.conf"]),
         ("topology check", vec!["topology", "check", "ring.conf"]),

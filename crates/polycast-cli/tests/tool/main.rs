@@ -5,7 +5,9 @@ mod common;
 #[path = "../fake/mod.rs"]
 mod fake;
 
+mod bench;
 mod browser;
+mod cache;
 mod command_line;
 mod copy;
 mod documents;

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::common::checkout;
 use crate::fake::{World, error, output};
 use serde_json::Value;
 
@@ -181,7 +182,7 @@ fn what_would_change_nothing_is_refused() {
         ("reduce", "--loss 1%"),
         ("scatter", "--no-multicast"),
     ] {
-        let said = refused(&format!("--collective {collective} {option}"), 1);
+        let said = refused(&format!("--collective {collective} {option}"), 2);
         let option = option.split(' ').next().unwrap();
         assert_eq!(said, format!("polycast: {option} changes nothing with --collective {collective}\n"));
     }
@@ -232,7 +233,12 @@ fn errors_say_what_to_do() {
             "expected one --collective",
         ),
     ] {
-        let said = error(&mut world.polycast(&[&["predict"], arguments].concat()), 1);
+        // What files hold is no wrong value.
+        let is_of_a_file = expected.contains(".json")
+            || expected.contains("found stock")
+            || expected.contains("found nothing");
+        let status = if is_of_a_file { 1 } else { 2 };
+        let said = error(&mut world.polycast(&[&["predict"], arguments].concat()), status);
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
 }
@@ -349,7 +355,7 @@ fn two_levels_are_held_against_what_was_measured() {
     let text = fs::read_to_string(world.path().join("levels-results.json")).unwrap();
     fs::write(world.path().join("other-root.json"), text.replace(r#""root":"0""#, r#""root":"16""#)).unwrap();
     let other_root = ["predict", "--params", "levels.json", "--against", "other-root.json"];
-    let said = error(&mut world.polycast(&other_root), 1);
+    let said = error(&mut world.polycast(&other_root), 2);
     assert!(said.contains("root 16, but there are 16 ranks"), "{said}");
     let each = [&other_root[..], &["--ranks-per-host", "4"]].concat();
     let said = error(&mut world.polycast(&each), 2);
@@ -370,4 +376,60 @@ fn two_levels_are_held_against_what_was_measured() {
     for expected in ["reduce, 64KiB, chain of nodes", "nodes alone", "4.3.3 +0.0 %", "about ", "MEDIAN"] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
+}
+
+/// The rule of thumb is about messages between nodes, however many ranks share one.
+#[test]
+fn the_rule_of_thumb_is_for_what_lies_between_nodes() {
+    let world = World::with_doors(&[]);
+    let params = checkout().join("examples/params/lab-20mbit.json");
+    let rule = |more: &[&str]| {
+        let words = ["predict", "--params", params.to_str().unwrap(), "--bytes", "1MiB"];
+        let text = output(&mut world.polycast(&[&words[..], more].concat()));
+        let text = text.replace('\n', " ");
+        let from = text.find("segments of ").unwrap();
+        text[from..].split(" (binary) on").next().unwrap().to_owned()
+    };
+    let of_nodes = rule(&["-n", "8"]);
+    assert_eq!(rule(&["-n", "32", "--ranks-per-host", "4"]), of_nodes);
+    assert!(rule(&["-n", "8", "--ranks-per-host", "8"]) != of_nodes, "within a node it is another");
+}
+
+/// Files of busy machines predict what nobody will see.
+#[test]
+fn predictions_from_what_is_hardly_known_are_warned_of() {
+    let world = World::with_doors(&[]);
+    let curve = |reach: f64, times: [f64; 3]| {
+        let point = |(bytes, ns): (u64, f64)| {
+            format!(
+                r#"{{"bytes":{bytes},"ns":{ns},"low":{},"high":{},"samples":9}}"#,
+                ns - reach * ns,
+                ns + reach * ns
+            )
+        };
+        let points: Vec<_> = [1, 1024, 65536].into_iter().zip(times).map(point).collect();
+        format!("[{}]", points.join(","))
+    };
+    let said = |reach: f64, times: [f64; 3], more: &[&str]| {
+        let text = format!(
+            r#"{{"format":"polycast-parameters","version":1,"measured":{{"when":"","where":"","how":""}},
+            "classes":{{"same-switch":{{"latency":{},"gap":{}}}}}}}"#,
+            curve(0.0, [1e4; 3]),
+            curve(reach, times)
+        );
+        fs::write(world.path().join("p.json"), text).unwrap();
+        let words = ["predict", "--params", "p.json", "--ranks", "4", "--bytes", "1KiB"];
+        let ended = world.polycast(&[&words[..], more].concat()).output().unwrap();
+        assert!(ended.status.success());
+        String::from_utf8(ended.stderr).unwrap().replace('\n', " ")
+    };
+    let straight = [1e4, 2e4, 6.5e5];
+    assert_eq!(said(0.02, straight, &[]), "");
+    assert!(
+        said(0.4, straight, &[])
+            .contains("same-switch: the 95 % intervals of what was measured reach 40 % far")
+    );
+    assert_eq!(said(0.02, straight, &["--models"]), "");
+    let stepped = said(0.02, [1e4, 5e6, 6e6], &["--models"]);
+    assert!(stepped.contains("a line misses what was measured by "), "{stepped}");
 }

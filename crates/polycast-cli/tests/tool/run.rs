@@ -39,7 +39,7 @@ fn the_launcher_is_the_one_that_the_program_is_linked_for() {
 fn a_launcher_of_another_family_is_refused() {
     let world = world();
     world.program("libmpi.so.40", None);
-    let said = error(&mut world.polycast(&["run", "-n", "2", "--mpi", "mpich", "--", "./program"]), 1);
+    let said = error(&mut world.polycast(&["run", "-n", "2", "--mpi", "mpich", "--", "./program"]), 2);
     assert!(said.contains("linked with openmpi (libmpi.so.40)") && said.contains("--mpi openmpi"), "{said}");
 }
 
@@ -204,23 +204,24 @@ fn what_is_wrong_is_said_before_anything_starts() {
     world.executable("script", "#!/bin/sh\n");
     fs::write(world.path().join("plain"), "").unwrap();
     fs::write(world.path().join("bad.toml"), "version = 1\n[[rule]]\nuse = \"stock\"\n").unwrap();
-    for (arguments, expected) in [
-        (&["--algorithm", "chian", "--", "./script"][..], "--algorithm: unknown algorithm \"chian\""),
-        (&["--table", "bad.toml", "--", "./script"], "table bad.toml:2:1: missing field `collective`"),
-        (&["--table", "none.toml", "--", "./script"], "table none.toml: No such file"),
-        (&["--mpiexec-args", "'a", "--", "./script"], "--mpiexec-args"),
-        (&["--mpi", "/nowhere/mpiexec", "--", "./script"], "expected openmpi, mpich or the path"),
-        (&["--hosts", "a:2", "--", "./script"], "4 ranks are to run, but the hosts take 2"),
+    for (arguments, status, expected) in [
+        (&["--algorithm", "chian", "--", "./script"][..], 2, "--algorithm: unknown algorithm \"chian\""),
+        (&["--table", "bad.toml", "--", "./script"], 1, "table bad.toml:2:1: missing field `collective`"),
+        (&["--table", "none.toml", "--", "./script"], 1, "table none.toml: No such file"),
+        (&["--mpiexec-args", "'a", "--", "./script"], 2, "--mpiexec-args"),
+        (&["--mpi", "/nowhere/mpiexec", "--", "./script"], 2, "expected openmpi, mpich or the path"),
+        (&["--hosts", "a:2", "--", "./script"], 2, "4 ranks are to run, but the hosts take 2"),
         (
             &["--hosts", "localhost,n[3-4].invalid,n3.invalid", "--", "./script"],
+            2,
             "found none for n3.invalid,n4.invalid;",
         ),
-        (&["--hostfile", "none", "--", "./script"], "cannot read hosts from none"),
-        (&["--", "script"], "did you mean ./script?"),
-        (&["--", "plain"], "not executable"),
-        (&["--", "absent"], "program absent not found"),
+        (&["--hostfile", "none", "--", "./script"], 1, "cannot read hosts from none"),
+        (&["--", "script"], 1, "did you mean ./script?"),
+        (&["--", "plain"], 1, "not executable"),
+        (&["--", "absent"], 1, "program absent not found"),
     ] {
-        let said = error(&mut world.polycast(&[&["run", "-n", "4"], arguments].concat()), 1);
+        let said = error(&mut world.polycast(&[&["run", "-n", "4"], arguments].concat()), status);
         assert!(said.starts_with("polycast: ") && said.contains(expected), "{arguments:?}: {said}");
     }
 }
@@ -264,7 +265,7 @@ fn variables_that_nobody_reads_are_named_before_the_start() {
 
 #[test]
 fn ranks_and_a_program_are_needed() {
-    let said = error(&mut world().polycast(&["run", "--", "./program"]), 1);
+    let said = error(&mut world().polycast(&["run", "--", "./program"]), 2);
     assert!(said.contains("give -n N, --hosts or --hostfile"), "{said}");
     let said = error(&mut world().polycast(&["run", "-n", "0", "--", "./program"]), 2);
     assert!(said.contains("expected a whole number from 1"), "{said}");

@@ -73,9 +73,9 @@ fn files_of_stock_libraries_are_read_and_written() {
     fs::write(world.path().join("rules"), classic.replace("65536 3", "65536 33")).unwrap();
     let said = error(&mut world.polycast(&["table", "check", "rules"]), 1);
     assert!(said.contains("rules: line 10: bcast has no algorithm 33"), "{said}");
-    let said = error(&mut world.polycast(&["table", "convert", "mine.toml", "--to", "openmpi"]), 1);
+    let said = error(&mut world.polycast(&["table", "convert", "mine.toml", "--to", "openmpi"]), 2);
     assert!(said.contains("--ranks: expected"), "{said}");
     let crowded = ["table", "convert", "mine.toml", "--to", "mpich", "--ranks", "16", "--nodes", "4"];
-    let said = error(&mut world.polycast(&crowded), 1);
+    let said = error(&mut world.polycast(&crowded), 2);
     assert!(said.contains("--nodes: expected one for each of 16 ranks, found 4"), "{said}");
 }

@@ -7,7 +7,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::fake::World;
+use crate::fake::{World, error};
 
 const TWO_LEAVES: &str = "\
 # of the cluster
@@ -216,4 +216,29 @@ fn mistakes_do_not_cascade() {
         let assertion = world.polycast(&["topology", "check", "t"]).assert().code(status);
         assert_eq!(String::from_utf8_lossy(&assertion.get_output().stdout), said);
     }
+}
+
+/// A file that is none of them: its first line says nothing of what is wrong.
+#[test]
+fn what_is_no_topology_is_told_what_one_is() {
+    let world = World::with_doors(&[]);
+    fs::write(world.path().join("bc.c"), "#include <mpi.h>\n\nstatic int x = 3;\n").unwrap();
+    for line in [
+        "topology show bc.c",
+        "topology check bc.c",
+        "tree --topology bc.c",
+        "explain --ranks 4 --topology bc.c",
+    ] {
+        let ended = world.polycast(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
+        let said = String::from_utf8([ended.stdout, ended.stderr].concat()).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{line}: {said}");
+        assert!(
+            said.contains("expected Slurm's topology.conf") && said.contains("found none of these"),
+            "{line}: {said}"
+        );
+    }
+    // One with a mistake is still told which.
+    fs::write(world.path().join("t.conf"), "SwitchName=s0 Nodes=a\nNonsense\n").unwrap();
+    let said = error(&mut world.polycast(&["topology", "show", "t.conf"]), 1);
+    assert!(said.contains("t.conf:2: expected KEY=VALUE") && !said.contains("none of these"), "{said}");
 }

@@ -174,14 +174,14 @@ fn hosts_that_the_file_lacks_are_told_and_placed_apart() {
 fn what_cannot_be_drawn_is_refused() {
     let world = world();
     for (arguments, status, expected) in [
-        (&["--root", "3"][..], 1, "--root 3: expected a rank from 0 to 2"),
-        (&["--ranks", "4"], 1, "--ranks 4: expected 1 to 3 ranks"),
+        (&["--root", "3"][..], 2, "--root 3: expected a rank from 0 to 2"),
+        (&["--ranks", "4"], 2, "--ranks 4: expected 1 to 3 ranks"),
         (&["--ranks", "0"], 2, "expected a whole number of at least 1"),
-        (&["--shape", "scatter-ring"], 1, "expected an algorithm with one tree"),
+        (&["--shape", "scatter-ring"], 2, "expected an algorithm with one tree"),
         (&["--shape", "tree"], 2, "expected one of flat, chain"),
         (&["--placement", "shuffled"], 2, "shuffled:SEED"),
         (&["--segment", "0"], 2, "expected at least 1 byte"),
-        (&["--ranks-per-host", "2000", "--svg", "tree.svg"], 1, "expected at most 4096 ranks, found 6000"),
+        (&["--ranks-per-host", "2000", "--svg", "tree.svg"], 2, "expected at most 4096 ranks, found 6000"),
         (&["--svg", "none/tree.svg"], 1, "none/tree.svg: No such file"),
     ] {
         let said =

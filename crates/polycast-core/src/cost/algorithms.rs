@@ -105,15 +105,19 @@ impl Predictor {
         &mut self.network
     }
 
-    /// What lies between most ranks that follow each other around the network; of two that are as common, the slower one.
+    /// What lies between most ranks of different nodes that follow each other around the network, for messages between nodes are what
+    /// takes time; of two that are as common, the slower one. Of one node: what lies within it.
     pub fn usual_class(&self) -> LinkClass {
+        let ring = self.trees.site().ring();
         let mut hops = [0u32; 3];
-        self.trees
-            .site()
-            .ring()
-            .windows(2)
-            .for_each(|two| hops[self.network.class(two[0], two[1]) as usize] += 1);
-        LinkClass::ALL.into_iter().max_by_key(|class| hops[*class as usize]).expect("three classes")
+        ring.windows(2).for_each(|two| hops[self.network.class(two[0], two[1]) as usize] += 1);
+        let between = LinkClass::ALL.into_iter().filter(|class| *class != LinkClass::SameNode);
+        let usual = between.max_by_key(|class| hops[*class as usize]).expect("two classes");
+        if hops[usual as usize] == 0 && hops[LinkClass::SameNode as usize] > 0 {
+            LinkClass::SameNode
+        } else {
+            usual
+        }
     }
 
     /// The times of messages that the tree of `algorithm` for `bytes` is made for; `None` if it is made for none.

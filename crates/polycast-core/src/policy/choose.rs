@@ -29,7 +29,8 @@ impl<'a> Rules<'a> {
         Rules { forced, tables: (user, shipped), prediction }
     }
 
-    pub(super) fn forced(&self, collective: Collective) -> Option<Choice> {
+    /// What the user wants for all calls of a collective.
+    pub fn forced(&self, collective: Collective) -> Option<Choice> {
         self.forced.iter().find(|(of, _)| *of == collective).map(|(_, choice)| *choice)
     }
 

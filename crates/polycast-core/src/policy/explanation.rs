@@ -3,15 +3,17 @@
 use std::fmt;
 
 use super::{
-    By, Call, Capabilities, Choice, Collective, CommunicatorShape, Condition, Decision, Policy, Rule, Rules,
+    By, Call, Capabilities, Choice, Collective, CommunicatorShape, Condition, Decision, Policy, Property,
+    Range, Rule, Rules,
 };
+use crate::units::Bytes;
 
 /// Why a call is served by what serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// What [`Policy::choose`] says.
     pub decision: Decision,
-    /// The rules that were looked at, in their order; only the last can have matched. None if no table was asked.
+    /// The rules for the operation that were looked at, in their order; only the last can have matched. None if no table was asked.
     pub looked_at: Vec<LookedAt>,
 }
 
@@ -26,6 +28,15 @@ pub struct LookedAt {
     pub because: Option<String>,
     /// Whether it was for this call.
     pub verdict: Verdict,
+    /// How far the call is from what it is for.
+    distance: Distance,
+}
+
+/// How many of a rule's conditions do not hold, and by how many doublings what there is would have to change, in all: the first counts more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Distance {
+    conditions: u32,
+    doublings: u32,
 }
 
 /// Whether a rule was for the call.
@@ -33,8 +44,6 @@ pub struct LookedAt {
 pub enum Verdict {
     /// It decided.
     Matches,
-    /// It is for another operation.
-    OtherCollective(Collective),
     /// It is for ranks of one node.
     OneNode,
     /// It is for nodes of about as many ranks each.
@@ -67,26 +76,19 @@ impl Explanation {
             By::Rule(place) | By::Prediction(Some(place)) => (&in_table[..place], in_table.get(place)),
             By::Prediction(None) | By::Nobody => (in_table, None),
         };
-        let verdict = |rule: &Rule| {
-            let found = |condition: &Condition| condition.property.of(shape, call, earlier_calls);
-            let holds =
-                |condition: &Condition| found(condition).is_some_and(|found| condition.range.contains(found));
-            let missed = rule.conditions.iter().find(|condition| !holds(condition));
-            let lacking = rule.choice.needs().without(there);
-            match missed {
-                _ if rule.collective != call.collective => Verdict::OtherCollective(rule.collective),
-                _ if !rule.choice.suits(shape) => match rule.choice {
-                    Choice::Algorithm(algorithm) if algorithm.entry.is_padded => Verdict::EvenNodes,
-                    _ => Verdict::OneNode,
-                },
-                _ if lacking != Capabilities::NONE => Verdict::Lacks(lacking),
-                Some(&expected) => Verdict::Misses { expected, found: found(&expected) },
-                None => Verdict::Matches,
-            }
-        };
-        let passed_over = before.iter().map(|rule| LookedAt::new(rule, verdict(rule)));
-        let matched = decided.map(|rule| LookedAt::new(rule, Verdict::Matches));
+        let of_operation = before.iter().filter(|rule| rule.collective == call.collective);
+        let passed_over =
+            of_operation.map(|rule| LookedAt::passed_over(rule, shape, there, call, earlier_calls));
+        let matched = decided.map(|rule| LookedAt::new(rule, Verdict::Matches, Distance::default()));
         Explanation { decision, looked_at: passed_over.chain(matched).collect() }
+    }
+
+    /// The rule that is nearest to serving the call by something else than the MPI, of those that are not for it.
+    pub fn nearest_miss(&self) -> Option<&LookedAt> {
+        let missed = self.looked_at.iter().filter(|rule| {
+            rule.verdict != Verdict::Matches && ![Choice::Stock, self.decision.choice].contains(&rule.choice)
+        });
+        missed.min_by_key(|rule| rule.distance)
     }
 
     /// The first rule that is for the call; `None` if there is none, or no table was asked.
@@ -95,17 +97,83 @@ impl Explanation {
     }
 }
 
+/// The rule that is nearest to serving calls of some size, after some others, by something else than the MPI, of those that serve none.
+pub fn nearest_rule(
+    rules: Rules<'_>,
+    shape: CommunicatorShape,
+    there: Capabilities,
+    collective: Collective,
+) -> Option<LookedAt> {
+    let of_operation = rules.table(collective).rules().iter().filter(|rule| rule.collective == collective);
+    let looked_at = of_operation.map(|rule| {
+        let condition = |of| rule.conditions.iter().find(|condition| condition.property == of);
+        let of_call = [Property::Bytes, Property::EarlierCalls].map(condition);
+        let [bytes, earlier_calls] = of_call.map(|condition| condition.map_or(0, |of| of.range.first()));
+        let call = Call { collective, bytes: Bytes(bytes) };
+        let is_of_all_calls = of_call.iter().all(Option::is_none);
+        (LookedAt::passed_over(rule, shape, there, &call, earlier_calls), is_of_all_calls)
+    });
+    // Behind one that decides about all calls none decides.
+    let may_decide =
+        |(rule, is_of_all_calls): &(LookedAt, bool)| !(rule.verdict == Verdict::Matches && *is_of_all_calls);
+    let missed = looked_at.take_while(may_decide).map(|(rule, _)| rule);
+    let missed = missed.filter(|rule| rule.verdict != Verdict::Matches && rule.choice != Choice::Stock);
+    missed.min_by_key(|rule| rule.distance)
+}
+
 impl LookedAt {
-    fn new(rule: &Rule, verdict: Verdict) -> LookedAt {
-        LookedAt { line: rule.line, choice: rule.choice, because: rule.because.clone(), verdict }
+    fn new(rule: &Rule, verdict: Verdict, distance: Distance) -> LookedAt {
+        LookedAt { line: rule.line, choice: rule.choice, because: rule.because.clone(), verdict, distance }
     }
+
+    /// Of a rule that did not decide.
+    fn passed_over(
+        rule: &Rule,
+        shape: CommunicatorShape,
+        there: Capabilities,
+        call: &Call,
+        earlier_calls: u64,
+    ) -> LookedAt {
+        let found = |condition: &Condition| condition.property.of(shape, call, earlier_calls);
+        let holds =
+            |condition: &&Condition| found(condition).is_some_and(|found| condition.range.contains(found));
+        let missed: Vec<&Condition> = rule.conditions.iter().filter(|condition| !holds(condition)).collect();
+        let (suits, lacking) = (rule.choice.suits(shape), rule.choice.needs().without(there));
+        let verdict = match missed.first() {
+            _ if !suits => match rule.choice {
+                Choice::Algorithm(algorithm) if algorithm.entry.is_padded => Verdict::EvenNodes,
+                _ => Verdict::OneNode,
+            },
+            _ if lacking != Capabilities::NONE => Verdict::Lacks(lacking),
+            Some(&&expected) => Verdict::Misses { expected, found: found(&expected) },
+            None => Verdict::Matches,
+        };
+        // What the communicator lacks, no other call on it will have.
+        let beyond = [!suits, lacking != Capabilities::NONE].into_iter().filter(|is_so| *is_so).count();
+        // One node is another world than several: what lies between ranks is another.
+        let is_alone = |found: Option<u64>| found == Some(1);
+        let worlds = missed.iter().filter(|condition| {
+            condition.property == Property::Nodes && is_alone(found(condition)) != condition.range.contains(1)
+        });
+        let distance = Distance {
+            conditions: (missed.len() + beyond + 2 * worlds.count()) as u32,
+            doublings: missed.iter().map(|condition| doublings(condition.range, found(condition))).sum(),
+        };
+        LookedAt::new(rule, verdict, distance)
+    }
+}
+
+/// How often what there is must be doubled, or halved, to be in a range; of what is not known more often than any number needs.
+fn doublings(range: Range, found: Option<u64>) -> u32 {
+    let Some(found) = found else { return u64::BITS };
+    let nearest = found.clamp(range.first(), range.last());
+    (nearest.max(1).ilog2()).abs_diff(found.max(1).ilog2())
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Verdict::Matches => f.pad("matches"),
-            Verdict::OtherCollective(collective) => write!(f, "is for {collective}"),
             Verdict::OneNode => f.pad("is for ranks of one node"),
             Verdict::EvenNodes => f.pad("is for nodes of about as many ranks each"),
             Verdict::Lacks(lacking) => write!(f, "needs {lacking}"),
@@ -123,7 +191,6 @@ impl fmt::Display for Verdict {
 mod tests {
     use super::*;
     use crate::policy::Table;
-    use crate::units::Bytes;
 
     const TABLE: &str = r#"version = 1
 [[rule]]
@@ -182,6 +249,29 @@ because = "measured"
         let explanation = explain(1 << 30, None);
         assert_eq!((explanation.matching(), explanation.decision), (None, Decision::STOCK));
         assert_eq!(explanation.looked_at.len(), 5);
+    }
+
+    #[test]
+    fn the_nearest_miss_lacks_least() {
+        let table = "version = 1\n\
+            [[rule]]\ncollective = \"allreduce\"\nuse = \"two-level\"\n\
+            [[rule]]\ncollective = \"bcast\"\nranks = \"64..\"\nbytes = \"1GiB..\"\nuse = \"flat\"\n\
+            [[rule]]\ncollective = \"bcast\"\nranks = \"2..5\"\nuse = \"chain\"\n\
+            [[rule]]\ncollective = \"bcast\"\nranks = \"2..9\"\nuse = \"binary\"\nbecause = \"so\"\n\
+            [[rule]]\ncollective = \"bcast\"\nrate = \"1gbit..\"\nuse = \"binomial\"\n\
+            [[rule]]\ncollective = \"bcast\"\nranks = 16\nuse = \"stock\"\n";
+        let shape = CommunicatorShape::new(16, 16, None).unwrap();
+        let table = Table::parse(table, "t").unwrap();
+        let call = Call { collective: Collective::Broadcast, bytes: Bytes(1 << 20) };
+        let explanation =
+            Explanation::new(Rules::new(&[], None, &table, None), shape, Capabilities::ALL, &call, 0);
+        assert_eq!(explanation.looked_at.len(), 5, "none for other operations");
+        let nearest = explanation.nearest_miss().unwrap();
+        assert_eq!(
+            (nearest.choice.to_string().as_str(), nearest.verdict.to_string().as_str()),
+            ("binary", "is for 2 to 8 ranks, not 16")
+        );
+        assert_eq!(explain(1 << 20, Some("flat")).nearest_miss(), None);
     }
 
     #[test]

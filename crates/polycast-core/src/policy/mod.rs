@@ -38,7 +38,7 @@ pub use choice::{Choice, ParseChoiceError};
 pub use choose::{By, Decision, Interval, Policy, Rules};
 pub use condition::{Condition, Property, Range};
 pub use epoch::{CallCounts, Epoch};
-pub use explanation::{Explanation, LookedAt, Verdict};
+pub use explanation::{Explanation, LookedAt, Verdict, nearest_rule};
 pub use left::{Left, LeftAtFirst, Ranks, left_at_first, left_below};
 pub use parse::{MAX_EPOCHS, MAX_RULES, MAX_TEXT_BYTES, TableError};
 pub use prediction::{Prediction, choice as predicted_choice};

@@ -9,6 +9,6 @@ mod grid;
 mod page;
 mod store;
 
-pub use grid::{Cell, Grid};
+pub use grid::{Cell, Grid, ParseGridError};
 pub use page::page;
 pub use store::{Measured, Store};

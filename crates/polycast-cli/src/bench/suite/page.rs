@@ -29,6 +29,7 @@ impl Verdict {
     fn of(point: &Point) -> Verdict {
         match (point.speedup_ci_low, point.speedup_ci_high) {
             _ if point.wrong > 0 => Verdict::Wrong,
+            _ if point.speedup_withheld.is_some() => Verdict::Open,
             (_, Some(high)) if high < AT_LEAST => Verdict::Slower,
             (Some(low), _) if low >= AT_LEAST => Verdict::Holds,
             (Some(_), Some(_)) => Verdict::Open,

@@ -50,7 +50,10 @@ impl Store {
         let mut points =
             of_cell.flat_map(|measured| measured.points.iter().map(move |point| (measured, point)));
         let says = |measured: &Measured, point: &Point| {
-            measured.failure.is_none() || point.speedup_ci_low.is_some() || point.wrong > 0
+            measured.failure.is_none()
+                || point.speedup_ci_low.is_some()
+                || point.speedup_withheld.is_some()
+                || point.wrong > 0
         };
         let is_it = |(measured, point): &(&Measured, &Point)| {
             point.bytes == bytes.0 && point.variant != "stock" && says(measured, point)

@@ -155,9 +155,11 @@ impl Columns {
     }
 }
 
-/// `3.32 (3.07–3.57)`; nothing of the reference itself.
+/// `3.32 (3.07–3.57)`; nothing of the reference itself, and `withheld` where it says nothing.
 pub(super) fn speedup(point: &Point) -> String {
-    let Some(times) = point.speedup else { return String::new() };
+    let Some(times) = point.speedup else {
+        return if point.speedup_withheld.is_some() { "withheld".to_owned() } else { String::new() };
+    };
     match point.speedup_ci_low.zip(point.speedup_ci_high) {
         Some((low, high)) => format!("{} ({})", digits(times), range(low, high)),
         None => digits(times),

@@ -16,7 +16,8 @@ use super::Args;
 use crate::bench::arrival::parse_duration;
 use crate::bench::point::Point;
 use crate::bench::suite::{Cell, Grid, Measured, Store, page};
-use crate::commands::{Outcome, beside, file_of, interruption, print, require_folder, write_file};
+use crate::commands::{Outcome, beside, file_of, interruption, print, require_writable, write_file};
+use crate::usage::wrong;
 
 /// How often it is looked whether a job has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -55,9 +56,9 @@ pub fn run(args: &Args) -> Outcome {
     args.suite.only.iter().try_for_each(|part| grid.only(part))?;
     let file = args.json.clone().unwrap_or_else(|| PathBuf::from("never-slower.jsonl"));
     if file == Path::new("-") {
-        return Err("--json: expected a file, which the next run goes on with; found -".into());
+        return Err(wrong("--json: expected a file, which the next run goes on with; found -"));
     }
-    require_folder(&args.suite.page)?;
+    require_writable(&args.suite.page)?;
     let mut store = Store::open(&file)?;
     let interrupted = interruption()?;
     let began = Instant::now();

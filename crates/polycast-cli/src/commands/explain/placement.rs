@@ -7,6 +7,7 @@ use polycast_core::policy::CommunicatorShape;
 use polycast_core::topology::{Placed, Topology};
 
 use crate::hosts::{self, HostsError};
+use crate::usage::wrong;
 
 /// What the options say.
 pub struct Request<'a> {
@@ -55,12 +56,12 @@ fn named(hosts: &str, ranks: Option<u32>) -> Result<Vec<String>, HostsError> {
 
 /// A host name per rank: the first host is the fullest, the others share what is left evenly.
 fn counted(request: &Request) -> Result<Vec<String>, Box<dyn std::error::Error>> {
-    let ranks = request.ranks.ok_or("expected --ranks or --hosts")?;
+    let ranks = request.ranks.ok_or_else(|| wrong("expected --ranks or --hosts"))?;
     let known = request.topology.map(|topology| &topology.hosts[..]);
     let nodes = request.nodes.unwrap_or_else(|| known.map_or(ranks, |hosts| ranks.min(hosts.len() as u32)));
     let fullest = CommunicatorShape::new(ranks, nodes, request.ranks_per_node)?.ranks_per_node;
     if let Some(hosts) = known.filter(|hosts| hosts.len() < nodes as usize) {
-        return Err(format!("--nodes {nodes}: the topology has {} hosts", hosts.len()).into());
+        return Err(wrong(format_args!("--nodes {nodes}: the topology has {} hosts", hosts.len())));
     }
     let name = |node: u32| match known {
         Some(hosts) => hosts[node as usize].name.clone(),

@@ -16,6 +16,7 @@ use crate::mpi::{self, Abi, Launch, Mpi};
 use crate::network::{self, KnownParameters, NoTopology};
 use crate::numbers::whole;
 use crate::settings;
+use crate::usage::wrong;
 
 /// Arguments of `polycast lab run`.
 #[derive(clap::Args)]
@@ -95,7 +96,8 @@ fn launch(
     lab: &Lab,
     warned: Option<(String, String)>,
 ) -> Result<Command, Box<dyn std::error::Error>> {
-    let hosts = place(&hosts_for(lab, args.on.as_ref())?, args.ranks, args.ranks_per_host)?;
+    let hosts = place(&hosts_for(lab, args.on.as_ref()).map_err(wrong)?, args.ranks, args.ranks_per_host)
+        .map_err(wrong)?;
     let first = hosts[0].0.clone();
     // Other hosts do not see this environment, so its settings are sent along.
     let mut env = installation.map_or_else(Vec::new, |_| settings::of_the_library().collect());

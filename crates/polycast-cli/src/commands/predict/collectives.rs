@@ -11,6 +11,7 @@ use polycast_core::units::Bytes;
 
 use crate::bench::operation::Operation;
 use crate::bench::variant::{self, Variant};
+use crate::usage::wrong;
 
 /// Into more segments no message is cut: to follow them takes long.
 const MAX_SEGMENTS: u64 = 64;
@@ -85,7 +86,9 @@ pub fn compare(
     let mut algorithms = asked.map_or_else(|| usual(collective, predictor), <[_]>::to_vec);
     algorithms.retain(|algorithm| !no_multicast || algorithm.entry.has_schedules());
     if algorithms.is_empty() {
-        return Err("--no-multicast: expected other algorithms, found multicast alone in --algorithms".into());
+        return Err(wrong(
+            "--no-multicast: expected other algorithms, found multicast alone in --algorithms",
+        ));
     }
     let (by_equations, others): (Vec<Algorithm>, _) = algorithms.into_iter().partition(|algorithm| {
         collective == Collective::Broadcast && !algorithm.entry.shares_memory() && algorithm.segment.is_none()
@@ -99,7 +102,9 @@ pub fn compare(
             let best = times.min_by_key(|predicted| predicted.time);
             predicted.push(best.ok_or_else(|| {
                 let ranks = predictor.network().ranks();
-                format!("{algorithm} of {bytes} on {ranks} ranks: expected at most {MAX_STEPS} steps in all, which can be followed")
+                wrong(format_args!(
+                    "{algorithm} of {bytes} on {ranks} ranks: expected at most {MAX_STEPS} steps in all, which can be followed"
+                ))
             })?);
         }
         predicted.sort_by_key(|predicted| predicted.time);

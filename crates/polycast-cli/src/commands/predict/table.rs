@@ -190,8 +190,10 @@ impl Page<'_> {
     fn rule_of_thumb(&self) -> String {
         let network = self.predictor.network();
         let segment = efficient_segment(network.parameters(self.predictor.usual_class()));
-        // As there, where the height of a linear tree is its number of ranks, and that of a binary one log2 of it.
-        let heights = [network.ranks(), network.ranks().max(1).ilog2()];
+        // As there, where the height of a linear tree is its number of ranks, and that of a binary one log2 of it; of several ranks on a
+        // node, one has its messages from elsewhere.
+        let far = if network.nodes() > 1 { network.nodes() } else { network.ranks() };
+        let heights = [far, far.max(1).ilog2()];
         let [chain, binary] = heights.map(|height| size(sufficiently_large(height, segment)));
         let cheap = cheap_segments(segment);
         format!("{cheap}; pipelines of them pay from {chain} (chain) and {binary} (binary) on")

@@ -1,5 +1,6 @@
 use std::process::ExitCode;
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polycast_core::algorithm::Algorithm;
 use polycast_core::units::Bytes;
 use polycast_sim::protocol::{Completion, Scaling};
@@ -7,7 +8,7 @@ use serde_json::json;
 
 use super::{Args, require_memory};
 use crate::commands::{Outcome, print, print_json};
-use crate::terminal::{margin, nanoseconds, table};
+use crate::terminal::{margin, nanoseconds};
 
 const NODES: &str = "16,128,1024,8192";
 const BYTES: &[Bytes] = &[Bytes(8 << 10)];
@@ -21,13 +22,17 @@ struct OfSize {
     completions: Vec<Completion>,
 }
 
-/// Runs `polycast simulate --scaling`.
+/// Runs `polycast simulate --scaling`. Large communicators take minutes, so each row is printed as it comes.
 pub fn run(args: &Args) -> Outcome {
     let nodes = args.node_counts(NODES)?;
     let sizes = if args.bytes.is_empty() { BYTES } else { &args.bytes };
-    let mut found = Vec::new();
     for bytes in sizes {
         nodes.iter().try_for_each(|nodes| require_memory(*bytes, *nodes))?;
+    }
+    let progress = progress(sizes.len() * (FORMS.len() + 1) * nodes.len())?;
+    let says = |text: String| progress.suspend(|| print(&text));
+    let mut found = Vec::new();
+    for bytes in sizes {
         let scaling = Scaling {
             bytes: bytes.0,
             loss: args.loss(),
@@ -35,52 +40,72 @@ pub fn run(args: &Args) -> Outcome {
             seed: args.seed.unwrap_or(0),
             cluster: args.cluster.cluster(),
         };
-        found.push(OfSize { bytes: *bytes, completions: completions(&scaling, &nodes)? });
+        if !args.json {
+            let title = if sizes.len() > 1 { format!("{bytes}\n") } else { String::new() };
+            let space = if found.is_empty() { "" } else { "\n" };
+            says(format!("{space}{title}{}", row(HEADER.map(str::to_owned))))?;
+        }
+        let mut completions: Vec<Completion> = Vec::new();
+        for (algorithm, count) in all(&nodes) {
+            progress.set_message(format!("{algorithm} of {bytes} on {count} nodes"));
+            let completion = completion(&scaling, algorithm, count)?;
+            // The first of its form stands for all of them.
+            let first = completions.get(completions.len() / nodes.len() * nodes.len()).unwrap_or(&completion);
+            if !args.json {
+                says(row(cells(&completion, first)))?;
+            }
+            completions.push(completion);
+            progress.inc(1);
+        }
+        found.push(OfSize { bytes: *bytes, completions });
     }
+    progress.finish_and_clear();
     if args.json {
         print_json(&json(args, &found))?;
-    } else {
-        print(&report(&found, &nodes))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn completions(scaling: &Scaling, nodes: &[u32]) -> Result<Vec<Completion>, Box<dyn std::error::Error>> {
-    let mut completions = Vec::new();
-    for form in FORMS {
-        let spec = form.parse::<Algorithm>()?.multicast().expect("a multicast");
-        for count in nodes {
-            completions.push(scaling.multicast(spec, *count)?);
-        }
-    }
-    let tree = TREE.parse()?;
-    completions.extend(nodes.iter().map(|count| scaling.tree(tree, *count)));
-    Ok(completions)
+/// Hidden by itself where standard error is no terminal.
+fn progress(rows: usize) -> Result<ProgressBar, Box<dyn std::error::Error>> {
+    let progress = ProgressBar::with_draw_target(Some(rows as u64), ProgressDrawTarget::stderr());
+    progress.set_style(ProgressStyle::with_template("{spinner} {wide_msg} {pos}/{len}  {elapsed}")?);
+    Ok(progress)
 }
 
-fn report(found: &[OfSize], nodes: &[u32]) -> String {
-    let texts = found.iter().map(|OfSize { bytes, completions }| {
-        let rows = completions.iter().enumerate().map(|(index, completion)| {
-            // The first of its form stands for all of them.
-            let first = &completions[index / nodes.len() * nodes.len()];
-            let of_nodes = &completion.of_nodes;
-            let [least, median, most] = [of_nodes.least_us, of_nodes.median_us, of_nodes.most_us];
-            vec![
-                completion.algorithm.clone(),
-                completion.nodes.to_string(),
-                margin(completion.mean_us * 1e3, completion.interval_us * 1e3),
-                nanoseconds(completion.percentile_99_us * 1e3),
-                format!("{:.2}", completion.mean_us / first.mean_us),
-                nanoseconds(least * 1e3),
-                nanoseconds(median * 1e3),
-                format!("{:.2}", most / least),
-            ]
-        });
-        let header = ["ALGORITHM", "NODES", "LAST NODE", "99 %", "GROWTH", "FIRST", "MEDIAN", "SKEW"];
-        let table = table(header, rows.collect(), 1);
-        if found.len() > 1 { format!("{bytes}\n{table}") } else { table }
-    });
-    texts.collect::<Vec<_>>().join("\n")
+/// All algorithms, each on communicators of these sizes.
+fn all(nodes: &[u32]) -> impl Iterator<Item = (&'static str, u32)> + '_ {
+    FORMS.into_iter().chain([TREE]).flat_map(|algorithm| nodes.iter().map(move |count| (algorithm, *count)))
+}
+
+fn completion(scaling: &Scaling, name: &str, nodes: u32) -> Result<Completion, Box<dyn std::error::Error>> {
+    let algorithm: Algorithm = name.parse()?;
+    Ok(match algorithm.multicast() {
+        Some(spec) => scaling.multicast(spec, nodes)?,
+        None => scaling.tree(algorithm, nodes),
+    })
+}
+
+const HEADER: [&str; 8] = ["ALGORITHM", "NODES", "LAST NODE", "99 %", "GROWTH", "FIRST", "MEDIAN", "SKEW"];
+
+fn cells(completion: &Completion, first: &Completion) -> [String; 8] {
+    let of_nodes = &completion.of_nodes;
+    let [least, median, most] = [of_nodes.least_us, of_nodes.median_us, of_nodes.most_us];
+    [
+        completion.algorithm.clone(),
+        completion.nodes.to_string(),
+        margin(completion.mean_us * 1e3, completion.interval_us * 1e3),
+        nanoseconds(completion.percentile_99_us * 1e3),
+        format!("{:.2}", completion.mean_us / first.mean_us),
+        nanoseconds(least * 1e3),
+        nanoseconds(median * 1e3),
+        format!("{:.2}", most / least),
+    ]
+}
+
+/// Widths are fixed, for nobody knows what comes.
+fn row([algorithm, nodes, last, most, growth, least, median, skew]: [String; 8]) -> String {
+    format!("{algorithm:<21} {nodes:>5} {last:>15} {most:>8} {growth:>6} {least:>7} {median:>7} {skew:>5}\n")
 }
 
 fn json(args: &Args, found: &[OfSize]) -> serde_json::Value {

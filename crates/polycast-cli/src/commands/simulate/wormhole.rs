@@ -104,7 +104,7 @@ pub struct Args {
     /// Also plot, as SVG
     #[arg(long, value_name = "FILE", requires = "network")]
     svg: Option<PathBuf>,
-    /// Draw one multicast of the first tree and load, as SVG: who held which channel when, in red what stood still
+    /// Draw one multicast of the first tree and load, as SVG: who held which channel when, in orange what stood still
     #[arg(long, value_name = "FILE", requires = "network")]
     trace: Option<PathBuf>,
     /// Write each figure there as JSON and SVG, and each point of Nupairoj's as it comes; those that are there are not measured again

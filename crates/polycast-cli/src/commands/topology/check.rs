@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use polycast_core::files::FileKind;
-use polycast_core::topology::{ProblemKind, Reading, Topology, TopologyError};
+use polycast_core::topology::{ProblemKind, Reading, TopologyError};
 use serde::Serialize;
 
 use super::super::{Outcome, print};
@@ -65,7 +65,7 @@ struct Finding {
 
 impl Report {
     fn new(input: &Input) -> Report {
-        let strict = Topology::parse(&input.text, &input.name, Reading::default());
+        let strict = input.parse(Reading::default());
         let problems = strict.err().map_or(Vec::new(), |TopologyError { problems }| problems);
         let of_kind = |kind: ProblemKind| {
             let wanted = problems.iter().filter(|problem| problem.kind == kind);

@@ -12,7 +12,7 @@ use polycast_core::files::FileKind;
 use polycast_core::topology::{Format, Topology};
 
 use super::super::job_args::JobArgs;
-use super::super::{Outcome, file_of, interruption, print, require_folder, write_output};
+use super::super::{Outcome, file_of, interruption, print, require_writable, write_output};
 use super::convert::parse_format;
 use super::draw::draw;
 use super::input::Input;
@@ -23,6 +23,7 @@ use crate::install::Installation;
 use crate::jobs::{ARGUMENT, DialogueError, RankJob, RankServerError};
 use crate::measure::time_stamp;
 use crate::terminal::Paint;
+use crate::usage::wrong;
 
 /// Arguments of `polycast topology discover`.
 #[derive(clap::Args)]
@@ -52,7 +53,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
-    require_folder(&args.output)?;
+    require_writable(&args.output)?;
     let truth = args
         .truth
         .as_deref()
@@ -98,7 +99,7 @@ fn discover(
     let mut job =
         RankJob::start(target.command(&mpi, &variables, &[program.into(), ARGUMENT.into()])?, interrupted)?;
     let hosts: Vec<String> = job.hello().places.iter().map(|place| place.host.clone()).collect();
-    check(&hosts)?;
+    check(&hosts).map_err(wrong)?;
     let topology = measure(&mut job, &hosts)?;
     job.shutdown()?;
     let comparison = truth.map(|truth| findings::comparison(&topology, &truth) + "\n");

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use polycast_core::files::FileKind;
 use polycast_core::topology::{MAX_TEXT_BYTES, Reading, Topology, TopologyError};
 
+use crate::settings::parse_topology;
+
 /// A file that is not there or cannot be a topology.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
@@ -58,6 +60,11 @@ impl Input {
 
     /// The topology in the text; of a graph that is no tree, a spanning tree.
     pub fn topology(&self) -> Result<Topology, TopologyError> {
-        Topology::parse(&self.text, &self.name, Reading { spanning_tree: true })
+        self.parse(Reading { spanning_tree: true })
+    }
+
+    /// The topology in the text.
+    pub fn parse(&self, reading: Reading) -> Result<Topology, TopologyError> {
+        parse_topology(&self.text, &self.name, reading)
     }
 }

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::report::complete_binary_height;
-use crate::commands::{Outcome, print, write_file};
+use crate::commands::{Outcome, print, require_writable, write_file};
 use crate::numbers::whole;
 use crate::plot::{Axis, Chart, Curve, Point};
 use crate::terminal::table;
@@ -91,6 +91,7 @@ struct Clusters {
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Outcome {
+    require_writable(&args.svg)?;
     let study = Study::new(args);
     if let Some(file) = &args.svg {
         write_file(file, &study.chart().to_svg()?)?;

@@ -9,16 +9,17 @@ use std::time::{Duration, Instant};
 use polycast_core::policy::tune::Measured;
 use polycast_core::units::Bytes;
 
-use super::{Args, nothing_measured, operations, place, require_folder, shape, sizes};
+use super::{Args, incomplete, nothing_measured, operations, place, shape, sizes};
 use crate::bench::operation::Operation;
 use crate::bench::variant::Variant;
 use crate::commands::one_launch::{On, measured};
-use crate::commands::{Outcome, interruption, print, write_file};
+use crate::commands::{Outcome, interruption, print, require_writable, write_file};
 use crate::install::Installation;
 use crate::jobs::target::JobTarget;
 use crate::mpi::{Family, Mpi, mapped_mpi};
 use crate::native::{Library, Rules, Search, Target, Tree, Way};
-use crate::terminal::nanoseconds;
+use crate::terminal::{nanoseconds, paragraph};
+use crate::usage::wrong;
 use std::process::ExitCode;
 
 /// Those that may win are measured for so many times as long.
@@ -32,30 +33,27 @@ pub fn run(args: &Args, wanted: Target) -> Outcome {
         None if mpi.family() == Family::Mpich => Library::Mpich,
         Some(_) => {
             let found = mpi.title();
-            return Err(format!(
+            return Err(wrong(format_args!(
                 "--native: expected an Open MPI, found {found}; choose it by --mpi, or --native=mpich"
-            )
-            .into());
+            )));
         }
         None => {
-            return Err(format!(
+            return Err(wrong(format_args!(
                 "--native=mpich: expected an MPICH, found {}; choose it by --mpi",
                 mpi.title()
-            )
-            .into());
+            )));
         }
     };
-    require_folder(&args.output)?;
-    let operations = operations(args)?;
+    require_writable(&Some(args.output.clone()))?;
+    let operations = operations(args).map_err(wrong)?;
     let target = args.job.target()?;
     let shape = shape(&target)?;
     let ranks = shape.ranks;
     if library == Library::Mpich && shape.nodes < ranks {
-        return Err(format!(
+        return Err(wrong(format_args!(
             "--native=mpich: expected one rank on each host, found {} on the fullest: within a host MPICH has other ways, which no file decides",
             shape.ranks_per_node
-        )
-        .into());
+        )));
     }
     let measuring = Measuring {
         args,
@@ -74,8 +72,11 @@ pub fn run(args: &Args, wanted: Target) -> Outcome {
         None => own_tree(&measuring.program, &measuring.variables)?,
     };
     let (mut rules, mut text) = (Vec::new(), String::new());
+    let (mut found, mut asked) = (0, 0);
     for operation in operations {
         let search = measuring.search(operation)?;
+        found += search.found().len();
+        asked += sizes(args, operation).len();
         text += &map(operation, &search);
         rules.push((operation.collective(), search.rules()));
     }
@@ -83,18 +84,21 @@ pub fn run(args: &Args, wanted: Target) -> Outcome {
         return nothing_measured(&measuring.interrupted);
     }
     let rules = Rules::for_ranks(ranks, rules);
-    let head = vec![
+    let missing = incomplete(found, asked, &measuring.interrupted);
+    let mut head: Vec<String> = missing.clone().into_iter().collect();
+    head.extend([
         format!("Made by polycast {} on {}", env!("CARGO_PKG_VERSION"), crate::measure::time_stamp()),
         format!("for {ranks} ranks ({}), {}", place(&target), mpi.title()),
         "mpiexec --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename FILE …"
             .to_owned(),
-    ];
+    ]);
     let file = match wanted.format() {
         Some(format) => rules.write(format, &head)?,
         None => in_its_tree(tree, ranks, &rules)?,
     };
     write_file(&args.output, file)?;
-    print(&format!("{text}\nwritten: {}\n", args.output.display()))?;
+    let mark = missing.map_or(String::new(), |missing| format!("\n{}\n", paragraph(&missing)));
+    print(&format!("{text}{mark}\nwritten: {}\n", args.output.display()))?;
     Ok(if measuring.interrupted.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
 }
 

@@ -139,9 +139,12 @@ proptest! {
             let explanation = Explanation::new(by_table(&table), shape, there, &call, earlier_calls);
             prop_assert_eq!(explanation.decision, decision);
             let matches = explanation.looked_at.iter().map(|rule| rule.verdict == Verdict::Matches);
-            let expected = (0..table.rules().len()).map(|rule| Some(rule) == place);
             let until = place.map_or(table.rules().len(), |place| place + 1);
-            prop_assert!(matches.eq(expected.take(until)), "{:?}", explanation);
+            let looked_at = table.rules()[..until].iter().enumerate();
+            let expected = looked_at
+                .filter(|(_, rule)| rule.collective == call.collective)
+                .map(|(rule, _)| Some(rule) == place);
+            prop_assert!(matches.eq(expected), "{:?}", explanation);
         }
     }
 

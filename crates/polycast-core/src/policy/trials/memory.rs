@@ -275,6 +275,16 @@ impl Memory {
         (&self.mpi, &self.hosts)
     }
 
+    /// Calls of which collective, from how many bytes on, to twice as many, by how many ranks, on how many nodes.
+    pub fn about(&self) -> (&str, u64, u32, u32) {
+        (&self.collective, self.first_bytes, self.ranks, self.nodes)
+    }
+
+    /// On which day it was found, counted from 1970.
+    pub fn day(&self) -> u64 {
+        self.day
+    }
+
     /// About calls of this collective and size on communicators of this shape, with whatever MPI and build; on whatever network, if that of
     /// the shape is not known.
     pub fn is_about(&self, shape: CommunicatorShape, collective: Collective, bytes: u64) -> bool {

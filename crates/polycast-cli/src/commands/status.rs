@@ -1,0 +1,49 @@
+//! The exit status of a verb that ends with an error: 2 where its words were wrong, 1 where something failed.
+
+use std::error::Error;
+
+use polycast_core::policy::CommunicatorShapeError;
+use polycast_lab::LabError;
+
+use super::predict::{AgainstError, NotPredictable, PlaceError, RootError};
+use crate::bench::sizes::SizesError;
+use crate::bench::suite::ParseGridError;
+use crate::bench::variant::VariantsError;
+use crate::hosts::{HostsError, UnknownHosts};
+use crate::mpi::ResolveError;
+use crate::usage::WrongUsage;
+
+/// Of an error. Files that are not there or hold something else, and programs that are not installed, are failures: the words that name
+/// them may be right.
+pub fn status_of(error: &(dyn Error + 'static)) -> u8 {
+    fn is<E: Error + 'static>(error: &(dyn Error + 'static), of: impl FnOnce(&E) -> bool) -> bool {
+        error.downcast_ref::<E>().is_some_and(of)
+    }
+    let is_usage = error.is::<WrongUsage>()
+        || error.is::<UnknownHosts>()
+        || error.is::<CommunicatorShapeError>()
+        || error.is::<PlaceError>()
+        || error.is::<RootError>()
+        || error.is::<NotPredictable>()
+        || error.is::<SizesError>()
+        || error.is::<VariantsError>()
+        || error.is::<ParseGridError>()
+        || is(error, |error: &AgainstError| matches!(error, AgainstError::Root { .. }))
+        || is(error, |error: &HostsError| {
+            use HostsError::{EmptyFile, Line, UnreadableFile};
+            !matches!(error, UnreadableFile { .. } | Line { .. } | EmptyFile { .. })
+        })
+        || is(error, |error: &ResolveError| {
+            matches!(error, ResolveError::NotFound { .. } | ResolveError::OtherFamily { .. })
+        })
+        || is(error, |error: &LabError| {
+            matches!(
+                error,
+                LabError::Value { .. }
+                    | LabError::Rate(_)
+                    | LabError::UnknownLab { .. }
+                    | LabError::UnknownHost { .. }
+            )
+        });
+    if is_usage { 2 } else { 1 }
+}
