@@ -166,7 +166,12 @@ pub fn run(args: Args) -> Outcome {
         let found = beside(&args.output, ".found");
         eprintln!("polycast: interrupted: the same command goes on after what is in {}", found.display());
     }
-    let table = Table::of_rules("tuned", head(mpi, &told), rules, Table::shipped());
+    let head = head(mpi, &told);
+    let notes = vec![
+        format!("{}; {}", told.join(", "), mpi.to_string().split(" (").next().unwrap_or_default()),
+        format!("polycast {}, {}", env!("CARGO_PKG_VERSION"), crate::measure::time_stamp()),
+    ];
+    let table = Table::of_rules("tuned", head, rules, Table::shipped());
     let text = table.to_string();
     // There may be too many rules, or bytes.
     if let Err(error) = Table::parse(&text, "the table") {
@@ -179,7 +184,7 @@ pub fn run(args: Args) -> Outcome {
     }
     write_file(&args.output, text)?;
     let picture = beside(&args.output, ".svg");
-    write_file(&picture, map.svg())?;
+    write_file(&picture, map.svg(&notes))?;
     print(&format!("{}\nwritten: {}, {}\n", map.text(), args.output.display(), picture.display()))?;
     Ok(if interrupted.load(Ordering::Relaxed) { ExitCode::from(130) } else { ExitCode::SUCCESS })
 }

@@ -5,6 +5,7 @@
 //!     summary     calls by collective, size and choice; phases, lateness, repairs
 //!         gains       what trials found, from the report beside the traces
 //!     results     what bench, tune and simulate wrote, as charts
+//!         scaling     those of simulate --scaling
 //!     page        HTML without anything from outside: page/style.css, page/script.js
 //!         html        its tables
 //!         timeline    the numbers that the script draws
@@ -20,4 +21,5 @@ pub mod page;
 pub mod perfetto;
 pub mod results;
 pub mod summary;
+pub mod scaling;
 mod timeline;

@@ -49,6 +49,8 @@ pub fn leave_absurd(folder: &Path) {
             host: "n",
             program: "p",
             polycast: "0.2.0",
+            mpi: "",
+            command: "",
         };
         let recorder = Recorder::new(&about, 8);
         recorder.clock(Clock { local_ns: 0, offset_ns: i64::MIN, error_ns: u64::MAX }, false);
@@ -90,6 +92,8 @@ fn file(rank: u32, ranks: u32, calls: u32, has_clock: bool) -> Vec<u8> {
         host: if is_far { "far</script>" } else { "near" },
         program: "a solver & more",
         polycast: "0.2.0",
+        mpi: "Open MPI v4.1.4",
+        command: "'a solver' --steps <7>",
     };
     let recorder = Recorder::new(&about, 8 * calls as usize + 1);
     if has_clock && is_far && rank == ranks.div_ceil(2) {

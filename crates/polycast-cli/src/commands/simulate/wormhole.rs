@@ -142,6 +142,11 @@ impl Args {
         self.network().is_some() || !self.figure.is_empty()
     }
 
+    /// Whether means are coarse, which a picture has to say.
+    fn is_quick(&self) -> bool {
+        self.quick
+    }
+
     fn network(&self) -> Option<Topology> {
         self.mesh.or(self.min)
     }
