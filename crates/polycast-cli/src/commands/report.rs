@@ -129,7 +129,7 @@ fn told(summary: &Summary) -> String {
             Bytes(group.first_bytes).to_string(),
             group.calls.to_string(),
             nanoseconds(group.rank_seconds * 1e9),
-            nanoseconds(group.waited_seconds * 1e9),
+            group.waited_seconds.map_or("-".to_owned(), |seconds| nanoseconds(seconds * 1e9)),
             nanoseconds(group.median_us * 1e3),
             after,
         ]

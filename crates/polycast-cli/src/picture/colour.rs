@@ -32,13 +32,13 @@ const KNOWN: [(&str, Colour); 24] = [
     ("contention-free-binary", Colour(221, 170, 51)),
     ("contention-free-chain", Colour(0, 119, 136)),
     // Of the figures of wormhole networks.
-    ("U-mesh", Colour(0, 114, 178)),
-    ("U-min", Colour(0, 114, 178)),
-    ("OPT-mesh", Colour(213, 94, 0)),
-    ("OPT-min", Colour(213, 94, 0)),
-    ("DYN-mesh", Colour(0, 158, 115)),
-    ("DYN-min", Colour(0, 158, 115)),
-    ("OPT-tree", Colour(204, 121, 167)),
+    ("U-Mesh", Colour(0, 114, 178)),
+    ("U-Min", Colour(0, 114, 178)),
+    ("OPT-Mesh", Colour(213, 94, 0)),
+    ("OPT-Min", Colour(213, 94, 0)),
+    ("DYN-Mesh", Colour(0, 158, 115)),
+    ("DYN-Min", Colour(0, 158, 115)),
+    ("OPT-Tree", Colour(204, 121, 167)),
 ];
 
 impl Colour {

@@ -1,6 +1,7 @@
 //! `polycast simulate --mesh`, `--min` and `--figure`: multicast trees on wormhole networks.
 
 mod figures;
+mod lanes;
 mod report;
 mod store;
 mod told;
