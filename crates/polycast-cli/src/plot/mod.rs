@@ -145,6 +145,11 @@ impl Curve {
         Curve { about: algorithm.to_owned(), ..self }
     }
 
+    /// The same curve with another name, in the same colour.
+    pub fn named(self, name: String) -> Curve {
+        Curve { name, ..self }
+    }
+
     /// What stands at its end.
     pub fn name(&self) -> &str {
         &self.name

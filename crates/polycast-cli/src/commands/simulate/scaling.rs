@@ -2,11 +2,11 @@ use std::process::ExitCode;
 
 use polycast_core::algorithm::Algorithm;
 use polycast_core::units::Bytes;
-use polycast_sim::protocol::{Completion, Scaling};
+use polycast_sim::protocol::{Cluster, Completion, Scaling};
 use serde_json::json;
 
-use super::{Args, require_memory};
-use crate::commands::{Outcome, print, print_json};
+use super::{Args, cluster, picture, require_memory};
+use crate::commands::{Outcome, print, print_json, write_file};
 use crate::terminal::{margin, nanoseconds, table};
 
 const NODES: &str = "16,128,1024,8192";
@@ -25,6 +25,7 @@ struct OfSize {
 pub fn run(args: &Args) -> Outcome {
     let nodes = args.node_counts(NODES)?;
     let sizes = if args.bytes.is_empty() { BYTES } else { &args.bytes };
+    let cluster = args.cluster.cluster()?;
     let mut found = Vec::new();
     for bytes in sizes {
         nodes.iter().try_for_each(|nodes| require_memory(*bytes, *nodes))?;
@@ -33,12 +34,16 @@ pub fn run(args: &Args) -> Outcome {
             loss: args.loss(),
             broadcasts: args.broadcasts(),
             seed: args.seed.unwrap_or(0),
-            cluster: args.cluster.cluster(),
+            cluster,
         };
         found.push(OfSize { bytes: *bytes, completions: completions(&scaling, &nodes)? });
     }
+    let object = json(args, &found, &cluster);
+    if let (Some(file), Some(completions)) = (&args.wormhole.svg, object["completions"].as_array()) {
+        write_file(file, picture::of_scaling(completions, cluster::note(&cluster))?.to_svg()?)?;
+    }
     if args.json {
-        print_json(&json(args, &found))?;
+        print_json(&object)?;
     } else {
         print(&report(&found, &nodes))?;
     }
@@ -83,7 +88,7 @@ fn report(found: &[OfSize], nodes: &[u32]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn json(args: &Args, found: &[OfSize]) -> serde_json::Value {
+fn json(args: &Args, found: &[OfSize], cluster: &Cluster) -> serde_json::Value {
     let rows = found.iter().flat_map(|OfSize { bytes, completions }| {
         completions.iter().map(move |completion| {
             json!({
@@ -103,5 +108,10 @@ fn json(args: &Args, found: &[OfSize]) -> serde_json::Value {
             })
         })
     });
-    json!({ "loss": args.loss(), "seed": args.seed.unwrap_or(0), "completions": rows.collect::<Vec<_>>() })
+    json!({
+        "cluster": cluster::told(cluster),
+        "loss": args.loss(),
+        "seed": args.seed.unwrap_or(0),
+        "completions": rows.collect::<Vec<_>>(),
+    })
 }

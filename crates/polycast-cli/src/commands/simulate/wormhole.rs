@@ -23,7 +23,7 @@ use crate::numbers::{percentage, whole};
 const LIMIT: u64 = 1 << 50;
 
 /// What changes nothing but on these networks.
-pub const OPTIONS: [&str; 15] = [
+pub const OPTIONS: [&str; 14] = [
     "tree",
     "group",
     "groups",
@@ -37,7 +37,6 @@ pub const OPTIONS: [&str; 15] = [
     "arbitration",
     "choice",
     "receives",
-    "svg",
     "trace",
 ];
 
@@ -102,10 +101,10 @@ pub struct Args {
     /// Coarse means in a short time
     #[arg(long, conflicts_with_all = ["protocol", "scaling", "root_sync", "collective"])]
     quick: bool,
-    /// Also plot, as SVG
-    #[arg(long, value_name = "FILE", requires = "network")]
-    svg: Option<PathBuf>,
-    /// Draw one multicast of the first tree and load, as SVG: who held which channel when, in red what stood still
+    /// Also plot, as SVG [--mesh, --min, --scaling, --collective]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["protocol", "root_sync", "figure"])]
+    pub svg: Option<PathBuf>,
+    /// Draw one multicast of the first tree and load, as SVG: who held which channel when, in orange what stood still
     #[arg(long, value_name = "FILE", requires = "network")]
     trace: Option<PathBuf>,
     /// Write each figure there as JSON and SVG, and each point of Nupairoj's as it comes; those that are there are not measured again
