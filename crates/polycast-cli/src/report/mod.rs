@@ -4,6 +4,7 @@
 //!     load        the traces of a folder, and what is wrong with them
 //!     summary     calls by collective, size and choice; phases, lateness, repairs
 //!         gains       what trials found, from the report beside the traces
+//!     jobs        the reports of jobs, one or many
 //!     results     what bench, tune and simulate wrote, as charts
 //!         scaling     those of simulate --scaling
 //!     page        HTML without anything from outside: page/style.css, page/script.js
@@ -16,6 +17,7 @@
 pub mod arrivals;
 mod gains;
 mod html;
+pub mod jobs;
 pub mod load;
 pub mod page;
 pub mod perfetto;

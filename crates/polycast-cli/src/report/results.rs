@@ -32,7 +32,7 @@ const WITH_INTERVALS: &str = "Medians, with their 95 % intervals as bars; both a
 /// Reads a file; `name` is its name, `number` tells files apart.
 pub fn charts(text: &str, name: &str, number: usize) -> Result<Charts, String> {
     let unknown =
-        || format!("{name}: neither a folder of traces nor what bench, tune or simulate write as JSON");
+        || format!("{name}: neither a folder of traces nor a job's report nor what bench, tune or simulate write as JSON");
     let (drawings, rows, header, what): (Vec<String>, Vec<Vec<String>>, &[&str], &str) =
         if let Ok(whole) = serde_json::from_str::<Value>(text) {
             match (whole["completions"].as_array(), whole.get("environment")) {
