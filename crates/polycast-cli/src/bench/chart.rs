@@ -25,7 +25,8 @@ pub fn of_times(points: &[Point], notes: Vec<String>) -> Result<String, PlotErro
         if is_one { format!("MPI_{}", capitalised(collective)) } else { "Collectives".to_owned() },
         if is_sweep { "up to " } else { "" }
     );
-    let mut chart = Chart::new(title, Axis::bytes("message"), Axis::nanoseconds("time (median, 95 % interval)"));
+    let mut chart =
+        Chart::new(title, Axis::bytes("message"), Axis::nanoseconds("time (median, 95 % interval)"));
     chart.notes = notes;
     let are_several = are_of_several_mpis(points);
     let key =
@@ -71,7 +72,8 @@ pub fn notes(environment: &Value) -> Vec<String> {
     let text = |key: &str| environment[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     // An MPI says all about its build.
     let short = |version: String| version.split(['\n', ',']).next().unwrap_or_default().trim().to_owned();
-    let mpis: Vec<&str> = environment["mpis"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let mpis: Vec<&str> =
+        environment["mpis"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let mpi = if mpis.is_empty() { text("mpi_version").map(short) } else { Some(mpis.join(", ")) };
     let rate = environment["rate_bits_per_second"].as_u64().and_then(Rate::from_bits_per_second);
     let rate = rate.map(|rate| match environment["lab"].is_null() {

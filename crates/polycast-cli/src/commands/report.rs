@@ -79,7 +79,9 @@ pub fn run(args: &Args) -> Outcome {
     }
     if !reports.is_empty() {
         if traced.is_some() || !of_files.is_empty() {
-            return Err("expected reports of jobs alone, or traces and results: they are not shown together".into());
+            return Err(
+                "expected reports of jobs alone, or traces and results: they are not shown together".into()
+            );
         }
         if outputs.iter().any(|output| output.is_some()) {
             return Err("expected no file to write: of reports of jobs there is text, and --json".into());

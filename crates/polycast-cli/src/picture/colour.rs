@@ -65,7 +65,8 @@ impl Colour {
     /// The same lighter, for `part` of 1 white, or darker, for parts below 0.
     pub fn shade(self, part: f64) -> Colour {
         let to = if part < 0.0 { 0.0 } else { 255.0 };
-        let one = |value: u8| (f64::from(value) + (to - f64::from(value)) * part.abs().min(1.0)).round() as u8;
+        let one =
+            |value: u8| (f64::from(value) + (to - f64::from(value)) * part.abs().min(1.0)).round() as u8;
         Colour(one(self.0), one(self.1), one(self.2))
     }
 

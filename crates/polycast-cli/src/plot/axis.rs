@@ -62,7 +62,9 @@ impl Axis {
         ends: impl Iterator<Item = f64>,
     ) -> Ticked {
         let bounds = |all: &mut dyn Iterator<Item = f64>| {
-            all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
+            all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+                (low.min(value), high.max(value))
+            })
         };
         let (low, high) = bounds(&mut { values });
         let (least, most) = bounds(&mut { ends });

@@ -120,7 +120,10 @@ fn heading(title: &[String], notes: &[String]) -> Group {
 fn what_marks_mean(chart: &Chart) -> Option<String> {
     let points = || chart.curves.iter().flat_map(|curve| &curve.points);
     let said = [
-        (points().any(|point| point.doubt == Some('?')), "?: more than the place can show, or not known well"),
+        (
+            points().any(|point| point.doubt == Some('?')),
+            "?: more than the place can show, or not known well",
+        ),
         (points().any(|point| point.doubt == Some('!')), "!: with a remark in the table"),
     ];
     let said: Vec<&str> = said.iter().filter(|(is_there, _)| *is_there).map(|(_, said)| *said).collect();
@@ -169,7 +172,8 @@ fn axes(chart: &Chart, frame: &Frame) -> Group {
 
 /// `shift`: of the error bars to the right, in pixels, so that those of several curves do not lie on each other.
 fn drawn(chart: &Chart, curve: &Curve, style: &Style, frame: &Frame, shift: f64) -> Group {
-    let mut group = Group::new().set("stroke", style.colour.to_string()).set("fill", style.colour.to_string());
+    let mut group =
+        Group::new().set("stroke", style.colour.to_string()).set("fill", style.colour.to_string());
     let mut way = Data::new();
     for (index, point) in curve.points.iter().enumerate() {
         let at = (rounded(frame.x(point.x)), rounded(frame.y(point.y)));

@@ -22,13 +22,7 @@ pub(super) fn width(curves: &[Curve], most: f64) -> f64 {
 }
 
 /// The names of those that have points, in what the picture has beside the plot.
-pub(super) fn drawn(
-    curves: &[Curve],
-    styles: &[Style],
-    frame: &Frame<'_>,
-    width: f64,
-    height: f64,
-) -> Group {
+pub(super) fn drawn(curves: &[Curve], styles: &[Style], frame: &Frame<'_>, width: f64, height: f64) -> Group {
     let last = |curve: &Curve| curve.points.iter().max_by(|a, b| a.x.total_cmp(&b.x)).copied();
     let present: Vec<(usize, f64)> = curves
         .iter()

@@ -232,9 +232,14 @@ mod tests {
     #[test]
     fn nothing_that_is_said_is_cut_off() {
         let points = || vec![Point::new(1024.0, 2e6).between(1.0, 2.5e12), Point::new(1048576.0, 4e8)];
-        let names = ["chain:segment=8KiB", "a name that is so long that nobody has seen anything like it on any plot", "x"];
+        let names = [
+            "chain:segment=8KiB",
+            "a name that is so long that nobody has seen anything like it on any plot",
+            "x",
+        ];
         let mut chart = chart(names.map(|name| Curve::measured(name, points())).to_vec());
-        chart.title = "Collectives, up to 4096 ranks on 4096 hosts, from the first call to the last return ".repeat(3);
+        chart.title =
+            "Collectives, up to 4096 ranks on 4096 hosts, from the first call to the last return ".repeat(3);
         chart.notes = vec!["polycast bench 0.2.0, Open MPI v4.1.4, emulated links of 100mbit ".repeat(4)];
         let svg = chart.to_svg().unwrap();
         assert_eq!(inside::cut_off(&svg), Vec::<String>::new(), "{svg}");

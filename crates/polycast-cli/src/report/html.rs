@@ -77,7 +77,8 @@ pub fn bar(parts: &[(&str, f64, String)]) -> Cell {
 
 /// What the parts of bars are: their classes, and words.
 pub fn key(parts: &[(&str, &str)]) -> String {
-    let one = |(class, said): &(&str, &str)| format!("<span><i class=\"{class}\"></i>{}</span>", escaped(said));
+    let one =
+        |(class, said): &(&str, &str)| format!("<span><i class=\"{class}\"></i>{}</span>", escaped(said));
     format!("<p class=\"key\">{}</p>", parts.iter().map(one).collect::<String>())
 }
 

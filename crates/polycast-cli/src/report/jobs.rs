@@ -29,7 +29,11 @@ struct Calls {
 impl Calls {
     fn of(value: &Value) -> Calls {
         let number = |key: &str| value[key].as_u64().unwrap_or(0);
-        Calls { calls: number("calls"), bytes: number("bytes"), seconds: value["seconds"].as_f64().unwrap_or(0.0) }
+        Calls {
+            calls: number("calls"),
+            bytes: number("bytes"),
+            seconds: value["seconds"].as_f64().unwrap_or(0.0),
+        }
     }
 
     fn and(self, other: Calls) -> Calls {
@@ -105,14 +109,18 @@ impl JobReport {
         let trials = self.report["rank_0"]["trials"].as_array()?;
         let mut gained = None;
         for of in self.collectives() {
-            for class in of["sizes"].as_array().into_iter().flatten().filter(|class| class["by"] == "polycast") {
+            for class in
+                of["sizes"].as_array().into_iter().flatten().filter(|class| class["by"] == "polycast")
+            {
                 let (first, seconds) = (class["first_bytes"].as_u64()?, class["seconds"].as_f64()?);
                 let above = class["above_bytes"].as_u64().unwrap_or(u64::MAX);
                 let is_of = |trial: &&Value| {
                     let bytes = trial["first_bytes"].as_u64();
-                    trial["collective"] == of["collective"] && bytes.is_some_and(|bytes| (first..above).contains(&bytes))
+                    trial["collective"] == of["collective"]
+                        && bytes.is_some_and(|bytes| (first..above).contains(&bytes))
                 };
-                let times = trials.iter().filter(is_of).filter_map(times_as_fast).fold(f64::INFINITY, f64::min);
+                let times =
+                    trials.iter().filter(is_of).filter_map(times_as_fast).fold(f64::INFINITY, f64::min);
                 if times.is_finite() {
                     *gained.get_or_insert(0.0) += seconds * (times - 1.0).max(0.0);
                 }
@@ -155,9 +163,11 @@ impl JobReport {
         }
         let summary = self.report["summary"].as_str().unwrap_or_default();
         let _ = writeln!(text, "\n{}", paragraph(summary));
-        let share = self.share().map(|share| format!("{:.1} % of rank 0's time was in collectives", share * 100.0));
+        let share =
+            self.share().map(|share| format!("{:.1} % of rank 0's time was in collectives", share * 100.0));
         let gained = self.gained_seconds();
-        let gained = gained.map(|seconds| format!("about {} less than by the MPI alone", nanoseconds(seconds * 1e9)));
+        let gained =
+            gained.map(|seconds| format!("about {} less than by the MPI alone", nanoseconds(seconds * 1e9)));
         let both: Vec<String> = [share, gained].into_iter().flatten().collect();
         if !both.is_empty() {
             let _ = writeln!(text, "{}", paragraph(&both.join("; ")));
@@ -201,9 +211,9 @@ impl JobReport {
     pub fn json(&self) -> Value {
         let calls = |what: &str| self.sum(what).calls;
         let reasons = self.reasons();
-        let reasons = reasons.iter().map(|(of, reason, calls)| {
-            serde_json::json!({ "operation": of, "reason": reason, "calls": calls })
-        });
+        let reasons = reasons.iter().map(
+            |(of, reason, calls)| serde_json::json!({ "operation": of, "reason": reason, "calls": calls }),
+        );
         serde_json::json!({
             "file": self.file,
             "job": self.report["job"],
@@ -257,5 +267,6 @@ pub fn told_of_several(reports: &[JobReport]) -> String {
     sorted.sort_by_key(|report| report.job("began_unix_seconds").and_then(Value::as_u64));
     let header = ["JOB", "BEGAN", "MPI", "NOT SERVED", "RANKS", "IN COLL.", "SERVED/LEFT", "GAINED"];
     let rows = sorted.iter().map(|report| report.row()).collect();
-    table(header, rows, 4) + "\nRANKS: ranks × nodes. Calls and times are rank 0's; GAINED is an estimate by trials.\n"
+    table(header, rows, 4)
+        + "\nRANKS: ranks × nodes. Calls and times are rank 0's; GAINED is an estimate by trials.\n"
 }

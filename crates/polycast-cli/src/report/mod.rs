@@ -22,6 +22,6 @@ pub mod load;
 pub mod page;
 pub mod perfetto;
 pub mod results;
-pub mod summary;
 pub mod scaling;
+pub mod summary;
 mod timeline;

@@ -54,7 +54,8 @@ pub fn page(job: Option<(&Traced, &Summary)>, charts: &[Charts]) -> String {
 }
 
 fn heading(summary: &Summary) -> String {
-    let Summary { program, command, ranks, traced_ranks, hosts, seconds, clock_error_us, calls, .. } = summary;
+    let Summary { program, command, ranks, traced_ranks, hosts, seconds, clock_error_us, calls, .. } =
+        summary;
     let inside: f64 = summary.groups.iter().map(|group| group.rank_seconds).sum();
     let share = inside / (seconds * *traced_ranks as f64).max(f64::MIN_POSITIVE) * 100.0;
     let facts = [
@@ -69,7 +70,8 @@ fn heading(summary: &Summary) -> String {
         facts.iter().map(|(value, what)| format!("<div><b>{}</b>{what}</div>", escaped(value))).collect();
     let notes: String = summary.notes.iter().map(|note| format!("<li>{}</li>", escaped(note))).collect();
     let notes = if notes.is_empty() { notes } else { format!("<ul class=\"notes\">{notes}</ul>") };
-    let command = if command.is_empty() { String::new() } else { format!("<code>{}</code>", escaped(command)) };
+    let command =
+        if command.is_empty() { String::new() } else { format!("<code>{}</code>", escaped(command)) };
     format!(
         "<header><h1>{} <small>polycast report</small></h1><button id=\"theme\" type=\"button\">dark / light</button></header>\
          <p class=\"of\">{}{command}</p><div class=\"facts\">{facts}</div>{notes}\n",
@@ -84,7 +86,10 @@ fn about(summary: &Summary) -> String {
     let mut said = vec![version, summary.mpi.clone()];
     said.extend(summary.began.as_deref().map(|began| began.replace('T', " ").replace('Z', " UTC")));
     said.extend(summary.networks.iter().cloned());
-    said.iter().filter(|text| !text.is_empty()).map(|text| format!("<span>{}</span>", escaped(text))).collect()
+    said.iter()
+        .filter(|text| !text.is_empty())
+        .map(|text| format!("<span>{}</span>", escaped(text)))
+        .collect()
 }
 
 fn of_job(summary: &Summary) -> String {
@@ -93,8 +98,11 @@ fn of_job(summary: &Summary) -> String {
         "Time by collective, size and choice",
         "Each row is for calls of a class of sizes, each twice the one before. Time is that of all ranks together within the calls; the bar is \
          its share. Click a heading to sort.",
-        &(key(&[("wait", "waited in polycast"), ("work", "the rest"), ("unknown", "in the MPI, where nobody sees who waits")])
-            + &of_groups(&summary.served)),
+        &(key(&[
+            ("wait", "waited in polycast"),
+            ("work", "the rest"),
+            ("unknown", "in the MPI, where nobody sees who waits"),
+        ]) + &of_groups(&summary.served)),
     );
     body += &section(
         "timeline",
@@ -197,8 +205,19 @@ fn of_groups(groups: &[Group]) -> String {
         cells
     };
     let rows = sorted.iter().map(row).collect();
-    let header =
-        ["collective", "size", "served by", "calls", "bytes", "time", "share", "waited", "median", "90 %", "longest"];
+    let header = [
+        "collective",
+        "size",
+        "served by",
+        "calls",
+        "bytes",
+        "time",
+        "share",
+        "waited",
+        "median",
+        "90 %",
+        "longest",
+    ];
     nothing(rows, &header, 3, "No call was recorded.")
 }
 

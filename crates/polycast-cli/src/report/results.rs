@@ -31,8 +31,11 @@ const WITH_INTERVALS: &str = "Medians, with their 95 % intervals as bars; both a
 
 /// Reads a file; `name` is its name, `number` tells files apart.
 pub fn charts(text: &str, name: &str, number: usize) -> Result<Charts, String> {
-    let unknown =
-        || format!("{name}: neither a folder of traces nor a job's report nor what bench, tune or simulate write as JSON");
+    let unknown = || {
+        format!(
+            "{name}: neither a folder of traces nor a job's report nor what bench, tune or simulate write as JSON"
+        )
+    };
     let (drawings, rows, header, what): (Vec<String>, Vec<Vec<String>>, &[&str], &str) =
         if let Ok(whole) = serde_json::from_str::<Value>(text) {
             match (whole["completions"].as_array(), whole.get("environment")) {
@@ -107,7 +110,8 @@ fn of_points(
             format!("{} {}", point.collective, point.variant),
             point.algorithm.clone().unwrap_or_default(),
             Bytes(point.bytes).to_string(),
-            mark(point).map_or_else(|| time(point.median_us), |mark| format!("{} {mark}", time(point.median_us))),
+            mark(point)
+                .map_or_else(|| time(point.median_us), |mark| format!("{} {mark}", time(point.median_us))),
             time(point.ci_low_us),
             time(point.ci_high_us),
             time(point.p99_us),
@@ -127,7 +131,11 @@ fn unless_empty(drawing: Result<String, PlotError>) -> Result<Vec<String>, PlotE
 }
 
 fn of_tune(records: &[Record]) -> Result<Parts, String> {
-    let mut chart = Chart::new("What tune found", Axis::bytes("message"), Axis::nanoseconds("time (median, 95 % interval)"));
+    let mut chart = Chart::new(
+        "What tune found",
+        Axis::bytes("message"),
+        Axis::nanoseconds("time (median, 95 % interval)"),
+    );
     let of = records.first().map(|record| &record.key);
     chart.notes.extend(of.map(|key| format!("polycast {}, {}, {}", key.version, key.mpi, key.place)));
     let point = |bytes: u64, (median, low, high, _): (f64, f64, f64, usize)| {

@@ -181,9 +181,13 @@ mod tests {
         let svg = map().svg(&["polycast 0.2.0, Open MPI 4.1.4".to_owned()]);
         assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"), "{svg}");
         assert_eq!(svg.matches("<rect").count(), 1 + 3 + 2, "the ground, the cells, the legend: {svg}");
-        for text in
-            ["16 ranks, 8 nodes", "chain:segment=8KiB: 1.50 ms", "What polycast tune found", "message", "Open MPI 4.1.4"]
-        {
+        for text in [
+            "16 ranks, 8 nodes",
+            "chain:segment=8KiB: 1.50 ms",
+            "What polycast tune found",
+            "message",
+            "Open MPI 4.1.4",
+        ] {
             assert!(svg.contains(text), "{text}: {svg}");
         }
         assert_eq!(inside::cut_off(&svg), Vec::<String>::new());

@@ -23,7 +23,11 @@ pub fn leave_calls(folder: &Path, ranks: u32, calls: u32) {
     let trial = r#""stays":"multicast-pull","is_remembered":false,
         "times":[{"choice":"multicast-pull","median_seconds":0.0001},{"choice":"stock","median_seconds":0.0003}]"#;
     let trial = format!(r#"{{"collective":"bcast","first_bytes":2048,"ranks":{ranks},{trial}}}"#);
-    fs::write(folder.join("report.json"), format!(r#"{{"rank_0":{{"networks":[{{"nodes":{ranks},"rate":"1gbit"}}],"trials":[{trial}]}}}}"#)).unwrap();
+    fs::write(
+        folder.join("report.json"),
+        format!(r#"{{"rank_0":{{"networks":[{{"nodes":{ranks},"rate":"1gbit"}}],"trials":[{trial}]}}}}"#),
+    )
+    .unwrap();
 }
 
 /// The same without a comparison of the two clocks.

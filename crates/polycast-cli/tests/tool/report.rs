@@ -343,7 +343,10 @@ fn the_page_says_what_it_is_of_and_what_is_not_known() {
         assert!(page.contains(text), "{text}");
     }
     let summary = json(&world);
-    assert_eq!((&summary["groups"][0]["choice"], &summary["groups"][0]["waited_seconds"]), (&"stock".into(), &Value::Null));
+    assert_eq!(
+        (&summary["groups"][0]["choice"], &summary["groups"][0]["waited_seconds"]),
+        (&"stock".into(), &Value::Null)
+    );
     let text = output(&mut world.polycast(&["report", "traces"]));
     let stock = text.lines().find(|line| line.contains("stock")).unwrap();
     assert!(!stock.contains("0 ns"), "{text}");
@@ -357,10 +360,26 @@ fn an_algorithm_has_the_same_colour_everywhere() {
     let page = fs::read_to_string(world.path().join("page.html")).unwrap();
     assert!(page.contains(r##"["bcast","stock","#7f7f7f"]"##), "{page}");
     output(&mut world.polycast(&[
-        "simulate", "--collective", "bcast", "--nodes", "2,4", "--algorithms", "binomial,chain", "--svg", "a.svg",
+        "simulate",
+        "--collective",
+        "bcast",
+        "--nodes",
+        "2,4",
+        "--algorithms",
+        "binomial,chain",
+        "--svg",
+        "a.svg",
     ]));
     output(&mut world.polycast(&[
-        "simulate", "--collective", "bcast", "--nodes", "2,4", "--algorithms", "chain", "--svg", "b.svg",
+        "simulate",
+        "--collective",
+        "bcast",
+        "--nodes",
+        "2,4",
+        "--algorithms",
+        "chain",
+        "--svg",
+        "b.svg",
     ]));
     let colour = |file: &str| {
         let svg = fs::read_to_string(world.path().join(file)).unwrap();

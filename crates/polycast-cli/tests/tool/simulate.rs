@@ -263,7 +263,18 @@ fn what_cannot_be_is_refused_and_told() {
 fn networks_of_ones_own_are_simulated_and_drawn() {
     let world = World::with_doors(&[]);
     let run = |more: &[&str]| -> Value {
-        let arguments = ["simulate", "--collective", "bcast", "--nodes", "8", "--bytes", "64KiB,1MiB", "--algorithms", "binomial", "--json"];
+        let arguments = [
+            "simulate",
+            "--collective",
+            "bcast",
+            "--nodes",
+            "8",
+            "--bytes",
+            "64KiB,1MiB",
+            "--algorithms",
+            "binomial",
+            "--json",
+        ];
         serde_json::from_str(&output(&mut world.polycast(&[&arguments[..], more].concat()))).unwrap()
     };
     let us = |found: &Value| found["results"][1]["completion_us"].as_f64().unwrap();
@@ -276,10 +287,13 @@ fn networks_of_ones_own_are_simulated_and_drawn() {
     let measured = run(&["--params", &file, "--svg", "it.svg"]);
     assert!(us(&measured) > 1e6 && measured["cluster"].as_str().unwrap().starts_with("G = "), "{measured}");
     let svg = std::fs::read_to_string(world.path().join("it.svg")).unwrap();
-    for text in ["MPI_Bcast, 8 nodes, in virtual time", "64 KiB", "binomial", "the wire", "Simulated by polycast"] {
+    for text in
+        ["MPI_Bcast, 8 nodes, in virtual time", "64 KiB", "binomial", "the wire", "Simulated by polycast"]
+    {
         assert!(svg.contains(text), "{text}: {svg}");
     }
-    let said = error(&mut world.polycast(&["simulate", "--scaling", "--params", &file, "--rate", "1gbit"]), 2);
+    let said =
+        error(&mut world.polycast(&["simulate", "--scaling", "--params", &file, "--rate", "1gbit"]), 2);
     assert!(said.contains("--params") && said.contains("--rate"), "{said}");
 }
 

@@ -32,8 +32,8 @@ use polycast_core::network::Network;
 
 pub use self::log::Log;
 pub use self::publish::expand;
-use self::record::{Job, Record};
 pub use self::record::{Found, nanos};
+use self::record::{Job, Record};
 use self::summary::Summary;
 pub use self::untimed::{LEFT, UNSERVED};
 use crate::machine;

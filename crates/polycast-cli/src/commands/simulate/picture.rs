@@ -1,5 +1,6 @@
 //! The pictures of `simulate --collective --svg` and `--scaling --svg`.
 
+use polycast_core::units::Bytes;
 use serde_json::Value;
 
 use crate::bench::operation::capitalised;
@@ -15,7 +16,9 @@ pub fn of_collective(collective: &str, objects: &[Value], note: String) -> Chart
     let x = if over_sizes { Axis::bytes("message") } else { Axis::doublings("nodes") };
     let fixed = objects.first().map_or_else(String::new, |object| match other {
         "nodes" if !several(other) => format!(", {} nodes", object[other]),
-        "bytes" if number(object, other).is_some() => format!(" of {} bytes", object[other]),
+        "bytes" if number(object, other).is_some() => {
+            format!(" of {}", Bytes(object[other].as_u64().unwrap_or(0)))
+        }
         _ => String::new(),
     });
     let title = format!("MPI_{}{fixed}, in virtual time", capitalised(collective));
@@ -57,7 +60,7 @@ pub fn of_scaling(completions: &[Value], note: String) -> Result<Chart, String> 
     let mut all = charts[0].clone();
     (all.title, all.curves) = ("Broadcasts in virtual time".to_owned(), Vec::new());
     for (bytes, chart) in sizes.into_iter().zip(charts) {
-        let size = polycast_core::units::Bytes(bytes);
+        let size = Bytes(bytes);
         all.curves.extend(chart.curves.into_iter().map(|curve| {
             let name = curve.name().to_owned();
             curve.named(format!("{name}, {size}"))

@@ -190,10 +190,14 @@ fn hidden(from: (i32, i32), control: (f64, f64), to: (i32, i32), ranks: &[(i32, 
     let is_hidden = |step: &i32| {
         let part = f64::from(*step) / 20.0;
         let at = |from: i32, control: f64, to: i32| {
-            f64::from(from) * (1.0 - part).powi(2) + 2.0 * control * part * (1.0 - part) + f64::from(to) * part.powi(2)
+            f64::from(from) * (1.0 - part).powi(2)
+                + 2.0 * control * part * (1.0 - part)
+                + f64::from(to) * part.powi(2)
         };
         let (x, y) = (at(from.0, control.0, to.0), at(from.1, control.1, to.1));
-        others.iter().any(|rank| (x - f64::from(rank.0)).hypot(y - f64::from(rank.1)) < f64::from(RANK_RADIUS))
+        others
+            .iter()
+            .any(|rank| (x - f64::from(rank.0)).hypot(y - f64::from(rank.1)) < f64::from(RANK_RADIUS))
     };
     (1..20).filter(is_hidden).count()
 }
@@ -226,7 +230,8 @@ fn caption(planned: &Planned, layout: &Layout, width: f64) -> (Group, i32) {
     let pairs = report.contending_pairs;
     let mut sentences = vec![
         format!("Height {}, most children {}, contending pairs {pairs}.", report.height, report.degree),
-        "A circle is a rank, filled the root; an arrow is what a rank sends to one of its children.".to_owned(),
+        "A circle is a rank, filled the root; an arrow is what a rank sends to one of its children."
+            .to_owned(),
     ];
     if pairs > 0 {
         sentences.push("Orange arrows share a link with one of another sender.".to_owned());
@@ -246,7 +251,8 @@ fn caption(planned: &Planned, layout: &Layout, width: f64) -> (Group, i32) {
     (group, (heading.len() + lines.len()) as i32 * LINE + LINE)
 }
 
-const HOW_OFTEN: &str = "↓3 ↑0: the link above a switch carries each segment three times down to it, and never up.";
+const HOW_OFTEN: &str =
+    "↓3 ↑0: the link above a switch carries each segment three times down to it, and never up.";
 /// How much wider bold letters are.
 const BOLD: f64 = 1.1;
 
@@ -257,8 +263,10 @@ mod tests {
     /// The highest point of a curve that begins and ends at the same height.
     fn peak(data: &Data) -> f64 {
         let text = svg::node::Value::from(data.clone()).to_string();
-        let numbers: Vec<f64> =
-            text.split(|c: char| !c.is_ascii_digit() && c != '-' && c != '.').filter_map(|word| word.parse().ok()).collect();
+        let numbers: Vec<f64> = text
+            .split(|c: char| !c.is_ascii_digit() && c != '-' && c != '.')
+            .filter_map(|word| word.parse().ok())
+            .collect();
         let [_, start, _, control, _, end] = numbers[..] else { panic!("{text}") };
         (start + 2.0 * control + end) / 4.0
     }

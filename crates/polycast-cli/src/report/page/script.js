@@ -132,7 +132,8 @@ function timeline() {
     // Where numbers would lie on each other, every so manieth.
     const apart = times.length > 1 ? Math.ceil(room / ((times[1] - times[0]) * perUs)) : 1;
     times.forEach((at, place) => {
-      if (place % apart === 0) pen.fillText(said[place], Math.min(x(at), width - 4 - pen.measureText(said[place]).width), 13);
+      const fits = x(at) + pen.measureText(said[place]).width <= width - 2;
+      if (place % apart === 0 && fits) pen.fillText(said[place], x(at), 13);
     });
     const every = Math.max(1, Math.ceil(14 / row));
     for (let rank = Math.ceil(Math.max(0, view.top) / every) * every; rank < Math.min(ranks, view.top + view.rows); rank += every) {

@@ -12,6 +12,8 @@ use crate::picture::words;
 
 const WIDTH: f64 = 1200.0;
 const ROW: f64 = 13.0;
+/// Of lines without names.
+const THIN: f64 = 9.0;
 const FONT: f64 = 10.0;
 const HEADING: f64 = 15.0;
 const MARGIN: f64 = 10.0;
@@ -34,7 +36,8 @@ fn picture(experiment: &Experiment, trace: &Trace) -> Document {
     let label = lanes.labels().map(|text| words::width(text, FONT)).fold(0.0, f64::max) + 2.0 * MARGIN;
     let width = label + WIDTH + 2.0 * MARGIN;
     let (heading, top) = heading(experiment, trace, &lanes, width);
-    let place = Place { trace, left: label, top: top + 34.0, bottom: top + 34.0 + ROW * lanes.rows as f64 };
+    let (high, top) = (if lanes.are_shared { THIN } else { ROW }, top + 34.0);
+    let place = Place { trace, left: label, top, bottom: top + high * lanes.rows as f64, high };
     let mut document = Document::new()
         .set("viewBox", (0.0, 0.0, width, place.bottom + 40.0))
         .set("width", width)
@@ -46,7 +49,8 @@ fn picture(experiment: &Experiment, trace: &Trace) -> Document {
         .add(place.axis());
     for part in &lanes.parts {
         let y = place.row(part.first);
-        let line = Line::new().set("x1", 0).set("x2", width).set("y1", y).set("y2", y).set("stroke", "#d9dee3");
+        let line =
+            Line::new().set("x1", 0).set("x2", width).set("y1", y).set("y2", y).set("stroke", "#d9dee3");
         document = document.add(line).add(place.beside(part.first, &part.name).set("font-weight", "bold"));
         for (row, name) in &part.names {
             document = document.add(place.beside(*row, name));
@@ -77,8 +81,12 @@ fn heading(experiment: &Experiment, trace: &Trace, lanes: &Lanes, width: f64) ->
         words::thousands(&(trace.received - trace.called).to_string()),
     );
     let each = match lanes.are_shared {
-        false => "A line is a channel, the one that the multicast took first on top of its part of the network.",
-        true => "Channels of a part of the network share a line where they are held one after the other; point at a bar for its channel and message.",
+        false => {
+            "A line is a channel, the one that the multicast took first on top of its part of the network."
+        }
+        true => {
+            "Channels of a part of the network share a line where they are held one after the other; point at a bar for its channel and message."
+        }
     };
     let how = format!("Simulated by polycast {}. {each}", env!("CARGO_PKG_VERSION"));
     let (mut y, mut group) = (MARGIN, Group::new());
@@ -90,10 +98,12 @@ fn heading(experiment: &Experiment, trace: &Trace, lanes: &Lanes, width: f64) ->
         }
     }
     y += 10.0;
-    let key = [("held by the multicast", OWN), ("by others", OTHER), ("stands still, its head waits", BLOCKED)];
+    let key =
+        [("held by the multicast", OWN), ("by others", OTHER), ("stands still, its head waits", BLOCKED)];
     for (number, (text, colour)) in (0..).map(f64::from).zip(key) {
         let x = MARGIN + 220.0 * number;
-        let square = Rectangle::new().set("x", x).set("y", y).set("width", 18).set("height", 9).set("fill", colour);
+        let square =
+            Rectangle::new().set("x", x).set("y", y).set("width", 18).set("height", 9).set("fill", colour);
         let text = Text::new(text).set("x", x + 24.0).set("y", y + 9.0).set("font-size", 11);
         group = group.add(square).add(text);
     }
@@ -106,6 +116,8 @@ struct Place<'a> {
     left: f64,
     top: f64,
     bottom: f64,
+    /// Of a line.
+    high: f64,
 }
 
 impl Place<'_> {
@@ -115,7 +127,7 @@ impl Place<'_> {
     }
 
     fn row(&self, row: usize) -> f64 {
-        self.top + ROW * row as f64
+        self.top + self.high * row as f64
     }
 
     fn bar(&self, row: usize, from: u64, until: u64, colour: &str) -> Rectangle {
@@ -123,7 +135,7 @@ impl Place<'_> {
             .set("x", (self.x(from) * 10.0).round() / 10.0)
             .set("y", self.row(row) + 1.5)
             .set("width", ((self.x(until) - self.x(from)) * 10.0).round().max(3.0) / 10.0)
-            .set("height", ROW - 3.0)
+            .set("height", self.high - 3.0)
             .set("fill", colour)
     }
 
@@ -140,7 +152,8 @@ impl Place<'_> {
         let mut group = Group::new().set("text-anchor", "middle").set("fill", FAINT);
         for at in (0..).map(|number| number * step(span)).take_while(|at| *at <= span) {
             let x = self.x(self.trace.called + at);
-            let line = Line::new().set("x1", x).set("x2", x).set("y1", self.top - 4.0).set("y2", self.bottom + 4.0);
+            let line =
+                Line::new().set("x1", x).set("x2", x).set("y1", self.top - 4.0).set("y2", self.bottom + 4.0);
             group = group.add(line.set("stroke", "#d9dee3"));
             for y in [self.top - 8.0, self.bottom + 16.0] {
                 group = group.add(Text::new(words::thousands(&at.to_string())).set("x", x).set("y", y));
@@ -157,7 +170,11 @@ impl Place<'_> {
 /// Between times of the axis: a round number, so that there are eleven of them at most.
 fn step(span: u64) -> u64 {
     let power = 10u64.pow((span / 10).max(1).ilog10());
-    [1, 2, 5, 10].into_iter().map(|factor| factor * power).find(|step| span / step <= 10).unwrap_or(10 * power)
+    [1, 2, 5, 10]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|step| span / step <= 10)
+        .unwrap_or(10 * power)
 }
 
 /// For who points at it.
@@ -204,7 +221,11 @@ mod tests {
             let svg = drawn(network, nodes);
             assert_eq!(inside::cut_off(&svg), Vec::<String>::new(), "{network}");
             assert_eq!(svg.matches("since the root's call").count(), 2, "above and below: {svg}");
-            let parts = if network.starts_with("mesh") { ["row 0", "row 3"] } else { ["up, level 0", "down, level 0"] };
+            let parts = if network.starts_with("mesh") {
+                ["row 0", "row 3"]
+            } else {
+                ["up, level 0", "down, level 0"]
+            };
             assert!(parts.iter().all(|part| svg.contains(part)), "{network}: {svg}");
         }
     }
