@@ -67,23 +67,27 @@ impl Args {
 fn measured(file: &std::path::Path) -> Result<Cluster, Box<dyn std::error::Error>> {
     let input = Input::read(file, FileKind::Parameters)?;
     let parameters = Parameters::parse_all(&input.text, &input.name)?;
-    let log_gp = parameters.class(LinkClass::SameSwitch).log_gp();
-    if !(log_gp.gap_per_byte_ns > 0.0 && log_gp.latency_ns >= 0.0) {
+    let class = parameters.class(LinkClass::SameSwitch);
+    let overhead_ns = class.log_gp().overhead_ns;
+    // As Kielmann et al. 2000 turn their parameters into LogGP's: G is that of the longest message, L what the shortest one takes without o.
+    let longest = class.gap.points().last().map_or(1, |point| point.bytes.max(1));
+    let gap_per_byte_ns = class.gap.at(longest) / longest as f64;
+    let latency_ns = (class.hop_ns(1) - 2.0 * overhead_ns).max(0.0);
+    if gap_per_byte_ns.is_nan() || gap_per_byte_ns <= 0.0 {
         return Err(format!(
-            "{}: expected messages that take longer the longer they are, found G = {} ns and L = {}: measure again on a machine without other work",
+            "{}: expected messages that take longer the longer they are, found g({longest}) = {}: measure again on a machine without other work",
             input.name,
-            digits(log_gp.gap_per_byte_ns),
-            nanoseconds(log_gp.latency_ns)
+            nanoseconds(class.gap.at(longest)),
         )
         .into());
     }
     let mut cluster = Cluster::gigabit();
-    let overhead = Nanos(log_gp.overhead_ns.round() as u64);
+    let overhead = Nanos(overhead_ns.round() as u64);
     (cluster.hardware.send_overhead, cluster.hardware.receive_overhead) = (overhead, overhead);
-    cluster.hardware.ns_per_byte = log_gp.gap_per_byte_ns;
+    cluster.hardware.ns_per_byte = gap_per_byte_ns;
     // The headers are within what was measured of each byte.
     cluster.hardware.frame_bytes = 0;
-    cluster.latency = Nanos(log_gp.latency_ns.round() as u64);
+    cluster.latency = Nanos(latency_ns.round() as u64);
     Ok(cluster)
 }
 

@@ -82,8 +82,8 @@ pub fn lanes(topology: Topology, trace: &Trace) -> Lanes {
                 names.push((row, topology.name(channel)));
             }
         }
-        // A heading needs two lines where they are thin.
-        lanes.rows = first + if are_shared { taken.len().max(2) } else { taken.len() + 1 };
+        // A heading needs four lines where they are thin.
+        lanes.rows = first + if are_shared { taken.len().max(4) } else { taken.len() + 1 };
         lanes.parts.push(Part { name, first, names });
     }
     lanes

@@ -12,8 +12,9 @@ use crate::picture::words;
 
 const WIDTH: f64 = 1200.0;
 const ROW: f64 = 13.0;
-/// Of lines without names.
-const THIN: f64 = 9.0;
+/// Of lines without names, so that all of them are on a page: at least, and at most.
+const THIN: (f64, f64) = (3.5, 9.0);
+const PAGE: f64 = 1800.0;
 const FONT: f64 = 10.0;
 const HEADING: f64 = 15.0;
 const MARGIN: f64 = 10.0;
@@ -36,7 +37,8 @@ fn picture(experiment: &Experiment, trace: &Trace) -> Document {
     let label = lanes.labels().map(|text| words::width(text, FONT)).fold(0.0, f64::max) + 2.0 * MARGIN;
     let width = label + WIDTH + 2.0 * MARGIN;
     let (heading, top) = heading(experiment, trace, &lanes, width);
-    let (high, top) = (if lanes.are_shared { THIN } else { ROW }, top + 34.0);
+    let (high, top) =
+        (if lanes.are_shared { (PAGE / lanes.rows as f64).clamp(THIN.0, THIN.1) } else { ROW }, top + 34.0);
     let place = Place { trace, left: label, top, bottom: top + high * lanes.rows as f64, high };
     let mut document = Document::new()
         .set("viewBox", (0.0, 0.0, width, place.bottom + 40.0))
@@ -133,9 +135,9 @@ impl Place<'_> {
     fn bar(&self, row: usize, from: u64, until: u64, colour: &str) -> Rectangle {
         Rectangle::new()
             .set("x", (self.x(from) * 10.0).round() / 10.0)
-            .set("y", self.row(row) + 1.5)
+            .set("y", self.row(row) + self.high * 0.1)
             .set("width", ((self.x(until) - self.x(from)) * 10.0).round().max(3.0) / 10.0)
-            .set("height", self.high - 3.0)
+            .set("height", self.high * 0.8)
             .set("fill", colour)
     }
 
